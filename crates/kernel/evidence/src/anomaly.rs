@@ -1,0 +1,138 @@
+//! The field's names for what can go wrong.
+
+use std::fmt;
+
+/// A kind of anomaly. `docs/anomalies/` has a page for each, under its [`Anomaly::name`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Anomaly {
+    /// A transaction contradicts its own writes.
+    Internal,
+    /// A read of what nobody wrote.
+    ThinAirRead,
+    /// A read of what the same transaction writes only later.
+    FutureRead,
+    /// Two reads of a list of which neither extends the other.
+    IncompatibleOrder,
+    /// G0: a cycle of overwrites.
+    DirtyWrite,
+    /// G1a: a read of an aborted write.
+    AbortedRead,
+    /// G1b: a read of a write that its transaction overwrote.
+    IntermediateRead,
+    /// G1c: a cycle of overwrites, reads and session order.
+    CircularInformationFlow,
+    /// A session does not see what it wrote itself.
+    StaleOwnWrite,
+    /// A transaction reads one key from a writer and then another from before it (not read committed).
+    NonMonotonicRead,
+    /// A transaction sees a part of another transaction's writes.
+    FracturedRead,
+    /// A transaction does not see a cause of something that it sees.
+    CausalityViolation,
+    /// Two readers see two writes in opposite orders.
+    LongFork,
+    /// Two transactions read the same version and both overwrite it.
+    LostUpdate,
+    /// Two readers of a snapshot each overwrite what the other one read: G2-item.
+    WriteSkew,
+    /// Write skew that only a read-only transaction makes visible.
+    ReadOnlyAnomaly,
+    /// A cycle with exactly one anti-dependency.
+    GSingle,
+    /// A cycle with two or more anti-dependencies.
+    G2Item,
+    /// A read that misses a write that had ended before it began.
+    StaleRead,
+}
+
+impl Anomaly {
+    /// Every anomaly.
+    pub const ALL: [Self; 19] = [
+        Self::Internal,
+        Self::ThinAirRead,
+        Self::FutureRead,
+        Self::IncompatibleOrder,
+        Self::DirtyWrite,
+        Self::AbortedRead,
+        Self::IntermediateRead,
+        Self::CircularInformationFlow,
+        Self::StaleOwnWrite,
+        Self::NonMonotonicRead,
+        Self::FracturedRead,
+        Self::CausalityViolation,
+        Self::LongFork,
+        Self::LostUpdate,
+        Self::WriteSkew,
+        Self::ReadOnlyAnomaly,
+        Self::GSingle,
+        Self::G2Item,
+        Self::StaleRead,
+    ];
+
+    /// The name in output, corpus headers and the file name of its page.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Internal => "internal",
+            Self::ThinAirRead => "thin-air-read",
+            Self::FutureRead => "future-read",
+            Self::IncompatibleOrder => "incompatible-order",
+            Self::DirtyWrite => "g0",
+            Self::AbortedRead => "g1a",
+            Self::IntermediateRead => "g1b",
+            Self::CircularInformationFlow => "g1c",
+            Self::StaleOwnWrite => "stale-own-write",
+            Self::NonMonotonicRead => "non-monotonic-read",
+            Self::FracturedRead => "fractured-read",
+            Self::CausalityViolation => "causality-violation",
+            Self::LongFork => "long-fork",
+            Self::LostUpdate => "lost-update",
+            Self::WriteSkew => "write-skew",
+            Self::ReadOnlyAnomaly => "read-only-anomaly",
+            Self::GSingle => "g-single",
+            Self::G2Item => "g2-item",
+            Self::StaleRead => "stale-read",
+        }
+    }
+
+    /// The anomaly of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    /// One sentence for a person who meets it for the first time.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::Internal => "a transaction reads something else than what it wrote itself just before",
+            Self::ThinAirRead => "a read returned a value that nobody ever wrote",
+            Self::FutureRead => "a read returned what its own transaction writes only later",
+            Self::IncompatibleOrder => "two reads of one list returned lists of which neither extends the other",
+            Self::DirtyWrite => "transactions overwrite each other in a circle (G0, dirty write)",
+            Self::AbortedRead => "a read returned a write of a transaction that was rolled back (G1a, dirty read)",
+            Self::IntermediateRead => {
+                "a read returned a write that its transaction overwrote before it committed (G1b)"
+            }
+            Self::CircularInformationFlow => {
+                "information flows in a circle: each transaction depends on the next (G1c)"
+            }
+            Self::StaleOwnWrite => "a session does not see what it committed itself before",
+            Self::NonMonotonicRead => "a transaction sees a write, and afterwards a state from before that write",
+            Self::FracturedRead => "a transaction sees some of another transaction's writes and misses others",
+            Self::CausalityViolation => "a transaction sees an effect but not its cause",
+            Self::LongFork => "two readers see two independent writes in opposite orders",
+            Self::LostUpdate => "two transactions read the same version and both overwrite it, so one update is lost",
+            Self::WriteSkew => "transactions read the same snapshot, and each overwrites what the other one read",
+            Self::ReadOnlyAnomaly => {
+                "two updates are in order by themselves, but a read-only transaction saw a state that fits no order"
+            }
+            Self::GSingle => "a cycle of dependencies with exactly one anti-dependency (G-single, read skew)",
+            Self::G2Item => "a cycle of dependencies with several anti-dependencies (G2-item)",
+            Self::StaleRead => "a read missed a write that had been finished before the reader began",
+        }
+    }
+}
+
+impl fmt::Display for Anomaly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

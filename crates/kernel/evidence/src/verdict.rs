@@ -1,0 +1,150 @@
+//! The contract of every engine: an answer with what proves it.
+
+use crate::Anomaly;
+use iso_history::{KeyId, LocalAnomaly, OpId, TxnId};
+use std::fmt;
+
+/// The answer to one question about one history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The level allows the history, and here is how it may have happened.
+    Allowed(Witness),
+    /// The level forbids the history, and here is the part that cannot have happened.
+    Forbidden(Refutation),
+    /// The engine stopped before it knew.
+    Unknown(StopReason),
+}
+
+/// How a history may have happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// When each transaction that counts took place.
+    pub schedule: Schedule,
+    /// For each external read of those transactions, whose write it saw; ascending by read.
+    pub sources: Vec<Source>,
+}
+
+/// Whose write a read saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source {
+    /// The read.
+    pub read: OpId,
+    /// The transaction that wrote what it saw.
+    pub writer: TxnId,
+}
+
+/// An order in which transactions took place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// Transactions in commit order, without the initial one. Enough for every level but those with snapshots.
+    Order(Vec<TxnId>),
+    /// Snapshots and commits in one order: snapshot isolation, prefix consistency, strong snapshot isolation.
+    Events(Vec<Event>),
+    /// The witness relations of a level that a user wrote, by name.
+    Relations(Vec<(String, Vec<(TxnId, TxnId)>)>),
+}
+
+/// A moment of a transaction that reads from a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Event {
+    /// Its reads happen: they see everything that was committed before.
+    Snapshot(TxnId),
+    /// Its writes happen.
+    Commit(TxnId),
+}
+
+/// Why a history cannot have happened: a part of it that by itself is forbidden already.
+///
+/// The part is minimal: without any of its transactions or operations it is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refutation {
+    /// What the field calls this.
+    pub anomalies: Vec<Anomaly>,
+    /// The transactions of the part, ascending, without the initial one.
+    pub txns: Vec<TxnId>,
+    /// The operations of the part, ascending.
+    pub ops: Vec<OpId>,
+    /// The read that nothing explains, if one is enough.
+    pub local: Option<LocalAnomaly>,
+    /// A cycle of dependencies: each edge starts where the one before ended. Empty if `local` says it all, or if the
+    /// part needs a case distinction and no single cycle explains it.
+    pub cycle: Vec<Edge>,
+}
+
+/// A dependency between two transactions, which always says why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The transaction that comes first.
+    pub from: TxnId,
+    /// The transaction that comes after it.
+    pub to: TxnId,
+    /// Why.
+    pub because: Reason,
+}
+
+/// Why one transaction comes before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Same session, earlier; or the initial transaction, which is before all (so).
+    Session,
+    /// It ended before the other began (rt).
+    RealTime,
+    /// The other read what it wrote (wr).
+    ReadFrom {
+        /// The read, of the later transaction.
+        read: OpId,
+    },
+    /// Both write the key, and its version is the older one (ww).
+    VersionOrder {
+        /// The key.
+        key: KeyId,
+        /// A read that proves it: a list read that shows both versions, or a read of the later version by a
+        /// transaction that comes after the earlier writer and would otherwise have seen it. None if the initial
+        /// version is concerned, or if the opposite order is what fails.
+        shown_by: Option<OpId>,
+    },
+    /// It read a version of the key that the other one overwrote (rw).
+    AntiDependency {
+        /// The key.
+        key: KeyId,
+        /// The read, of the earlier transaction.
+        read: OpId,
+    },
+}
+
+impl Reason {
+    /// The field's two letters for this kind of dependency.
+    pub fn short_name(self) -> &'static str {
+        match self {
+            Self::Session => "so",
+            Self::RealTime => "rt",
+            Self::ReadFrom { .. } => "wr",
+            Self::VersionOrder { .. } => "ww",
+            Self::AntiDependency { .. } => "rw",
+        }
+    }
+}
+
+/// Why an engine stopped without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The time limit was reached.
+    Timeout,
+    /// The memory limit was reached.
+    Memory,
+    /// The step limit was reached.
+    Steps,
+    /// The question is outside of what the engine decides; the text says what is.
+    Unsupported(String),
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout => f.write_str("the time limit was reached"),
+            Self::Memory => f.write_str("the memory limit was reached"),
+            Self::Steps => f.write_str("the step limit was reached"),
+            Self::Unsupported(what) => f.write_str(what),
+        }
+    }
+}

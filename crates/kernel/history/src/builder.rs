@@ -1,0 +1,321 @@
+//! The only way to make a [`History`]: transactions in, a valid history or its defects out.
+
+use crate::{Access, Datum, History, KeyId, Outcome, Place, PlaceUnit, SessionId, TxnId, ValueId};
+use rustc_hash::FxHashMap;
+use std::fmt;
+
+/// Something wrong with the input, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defect {
+    /// Does it make the history unusable?
+    pub severity: Severity,
+    /// The file or stream; empty if there is only one.
+    pub source: String,
+    /// Line or byte, if the defect has a place.
+    pub at: Option<(u64, PlaceUnit)>,
+    /// What was expected and what was found.
+    pub message: String,
+}
+
+/// How bad a [`Defect`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth a look; the history means what it says.
+    Warning,
+    /// The history cannot be judged.
+    Error,
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.source.is_empty() {
+            write!(f, "{}: ", self.source)?;
+        }
+        if let Some((at, unit)) = self.at {
+            write!(f, "{unit} {at}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// Collects transactions in the order of the input.
+///
+/// ```
+/// use iso_history::{HistoryBuilder, Outcome, Place};
+/// let mut builder = HistoryBuilder::new();
+/// let (x, one) = (builder.key("x".into()), builder.value(1.into()));
+/// let session = builder.session("s1");
+/// builder.begin(session, Place::default());
+/// builder.write(x, one);
+/// builder.end(Outcome::Committed);
+/// let history = builder.finish().unwrap();
+/// assert_eq!(history.n_txns(), 2); // with the initial transaction
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct HistoryBuilder {
+    history: History,
+    session_ids: FxHashMap<String, SessionId>,
+    key_ids: FxHashMap<Datum, KeyId>,
+    value_ids: FxHashMap<Datum, ValueId>,
+    explicit_initial: Vec<Option<ValueId>>,
+    key_use: Vec<KeyUse>,
+    default_initial: Option<ValueId>,
+    open: bool,
+    times: (i64, i64),
+    any_times: bool,
+    defects: Vec<Defect>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyUse {
+    Untouched,
+    Register,
+    List,
+    Mixed,
+}
+
+const NO_TIMES: (i64, i64) = (i64::MIN, i64::MAX);
+/// Ids are u32 and the last one is a sentinel.
+const MAX_ENTRIES: usize = u32::MAX as usize - 1;
+
+impl HistoryBuilder {
+    /// An empty history: the initial transaction only.
+    pub fn new() -> Self {
+        let mut builder = Self { times: NO_TIMES, ..Self::default() };
+        let history = &mut builder.history;
+        history.txn_op_starts.extend([0, 0]);
+        history.list_starts.push(0);
+        history.txn_session.push(u32::MAX);
+        history.txn_nth.push(0);
+        history.txn_outcome.push(Outcome::Committed);
+        history.txn_place.push(Place::default());
+        history.txn_times.push(NO_TIMES);
+        builder
+    }
+
+    /// Names a source of the input; places refer to it by the returned number.
+    pub fn source(&mut self, name: impl Into<String>, unit: PlaceUnit) -> u32 {
+        self.history.sources.push((name.into(), unit));
+        self.history.sources.len() as u32 - 1
+    }
+
+    /// The session of that name, made at its first mention.
+    pub fn session(&mut self, name: &str) -> SessionId {
+        if let Some(session) = self.session_ids.get(name) {
+            return *session;
+        }
+        let session = SessionId::from_index(self.history.session_names.len());
+        self.history.session_names.push(name.to_owned());
+        self.session_ids.insert(name.to_owned(), session);
+        session
+    }
+
+    /// The key of that name, made at its first mention.
+    pub fn key(&mut self, name: Datum) -> KeyId {
+        if let Some(key) = self.key_ids.get(&name) {
+            return *key;
+        }
+        let key = KeyId::from_index(self.history.keys.len());
+        self.history.keys.push(name.clone());
+        self.key_ids.insert(name, key);
+        self.key_use.push(KeyUse::Untouched);
+        self.explicit_initial.push(None);
+        key
+    }
+
+    /// The value of that name, made at its first mention.
+    pub fn value(&mut self, datum: Datum) -> ValueId {
+        if let Some(value) = self.value_ids.get(&datum) {
+            return *value;
+        }
+        let value = ValueId::from_index(self.history.values.len());
+        self.history.values.push(datum.clone());
+        self.value_ids.insert(datum, value);
+        value
+    }
+
+    /// Sets the initial value of every key that has none of its own; null if never called.
+    pub fn default_initial(&mut self, value: ValueId) {
+        self.default_initial = Some(value);
+    }
+
+    /// Sets the initial value of one register. A second, different one is a defect.
+    pub fn initial(&mut self, key: KeyId, value: ValueId, place: Place) {
+        match self.explicit_initial[key.index()] {
+            Some(earlier) if earlier != value => {
+                let message = format!(
+                    "the initial value of {} is given twice: {} and {}",
+                    self.history.keys[key.index()],
+                    self.history.values[earlier.index()],
+                    self.history.values[value.index()]
+                );
+                self.defect(Severity::Error, place, message);
+            }
+            _ => self.explicit_initial[key.index()] = Some(value),
+        }
+    }
+
+    /// Opens the next transaction of a session. The one before must have been ended.
+    pub fn begin(&mut self, session: SessionId, place: Place) {
+        assert!(!self.open, "the transaction before was not ended");
+        self.open = true;
+        self.history.txn_session.push(session.raw());
+        self.history.txn_place.push(place);
+    }
+
+    /// Is a transaction open?
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Records when the open transaction began and ended, as far as known.
+    pub fn times(&mut self, begin: Option<i64>, end: Option<i64>) {
+        self.times = (begin.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX));
+    }
+
+    /// Adds a register read to the open transaction.
+    pub fn read(&mut self, key: KeyId, value: ValueId) {
+        self.push_op(Access::Read, key, value.raw());
+    }
+
+    /// Adds a register write to the open transaction.
+    pub fn write(&mut self, key: KeyId, value: ValueId) {
+        self.push_op(Access::Write, key, value.raw());
+    }
+
+    /// Adds an append to the open transaction.
+    pub fn append(&mut self, key: KeyId, value: ValueId) {
+        self.push_op(Access::Append, key, value.raw());
+    }
+
+    /// Adds a read of a whole list to the open transaction.
+    pub fn read_list(&mut self, key: KeyId, values: impl IntoIterator<Item = ValueId>) {
+        let list = self.history.list_starts.len() as u32 - 1;
+        self.history.list_values.extend(values);
+        self.history.list_starts.push(self.history.list_values.len() as u32);
+        self.push_op(Access::ReadList, key, list);
+    }
+
+    fn push_op(&mut self, access: Access, key: KeyId, value: u32) {
+        assert!(self.open, "an operation outside a transaction");
+        self.history.op_access.push(access);
+        self.history.op_key.push(key);
+        self.history.op_value.push(value);
+        let is_list = matches!(access, Access::Append | Access::ReadList);
+        let seen = &mut self.key_use[key.index()];
+        *seen = match (*seen, is_list) {
+            (KeyUse::Untouched | KeyUse::Register, false) => KeyUse::Register,
+            (KeyUse::Untouched | KeyUse::List, true) => KeyUse::List,
+            _ => KeyUse::Mixed,
+        };
+    }
+
+    /// Ends the open transaction.
+    pub fn end(&mut self, outcome: Outcome) -> TxnId {
+        assert!(self.open, "no transaction is open");
+        self.open = false;
+        let txn = TxnId::from_index(self.history.txn_outcome.len());
+        if self.times.0 > self.times.1 {
+            let (begin, end) = self.times;
+            let place = self.history.txn_place[txn.index()];
+            self.defect(Severity::Error, place, format!("a transaction ends at {end}, before it begins at {begin}"));
+        }
+        self.any_times |= self.times != NO_TIMES;
+        self.history.txn_times.push(self.times);
+        self.times = NO_TIMES;
+        self.history.txn_outcome.push(outcome);
+        self.history.txn_op_starts.push(self.history.op_key.len() as u32);
+        txn
+    }
+
+    /// Notes something wrong at a place of the input.
+    pub fn defect(&mut self, severity: Severity, place: Place, message: impl Into<String>) {
+        let source = self.history.sources.get(place.source as usize);
+        self.defects.push(Defect {
+            severity,
+            source: source.map(|it| it.0.clone()).unwrap_or_default(),
+            at: source.map(|it| (place.at, it.1)),
+            message: message.into(),
+        });
+    }
+
+    /// The history, or every defect if one of them is an error. An open transaction is one.
+    pub fn finish(self) -> Result<History, Vec<Defect>> {
+        let (history, defects) = self.finish_with_defects();
+        match history {
+            Some(history) => Ok(history),
+            None => Err(defects),
+        }
+    }
+
+    /// The history, unless a defect is an error, and all defects, warnings included.
+    pub fn finish_with_defects(mut self) -> (Option<History>, Vec<Defect>) {
+        self.find_defects();
+        if self.defects.iter().any(|it| it.severity == Severity::Error) {
+            return (None, self.defects);
+        }
+        self.lay_out_sessions();
+        self.fill_initial_values();
+        self.history.key_is_list = self.key_use.iter().map(|it| *it == KeyUse::List).collect();
+        if !self.any_times {
+            self.history.txn_times = Vec::new();
+        }
+        (Some(self.history), self.defects)
+    }
+
+    fn find_defects(&mut self) {
+        let last = self.history.txn_place.last().copied().unwrap_or_default();
+        if self.open {
+            self.defect(Severity::Error, last, "the input ends inside a transaction");
+        }
+        for key_idx in 0..self.key_use.len() {
+            let name = &self.history.keys[key_idx];
+            let is_list = self.key_use[key_idx] == KeyUse::List;
+            let initial = self.explicit_initial[key_idx].map(|it| &self.history.values[it.index()]);
+            if self.key_use[key_idx] == KeyUse::Mixed {
+                let message = format!("key {name} is used as a register and as a list; a key must be one of them");
+                self.defect_without_line(message);
+            } else if is_list && initial.is_some_and(|it| *it != Datum::Null) {
+                let message = format!("list {name} has an initial value; lists are empty at first");
+                self.defect_without_line(message);
+            }
+        }
+        let sizes = [self.history.op_key.len(), self.history.list_values.len(), self.history.values.len()];
+        if sizes.into_iter().max() > Some(MAX_ENTRIES) {
+            self.defect_without_line("the history has more than four billion operations or values".to_owned());
+        }
+    }
+
+    fn defect_without_line(&mut self, message: String) {
+        let source = self.history.sources.first().map(|it| it.0.clone()).unwrap_or_default();
+        self.defects.push(Defect { severity: Severity::Error, source, at: None, message });
+    }
+
+    /// Groups transactions by session, keeping their order (a counting sort).
+    fn lay_out_sessions(&mut self) {
+        let history = &mut self.history;
+        let n_sessions = history.session_names.len();
+        let mut counts = vec![0u32; n_sessions + 1];
+        for session in &history.txn_session[1..] {
+            history.txn_nth.push(counts[*session as usize]);
+            counts[*session as usize] += 1;
+        }
+        history.session_starts = vec![0; n_sessions + 1];
+        for (session, count) in counts.iter().take(n_sessions).enumerate() {
+            history.session_starts[session + 1] = history.session_starts[session] + count;
+        }
+        history.session_txns = vec![TxnId::INITIAL; history.txn_session.len() - 1];
+        for txn in 1..history.txn_session.len() {
+            let start = history.session_starts[history.txn_session[txn] as usize];
+            history.session_txns[(start + history.txn_nth[txn]) as usize] = TxnId::from_index(txn);
+        }
+    }
+
+    fn fill_initial_values(&mut self) {
+        let default = match self.default_initial {
+            Some(value) => value,
+            None => self.value(Datum::Null),
+        };
+        self.history.key_initial = self.explicit_initial.iter().map(|it| it.unwrap_or(default)).collect();
+    }
+}

@@ -1,0 +1,369 @@
+//! The history itself: immutable columns, one entry a session, transaction or operation.
+
+use crate::{Datum, KeyId, OpId, SessionId, TxnId, ValueId};
+use std::fmt;
+use std::ops::Range;
+
+/// A recorded history.
+///
+/// Transactions are numbered in the order of the input; the initial transaction is number 0, belongs to no session
+/// and has no operations of its own: it stands for the initial value of every key.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    pub(crate) session_names: Vec<String>,
+    pub(crate) session_starts: Vec<u32>,
+    pub(crate) session_txns: Vec<TxnId>,
+    pub(crate) txn_session: Vec<u32>,
+    pub(crate) txn_nth: Vec<u32>,
+    pub(crate) txn_op_starts: Vec<u32>,
+    pub(crate) txn_outcome: Vec<Outcome>,
+    /// Empty where the input has no times at all.
+    pub(crate) txn_times: Vec<(i64, i64)>,
+    pub(crate) txn_place: Vec<Place>,
+    pub(crate) op_access: Vec<Access>,
+    pub(crate) op_key: Vec<KeyId>,
+    /// A value, or for a list read the number of its list.
+    pub(crate) op_value: Vec<u32>,
+    pub(crate) list_starts: Vec<u32>,
+    pub(crate) list_values: Vec<ValueId>,
+    pub(crate) keys: Vec<Datum>,
+    pub(crate) key_initial: Vec<ValueId>,
+    pub(crate) key_is_list: Vec<bool>,
+    pub(crate) values: Vec<Datum>,
+    pub(crate) sources: Vec<(String, PlaceUnit)>,
+}
+
+/// What became of a transaction, as far as its client knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// The client was told that it committed.
+    Committed,
+    /// The client was told that it did not.
+    Aborted,
+    /// The client was never told.
+    Unknown,
+}
+
+/// What an operation does to its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Access {
+    /// Reads a register.
+    Read,
+    /// Writes a register.
+    Write,
+    /// Appends an element to a list.
+    Append,
+    /// Reads a whole list.
+    ReadList,
+}
+
+/// One operation with what it saw or wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op<'h> {
+    /// A register read that returned `value`.
+    Read {
+        /// The key that was read.
+        key: KeyId,
+        /// What the read returned.
+        value: ValueId,
+    },
+    /// A register write.
+    Write {
+        /// The key that was written.
+        key: KeyId,
+        /// What was written.
+        value: ValueId,
+    },
+    /// An append of one element to a list.
+    Append {
+        /// The list.
+        key: KeyId,
+        /// The element.
+        value: ValueId,
+    },
+    /// A read of a whole list.
+    ReadList {
+        /// The list.
+        key: KeyId,
+        /// Its elements, oldest first.
+        values: &'h [ValueId],
+    },
+}
+
+impl Op<'_> {
+    /// The key that the operation touches.
+    pub fn key(self) -> KeyId {
+        match self {
+            Self::Read { key, .. }
+            | Self::Write { key, .. }
+            | Self::Append { key, .. }
+            | Self::ReadList { key, .. } => key,
+        }
+    }
+
+    /// Does the operation change its key?
+    pub fn is_write(self) -> bool {
+        matches!(self, Self::Write { .. } | Self::Append { .. })
+    }
+}
+
+/// Where in the input a transaction stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Which of the history's sources.
+    pub source: u32,
+    /// Line (from 1) or byte (from 0) in it; what it counts is the source's [`PlaceUnit`].
+    pub at: u64,
+}
+
+/// What the positions in a source count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlaceUnit {
+    /// Lines, from 1.
+    #[default]
+    Line,
+    /// Bytes, from 0.
+    Byte,
+}
+
+impl fmt::Display for PlaceUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Line => "line",
+            Self::Byte => "byte",
+        })
+    }
+}
+
+impl History {
+    /// The number of transactions, the initial one included.
+    pub fn n_txns(&self) -> usize {
+        self.txn_outcome.len()
+    }
+
+    /// The number of sessions.
+    pub fn n_sessions(&self) -> usize {
+        self.session_names.len()
+    }
+
+    /// The number of operations of all transactions.
+    pub fn n_ops(&self) -> usize {
+        self.op_key.len()
+    }
+
+    /// The number of keys.
+    pub fn n_keys(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The number of distinct values.
+    pub fn n_values(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Every transaction but the initial one, in the order of the input.
+    pub fn txns(&self) -> impl DoubleEndedIterator<Item = TxnId> + use<> {
+        (1..self.n_txns()).map(TxnId::from_index)
+    }
+
+    /// Every session.
+    pub fn sessions(&self) -> impl DoubleEndedIterator<Item = SessionId> + use<> {
+        (0..self.n_sessions()).map(SessionId::from_index)
+    }
+
+    /// Every key.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = KeyId> + use<> {
+        (0..self.n_keys()).map(KeyId::from_index)
+    }
+
+    /// The transactions of a session, in session order.
+    pub fn session_txns(&self, session: SessionId) -> &[TxnId] {
+        let idx = session.index();
+        &self.session_txns[self.session_starts[idx] as usize..self.session_starts[idx + 1] as usize]
+    }
+
+    /// The session of a transaction; none for the initial one.
+    pub fn session_of(&self, txn: TxnId) -> Option<SessionId> {
+        (!txn.is_initial()).then(|| SessionId::from_index(self.txn_session[txn.index()] as usize))
+    }
+
+    /// The place of a transaction in its session, from 0. The initial one has 0, too.
+    pub fn nth_in_session(&self, txn: TxnId) -> usize {
+        self.txn_nth[txn.index()] as usize
+    }
+
+    /// Does `earlier` precede `later` in session order? The initial transaction precedes every other one.
+    pub fn is_session_ordered(&self, earlier: TxnId, later: TxnId) -> bool {
+        if earlier == later || later.is_initial() {
+            return false;
+        }
+        earlier.is_initial()
+            || (self.txn_session[earlier.index()] == self.txn_session[later.index()]
+                && self.txn_nth[earlier.index()] < self.txn_nth[later.index()])
+    }
+
+    /// Did `earlier` end before `later` began, by the recorded times?
+    ///
+    /// A transaction without times is concurrent with every other one. The initial transaction ended before all.
+    pub fn is_real_time_ordered(&self, earlier: TxnId, later: TxnId) -> bool {
+        if earlier == later || later.is_initial() {
+            return false;
+        }
+        earlier.is_initial()
+            || matches!((self.end(earlier), self.begin(later)), (Some(end), Some(begin)) if end < begin)
+    }
+
+    /// What became of a transaction.
+    pub fn outcome(&self, txn: TxnId) -> Outcome {
+        self.txn_outcome[txn.index()]
+    }
+
+    /// Does any transaction have a recorded time?
+    pub fn has_times(&self) -> bool {
+        !self.txn_times.is_empty()
+    }
+
+    /// When a transaction began, if the input says so.
+    pub fn begin(&self, txn: TxnId) -> Option<i64> {
+        self.txn_times.get(txn.index()).map(|it| it.0).filter(|it| *it != i64::MIN)
+    }
+
+    /// When a transaction ended, if the input says so.
+    pub fn end(&self, txn: TxnId) -> Option<i64> {
+        self.txn_times.get(txn.index()).map(|it| it.1).filter(|it| *it != i64::MAX)
+    }
+
+    /// Where a transaction stands in the input.
+    pub fn place(&self, txn: TxnId) -> Place {
+        self.txn_place[txn.index()]
+    }
+
+    /// The name of a source of the input, and what positions in it count.
+    pub fn source(&self, place: Place) -> Option<(&str, PlaceUnit)> {
+        self.sources.get(place.source as usize).map(|(name, unit)| (name.as_str(), *unit))
+    }
+
+    /// The operations of a transaction, in program order.
+    pub fn ops(&self, txn: TxnId) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator + use<> {
+        self.op_range(txn).map(OpId::from_index)
+    }
+
+    fn op_range(&self, txn: TxnId) -> Range<usize> {
+        self.txn_op_starts[txn.index()] as usize..self.txn_op_starts[txn.index() + 1] as usize
+    }
+
+    /// The transaction of an operation.
+    pub fn txn_of(&self, op: OpId) -> TxnId {
+        TxnId::from_index(self.txn_op_starts.partition_point(|it| *it <= op.raw()) - 1)
+    }
+
+    /// An operation with what it saw or wrote.
+    pub fn op(&self, op: OpId) -> Op<'_> {
+        let (key, value) = (self.op_key[op.index()], self.op_value[op.index()]);
+        let as_value = ValueId::from_index(value as usize);
+        match self.op_access[op.index()] {
+            Access::Read => Op::Read { key, value: as_value },
+            Access::Write => Op::Write { key, value: as_value },
+            Access::Append => Op::Append { key, value: as_value },
+            Access::ReadList => Op::ReadList { key, values: self.list(value) },
+        }
+    }
+
+    fn list(&self, list: u32) -> &[ValueId] {
+        let idx = list as usize;
+        &self.list_values[self.list_starts[idx] as usize..self.list_starts[idx + 1] as usize]
+    }
+
+    /// Is this key a list (it is appended to, or read as a list)?
+    pub fn is_list(&self, key: KeyId) -> bool {
+        self.key_is_list[key.index()]
+    }
+
+    /// The initial value of a register. Lists are empty at first.
+    pub fn initial_value(&self, key: KeyId) -> ValueId {
+        self.key_initial[key.index()]
+    }
+
+    /// The name of a key.
+    pub fn key_name(&self, key: KeyId) -> &Datum {
+        &self.keys[key.index()]
+    }
+
+    /// A value as the input spelled it.
+    pub fn value(&self, value: ValueId) -> &Datum {
+        &self.values[value.index()]
+    }
+
+    /// The name of a session.
+    pub fn session_name(&self, session: SessionId) -> &str {
+        &self.session_names[session.index()]
+    }
+
+    /// A short name for a transaction: its session and its place there from 1, as in `s1.2`; `init` for the initial one.
+    pub fn label(&self, txn: TxnId) -> String {
+        match self.session_of(txn) {
+            None => "init".to_owned(),
+            Some(session) => format!("{}.{}", self.session_name(session), self.nth_in_session(txn) + 1),
+        }
+    }
+
+    /// An operation in our notation, as in `r(x,1)`.
+    pub fn render_op(&self, op: OpId) -> String {
+        match self.op(op) {
+            Op::Read { key, value } => format!("r({},{})", self.key_name(key), self.value(value)),
+            Op::Write { key, value } => format!("w({},{})", self.key_name(key), self.value(value)),
+            Op::Append { key, value } => format!("append({},{})", self.key_name(key), self.value(value)),
+            Op::ReadList { key, values } => {
+                let elements: Vec<String> = values.iter().map(|it| self.value(*it).to_string()).collect();
+                format!("r({},[{}])", self.key_name(key), elements.join(","))
+            }
+        }
+    }
+}
+
+/// Two histories are the same if they say the same: names, sessions, operations, outcomes, times and initial values.
+///
+/// Ids, and the places where transactions stood in their files, may differ; so may the order in which transactions of
+/// different sessions were written down, and keys that no operation touches.
+impl PartialEq for History {
+    fn eq(&self, other: &Self) -> bool {
+        self.n_sessions() == other.n_sessions()
+            && self.sessions().zip(other.sessions()).all(|(mine, theirs)| {
+                self.session_name(mine) == other.session_name(theirs)
+                    && self.session_txns(mine).len() == other.session_txns(theirs).len()
+                    && self
+                        .session_txns(mine)
+                        .iter()
+                        .zip(other.session_txns(theirs))
+                        .all(|(mine, theirs)| self.same_txn(*mine, other, *theirs))
+            })
+    }
+}
+
+impl History {
+    fn same_txn(&self, mine: TxnId, other: &Self, theirs: TxnId) -> bool {
+        self.outcome(mine) == other.outcome(theirs)
+            && self.begin(mine) == other.begin(theirs)
+            && self.end(mine) == other.end(theirs)
+            && self.ops(mine).len() == other.ops(theirs).len()
+            && self.ops(mine).zip(other.ops(theirs)).all(|(mine, theirs)| self.same_op(mine, other, theirs))
+    }
+
+    fn same_op(&self, mine: OpId, other: &Self, theirs: OpId) -> bool {
+        let (my_key, their_key) = (self.op(mine).key(), other.op(theirs).key());
+        let same_initial = self.is_list(my_key)
+            || self.value(self.initial_value(my_key)) == other.value(other.initial_value(their_key));
+        let same_value = |mine: ValueId, theirs: ValueId| self.value(mine) == other.value(theirs);
+        self.key_name(my_key) == other.key_name(their_key)
+            && same_initial
+            && match (self.op(mine), other.op(theirs)) {
+                (Op::Read { value: a, .. }, Op::Read { value: b, .. })
+                | (Op::Write { value: a, .. }, Op::Write { value: b, .. })
+                | (Op::Append { value: a, .. }, Op::Append { value: b, .. }) => same_value(a, b),
+                (Op::ReadList { values: a, .. }, Op::ReadList { values: b, .. }) => {
+                    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(*a, *b))
+                }
+                _ => false,
+            }
+    }
+}

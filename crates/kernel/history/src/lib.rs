@@ -1,0 +1,23 @@
+//! What was observed: sessions of transactions that read and wrote keys.
+//!
+//! A [`History`] holds facts only, in columns with dense ids; [`HistoryBuilder`] is the only way in.
+//! [`Facts`] derives once what every engine asks: external reads and who may have written what they saw,
+//! final writes, writers of a key, and the anomalies that a single transaction shows by itself.
+
+mod builder;
+mod datum;
+mod facts;
+mod history;
+mod ids;
+mod lists;
+mod local;
+mod project;
+
+pub use builder::{Defect, HistoryBuilder, Severity};
+pub use datum::Datum;
+pub use facts::{ExternalRead, Facts, Standing};
+pub use history::{Access, History, Op, Outcome, Place, PlaceUnit};
+pub use ids::{KeyId, OpId, SessionId, TxnId, ValueId};
+pub use lists::VersionChain;
+pub use local::{LocalAnomaly, LocalKind};
+pub use project::Projection;

@@ -1,0 +1,172 @@
+//! Parts of a history: some transactions, some of their operations.
+//!
+//! If a history is allowed by a level, then so is each of its projections: every level of the catalogue is kept when
+//! transactions that no remaining read reads from are taken away, and when reads and writes are taken away. A
+//! forbidden projection therefore shows that the whole history is forbidden. What makes this true is that a read
+//! stays only if everybody who may have written what it saw stays too.
+
+use crate::lists::Appends;
+use crate::{Facts, History, HistoryBuilder, KeyId, Op, OpId, TxnId, ValueId};
+use std::collections::BTreeSet;
+
+/// A part of a history, with the way back to the whole.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    /// The part, a history of its own.
+    pub history: History,
+    /// For each transaction of the part, the initial one included, which one it is in the whole.
+    pub txns: Vec<TxnId>,
+    /// For each operation of the part, which one it is in the whole.
+    pub ops: Vec<OpId>,
+}
+
+impl Projection {
+    /// The part with the transactions `keep` (ascending), without the operations `without`.
+    ///
+    /// Dropping one write of a key drops all writes of it by that transaction. Reads go that do not stand on their
+    /// own without what was dropped, and so do overwritten writes and reads of a transaction's own writes: they say
+    /// nothing about other transactions.
+    pub fn new(facts: &Facts<'_>, keep: &[TxnId], without: &BTreeSet<OpId>) -> Self {
+        let history = facts.history();
+        let appends = Appends::new_of(history, keep);
+        let dropped: BTreeSet<(TxnId, KeyId)> = without
+            .iter()
+            .filter(|it| history.op(**it).is_write())
+            .map(|it| (history.txn_of(*it), history.op(*it).key()))
+            .collect();
+        let keeps_write = |txn: TxnId, key: KeyId| {
+            txn.is_initial() || (keep.binary_search(&txn).is_ok() && !dropped.contains(&(txn, key)))
+        };
+        let stays = |op: OpId| {
+            let txn = history.txn_of(op);
+            let key = history.op(op).key();
+            match history.op(op) {
+                _ if without.contains(&op) => false,
+                Op::Write { .. } => keeps_write(txn, key) && is_last_write(history, txn, op),
+                Op::Append { .. } => keeps_write(txn, key),
+                Op::Read { .. } | Op::ReadList { .. } => position(facts, op).is_some_and(|read_idx| {
+                    let candidates = facts.candidates(read_idx);
+                    !candidates.is_empty() && candidates.iter().all(|it| keeps_write(*it, key))
+                }),
+            }
+        };
+        let element_stays =
+            |key, value| appends.appender(key, value).is_some_and(|appender| keeps_write(appender, key));
+        Self::copy(history, keep, stays, element_stays)
+    }
+
+    /// The part with the transactions `txns` (ascending) and those of their operations that `stays` names, as they are.
+    pub fn verbatim(history: &History, txns: &[TxnId], stays: impl Fn(OpId) -> bool) -> Self {
+        Self::copy(history, txns, stays, |_, _| true)
+    }
+
+    fn copy(
+        history: &History,
+        txns: &[TxnId],
+        stays: impl Fn(OpId) -> bool,
+        element_stays: impl Fn(KeyId, ValueId) -> bool,
+    ) -> Self {
+        let mut copy = Copy::new(history);
+        for txn in txns.iter().filter(|it| !it.is_initial()) {
+            copy.begin(*txn);
+            for op in history.ops(*txn).filter(|it| stays(*it)) {
+                copy.op(op, &element_stays);
+            }
+            copy.builder.end(history.outcome(*txn));
+        }
+        copy.finish()
+    }
+}
+
+fn is_last_write(history: &History, txn: TxnId, op: OpId) -> bool {
+    let key = history.op(op).key();
+    let last = history.ops(txn).rev().find(|it| history.op(*it).is_write() && history.op(*it).key() == key);
+    last == Some(op)
+}
+
+fn position(facts: &Facts<'_>, op: OpId) -> Option<usize> {
+    facts.reads().binary_search_by_key(&op, |it| it.op).ok()
+}
+
+impl Appends {
+    /// Indexes the appends of some transactions only.
+    fn new_of(history: &History, txns: &[TxnId]) -> Self {
+        let mut appends = Self::default();
+        for txn in txns {
+            for op in history.ops(*txn) {
+                if let Op::Append { key, value } = history.op(op) {
+                    appends.add(*txn, key, value);
+                }
+            }
+        }
+        appends
+    }
+}
+
+/// Copies operations into a builder, by name.
+struct Copy<'h> {
+    history: &'h History,
+    builder: HistoryBuilder,
+    txns: Vec<TxnId>,
+    ops: Vec<OpId>,
+}
+
+impl<'h> Copy<'h> {
+    fn new(history: &'h History) -> Self {
+        let mut builder = HistoryBuilder::new();
+        for (name, unit) in &history.sources {
+            builder.source(name.clone(), *unit);
+        }
+        Self { history, builder, txns: vec![TxnId::INITIAL], ops: Vec::new() }
+    }
+
+    fn begin(&mut self, txn: TxnId) {
+        let session = self.history.session_of(txn).map_or("init", |it| self.history.session_name(it));
+        let session = self.builder.session(session);
+        self.builder.begin(session, self.history.place(txn));
+        self.builder.times(self.history.begin(txn), self.history.end(txn));
+        self.txns.push(txn);
+    }
+
+    fn op(&mut self, op: OpId, element_stays: &impl Fn(KeyId, ValueId) -> bool) {
+        self.ops.push(op);
+        let key = self.key(self.history.op(op).key());
+        match self.history.op(op) {
+            Op::Read { value, .. } => {
+                let value = self.value(value);
+                self.builder.read(key, value);
+            }
+            Op::Write { value, .. } => {
+                let value = self.value(value);
+                self.builder.write(key, value);
+            }
+            Op::Append { value, .. } => {
+                let value = self.value(value);
+                self.builder.append(key, value);
+            }
+            Op::ReadList { key: list, values } => {
+                let kept: Vec<ValueId> =
+                    values.iter().filter(|it| element_stays(list, **it)).map(|it| self.value(*it)).collect();
+                self.builder.read_list(key, kept);
+            }
+        }
+    }
+
+    fn key(&mut self, key: KeyId) -> KeyId {
+        let copied = self.builder.key(self.history.key_name(key).clone());
+        if !self.history.is_list(key) {
+            let initial = self.value(self.history.initial_value(key));
+            self.builder.initial(copied, initial, crate::Place::default());
+        }
+        copied
+    }
+
+    fn value(&mut self, value: ValueId) -> ValueId {
+        self.builder.value(self.history.value(value).clone())
+    }
+
+    fn finish(self) -> Projection {
+        let history = self.builder.finish().expect("a part of a valid history is valid");
+        Projection { history, txns: self.txns, ops: self.ops }
+    }
+}

@@ -1,0 +1,159 @@
+//! The levels that `check` decides by name, and how they imply each other.
+
+use std::fmt;
+
+/// A level with a short name. Its meaning is the text of the catalogue that [`Level::definition`] names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// `ru`: Adya's PL-1.
+    ReadUncommitted,
+    /// `rc`: reads only committed data, and never goes back behind what it has read.
+    ReadCommitted,
+    /// `ryw`: a session sees its own writes.
+    ReadYourWrites,
+    /// `mr`: a session never sees an older state than before.
+    MonotonicReads,
+    /// `mw`: a session's writes are seen in its order.
+    MonotonicWrites,
+    /// `wfr`: who sees a write sees what its session had read before.
+    WritesFollowReads,
+    /// `ra`: a transaction is seen as a whole or not at all.
+    ReadAtomic,
+    /// `ua`: read atomic, and two writers of a key see each other.
+    UpdateAtomic,
+    /// `cc`: who sees a transaction sees its causes.
+    CausalConsistency,
+    /// `psi`: causal, and two writers of a key see each other.
+    ParallelSnapshotIsolation,
+    /// `pc`: transactions see prefixes of one order.
+    PrefixConsistency,
+    /// `si`: snapshots of one order, and the first committer wins.
+    SnapshotIsolation,
+    /// `ssi`: snapshot isolation whose snapshots have everything that had ended before.
+    StrongSnapshotIsolation,
+    /// `ser`: as if one transaction ran after the other.
+    Serializable,
+    /// `sser`: serializable in an order that respects real time.
+    StrictSerializable,
+}
+
+use Level::{
+    CausalConsistency, MonotonicReads, MonotonicWrites, ParallelSnapshotIsolation, PrefixConsistency, ReadAtomic,
+    ReadCommitted, ReadUncommitted, ReadYourWrites, Serializable, SnapshotIsolation, StrictSerializable,
+    StrongSnapshotIsolation, UpdateAtomic, WritesFollowReads,
+};
+
+impl Level {
+    /// Every level, a level after those that it implies.
+    pub const ALL: [Self; 15] = [
+        ReadUncommitted,
+        ReadCommitted,
+        ReadYourWrites,
+        MonotonicReads,
+        MonotonicWrites,
+        WritesFollowReads,
+        ReadAtomic,
+        UpdateAtomic,
+        CausalConsistency,
+        ParallelSnapshotIsolation,
+        PrefixConsistency,
+        SnapshotIsolation,
+        StrongSnapshotIsolation,
+        Serializable,
+        StrictSerializable,
+    ];
+
+    /// The short name, as on the command line.
+    pub fn short_name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// The full name.
+    pub fn full_name(self) -> &'static str {
+        self.names().1
+    }
+
+    /// The text of the catalogue that defines this level.
+    pub fn definition(self) -> &'static str {
+        self.names().2
+    }
+
+    fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            ReadUncommitted => ("ru", "read-uncommitted", "adya.pl1"),
+            ReadCommitted => ("rc", "read-committed", "biswas.rc"),
+            ReadYourWrites => ("ryw", "read-your-writes", "session.ryw"),
+            MonotonicReads => ("mr", "monotonic-reads", "session.mr"),
+            MonotonicWrites => ("mw", "monotonic-writes", "session.mw"),
+            WritesFollowReads => ("wfr", "writes-follow-reads", "session.wfr"),
+            ReadAtomic => ("ra", "read-atomic", "biswas.ra"),
+            UpdateAtomic => ("ua", "update-atomic", "cerone.ua"),
+            CausalConsistency => ("cc", "causal-consistency", "biswas.cc"),
+            ParallelSnapshotIsolation => ("psi", "parallel-snapshot-isolation", "cerone.psi"),
+            PrefixConsistency => ("pc", "prefix-consistency", "biswas.pc"),
+            SnapshotIsolation => ("si", "snapshot-isolation", "biswas.si"),
+            StrongSnapshotIsolation => ("ssi", "strong-snapshot-isolation", "cerone.strong_si"),
+            Serializable => ("ser", "serializable", "biswas.ser"),
+            StrictSerializable => ("sser", "strict-serializable", "biswas.sser"),
+        }
+    }
+
+    /// The level of that short or full name. Case and underscores do not matter.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let wanted = name.to_ascii_lowercase().replace('_', "-");
+        Self::ALL.into_iter().find(|it| it.short_name() == wanted || it.full_name() == wanted)
+    }
+
+    /// The levels right below this one: each history that this level allows, they allow.
+    pub fn implied(self) -> &'static [Self] {
+        match self {
+            ReadUncommitted => &[],
+            ReadCommitted | ReadYourWrites | MonotonicReads | MonotonicWrites | WritesFollowReads => &[ReadUncommitted],
+            ReadAtomic => &[ReadCommitted, ReadYourWrites],
+            UpdateAtomic => &[ReadAtomic],
+            CausalConsistency => &[ReadAtomic, MonotonicReads, MonotonicWrites, WritesFollowReads],
+            ParallelSnapshotIsolation => &[CausalConsistency, UpdateAtomic],
+            PrefixConsistency => &[CausalConsistency],
+            SnapshotIsolation => &[PrefixConsistency, ParallelSnapshotIsolation],
+            StrongSnapshotIsolation | Serializable => &[SnapshotIsolation],
+            StrictSerializable => &[Serializable, StrongSnapshotIsolation],
+        }
+    }
+
+    /// Does every history that `self` allows satisfy `weaker`, too?
+    pub fn implies(self, weaker: Self) -> bool {
+        self == weaker || self.implied().iter().any(|it| it.implies(weaker))
+    }
+
+    /// Does the level look at recorded begin and end times?
+    pub fn needs_times(self) -> bool {
+        matches!(self, StrongSnapshotIsolation | StrictSerializable)
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.short_name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_read_back() {
+        for level in Level::ALL {
+            assert_eq!(Level::from_name(level.short_name()), Some(level));
+            assert_eq!(Level::from_name(&level.full_name().to_uppercase()), Some(level));
+        }
+        assert_eq!(Level::from_name("serialisable"), None);
+    }
+
+    #[test]
+    fn a_level_comes_after_what_it_implies() {
+        for (idx, level) in Level::ALL.into_iter().enumerate() {
+            assert!(level.implied().iter().all(|it| Level::ALL[..idx].contains(it)), "{level}");
+        }
+    }
+}
