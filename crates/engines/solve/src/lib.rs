@@ -1,0 +1,18 @@
+//! Constraint solving for the engines: SAT behind one trait, and acyclic orders on top of it.
+//!
+//! - [`SatSolver`] is plain incremental SAT under assumptions; [`Cadical`] implements it.
+//! - [`IncrementalOrder`] keeps a topological order of a growing and shrinking graph.
+//! - [`OrderSolver`] joins the two: which edges to choose so that the clauses hold and no cycle arises.
+//!
+//! No other crate names a solver. Everything here is deterministic: the same calls give the same answers.
+
+mod acyclic;
+mod cadical;
+mod order;
+mod sat;
+mod theory;
+
+pub use acyclic::{DecisionPolicy, OrderResult, OrderSolver, OrderStatistics};
+pub use cadical::Cadical;
+pub use order::{Edge, EdgeId, IncrementalOrder, Mark, UNTAGGED};
+pub use sat::{Lit, SatResult, SatSolver, SatStatistics, Var};

@@ -1,0 +1,356 @@
+//! A topological order of a graph that gains edges one at a time and loses them last-in first-out.
+//!
+//! An edge that agrees with the order is free. Any other edge searches the stretch of the order between its ends,
+//! forward from its head and backward from its tail, and reorders what it found; meeting the tail is a cycle.
+//! Source: Pearce & Kelly 2006, "A Dynamic Topological Sort Algorithm for Directed Acyclic Graphs". We differ: the
+//! forward search goes by layers, so that a cycle has the fewest tagged edges; edges are undone without touching
+//! the order, which stays valid for fewer edges.
+//! Cost: per edge against the order, the edges inside the stretch plus sorting the nodes found.
+
+/// The tag of an edge that needs no explanation: cycles are made as short as possible in edges with other tags.
+pub const UNTAGGED: u32 = u32::MAX;
+
+/// A present edge; ids are reused after an undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EdgeId(u32);
+
+/// A point in the history of added edges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mark(u32);
+
+/// The ends of an edge, and the caller's tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    /// The node before.
+    pub from: u32,
+    /// The node after.
+    pub to: u32,
+    /// Whatever the caller gave, or [`UNTAGGED`].
+    pub tag: u32,
+}
+
+/// A directed acyclic multigraph with a topological order. See the module for the algorithm.
+#[derive(Debug, Clone, Default)]
+pub struct IncrementalOrder {
+    position: Vec<u32>,
+    node_at: Vec<u32>,
+    /// Heads of the lists of edges that leave or enter a node, newest first, so that undoing unlinks the head.
+    first_out: Vec<u32>,
+    first_in: Vec<u32>,
+    edges: Vec<Edge>,
+    links: Vec<Links>,
+    search: Search,
+}
+
+impl IncrementalOrder {
+    /// `n_nodes` nodes in the order of their numbers, without edges.
+    pub fn new(n_nodes: u32) -> Self {
+        Self::with_order((0..n_nodes).collect())
+    }
+
+    /// As many nodes as `order` has, in that order, which must be a permutation of `0..n`.
+    ///
+    /// An order close to what the edges will ask for makes adding them cheap.
+    pub fn with_order(order: Vec<u32>) -> Self {
+        let n_nodes = order.len();
+        let mut position = vec![NONE; n_nodes];
+        for (at, &node) in order.iter().enumerate() {
+            assert_eq!(position[node as usize], NONE, "node {node} is twice in the order");
+            position[node as usize] = at as u32;
+        }
+        Self {
+            position,
+            node_at: order,
+            first_out: vec![NONE; n_nodes],
+            first_in: vec![NONE; n_nodes],
+            edges: Vec::new(),
+            links: Vec::new(),
+            search: Search::new(n_nodes),
+        }
+    }
+
+    /// Makes a node, last in the order, and returns its number.
+    pub fn add_node(&mut self) -> u32 {
+        let node = self.n_nodes();
+        self.position.push(node);
+        self.node_at.push(node);
+        self.first_out.push(NONE);
+        self.first_in.push(NONE);
+        self.search.add_node();
+        node
+    }
+
+    /// The number of nodes.
+    pub fn n_nodes(&self) -> u32 {
+        self.position.len() as u32
+    }
+
+    /// Adds an edge, beside others with the same ends.
+    ///
+    /// If it would close a cycle, it is not added; the error is the path from `to` back to `from`, with as few tagged
+    /// edges as possible, and empty when `from` is `to`.
+    pub fn add_edge(&mut self, from: u32, to: u32, tag: u32) -> Result<EdgeId, Vec<EdgeId>> {
+        self.search.moved.clear();
+        if from == to {
+            return Err(Vec::new());
+        }
+        if self.position[from as usize] > self.position[to as usize] {
+            if self.search_forward(to, from) {
+                return Err(self.path_to(from));
+            }
+            self.search_backward(from, to);
+            self.reorder();
+        }
+        Ok(self.link(Edge { from, to, tag }))
+    }
+
+    /// The edge with this id.
+    pub fn edge(&self, id: EdgeId) -> Edge {
+        self.edges[id.0 as usize]
+    }
+
+    /// The present, for a later [`IncrementalOrder::undo_to`].
+    pub fn mark(&self) -> Mark {
+        Mark(self.edges.len() as u32)
+    }
+
+    /// Removes all edges added since `mark`. The order stays as it is.
+    pub fn undo_to(&mut self, mark: Mark) {
+        while self.edges.len() > mark.0 as usize {
+            if let (Some(edge), Some(links)) = (self.edges.pop(), self.links.pop()) {
+                self.first_out[edge.from as usize] = links.next_out;
+                self.first_in[edge.to as usize] = links.next_in;
+            }
+        }
+    }
+
+    /// The nodes that the last call of [`IncrementalOrder::add_edge`] moved.
+    pub fn moved(&self) -> &[u32] {
+        &self.search.moved
+    }
+
+    /// All nodes, each before those that its edges lead to.
+    pub fn order(&self) -> &[u32] {
+        &self.node_at
+    }
+
+    /// The place of `node` in the order.
+    pub fn position(&self, node: u32) -> u32 {
+        self.position[node as usize]
+    }
+
+    fn link(&mut self, edge: Edge) -> EdgeId {
+        let id = self.edges.len() as u32;
+        self.links.push(Links {
+            next_out: std::mem::replace(&mut self.first_out[edge.from as usize], id),
+            next_in: std::mem::replace(&mut self.first_in[edge.to as usize], id),
+        });
+        self.edges.push(edge);
+        EdgeId(id)
+    }
+
+    /// Collects the nodes reachable from `start` that are not after `goal`, by number of tagged edges.
+    /// Returns true as soon as `goal` is among them.
+    fn search_forward(&mut self, start: u32, goal: u32) -> bool {
+        let last = self.position[goal as usize];
+        let search = &mut self.search;
+        search.begin();
+        search.layer.push((start, NONE));
+        loop {
+            let mut head = 0;
+            while let Some(&(node, via)) = search.layer.get(head) {
+                head += 1;
+                if !search.visit(node) {
+                    continue;
+                }
+                search.reached_by[node as usize] = via;
+                if node == goal {
+                    return true;
+                }
+                search.forward.push(node);
+                let mut id = self.first_out[node as usize];
+                while id != NONE {
+                    let Edge { to, tag, .. } = self.edges[id as usize];
+                    if self.position[to as usize] <= last && !search.is_visited(to) {
+                        let layer = if tag == UNTAGGED { &mut search.layer } else { &mut search.next_layer };
+                        layer.push((to, id));
+                    }
+                    id = self.links[id as usize].next_out;
+                }
+            }
+            search.layer.clear();
+            if search.next_layer.is_empty() {
+                return false;
+            }
+            std::mem::swap(&mut search.layer, &mut search.next_layer);
+        }
+    }
+
+    /// Collects the nodes that reach `start` and are not before `first`.
+    fn search_backward(&mut self, start: u32, first: u32) {
+        let first = self.position[first as usize];
+        let search = &mut self.search;
+        search.begin_epoch();
+        search.visit(start);
+        search.backward.push(start);
+        let mut head = 0;
+        while let Some(&node) = search.backward.get(head) {
+            head += 1;
+            let mut id = self.first_in[node as usize];
+            while id != NONE {
+                let from = self.edges[id as usize].from;
+                if self.position[from as usize] >= first && search.visit(from) {
+                    search.backward.push(from);
+                }
+                id = self.links[id as usize].next_in;
+            }
+        }
+    }
+
+    /// Deals the places of all collected nodes out again: those behind the new edge first, then those ahead of it.
+    fn reorder(&mut self) {
+        let position = &mut self.position;
+        let Search { forward, backward, moved, places, .. } = &mut self.search;
+        forward.sort_unstable_by_key(|&node| position[node as usize]);
+        backward.sort_unstable_by_key(|&node| position[node as usize]);
+        moved.extend_from_slice(backward);
+        moved.extend_from_slice(forward);
+        places.clear();
+        places.extend(moved.iter().map(|&node| position[node as usize]));
+        places.sort_unstable();
+        for (&node, &place) in moved.iter().zip(places.iter()) {
+            position[node as usize] = place;
+            self.node_at[place as usize] = node;
+        }
+    }
+
+    /// The edges by which the forward search reached `goal`, first edge first.
+    fn path_to(&self, goal: u32) -> Vec<EdgeId> {
+        let mut path = Vec::new();
+        let mut id = self.search.reached_by[goal as usize];
+        while id != NONE {
+            path.push(EdgeId(id));
+            let node = self.edges[id as usize].from;
+            id = self.search.reached_by[node as usize];
+        }
+        path.reverse();
+        path
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Links {
+    next_out: u32,
+    next_in: u32,
+}
+
+/// Scratch space of the searches.
+///
+/// A node is visited when its mark is the current epoch, and each search begins an epoch. So a search that ends
+/// early, at a cycle, leaves no marks behind that could hide a later cycle.
+#[derive(Debug, Clone, Default)]
+struct Search {
+    epoch: u32,
+    marks: Vec<u32>,
+    reached_by: Vec<u32>,
+    layer: Vec<(u32, u32)>,
+    next_layer: Vec<(u32, u32)>,
+    forward: Vec<u32>,
+    backward: Vec<u32>,
+    places: Vec<u32>,
+    moved: Vec<u32>,
+}
+
+impl Search {
+    fn new(n_nodes: usize) -> Self {
+        Self { marks: vec![0; n_nodes], reached_by: vec![NONE; n_nodes], ..Self::default() }
+    }
+
+    fn add_node(&mut self) {
+        self.marks.push(0);
+        self.reached_by.push(NONE);
+    }
+
+    fn begin(&mut self) {
+        self.begin_epoch();
+        self.layer.clear();
+        self.next_layer.clear();
+        self.forward.clear();
+        self.backward.clear();
+    }
+
+    fn begin_epoch(&mut self) {
+        if self.epoch == u32::MAX {
+            self.marks.fill(0);
+            self.epoch = 0;
+        }
+        self.epoch += 1;
+    }
+
+    /// Marks `node`; false if it was marked before.
+    fn visit(&mut self, node: u32) -> bool {
+        let mark = &mut self.marks[node as usize];
+        let is_new = *mark != self.epoch;
+        *mark = self.epoch;
+        is_new
+    }
+
+    fn is_visited(&self, node: u32) -> bool {
+        self.marks[node as usize] == self.epoch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_cleared_when_the_epochs_run_out() {
+        let mut order = IncrementalOrder::new(3);
+        order.search.epoch = u32::MAX - 1;
+        order.add_edge(2, 1, 0).unwrap();
+        order.add_edge(1, 0, 1).unwrap();
+        let path = order.add_edge(0, 2, 2).unwrap_err();
+        let tags: Vec<u32> = path.iter().map(|&id| order.edge(id).tag).collect();
+        assert_eq!(tags, [0, 1]);
+        assert_eq!(order.order(), [2, 1, 0]);
+    }
+
+    #[test]
+    fn a_cycle_has_as_few_tagged_edges_as_possible() {
+        let mut order = IncrementalOrder::new(6);
+        // From 0 to 5 through one tagged edge, or by a longer path with none.
+        order.add_edge(0, 5, 7).unwrap();
+        for from in 0..5 {
+            order.add_edge(from, from + 1, UNTAGGED).unwrap();
+        }
+        let path = order.add_edge(5, 0, 8).unwrap_err();
+        assert_eq!(path.len(), 5);
+        assert!(path.iter().all(|&id| order.edge(id).tag == UNTAGGED));
+    }
+
+    #[test]
+    fn parallel_edges_are_undone_one_by_one() {
+        let mut order = IncrementalOrder::new(2);
+        order.add_edge(0, 1, 0).unwrap();
+        let mark = order.mark();
+        order.add_edge(0, 1, 1).unwrap();
+        order.undo_to(mark);
+        assert!(order.add_edge(1, 0, 2).is_err());
+        order.undo_to(Mark(0));
+        assert!(order.add_edge(1, 0, 2).is_ok());
+        assert_eq!(order.add_edge(0, 0, 3), Err(vec![]));
+    }
+
+    #[test]
+    fn a_new_node_is_last() {
+        let mut order = IncrementalOrder::with_order(vec![1, 0]);
+        let node = order.add_node();
+        assert_eq!((node, order.order()), (2, &[1, 0, 2][..]));
+        order.add_edge(2, 1, 0).unwrap();
+        assert!(order.position(2) < order.position(1));
+        assert_eq!(order.moved(), [2, 1]);
+    }
+}
