@@ -1,0 +1,267 @@
+//! From the kernel's types to the document.
+
+use crate::document::{
+    CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome, Part,
+    Place, Transaction,
+};
+use crate::explain::Explainer;
+use crate::explain_local::local_edges;
+use crate::notation::{Comments, notation};
+use iso_evidence::{Edge, Event, Reason, Refutation, Schedule, Verdict, Witness};
+use iso_history::{Facts, History, LocalKind, OpId, PlaceUnit, Projection, TxnId};
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+
+/// The answer of an engine for one level.
+#[derive(Clone, Debug)]
+pub struct Answer<'a> {
+    /// The level; a [`Level`](iso_spec::Level) converts to its names.
+    pub level: LevelName,
+    /// The answer.
+    pub verdict: &'a Verdict,
+    /// Did the evidence pass an independent check? None if nobody looked.
+    pub certified: Option<Result<(), String>>,
+}
+
+/// How the answers came about.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// The files that were read.
+    pub inputs: Vec<String>,
+    /// What was wrong with them.
+    pub defects: Vec<iso_history::Defect>,
+    /// How long everything took.
+    pub seconds: f64,
+    /// The most memory that was in use at once, if the system tells.
+    pub peak_bytes: Option<u64>,
+}
+
+/// How long a document may become.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// The most entries of a witness's order; all of them if none is given.
+    pub max_order: Option<usize>,
+}
+
+impl CheckReport {
+    /// The report of a run that judged a history at some levels.
+    pub fn new(history: &History, run: Run, answers: &[Answer<'_>], limits: Limits) -> Self {
+        let builder = Builder { history, facts: OnceCell::new(), limits };
+        Self {
+            history: Some(Counts::of(history)),
+            levels: answers.iter().map(|it| builder.level(it)).collect(),
+            ..Self::of_unreadable(run)
+        }
+    }
+
+    /// The report of a run whose input could not be read: its defects and nothing else.
+    pub fn of_unreadable(run: Run) -> Self {
+        Self {
+            inputs: run.inputs,
+            defects: run.defects.into_iter().map(Defect::from).collect(),
+            seconds: run.seconds,
+            peak_bytes: run.peak_bytes,
+            history: None,
+            levels: Vec::new(),
+        }
+    }
+}
+
+impl Counts {
+    /// The size of a history.
+    pub fn of(history: &History) -> Self {
+        let count = |outcome| history.txns().filter(|it| history.outcome(*it) == outcome).count() as u64;
+        Self {
+            sessions: history.n_sessions() as u64,
+            transactions: history.n_txns() as u64 - 1,
+            committed: count(iso_history::Outcome::Committed),
+            aborted: count(iso_history::Outcome::Aborted),
+            unknown: count(iso_history::Outcome::Unknown),
+            operations: history.n_ops() as u64,
+            keys: history.n_keys() as u64,
+        }
+    }
+}
+
+impl From<iso_history::Defect> for Defect {
+    fn from(defect: iso_history::Defect) -> Self {
+        let file = (!defect.source.is_empty()).then_some(defect.source);
+        Self {
+            is_error: defect.severity == iso_history::Severity::Error,
+            place: Place::new(file, defect.at),
+            message: defect.message,
+        }
+    }
+}
+
+impl Place {
+    fn new(file: Option<String>, at: Option<(u64, PlaceUnit)>) -> Self {
+        let only = |wanted| at.filter(|it| it.1 == wanted).map(|it| it.0);
+        Self { file, line: only(PlaceUnit::Line), byte: only(PlaceUnit::Byte) }
+    }
+}
+
+impl From<iso_history::Outcome> for Outcome {
+    fn from(outcome: iso_history::Outcome) -> Self {
+        match outcome {
+            iso_history::Outcome::Committed => Self::Committed,
+            iso_history::Outcome::Aborted => Self::Aborted,
+            iso_history::Outcome::Unknown => Self::Unknown,
+        }
+    }
+}
+
+struct Builder<'h> {
+    history: &'h History,
+    /// Only refutations need them.
+    facts: OnceCell<Facts<'h>>,
+    limits: Limits,
+}
+
+impl<'h> Builder<'h> {
+    fn facts(&self) -> &Facts<'h> {
+        self.facts.get_or_init(|| Facts::new(self.history))
+    }
+
+    fn level(&self, answer: &Answer<'_>) -> LevelReport {
+        let judgement = match answer.verdict {
+            Verdict::Allowed(witness) => Judgement::Holds(self.evidence(witness)),
+            Verdict::Forbidden(refutation) => Judgement::Violated {
+                anomalies: refutation.anomalies.iter().map(ToString::to_string).collect(),
+                part: Box::new(self.part(refutation)),
+            },
+            Verdict::Unknown(reason) => Judgement::Unknown { reason: reason.to_string() },
+        };
+        LevelReport { level: answer.level.clone(), judgement, certified: answer.certified.clone() }
+    }
+
+    fn evidence(&self, witness: &Witness) -> Evidence {
+        let label = |txn: TxnId| self.history.label(txn);
+        let limit = self.limits.max_order.unwrap_or(usize::MAX);
+        match &witness.schedule {
+            Schedule::Order(order) => Evidence::Order {
+                order: order.iter().take(limit).map(|it| label(*it)).collect(),
+                omitted: order.len().saturating_sub(limit),
+            },
+            Schedule::Events(events) => Evidence::Events {
+                events: events
+                    .iter()
+                    .take(limit)
+                    .map(|it| match it {
+                        Event::Snapshot(txn) => (Moment::Snapshot, label(*txn)),
+                        Event::Commit(txn) => (Moment::Commit, label(*txn)),
+                    })
+                    .collect(),
+                omitted: events.len().saturating_sub(limit),
+            },
+            Schedule::Relations(relations) => Evidence::Relations(
+                relations
+                    .iter()
+                    .map(|(name, pairs)| (name.clone(), pairs.iter().map(|it| (label(it.0), label(it.1))).collect()))
+                    .collect(),
+            ),
+        }
+    }
+
+    fn part(&self, refutation: &Refutation) -> Part {
+        let explainer = Explainer::new(self.facts());
+        let projection = self.projection(refutation);
+        let shows_times = shows_times(refutation);
+        let mut part = Part {
+            history: String::new(),
+            initial: initial_values(&projection.history),
+            transactions: projection.history.txns().map(|it| self.transaction(&projection, it, shows_times)).collect(),
+            cycle: refutation.cycle.iter().map(|it| self.link(&explainer, it)).collect(),
+            summary: summary(refutation),
+            local: self.local(&explainer, refutation, &projection),
+        };
+        part.history = notation(&part, Comments::None);
+        part
+    }
+
+    /// The forbidden part as a history of its own.
+    fn projection(&self, refutation: &Refutation) -> Projection {
+        let is_listed = |op: OpId| refutation.ops.binary_search(&op).is_ok();
+        if refutation.local.is_some() {
+            return Projection::verbatim(self.history, &refutation.txns, is_listed);
+        }
+        let all_ops = refutation.txns.iter().flat_map(|it| self.history.ops(*it));
+        let without: BTreeSet<OpId> = all_ops.filter(|it| !is_listed(*it)).collect();
+        Projection::new(self.facts(), &refutation.txns, &without)
+    }
+
+    fn transaction(&self, projection: &Projection, txn: TxnId, shows_times: bool) -> Transaction {
+        let whole = projection.txns[txn.index()];
+        let place = self.history.place(whole);
+        let source = self.history.source(place);
+        let times = (self.history.begin(whole), self.history.end(whole));
+        Transaction {
+            id: self.history.label(whole),
+            session: self.history.session_of(whole).map_or("init", |it| self.history.session_name(it)).to_owned(),
+            outcome: self.history.outcome(whole).into(),
+            place: source
+                .map(|(file, unit)| Place::new((!file.is_empty()).then(|| file.to_owned()), Some((place.at, unit)))),
+            times: (shows_times && times != (None, None)).then_some(times),
+            ops: projection.history.ops(txn).map(|it| projection.history.render_op(it)).collect(),
+        }
+    }
+
+    fn link(&self, explainer: &Explainer<'_>, edge: &Edge) -> Link {
+        let key = match edge.because {
+            Reason::Session | Reason::RealTime => None,
+            Reason::ReadFrom { read } => Some(self.history.op(read).key()),
+            Reason::VersionOrder { key, .. } | Reason::AntiDependency { key, .. } => Some(key),
+        };
+        Link {
+            from: self.history.label(edge.from),
+            to: self.history.label(edge.to),
+            kind: edge.because.short_name().to_owned(),
+            key: key.map(|it| self.history.key_name(it).to_string()),
+            because: explainer.edge(edge),
+        }
+    }
+
+    fn local(&self, explainer: &Explainer<'_>, refutation: &Refutation, projection: &Projection) -> Option<LocalRead> {
+        let anomaly = refutation.local.as_ref()?;
+        let in_part = projection.txns.iter().position(|it| *it == anomaly.reader).map(TxnId::from_index);
+        let ops: Vec<OpId> = in_part.iter().flat_map(|it| projection.history.ops(*it)).collect();
+        let edges = local_edges(anomaly);
+        Some(LocalRead {
+            because: explainer.local(anomaly),
+            transaction: self.history.label(anomaly.reader),
+            op: ops.iter().position(|it| projection.ops[it.index()] == anomaly.op),
+            links: edges.iter().map(|it| self.link(explainer, it)).collect(),
+        })
+    }
+}
+
+/// Keys with what they were at first.
+fn initial_values(history: &History) -> Vec<(String, String)> {
+    let value = |key| {
+        if history.is_list(key) { "[]".to_owned() } else { history.value(history.initial_value(key)).to_string() }
+    };
+    history.keys().map(|it| (history.key_name(it).to_string(), value(it))).collect()
+}
+
+/// Times belong to the part if it is forbidden because of them, or may be.
+fn shows_times(refutation: &Refutation) -> bool {
+    let needs_a_case_distinction = refutation.cycle.is_empty() && refutation.local.is_none();
+    needs_a_case_distinction || refutation.cycle.iter().any(|it| it.because == Reason::RealTime)
+}
+
+fn summary(refutation: &Refutation) -> String {
+    let interleaves = refutation.local.is_some_and(|it| matches!(it.kind, LocalKind::Interleaved { .. }));
+    match refutation.anomalies.first() {
+        _ if interleaves => sentence("a list shows one transaction's elements between another's (G0, dirty write)"),
+        Some(anomaly) => sentence(anomaly.summary()),
+        None if refutation.cycle.is_empty() => sentence("no order of these transactions explains what they read"),
+        None => sentence("these transactions depend on each other in a circle"),
+    }
+}
+
+/// A clause as a sentence of its own.
+pub(crate) fn sentence(clause: &str) -> String {
+    let mut chars = clause.chars();
+    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", chars.as_str())
+}

@@ -1,0 +1,129 @@
+//! Reads that nothing explains, as sentences.
+
+use crate::explain::Explainer;
+use iso_evidence::{Edge, Reason};
+use iso_history::{Datum, KeyId, LocalAnomaly, LocalKind, Op, OpId, TxnId, ValueId};
+
+/// Dependencies that show where the value came from, for a picture.
+pub(crate) fn local_edges(anomaly: &LocalAnomaly) -> Vec<Edge> {
+    let read_from = |from| Edge { from, to: anomaly.reader, because: Reason::ReadFrom { read: anomaly.op } };
+    match anomaly.kind {
+        LocalKind::Aborted { writer } | LocalKind::Intermediate { writer } => vec![read_from(writer)],
+        LocalKind::Interleaved { torn, between } => vec![read_from(torn), read_from(between)],
+        _ => Vec::new(),
+    }
+}
+
+impl Explainer<'_> {
+    /// What is wrong with a read.
+    pub(crate) fn local(&self, anomaly: &LocalAnomaly) -> String {
+        let LocalAnomaly { reader, op, kind } = *anomaly;
+        let who = self.txn(reader);
+        match kind {
+            LocalKind::Internal { expected } => self.internal(&who, op, expected),
+            LocalKind::ThinAir => self.thin_air(&who, op),
+            LocalKind::Future => self.future(&who, reader, op),
+            LocalKind::Aborted { writer } => self.aborted(&who, op, writer),
+            LocalKind::Intermediate { writer } => self.intermediate(&who, op, writer),
+            LocalKind::Interleaved { torn, between } => self.interleaved(&who, op, torn, between),
+            LocalKind::Incompatible { other } => format!(
+                "{who} read {} and {} read {}: neither list extends the other",
+                self.seen(op, &[]),
+                self.txn(self.history.txn_of(other)),
+                self.seen(other, &[])
+            ),
+        }
+    }
+
+    fn internal(&self, who: &str, op: OpId, expected: ValueId) -> String {
+        let (seen, expected) = (self.seen(op, &[]), self.history.value(expected));
+        let key = self.key(self.history.op(op).key());
+        match self.history.op(op) {
+            Op::ReadList { .. } => {
+                format!(
+                    "{who} appended {expected} to {key} and then read {seen}, which does not end with what it appended"
+                )
+            }
+            _ => format!("{who} wrote {key}={expected} and then read {seen}"),
+        }
+    }
+
+    fn thin_air(&self, who: &str, op: OpId) -> String {
+        let seen = self.seen(op, &[]);
+        match self.history.op(op) {
+            Op::ReadList { key, values } => {
+                let stranger = values.iter().find(|it| self.appenders(key, **it).next().is_none());
+                let stranger = stranger.map_or("that".to_owned(), |it| self.history.value(*it).to_string());
+                format!("{who} read {seen}, but nobody ever appended {stranger} to {}", self.key(key))
+            }
+            Op::Read { key, value } | Op::Write { key, value } | Op::Append { key, value } => {
+                match self.history.value(value) {
+                    Datum::Null => format!("{who} found no {0}, but {0} exists from the start", self.key(key)),
+                    value => format!("{who} read {seen}, but nobody ever wrote {value} to {}", self.key(key)),
+                }
+            }
+        }
+    }
+
+    fn future(&self, who: &str, reader: TxnId, op: OpId) -> String {
+        let seen = self.seen(op, &[reader]);
+        let Op::ReadList { key, values } = self.history.op(op) else {
+            return format!("{who} read {seen}, which it wrote only later");
+        };
+        let own = self.history.ops(reader).filter(|it| *it > op).find_map(|it| match self.history.op(it) {
+            Op::Append { key: list, value } if list == key && values.contains(&value) => Some(value),
+            _ => None,
+        });
+        match own {
+            Some(own) => format!("{who} read {seen}, but appended {} only later", self.history.value(own)),
+            None => format!("{who} read {seen}, where its own elements are out of place"),
+        }
+    }
+
+    fn aborted(&self, who: &str, op: OpId, writer: TxnId) -> String {
+        let (seen, writer_name) = (self.seen(op, &[writer]), self.txn(writer));
+        match self.element_of(writer, op) {
+            Some(element) => {
+                format!("{who} read {seen}, where {element} is from {writer_name}, which was rolled back")
+            }
+            None => format!("{who} read {seen} from {writer_name}, which was rolled back"),
+        }
+    }
+
+    fn intermediate(&self, who: &str, op: OpId, writer: TxnId) -> String {
+        let (seen, writer_name) = (self.seen(op, &[writer]), self.txn(writer));
+        let key = self.history.op(op).key();
+        if self.history.is_list(key) {
+            let all = self.elements(writer, key);
+            return format!("{who} read {seen}, but {writer_name} appended {all} before it committed");
+        }
+        let last = self.final_write(writer, key).map(|it| self.history.value(it).to_string());
+        let last = last.map(|it| format!(" with {}={it}", self.key(key))).unwrap_or_default();
+        format!("{who} read {seen}, which {writer_name} overwrote{last} before it committed")
+    }
+
+    fn interleaved(&self, who: &str, op: OpId, torn: TxnId, between: TxnId) -> String {
+        let key = self.history.op(op).key();
+        format!(
+            "{who} read {}, where {} of {} cuts into {} of {}",
+            self.seen(op, &[torn, between]),
+            self.elements(between, key),
+            self.txn(between),
+            self.elements(torn, key),
+            self.txn(torn)
+        )
+    }
+
+    /// The first element of a list read that a transaction appended.
+    fn element_of(&self, txn: TxnId, read: OpId) -> Option<String> {
+        let Op::ReadList { key, values } = self.history.op(read) else { return None };
+        let element = values.iter().find(|it| self.appenders(key, **it).any(|it| it == txn))?;
+        Some(self.history.value(*element).to_string())
+    }
+
+    fn appenders(&self, list: KeyId, element: ValueId) -> impl Iterator<Item = TxnId> {
+        let history = self.history;
+        let wanted = Op::Append { key: list, value: element };
+        history.txns().filter(move |txn| history.ops(*txn).any(|it| history.op(it) == wanted))
+    }
+}

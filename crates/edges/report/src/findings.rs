@@ -1,0 +1,56 @@
+//! What the levels of a report have in common: equal refutations are told once.
+
+use crate::document::{CheckReport, Judgement, LevelName, LevelReport, Part};
+use iso_spec::Level;
+
+/// One refutation with every level that it breaks.
+#[derive(Clone, Debug)]
+pub struct Finding<'r> {
+    /// The levels, in the order of the report.
+    pub levels: Vec<&'r LevelName>,
+    /// What the field calls it.
+    pub anomalies: &'r [String],
+    /// The forbidden part.
+    pub part: &'r Part,
+}
+
+impl Finding<'_> {
+    /// Its headline: the first anomaly's name.
+    pub fn title(&self) -> &str {
+        self.anomalies.first().map_or("forbidden", String::as_str)
+    }
+
+    /// The short names of the levels, with commas.
+    pub fn level_names(&self) -> String {
+        self.levels.iter().map(|it| it.short.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The distinct refutations of a report, in the order of its levels.
+pub fn findings(report: &CheckReport) -> Vec<Finding<'_>> {
+    let mut findings: Vec<Finding<'_>> = Vec::new();
+    for level in &report.levels {
+        let Judgement::Violated { anomalies, part } = &level.judgement else { continue };
+        match findings.iter_mut().find(|it| it.part == &**part && it.anomalies == anomalies) {
+            Some(finding) => finding.levels.push(&level.level),
+            None => findings.push(Finding { levels: vec![&level.level], anomalies, part }),
+        }
+    }
+    findings
+}
+
+/// The levels that hold and that no other level that holds implies. Levels that a user wrote are left out.
+pub fn strongest_that_hold(report: &CheckReport) -> Vec<&LevelName> {
+    let holding: Vec<(&LevelName, Level)> = report
+        .levels
+        .iter()
+        .filter(|it| holds(it))
+        .filter_map(|it| Some((&it.level, Level::from_name(&it.level.short)?)))
+        .collect();
+    let is_implied = |level: Level| holding.iter().any(|(_, other)| *other != level && other.implies(level));
+    holding.iter().filter(|(_, level)| !is_implied(*level)).map(|(name, _)| *name).collect()
+}
+
+fn holds(level: &LevelReport) -> bool {
+    matches!(level.judgement, Judgement::Holds(_))
+}

@@ -1,0 +1,126 @@
+//! Words on their way to a screen: made harmless, measured and wrapped.
+
+/// The text with control characters, and those that turn the direction of writing, spelled out.
+///
+/// Names come from the input: without this, one could move the cursor or show a line other than it is.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for symbol in text.chars() {
+        if symbol.is_control() || is_direction_mark(symbol) || !is_xml_char(symbol) {
+            out += &format!("\\u{{{:x}}}", symbol as u32);
+        } else {
+            out.push(symbol);
+        }
+    }
+    out
+}
+
+fn is_direction_mark(symbol: char) -> bool {
+    matches!(symbol, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')
+}
+
+/// XML 1.0 has no room for these, escaped or not.
+fn is_xml_char(symbol: char) -> bool {
+    !matches!(symbol, '\u{fffe}' | '\u{ffff}')
+}
+
+/// Harmless text that can stand in XML and HTML, in attributes too.
+pub(crate) fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for symbol in harmless(text).chars() {
+        match symbol {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// How many columns a text takes on a screen with letters of equal width, roughly.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+fn char_width(symbol: char) -> usize {
+    match symbol as u32 {
+        0x300..=0x36f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0x1f300..=0x1faff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+/// The text if it fits into so many columns; otherwise its two ends around dots.
+pub(crate) fn shortened(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let room = columns.saturating_sub(1);
+    let head = fitting(text.chars(), room - room / 3);
+    let tail: String = fitting(text.chars().rev(), room / 3).chars().rev().collect();
+    format!("{head}…{tail}")
+}
+
+fn fitting(symbols: impl Iterator<Item = char>, columns: usize) -> String {
+    let mut used = 0;
+    symbols
+        .take_while(|it| {
+            used += char_width(*it);
+            used <= columns
+        })
+        .collect()
+}
+
+/// The words of a text in lines of so many columns. A word that is longer gets a line of its own.
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|it| !it.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// `1 key`, `2 keys`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_and_direction_marks_are_spelled_out() {
+        assert_eq!(harmless("a\u{1b}[31m\u{202e}b\n"), "a\\u{1b}[31m\\u{202e}b\\u{a}");
+        assert_eq!(xml("<a b='c'>&\u{0}"), "&lt;a b=&#39;c&#39;&gt;&amp;\\u{0}");
+    }
+
+    #[test]
+    fn long_words_keep_both_ends() {
+        assert_eq!(shortened("abcdefghijkl", 7), "abcd…kl");
+        assert_eq!(shortened("abc", 3), "abc");
+        assert_eq!(shortened("😀😀😀", 4), "😀…");
+    }
+
+    #[test]
+    fn lines_break_at_spaces() {
+        assert_eq!(wrapped("a bc  def g", 5), ["a bc", "def g"]);
+        assert_eq!(wrapped("abcdefgh i", 3), ["abcdefgh", "i"]);
+    }
+}
