@@ -1,0 +1,58 @@
+//! Why a scanner stopped, and how a person is told.
+
+use crate::ReadError;
+use crate::input::Spot;
+
+/// A scanner's way out.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The data is not as it should be.
+    Syntax {
+        /// Where.
+        spot: Spot,
+        /// What was expected and what was found.
+        message: String,
+    },
+    /// Reading ends.
+    Halt(ReadError),
+}
+
+impl From<ReadError> for Fault {
+    fn from(error: ReadError) -> Self {
+        Self::Halt(error)
+    }
+}
+
+/// A byte as a message shows it.
+pub(crate) fn show(byte: Option<u8>) -> String {
+    match byte {
+        None => "the end".to_owned(),
+        Some(byte) if byte.is_ascii_graphic() => format!("`{}`", byte as char),
+        Some(b' ') => "a space".to_owned(),
+        Some(byte) if byte.is_ascii() => format!("`{}`", byte.escape_ascii()),
+        Some(byte) => format!("byte 0x{byte:02x}"),
+    }
+}
+
+/// The part of a line around a byte, with a caret under it.
+pub(crate) fn point_at(line: &str, byte: usize) -> String {
+    const BEFORE: usize = 60;
+    const AFTER: usize = 40;
+    let n_before = line.char_indices().take_while(|(at, _)| *at < byte).count();
+    let from = n_before.saturating_sub(BEFORE);
+    let plain = |it: char| if it.is_control() { ' ' } else { it };
+    let shown: String = line.chars().skip(from).take(n_before - from + AFTER).map(plain).collect();
+    let dots = if from > 0 { "..." } else { "" };
+    format!("\n    {dots}{shown}\n    {}^", " ".repeat(dots.len() + n_before - from))
+}
+
+/// The first bytes of something, for a message.
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    const LONGEST: usize = 40;
+    let shown = &bytes[..bytes.len().min(LONGEST)];
+    let dots = if bytes.len() > LONGEST { "..." } else { "" };
+    match std::str::from_utf8(shown) {
+        Ok(text) => format!("`{}{dots}`", text.escape_debug()),
+        Err(_) => format!("`{}{dots}`", shown.escape_ascii()),
+    }
+}

@@ -1,0 +1,163 @@
+//! Bytes to histories and back, in our own notations and every foreign format.
+//!
+//! [`read_path`] and [`read_from`] recognise the format by content, open what is compressed, and give a [`Reading`]:
+//! the history, or what is wrong with it and where. Reading goes on after a defect where that makes sense. `Err` means
+//! that there was nothing to read: no file, no known format, no memory, no time.
+//!
+//! Every reader has a writer. A writer refuses what its format has no way to say.
+//!
+//! ```
+//! use iso_formats::{Format, ReadOptions, read_from, write};
+//! let text = "init x=0\ns1: { r(x,0) w(x,1) }\ns2: { r(x,1) }\n";
+//! let reading = read_from("example", text.as_bytes(), &ReadOptions::default()).unwrap();
+//! let history = reading.into_history().unwrap();
+//! let mut bytes = Vec::new();
+//! write(&history, Format::Text, &mut bytes).unwrap();
+//! assert_eq!(bytes, text.as_bytes());
+//! ```
+
+mod compression;
+mod fault;
+mod form;
+mod format;
+mod input;
+mod json;
+mod jsonl;
+mod meter;
+mod reading;
+mod recognise;
+mod sink;
+mod text;
+mod write;
+
+pub use format::Format;
+pub use meter::DEFAULT_MEMORY_LIMIT;
+pub use reading::{CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, Watch};
+pub use write::WriteError;
+
+use compression::Compression;
+use fault::Fault;
+use input::Input;
+use iso_history::{Defect, History, PlaceUnit, Severity};
+use meter::Meter;
+use sink::Sink;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+/// Reads a file, or a directory of Cobra logs.
+pub fn read_path(path: &Path, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
+    let name = path.display().to_string();
+    let open_error = |source| ReadError::Open { path: name.clone(), source };
+    let about = fs::metadata(path).map_err(open_error)?;
+    if about.is_dir() {
+        return Err(ReadError::Directory { path: name });
+    }
+    let file = File::open(path).map_err(open_error)?;
+    // Only regular files have a size that says how much is to come.
+    let size = about.is_file().then_some(about.len());
+    read_sized(&name, file, size, options)
+}
+
+/// Reads a stream. The name is for messages.
+pub fn read_from(source_name: &str, reader: impl Read, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
+    read_sized(source_name, reader, None, options)
+}
+
+fn read_sized(
+    name: &str,
+    reader: impl Read,
+    size: Option<u64>,
+    options: &ReadOptions<'_>,
+) -> Result<Reading, ReadError> {
+    let meter = Meter::new(name, options);
+    let mut input = Input::new(name, reader, size, &meter)?;
+    let head = input.head()?;
+    let (is_blank, format) = (head.iter().all(u8::is_ascii_whitespace), recognise::recognise(head));
+    let found = fault::excerpt(head);
+    if is_blank && input.damage().is_none() {
+        return Err(ReadError::Empty { name: name.to_owned() });
+    }
+    let Some(format) = options.format.or(format).or(input.damage().is_some().then_some(Format::Text)) else {
+        return Err(ReadError::NotRecognised { name: name.to_owned(), found, tried: recognise::tried() });
+    };
+    let mut sink = Sink::new(&meter);
+    sink.source(name, unit(format));
+    dispatch(format, &mut input, &mut sink, options)?;
+    Ok(finish(format, &mut input, sink))
+}
+
+fn unit(format: Format) -> PlaceUnit {
+    match format {
+        Format::Dbcop | Format::Cobra => PlaceUnit::Byte,
+        _ => PlaceUnit::Line,
+    }
+}
+
+fn dispatch(
+    format: Format,
+    input: &mut Input<'_>,
+    sink: &mut Sink<'_>,
+    options: &ReadOptions<'_>,
+) -> Result<(), ReadError> {
+    let _ = options;
+    match format {
+        Format::Text => text::read(input, sink),
+        Format::Jsonl => jsonl::read(input, sink),
+        _ => {
+            sink.error(0, "not yet");
+            Ok(())
+        }
+    }
+}
+
+/// Adds what the input itself found wrong; damage comes first, because it explains the rest.
+fn finish(format: Format, input: &mut Input<'_>, mut sink: Sink<'_>) -> Reading {
+    for line in input.take_overlong() {
+        sink.error(line, "the line is too long to be a history in this format");
+    }
+    let mut reading = sink.finish(format);
+    if let Some(damage) = input.damage() {
+        let message = format!("the compressed data is damaged or cut short after {} bytes: {damage}", input.offset());
+        let defect = Defect { severity: Severity::Error, source: input.name().to_owned(), at: None, message };
+        reading.defects.insert(0, defect);
+        reading.history = None;
+    }
+    reading
+}
+
+/// Turns a scanner's fault into a defect, unless it ends the reading.
+fn report(sink: &mut Sink<'_>, result: Result<(), Fault>) -> Result<(), ReadError> {
+    match result {
+        Ok(()) => Ok(()),
+        Err(Fault::Halt(error)) => Err(error),
+        Err(Fault::Syntax { spot, message }) => {
+            sink.error(spot.line, format!("column {}: {message}", spot.column + 1));
+            Ok(())
+        }
+    }
+}
+
+/// Writes a history. Equal histories give equal bytes, up to the order of transactions in different sessions.
+pub fn write(history: &History, format: Format, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut out = BufWriter::new(out);
+    match format {
+        Format::Text => text::write(history, &mut out)?,
+        Format::Jsonl => jsonl::write(history, &mut out)?,
+        _ => return write::inexpressible(format, "not yet", write::USE_JSONL),
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes a history to a file, compressed if its name ends in `.gz` or `.zst`; a Cobra history to a directory.
+pub fn write_path(history: &History, format: Format, path: &Path) -> Result<(), WriteError> {
+    let compression = Compression::from_extension(path.extension().and_then(OsStr::to_str).unwrap_or_default());
+    // In memory first: a history that cannot be written must not destroy the file that was there.
+    let mut bytes = Vec::new();
+    write(history, format, &mut bytes)?;
+    let mut file = File::create(path)?;
+    compression.wrap(&mut file, |out| out.write_all(&bytes).map_err(io::Error::from))?;
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! What reading takes and gives: options, the result, and the reasons why there is none.
+
+use crate::Format;
+use iso_history::{Defect, History, Severity};
+use std::{fmt, io};
+use thiserror::Error;
+
+/// How to read.
+#[derive(Clone, Copy, Default)]
+pub struct ReadOptions<'a> {
+    /// The format; recognised by content if not given.
+    pub format: Option<Format>,
+    /// How many bytes reading may take, about; [`DEFAULT_MEMORY_LIMIT`](crate::DEFAULT_MEMORY_LIMIT) if not given.
+    pub memory_limit: Option<u64>,
+    /// What identifies a version in Cobra logs; decided by looking if not given.
+    pub cobra_identity: Option<CobraIdentity>,
+    /// Is told about progress, and asked now and then whether to go on.
+    pub watch: Option<&'a dyn Watch>,
+}
+
+impl fmt::Debug for ReadOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadOptions")
+            .field("format", &self.format)
+            .field("memory_limit", &self.memory_limit)
+            .field("cobra_identity", &self.cobra_identity)
+            .field("watch", &self.watch.is_some())
+            .finish()
+    }
+}
+
+/// Somebody who watches a long reading.
+pub trait Watch {
+    /// Should reading end now? It then ends with [`ReadError::Stopped`].
+    fn should_stop(&self) -> bool {
+        false
+    }
+
+    /// So many bytes of the file were read (before decompression); `of` is its size, if known.
+    fn progress(&self, bytes: u64, of: Option<u64>) {
+        let _ = (bytes, of);
+    }
+}
+
+/// What identifies a version in Cobra logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CobraIdentity {
+    /// The write's number and its value: the logs do not say who wrote, and duplicates are real.
+    Values,
+    /// The write's number, its transaction and its value.
+    Writers,
+}
+
+impl CobraIdentity {
+    /// Every identity.
+    pub const ALL: [Self; 2] = [Self::Values, Self::Writers];
+
+    /// The name that the command line uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Values => "values",
+            Self::Writers => "writers",
+        }
+    }
+
+    /// The identity of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+}
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The history, unless a defect is an error.
+    pub history: Option<History>,
+    /// The format, given or recognised.
+    pub format: Format,
+    /// What is wrong or worth a look, in the order of the input.
+    pub defects: Vec<Defect>,
+    /// What the header of the file says about the history.
+    pub header: Header,
+}
+
+impl Reading {
+    /// The history, or the defects that make it unusable.
+    pub fn into_history(self) -> Result<History, Vec<Defect>> {
+        self.history.ok_or(self.defects)
+    }
+
+    /// The defects that make the history unusable.
+    pub fn errors(&self) -> impl Iterator<Item = &Defect> {
+        self.defects.iter().filter(|it| it.severity == Severity::Error)
+    }
+}
+
+/// What the header comments of a text file say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// What the history's author expects of it.
+    pub expectations: Vec<Expectation>,
+    /// Where the history comes from.
+    pub source: Option<String>,
+}
+
+/// One level that is expected to hold or not to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    /// The level's name, as written.
+    pub level: String,
+    /// Is the history expected to satisfy it?
+    pub holds: bool,
+    /// The anomaly that is expected to show.
+    pub anomaly: Option<String>,
+}
+
+/// Why nothing was read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file is missing, or may not be opened.
+    #[error("cannot open {path}: {source}")]
+    Open {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system failed while the file was read.
+    #[error("cannot read {name}: {source}")]
+    Io {
+        /// The file or stream.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory that is no Cobra history.
+    #[error("{path} is a directory without *.log files; only Cobra histories are directories, so name a file")]
+    Directory {
+        /// The directory.
+        path: String,
+    },
+    /// There is nothing in the file.
+    #[error("{name} is empty")]
+    Empty {
+        /// The file or stream.
+        name: String,
+    },
+    /// No format fits.
+    #[error(
+        "the format of {name} is not recognised: it begins with {found}, which fits none of {tried}; name the format with --format"
+    )]
+    NotRecognised {
+        /// The file or stream.
+        name: String,
+        /// Its first bytes, escaped.
+        found: String,
+        /// The names of the formats that were tried.
+        tried: String,
+    },
+    /// Reading would take too much memory.
+    #[error("reading {name} takes more than the memory limit of {limit} bytes; raise it with --memory")]
+    MemoryLimit {
+        /// The file or stream.
+        name: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// The [`Watch`] asked to stop.
+    #[error("reading {name} was stopped")]
+    Stopped {
+        /// The file or stream.
+        name: String,
+    },
+}

@@ -1,0 +1,272 @@
+//! Where every reader puts what it finds: whole transactions and defects.
+
+use crate::meter::Meter;
+use crate::{Format, Header, ReadError, Reading};
+use iso_history::{
+    Access, Datum, Defect, HistoryBuilder, KeyId, Outcome, Place, PlaceUnit, SessionId, Severity, ValueId,
+};
+use rustc_hash::FxHashMap;
+
+/// More defects than these are counted, not kept.
+const MAX_DEFECTS: usize = 20;
+/// About what a session, a transaction, an operation and a name take in the builder.
+const TXN_BYTES: usize = 64;
+const OP_BYTES: usize = 12;
+const LIST_VALUE_BYTES: usize = 4;
+const NAME_BYTES: usize = 96;
+/// How many transactions pass between two questions whether to go on.
+const TXNS_PER_QUESTION: u32 = 1 << 14;
+
+/// The operations of one transaction, before it is added. Reused from transaction to transaction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TxnOps {
+    ops: Vec<TxnOp>,
+    lists: Vec<ValueId>,
+    list_start: usize,
+}
+
+/// One operation; `value` of a list read is where its elements end in `lists`.
+#[derive(Clone, Copy, Debug)]
+struct TxnOp {
+    access: Access,
+    key: KeyId,
+    value: u32,
+}
+
+impl TxnOps {
+    pub(crate) fn clear(&mut self) {
+        self.ops.clear();
+        self.lists.clear();
+        self.list_start = 0;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+
+    /// Adds a register read or write, or an append.
+    pub(crate) fn push(&mut self, access: Access, key: KeyId, value: ValueId) {
+        self.ops.push(TxnOp { access, key, value: value.raw() });
+    }
+
+    /// Adds an element to the list that the next [`Self::push_list`] reads.
+    pub(crate) fn element(&mut self, value: ValueId) {
+        self.lists.push(value);
+    }
+
+    /// Adds a list read of the elements since the last one.
+    pub(crate) fn push_list(&mut self, key: KeyId) {
+        self.ops.push(TxnOp { access: Access::ReadList, key, value: self.lists.len() as u32 });
+        self.list_start = self.lists.len();
+    }
+
+    /// Forgets elements that belong to no list read.
+    pub(crate) fn drop_elements(&mut self) {
+        self.lists.truncate(self.list_start);
+    }
+
+    /// What it takes in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.ops.len() * OP_BYTES + self.lists.len() * LIST_VALUE_BYTES
+    }
+}
+
+/// Builds a reading.
+pub(crate) struct Sink<'a> {
+    builder: HistoryBuilder,
+    meter: &'a Meter<'a>,
+    source: u32,
+    source_name: String,
+    unit: PlaceUnit,
+    n_keys: usize,
+    n_values: usize,
+    n_sessions: usize,
+    n_txns: u32,
+    initials: FxHashMap<KeyId, ValueId>,
+    default_initial: Option<ValueId>,
+    defects: Vec<Defect>,
+    /// Defects that are not kept: warnings, errors.
+    n_dropped: [u64; 2],
+    pub(crate) header: Header,
+}
+
+impl<'a> Sink<'a> {
+    pub(crate) fn new(meter: &'a Meter<'a>) -> Self {
+        Self {
+            builder: HistoryBuilder::new(),
+            meter,
+            source: 0,
+            source_name: String::new(),
+            unit: PlaceUnit::Line,
+            n_keys: 0,
+            n_values: 0,
+            n_sessions: 0,
+            n_txns: 0,
+            initials: FxHashMap::default(),
+            default_initial: None,
+            defects: Vec::new(),
+            n_dropped: [0; 2],
+            header: Header::default(),
+        }
+    }
+
+    pub(crate) fn meter(&self) -> &'a Meter<'a> {
+        self.meter
+    }
+
+    /// Says which source the next transactions and defects come from.
+    pub(crate) fn source(&mut self, name: &str, unit: PlaceUnit) {
+        self.source = self.builder.source(name, unit);
+        name.clone_into(&mut self.source_name);
+        self.unit = unit;
+    }
+
+    /// A position in the current source.
+    pub(crate) fn place(&self, at: u64) -> Place {
+        Place { source: self.source, at }
+    }
+
+    pub(crate) fn session(&mut self, name: &str) -> Result<SessionId, ReadError> {
+        let session = self.builder.session(name);
+        if session.index() >= self.n_sessions {
+            self.n_sessions += 1;
+            self.meter.keep(NAME_BYTES + 2 * name.len())?;
+        }
+        Ok(session)
+    }
+
+    pub(crate) fn key(&mut self, name: Datum) -> Result<KeyId, ReadError> {
+        let bytes = datum_bytes(&name);
+        let key = self.builder.key(name);
+        if key.index() >= self.n_keys {
+            self.n_keys += 1;
+            self.meter.keep(bytes)?;
+        }
+        Ok(key)
+    }
+
+    pub(crate) fn value(&mut self, datum: Datum) -> Result<ValueId, ReadError> {
+        let bytes = datum_bytes(&datum);
+        let value = self.builder.value(datum);
+        if value.index() >= self.n_values {
+            self.n_values += 1;
+            self.meter.keep(bytes)?;
+        }
+        Ok(value)
+    }
+
+    /// Sets the initial value of a key. A second, different one is a defect.
+    pub(crate) fn initial(&mut self, name: &Datum, value: ValueId, at: u64) -> Result<(), ReadError> {
+        let key = self.key(name.clone())?;
+        match self.initials.get(&key) {
+            Some(earlier) if *earlier != value => {
+                self.error(at, format!("the initial value of {name} is given twice; keep one of them"));
+            }
+            Some(_) => {}
+            None => {
+                self.initials.insert(key, value);
+                self.builder.initial(key, value, self.place(at));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the initial value of every key without one of its own. A second, different one is a defect.
+    pub(crate) fn default_initial(&mut self, value: ValueId, at: u64) {
+        if self.default_initial.is_some_and(|it| it != value) {
+            self.error(at, "the initial value of all keys is given twice; keep one of them");
+        }
+        self.default_initial = Some(value);
+        self.builder.default_initial(value);
+    }
+
+    /// Adds a transaction.
+    pub(crate) fn txn(
+        &mut self,
+        session: SessionId,
+        place: Place,
+        times: (Option<i64>, Option<i64>),
+        ops: &TxnOps,
+        outcome: Outcome,
+    ) -> Result<(), ReadError> {
+        self.meter.keep(TXN_BYTES + ops.bytes())?;
+        self.n_txns = self.n_txns.wrapping_add(1);
+        if self.n_txns.is_multiple_of(TXNS_PER_QUESTION) {
+            self.meter.go_on()?;
+        }
+        self.builder.begin(session, place);
+        match times {
+            (None, None) => {}
+            (Some(begin), Some(end)) if begin > end => {
+                self.error(place.at, format!("the transaction ends at {end}, before it begins at {begin}"));
+            }
+            (begin, end) => self.builder.times(begin, end),
+        }
+        self.push_ops(ops);
+        self.builder.end(outcome);
+        Ok(())
+    }
+
+    fn push_ops(&mut self, ops: &TxnOps) {
+        let mut start = 0;
+        for op in &ops.ops {
+            let value = ValueId::from_index(op.value as usize);
+            match op.access {
+                Access::Read => self.builder.read(op.key, value),
+                Access::Write => self.builder.write(op.key, value),
+                Access::Append => self.builder.append(op.key, value),
+                Access::ReadList => {
+                    self.builder.read_list(op.key, ops.lists[start..op.value as usize].iter().copied());
+                    start = op.value as usize;
+                }
+            }
+        }
+    }
+
+    /// Notes what makes the history unusable.
+    pub(crate) fn error(&mut self, at: u64, message: impl Into<String>) {
+        self.defect(Severity::Error, Some(at), message.into());
+    }
+
+    /// Notes what is worth a look.
+    pub(crate) fn warn(&mut self, at: u64, message: impl Into<String>) {
+        self.defect(Severity::Warning, Some(at), message.into());
+    }
+
+    fn defect(&mut self, severity: Severity, at: Option<u64>, message: String) {
+        if self.defects.len() >= MAX_DEFECTS {
+            self.n_dropped[severity as usize] += 1;
+            return;
+        }
+        let source = self.source_name.clone();
+        self.defects.push(Defect { severity, source, at: at.map(|it| (it, self.unit)), message });
+    }
+
+    /// Ends the reading.
+    pub(crate) fn finish(self, format: Format) -> Reading {
+        let source_name = self.source_name;
+        let (mut defects, mut n_dropped) = (self.defects, self.n_dropped);
+        let (history, found) = self.builder.finish_with_defects();
+        for defect in found {
+            match defects.len() < MAX_DEFECTS {
+                true => defects.push(defect),
+                false => n_dropped[defect.severity as usize] += 1,
+            }
+        }
+        let n_more = n_dropped[0] + n_dropped[1];
+        if n_more > 0 {
+            let severity = if n_dropped[1] > 0 { Severity::Error } else { Severity::Warning };
+            defects.push(Defect { severity, source: source_name, at: None, message: format!("and {n_more} more") });
+        }
+        let is_usable = defects.iter().all(|it| it.severity != Severity::Error);
+        Reading { history: history.filter(|_| is_usable), format, defects, header: self.header }
+    }
+}
+
+fn datum_bytes(datum: &Datum) -> usize {
+    match datum {
+        Datum::Null | Datum::Int(_) => NAME_BYTES,
+        // Once in the column, once in the index.
+        Datum::Number(text) | Datum::Text(text) => NAME_BYTES + 2 * text.len(),
+    }
+}

@@ -1,0 +1,132 @@
+//! What all writers share: why a history cannot be written, and facts about it that headers need.
+
+use crate::Format;
+use iso_history::{Datum, History, KeyId, Op, Outcome, SessionId, ValueId};
+use std::io;
+use thiserror::Error;
+
+/// Why a history was not written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The system failed.
+    #[error("cannot write: {0}")]
+    Io(#[from] io::Error),
+    /// The format has no way to say it.
+    #[error("{format} cannot express {what}; {cure}")]
+    Inexpressible {
+        /// The format.
+        format: Format,
+        /// What it cannot express.
+        what: String,
+        /// What to do instead.
+        cure: &'static str,
+    },
+}
+
+/// The cure that always works.
+pub(crate) const USE_JSONL: &str = "write jsonl or text, which express every history";
+/// The cure where outcomes are the obstacle.
+pub(crate) const ONLY_COMMITTED: &str = "write the committed transactions only, or jsonl or text";
+
+pub(crate) fn inexpressible<T>(format: Format, what: impl Into<String>, cure: &'static str) -> Result<T, WriteError> {
+    Err(WriteError::Inexpressible { format, what: what.into(), cure })
+}
+
+/// Initial values as a header gives them: one for most keys, and exceptions.
+pub(crate) struct Initials {
+    pub(crate) default: Datum,
+    pub(crate) exceptions: Vec<(KeyId, ValueId)>,
+}
+
+impl Initials {
+    /// The default is the initial value of most registers, the earlier one in doubt.
+    pub(crate) fn new(history: &History) -> Self {
+        let registers = || history.keys().filter(|it| !history.is_list(*it));
+        let mut counts = vec![0u32; history.n_values()];
+        for key in registers() {
+            counts[history.initial_value(key).index()] += 1;
+        }
+        let most = (0..counts.len()).rev().max_by_key(|it| counts[*it]).filter(|it| counts[*it] > 0);
+        let Some(most) = most.map(ValueId::from_index) else {
+            return Self { default: Datum::Null, exceptions: Vec::new() };
+        };
+        let exceptions =
+            registers().map(|key| (key, history.initial_value(key))).filter(|(_, value)| *value != most).collect();
+        Self { default: history.value(most).clone(), exceptions }
+    }
+}
+
+/// Does every session have a transaction, and do their first ones come in the order of the sessions?
+pub(crate) fn sessions_come_in_order(history: &History) -> bool {
+    let mut n_seen = 0;
+    for txn in history.txns() {
+        match history.session_of(txn).map(SessionId::index) {
+            Some(session) if session == n_seen => n_seen += 1,
+            Some(session) if session > n_seen => return false,
+            _ => {}
+        }
+    }
+    n_seen == history.n_sessions()
+}
+
+/// Refuses what formats for registers without times or unknown outcomes cannot express.
+pub(crate) struct Limits {
+    pub(crate) format: Format,
+    pub(crate) allows_aborted: bool,
+    pub(crate) allows_unknown: bool,
+}
+
+impl Limits {
+    pub(crate) fn check(&self, history: &History) -> Result<(), WriteError> {
+        for key in history.keys() {
+            if history.is_list(key) {
+                return inexpressible(self.format, format!("lists, such as {}", history.key_name(key)), USE_JSONL);
+            }
+        }
+        if history.has_times() {
+            return inexpressible(self.format, "times", "remove them, or write jsonl or text");
+        }
+        for txn in history.txns() {
+            let (is_allowed, what) = match history.outcome(txn) {
+                Outcome::Committed => (true, ""),
+                Outcome::Aborted => (self.allows_aborted, "aborted transactions"),
+                Outcome::Unknown => (self.allows_unknown, "transactions of unknown outcome"),
+            };
+            if !is_allowed {
+                return inexpressible(self.format, format!("{what}, such as {}", history.label(txn)), ONLY_COMMITTED);
+            }
+        }
+        Ok(())
+    }
+
+    /// The one initial value that the format has.
+    pub(crate) fn check_initial(&self, history: &History, only: &Datum) -> Result<(), WriteError> {
+        for key in history.keys() {
+            let initial = history.value(history.initial_value(key));
+            if initial != only {
+                let what =
+                    format!("an initial value other than {only}, such as {initial} of {}", history.key_name(key));
+                return inexpressible(self.format, what, USE_JSONL);
+            }
+        }
+        Ok(())
+    }
+
+    /// An integer, where the format knows nothing else.
+    pub(crate) fn integer(&self, datum: &Datum) -> Result<i64, WriteError> {
+        match datum {
+            Datum::Int(number) => Ok(*number),
+            other => inexpressible(self.format, format!("{other}: keys and values are integers there"), USE_JSONL),
+        }
+    }
+}
+
+/// The key and value of a register operation, and whether it is a write. Lists were refused before.
+pub(crate) fn register_op(op: Op<'_>) -> Option<(bool, KeyId, ValueId)> {
+    match op {
+        Op::Read { key, value } => Some((false, key, value)),
+        Op::Write { key, value } => Some((true, key, value)),
+        Op::Append { .. } | Op::ReadList { .. } => None,
+    }
+}
