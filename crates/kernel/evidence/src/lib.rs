@@ -1,7 +1,9 @@
 //! Why an answer holds: verdicts, witnesses, refutations, and `certify`, which trusts none of them.
 
 mod anomaly;
+mod budget;
 mod verdict;
 
 pub use anomaly::Anomaly;
+pub use budget::Budget;
 pub use verdict::{Edge, Event, Reason, Refutation, Schedule, Source, StopReason, Verdict, Witness};

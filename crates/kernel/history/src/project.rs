@@ -18,6 +18,8 @@ pub struct Projection {
     pub txns: Vec<TxnId>,
     /// For each operation of the part, which one it is in the whole.
     pub ops: Vec<OpId>,
+    /// For each key of the part, which one it is in the whole.
+    pub keys: Vec<KeyId>,
 }
 
 impl Projection {
@@ -56,8 +58,13 @@ impl Projection {
     }
 
     /// The part with the transactions `txns` (ascending) and those of their operations that `stays` names, as they are.
+    ///
+    /// Only elements that other transactions appended are left out of list reads.
     pub fn verbatim(history: &History, txns: &[TxnId], stays: impl Fn(OpId) -> bool) -> Self {
-        Self::copy(history, txns, stays, |_, _| true)
+        let appends = Appends::new(history);
+        let element_stays =
+            |key, value| appends.appender(key, value).is_none_or(|appender| txns.binary_search(&appender).is_ok());
+        Self::copy(history, txns, stays, element_stays)
     }
 
     fn copy(
@@ -109,6 +116,7 @@ struct Copy<'h> {
     builder: HistoryBuilder,
     txns: Vec<TxnId>,
     ops: Vec<OpId>,
+    keys: Vec<KeyId>,
 }
 
 impl<'h> Copy<'h> {
@@ -117,7 +125,7 @@ impl<'h> Copy<'h> {
         for (name, unit) in &history.sources {
             builder.source(name.clone(), *unit);
         }
-        Self { history, builder, txns: vec![TxnId::INITIAL], ops: Vec::new() }
+        Self { history, builder, txns: vec![TxnId::INITIAL], ops: Vec::new(), keys: Vec::new() }
     }
 
     fn begin(&mut self, txn: TxnId) {
@@ -154,6 +162,9 @@ impl<'h> Copy<'h> {
 
     fn key(&mut self, key: KeyId) -> KeyId {
         let copied = self.builder.key(self.history.key_name(key).clone());
+        if copied.index() == self.keys.len() {
+            self.keys.push(key);
+        }
         if !self.history.is_list(key) {
             let initial = self.value(self.history.initial_value(key));
             self.builder.initial(copied, initial, crate::Place::default());
@@ -167,6 +178,6 @@ impl<'h> Copy<'h> {
 
     fn finish(self) -> Projection {
         let history = self.builder.finish().expect("a part of a valid history is valid");
-        Projection { history, txns: self.txns, ops: self.ops }
+        Projection { history, txns: self.txns, ops: self.ops, keys: self.keys }
     }
 }

@@ -1,0 +1,228 @@
+//! Decides one level: saturation, then search; an order that explains the history, or who is to blame.
+
+use crate::graph::{KnownEdge, Why};
+use crate::known::{Known, Removal, Saturation, WhyNot};
+use crate::problem::{INITIAL, Problem, Txn};
+use crate::rule::{Moments, Node, Rule, Sees};
+use crate::search::{Found, Solution, search};
+use crate::weak::premise;
+use iso_evidence::{Budget, Event, Schedule, Source, StopReason, Witness};
+use iso_history::{Facts, TxnId};
+use iso_spec::Level;
+use std::collections::BTreeSet;
+
+/// What an engine found out, before it is explained.
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// Allowed, and this is how it may have happened.
+    Allowed(Witness),
+    /// Forbidden; the part with these transactions (ascending) probably shows it by itself.
+    Forbidden(Vec<TxnId>),
+}
+
+/// Decides a level for a history whose reads all have possible writers.
+pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
+    let rule = Rule::of(level);
+    let problem = Problem::new(facts, rule.read_detail());
+    let mut known = Known::new(&problem, rule);
+    match known.saturate(budget)? {
+        Saturation::Cycle(cycle) => {
+            let mut blame = Blame::new(&known);
+            blame.edges(&cycle);
+            Ok(Decision::Forbidden(blame.txns()))
+        }
+        Saturation::NoWriter(read) => {
+            let mut blame = Blame::new(&known);
+            blame.source(read, u32::MAX);
+            Ok(Decision::Forbidden(blame.txns()))
+        }
+        Saturation::Stable(order) => match search(&known, order, budget)? {
+            Found::Order(solution) => Ok(Decision::Allowed(witness(&known, &solution))),
+            Found::Nothing(involved) => {
+                let mut blame = Blame::new(&known);
+                blame.everything_between(&involved);
+                Ok(Decision::Forbidden(blame.txns()))
+            }
+        },
+    }
+}
+
+fn witness(known: &Known<'_>, solution: &Solution) -> Witness {
+    let problem = known.problem;
+    let moments = known.rule.moments;
+    let n_moments = moments.n_nodes(problem.n_txns()) as Node;
+    let counts = |node: &&Node| {
+        **node < n_moments && moments.txn(**node) != INITIAL && solution.takes_part[moments.txn(**node) as usize]
+    };
+    let nodes = solution.order.iter().filter(counts).copied();
+    let id = |node: Node| problem.txns[moments.txn(node) as usize];
+    let schedule = if moments == Moments::One {
+        Schedule::Order(nodes.map(id).collect())
+    } else {
+        let event = |it: Node| {
+            if it == moments.start(moments.txn(it)) { Event::Snapshot(id(it)) } else { Event::Commit(id(it)) }
+        };
+        Schedule::Events(nodes.map(event).collect())
+    };
+    let reads = problem.facts.reads().iter().zip(&problem.read_of_fact);
+    let sources = reads
+        .filter_map(|(fact, read)| {
+            let writer = solution.sources[*read as usize]?;
+            Some(Source { read: fact.op, writer: problem.txns[writer as usize] })
+        })
+        .collect();
+    Witness { schedule, sources }
+}
+
+/// Collects the transactions that a conclusion rests on, by following each edge back to what it was derived from.
+pub(crate) struct Blame<'k> {
+    known: &'k Known<'k>,
+    blamed: BTreeSet<Txn>,
+    seen_edges: BTreeSet<u32>,
+    seen_reads: BTreeSet<usize>,
+    pending: Vec<u32>,
+}
+
+impl<'k> Blame<'k> {
+    pub(crate) fn new(known: &'k Known<'k>) -> Self {
+        Self {
+            known,
+            blamed: BTreeSet::new(),
+            seen_edges: BTreeSet::new(),
+            seen_reads: BTreeSet::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// The transactions found so far, in the history's numbers.
+    pub(crate) fn txns(mut self) -> Vec<TxnId> {
+        self.edges(&[]);
+        self.blamed.iter().filter(|it| **it != INITIAL).map(|it| self.known.problem.txns[*it as usize]).collect()
+    }
+
+    /// Follows these edges back.
+    pub(crate) fn edges(&mut self, edges: &[u32]) {
+        self.pending.extend(edges);
+        while let Some(edge_idx) = self.pending.pop() {
+            if self.seen_edges.insert(edge_idx) {
+                self.edge(self.known.graph.edges[edge_idx as usize]);
+            }
+        }
+    }
+
+    /// Follows back everything that was derived between transactions of a set.
+    fn everything_between(&mut self, involved: &BTreeSet<Txn>) {
+        self.blamed.extend(involved);
+        let moments = self.known.rule.moments;
+        let n_moments = moments.n_nodes(self.known.problem.n_txns()) as Node;
+        let is_inside = |node: Node| node < n_moments && involved.contains(&moments.txn(node));
+        let inside: Vec<u32> = (0..self.known.graph.edges.len() as u32)
+            .filter(|it| {
+                let edge = self.known.graph.edges[*it as usize];
+                edge.why != Why::Session && is_inside(edge.from) && is_inside(edge.to)
+            })
+            .collect();
+        self.edges(&inside);
+        for read in 0..self.known.problem.reads.len() {
+            if involved.contains(&self.known.problem.reads[read].reader) && !self.known.remaining[read].is_empty() {
+                self.source(read, u32::MAX);
+            }
+        }
+    }
+
+    fn edge(&mut self, edge: KnownEdge) {
+        let moments = self.known.rule.moments;
+        let n_moments = moments.n_nodes(self.known.problem.n_txns()) as Node;
+        for node in [edge.from, edge.to].into_iter().filter(|it| *it < n_moments) {
+            self.blamed.insert(moments.txn(node));
+        }
+        match edge.why {
+            Why::Session | Why::RealTime => {}
+            Why::ReadFrom { read } => self.source(read, edge.after),
+            Why::Listed { listed } => {
+                let facts = self.known.problem.facts;
+                let shown_by = self.known.problem.listed[listed].shown_by;
+                if let Ok(fact) = facts.reads().binary_search_by_key(&shown_by, |it| it.op) {
+                    self.source(self.known.problem.read_of_fact[fact] as usize, edge.after);
+                }
+            }
+            Why::MustBeOlder { read, other } => {
+                self.source(read, edge.after);
+                self.must_see(read, other, edge.after);
+            }
+            Why::NotSeen { read, other } => {
+                self.source(read, edge.after);
+                let source = self.known.sources[read].unwrap_or(INITIAL);
+                self.newer(other, source, edge.after);
+            }
+            Why::FirstCommitter { earlier, later } => {
+                self.path(moments.start(earlier), moments.commit(later), edge.after, |_| true);
+            }
+        }
+    }
+
+    /// Why a read has the source that it has, as far as known before `after`.
+    pub(crate) fn source(&mut self, read: usize, after: u32) {
+        if !self.seen_reads.insert(read) {
+            return;
+        }
+        let problem = self.known.problem;
+        self.blamed.insert(problem.reads[read].reader);
+        self.blamed.extend(problem.candidates(read));
+        let removals: Vec<Removal> =
+            self.known.removals.iter().filter(|it| it.read == read && it.after <= after).copied().collect();
+        for removal in removals {
+            let moments = self.known.rule.moments;
+            let reader = problem.reads[read].reader;
+            match removal.why {
+                WhyNot::After => {
+                    self.path(moments.start(reader), moments.commit(removal.candidate), removal.after, |_| true)
+                }
+                WhyNot::HiddenBy(other) => {
+                    self.must_see(read, other, removal.after);
+                    self.newer(other, removal.candidate, removal.after);
+                }
+            }
+        }
+    }
+
+    fn newer(&mut self, other: Txn, source: Txn, after: u32) {
+        let moments = self.known.rule.moments;
+        self.blamed.extend([other, source]);
+        if source != INITIAL {
+            self.path(moments.overwrite(source), moments.commit(other), after, |_| true);
+        }
+    }
+
+    fn must_see(&mut self, read: usize, other: Txn, after: u32) {
+        let (problem, rule) = (self.known.problem, self.known.rule);
+        let reader = problem.reads[read].reader;
+        self.blamed.insert(other);
+        let (from, to) = rule.moments.sees(other, reader);
+        match rule.sees {
+            Sees::Everything | Sees::CausalAndConflicting => self.path(from, to, after, |_| true),
+            Sees::Causal => self.path(from, to, after, |it| matches!(it.why, Why::Session | Why::ReadFrom { .. })),
+            _ => {
+                let used = premise(problem, rule.sees, &self.known.sources, read, other);
+                let is_direct = !used.is_empty() || problem.is_session_ordered(other, reader);
+                for used in used {
+                    self.source(used, after);
+                }
+                if rule.sees == Sees::DirectAndConflicting && !is_direct {
+                    self.path(from, to, after, |_| true);
+                }
+            }
+        }
+    }
+
+    fn path(&mut self, from: Node, to: Node, after: u32, admits: impl Fn(&KnownEdge) -> bool) {
+        let moments = self.known.rule.moments;
+        let n_moments = moments.n_nodes(self.known.problem.n_txns()) as Node;
+        self.blamed.extend([from, to].into_iter().filter(|it| *it < n_moments).map(|it| moments.txn(it)));
+        if from != to
+            && let Some(path) = self.known.graph.path(from, to, after, admits)
+        {
+            self.pending.extend(path);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Turns a minimal forbidden part into a cycle of dependencies that a person can follow.
+
+use crate::graph::{KnownEdge, Why};
+use crate::known::{Known, Saturation};
+use crate::problem::{INITIAL, Problem, Txn};
+use crate::rule::{Node, Rule, Sees};
+use iso_evidence::{Budget, Edge, Reason};
+use iso_history::{Facts, KeyId, Projection, TxnId};
+use iso_spec::Level;
+
+/// A cycle in the part, in the numbers of the whole history. Empty if the part needs a case distinction.
+pub(crate) fn explain(part: &Projection, level: Level) -> Vec<Edge> {
+    let facts = Facts::new(&part.history);
+    let rule = Rule::of(level);
+    let problem = Problem::new(&facts, rule.read_detail());
+    let mut known = Known::new(&problem, rule);
+    let Ok(Saturation::Cycle(cycle)) = known.saturate(&Budget::unlimited()) else { return Vec::new() };
+    let explanation = Explanation { known: &known, part };
+    let cycle = explanation.natural(&cycle);
+    explanation.edges(&cycle)
+}
+
+/// A step of the cycle between two moments, before it is a dependency between transactions.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    from: Node,
+    to: Node,
+    why: Why,
+}
+
+struct Explanation<'a> {
+    known: &'a Known<'a>,
+    part: &'a Projection,
+}
+
+impl Explanation<'_> {
+    /// If the cycle has just one "must be older" step from L to T, because S must see L but read T's older version:
+    /// say instead that S depends on L, and did not see it.
+    fn natural(&self, cycle: &[u32]) -> Vec<Step> {
+        let edges: Vec<KnownEdge> = cycle.iter().map(|it| self.known.graph.edges[*it as usize]).collect();
+        let plain = || edges.iter().map(|it| Step { from: it.from, to: it.to, why: it.why }).collect();
+        let mut older = edges.iter().filter(|it| matches!(it.why, Why::MustBeOlder { .. }));
+        let (Some(only), None) = (older.next(), older.next()) else { return plain() };
+        let Why::MustBeOlder { read, other } = only.why else { return plain() };
+        let moments = self.known.rule.moments;
+        let reader = self.known.problem.reads[read].reader;
+        let Some(path) = self.how_seen(other, reader, only.after) else { return plain() };
+        let (from, to) = moments.anti_dependency(reader, other);
+        let mut steps: Vec<Step> = path;
+        steps.push(Step { from, to, why: Why::NotSeen { read, other } });
+        steps
+    }
+
+    /// How a reader came to see another transaction.
+    fn how_seen(&self, other: Txn, reader: Txn, after: u32) -> Option<Vec<Step>> {
+        let (from, to) = self.known.rule.moments.sees(other, reader);
+        let is_causal = |it: &KnownEdge| matches!(it.why, Why::Session | Why::ReadFrom { .. });
+        let path = match self.known.rule.sees {
+            Sees::Everything | Sees::CausalAndConflicting | Sees::DirectAndConflicting => {
+                self.known.graph.path(from, to, after, |_| true)
+            }
+            _ => self.known.graph.path(from, to, after, is_causal),
+        }?;
+        let edges = path.iter().map(|it| self.known.graph.edges[*it as usize]);
+        Some(edges.map(|it| Step { from: it.from, to: it.to, why: it.why }).collect())
+    }
+
+    fn edges(&self, steps: &[Step]) -> Vec<Edge> {
+        let mut edges: Vec<Edge> = Vec::new();
+        for (from, to, why) in self.between_txns(steps) {
+            let edge = Edge { from: self.id(from), to: self.id(to), because: self.reason(from, to, why) };
+            match edges.last_mut() {
+                // Steps along a session, or along the time axis, are one step.
+                Some(last)
+                    if last.because == edge.because && matches!(edge.because, Reason::Session | Reason::RealTime) =>
+                {
+                    last.to = edge.to;
+                }
+                _ => edges.push(edge),
+            }
+        }
+        join_ends(&mut edges);
+        edges
+    }
+
+    /// Leaves out steps inside a transaction, and joins the steps along the time axis.
+    fn between_txns(&self, steps: &[Step]) -> Vec<(Txn, Txn, Why)> {
+        let moments = self.known.rule.moments;
+        let n_moments = moments.n_nodes(self.known.problem.n_txns()) as Node;
+        let first = steps.iter().position(|it| it.from < n_moments).unwrap_or(0);
+        let mut joined = Vec::new();
+        let mut since: Option<Txn> = None;
+        for step in steps[first..].iter().chain(&steps[..first]) {
+            let from = since.take().unwrap_or_else(|| moments.txn(step.from));
+            if step.to >= n_moments {
+                since = Some(from);
+            } else if from != moments.txn(step.to) {
+                joined.push((from, moments.txn(step.to), step.why));
+            }
+        }
+        joined
+    }
+
+    fn id(&self, txn: Txn) -> TxnId {
+        let in_part = self.known.problem.txns[txn as usize];
+        self.part.txns[in_part.index()]
+    }
+
+    fn reason(&self, from: Txn, to: Txn, why: Why) -> Reason {
+        let problem = self.known.problem;
+        let op = |read: usize| self.part.ops[problem.reads[read].op.index()];
+        let key = |read: usize| problem.reads[read].key;
+        match why {
+            Why::Session => Reason::Session,
+            Why::RealTime => Reason::RealTime,
+            Why::ReadFrom { read } => Reason::ReadFrom { read: op(read) },
+            Why::Listed { listed } => {
+                let listed = problem.listed[listed];
+                let shown_by = Some(self.part.ops[listed.shown_by.index()]);
+                Reason::VersionOrder { key: self.key(listed.key), shown_by }
+            }
+            Why::MustBeOlder { read, .. } => {
+                let shown_by = (to != INITIAL).then(|| op(read));
+                Reason::VersionOrder { key: self.key(key(read)), shown_by }
+            }
+            Why::NotSeen { read, .. } => Reason::AntiDependency { key: self.key(key(read)), read: op(read) },
+            Why::FirstCommitter { .. } => {
+                let common = problem.writes_of(from).iter().find(|it| problem.writes(to, **it));
+                let key = *common.expect("first committers write a common key");
+                Reason::VersionOrder { key: self.key(key), shown_by: None }
+            }
+        }
+    }
+
+    /// A key of the part in the numbers of the whole history.
+    fn key(&self, key: KeyId) -> KeyId {
+        self.part.keys[key.index()]
+    }
+}
+
+/// The cycle may start in the middle of a session or of the time axis.
+fn join_ends(edges: &mut Vec<Edge>) {
+    if edges.len() < 3 {
+        return;
+    }
+    let (first, last) = (edges[0], edges[edges.len() - 1]);
+    if first.because == last.because && matches!(first.because, Reason::Session | Reason::RealTime) {
+        edges[0].from = last.from;
+        edges.pop();
+    }
+}

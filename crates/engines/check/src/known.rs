@@ -1,0 +1,423 @@
+//! Saturation: what must come before what, whichever order is chosen, to a fixpoint.
+//!
+//! For each read of x by S from T and each other writer L of x: if S must see L, then L is older than T; if L is newer
+//! than T, then S did not see L. With several possible writers, one that would contradict this is dropped, and the
+//! last one left is taken. A cycle here is the answer already.
+//! Source: the pruning of Cobra and `VeriStrong` (their 1-width cycles). We differ: reachability is a vector clock per
+//! node and only the nearest writer of each session is looked at, since its session siblings follow.
+//! Cost of a round: edges times sessions, plus reads times sessions times a binary search.
+
+use crate::graph::{Clocks, Graph, Why};
+use crate::problem::{INITIAL, Problem, Txn};
+use crate::rule::{Moments, Node, Rule, Sees};
+use crate::weak::{CausalPast, obligations};
+use iso_evidence::{Budget, StopReason};
+use iso_history::KeyId;
+use rustc_hash::FxHashSet;
+
+/// What is known about a problem at a level.
+#[derive(Debug)]
+pub(crate) struct Known<'p> {
+    pub(crate) problem: &'p Problem<'p>,
+    pub(crate) rule: Rule,
+    pub(crate) graph: Graph,
+    /// Who each read of a counted transaction must have read from, where only one writer is left.
+    pub(crate) sources: Vec<Option<Txn>>,
+    /// The writers left of each read with several.
+    pub(crate) remaining: Vec<Vec<Txn>>,
+    pub(crate) removals: Vec<Removal>,
+    /// Where to place each node when nothing decides: recorded times, or the order of the input.
+    pub(crate) rank: Vec<i64>,
+    /// The time axis: ends and their nodes, ascending. Empty unless the level looks at times.
+    pub(crate) axis: Vec<(i64, Node)>,
+    /// For each key, its counted writers by session: sessions apart, each in session order.
+    writers: Vec<Vec<Vec<Txn>>>,
+}
+
+/// A possible writer that turned out to be impossible.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Removal {
+    pub(crate) read: usize,
+    pub(crate) candidate: Txn,
+    pub(crate) why: WhyNot,
+    /// Concluded from edges with numbers below this one.
+    pub(crate) after: u32,
+}
+
+/// Why a possible writer is impossible.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WhyNot {
+    /// It comes after the reader.
+    After,
+    /// The reader must see this writer, which is newer.
+    HiddenBy(Txn),
+}
+
+/// How saturation ended.
+#[derive(Debug)]
+pub(crate) enum Saturation {
+    /// Nothing more follows; the nodes in an order that respects what is known.
+    Stable(Vec<Node>),
+    /// What is known is cyclic: these edges.
+    Cycle(Vec<u32>),
+    /// Nobody can have written what this read saw.
+    NoWriter(usize),
+}
+
+impl<'p> Known<'p> {
+    pub(crate) fn new(problem: &'p Problem<'p>, rule: Rule) -> Self {
+        let n_nodes = rule.moments.n_nodes(problem.n_txns());
+        let mut known = Self {
+            problem,
+            rule,
+            graph: Graph::new(n_nodes),
+            sources: vec![None; problem.reads.len()],
+            remaining: vec![Vec::new(); problem.reads.len()],
+            removals: Vec::new(),
+            rank: Vec::new(),
+            axis: Vec::new(),
+            writers: problem.keys().map(|key| by_session(problem, key)).collect(),
+        };
+        known.add_sessions();
+        known.add_reads();
+        known.add_lists();
+        known.rank = ranks(problem, rule.moments);
+        if rule.real_time {
+            known.add_real_time();
+        }
+        known
+    }
+
+    /// Derives edges until nothing follows any more.
+    pub(crate) fn saturate(&mut self, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
+        loop {
+            budget.check()?;
+            let order = match self.graph.topological_order(&self.rank) {
+                Ok(order) => order,
+                Err(cycle) => return Ok(Saturation::Cycle(cycle)),
+            };
+            if self.rule.sees == Sees::Nothing {
+                return Ok(Saturation::Stable(order));
+            }
+            let clocks = Clocks::new(self.problem, self.rule.moments, &self.graph, &order);
+            let mut round = Round { after: self.graph.edges.len() as u32, found: FxHashSet::default() };
+            let past = self.causal_past(&order);
+            self.prune(&clocks, past.as_ref(), &mut round);
+            if let Some(read) = (0..self.sources.len()).find(|it| self.has_no_writer(*it)) {
+                return Ok(Saturation::NoWriter(read));
+            }
+            self.derive(&clocks, past.as_ref(), &mut round);
+            if self.graph.edges.len() as u32 == round.after {
+                return Ok(Saturation::Stable(order));
+            }
+        }
+    }
+
+    fn has_no_writer(&self, read: usize) -> bool {
+        let reader = self.problem.reads[read].reader as usize;
+        self.sources[read].is_none() && self.remaining[read].is_empty() && !self.problem.is_optional[reader]
+    }
+
+    fn counts(&self, txn: Txn) -> bool {
+        !self.problem.is_optional[txn as usize]
+    }
+
+    fn add_sessions(&mut self) {
+        let moments = self.rule.moments;
+        for txn in 0..self.problem.n_txns() as Txn {
+            if moments != Moments::One {
+                self.graph.add((moments.start(txn), moments.commit(txn)), Why::Session, 0);
+            }
+        }
+        for session in &self.problem.sessions {
+            let mut previous = INITIAL;
+            for txn in session {
+                self.graph.add(moments.sees(previous, *txn), Why::Session, 0);
+                previous = *txn;
+            }
+        }
+    }
+
+    fn add_reads(&mut self) {
+        for read in 0..self.problem.reads.len() {
+            let reader = self.problem.reads[read].reader;
+            let candidates = self.problem.candidates(read);
+            match candidates {
+                _ if !self.counts(reader) => self.remaining[read] = candidates.to_vec(),
+                [source] => self.take_source(read, *source, 0),
+                _ => self.remaining[read] = candidates.to_vec(),
+            }
+        }
+    }
+
+    fn take_source(&mut self, read: usize, source: Txn, after: u32) {
+        self.sources[read] = Some(source);
+        self.remaining[read] = Vec::new();
+        if source != INITIAL && self.rule.sees != Sees::Nothing {
+            let edge = self.rule.moments.sees(source, self.problem.reads[read].reader);
+            self.graph.add(edge, Why::ReadFrom { read }, after);
+        }
+    }
+
+    fn add_lists(&mut self) {
+        for (idx, listed) in self.problem.listed.iter().enumerate() {
+            if self.counts(listed.earlier) && self.counts(listed.later) {
+                let edge = self.rule.moments.version_order(listed.earlier, listed.later);
+                self.graph.add(edge, Why::Listed { listed: idx }, 0);
+            }
+        }
+    }
+
+    /// A time axis with a node for each end: who ended comes before it, who began later after it.
+    fn add_real_time(&mut self) {
+        let problem = self.problem;
+        let history = problem.facts.history();
+        let counted = || problem.all().filter(|it| !problem.is_optional[*it as usize]);
+        let mut ends: Vec<(i64, Txn)> =
+            counted().filter_map(|it| history.end(problem.txns[it as usize]).map(|end| (end, it))).collect();
+        ends.sort_unstable();
+        for (end, txn) in ends {
+            if self.axis.last().is_none_or(|it| it.0 < end) {
+                let node = self.graph.add_node();
+                self.rank.push(end);
+                if let Some((_, previous)) = self.axis.last() {
+                    self.graph.add((*previous, node), Why::RealTime, 0);
+                }
+                self.axis.push((end, node));
+            }
+            let (_, node) = self.axis[self.axis.len() - 1];
+            self.graph.add((self.rule.moments.commit(txn), node), Why::RealTime, 0);
+        }
+        for txn in counted() {
+            if let Some(ended) = self.ended_before(txn) {
+                self.graph.add((ended, self.rule.moments.start(txn)), Why::RealTime, 0);
+            }
+        }
+    }
+
+    /// The node of the last end before a transaction began.
+    pub(crate) fn ended_before(&self, txn: Txn) -> Option<Node> {
+        let begin = self.problem.facts.history().begin(self.problem.txns[txn as usize])?;
+        let n_before = self.axis.partition_point(|it| it.0 < begin);
+        self.axis[..n_before].last().map(|it| it.1)
+    }
+
+    /// The causal past by session order and known sources, for the level that needs it apart from the graph.
+    fn causal_past(&self, order: &[Node]) -> Option<CausalPast> {
+        (self.rule.sees == Sees::Causal).then(|| {
+            let takes_part = |txn: Txn| self.counts(txn);
+            CausalPast::new(self.problem, order, &self.sources, &|_| Vec::new(), &takes_part)
+        })
+    }
+
+    /// Drops writers that cannot be sources, and takes the last one left.
+    fn prune(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
+        for read in 0..self.remaining.len() {
+            let at = self.problem.reads[read];
+            if self.remaining[read].is_empty() {
+                continue;
+            }
+            let seen = self.must_see(read, clocks, past);
+            let mut kept = Vec::new();
+            for candidate in std::mem::take(&mut self.remaining[read]) {
+                match self.why_impossible(at.reader, candidate, &seen, clocks) {
+                    None => kept.push(candidate),
+                    Some(why) => self.removals.push(Removal { read, candidate, why, after: round.after }),
+                }
+            }
+            match kept.as_slice() {
+                [source] if self.counts(at.reader) && self.counts(*source) => {
+                    self.take_source(read, *source, round.after);
+                }
+                _ => self.remaining[read] = kept,
+            }
+        }
+    }
+
+    fn why_impossible(&self, reader: Txn, candidate: Txn, seen: &[Txn], clocks: &Clocks) -> Option<WhyNot> {
+        let moments = self.rule.moments;
+        if clocks.reaches(moments.start(reader), moments.commit(candidate)) {
+            return Some(WhyNot::After);
+        }
+        let hides = |it: &&Txn| **it != candidate && self.is_newer(**it, candidate, clocks);
+        seen.iter().find(hides).map(|it| WhyNot::HiddenBy(*it))
+    }
+
+    /// Is `other`'s version newer than `source`'s in every order?
+    fn is_newer(&self, other: Txn, source: Txn, clocks: &Clocks) -> bool {
+        let moments = self.rule.moments;
+        source == INITIAL || clocks.reaches(moments.overwrite(source), moments.commit(other))
+    }
+
+    /// The counted writers of the key that the reader must see in every order; of each session the latest.
+    fn must_see(&self, read: usize, clocks: &Clocks, past: Option<&CausalPast>) -> Vec<Txn> {
+        let at = self.problem.reads[read];
+        let moments = self.rule.moments;
+        let mut seen = Vec::new();
+        match self.rule.sees {
+            Sees::Everything | Sees::CausalAndConflicting => {
+                for writers in &self.writers[at.key.index()] {
+                    let n_seen =
+                        writers.partition_point(|it| clocks.reaches(moments.commit(*it), moments.start(at.reader)));
+                    seen.extend(writers[..n_seen].last().copied());
+                }
+            }
+            Sees::Causal => {
+                let past = past.expect("causal consistency comes with the causal past");
+                past.latest_seen(at.reader, at.key, &mut |other| seen.push(other));
+            }
+            Sees::DirectAndConflicting => {
+                let all = self.writers[at.key.index()].iter().flatten().copied();
+                seen.extend(all.filter(|it| self.sees_directly_or_by_conflict(*it, at.reader, clocks)));
+            }
+            Sees::Direct => {
+                let all = self.writers[at.key.index()].iter().flatten().copied();
+                seen.extend(all.filter(|it| self.sees_directly(*it, at.reader)));
+            }
+            _ => {}
+        }
+        seen.retain(|it| *it != at.reader);
+        seen
+    }
+
+    fn sees_directly(&self, writer: Txn, reader: Txn) -> bool {
+        self.problem.is_session_ordered(writer, reader)
+            || self.problem.reads_of(reader).any(|it| self.sources[it] == Some(writer))
+    }
+
+    fn sees_directly_or_by_conflict(&self, writer: Txn, reader: Txn, clocks: &Clocks) -> bool {
+        self.sees_directly(writer, reader) || (clocks.reaches(writer, reader) && self.problem.conflict(writer, reader))
+    }
+
+    fn derive(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
+        match self.rule.sees {
+            Sees::Everything => {
+                self.derive_from_reads(clocks, past, round);
+                if self.rule.moments == Moments::FirstCommitterWins {
+                    self.derive_first_committers(clocks, round);
+                }
+            }
+            Sees::CausalAndConflicting | Sees::DirectAndConflicting => self.derive_from_reads(clocks, past, round),
+            _ => self.derive_obligations(clocks, past, round),
+        }
+    }
+
+    fn derive_obligations(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
+        let mut found = Vec::new();
+        let takes_part = |txn: Txn| self.counts(txn);
+        obligations(self.problem, self.rule.sees, &self.sources, &takes_part, past, &mut |read, other| {
+            found.push((read, other));
+        });
+        for (read, other) in found {
+            let source = self.sources[read].expect("obliged reads have a source");
+            self.derived((other, source), Why::MustBeOlder { read, other }, clocks, round);
+        }
+    }
+
+    fn derive_from_reads(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
+        for read in 0..self.sources.len() {
+            let Some(source) = self.sources[read] else { continue };
+            for other in self.must_see(read, clocks, past) {
+                if other != source {
+                    let edge = self.rule.moments.version_order(other, source);
+                    self.derived(edge, Why::MustBeOlder { read, other }, clocks, round);
+                }
+            }
+            for other in self.not_seen(read, source, clocks) {
+                let edge = self.rule.moments.anti_dependency(self.problem.reads[read].reader, other);
+                self.derived(edge, Why::NotSeen { read, other }, clocks, round);
+            }
+        }
+    }
+
+    /// The counted writers of the key that are newer than the source in every order; of each session the earliest.
+    fn not_seen(&self, read: usize, source: Txn, clocks: &Clocks) -> Vec<Txn> {
+        let at = self.problem.reads[read];
+        if self.rule.sees == Sees::CausalAndConflicting {
+            return Vec::new();
+        }
+        let mut newer = Vec::new();
+        for writers in &self.writers[at.key.index()] {
+            let n_older = writers.partition_point(|it| !self.is_newer(*it, source, clocks));
+            let mut rest = writers[n_older..].iter().filter(|it| **it != at.reader && **it != source);
+            if self.rule.sees == Sees::DirectAndConflicting {
+                newer.extend(rest.filter(|it| self.problem.conflict(**it, at.reader)));
+            } else {
+                newer.extend(rest.next());
+            }
+        }
+        newer
+    }
+
+    /// Two writers of a key: if one's snapshot precedes the other's commit, then so does its commit the other's snapshot.
+    fn derive_first_committers(&mut self, clocks: &Clocks, round: &mut Round) {
+        let moments = self.rule.moments;
+        for key_idx in 0..self.writers.len() {
+            let all: Vec<Txn> = self.writers[key_idx].iter().flatten().copied().collect();
+            for earlier in all {
+                for session in 0..self.writers[key_idx].len() {
+                    let writers = &self.writers[key_idx][session];
+                    let before = |it: &Txn| !clocks.reaches(moments.start(earlier), moments.commit(*it));
+                    let n_before = writers.partition_point(before);
+                    let next = writers[n_before..].iter().find(|it| **it != earlier);
+                    if let Some(later) = next.copied() {
+                        let edge = moments.version_order(earlier, later);
+                        self.derived(edge, Why::FirstCommitter { earlier, later }, clocks, round);
+                    }
+                }
+            }
+        }
+    }
+
+    fn derived(&mut self, edge: (Node, Node), why: Why, clocks: &Clocks, round: &mut Round) {
+        if !clocks.reaches(edge.0, edge.1) && round.found.insert(edge) {
+            self.graph.add(edge, why, round.after);
+        }
+    }
+}
+
+/// One pass over all reads with the same clocks.
+struct Round {
+    /// The number of edges when the clocks were computed.
+    after: u32,
+    found: FxHashSet<(Node, Node)>,
+}
+
+fn by_session(problem: &Problem<'_>, key: KeyId) -> Vec<Vec<Txn>> {
+    let mut writers: Vec<Txn> =
+        problem.writers_of(key).iter().copied().filter(|it| !problem.is_optional[*it as usize]).collect();
+    writers.sort_unstable_by_key(|it| (problem.session_of[*it as usize], problem.nth[*it as usize]));
+    writers
+        .chunk_by(|a, b| problem.session_of[*a as usize] == problem.session_of[*b as usize])
+        .map(<[_]>::to_vec)
+        .collect()
+}
+
+/// Recorded times if there are any; else the order of the input, unless sessions were written down one after the
+/// other: then the place in the session, so that sessions run side by side.
+fn ranks(problem: &Problem<'_>, moments: Moments) -> Vec<i64> {
+    let history = problem.facts.history();
+    let n_changes = (1..problem.n_txns().saturating_sub(1))
+        .filter(|it| problem.session_of[*it] != problem.session_of[*it + 1])
+        .count();
+    let is_by_session = n_changes < problem.sessions.len();
+    let mut rank = vec![i64::MIN; moments.n_nodes(problem.n_txns())];
+    for txn in problem.all() {
+        let id = problem.txns[txn as usize];
+        let place = if is_by_session {
+            let length = problem.sessions[problem.session_of[txn as usize] as usize].len() as u32;
+            (i64::from(problem.nth[txn as usize]) << 32) / i64::from(length)
+        } else {
+            i64::from(txn)
+        };
+        let (begin, end) = if history.has_times() {
+            let begin = history.begin(id).or(history.end(id)).unwrap_or(i64::MAX);
+            (begin, history.end(id).unwrap_or(begin))
+        } else {
+            (place, place)
+        };
+        rank[moments.start(txn) as usize] = begin;
+        rank[moments.commit(txn) as usize] = end;
+    }
+    rank
+}

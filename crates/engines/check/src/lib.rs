@@ -1,0 +1,93 @@
+//! Is this history allowed by this isolation level?
+//!
+//! [`check`] answers for one level, [`check_levels`] for several at once, sharing what one answer says about others.
+//! Saturation comes first: what must come before what in every order; a cycle in it is the answer. Then a search
+//! starts from an order and repairs what it violates. Every answer carries its evidence: a schedule, or a minimal
+//! part of the history that is forbidden by itself.
+
+mod decide;
+mod explain;
+mod graph;
+mod known;
+mod lattice;
+mod local;
+mod name;
+mod problem;
+mod rule;
+mod search;
+mod shrink;
+mod weak;
+
+pub use lattice::{Answer, check_levels};
+
+use decide::{Decision, decide};
+use iso_evidence::{Budget, Refutation, StopReason, Verdict};
+use iso_history::{Facts, History, TxnId};
+use iso_spec::Level;
+
+/// Decides whether `level` allows `history`.
+///
+/// ```
+/// use iso_history::{HistoryBuilder, Outcome, Place};
+/// use iso_evidence::{Budget, Verdict};
+/// use iso_spec::Level;
+/// // Two sessions read x=0, and both overwrite it: a lost update.
+/// let mut builder = HistoryBuilder::new();
+/// let x = builder.key("x".into());
+/// let values = [0, 1, 2].map(|it| builder.value(it.into()));
+/// builder.default_initial(values[0]);
+/// for (name, written) in [("s1", values[1]), ("s2", values[2])] {
+///     let session = builder.session(name);
+///     builder.begin(session, Place::default());
+///     builder.read(x, values[0]);
+///     builder.write(x, written);
+///     builder.end(Outcome::Committed);
+/// }
+/// let history = builder.finish().unwrap();
+/// let check = |level| iso_check::check(&history, level, &Budget::unlimited());
+/// assert!(matches!(check(Level::PrefixConsistency), Verdict::Allowed(_)));
+/// assert!(matches!(check(Level::SnapshotIsolation), Verdict::Forbidden(_)));
+/// ```
+pub fn check(history: &History, level: Level, budget: &Budget<'_>) -> Verdict {
+    check_facts(&Facts::new(history), level, budget)
+}
+
+/// As [`check`], for facts that are derived already.
+pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verdict {
+    if let Some(refutation) = refute_by_one_read(facts, level) {
+        return Verdict::Forbidden(refutation);
+    }
+    if let Some(op) = facts.ambiguous_list() {
+        return Verdict::Unknown(StopReason::Unsupported(ambiguous_list(facts, op)));
+    }
+    match decide(facts, level, budget) {
+        Ok(Decision::Allowed(witness)) => Verdict::Allowed(witness),
+        Ok(Decision::Forbidden(blamed)) => Verdict::Forbidden(refute(facts, level, blamed, budget)),
+        Err(reason) => Verdict::Unknown(reason),
+    }
+}
+
+fn refute_by_one_read(facts: &Facts<'_>, level: Level) -> Option<Refutation> {
+    let breaks = |kind: iso_history::LocalKind| level != Level::ReadUncommitted || kind.breaks_read_uncommitted();
+    let anomaly = facts.local().iter().find(|it| breaks(it.kind))?;
+    Some(local::refute_locally(facts, *anomaly))
+}
+
+fn ambiguous_list(facts: &Facts<'_>, op: iso_history::OpId) -> String {
+    let history = facts.history();
+    let reader = history.txn_of(op);
+    format!(
+        "{} of {} saw an element that was appended twice to that list; lists are decided only if each element is unique",
+        history.render_op(op),
+        history.label(reader)
+    )
+}
+
+/// Makes the part around `blamed` minimal, explains it and names it.
+fn refute(facts: &Facts<'_>, level: Level, blamed: Vec<TxnId>, budget: &Budget<'_>) -> Refutation {
+    let part = shrink::shrink(facts, level, blamed, budget);
+    let projection = part.project(facts);
+    let cycle = explain::explain(&projection, level);
+    let anomaly = name::name(&projection, level, &cycle);
+    Refutation { anomalies: vec![anomaly], txns: part.txns, ops: projection.ops, local: None, cycle }
+}

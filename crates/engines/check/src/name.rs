@@ -1,0 +1,73 @@
+//! Names what went wrong in a minimal forbidden part: the weakest level that forbids it says most about it.
+
+use crate::decide::{Decision, decide};
+use iso_evidence::{Anomaly, Budget, Edge, Reason};
+use iso_history::{Facts, LocalKind, Projection, TxnId};
+use iso_spec::Level;
+
+/// The name of a read that nothing explains.
+pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
+    match kind {
+        LocalKind::Internal { .. } => Anomaly::Internal,
+        LocalKind::ThinAir => Anomaly::ThinAirRead,
+        LocalKind::Future => Anomaly::FutureRead,
+        LocalKind::Aborted { .. } => Anomaly::AbortedRead,
+        LocalKind::Intermediate { .. } => Anomaly::IntermediateRead,
+        LocalKind::Interleaved { .. } => Anomaly::DirtyWrite,
+        LocalKind::Incompatible { .. } => Anomaly::IncompatibleOrder,
+    }
+}
+
+/// The name of a part that `level` forbids, with the cycle that explains it.
+pub(crate) fn name(part: &Projection, level: Level, cycle: &[Edge]) -> Anomaly {
+    let facts = Facts::new(&part.history);
+    let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
+    match weakest(&facts, level) {
+        Level::ReadUncommitted => Anomaly::DirtyWrite,
+        Level::ReadCommitted if n_rw == 0 => Anomaly::CircularInformationFlow,
+        Level::ReadCommitted => Anomaly::NonMonotonicRead,
+        Level::ReadYourWrites => Anomaly::StaleOwnWrite,
+        Level::ReadAtomic => Anomaly::FracturedRead,
+        Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads | Level::CausalConsistency => {
+            Anomaly::CausalityViolation
+        }
+        Level::UpdateAtomic => Anomaly::LostUpdate,
+        Level::PrefixConsistency => Anomaly::LongFork,
+        Level::ParallelSnapshotIsolation | Level::SnapshotIsolation if n_rw <= 1 => Anomaly::GSingle,
+        Level::ParallelSnapshotIsolation | Level::SnapshotIsolation => Anomaly::G2Item,
+        Level::Serializable => name_unserializable(&facts, cycle),
+        Level::StrongSnapshotIsolation | Level::StrictSerializable => Anomaly::StaleRead,
+    }
+}
+
+/// The weakest level that forbids a part, in the order that tells anomalies apart.
+fn weakest(facts: &Facts<'_>, level: Level) -> Level {
+    let order = [
+        Level::ReadUncommitted,
+        Level::ReadCommitted,
+        Level::ReadYourWrites,
+        Level::ReadAtomic,
+        Level::CausalConsistency,
+        Level::UpdateAtomic,
+        Level::PrefixConsistency,
+        Level::ParallelSnapshotIsolation,
+        Level::SnapshotIsolation,
+        Level::Serializable,
+    ];
+    let forbids = |it: &Level| matches!(decide(facts, *it, &Budget::unlimited()), Ok(Decision::Forbidden(_)));
+    order.into_iter().filter(|it| level.implies(*it)).find(forbids).unwrap_or(level)
+}
+
+/// Snapshot isolation allows it: write skew, unless it takes a read-only transaction or a longer circle.
+fn name_unserializable(facts: &Facts<'_>, cycle: &[Edge]) -> Anomaly {
+    let is_update = |it: &TxnId| !facts.final_writes(*it).is_empty();
+    let n_txns = facts.txns().count();
+    let n_updates = facts.txns().filter(is_update).count();
+    if n_txns == 3 && n_updates == 2 {
+        Anomaly::ReadOnlyAnomaly
+    } else if n_txns == 2 && n_updates == 2 && cycle.len() <= 2 {
+        Anomaly::WriteSkew
+    } else {
+        Anomaly::G2Item
+    }
+}

@@ -1,0 +1,136 @@
+//! What each level asks of an order of transactions.
+//!
+//! Every level here is one question: is there an order in which, for each read of x by S from T, each other writer of
+//! x that S *must see* is older than T? Levels differ in whom a reader must see, and in where an order places reads
+//! and writes: serializability has one moment per transaction, snapshot levels have two (design: one graph for all
+//! levels; the tests compare each row with the axioms of the catalogue).
+
+use crate::problem::{ReadDetail, Txn};
+use iso_spec::Level;
+
+/// How a level is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) sees: Sees,
+    pub(crate) moments: Moments,
+    /// Does the order respect recorded times?
+    pub(crate) real_time: bool,
+}
+
+/// Whom a reader must see, apart from those that it read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sees {
+    /// Nobody.
+    Nothing,
+    /// Those that it read from by an earlier read (read committed).
+    ReadEarlier,
+    /// Its session's earlier transactions (read your writes).
+    Session,
+    /// Those that its session's earlier transactions read from (monotonic reads).
+    SessionReads,
+    /// The session predecessors of those that it read from (monotonic writes).
+    WritersSessions,
+    /// Those that the writers it read from, or their session predecessors, read from (writes follow reads).
+    WritersReads,
+    /// Its session's earlier transactions and those that it read from (read atomic).
+    Direct,
+    /// As `Direct`, and earlier writers of keys that it writes (update atomic).
+    DirectAndConflicting,
+    /// The transitive closure of `Direct` (causal consistency).
+    Causal,
+    /// The transitive closure of `DirectAndConflicting` (parallel snapshot isolation).
+    CausalAndConflicting,
+    /// Everybody before it (prefix consistency and above).
+    Everything,
+}
+
+/// The moments of a transaction in an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moments {
+    /// One: reads and writes happen together.
+    One,
+    /// Two: it reads from a snapshot, and commits later.
+    SnapshotAndCommit,
+    /// Two, and a writer of the same key commits before the snapshot or takes its own after the commit.
+    FirstCommitterWins,
+}
+
+impl Rule {
+    pub(crate) fn of(level: Level) -> Self {
+        let (sees, moments) = match level {
+            Level::ReadUncommitted => (Sees::Nothing, Moments::One),
+            Level::ReadCommitted => (Sees::ReadEarlier, Moments::One),
+            Level::ReadYourWrites => (Sees::Session, Moments::One),
+            Level::MonotonicReads => (Sees::SessionReads, Moments::One),
+            Level::MonotonicWrites => (Sees::WritersSessions, Moments::One),
+            Level::WritesFollowReads => (Sees::WritersReads, Moments::One),
+            Level::ReadAtomic => (Sees::Direct, Moments::One),
+            Level::UpdateAtomic => (Sees::DirectAndConflicting, Moments::One),
+            Level::CausalConsistency => (Sees::Causal, Moments::One),
+            Level::ParallelSnapshotIsolation => (Sees::CausalAndConflicting, Moments::One),
+            Level::PrefixConsistency => (Sees::Everything, Moments::SnapshotAndCommit),
+            Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
+                (Sees::Everything, Moments::FirstCommitterWins)
+            }
+            Level::Serializable | Level::StrictSerializable => (Sees::Everything, Moments::One),
+        };
+        Self { sees, moments, real_time: level.needs_times() }
+    }
+
+    pub(crate) fn read_detail(self) -> ReadDetail {
+        match self.sees {
+            // Session guarantees and read committed let a transaction see two versions of one key.
+            Sees::Nothing
+            | Sees::ReadEarlier
+            | Sees::Session
+            | Sees::SessionReads
+            | Sees::WritersSessions
+            | Sees::WritersReads => ReadDetail::EveryOperation,
+            _ => ReadDetail::OncePerVersion,
+        }
+    }
+}
+
+/// A moment in an order: a node of the graph.
+pub(crate) type Node = u32;
+
+impl Moments {
+    pub(crate) fn n_nodes(self, n_txns: usize) -> usize {
+        if self == Self::One { n_txns } else { 2 * n_txns }
+    }
+
+    /// When a transaction reads.
+    pub(crate) fn start(self, txn: Txn) -> Node {
+        if self == Self::One { txn } else { 2 * txn }
+    }
+
+    /// When its writes take place.
+    pub(crate) fn commit(self, txn: Txn) -> Node {
+        if self == Self::One { txn } else { 2 * txn + 1 }
+    }
+
+    /// The transaction of a node.
+    pub(crate) fn txn(self, node: Node) -> Txn {
+        if self == Self::One { node } else { node / 2 }
+    }
+
+    /// `earlier` is seen by `later`: session order, reads from, real time.
+    pub(crate) fn sees(self, earlier: Txn, later: Txn) -> (Node, Node) {
+        (self.commit(earlier), self.start(later))
+    }
+
+    /// The moment that must come after the commit of an older writer of the same key.
+    pub(crate) fn overwrite(self, txn: Txn) -> Node {
+        if self == Self::FirstCommitterWins { self.start(txn) } else { self.commit(txn) }
+    }
+
+    /// `older`'s version is older than `newer`'s.
+    pub(crate) fn version_order(self, older: Txn, newer: Txn) -> (Node, Node) {
+        (self.commit(older), self.overwrite(newer))
+    }
+
+    /// `reader` did not see `overwriter`.
+    pub(crate) fn anti_dependency(self, reader: Txn, overwriter: Txn) -> (Node, Node) {
+        (self.start(reader), self.commit(overwriter))
+    }
+}

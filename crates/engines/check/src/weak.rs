@@ -1,0 +1,280 @@
+//! Levels below prefix consistency: whom each reader must see, once it is known who read from whom.
+//!
+//! An *obligation* is a read of x by S from T and another writer L of x that S must see: L must be older than T.
+//! Where session order makes one obligation follow from another (L's later sibling in its session is obliged, too),
+//! only the stronger one is listed.
+//! Source: Biswas & Enea 2019, sections 2 and 4. Cost: read committed and read atomic, reads per transaction squared;
+//! causal consistency, reads times sessions.
+
+use crate::problem::{INITIAL, Problem, Txn};
+use crate::rule::Sees;
+use iso_history::KeyId;
+use rustc_hash::FxHashMap;
+
+/// Who read from whom, as far as it is known: one entry a read.
+pub(crate) type Sources = [Option<Txn>];
+
+/// Calls `oblige(read, other)` for each obligation among transactions that take part. `causal` is needed for the
+/// causal levels only.
+pub(crate) fn obligations(
+    problem: &Problem<'_>,
+    sees: Sees,
+    sources: &Sources,
+    takes_part: &dyn Fn(Txn) -> bool,
+    causal: Option<&CausalPast>,
+    oblige: &mut dyn FnMut(usize, Txn),
+) {
+    let mut oblige = |read: usize, other: Txn| {
+        let source = sources[read].expect("only reads with a source are obliged");
+        let is_other = other != source && other != INITIAL && other != problem.reads[read].reader;
+        if is_other && problem.writes(other, problem.reads[read].key) {
+            oblige(read, other);
+        }
+    };
+    match sees {
+        Sees::Nothing | Sees::Everything => {}
+        Sees::ReadEarlier => read_earlier(problem, sources, &mut oblige),
+        Sees::Session => own_session(problem, sources, takes_part, &mut oblige),
+        Sees::SessionReads => session_reads(problem, sources, &mut oblige),
+        Sees::WritersSessions => writers_sessions(problem, sources, takes_part, &mut oblige),
+        Sees::WritersReads => writers_reads(problem, sources, &mut oblige),
+        Sees::Direct | Sees::DirectAndConflicting => {
+            own_session(problem, sources, takes_part, &mut oblige);
+            for txn in problem.all() {
+                for read in known_reads(problem, sources, txn) {
+                    for (_, writer) in sources_of(problem, sources, txn) {
+                        oblige(read, writer);
+                    }
+                }
+            }
+        }
+        Sees::Causal | Sees::CausalAndConflicting => {
+            let past = causal.expect("causal levels come with the causal past");
+            past.obligations(problem, sources, &mut oblige);
+        }
+    }
+}
+
+/// The reads whose sources make `reader` see `other`, for levels that are not causal. Session order needs none.
+pub(crate) fn premise(problem: &Problem<'_>, sees: Sees, sources: &Sources, read: usize, other: Txn) -> Vec<usize> {
+    let reader = problem.reads[read].reader;
+    let from = |txn: Txn, writer: Txn| problem.reads_of(txn).find(|it| sources[*it] == Some(writer)).map(|it| vec![it]);
+    let found = match sees {
+        Sees::ReadEarlier => problem.reads_of(reader).find(|it| sources[*it] == Some(other)).map(|it| vec![it]),
+        Sees::SessionReads => session_until(problem, reader).find_map(|it| from(it, other)),
+        Sees::WritersSessions => sources_of(problem, sources, reader)
+            .find(|(_, writer)| problem.is_session_ordered(other, *writer))
+            .map(|(used, _)| vec![used]),
+        Sees::WritersReads => sources_of(problem, sources, reader).find_map(|(used, writer)| {
+            let in_session = session_until(problem, writer).chain([writer]);
+            in_session.filter(|it| *it != INITIAL).find_map(|it| from(it, other)).map(|it| [vec![used], it].concat())
+        }),
+        _ if problem.is_session_ordered(other, reader) => Some(Vec::new()),
+        _ => from(reader, other),
+    };
+    found.unwrap_or_default()
+}
+
+/// The session predecessors of a transaction.
+fn session_until<'p>(problem: &'p Problem<'_>, txn: Txn) -> impl DoubleEndedIterator<Item = Txn> + use<'p> {
+    let session = problem.session_of[txn as usize];
+    let whole = problem.sessions.get(session as usize).map_or(&[][..], Vec::as_slice);
+    whole[..problem.nth[txn as usize] as usize].iter().copied()
+}
+
+fn known_reads<'p>(problem: &Problem<'_>, sources: &'p Sources, txn: Txn) -> impl Iterator<Item = usize> + use<'p> {
+    problem.reads_of(txn).filter(|it| sources[*it].is_some())
+}
+
+fn sources_of<'p>(
+    problem: &Problem<'_>,
+    sources: &'p Sources,
+    txn: Txn,
+) -> impl Iterator<Item = (usize, Txn)> + use<'p> {
+    problem.reads_of(txn).filter_map(|it| sources[it].map(|writer| (it, writer)))
+}
+
+fn read_earlier(problem: &Problem<'_>, sources: &Sources, oblige: &mut dyn FnMut(usize, Txn)) {
+    for txn in problem.all() {
+        for read in known_reads(problem, sources, txn) {
+            for (_, writer) in sources_of(problem, sources, txn).take_while(|it| it.0 < read) {
+                oblige(read, writer);
+            }
+        }
+    }
+}
+
+/// The last session predecessor that writes the key is enough: the earlier ones are older still.
+fn own_session(
+    problem: &Problem<'_>,
+    sources: &Sources,
+    takes_part: &dyn Fn(Txn) -> bool,
+    oblige: &mut dyn FnMut(usize, Txn),
+) {
+    for session in &problem.sessions {
+        let mut last_writer: FxHashMap<KeyId, Txn> = FxHashMap::default();
+        for txn in session {
+            for read in known_reads(problem, sources, *txn) {
+                if let Some(writer) = last_writer.get(&problem.reads[read].key) {
+                    oblige(read, *writer);
+                }
+            }
+            if takes_part(*txn) {
+                last_writer.extend(problem.writes_of(*txn).iter().map(|key| (*key, *txn)));
+            }
+        }
+    }
+}
+
+fn session_reads(problem: &Problem<'_>, sources: &Sources, oblige: &mut dyn FnMut(usize, Txn)) {
+    for session in &problem.sessions {
+        let mut seen: FxHashMap<KeyId, Vec<Txn>> = FxHashMap::default();
+        for txn in session {
+            for read in known_reads(problem, sources, *txn) {
+                for writer in seen.get(&problem.reads[read].key).into_iter().flatten() {
+                    oblige(read, *writer);
+                }
+            }
+            for (_, writer) in sources_of(problem, sources, *txn) {
+                for key in problem.writes_of(writer) {
+                    let writers = seen.entry(*key).or_default();
+                    if !writers.contains(&writer) {
+                        writers.push(writer);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn writers_sessions(
+    problem: &Problem<'_>,
+    sources: &Sources,
+    takes_part: &dyn Fn(Txn) -> bool,
+    oblige: &mut dyn FnMut(usize, Txn),
+) {
+    for txn in problem.all() {
+        for read in known_reads(problem, sources, txn) {
+            for (_, writer) in sources_of(problem, sources, txn) {
+                let key = problem.reads[read].key;
+                let mut before = session_until(problem, writer).rev();
+                if let Some(last) = before.find(|it| takes_part(*it) && problem.writes(*it, key)) {
+                    oblige(read, last);
+                }
+            }
+        }
+    }
+}
+
+fn writers_reads(problem: &Problem<'_>, sources: &Sources, oblige: &mut dyn FnMut(usize, Txn)) {
+    // For each session and key: which writers of the key its transactions read from, and since when.
+    let mut seen: FxHashMap<(u32, KeyId), Vec<(u32, Txn)>> = FxHashMap::default();
+    for (session, txns) in problem.sessions.iter().enumerate() {
+        for txn in txns {
+            for (_, writer) in sources_of(problem, sources, *txn) {
+                for key in problem.writes_of(writer) {
+                    let writers = seen.entry((session as u32, *key)).or_default();
+                    if writers.iter().all(|it| it.1 != writer) {
+                        writers.push((problem.nth[*txn as usize], writer));
+                    }
+                }
+            }
+        }
+    }
+    for txn in problem.all() {
+        for read in known_reads(problem, sources, txn) {
+            for (_, writer) in sources_of(problem, sources, txn).filter(|it| it.1 != INITIAL) {
+                let session = problem.session_of[writer as usize];
+                let until = problem.nth[writer as usize];
+                let entries = seen.get(&(session, problem.reads[read].key)).into_iter().flatten();
+                for (_, other) in entries.take_while(|it| it.0 <= until) {
+                    oblige(read, *other);
+                }
+            }
+        }
+    }
+}
+
+/// For each transaction and session, how many of the session's transactions are in its causal past.
+#[derive(Debug)]
+pub(crate) struct CausalPast {
+    n_sessions: usize,
+    counts: Vec<u32>,
+    /// For each key its writers by session and place there.
+    writers: Vec<Vec<(u32, u32, Txn)>>,
+}
+
+impl CausalPast {
+    /// Follows session order, sources and `extra` edges along `order`, a topological order of them all.
+    pub(crate) fn new(
+        problem: &Problem<'_>,
+        order: &[Txn],
+        sources: &Sources,
+        extra: &dyn Fn(Txn) -> Vec<Txn>,
+        takes_part: &dyn Fn(Txn) -> bool,
+    ) -> Self {
+        let n_sessions = problem.sessions.len();
+        let mut past = Self { n_sessions, counts: vec![0; n_sessions * problem.n_txns()], writers: Vec::new() };
+        for txn in order.iter().filter(|it| **it != INITIAL && takes_part(**it)) {
+            if let Some(previous) = session_until(problem, *txn).rev().find(|it| takes_part(*it)) {
+                past.merge(previous, *txn, problem);
+            }
+            for (_, writer) in sources_of(problem, sources, *txn) {
+                past.merge(writer, *txn, problem);
+            }
+            for earlier in extra(*txn) {
+                past.merge(earlier, *txn, problem);
+            }
+        }
+        for key in problem.keys() {
+            let mut writers: Vec<_> = problem
+                .writers_of(key)
+                .iter()
+                .filter(|it| takes_part(**it))
+                .map(|it| (problem.session_of[*it as usize], problem.nth[*it as usize], *it))
+                .collect();
+            writers.sort_unstable();
+            past.writers.push(writers);
+        }
+        past
+    }
+
+    fn merge(&mut self, from: Txn, to: Txn, problem: &Problem<'_>) {
+        if from == INITIAL {
+            return;
+        }
+        let (from_row, to_row) = (from as usize * self.n_sessions, to as usize * self.n_sessions);
+        for session in 0..self.n_sessions {
+            self.counts[to_row + session] = self.counts[to_row + session].max(self.counts[from_row + session]);
+        }
+        let own = &mut self.counts[to_row + problem.session_of[from as usize] as usize];
+        *own = (*own).max(problem.nth[from as usize] + 1);
+    }
+
+    /// Is `earlier` in the past of `later`?
+    pub(crate) fn contains(&self, problem: &Problem<'_>, earlier: Txn, later: Txn) -> bool {
+        earlier == INITIAL
+            || self.counts[later as usize * self.n_sessions + problem.session_of[earlier as usize] as usize]
+                > problem.nth[earlier as usize]
+    }
+
+    fn obligations(&self, problem: &Problem<'_>, sources: &Sources, oblige: &mut dyn FnMut(usize, Txn)) {
+        for (read, at) in problem.reads.iter().enumerate().filter(|it| sources[it.0].is_some()) {
+            self.latest_seen(at.reader, at.key, &mut |other| oblige(read, other));
+        }
+    }
+
+    /// The latest writer of a key in each session that is in the past of `reader`.
+    pub(crate) fn latest_seen(&self, reader: Txn, key: KeyId, found: &mut dyn FnMut(Txn)) {
+        let row = reader as usize * self.n_sessions;
+        let mut rest = self.writers[key.index()].as_slice();
+        while let Some((session, ..)) = rest.first() {
+            let end = rest.partition_point(|it| it.0 == *session);
+            let seen = rest[..end].partition_point(|it| it.1 < self.counts[row + *session as usize]);
+            if seen > 0 {
+                found(rest[seen - 1].2);
+            }
+            rest = &rest[end..];
+        }
+    }
+}
