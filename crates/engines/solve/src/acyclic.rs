@@ -36,12 +36,14 @@ pub enum OrderResult {
 /// How the next literal is chosen in search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DecisionPolicy {
-    /// Take a clause that the current order violates, and of its literals the one that changes the order least.
-    /// Best when the order satisfies most clauses.
+    /// Begin with [`DecisionPolicy::Repair`], and take turns with [`DecisionPolicy::Activity`] of growing length.
     #[default]
+    Alternate,
+    /// Take a clause that the current order violates, and of its literals the one that changes the order least.
+    /// Best when the order nearly satisfies the clauses: it finds models.
     Repair,
-    /// Leave the choice to the activity scores of the SAT solver, with the order at the start of the search as the
-    /// preferred values. Best for many clauses over few nodes.
+    /// Leave the choice to the activity scores of the SAT solver.
+    /// Best for many clauses over few nodes: it finds refutations.
     Activity,
 }
 
@@ -215,12 +217,10 @@ impl OrderSolver {
         var.positive()
     }
 
+    /// Tells the SAT solver which values agree with the order, where they changed since it was last told.
     fn prefer_agreeing_literals(&mut self) {
-        let agreeing = match self.theory.borrow().policy() {
-            DecisionPolicy::Repair => Vec::new(),
-            DecisionPolicy::Activity => self.theory.borrow().agreeing_literals(),
-        };
-        for lit in agreeing {
+        let changed = self.theory.borrow_mut().changed_guesses();
+        for lit in changed {
             self.sat.prefer(lit);
         }
     }

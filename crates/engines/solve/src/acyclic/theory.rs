@@ -33,11 +33,14 @@ pub(super) enum Meaning {
 pub(super) struct AcyclicTheory {
     order: IncrementalOrder,
     policy: DecisionPolicy,
+    turns: Turns,
     clauses: Clauses,
     meanings: Vec<Meaning>,
     values: Vec<Option<bool>>,
     /// The last value of each variable; guides undecided plain variables.
     last_values: Vec<bool>,
+    /// The guesses that the SAT solver was last told.
+    told_guesses: Vec<Option<bool>>,
     trail: Vec<Lit>,
     /// The length of the trail at the start of each level above the root.
     levels: Vec<usize>,
@@ -60,10 +63,12 @@ impl AcyclicTheory {
         Self {
             order,
             policy: DecisionPolicy::default(),
+            turns: Turns::default(),
             clauses: Clauses::default(),
             meanings: Vec::new(),
             values: Vec::new(),
             last_values: Vec::new(),
+            told_guesses: Vec::new(),
             trail: Vec::new(),
             levels: Vec::new(),
             applied: Vec::new(),
@@ -86,10 +91,6 @@ impl AcyclicTheory {
         self.policy = policy;
     }
 
-    pub(super) fn policy(&self) -> DecisionPolicy {
-        self.policy
-    }
-
     pub(super) fn add_node(&mut self) -> u32 {
         self.incidence.first.push(NONE);
         self.stale.add_node();
@@ -107,6 +108,7 @@ impl AcyclicTheory {
         self.meanings.push(meaning);
         self.values.push(None);
         self.last_values.push(false);
+        self.told_guesses.push(None);
         self.clauses.add_var();
     }
 
@@ -139,6 +141,7 @@ impl AcyclicTheory {
     /// Whether the current order, without further search, satisfies all clauses. If so, it becomes the model.
     pub(super) fn try_order_as_model(&mut self) -> bool {
         self.has_model = false;
+        self.turns = Turns::default();
         if self.apply_trail().is_ok() && self.advice() == Advice::Finish {
             self.accept();
         }
@@ -167,10 +170,17 @@ impl AcyclicTheory {
         self.n_cycles
     }
 
-    /// For each variable with edges, the literal that agrees with the order.
-    pub(super) fn agreeing_literals(&self) -> Vec<Lit> {
-        let vars = (0..self.meanings.len()).filter(|&idx| !matches!(self.meanings[idx], Meaning::Plain));
-        vars.map(|idx| Var::new(idx).literal(self.guess(idx))).collect()
+    /// The literals with edges that agree with the order and did not when this was last called.
+    pub(super) fn changed_guesses(&mut self) -> Vec<Lit> {
+        let mut changed = Vec::new();
+        for var_idx in 0..self.meanings.len() {
+            let guess = self.guess(var_idx);
+            let is_plain = matches!(self.meanings[var_idx], Meaning::Plain);
+            if !is_plain && self.told_guesses[var_idx].replace(guess) != Some(guess) {
+                changed.push(Var::new(var_idx).literal(guess));
+            }
+        }
+        changed
     }
 
     /// The edge that `lit` brings into the graph when true.
@@ -266,6 +276,9 @@ impl AcyclicTheory {
     }
 
     /// How far apart in the order the ends of the edge of `lit` are; nothing for a literal without an edge.
+    ///
+    /// Short detours move few nodes, and so leave most clauses that hold as they are. Choosing what last held, as
+    /// solvers do with their phases, is many times slower.
     fn detour(&self, lit: Lit) -> u32 {
         self.edge_of(lit).map_or(0, |(from, to)| self.order.position(from).abs_diff(self.order.position(to)))
     }
@@ -289,6 +302,7 @@ impl Theory for AcyclicTheory {
     /// Does nothing if the theory is already at `level` or below it.
     fn backtrack(&mut self, level: usize) {
         let Some(&n_kept) = self.levels.get(level) else { return };
+        self.turns.count_backtrack();
         self.levels.truncate(level);
         if let Some(&mark) = self.applied.get(n_kept) {
             self.order.undo_to(mark);
@@ -321,7 +335,7 @@ impl Theory for AcyclicTheory {
             return None;
         }
         match self.advice() {
-            Advice::Decide(lit) if self.policy == DecisionPolicy::Repair => Some(lit),
+            Advice::Decide(lit) if self.turns.is_repair(self.policy) => Some(lit),
             Advice::Decide(_) | Advice::Wait => None,
             Advice::Finish => {
                 self.accept();
@@ -346,6 +360,39 @@ enum Advice {
     Wait,
     /// No clause is open: the current values are a model.
     Finish,
+}
+
+/// Whose turn it is to decide under [`DecisionPolicy::Alternate`], measured in backtracks of this search.
+#[derive(Debug)]
+struct Turns {
+    is_activity: bool,
+    n_left: u64,
+    length: u64,
+}
+
+impl Turns {
+    fn is_repair(&self, policy: DecisionPolicy) -> bool {
+        match policy {
+            DecisionPolicy::Repair => true,
+            DecisionPolicy::Activity => false,
+            DecisionPolicy::Alternate => !self.is_activity,
+        }
+    }
+
+    fn count_backtrack(&mut self) {
+        self.n_left -= 1;
+        if self.n_left == 0 {
+            self.is_activity = !self.is_activity;
+            self.length *= 2;
+            self.n_left = self.length;
+        }
+    }
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { is_activity: false, n_left: 1_000, length: 1_000 }
+    }
 }
 
 /// A cycle that a known edge would close.

@@ -72,11 +72,7 @@ fn run(seed: u64, n_nodes: u32, n_steps: u32) -> u32 {
 }
 
 /// Adds the edge to both; false if it would close a cycle.
-fn add_and_compare(
-    order: &mut IncrementalOrder,
-    oracle: &mut Oracle,
-    edge: (u32, u32, u32),
-) -> bool {
+fn add_and_compare(order: &mut IncrementalOrder, oracle: &mut Oracle, edge: (u32, u32, u32)) -> bool {
     let (from, to, tag) = edge;
     let expected = oracle.distance(order.n_nodes(), to, from);
     match order.add_edge(from, to, tag) {
