@@ -5,7 +5,7 @@ use std::fmt;
 /// A level with a short name. Its meaning is the text of the catalogue that [`Level::definition`] names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// `ru`: Adya's PL-1.
+    /// `ru`: Adya's PL-1, with session order.
     ReadUncommitted,
     /// `rc`: reads only committed data, and never goes back behind what it has read.
     ReadCommitted,
@@ -80,7 +80,7 @@ impl Level {
 
     fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            ReadUncommitted => ("ru", "read-uncommitted", "adya.pl1"),
+            ReadUncommitted => ("ru", "read-uncommitted", "adya.pl1_so"),
             ReadCommitted => ("rc", "read-committed", "biswas.rc"),
             ReadYourWrites => ("ryw", "read-your-writes", "session.ryw"),
             MonotonicReads => ("mr", "monotonic-reads", "session.mr"),

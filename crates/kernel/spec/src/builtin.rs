@@ -1,0 +1,51 @@
+//! Names that every spec knows without importing anything.
+
+use crate::formula::Given;
+
+/// What a built-in name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Builtin {
+    Given(Given),
+    InitialTxn,
+    InitialSet,
+    Predicate(Predicate),
+}
+
+/// A property of one relation (`empty`: or of one set).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Predicate {
+    Acyclic,
+    Irreflexive,
+    Total,
+    Transitive,
+    Empty,
+}
+
+const BUILTINS: &[(&str, Builtin)] = &[
+    ("so", Builtin::Given(Given::SessionOrder)),
+    ("wr", Builtin::Given(Given::WriteRead)),
+    ("rt", Builtin::Given(Given::RealTime)),
+    ("listed", Builtin::Given(Given::Listed)),
+    ("writes", Builtin::Given(Given::Writes)),
+    ("reads", Builtin::Given(Given::Reads)),
+    ("po", Builtin::Given(Given::ProgramOrder)),
+    ("of", Builtin::Given(Given::Of)),
+    ("from", Builtin::Given(Given::From)),
+    ("key", Builtin::Given(Given::KeyOf)),
+    ("id", Builtin::Given(Given::Identity)),
+    ("t0", Builtin::InitialTxn),
+    ("init", Builtin::InitialSet),
+    ("acyclic", Builtin::Predicate(Predicate::Acyclic)),
+    ("irreflexive", Builtin::Predicate(Predicate::Irreflexive)),
+    ("total", Builtin::Predicate(Predicate::Total)),
+    ("transitive", Builtin::Predicate(Predicate::Transitive)),
+    ("empty", Builtin::Predicate(Predicate::Empty)),
+];
+
+pub(crate) fn builtin(name: &str) -> Option<Builtin> {
+    BUILTINS.iter().find(|it| it.0 == name).map(|it| it.1)
+}
+
+pub(crate) fn names<'a>() -> impl Iterator<Item = &'a str> {
+    BUILTINS.iter().map(|it| it.0)
+}
