@@ -286,6 +286,23 @@ impl Bytes for Input<'_> {
     }
 }
 
+/// A borrowed stream is one, too.
+impl Bytes for &mut Input<'_> {
+    #[inline]
+    fn peek(&mut self) -> Result<Option<u8>, ReadError> {
+        (**self).peek()
+    }
+
+    #[inline]
+    fn bump(&mut self) {
+        (**self).bump();
+    }
+
+    fn spot(&self) -> Spot {
+        (**self).spot()
+    }
+}
+
 /// The bytes of one line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineBytes<'l> {

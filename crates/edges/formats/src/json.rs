@@ -17,7 +17,7 @@ pub(crate) struct Json<B> {
     depth: u32,
 }
 
-impl<B: Bytes> Json<B> {
+impl<B> Json<B> {
     pub(crate) fn new(bytes: B) -> Self {
         Self { bytes, scratch: Vec::new(), names: Vec::new(), depth: 0 }
     }
@@ -26,7 +26,9 @@ impl<B: Bytes> Json<B> {
     pub(crate) fn with<C>(self, bytes: C) -> Json<C> {
         Json { bytes, scratch: self.scratch, names: self.names, depth: 0 }
     }
+}
 
+impl<B: Bytes> Json<B> {
     pub(crate) fn bytes(&self) -> &B {
         &self.bytes
     }
@@ -289,14 +291,6 @@ impl<B: Bytes> Json<B> {
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b'n') => self.word("null").map(|()| Datum::Null),
             found => self.wrong(format!("expected a string, a number or null, found {}", show(found))),
-        }
-    }
-
-    /// A 64-bit integer.
-    pub(crate) fn integer(&mut self) -> Result<i64, Fault> {
-        match self.datum()? {
-            Datum::Int(number) => Ok(number),
-            found => self.wrong(format!("expected a 64-bit integer, found {found}")),
         }
     }
 

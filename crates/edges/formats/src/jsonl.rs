@@ -23,13 +23,16 @@ pub(crate) fn read(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), Rea
     let mut buffer = Vec::new();
     let mut header = HeaderState::Missing;
     let mut txn = Txn::default();
+    let mut spare = Json::new(());
     while let Some(line) = input.next_line(&mut buffer)? {
         let blank = line.bytes.iter().all(u8::is_ascii_whitespace);
         if blank {
             continue;
         }
         txn.clear();
-        let result = read_line(line, &mut txn, &mut header, sink);
+        let mut json = spare.with(LineBytes::new(line));
+        let result = read_line(&mut json, line, &mut txn, &mut header, sink);
+        spare = json.with(());
         report(sink, result)?;
     }
     if header == HeaderState::Missing {
@@ -66,8 +69,13 @@ impl Txn {
     }
 }
 
-fn read_line(line: Line<'_>, txn: &mut Txn, header: &mut HeaderState, sink: &mut Sink<'_>) -> Result<(), Fault> {
-    let mut json = Json::new(LineBytes::new(line));
+fn read_line(
+    json: &mut LineJson<'_>,
+    line: Line<'_>,
+    txn: &mut Txn,
+    header: &mut HeaderState,
+    sink: &mut Sink<'_>,
+) -> Result<(), Fault> {
     let mut is_header = false;
     json.object(|json, name| {
         match name {
@@ -99,7 +107,7 @@ fn read_line(line: Line<'_>, txn: &mut Txn, header: &mut HeaderState, sink: &mut
         Ok(())
     })?;
     json.expect_end()?;
-    if is_header { end_header(&json, header) } else { end_txn(&json, line, txn, header, sink) }
+    if is_header { end_header(json, header) } else { end_txn(json, line, txn, header, sink) }
 }
 
 fn end_header(json: &LineJson<'_>, header: &mut HeaderState) -> Result<(), Fault> {

@@ -16,14 +16,21 @@
 //! assert_eq!(bytes, text.as_bytes());
 //! ```
 
+mod binary;
+mod cobra;
 mod compression;
+mod dbcop;
+mod dbcop_json;
+mod elle;
 mod fault;
 mod form;
 mod format;
 mod input;
+mod isopredict;
 mod json;
 mod jsonl;
 mod meter;
+mod plume;
 mod reading;
 mod recognise;
 mod sink;
@@ -44,7 +51,7 @@ use sink::Sink;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads a file, or a directory of Cobra logs.
 pub fn read_path(path: &Path, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
@@ -52,12 +59,32 @@ pub fn read_path(path: &Path, options: &ReadOptions<'_>) -> Result<Reading, Read
     let open_error = |source| ReadError::Open { path: name.clone(), source };
     let about = fs::metadata(path).map_err(open_error)?;
     if about.is_dir() {
-        return Err(ReadError::Directory { path: name });
+        return read_directory(path, &name, options);
     }
     let file = File::open(path).map_err(open_error)?;
     // Only regular files have a size that says how much is to come.
     let size = about.is_file().then_some(about.len());
     read_sized(&name, file, size, options)
+}
+
+fn read_directory(path: &Path, name: &str, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
+    let logs = log_files(path).map_err(|source| ReadError::Open { path: name.to_owned(), source })?;
+    if logs.is_empty() || options.format.is_some_and(|it| it != Format::Cobra) {
+        return Err(ReadError::Directory { path: name.to_owned() });
+    }
+    let meter = Meter::new(name, options);
+    let mut sink = Sink::new(&meter);
+    cobra::read_directory(&logs, &meter, &mut sink, options.cobra_identity)?;
+    Ok(sink.finish(Format::Cobra))
+}
+
+/// The `*.log` files of a directory, by name.
+fn log_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory)?.map(|it| it.map(|it| it.path()));
+    let mut paths = entries.collect::<io::Result<Vec<PathBuf>>>()?;
+    paths.retain(|it| it.extension() == Some(OsStr::new("log")) && it.is_file());
+    paths.sort();
+    Ok(paths)
 }
 
 /// Reads a stream. The name is for messages.
@@ -101,14 +128,16 @@ fn dispatch(
     sink: &mut Sink<'_>,
     options: &ReadOptions<'_>,
 ) -> Result<(), ReadError> {
-    let _ = options;
     match format {
         Format::Text => text::read(input, sink),
         Format::Jsonl => jsonl::read(input, sink),
-        _ => {
-            sink.error(0, "not yet");
-            Ok(())
-        }
+        Format::Dbcop => dbcop::read(input, sink),
+        Format::DbcopJson => dbcop_json::read(input, sink),
+        Format::Cobra => cobra::read_log(input, sink, options.cobra_identity),
+        Format::Plume => plume::read(input, sink),
+        Format::Elle => elle::read_edn(input, sink),
+        Format::ElleJson => elle::read_json(input, sink),
+        Format::IsoPredict => isopredict::read(input, sink),
     }
 }
 
@@ -145,7 +174,16 @@ pub fn write(history: &History, format: Format, out: &mut dyn Write) -> Result<(
     match format {
         Format::Text => text::write(history, &mut out)?,
         Format::Jsonl => jsonl::write(history, &mut out)?,
-        _ => return write::inexpressible(format, "not yet", write::USE_JSONL),
+        Format::Dbcop => dbcop::write(history, &mut out)?,
+        Format::DbcopJson => dbcop_json::write(history, &mut out)?,
+        Format::Cobra => {
+            let what = "a history in one stream: it is a directory with a file per session";
+            return write::inexpressible(format, what, "name a directory to write to");
+        }
+        Format::Plume => plume::write(history, &mut out)?,
+        Format::Elle => elle::write_edn(history, &mut out)?,
+        Format::ElleJson => elle::write_json(history, &mut out)?,
+        Format::IsoPredict => isopredict::write(history, &mut out)?,
     }
     out.flush()?;
     Ok(())
@@ -153,11 +191,14 @@ pub fn write(history: &History, format: Format, out: &mut dyn Write) -> Result<(
 
 /// Writes a history to a file, compressed if its name ends in `.gz` or `.zst`; a Cobra history to a directory.
 pub fn write_path(history: &History, format: Format, path: &Path) -> Result<(), WriteError> {
+    if format == Format::Cobra {
+        return cobra::write_directory(history, path);
+    }
     let compression = Compression::from_extension(path.extension().and_then(OsStr::to_str).unwrap_or_default());
     // In memory first: a history that cannot be written must not destroy the file that was there.
     let mut bytes = Vec::new();
     write(history, format, &mut bytes)?;
     let mut file = File::create(path)?;
-    compression.wrap(&mut file, |out| out.write_all(&bytes).map_err(io::Error::from))?;
+    compression.wrap(&mut file, |out| out.write_all(&bytes).map_err(WriteError::from))?;
     Ok(())
 }

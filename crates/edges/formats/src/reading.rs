@@ -135,7 +135,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// A directory that is no Cobra history.
-    #[error("{path} is a directory without *.log files; only Cobra histories are directories, so name a file")]
+    #[error("{path} is a directory, and only Cobra histories are: directories with *.log files; name a file")]
     Directory {
         /// The directory.
         path: String,

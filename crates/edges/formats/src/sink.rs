@@ -22,7 +22,6 @@ const TXNS_PER_QUESTION: u32 = 1 << 14;
 pub(crate) struct TxnOps {
     ops: Vec<TxnOp>,
     lists: Vec<ValueId>,
-    list_start: usize,
 }
 
 /// One operation; `value` of a list read is where its elements end in `lists`.
@@ -37,11 +36,10 @@ impl TxnOps {
     pub(crate) fn clear(&mut self) {
         self.ops.clear();
         self.lists.clear();
-        self.list_start = 0;
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ops.is_empty()
+    pub(crate) fn len(&self) -> usize {
+        self.ops.len()
     }
 
     /// Adds a register read or write, or an append.
@@ -57,12 +55,6 @@ impl TxnOps {
     /// Adds a list read of the elements since the last one.
     pub(crate) fn push_list(&mut self, key: KeyId) {
         self.ops.push(TxnOp { access: Access::ReadList, key, value: self.lists.len() as u32 });
-        self.list_start = self.lists.len();
-    }
-
-    /// Forgets elements that belong to no list read.
-    pub(crate) fn drop_elements(&mut self) {
-        self.lists.truncate(self.list_start);
     }
 
     /// What it takes in memory, about.

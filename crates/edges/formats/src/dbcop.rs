@@ -1,0 +1,136 @@
+//! Binary histories of dbcop (Biswas & Enea 2019), which PolySI and VeriStrong read, too.
+//!
+//! Little endian: id, sessions, keys, transactions, events (i64 each), three strings (length and bytes), then per
+//! session, transaction and event what happened. Keys and values are integers, the initial value is 0, sessions are
+//! named by their position. Events that did not succeed are no part of the history; transactions that did not commit
+//! are aborted ones. The counts say how long the file is, so that every cut and every byte too much is a defect.
+
+use crate::binary::{Broken, broken, little_endian, report, take};
+use crate::input::{Bytes, Input};
+use crate::sink::{Sink, TxnOps};
+use crate::write::{Limits, WriteError, register_op};
+use crate::{Format, ReadError};
+use iso_history::{Access, Datum, History, Outcome, SessionId, TxnId};
+use std::io::Write;
+
+const LIMITS: Limits = Limits { format: Format::Dbcop, allows_aborted: true, allows_unknown: false };
+
+pub(crate) fn read(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let zero = sink.value(Datum::Int(0))?;
+    sink.default_initial(zero, 0);
+    let result = read_file(input, sink);
+    report(sink, result)
+}
+
+fn read_file(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), Broken> {
+    for _ in 0..5 {
+        little_endian(input, "the header")?;
+    }
+    for _ in 0..3 {
+        let length = count(input, "the header", "bytes")?;
+        let at = input.offset();
+        if !input.skip(length)? {
+            return broken(
+                at,
+                format!("the file ends inside a string that should have {length} bytes; it was cut short"),
+            );
+        }
+    }
+    let mut ops = TxnOps::default();
+    for nth in 1..=count(input, "the number of sessions", "sessions")? {
+        read_session(nth, input, sink, &mut ops)?;
+    }
+    match input.peek()? {
+        None => Ok(()),
+        Some(_) => broken(input.offset(), "expected the end of the file after the last session, found more bytes"),
+    }
+}
+
+/// A length; it is trusted for nothing but when to stop.
+fn count(input: &mut Input<'_>, place: &str, of: &str) -> Result<u64, Broken> {
+    let at = input.offset();
+    let number = little_endian(input, place)?;
+    u64::try_from(number).or_else(|_| broken(at, format!("expected a number of {of}, found {number}")))
+}
+
+fn read_session(nth: u64, input: &mut Input<'_>, sink: &mut Sink<'_>, ops: &mut TxnOps) -> Result<(), Broken> {
+    let n_txns = count(input, "the number of transactions of a session", "transactions")?;
+    let session = sink.session(&format!("s{nth}"))?;
+    for _ in 0..n_txns {
+        read_txn(session, input, sink, ops)?;
+    }
+    Ok(())
+}
+
+fn read_txn(session: SessionId, input: &mut Input<'_>, sink: &mut Sink<'_>, ops: &mut TxnOps) -> Result<(), Broken> {
+    let place = sink.place(input.offset());
+    let n_events = count(input, "the number of events of a transaction", "events")?;
+    ops.clear();
+    for _ in 0..n_events {
+        read_event(input, sink, ops)?;
+    }
+    let [committed] = take(input, "a transaction")?;
+    let outcome = if flag(input, committed)? { Outcome::Committed } else { Outcome::Aborted };
+    sink.txn(session, place, (None, None), ops, outcome)?;
+    Ok(())
+}
+
+fn read_event(input: &mut Input<'_>, sink: &mut Sink<'_>, ops: &mut TxnOps) -> Result<(), Broken> {
+    let [kind, rest @ ..]: [u8; 18] = take(input, "an event")?;
+    let [k0, k1, k2, k3, k4, k5, k6, k7, v0, v1, v2, v3, v4, v5, v6, v7, success] = rest;
+    let is_write = flag(input, kind)?;
+    if flag(input, success)? {
+        let key = sink.key(Datum::Int(i64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7])))?;
+        let value = sink.value(Datum::Int(i64::from_le_bytes([v0, v1, v2, v3, v4, v5, v6, v7])))?;
+        ops.push(if is_write { Access::Write } else { Access::Read }, key, value);
+        sink.meter().fits(ops.bytes())?;
+    }
+    Ok(())
+}
+
+fn flag(input: &Input<'_>, byte: u8) -> Result<bool, Broken> {
+    match byte {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => broken(input.offset(), format!("expected 0 or 1 before this byte, found {other}")),
+    }
+}
+
+pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
+    LIMITS.check(history)?;
+    LIMITS.check_initial(history, &Datum::Int(0))?;
+    let n_events = history.txns().map(|it| history.ops(it).len()).max().unwrap_or(0);
+    let n_txns = history.sessions().map(|it| history.session_txns(it).len()).max().unwrap_or(0);
+    for number in [0, history.n_sessions(), history.n_keys(), n_txns, n_events] {
+        put(number as i64, out)?;
+    }
+    for text in ["isoscope", "", ""] {
+        put(text.len() as i64, out)?;
+        out.write_all(text.as_bytes())?;
+    }
+    put(history.n_sessions() as i64, out)?;
+    for session in history.sessions() {
+        let txns = history.session_txns(session);
+        put(txns.len() as i64, out)?;
+        for txn in txns {
+            write_txn(history, *txn, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_txn(history: &History, txn: TxnId, out: &mut dyn Write) -> Result<(), WriteError> {
+    put(history.ops(txn).len() as i64, out)?;
+    for (is_write, key, value) in history.ops(txn).filter_map(|it| register_op(history.op(it))) {
+        out.write_all(&[u8::from(is_write)])?;
+        put(LIMITS.integer(history.key_name(key))?, out)?;
+        put(LIMITS.integer(history.value(value))?, out)?;
+        out.write_all(&[1])?;
+    }
+    out.write_all(&[u8::from(history.outcome(txn) == Outcome::Committed)])?;
+    Ok(())
+}
+
+fn put(number: i64, out: &mut dyn Write) -> Result<(), WriteError> {
+    Ok(out.write_all(&number.to_le_bytes())?)
+}
