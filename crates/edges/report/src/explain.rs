@@ -69,6 +69,9 @@ impl<'f> Explainer<'f> {
 
     fn version_order(&self, from: TxnId, to: TxnId, key: KeyId, shown_by: Option<OpId>) -> String {
         let (older, newer) = (self.written(from, key), self.written(to, key));
+        if from.is_initial() && self.history.is_list(key) {
+            return format!("{} {newer} to {}, which was empty at first", self.txn(to), self.key(key));
+        }
         if from.is_initial() {
             return format!("{newer} of {} is newer than the initial {older}", self.txn(to));
         }
@@ -190,11 +193,7 @@ impl<'f> Explainer<'f> {
     /// What a transaction finally made of a key: `x=1`, or for a list `appended 1, 2`.
     fn written(&self, txn: TxnId, key: KeyId) -> String {
         if self.history.is_list(key) {
-            return if txn.is_initial() {
-                format!("{}=[]", self.key(key))
-            } else {
-                format!("appended {}", self.elements(txn, key))
-            };
+            return format!("appended {}", self.elements(txn, key));
         }
         match self.final_write(txn, key) {
             Some(value) => format!("{}={}", self.key(key), self.history.value(value)),

@@ -58,7 +58,12 @@ impl Explainer<'_> {
             }
             Op::Read { key, value } | Op::Write { key, value } | Op::Append { key, value } => {
                 match self.history.value(value) {
-                    Datum::Null => format!("{who} found no {0}, but {0} exists from the start", self.key(key)),
+                    Datum::Null => {
+                        format!(
+                            "{who} found no {0}, but {0} exists from the start and nobody removed it",
+                            self.key(key)
+                        )
+                    }
                     value => format!("{who} read {seen}, but nobody ever wrote {value} to {}", self.key(key)),
                 }
             }

@@ -7,11 +7,15 @@
 
 mod build;
 mod document;
+mod dot;
 mod explain;
 mod explain_local;
 mod findings;
+mod html;
 mod json;
 mod notation;
+mod picture;
+mod svg;
 mod text;
 mod words;
 
@@ -20,6 +24,9 @@ pub use document::{
     CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome, Part,
     Place, Transaction,
 };
+pub use dot::dot;
 pub use findings::{Finding, findings, strongest_that_hold};
+pub use html::html;
 pub use json::{JsonLayout, ReadError};
+pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, TextOptions, text};

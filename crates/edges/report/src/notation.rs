@@ -1,6 +1,7 @@
 //! A part in our own notation for people: sessions as lines, transactions in braces.
 
 use crate::document::{Part, Transaction};
+use crate::words::harmless;
 use iso_history::Datum;
 
 /// Longer sessions get a line a transaction.
@@ -55,13 +56,27 @@ pub(crate) fn sessions(part: &Part) -> Vec<&str> {
 /// The lines of one session, each with the names of its transactions.
 fn session_lines(part: &Part, session: &str) -> Vec<(String, String)> {
     let txns: Vec<&Transaction> = part.transactions.iter().filter(|it| it.session == session).collect();
-    let name = Datum::text(session).to_string();
+    let name = session_name(session);
     let bodies: Vec<String> = txns.iter().map(|it| body(it)).collect();
     let whole = format!("{name}: {}", bodies.join(" "));
     if whole.chars().count() <= MAX_LINE {
-        return vec![(whole, txns.iter().map(|it| comment(it)).collect::<Vec<_>>().join(", "))];
+        return vec![(whole, comment(&txns))];
     }
-    bodies.iter().zip(txns).map(|(body, txn)| (format!("{name}: {body}"), comment(txn))).collect()
+    bodies.iter().zip(txns).map(|(body, txn)| (format!("{name}: {body}"), comment(&[txn]))).collect()
+}
+
+/// Names of sessions are free, but for what the notation or a screen would misread: that stands in quotes.
+fn session_name(name: &str) -> String {
+    let is_free = |it: char| !it.is_whitespace() && !it.is_control() && !matches!(it, ':' | '{' | '}' | '#' | '"');
+    let is_bare = !name.is_empty() && name != "init" && name.chars().all(is_free) && harmless(name) == name;
+    let quoted = Datum::text(name).to_string();
+    if is_bare {
+        name.to_owned()
+    } else if quoted.starts_with('"') {
+        quoted
+    } else {
+        format!("\"{quoted}\"")
+    }
 }
 
 fn body(txn: &Transaction) -> String {
@@ -84,10 +99,16 @@ pub(crate) fn times(txn: &Transaction) -> Option<String> {
     Some(format!("@[{},{}]", side(begin), side(end)))
 }
 
-fn comment(txn: &Transaction) -> String {
-    let name = Datum::text(txn.id.as_str()).to_string();
-    match txn.place.as_ref().and_then(crate::Place::position) {
-        Some(position) => format!("{name} {position}"),
-        None => name,
+/// `s1.1 (line 3), s1.2 (line 7)`; a place that all of them share is named once.
+fn comment(txns: &[&Transaction]) -> String {
+    let name = |txn: &Transaction| harmless(&txn.id);
+    let places: Vec<String> = txns
+        .iter()
+        .map(|it| it.place.as_ref().and_then(crate::Place::position).map(|it| format!(" ({it})")).unwrap_or_default())
+        .collect();
+    if places.windows(2).all(|it| it[0] == it[1]) {
+        let names: Vec<String> = txns.iter().map(|it| name(it)).collect();
+        return names.join(", ") + places.first().map_or("", String::as_str);
     }
+    txns.iter().zip(places).map(|(txn, place)| name(txn) + &place).collect::<Vec<_>>().join(", ")
 }

@@ -3,7 +3,7 @@
 use crate::document::{CheckReport, Counts, Defect, Evidence, Judgement, LevelReport, Link, Part};
 use crate::findings::{Finding, findings, strongest_that_hold};
 use crate::notation::{Comments, notation};
-use crate::words::{counted, harmless, width, wrapped};
+use crate::words::{counted, harmless, shortened, width, wrapped};
 
 /// Longer witnesses are only counted.
 const MAX_SHOWN_ORDER: usize = 12;
@@ -218,10 +218,15 @@ impl Page {
 /// `s1.1 --rw x--> s2.1`.
 fn arrow(link: &Link) -> String {
     let label = match &link.key {
-        Some(key) => format!("{} {key}", link.kind),
+        Some(key) => format!("{} {}", link.kind, brief(key)),
         None => link.kind.clone(),
     };
-    harmless(&format!("{} --{label}--> {}", link.from, link.to))
+    format!("{} --{label}--> {}", brief(&link.from), brief(&link.to))
+}
+
+/// A name for an arrow; the sentence beside it has it in full.
+fn brief(name: &str) -> String {
+    shortened(&harmless(name), 24)
 }
 
 fn padded(text: &str, columns: usize) -> String {

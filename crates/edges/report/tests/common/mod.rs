@@ -1,5 +1,6 @@
 //! Histories with hand-made evidence, for the tests of all renderings.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, clippy::format_push_string, reason = "this is test code")]
 #![allow(unreachable_pub, reason = "this module is shared by test files, not exported")]
 
 use iso_evidence::{Anomaly, Edge, Reason, Refutation, Schedule, StopReason, Verdict, Witness};
@@ -195,18 +196,14 @@ pub fn lost_update() -> CheckReport {
 
 pub fn list_anomaly() -> CheckReport {
     let history = history(
-        "s1: { r(x,[]) append(x,1) } { append(y,1) }
-         s2: { append(x,2) r(y,[]) } { r(x,[1,2,3]) }
-         s3: { append(x,3) }",
+        "s1: { append(x,1) append(y,1) }
+         s2: { append(x,2) append(x,3) append(y,2) }
+         s3: { r(x,[1,2,3]) }
+         s4: { r(y,[2,1]) }
+         s5: { append(x,9) }",
     );
-    let edges = ["s1.1 ww x s2.1 by s2.2", "s2.1 rw y s1.2", "s1.2 rt s1.1"];
-    let mut verdict = cyclic(&history, Anomaly::GSingle, &edges[..2]);
-    if let Verdict::Forbidden(part) = &mut verdict {
-        part.cycle.push(edge(&history, "s1.2 ww x s1.1"));
-        part.cycle.truncate(2);
-        part.cycle.push(edge(&history, "s1.1 so s1.2"));
-    }
-    report(&history, &[(Level::Serializable, &verdict)])
+    let edges = ["s1.1 ww x s2.1 by s3.1", "s2.1 ww y s1.1 by s4.1"];
+    report(&history, &[(Level::ReadUncommitted, &cyclic(&history, Anomaly::DirtyWrite, &edges))])
 }
 
 pub fn aborted_read() -> CheckReport {
@@ -228,4 +225,172 @@ pub fn stale_read() -> CheckReport {
     );
     let verdict = cyclic(&history, Anomaly::StaleRead, &["s1.2 rt s2.1", "s2.1 rw x s1.2"]);
     report(&history, &[(Level::Serializable, &allowed(&history)), (Level::StrictSerializable, &verdict)])
+}
+
+/// Two readers see two writes in opposite orders.
+pub fn long_fork() -> CheckReport {
+    let history = history(
+        "init x=0 y=0
+         s1: { w(x,1) }
+         s2: { w(y,1) }
+         s3: { r(x,1) r(y,0) }
+         s4: { r(y,1) r(x,0) }",
+    );
+    let edges = ["s1.1 wr x s3.1", "s3.1 rw y s2.1", "s2.1 wr y s4.1", "s4.1 rw x s1.1"];
+    report(&history, &[(Level::PrefixConsistency, &cyclic(&history, Anomaly::LongFork, &edges))])
+}
+
+/// `n_txns` transactions in `n_sessions` sessions, each of which reads what the next one overwrites.
+pub fn ring(n_txns: usize, n_sessions: usize) -> CheckReport {
+    let label = |nth: usize| format!("s{}.{}", nth % n_sessions + 1, nth / n_sessions + 1);
+    let mut text = String::from("init");
+    for nth in 0..n_txns {
+        text += &format!(" k{nth}=0");
+    }
+    for nth in 0..n_txns {
+        let next = (nth + 1) % n_txns;
+        text += &format!("\ns{}: {{ r(k{next},0) w(k{nth},1) }}", nth % n_sessions + 1);
+    }
+    let history = history(&text);
+    let edges: Vec<String> = (0..n_txns)
+        .map(|nth| {
+            let next = (nth + 1) % n_txns;
+            format!("{} rw k{next} {}", label(nth), label(next))
+        })
+        .collect();
+    let edges: Vec<&str> = edges.iter().map(String::as_str).collect();
+    report(&history, &[(Level::Serializable, &cyclic(&history, Anomaly::G2Item, &edges))])
+}
+
+/// All kinds of dependencies over three sessions.
+pub fn twelve() -> CheckReport {
+    let history = history(
+        "init a=0 b=0 c=0 d=0 e=0
+         s1: { w(a,1) } { r(b,1) w(c,1) } { r(d,2) } { w(e,1) r(h,1) }
+         s2: { r(a,1) w(b,1) } { w(d,1) } { r(e,0) w(f,1) } { r(f,1) w(g,1) }
+         s3: { r(c,1) w(d,2) } { w(f,2) w(h,1) } { r(g,1) } { r(a,0) w(a,2) }",
+    );
+    let edges = [
+        "s1.1 wr a s2.1",
+        "s2.1 wr b s1.2",
+        "s1.2 wr c s3.1",
+        "s3.1 ww d s2.2",
+        "s2.2 so s2.3",
+        "s2.3 ww f s3.2",
+        "s3.2 wr h s1.4",
+        "s1.4 rt s2.4",
+        "s2.4 wr g s3.3",
+        "s3.3 so s3.4",
+        "s3.4 rw a s1.1",
+    ];
+    let mut verdict = cyclic(&history, Anomaly::G2Item, &edges);
+    if let Verdict::Forbidden(part) = &mut verdict {
+        part.txns = history.txns().collect();
+        part.ops = history.txns().flat_map(|it| history.ops(it)).collect();
+    }
+    report(&history, &[(Level::Serializable, &verdict)])
+}
+
+/// Long lists and long names.
+pub fn long_names() -> CheckReport {
+    let key = "warehouse/7/district/3/customer/1281/balance";
+    let list: Vec<String> = (1..60).map(|it| it.to_string()).collect();
+    let history = history(&format!(
+        "worker-number-seventeen@host.example: {{ r({key},100) w({key},\u{1f600}-a-rather-long-value-for-a-register) }}
+         b: {{ r({key},100) w({key},90) r(log,[{}]) append(log,60) }}
+         c: {{ {} w({key},100) }}",
+        list.join(","),
+        list.iter().map(|it| format!("append(log,{it})")).collect::<Vec<_>>().join(" ")
+    ));
+    let long = "worker-number-seventeen@host.example.1";
+    let edges = [format!("c.1 wr {key} {long}"), format!("{long} rw {key} b.1"), format!("b.1 ww {key} c.1")];
+    let edges: Vec<&str> = edges.iter().map(String::as_str).collect();
+    report(&history, &[(Level::SnapshotIsolation, &cyclic(&history, Anomaly::LostUpdate, &edges))])
+}
+
+/// A read of a value that nobody wrote.
+pub fn thin_air() -> CheckReport {
+    let history = history("init x=0\ns1: { r(x,7) w(y,1) }");
+    report(&history, &[(Level::ReadUncommitted, &local(&history, Anomaly::ThinAirRead, &["s1.1"]))])
+}
+
+/// A session that does not see its own write, and an edge from the initial state.
+pub fn own_write() -> CheckReport {
+    let history = history("init x=0\ns1: { w(x,1) } { w(y,3) } { r(x,0) }");
+    let edges = ["s1.1 so s1.3", "s1.3 rw x s1.1"];
+    report(&history, &[(Level::ReadAtomic, &cyclic(&history, Anomaly::StaleOwnWrite, &edges))])
+}
+
+/// Names that would break a page, a terminal or a file, if they could.
+pub const HOSTILE: [&str; 7] = [
+    "<script>alert(1)</script>",
+    "\"double\" 'single' & &amp; ]]> -->",
+    "control\u{0}\u{1}\u{1b}[31m\r\n\ttab",
+    "\u{1f600}\u{1f469}\u{200d}\u{1f4bb} emoji",
+    "\u{5e9}\u{5dc}\u{5d5}\u{5dd} \u{202e}right to left",
+    "not a character: \u{fffe}\u{ffff}",
+    "",
+];
+
+/// Write skew, in which everything has a hostile name.
+pub fn hostile() -> CheckReport {
+    let mut builder = HistoryBuilder::new();
+    let source = builder.source("<file> & \"co\"", PlaceUnit::Byte);
+    let long = "long ".repeat(80);
+    let names: Vec<&str> = HOSTILE.into_iter().chain([long.as_str()]).collect();
+    let old = builder.value(Datum::text("old \u{1b}]0;title\u{7}"));
+    for (nth, name) in names.iter().enumerate() {
+        let mine = builder.key(Datum::text(*name));
+        let next = builder.key(Datum::text(names[(nth + 1) % names.len()]));
+        let new = builder.value(Datum::text(format!("new {name}")));
+        builder.initial(mine, old, Place::default());
+        let session = builder.session(name);
+        builder.begin(session, Place { source, at: nth as u64 });
+        builder.read(next, old);
+        builder.write(mine, new);
+        builder.end(Outcome::Committed);
+    }
+    let history = builder.finish().unwrap();
+    let txns: Vec<TxnId> = history.txns().collect();
+    let cycle = txns.iter().enumerate().map(|(nth, from)| {
+        let read = history.ops(*from).next().unwrap();
+        let because = Reason::AntiDependency { key: history.op(read).key(), read };
+        Edge { from: *from, to: txns[(nth + 1) % txns.len()], because }
+    });
+    let verdict = refuted(&history, Anomaly::G2Item, txns.clone(), None, cycle.collect());
+    report(&history, &[(Level::Serializable, &verdict)])
+}
+
+/// Compares with a file below `tests/golden`; with `UPDATE_GOLDEN` set, writes it.
+pub fn golden(name: &str, found: &str) {
+    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "{name} has changed; if that is right, run the tests with UPDATE_GOLDEN=1:\n{found}");
+}
+
+/// The cases whose renderings are golden.
+pub fn golden_cases() -> Vec<(&'static str, CheckReport)> {
+    gallery().into_iter().take(5).collect()
+}
+
+/// Every case with its name.
+pub fn gallery() -> Vec<(&'static str, CheckReport)> {
+    vec![
+        ("write-skew", write_skew()),
+        ("lost-update", lost_update()),
+        ("lists", list_anomaly()),
+        ("aborted-read", aborted_read()),
+        ("stale-read", stale_read()),
+        ("long-fork", long_fork()),
+        ("ring-6", ring(6, 6)),
+        ("ring-12", ring(12, 3)),
+        ("twelve", twelve()),
+        ("long-names", long_names()),
+        ("thin-air", thin_air()),
+        ("own-write", own_write()),
+        ("hostile", hostile()),
+    ]
 }

@@ -1,0 +1,10 @@
+//! Where everything of a picture goes: sessions as lanes, transactions as boxes, dependencies as curves.
+#![allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "pictures are small and have no negative sizes")]
+
+mod geometry;
+mod layout;
+mod route;
+
+pub(crate) use geometry::{Path, Piece, Point};
+pub(crate) use layout::{Layout, Metrics, TxnBox};
+pub(crate) use route::{Emphasis, Route, routes};
