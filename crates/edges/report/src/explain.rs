@@ -176,7 +176,8 @@ impl<'f> Explainer<'f> {
         values.iter().rev().find(|it| own.contains(it)).map(|it| self.history.value(*it).to_string())
     }
 
-    fn appended(&self, txn: TxnId, list: KeyId) -> impl Iterator<Item = ValueId> + use<'f> {
+    /// What a transaction appended to a list, in program order.
+    pub(crate) fn appended(&self, txn: TxnId, list: KeyId) -> impl Iterator<Item = ValueId> + use<'f> {
         let history = self.history;
         history.ops(txn).filter_map(move |it| match history.op(it) {
             Op::Append { key, value } if key == list => Some(value),

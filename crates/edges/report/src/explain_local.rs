@@ -2,7 +2,8 @@
 
 use crate::explain::Explainer;
 use iso_evidence::{Edge, Reason};
-use iso_history::{Datum, KeyId, LocalAnomaly, LocalKind, Op, OpId, TxnId, ValueId};
+use iso_history::{Datum, LocalAnomaly, LocalKind, Op, OpId, TxnId, ValueId};
+use std::collections::BTreeSet;
 
 /// Dependencies that show where the value came from, for a picture.
 pub(crate) fn local_edges(anomaly: &LocalAnomaly) -> Vec<Edge> {
@@ -52,7 +53,8 @@ impl Explainer<'_> {
         let seen = self.seen(op, &[]);
         match self.history.op(op) {
             Op::ReadList { key, values } => {
-                let stranger = values.iter().find(|it| self.appenders(key, **it).next().is_none());
+                let appended: BTreeSet<ValueId> = self.history.txns().flat_map(|it| self.appended(it, key)).collect();
+                let stranger = values.iter().find(|it| !appended.contains(it));
                 let stranger = stranger.map_or("that".to_owned(), |it| self.history.value(*it).to_string());
                 format!("{who} read {seen}, but nobody ever appended {stranger} to {}", self.key(key))
             }
@@ -122,13 +124,7 @@ impl Explainer<'_> {
     /// The first element of a list read that a transaction appended.
     fn element_of(&self, txn: TxnId, read: OpId) -> Option<String> {
         let Op::ReadList { key, values } = self.history.op(read) else { return None };
-        let element = values.iter().find(|it| self.appenders(key, **it).any(|it| it == txn))?;
-        Some(self.history.value(*element).to_string())
-    }
-
-    fn appenders(&self, list: KeyId, element: ValueId) -> impl Iterator<Item = TxnId> {
-        let history = self.history;
-        let wanted = Op::Append { key: list, value: element };
-        history.txns().filter(move |txn| history.ops(*txn).any(|it| history.op(it) == wanted))
+        let own: Vec<ValueId> = self.appended(txn, key).collect();
+        values.iter().find(|it| own.contains(it)).map(|it| self.history.value(*it).to_string())
     }
 }

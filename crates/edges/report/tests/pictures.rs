@@ -29,6 +29,11 @@ fn pictures_are_well_formed() {
 }
 
 #[test]
+fn a_huge_cycle_is_drawn_in_a_moment() {
+    assert_well_formed("huge", &svg(&common::ring(400, 20)));
+}
+
+#[test]
 fn equal_documents_give_equal_bytes() {
     for ((name, one), (_, two)) in common::gallery().into_iter().zip(common::gallery()) {
         assert_eq!((svg(&one), dot(&one), html(&one)), (svg(&two), dot(&two), html(&two)), "{name}");

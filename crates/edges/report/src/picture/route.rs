@@ -45,10 +45,15 @@ const NEAR_ARROW: f64 = 120.0;
 const BEND: f64 = 50.0;
 const DETOUR: f64 = 110.0;
 const CORNER: f64 = 16.0;
+/// With more arrows than this, nobody can follow them anyway: each takes its shortest way.
+const MAX_CAREFUL: usize = 80;
 
 /// The arrows of a part, in its order, and faint ones for reads that are not among its dependencies.
 pub(crate) fn routes(part: &Part, layout: &Layout) -> Vec<Route> {
     let wanted = wanted(part, layout);
+    if wanted.len() > MAX_CAREFUL {
+        return hasty(layout, &wanted);
+    }
     let mut drawn: Vec<Option<(Path, Vec<Point>)>> = vec![None; wanted.len()];
     // The second round knows where the arrows behind it go.
     for _ in 0..2 {
@@ -64,6 +69,23 @@ pub(crate) fn routes(part: &Part, layout: &Layout) -> Vec<Route> {
         routes.push(route(wanted.link, path, samples));
     }
     place_labels(layout, &mut routes);
+    routes
+}
+
+/// Arrows that look neither left nor right.
+fn hasty(layout: &Layout, wanted: &[Wanted<'_>]) -> Vec<Route> {
+    let empty = Layout { lanes: Vec::new(), boxes: Vec::new(), corridors: Vec::new(), ..*layout };
+    let strong = wanted.iter().filter(|it| it.link.is_some());
+    let mut routes: Vec<Route> = strong
+        .filter_map(|it| {
+            let (path, samples) = curves(&empty, layout.boxes[it.from].rect, layout.boxes[it.to].rect, &[]).best?.1;
+            Some(route(it.link, path, samples))
+        })
+        .collect();
+    for route in &mut routes {
+        let nearest = label_rects(route).into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
+        route.label_rect = nearest.map_or(route.label_rect, |it| it.0);
+    }
     routes
 }
 
@@ -98,14 +120,7 @@ fn route(link: Option<&Link>, path: Path, samples: Vec<Point>) -> Route {
 }
 
 fn best(layout: &Layout, from: usize, to: usize, others: &[&[Point]]) -> Option<(Path, Vec<Point>)> {
-    let mut search = Search { layout, others, best: None };
-    for (start, start_out) in ports(layout.boxes[from].rect) {
-        for (end, end_out) in ports(layout.boxes[to].rect) {
-            let reach = (start.distance(end) * 0.4).clamp(22.0, 130.0);
-            let (one, two) = (start.plus(start_out, reach), end.plus(end_out, reach));
-            search.offer(Path { start, pieces: vec![Piece::Curve(one, two, end)] }, bend(start_out, end_out));
-        }
-    }
+    let mut search = curves(layout, layout.boxes[from].rect, layout.boxes[to].rect, others);
     if search.is_disturbing() {
         for points in detours(layout, from, to) {
             // They come by length, and round corners save a little of it.
@@ -116,6 +131,19 @@ fn best(layout: &Layout, from: usize, to: usize, others: &[&[Point]]) -> Option<
         }
     }
     search.best.map(|it| it.1)
+}
+
+/// The best of all plain curves between two boxes.
+fn curves<'a>(layout: &'a Layout, from: Rect, to: Rect, others: &'a [&'a [Point]]) -> Search<'a> {
+    let mut search = Search { layout, others, best: None };
+    for (start, start_out) in ports(from) {
+        for (end, end_out) in ports(to) {
+            let reach = (start.distance(end) * 0.4).clamp(22.0, 130.0);
+            let (one, two) = (start.plus(start_out, reach), end.plus(end_out, reach));
+            search.offer(Path { start, pieces: vec![Piece::Curve(one, two, end)] }, bend(start_out, end_out));
+        }
+    }
+    search
 }
 
 /// Leaving to one side and arriving from the opposite one is a straight way; everything else bends.
