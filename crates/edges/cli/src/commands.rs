@@ -1,0 +1,3 @@
+//! One module a verb: its arguments resolved, its calls, its exit.
+
+pub(crate) mod check;

@@ -1,0 +1,220 @@
+//! What was found out so far about one input, shared by the work and the thread that watches the limits.
+//!
+//! Both end a run the same way: levels that were decided and certified are told, all others are unknown.
+
+use crate::exit::Exit;
+use crate::output::{self, Voice};
+use crate::progress::Progress;
+use crate::{lock, memory};
+use iso_evidence::StopReason;
+use iso_history::Defect;
+use iso_report::{CheckReport, Counts, Evidence, Judgement, LevelName, LevelReport, Run};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// The answers of a run.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    voice: Voice,
+    progress: Arc<Progress>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    page: Page,
+    /// Inputs whose turn has not come, and the levels that will be asked of them.
+    waiting: VecDeque<String>,
+    usual_levels: Vec<LevelName>,
+    exit: Exit,
+}
+
+/// What is known about one input.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    input: String,
+    started: Instant,
+    defects: Vec<Defect>,
+    counts: Option<Counts>,
+    levels: Vec<Entry>,
+    notes: Vec<String>,
+    is_unreadable: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    name: LevelName,
+    report: Option<LevelReport>,
+}
+
+impl Page {
+    fn new(input: String, levels: &[LevelName], started: Instant) -> Self {
+        let levels = levels.iter().map(|it| Entry { name: it.clone(), report: None }).collect();
+        Self { input, started, defects: Vec::new(), counts: None, levels, notes: Vec::new(), is_unreadable: false }
+    }
+
+    /// Long witnesses take time; without them the report is ready at once.
+    fn shorten(&mut self) {
+        for report in self.levels.iter_mut().filter_map(|it| it.report.as_mut()) {
+            match &mut report.judgement {
+                Judgement::Holds(Evidence::Order { order, omitted }) => shorten(order, omitted),
+                Judgement::Holds(Evidence::Events { events, omitted }) => shorten(events, omitted),
+                _ => {}
+            }
+        }
+    }
+
+    /// The document, in which everything that is not decided is unknown for that reason.
+    fn report(self, reason: &str) -> CheckReport {
+        let run = Run {
+            inputs: vec![self.input],
+            defects: self.defects,
+            seconds: self.started.elapsed().as_secs_f64(),
+            peak_bytes: memory::peak(),
+        };
+        let unknown = |level: LevelName| LevelReport {
+            level,
+            judgement: Judgement::Unknown { reason: reason.to_owned() },
+            certified: None,
+        };
+        let levels = self.levels.into_iter().map(|it| it.report.unwrap_or_else(|| unknown(it.name))).collect();
+        CheckReport { history: self.counts, levels, ..CheckReport::of_unreadable(run) }
+    }
+}
+
+impl Ledger {
+    /// An empty ledger for these inputs.
+    pub(crate) fn new(
+        voice: Voice,
+        inputs: &[String],
+        levels: &[LevelName],
+        progress: Arc<Progress>,
+        started: Instant,
+    ) -> Self {
+        let mut waiting: VecDeque<String> = inputs.iter().cloned().collect();
+        let page = Page::new(waiting.pop_front().unwrap_or_default(), levels, started);
+        let state = State { page, waiting, usual_levels: levels.to_vec(), exit: Exit::Good };
+        Self { voice, progress, state: Mutex::new(state) }
+    }
+
+    /// The input was read, and these levels are asked of it.
+    pub(crate) fn asked(&self, counts: Counts, levels: &[LevelName]) {
+        let page = &mut lock(&self.state).page;
+        page.counts = Some(counts);
+        page.levels = levels.iter().map(|it| Entry { name: it.clone(), report: None }).collect();
+    }
+
+    /// The input has these defects.
+    pub(crate) fn defects(&self, defects: Vec<Defect>) {
+        lock(&self.state).page.defects.extend(defects);
+    }
+
+    /// The input could not be read, so nothing is asked of it.
+    pub(crate) fn unreadable(&self, defects: Vec<Defect>) {
+        let page = &mut lock(&self.state).page;
+        page.defects.extend(defects);
+        page.levels.clear();
+        page.is_unreadable = true;
+    }
+
+    /// A line for people below the report.
+    pub(crate) fn note(&self, note: String) {
+        lock(&self.state).page.notes.push(note);
+    }
+
+    /// A level was decided.
+    pub(crate) fn decided(&self, report: LevelReport) {
+        let page = &mut lock(&self.state).page;
+        if let Some(entry) = page.levels.iter_mut().find(|it| it.name == report.level) {
+            entry.report = Some(report);
+        }
+    }
+
+    /// The document so far.
+    pub(crate) fn report(&self, reason: &str) -> CheckReport {
+        let page = lock(&self.state).page.clone();
+        page.report(reason)
+    }
+
+    /// Tells the report of this input, and turns to the next one.
+    pub(crate) fn tell(&self, report: &CheckReport, exit: Exit) -> anyhow::Result<()> {
+        let words = self.voice.words(report);
+        let state = &mut *lock(&self.state);
+        self.progress.clear();
+        // People have read the messages on standard error by then.
+        if !(state.page.is_unreadable && matches!(self.voice, Voice::Text(_))) {
+            output::print(&(words + &self.notes(&state.page)))?;
+        }
+        state.exit = state.exit.and(exit);
+        self.turn(state);
+        Ok(())
+    }
+
+    fn notes(&self, page: &Page) -> String {
+        match self.voice {
+            Voice::Json => String::new(),
+            Voice::Text(_) => page.notes.iter().map(|it| format!("{it}\n")).collect(),
+        }
+    }
+
+    fn turn(&self, state: &mut State) -> bool {
+        let Some(input) = state.waiting.pop_front() else { return false };
+        state.page = Page::new(input, &state.usual_levels, Instant::now());
+        if matches!(self.voice, Voice::Text(_)) {
+            // Between two reports for people there is an empty line.
+            output::print("\n").ok();
+        }
+        true
+    }
+
+    /// The exit code of all inputs so far.
+    pub(crate) fn exit(&self) -> Exit {
+        lock(&self.state).exit
+    }
+
+    /// Ends the process with what is known: to be called by who watches the limits, if the work does not stop by itself.
+    pub(crate) fn end_now(&self, reason: &StopReason) -> ! {
+        // The lock is never given back, so that nobody else says anything.
+        let state = &mut *lock(&self.state);
+        self.progress.clear();
+        loop {
+            state.page.shorten();
+            let report = state.page.clone().report(&reason.to_string());
+            state.exit = state.exit.and(Exit::Unknown);
+            let words = self.voice.words(&report) + &self.notes(&state.page);
+            output::print(&words).ok();
+            state.exit = state.exit.and(exit_of(&report));
+            if !self.turn(state) {
+                output::complain(&stopped(reason));
+                crate::end(state.exit);
+            }
+        }
+    }
+}
+
+/// What a person can do about a limit.
+pub(crate) fn stopped(reason: &StopReason) -> String {
+    match reason {
+        StopReason::Timeout => "the time limit was reached; give it more with --timeout".to_owned(),
+        StopReason::Memory => "the memory limit was reached; give it more with --memory".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// The exit code for one history: a violation is a fact, whatever else is unknown.
+pub(crate) fn exit_of(report: &CheckReport) -> Exit {
+    let of_level = |level: &LevelReport| match level.judgement {
+        Judgement::Holds(_) => Exit::Good,
+        Judgement::Violated { .. } => Exit::Found,
+        Judgement::Unknown { .. } => Exit::Unknown,
+    };
+    let of_input = if report.defects.iter().any(|it| it.is_error) { Exit::Unasked } else { Exit::Good };
+    report.levels.iter().map(of_level).fold(of_input, Exit::and)
+}
+
+fn shorten<T>(items: &mut Vec<T>, omitted: &mut usize) {
+    const LONGEST: usize = 1000;
+    *omitted += items.len().saturating_sub(LONGEST);
+    items.truncate(LONGEST);
+}

@@ -1,0 +1,60 @@
+//! The command line of Isoscope: arguments in, answers on standard output, and an exit code.
+#![allow(clippy::exit, reason = "a verdict is an exit code, and a limit ends the process from another thread")]
+
+mod args;
+mod commands;
+mod exit;
+mod help;
+mod ledger;
+mod limits;
+mod memory;
+mod names;
+mod output;
+mod progress;
+mod source;
+mod units;
+
+use args::{Arguments, Verb};
+use clap::{CommandFactory, FromArgMatches};
+use exit::Exit;
+use std::panic::{self, PanicHookInfo};
+use std::process;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+fn main() {
+    let started = Instant::now();
+    panic::set_hook(Box::new(give_up));
+    let arguments = match help::with_tables(Arguments::command()).try_get_matches() {
+        Ok(matches) => Arguments::from_arg_matches(&matches),
+        Err(error) => Err(error),
+    };
+    let arguments = arguments.unwrap_or_else(|error| error.exit());
+    let result = match arguments.verb {
+        Verb::Check(raw) => commands::check::run(raw, started),
+    };
+    end(result.unwrap_or_else(|error| {
+        output::complain(&format!("{error:#}"));
+        Exit::Unasked
+    }))
+}
+
+/// Ends the process.
+fn end(exit: Exit) -> ! {
+    process::exit(exit.code())
+}
+
+/// Ends the process after a bug, which must never look like a verdict.
+fn give_up(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(|it| format!(" at {}:{}", it.file(), it.line())).unwrap_or_default();
+    let what = panic.payload_as_str().unwrap_or("no message").lines().next().unwrap_or_default();
+    output::complain(&format!(
+        "this is a bug in isoscope, not a verdict: {what}{place}; please report it with the command and the input"
+    ));
+    end(Exit::Unasked)
+}
+
+/// Locks, even if another thread ended in the middle: the values behind our locks are never half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,102 @@
+//! Where results go: standard output, files, and messages on standard error.
+
+use anyhow::{Context, anyhow, bail};
+use iso_report::{CheckReport, Colour, JsonLayout, TextOptions};
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::{env, fs};
+
+/// Lines of text files and pipes are wrapped here.
+const COLUMNS: usize = 100;
+
+/// How results are said on standard output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Voice {
+    /// For people.
+    Text(TextOptions),
+    /// For machines, one document a line.
+    Json,
+}
+
+impl Voice {
+    /// For this standard output.
+    pub(crate) fn new(is_json: bool) -> Self {
+        if is_json { Self::Json } else { Self::Text(terminal()) }
+    }
+
+    /// The words.
+    pub(crate) fn words(self, report: &CheckReport) -> String {
+        match self {
+            Self::Text(options) => iso_report::text(report, options),
+            Self::Json => report.to_json(JsonLayout::Compact) + "\n",
+        }
+    }
+}
+
+/// How to write for this standard output.
+pub(crate) fn terminal() -> TextOptions {
+    let is_terminal = io::stdout().is_terminal();
+    let is_coloured = is_terminal && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+    let columns = terminal_size::terminal_size().filter(|_| is_terminal).map_or(COLUMNS, |it| usize::from(it.0.0));
+    TextOptions { colour: if is_coloured { Colour::Ansi } else { Colour::None }, columns: Some(columns.clamp(40, 120)) }
+}
+
+/// Prints a result. A reader that went away has seen enough.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
+}
+
+/// Prints a message, each line of it as it is.
+pub(crate) fn complain(message: &str) {
+    // There is nowhere to complain about standard error.
+    writeln!(io::stderr(), "isoscope: {message}").ok();
+}
+
+/// A way to render a report into a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rendering {
+    Html,
+    Svg,
+    Dot,
+    Json,
+    Text,
+}
+
+impl Rendering {
+    const ALL: [(Self, &'static str); 5] =
+        [(Self::Html, "html"), (Self::Svg, "svg"), (Self::Dot, "dot"), (Self::Json, "json"), (Self::Text, "txt")];
+
+    /// By the ending of a file's name.
+    pub(crate) fn of(path: &Path) -> anyhow::Result<Self> {
+        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
+        let found = Self::ALL.into_iter().find(|it| it.1 == ending);
+        found.map(|it| it.0).ok_or_else(|| {
+            let known: Vec<String> = Self::ALL.iter().map(|it| format!(".{}", it.1)).collect();
+            anyhow!("{}: a report's name ends in one of {}", path.display(), known.join(" "))
+        })
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn render(self, report: &CheckReport) -> String {
+        match self {
+            Self::Html => iso_report::html(report),
+            Self::Svg => iso_report::svg(report),
+            Self::Dot => iso_report::dot(report),
+            Self::Json => report.to_json(JsonLayout::Pretty) + "\n",
+            Self::Text => iso_report::text(report, TextOptions { colour: Colour::None, columns: Some(COLUMNS) }),
+        }
+    }
+}
+
+/// Writes a file, with a message that names it if that fails.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if path.is_dir() {
+        bail!("cannot write {}: it is a directory", path.display());
+    }
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}

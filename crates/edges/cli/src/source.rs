@@ -1,0 +1,63 @@
+//! Where histories come from: files, directories and standard input.
+
+use crate::args::ReadingArgs;
+use crate::limits::{Alarm, Limits};
+use crate::names;
+use crate::progress::Progress;
+use iso_formats::{CobraIdentity, Format, ReadError, ReadOptions, Reading, Watch};
+use std::io;
+use std::path::Path;
+
+/// How to read, resolved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    format: Option<Format>,
+    cobra_identity: Option<CobraIdentity>,
+}
+
+impl Source {
+    /// From what the command line says.
+    pub(crate) fn new(raw: &ReadingArgs) -> anyhow::Result<Self> {
+        Ok(Self {
+            format: raw.format.as_deref().map(names::format).transpose()?,
+            cobra_identity: raw.cobra_identity.as_deref().map(names::cobra_identity).transpose()?,
+        })
+    }
+
+    /// Reads one input.
+    pub(crate) fn read(
+        &self,
+        input: &str,
+        limits: &Limits,
+        alarm: &Alarm,
+        progress: &Progress,
+    ) -> Result<Reading, ReadError> {
+        progress.stage(format!("reading {input}"));
+        let watch = ReadingWatch { alarm, progress };
+        let options = ReadOptions {
+            format: self.format,
+            memory_limit: Some(limits.left_for_reading()),
+            cobra_identity: self.cobra_identity,
+            watch: Some(&watch),
+        };
+        match input {
+            "-" => iso_formats::read_from("standard input", io::stdin().lock(), &options),
+            path => iso_formats::read_path(Path::new(path), &options),
+        }
+    }
+}
+
+struct ReadingWatch<'a> {
+    alarm: &'a Alarm,
+    progress: &'a Progress,
+}
+
+impl Watch for ReadingWatch<'_> {
+    fn should_stop(&self) -> bool {
+        self.alarm.reason().is_some()
+    }
+
+    fn progress(&self, bytes: u64, of: Option<u64>) {
+        self.progress.bytes(bytes, of);
+    }
+}
