@@ -146,9 +146,10 @@ impl<R: Read> ZstdReader<R> {
 
     fn check_sum(&self) -> io::Result<()> {
         let said = self.decoder.get_checksum_from_data();
-        match said.is_some() && said != self.decoder.get_calculated_checksum() {
-            true => Err(io::Error::new(io::ErrorKind::InvalidData, "the checksum of a frame is wrong")),
-            false => Ok(()),
+        if said.is_some() && said != self.decoder.get_calculated_checksum() {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "the checksum of a frame is wrong"))
+        } else {
+            Ok(())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Binary histories of dbcop (Biswas & Enea 2019), which PolySI and VeriStrong read, too.
+//! Binary histories of dbcop (Biswas & Enea 2019), which `PolySI` and `VeriStrong` read, too.
 //!
 //! Little endian: id, sessions, keys, transactions, events (i64 each), three strings (length and bytes), then per
 //! session, transaction and event what happened. Keys and values are integers, the initial value is 0, sessions are
@@ -102,16 +102,16 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteE
     let n_events = history.txns().map(|it| history.ops(it).len()).max().unwrap_or(0);
     let n_txns = history.sessions().map(|it| history.session_txns(it).len()).max().unwrap_or(0);
     for number in [0, history.n_sessions(), history.n_keys(), n_txns, n_events] {
-        put(number as i64, out)?;
+        put_count(number, out)?;
     }
     for text in ["isoscope", "", ""] {
-        put(text.len() as i64, out)?;
+        put_count(text.len(), out)?;
         out.write_all(text.as_bytes())?;
     }
-    put(history.n_sessions() as i64, out)?;
+    put_count(history.n_sessions(), out)?;
     for session in history.sessions() {
         let txns = history.session_txns(session);
-        put(txns.len() as i64, out)?;
+        put_count(txns.len(), out)?;
         for txn in txns {
             write_txn(history, *txn, out)?;
         }
@@ -120,7 +120,7 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteE
 }
 
 fn write_txn(history: &History, txn: TxnId, out: &mut dyn Write) -> Result<(), WriteError> {
-    put(history.ops(txn).len() as i64, out)?;
+    put_count(history.ops(txn).len(), out)?;
     for (is_write, key, value) in history.ops(txn).filter_map(|it| register_op(history.op(it))) {
         out.write_all(&[u8::from(is_write)])?;
         put(LIMITS.integer(history.key_name(key))?, out)?;
@@ -133,4 +133,9 @@ fn write_txn(history: &History, txn: TxnId, out: &mut dyn Write) -> Result<(), W
 
 fn put(number: i64, out: &mut dyn Write) -> Result<(), WriteError> {
     Ok(out.write_all(&number.to_le_bytes())?)
+}
+
+/// Counts fit in 32 bits, because ids do.
+fn put_count(count: usize, out: &mut dyn Write) -> Result<(), WriteError> {
+    put(i64::from(count as u32), out)
 }

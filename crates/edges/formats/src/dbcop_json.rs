@@ -80,10 +80,7 @@ fn read_event(json: &mut Stream<'_, '_>, sink: &mut Sink<'_>, ops: &mut TxnOps) 
         read_access(json, access, sink, ops)
     })?;
     sink.meter().fits(ops.bytes())?;
-    match ops.len() == n_before + 1 {
-        true => Ok(()),
-        false => json.wrong("expected one \"Read\" or \"Write\" in the event"),
-    }
+    if ops.len() == n_before + 1 { Ok(()) } else { json.wrong("expected one \"Read\" or \"Write\" in the event") }
 }
 
 fn read_access(json: &mut Stream<'_, '_>, access: Access, sink: &mut Sink<'_>, ops: &mut TxnOps) -> Result<(), Fault> {

@@ -9,13 +9,13 @@ pub enum Format {
     Text,
     /// Our JSON lines, for machines.
     Jsonl,
-    /// Binary files of dbcop (2019), PolySI and VeriStrong.
+    /// Binary files of dbcop (2019), `PolySI` and `VeriStrong`.
     Dbcop,
     /// JSON documents of newer dbcop versions.
     DbcopJson,
     /// Log directories of Cobra.
     Cobra,
-    /// One operation a line, as Plume, AWDIT and PolySI read it.
+    /// One operation a line, as Plume, AWDIT and `PolySI` read it.
     Plume,
     /// Jepsen and Elle histories in EDN.
     Elle,

@@ -8,6 +8,7 @@
 
 use crate::fault::excerpt;
 use crate::input::Input;
+use crate::number::integer_or_text;
 use crate::sink::{Sink, TxnOps};
 use crate::write::{Limits, USE_JSONL, WriteError, inexpressible, register_op};
 use crate::{Format, ReadError};
@@ -56,7 +57,7 @@ fn parse(line: &str) -> Option<Event> {
     let key = match verb {
         "READ" | "WRITE" => {
             rest.literal("KEY")?;
-            datum(rest.bracketed()?)
+            integer_or_text(rest.bracketed()?)
         }
         "INSERT" | "DELETE" | "CONTAINS" => {
             let row = rest.bracketed()?;
@@ -79,13 +80,6 @@ fn parse(line: &str) -> Option<Event> {
         }
     }
     (from.is_some() == is_read).then_some(Event { key, txn: txn?, from })
-}
-
-fn datum(word: &str) -> Datum {
-    match word.parse::<i64>() {
-        Ok(number) => Datum::Int(number),
-        Err(_) => Datum::text(word),
-    }
 }
 
 struct Rest<'l>(&'l str);
@@ -244,17 +238,16 @@ fn event(history: &History, key: KeyId, is_write: bool) -> Result<String, WriteE
         Datum::Int(number) => Some((None, number.to_string())),
         Datum::Text(text) => match text.strip_prefix("Set(").and_then(|it| it.strip_suffix(')')) {
             Some(inside) => inside.split_once(':').map(|(set, row)| (Some(set.to_owned()), row.to_owned())),
-            None => Some((None, text.to_string())).filter(|_| datum(text) == Datum::text(&**text)),
+            None => Some((None, text.to_string())).filter(|_| integer_or_text(text) == Datum::text(&**text)),
         },
         Datum::Null | Datum::Number(_) => None,
     };
     match (parts, is_write) {
         (Some((None, key)), true) if is_plain(&key) => Ok(format!("WRITE KEY[{key}]")),
         (Some((None, key)), false) if is_plain(&key) => Ok(format!("READ KEY[{key}]")),
-        (Some((Some(set), row)), _) if is_plain(&set) && is_plain(&row) && !set.contains(':') => Ok(match is_write {
-            true => format!("INSERT[{row}] to Set[{set}]"),
-            false => format!("CONTAINS[{row}] in Set[{set}]"),
-        }),
+        (Some((Some(set), row)), _) if is_plain(&set) && is_plain(&row) && !set.contains(':') => {
+            Ok(if is_write { format!("INSERT[{row}] to Set[{set}]") } else { format!("CONTAINS[{row}] in Set[{set}]") })
+        }
         _ => inexpressible(Format::IsoPredict, format!("the key {}", history.key_name(key)), USE_JSONL),
     }
 }

@@ -78,9 +78,10 @@ impl<B: Bytes> Json<B> {
 
     fn enter(&mut self) -> Result<(), Fault> {
         self.depth += 1;
-        match self.depth > MAX_DEPTH {
-            true => self.wrong(format!("arrays and objects are nested deeper than {MAX_DEPTH}")),
-            false => Ok(()),
+        if self.depth > MAX_DEPTH {
+            self.wrong(format!("arrays and objects are nested deeper than {MAX_DEPTH}"))
+        } else {
+            Ok(())
         }
     }
 
@@ -128,12 +129,11 @@ impl<B: Bytes> Json<B> {
     }
 
     fn expect_either(&mut self, close: u8) -> Result<(), Fault> {
-        match self.accept(close)? {
-            true => Ok(()),
-            false => {
-                let found = show(self.peek()?);
-                self.wrong(format!("expected `,` or `{}`, found {found}", close as char))
-            }
+        if self.accept(close)? {
+            Ok(())
+        } else {
+            let found = show(self.peek()?);
+            self.wrong(format!("expected `,` or `{}`, found {found}", close as char))
         }
     }
 

@@ -221,12 +221,11 @@ fn read_op(json: &mut LineJson<'_>, ops: &mut TxnOps, sink: &mut Sink<'_>) -> Re
             ops.push(access, key, sink.value(value)?);
         }
     }
-    match json.accept(b']')? {
-        true => Ok(()),
-        false => {
-            let found = show(json.peek()?);
-            json.wrong(format!("expected `]` after the value of the operation, found {found}"))
-        }
+    if json.accept(b']')? {
+        Ok(())
+    } else {
+        let found = show(json.peek()?);
+        json.wrong(format!("expected `]` after the value of the operation, found {found}"))
     }
 }
 

@@ -30,6 +30,7 @@ mod isopredict;
 mod json;
 mod jsonl;
 mod meter;
+mod number;
 mod plume;
 mod reading;
 mod recognise;
@@ -168,7 +169,7 @@ fn report(sink: &mut Sink<'_>, result: Result<(), Fault>) -> Result<(), ReadErro
     }
 }
 
-/// Writes a history. Equal histories give equal bytes, up to the order of transactions in different sessions.
+/// Writes a history; the same one always as the same bytes.
 pub fn write(history: &History, format: Format, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut out = BufWriter::new(out);
     match format {

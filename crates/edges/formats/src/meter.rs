@@ -37,18 +37,20 @@ impl<'a> Meter<'a> {
 
     /// Would so many bytes on top still fit?
     pub(crate) fn fits(&self, bytes: usize) -> Result<(), ReadError> {
-        match self.used.get().saturating_add(bytes as u64) > self.limit {
-            true => Err(ReadError::MemoryLimit { name: self.name.clone(), limit: self.limit }),
-            false => Ok(()),
+        if self.used.get().saturating_add(bytes as u64) > self.limit {
+            Err(ReadError::MemoryLimit { name: self.name.clone(), limit: self.limit })
+        } else {
+            Ok(())
         }
     }
 
     /// Notes that so many bytes came out of a decompressor: a small file must not keep the reader busy for hours.
     pub(crate) fn decompress(&self, bytes: usize) -> Result<(), ReadError> {
         self.decompressed.set(self.decompressed.get() + bytes as u64);
-        match self.decompressed.get() > self.limit {
-            true => Err(ReadError::MemoryLimit { name: self.name.clone(), limit: self.limit }),
-            false => Ok(()),
+        if self.decompressed.get() > self.limit {
+            Err(ReadError::MemoryLimit { name: self.name.clone(), limit: self.limit })
+        } else {
+            Ok(())
         }
     }
 

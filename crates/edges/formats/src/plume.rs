@@ -1,4 +1,4 @@
-//! One operation a line, as Plume, AWDIT and PolySI read and write it: `r(key,value,session,txn)`.
+//! One operation a line, as Plume, AWDIT and `PolySI` read and write it: `r(key,value,session,txn)`.
 //!
 //! Transaction -1 is an aborted one: consecutive operations with it in one session are one transaction. Value 0 is the
 //! initial one. Keys, values and sessions are integers or words. Lines of different sessions may interleave. Each line
@@ -6,6 +6,7 @@
 
 use crate::fault::excerpt;
 use crate::input::Input;
+use crate::number::integer_or_text;
 use crate::sink::{Sink, TxnOps};
 use crate::write::{Limits, USE_JSONL, WriteError, inexpressible, register_op};
 use crate::{Format, ReadError};
@@ -65,13 +66,6 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && !text.contains(|it: char| it.is_whitespace() || it.is_control() || "(),".contains(it))
 }
 
-fn datum(word: &str) -> Datum {
-    match word.parse::<i64>() {
-        Ok(number) => Datum::Int(number),
-        Err(_) => Datum::text(word),
-    }
-}
-
 /// The transaction of each session that is not complete yet.
 #[derive(Default)]
 struct Reader {
@@ -90,8 +84,8 @@ struct Open {
 impl Reader {
     fn add(&mut self, op: &PlumeOp<'_>, line: u64, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         let session = sink.session(op.session)?;
-        let key = sink.key(datum(op.key))?;
-        let value = sink.value(datum(op.value))?;
+        let key = sink.key(integer_or_text(op.key))?;
+        let value = sink.value(integer_or_text(op.value))?;
         if self.open.len() <= session.index() {
             self.open.resize_with(session.index() + 1, || None);
         }
@@ -135,7 +129,7 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteE
     LIMITS.check_initial(history, &Datum::Int(0))?;
     let is_visible = |it: &TxnId| history.ops(*it).len() > 0;
     for session in history.sessions() {
-        let name = word(&datum(history.session_name(session)), history.session_name(session))?;
+        let name = word(&integer_or_text(history.session_name(session)), history.session_name(session))?;
         let mut is_after_aborted = false;
         for txn in history.session_txns(session).iter().copied().filter(is_visible) {
             let is_aborted = history.outcome(txn) == Outcome::Aborted;
@@ -168,7 +162,7 @@ fn word(datum_there: &Datum, spelling: &str) -> Result<String, WriteError> {
     match datum_there {
         Datum::Int(number) if spelling.is_empty() => Ok(number.to_string()),
         Datum::Int(_) => Ok(spelling.to_owned()),
-        Datum::Text(text) if is_word(text) && datum(text) == *datum_there => Ok(text.to_string()),
+        Datum::Text(text) if is_word(text) && integer_or_text(text) == *datum_there => Ok(text.to_string()),
         other => inexpressible(Format::Plume, format!("{other}: there are integers and words"), USE_JSONL),
     }
 }

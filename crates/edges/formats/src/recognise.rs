@@ -102,10 +102,10 @@ fn recognise_line(line: &[u8]) -> Option<Format> {
     const EVENTS: [&[u8]; 5] = [b"READ KEY[", b"WRITE KEY[", b"INSERT[", b"DELETE[", b"CONTAINS["];
     let is_event = EVENTS.iter().any(|it| line.starts_with(it));
     let is_op = line.starts_with(b"r(") || line.starts_with(b"w(");
-    let n_commas = line.iter().filter(|it| **it == b',').count();
+    let n_fields = line.split(|it| *it == b',').count();
     if is_event {
         Some(Format::IsoPredict)
-    } else if is_op && n_commas >= 3 && !line.contains(&b'{') {
+    } else if is_op && n_fields >= 4 && !line.contains(&b'{') {
         Some(Format::Plume)
     } else if line.starts_with(b"init") || line.contains(&b':') && std::str::from_utf8(line).is_ok() {
         Some(Format::Text)

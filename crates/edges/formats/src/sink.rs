@@ -240,10 +240,7 @@ impl<'a> Sink<'a> {
         let (mut defects, mut n_dropped) = (self.defects, self.n_dropped);
         let (history, found) = self.builder.finish_with_defects();
         for defect in found {
-            match defects.len() < MAX_DEFECTS {
-                true => defects.push(defect),
-                false => n_dropped[defect.severity as usize] += 1,
-            }
+            if defects.len() < MAX_DEFECTS { defects.push(defect) } else { n_dropped[defect.severity as usize] += 1 }
         }
         let n_more = n_dropped[0] + n_dropped[1];
         if n_more > 0 {

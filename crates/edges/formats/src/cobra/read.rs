@@ -243,10 +243,7 @@ impl Assembler {
     fn version_name(&mut self, access: Access, key: i64, version: Version, identity: CobraIdentity) -> Datum {
         if access == Access::Read && matches!(version.txn, Some(INITIAL | INITIAL_NULL)) {
             let first = *self.initial_hashes.entry(key).or_insert(version.value);
-            return match first == version.value {
-                true => Datum::Null,
-                false => Datum::text(format!("init/v{}", version.value)),
-            };
+            return if first == version.value { Datum::Null } else { Datum::text(format!("init/v{}", version.value)) };
         }
         match identity {
             CobraIdentity::Values => Version { txn: None, ..version }.name(),

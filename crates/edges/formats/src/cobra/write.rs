@@ -33,12 +33,11 @@ pub(crate) fn write_directory(history: &History, directory: &Path) -> Result<(),
 fn log_path(history: &History, session: SessionId, directory: &Path) -> Result<PathBuf, WriteError> {
     let name = history.session_name(session);
     let is_plain = |it: char| it.is_alphanumeric() || matches!(it, '_' | '-' | ' ' | '\'' | '.');
-    match !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
-        true => Ok(directory.join(format!("{name}.log"))),
-        false => {
-            let what = format!("the session {name:?}: its name must be one of a file");
-            inexpressible(Format::Cobra, what, USE_JSONL)
-        }
+    if !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
+        Ok(directory.join(format!("{name}.log")))
+    } else {
+        let what = format!("the session {name:?}: its name must be one of a file");
+        inexpressible(Format::Cobra, what, USE_JSONL)
     }
 }
 
@@ -54,6 +53,7 @@ fn txn_numbers(history: &History) -> Result<Vec<i64>, WriteError> {
             }
         }
     }
+    numbers[TxnId::INITIAL.index()] = Some(0);
     let taken: FxHashSet<i64> = numbers.iter().flatten().copied().collect();
     let mut free = (1..).filter(|it| !taken.contains(it));
     Ok(numbers.into_iter().map(|it| it.or_else(|| free.next()).unwrap_or_default()).collect())
@@ -82,9 +82,10 @@ fn ops(history: &History, txn: TxnId, bytes: &mut Vec<u8>) -> Result<(), WriteEr
         let Some(Version { write_id, txn, value }) = Version::from_name(name) else {
             return inexpressible(Format::Cobra, format!("the value {name}: values are integers there"), USE_JSONL);
         };
-        match is_write {
-            true => record(b'W', &[write_id, key, value], bytes),
-            false => record(b'R', &[txn.unwrap_or(NOT_KNOWN), write_id, key, value], bytes),
+        if is_write {
+            record(b'W', &[write_id, key, value], bytes);
+        } else {
+            record(b'R', &[txn.unwrap_or(NOT_KNOWN), write_id, key, value], bytes);
         }
     }
     Ok(())

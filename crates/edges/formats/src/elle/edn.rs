@@ -1,9 +1,9 @@
 //! A reader for EDN, as far as Jepsen writes it: every form, tags without their meaning, sets as vectors.
 
-use crate::ReadError;
 use crate::fault::{Fault, show};
 use crate::form::Form;
 use crate::input::{Bytes, Input};
+use crate::{ReadError, number};
 use iso_history::Datum;
 
 /// Anything nested deeper is refused, so that no input can exhaust the stack.
@@ -201,16 +201,17 @@ impl<'i, 'a> Edn<'i, 'a> {
     fn token(&mut self) -> Result<Form, Fault> {
         let token = self.take_token()?;
         if let Some(name) = token.strip_prefix(':') {
-            return match name.is_empty() {
-                true => self.wrong("expected a keyword after `:`"),
-                false => Ok(Form::Name(name.into())),
+            return if name.is_empty() {
+                self.wrong("expected a keyword after `:`")
+            } else {
+                Ok(Form::Name(name.into()))
             };
         }
         let digits = token.strip_prefix(['-', '+']).unwrap_or(&token);
         if token == "nil" {
             Ok(Form::Datum(Datum::Null))
         } else if digits.starts_with(|it: char| it.is_ascii_digit()) {
-            number(&token).map_or_else(|| self.wrong(format!("`{token}` is no number")), |it| Ok(Form::Datum(it)))
+            Ok(Form::Datum(number(&token)))
         } else {
             Ok(Form::Name(token.into()))
         }
@@ -221,13 +222,8 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80 || b".*+!-_?$%&=<>/:#'|".contains(&byte)
 }
 
-/// A 64-bit integer, or the text of another number; `N` and `M` mark exact ones and change nothing.
-fn number(token: &str) -> Option<Datum> {
+/// A number; `N` and `M` mark exact ones and change nothing. What only Clojure calls a number (1/2) is a text.
+fn number(token: &str) -> Datum {
     let text = token.strip_suffix(['N', 'M']).unwrap_or(token);
-    let text = text.strip_prefix('+').unwrap_or(text);
-    if let Ok(number) = text.parse() {
-        return Some(Datum::Int(number));
-    }
-    let is_number = text.bytes().all(|it| it.is_ascii_digit() || b"+-.eE/".contains(&it));
-    is_number.then(|| Datum::Number(text.into()))
+    number::parse(text.strip_prefix('+').unwrap_or(text)).unwrap_or_else(|| Datum::text(token))
 }

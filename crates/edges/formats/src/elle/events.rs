@@ -21,7 +21,7 @@ pub(super) struct Events {
     elements: Vec<ValueId>,
     key_is_list: Vec<bool>,
     processes: FxHashMap<i64, Process>,
-    n_txn_events: u64,
+    n_relevant: u64,
 }
 
 #[derive(Default)]
@@ -90,7 +90,7 @@ impl Events {
                 return Ok(());
             }
         };
-        self.n_txn_events += 1;
+        self.n_relevant += 1;
         let time = match event.get("time") {
             Some(Form::Datum(Datum::Int(time))) => Some(*time),
             None | Some(Form::Datum(Datum::Null)) => None,
@@ -243,7 +243,7 @@ impl Events {
         for (place, client, begin, writes) in unfinished {
             self.push(client, place, (begin, None), Outcome::Unknown, &writes, sink)?;
         }
-        if self.n_txn_events == 0 {
+        if self.n_relevant == 0 {
             sink.warn(1, "no transactions were found: no operation has :f :txn");
         }
         let mut clients: Vec<Client> = self.txns.iter().map(|it| it.client).collect();

@@ -85,7 +85,7 @@ fn processes(history: &History) -> Vec<i64> {
         name.parse::<i64>().ok().filter(|it| it.to_string() == name)
     };
     let by_name: Option<Vec<i64>> = history.sessions().map(number).collect();
-    by_name.unwrap_or_else(|| (0..history.n_sessions() as i64).collect())
+    by_name.unwrap_or_else(|| (0..history.n_sessions() as u32).map(i64::from).collect())
 }
 
 /// Invocations and completions, by time where all are known, otherwise one transaction after the other.

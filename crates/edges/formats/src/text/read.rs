@@ -1,10 +1,10 @@
 //! Reads our notation, line by line, by recursive descent.
 
 use super::expect;
-use crate::ReadError;
 use crate::fault::{excerpt, point_at};
 use crate::input::{Input, Line, LineEnd};
 use crate::sink::{Sink, TxnOps};
+use crate::{ReadError, number};
 use iso_history::{Access, Datum, Outcome, SessionId};
 
 pub(crate) fn read(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -48,6 +48,10 @@ impl From<ReadError> for Stop {
     }
 }
 
+fn wrong<T>(at: usize, message: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::Syntax { at, message: message.into() })
+}
+
 struct Parser<'p, 's, 'm> {
     text: &'p str,
     at: usize,
@@ -77,20 +81,13 @@ impl Parser<'_, '_, '_> {
     }
 
     fn expect(&mut self, symbol: char, after: &str) -> Result<(), Stop> {
-        match self.accept(symbol) {
-            true => Ok(()),
-            false => self.wrong_here(&format!("expected `{symbol}` {after}")),
-        }
-    }
-
-    fn wrong<T>(&self, at: usize, message: impl Into<String>) -> Result<T, Stop> {
-        Err(Stop::Syntax { at, message: message.into() })
+        if self.accept(symbol) { Ok(()) } else { self.wrong_here(&format!("expected `{symbol}` {after}")) }
     }
 
     fn wrong_here<T>(&mut self, expected: &str) -> Result<T, Stop> {
         match self.peek() {
-            None => self.wrong(self.at, format!("{expected}, found the end of the line")),
-            Some(found) => self.wrong(self.at, format!("{expected}, found `{found}`")),
+            None => wrong(self.at, format!("{expected}, found the end of the line")),
+            Some(found) => wrong(self.at, format!("{expected}, found `{found}`")),
         }
     }
 
@@ -109,7 +106,7 @@ impl Parser<'_, '_, '_> {
             _ => *session = Some(self.session_name()?),
         }
         let Some(session) = *session else {
-            return self.wrong(self.at, "the transaction has no session; begin the line with its name, as in `s1: {`");
+            return wrong(self.at, "the transaction has no session; begin the line with its name, as in `s1: {`");
         };
         while !matches!(self.peek(), None | Some('#')) {
             self.txn(session)?;
@@ -125,13 +122,12 @@ impl Parser<'_, '_, '_> {
 
     fn session_name(&mut self) -> Result<SessionId, Stop> {
         let start = self.at;
-        let name = match self.peek() {
-            Some('"') => self.quoted()?,
-            _ => {
-                let n = self.rest().find(|it: char| !is_name_symbol(it)).unwrap_or(self.rest().len());
-                self.at += n;
-                self.text[start..self.at].to_owned()
-            }
+        let name = if self.peek() == Some('"') {
+            self.quoted()?
+        } else {
+            let n = self.rest().find(|it: char| !is_name_symbol(it)).unwrap_or(self.rest().len());
+            self.at += n;
+            self.text[start..self.at].to_owned()
         };
         if name.is_empty() && start == self.at {
             return self.wrong_here("expected a session, as in `s1: { r(x,0) }`, or `init x=0`");
@@ -188,7 +184,7 @@ impl Parser<'_, '_, '_> {
         match self.word().as_str() {
             "abort" => Ok(Outcome::Aborted),
             "unknown" => Ok(Outcome::Unknown),
-            other => self.wrong(start, format!("expected `abort` or `unknown` after the transaction, found `{other}`")),
+            other => wrong(start, format!("expected `abort` or `unknown` after the transaction, found `{other}`")),
         }
     }
 
@@ -209,7 +205,7 @@ impl Parser<'_, '_, '_> {
         let start = self.at;
         match self.datum("a time")? {
             Datum::Int(time) => Ok(Some(time)),
-            other => self.wrong(start, format!("a time must be a 64-bit integer, not {other}")),
+            other => wrong(start, format!("a time must be a 64-bit integer, not {other}")),
         }
     }
 
@@ -242,7 +238,7 @@ impl Parser<'_, '_, '_> {
             "r" => Ok(Access::Read),
             "w" => Ok(Access::Write),
             "append" => Ok(Access::Append),
-            other => self.wrong(start, format!("`{other}` is no operation; there are `r`, `w` and `append`")),
+            other => wrong(start, format!("`{other}` is no operation; there are `r`, `w` and `append`")),
         }
     }
 
@@ -284,10 +280,11 @@ impl Parser<'_, '_, '_> {
         if word.starts_with(|it: char| it.is_alphabetic() || it == '_') {
             return Ok(Datum::text(word));
         }
-        match number(word) {
+        match number::parse(word) {
             Some(number) => Ok(number),
-            None => self
-                .wrong(start, format!("expected {what}; `{word}` is neither a word nor a number, so put it in quotes")),
+            None => {
+                wrong(start, format!("expected {what}; `{word}` is neither a word nor a number, so put it in quotes"))
+            }
         }
     }
 
@@ -301,17 +298,17 @@ impl Parser<'_, '_, '_> {
                     self.at += at + 2;
                     return Ok(text);
                 }
-                '\\' => match unescape(&mut symbols) {
-                    Some(symbol) => text.push(symbol),
-                    None => {
+                '\\' => {
+                    let Some(symbol) = unescape(&mut symbols) else {
                         let message = "unknown escape; there are \\\" \\\\ \\n \\r \\t and \\u{1f}";
-                        return self.wrong(start + 1 + at, message);
-                    }
-                },
+                        return wrong(start + 1 + at, message);
+                    };
+                    text.push(symbol);
+                }
                 other => text.push(other),
             }
         }
-        self.wrong(start, "the text has no closing quote in its line")
+        wrong(start, "the text has no closing quote in its line")
     }
 }
 
@@ -341,24 +338,5 @@ fn is_word_symbol(symbol: char) -> bool {
 
 /// May a session's name hold this symbol without quotes?
 pub(super) fn is_name_symbol(symbol: char) -> bool {
-    !symbol.is_whitespace() && !symbol.is_control() && !matches!(symbol, ':' | '{' | '}' | '#' | '"')
-}
-
-/// A number as JSON spells them: an integer of 64 bits, or its exact text.
-fn number(word: &str) -> Option<Datum> {
-    let unsigned = word.strip_prefix('-').unwrap_or(word);
-    let n_digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let whole = n_digits(unsigned);
-    if whole == 0 || (whole > 1 && unsigned.starts_with('0')) {
-        return None;
-    }
-    let mut rest = &unsigned[whole..];
-    if let Some(fraction) = rest.strip_prefix('.') {
-        rest = &fraction[Some(n_digits(fraction)).filter(|it| *it > 0)?..];
-    }
-    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
-        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-        rest = &exponent[Some(n_digits(exponent)).filter(|it| *it > 0)?..];
-    }
-    rest.is_empty().then(|| word.parse().map_or_else(|_| Datum::Number(word.into()), Datum::Int))
+    !symbol.is_whitespace() && !symbol.is_control() && !matches!(symbol, ':' | '{' | '}' | '#' | '"' | '\u{feff}')
 }

@@ -20,7 +20,6 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteE
 }
 
 fn write_init(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
-    let initials = Initials::new(history);
     let mut line = String::from("init");
     if history.n_keys() <= FEW_KEYS {
         for key in history.keys().filter(|it| !history.is_list(*it)) {
@@ -29,10 +28,9 @@ fn write_init(history: &History, out: &mut dyn Write) -> Result<(), WriteError> 
                 let _ = write!(line, " {}={initial}", history.key_name(key));
             }
         }
-        if initials.default == Datum::Null || initials.exceptions.is_empty() || line.len() > "init".len() {
-            return end_init(&line, out);
-        }
+        return end_init(&line, out);
     }
+    let initials = Initials::new(history);
     if initials.default != Datum::Null {
         let _ = write!(line, " *={}", initials.default);
     }

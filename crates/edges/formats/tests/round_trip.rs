@@ -1,0 +1,156 @@
+//! What is written reads back the same, in every format, for every history that it can express.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and may say why it was skipped"
+)]
+
+mod common;
+
+use common::{domain, histories};
+use iso_formats::{Format, ReadOptions, WriteError, read_from, read_path, write, write_path};
+use iso_history::{Defect, History, Severity};
+use proptest::prelude::*;
+
+fn text(text: &str) -> History {
+    let options = ReadOptions { format: Some(Format::Text), ..ReadOptions::default() };
+    read_from("test", text.as_bytes(), &options).unwrap().into_history().unwrap()
+}
+
+fn bytes(history: &History, format: Format) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(history, format, &mut bytes).unwrap();
+    bytes
+}
+
+fn has_errors(defects: &[Defect]) -> bool {
+    defects.iter().any(|it| it.severity == Severity::Error)
+}
+
+fn reads_back(history: &History, format: Format) -> Result<(), TestCaseError> {
+    let written = bytes(history, format);
+    let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+    let shown = String::from_utf8_lossy(&written).into_owned();
+    if written.is_empty() {
+        prop_assert_eq!(history.n_txns(), 1);
+        return Ok(());
+    }
+    let reading = read_from("test", written.as_slice(), &options).unwrap();
+    prop_assert!(!has_errors(&reading.defects), "{:?}\n{}", reading.defects, shown);
+    let again = reading.history.unwrap();
+    prop_assert!(again == *history, "{}\n{:?}\n{:?}", shown, history, again);
+    Ok(())
+}
+
+macro_rules! round_trips {
+    ($($name:ident: $format:ident),* $(,)?) => {
+        proptest! {
+            #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+            $(
+                #[test]
+                fn $name(history in histories(domain(Format::$format))) {
+                    reads_back(&history, Format::$format)?;
+                }
+            )*
+
+            #[test]
+            fn cobra_reads_back(history in histories(domain(Format::Cobra))) {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("logs");
+                write_path(&history, Format::Cobra, &path).unwrap();
+                if history.n_sessions() > 0 {
+                    let again = read_path(&path, &ReadOptions::default()).unwrap().into_history().unwrap();
+                    prop_assert_eq!(&again, &history);
+                }
+            }
+        }
+    };
+}
+
+round_trips! {
+    text_reads_back: Text,
+    jsonl_reads_back: Jsonl,
+    dbcop_reads_back: Dbcop,
+    dbcop_json_reads_back: DbcopJson,
+    plume_reads_back: Plume,
+    elle_reads_back: Elle,
+    elle_json_reads_back: ElleJson,
+    isopredict_reads_back: IsoPredict,
+}
+
+#[test]
+fn text_is_written_as_people_write_it() {
+    let example = "init x=0 y=0\ns1: { r(x,0) r(y,0) w(x,1) } { r(z,[1,2]) append(z,3) } abort @[10,25]\ns2: { r(y,-) } unknown @[10,]\n";
+    assert_eq!(String::from_utf8(bytes(&text(example), Format::Text)).unwrap(), example);
+}
+
+#[test]
+fn jsonl_is_written_as_documented() {
+    let history = text("init x=0\n0: { r(x,0) w(x,1) } @[1,2]\n");
+    let expected = "{\"isoscope\":1,\"initial\":0}\n{\"s\":0,\"ops\":[[\"r\",\"x\",0],[\"w\",\"x\",1]],\"status\":\"commit\",\"begin\":1,\"end\":2}\n";
+    assert_eq!(String::from_utf8(bytes(&history, Format::Jsonl)).unwrap(), expected);
+}
+
+#[test]
+fn compressed_files_are_written_by_name_and_read_by_content() {
+    let history = text("init x=0\ns1: { r(x,0) w(x,1) }\n");
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst"] {
+        let path = folder.path().join(name);
+        write_path(&history, Format::Jsonl, &path).unwrap();
+        let renamed = folder.path().join("renamed");
+        std::fs::rename(&path, &renamed).unwrap();
+        let reading = read_path(&renamed, &ReadOptions::default()).unwrap();
+        assert_eq!(reading.history.unwrap(), history, "{name}");
+    }
+}
+
+#[test]
+fn cobra_logs_that_name_writers_read_back() {
+    let history = text("T1: { w(7,w1/t5/v9) } { r(7,w1/t5/v9) w(8,w2/t6/v9) }\nT2: { r(8,w2/t6/v9) r(7,-) } unknown\n");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("logs");
+    write_path(&history, Format::Cobra, &path).unwrap();
+    let again = read_path(&path, &ReadOptions::default()).unwrap().into_history().unwrap();
+    assert_eq!(again, history);
+    assert!(write_path(&history, Format::Cobra, &path).is_err(), "logs must not be mixed");
+}
+
+#[test]
+fn writers_refuse_what_they_cannot_say() {
+    let cases = [
+        (Format::Dbcop, "init *=0\ns1: { append(1,2) }\n"),
+        (Format::Dbcop, "init *=0\ns1: { w(x,2) }\n"),
+        (Format::Dbcop, "init *=0\ns1: { w(1,2) } unknown\n"),
+        (Format::Dbcop, "init *=0\ns1: { w(1,2) } @[1,2]\n"),
+        (Format::Dbcop, "s1: { w(1,2) }\n"),
+        (Format::DbcopJson, "init *=0\ns1: { w(1,2) }\n"),
+        (Format::Plume, "init *=0\ns1: { w(1,2) } unknown\n"),
+        (Format::Plume, "init *=0\ns1: { w(1,\"a b\") }\n"),
+        (Format::Plume, "init *=0\ns1: { w(1,2) } abort { w(1,3) } abort\n"),
+        (Format::Elle, "init *=0\ns1: { w(1,2) }\n"),
+        (Format::ElleJson, "s1: { w(1,2) } unknown { w(1,3) }\n"),
+        (Format::IsoPredict, "s1: { w(1,2) } { w(1,2) }\n"),
+        (Format::IsoPredict, "s1: { r(1,2) }\n"),
+        (Format::IsoPredict, "s1: { w(1,2) } abort\n"),
+        (Format::Cobra, "s1: { w(1,2) }\n"),
+    ];
+    for (format, history) in cases {
+        let error = write(&text(history), format, &mut Vec::new()).unwrap_err();
+        assert!(matches!(error, WriteError::Inexpressible { .. }), "{format}: {history}");
+        println!("{error}");
+    }
+}
+
+#[test]
+fn recognition_finds_what_was_written() {
+    for format in Format::ALL.into_iter().filter(|it| *it != Format::Cobra) {
+        let history = match format {
+            Format::Dbcop | Format::Plume => text("init 1=0\ns1: { r(1,0) w(1,2) }\n"),
+            _ => text("s1: { r(1,-) w(1,2) }\n"),
+        };
+        let reading = read_from("test", bytes(&history, format).as_slice(), &ReadOptions::default()).unwrap();
+        assert_eq!(reading.format, format);
+    }
+}
