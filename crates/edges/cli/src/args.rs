@@ -16,6 +16,10 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Check(CheckArgs),
+    Levels(LevelsArgs),
+    Convert(ConvertArgs),
+    Report(ReportArgs),
+    Demo(DemoArgs),
 }
 
 /// Decide whether recorded histories satisfy isolation levels, and explain what breaks them.
@@ -58,6 +62,70 @@ pub(crate) struct CheckArgs {
     /// Print on standard error how long each stage took
     #[arg(long)]
     pub(crate) stats: bool,
+}
+
+/// List the definitions of isolation levels, show one, or check your own.
+#[derive(Debug, Args)]
+pub(crate) struct LevelsArgs {
+    /// Print a definition with its source and the choices that were made
+    #[arg(long, value_name = "NAME", conflicts_with = "check")]
+    pub(crate) show: Option<String>,
+
+    /// Check a spec file, and list the levels that it defines
+    #[arg(long, value_name = "FILE.spec")]
+    pub(crate) check: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Write a history in another format.
+///
+/// What the other format cannot express is an error; nothing is left out silently.
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// The history: a file, a Cobra directory, or - for standard input
+    #[arg(value_name = "IN")]
+    pub(crate) input: String,
+
+    /// Where to write it: a file (compressed if it ends in .gz or .zst), or - for standard output
+    #[arg(value_name = "OUT")]
+    pub(crate) output: String,
+
+    /// The format to write, if the ending of OUT does not tell
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<String>,
+
+    /// Overwrite OUT if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+/// Render a saved result again, as a page, a picture, a graph or text.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// A result of `isoscope check --json`, or - for standard input
+    #[arg(value_name = "RESULT.json")]
+    pub(crate) input: String,
+
+    /// Where to write it, rendered by the ending: .html .svg .dot .json .txt; text on standard output if not given
+    #[arg(long = "output", short = 'o', value_name = "FILE")]
+    pub(crate) outputs: Vec<PathBuf>,
+}
+
+/// Meet three anomalies: what happened, which levels forbid it, and why.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// The folder for the page and the pictures
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) out: PathBuf,
 }
 
 /// How to read histories.

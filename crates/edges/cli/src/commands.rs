@@ -1,3 +1,7 @@
 //! One module a verb: its arguments resolved, its calls, its exit.
 
 pub(crate) mod check;
+pub(crate) mod convert;
+pub(crate) mod demo;
+pub(crate) mod levels;
+pub(crate) mod report;

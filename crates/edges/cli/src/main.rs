@@ -5,13 +5,16 @@ mod args;
 mod commands;
 mod exit;
 mod help;
+mod judge;
 mod ledger;
 mod limits;
 mod memory;
 mod names;
 mod output;
 mod progress;
+mod reference;
 mod source;
+mod spec_file;
 mod units;
 
 use args::{Arguments, Verb};
@@ -32,6 +35,10 @@ fn main() {
     let arguments = arguments.unwrap_or_else(|error| error.exit());
     let result = match arguments.verb {
         Verb::Check(raw) => commands::check::run(raw, started),
+        Verb::Levels(raw) => commands::levels::run(&raw),
+        Verb::Convert(raw) => commands::convert::run(&raw, started),
+        Verb::Report(raw) => commands::report::run(&raw),
+        Verb::Demo(raw) => commands::demo::run(&raw),
     };
     end(result.unwrap_or_else(|error| {
         output::complain(&format!("{error:#}"));

@@ -2,11 +2,52 @@
 
 use anyhow::anyhow;
 use iso_formats::{CobraIdentity, Format};
-use iso_spec::Level;
+use iso_report::LevelName;
+use iso_spec::{Catalogue, Level, Module, Spec};
 
-/// A level by its name.
-pub(crate) fn level(name: &str) -> anyhow::Result<Level> {
-    Level::from_name(name.trim()).ok_or_else(|| anyhow!("there is no level `{name}`; `isoscope levels` lists them"))
+/// A level to be decided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Question<'s> {
+    /// By the engine.
+    Level(Level),
+    /// By the reference evaluator: a definition of the catalogue, or a user's.
+    Spec(&'s Spec),
+}
+
+impl Question<'_> {
+    /// What the report calls it.
+    pub(crate) fn name(&self) -> LevelName {
+        match self {
+            Self::Level(level) => LevelName::from(*level),
+            Self::Spec(spec) => LevelName { short: spec.name().to_owned(), full: title(spec) },
+        }
+    }
+}
+
+/// The part of a summary before its colon: `Snapshot isolation`; the name, if there is none.
+fn title(spec: &Spec) -> String {
+    match spec.summary().split_once(':') {
+        Some((title, _)) if title.len() <= 40 => title.to_owned(),
+        _ => spec.name().to_owned(),
+    }
+}
+
+/// The level of a name: one of the user's file, one that the engine decides, or one of the catalogue.
+pub(crate) fn question<'s>(name: &str, own: Option<&'s Module>) -> anyhow::Result<Question<'s>> {
+    let name = name.trim();
+    if let Some(spec) = own.and_then(|it| it.find(name)) {
+        return Ok(Question::Spec(spec));
+    }
+    if let Some(level) = Level::from_name(name) {
+        return Ok(Question::Level(level));
+    }
+    definition(name).map(Question::Spec)
+}
+
+/// A definition of the catalogue, by full or bare name.
+pub(crate) fn definition(name: &str) -> anyhow::Result<&'static Spec> {
+    let found = Catalogue::builtin().find(name);
+    found.map_err(|unknown| anyhow!("{unknown} (`isoscope levels` lists them all)"))
 }
 
 /// A format by its name.

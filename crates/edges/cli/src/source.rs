@@ -3,10 +3,16 @@
 use crate::args::ReadingArgs;
 use crate::limits::{Alarm, Limits};
 use crate::names;
+use crate::output;
 use crate::progress::Progress;
+use iso_evidence::StopReason;
 use iso_formats::{CobraIdentity, Format, ReadError, ReadOptions, Reading, Watch};
+use iso_history::{Defect, Severity};
 use std::io;
 use std::path::Path;
+
+/// Messages about one input end after this many.
+const MAX_SHOWN_DEFECTS: usize = 10;
 
 /// How to read, resolved.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +50,27 @@ impl Source {
             "-" => iso_formats::read_from("standard input", io::stdin().lock(), &options),
             path => iso_formats::read_path(Path::new(path), &options),
         }
+    }
+}
+
+/// The limit that ended a reading, if one did.
+pub(crate) fn reason_to_stop(error: &ReadError, alarm: &Alarm) -> Option<StopReason> {
+    match error {
+        ReadError::Stopped { .. } => alarm.reason().or(Some(StopReason::Timeout)),
+        ReadError::MemoryLimit { .. } => Some(StopReason::Memory),
+        _ => None,
+    }
+}
+
+/// Says what is wrong with an input.
+pub(crate) fn complain_of(defects: &[Defect], input: &str) {
+    for defect in defects.iter().take(MAX_SHOWN_DEFECTS) {
+        let warning = if defect.severity == Severity::Warning { "warning: " } else { "" };
+        let source = if defect.source.is_empty() { format!("{input}: ") } else { String::new() };
+        output::complain(&format!("{warning}{source}{defect}"));
+    }
+    if defects.len() > MAX_SHOWN_DEFECTS {
+        output::complain(&format!("{input}: and {} more like these", defects.len() - MAX_SHOWN_DEFECTS));
     }
 }
 

@@ -2,29 +2,28 @@
 
 use crate::args::CheckArgs;
 use crate::exit::Exit;
+use crate::judge::{Audience, Judge};
 use crate::ledger::{Ledger, exit_of, stopped};
 use crate::limits::{self, Alarm, Limits};
-use crate::names;
+use crate::names::{self, Question};
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
-use crate::source::Source;
-use iso_evidence::{Budget, StopReason, Verdict};
+use crate::source::{Source, complain_of, reason_to_stop};
+use crate::spec_file;
+use iso_evidence::{Budget, StopReason};
 use iso_formats::{ReadError, Reading};
-use iso_history::{Defect, Facts, History, Severity};
-use iso_report::{Answer, CheckReport, Counts, Judgement, LevelName, LevelReport, Run};
-use iso_spec::Level;
+use iso_history::{Defect, History, Severity};
+use iso_report::{CheckReport, Counts, LevelName, LevelReport};
+use iso_spec::{Level, Module};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Messages about one input end after this many.
-const MAX_SHOWN_DEFECTS: usize = 10;
-
 /// The arguments, resolved.
-struct Check {
+struct Check<'s> {
     inputs: Vec<String>,
     /// None: every level that the history can answer.
-    levels: Option<Vec<Level>>,
+    questions: Option<Vec<Question<'s>>>,
     source: Source,
     limits: Limits,
     reports: Vec<(PathBuf, Rendering)>,
@@ -36,13 +35,15 @@ struct Check {
 pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     let (voice, shows_stats) = (Voice::new(raw.json), raw.stats);
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
-    let check = Check::resolve(raw)?;
-    let ledger = Arc::new(Ledger::new(voice, &check.inputs, &check.usual_levels(), Arc::clone(&progress), started));
+    let own = raw.spec.as_deref().map(spec_file::read).transpose()?;
+    let check = Check::resolve(raw, own.as_ref())?;
+    let usual: Vec<LevelName> = check.questions(None).iter().map(Question::name).collect();
+    let ledger = Arc::new(Ledger::new(voice, &check.inputs, &usual, Arc::clone(&progress), started));
     let overdue = Arc::clone(&ledger);
     let alarm = limits::watch(check.limits, started, Arc::clone(&progress), move |reason| overdue.end_now(&reason));
     let mut desk = Desk { check: &check, ledger: &ledger, alarm: &alarm, progress: &progress, stages: Vec::new() };
-    for (idx, input) in check.inputs.iter().enumerate() {
-        desk.judge(idx, input)?;
+    for idx in 0..check.inputs.len() {
+        desk.judge(idx)?;
     }
     if shows_stats {
         output::complain(&desk.stats());
@@ -50,9 +51,8 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     Ok(ledger.exit())
 }
 
-impl Check {
-    fn resolve(raw: CheckArgs) -> anyhow::Result<Self> {
-        let levels = raw.levels.iter().map(|it| names::level(it)).collect::<anyhow::Result<Vec<_>>>()?;
+impl<'s> Check<'s> {
+    fn resolve(raw: CheckArgs, own: Option<&'s Module>) -> anyhow::Result<Self> {
         let reports: Vec<(PathBuf, Rendering)> =
             raw.reports.into_iter().map(|it| Rendering::of(&it).map(|of| (it, of))).collect::<anyhow::Result<_>>()?;
         let has = |wanted| reports.iter().any(|it| it.1 == wanted);
@@ -64,7 +64,7 @@ impl Check {
         };
         Ok(Self {
             inputs: raw.inputs,
-            levels: (!levels.is_empty()).then_some(levels),
+            questions: resolve_questions(&raw.levels, own)?,
             source: Source::new(&raw.reading)?,
             limits: Limits::new(raw.limits.timeout, raw.limits.memory),
             reports,
@@ -73,37 +73,60 @@ impl Check {
         })
     }
 
-    /// The levels that are asked if nothing is known about the history.
-    fn usual_levels(&self) -> Vec<LevelName> {
-        self.questions(None).into_iter().map(LevelName::from).collect()
-    }
-
-    fn questions(&self, history: Option<&History>) -> Vec<Level> {
+    /// What is asked of a history, or of one that is not known yet.
+    fn questions(&self, history: Option<&History>) -> Vec<Question<'s>> {
         let has_times = history.is_some_and(History::has_times);
-        match &self.levels {
-            Some(levels) => levels.clone(),
-            None => Level::ALL.into_iter().filter(|it| has_times || !it.needs_times()).collect(),
+        let is_usual = |it: &Level| has_times || !it.needs_times();
+        match &self.questions {
+            Some(questions) => questions.clone(),
+            None => Level::ALL.into_iter().filter(is_usual).map(Question::Level).collect(),
         }
     }
 }
 
+/// Names become questions, each once; a spec file alone asks for all of its levels.
+fn resolve_questions<'s>(names: &[String], own: Option<&'s Module>) -> anyhow::Result<Option<Vec<Question<'s>>>> {
+    if names.is_empty() {
+        return Ok(own.map(|it| it.levels().iter().map(Question::Spec).collect()));
+    }
+    let mut questions: Vec<Question<'s>> = Vec::new();
+    for name in names {
+        let question = names::question(name, own)?;
+        if questions.iter().all(|it| it.name() != question.name()) {
+            questions.push(question);
+        }
+    }
+    Ok(Some(questions))
+}
+
 /// Where one input after the other is judged.
 struct Desk<'a> {
-    check: &'a Check,
+    check: &'a Check<'a>,
     ledger: &'a Ledger,
     alarm: &'a Alarm,
     progress: &'a Progress,
     stages: Vec<(&'static str, Duration)>,
 }
 
+impl Audience for Desk<'_> {
+    fn asking(&self, what: &str) {
+        self.progress.stage(what);
+    }
+
+    fn decided(&self, report: LevelReport) {
+        self.ledger.decided(report);
+    }
+}
+
 impl Desk<'_> {
-    fn judge(&mut self, idx: usize, input: &str) -> anyhow::Result<()> {
+    fn judge(&mut self, idx: usize) -> anyhow::Result<()> {
+        let input = &self.check.inputs[idx];
         let clock = Instant::now();
         let reading = self.check.source.read(input, &self.check.limits, self.alarm, self.progress);
         self.stage("reading", clock.elapsed());
         let reason = match reading {
-            Ok(reading) => self.judge_reading(input, reading),
-            Err(error) => self.refuse(input, error),
+            Ok(reading) => self.judge_reading(idx, reading),
+            Err(error) => self.refuse(input, &error),
         };
         self.progress.stage("writing the report");
         let clock = Instant::now();
@@ -122,94 +145,71 @@ impl Desk<'_> {
         self.check.reports.iter().map(|(path, rendering)| (name(path), rendering.render(report))).collect()
     }
 
-    /// Says why there is no history to judge, and whether that is the limits' fault.
-    fn refuse(&self, input: &str, error: ReadError) -> Option<StopReason> {
-        let reason = match &error {
-            ReadError::Stopped { .. } => self.alarm.reason().or(Some(StopReason::Timeout)),
-            ReadError::MemoryLimit { .. } => Some(StopReason::Memory),
-            _ => None,
-        };
+    /// Says why there is no history to judge; the limit that is to blame, if one is.
+    fn refuse(&self, input: &str, error: &ReadError) -> Option<StopReason> {
         self.progress.clear();
+        let reason = reason_to_stop(error, self.alarm);
         match &reason {
-            Some(StopReason::Memory) if matches!(error, ReadError::MemoryLimit { .. }) => {
-                output::complain(&error.to_string());
-            }
-            Some(reason) => output::complain(&format!("{input}: {}", stopped(reason))),
+            Some(reason) => output::complain(&format!("{input}: reading it was not finished: {}", stopped(reason))),
             None => {
-                output::complain(&error.to_string());
                 let message = error.to_string();
-                let defect = Defect { severity: Severity::Error, source: input.to_owned(), at: None, message };
-                self.unreadable(vec![defect]);
+                output::complain(&message);
+                let source = input.to_owned();
+                self.ledger.unreadable(vec![Defect { severity: Severity::Error, source, at: None, message }]);
             }
         }
         reason
     }
 
-    fn unreadable(&self, defects: Vec<Defect>) {
-        self.ledger.unreadable(defects);
-    }
-
-    fn judge_reading(&mut self, input: &str, reading: Reading) -> Option<StopReason> {
+    fn judge_reading(&mut self, idx: usize, reading: Reading) -> Option<StopReason> {
         let Some(history) = reading.history else {
             self.progress.clear();
-            complain_of(&reading.defects, input);
-            self.unreadable(reading.defects);
+            complain_of(&reading.defects, &self.check.inputs[idx]);
+            self.ledger.unreadable(reading.defects);
             return None;
         };
         self.ledger.defects(reading.defects);
-        let levels = self.check.questions(Some(&history));
-        let names: Vec<LevelName> = levels.iter().map(|it| LevelName::from(*it)).collect();
-        self.ledger.asked(Counts::of(&history), &names);
-        self.ask(&history, &levels);
-        let reason = self.alarm.reason();
-        if let Some(reason) = &reason {
-            self.ledger.note(stopped(reason));
+        let questions = self.check.questions(Some(&history));
+        self.ledger.asked(Counts::of(&history), &questions.iter().map(Question::name).collect::<Vec<_>>());
+        self.note_times(&history, &questions);
+        let stop = || self.alarm.reason();
+        let judge =
+            Judge { certifies: self.check.certifies, max_order: self.check.max_order, budget: Budget::new(&stop) };
+        let times = judge.ask(&history, &questions, self);
+        let stages =
+            [("facts", times.facts), ("check", times.check), ("certify", times.certify), ("report", times.report)];
+        for (name, took) in stages {
+            self.stage(name, took);
         }
         // Giving a large history back piece by piece takes longer than the end of the process does.
-        if self.check.inputs.last().is_some_and(|it| it == input) {
+        if idx + 1 == self.check.inputs.len() {
             std::mem::forget(history);
+        }
+        self.note_limit()
+    }
+
+    fn note_limit(&self) -> Option<StopReason> {
+        let reason = self.alarm.reason();
+        if let Some(reason) = &reason {
+            self.ledger.note(format!("Not finished: {}.", stopped(reason)));
         }
         reason
     }
 
-    fn ask(&mut self, history: &History, levels: &[Level]) {
-        self.progress.stage("looking at who read what");
-        let clock = Instant::now();
-        let facts = Facts::new(history);
-        self.stage("facts", clock.elapsed());
-        let stop = || self.alarm.reason();
-        let budget = Budget::new(&stop);
-        let clock = Instant::now();
-        let mut certifying = Duration::ZERO;
-        self.progress.stage(format!("checking {}", names_of(levels)));
-        let mut told: Vec<(Verdict, Judgement)> = Vec::new();
-        iso_check::check_levels(&facts, levels, &budget, &mut |level, verdict| {
-            let certify_clock = Instant::now();
-            let answer = Answer { level: level.into(), verdict, certified: None };
-            certifying += certify_clock.elapsed();
-            self.ledger.decided(self.level_report(history, &answer, &mut told));
-        });
-        self.stage("check", clock.elapsed().saturating_sub(certifying));
-        self.stage("certify", certifying);
-    }
-
-    /// The report of one level; a refutation that was told before is not worked out again.
-    fn level_report(
-        &self,
-        history: &History,
-        answer: &Answer<'_>,
-        told: &mut Vec<(Verdict, Judgement)>,
-    ) -> LevelReport {
-        let known = told.iter().find(|it| it.0 == *answer.verdict).map(|it| it.1.clone());
-        let judgement = known.unwrap_or_else(|| {
-            let limits = iso_report::Limits { max_order: self.check.max_order };
-            let report = CheckReport::new(history, Run::default(), std::slice::from_ref(answer), limits);
-            report.levels.into_iter().next().map_or(Judgement::Unknown { reason: String::new() }, |it| it.judgement)
-        });
-        if matches!(answer.verdict, Verdict::Forbidden(_)) {
-            told.push((answer.verdict.clone(), judgement.clone()));
+    /// Levels that look at times say nothing about a history without them.
+    fn note_times(&self, history: &History, questions: &[Question<'_>]) {
+        if history.has_times() {
+            return;
         }
-        LevelReport { level: answer.level.clone(), judgement, certified: answer.certified.clone() }
+        let needs_times = |it: &&Level| it.needs_times();
+        let all: Vec<&str> = Level::ALL.iter().filter(needs_times).map(|it| it.short_name()).collect();
+        let is_asked = |it: &Question<'_>| matches!(it, Question::Level(level) if level.needs_times());
+        if self.check.questions.is_none() {
+            let names = all.join(" and ");
+            self.ledger.note(format!("Not asked: {names}, because the history has no begin and end times."));
+        } else if questions.iter().any(is_asked) {
+            self.ledger.note("The history has no begin and end times, so real time orders nothing.".to_owned());
+        }
     }
 
     fn stage(&mut self, name: &'static str, took: Duration) {
@@ -223,22 +223,6 @@ impl Desk<'_> {
         let stages: Vec<String> =
             self.stages.iter().map(|(name, took)| format!("{name} {:.3} s", took.as_secs_f64())).collect();
         stages.join(", ")
-    }
-}
-
-fn names_of(levels: &[Level]) -> String {
-    let names: Vec<&str> = levels.iter().map(|it| it.short_name()).collect();
-    names.join(" ")
-}
-
-fn complain_of(defects: &[Defect], input: &str) {
-    for defect in defects.iter().take(MAX_SHOWN_DEFECTS) {
-        let warning = if defect.severity == Severity::Warning { "warning: " } else { "" };
-        let source = if defect.source.is_empty() { format!("{input}: ") } else { String::new() };
-        output::complain(&format!("{warning}{source}{defect}"));
-    }
-    if defects.len() > MAX_SHOWN_DEFECTS {
-        output::complain(&format!("{input}: and {} more like these", defects.len() - MAX_SHOWN_DEFECTS));
     }
 }
 

@@ -1,0 +1,122 @@
+//! `isoscope convert`: the same history in another format.
+
+use crate::args::ConvertArgs;
+use crate::exit::Exit;
+use crate::ledger::stopped;
+use crate::limits::{self, Alarm, Limits};
+use crate::names;
+use crate::output;
+use crate::progress::Progress;
+use crate::source::{Source, complain_of, reason_to_stop};
+use anyhow::{Context, anyhow, bail};
+use iso_formats::{Format, write, write_path};
+use iso_history::History;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Where the history goes.
+enum Target {
+    StandardOutput,
+    File(PathBuf),
+}
+
+/// The arguments, resolved.
+struct Convert {
+    input: String,
+    source: Source,
+    target: Target,
+    format: Format,
+    limits: Limits,
+}
+
+/// Runs the verb.
+pub(crate) fn run(raw: &ConvertArgs, started: Instant) -> anyhow::Result<Exit> {
+    let progress = Arc::new(Progress::new(raw.limits.progress, started));
+    let convert = Convert::resolve(raw)?;
+    let name = convert.input.clone();
+    let overdue = Arc::clone(&progress);
+    let alarm = limits::watch(convert.limits, started, Arc::clone(&progress), move |reason| {
+        overdue.clear();
+        output::complain(&format!("{name}: {}", stopped(&reason)));
+        crate::end(Exit::Unknown)
+    });
+    convert.run(&alarm, &progress)
+}
+
+impl Convert {
+    fn resolve(raw: &ConvertArgs) -> anyhow::Result<Self> {
+        let given = raw.to.as_deref().map(names::format).transpose()?;
+        let target = match raw.output.as_str() {
+            "-" => Target::StandardOutput,
+            path => Target::File(PathBuf::from(path)),
+        };
+        let format = match (given, &target) {
+            (Some(format), _) => format,
+            (None, Target::File(path)) => format_of(path)?,
+            (None, Target::StandardOutput) => {
+                bail!("standard output has no name that says the format; add --to FORMAT")
+            }
+        };
+        if let Target::File(path) = &target
+            && path.exists()
+            && !raw.force
+        {
+            bail!("{} exists; overwrite it with --force", path.display());
+        }
+        let limits = Limits::new(raw.limits.timeout, raw.limits.memory);
+        Ok(Self { input: raw.input.clone(), source: Source::new(&raw.reading)?, target, format, limits })
+    }
+
+    fn run(&self, alarm: &Alarm, progress: &Progress) -> anyhow::Result<Exit> {
+        let reading = match self.source.read(&self.input, &self.limits, alarm, progress) {
+            Ok(reading) => reading,
+            Err(error) => {
+                progress.clear();
+                if let Some(reason) = reason_to_stop(&error, alarm) {
+                    output::complain(&format!("{}: {}", self.input, stopped(&reason)));
+                    return Ok(Exit::Unknown);
+                }
+                return Err(error.into());
+            }
+        };
+        progress.stage("writing");
+        complain_of(&reading.defects, &self.input);
+        let Some(history) = reading.history else { return Ok(Exit::Unasked) };
+        self.write(&history)?;
+        progress.clear();
+        if let Target::File(path) = &self.target {
+            let n_txns = history.n_txns() - 1;
+            let plural = if n_txns == 1 { "" } else { "s" };
+            output::print(&format!("{}: {n_txns} transaction{plural} as {}\n", path.display(), self.format))?;
+        }
+        Ok(Exit::Good)
+    }
+
+    fn write(&self, history: &History) -> anyhow::Result<()> {
+        match &self.target {
+            Target::File(path) => write_path(history, self.format, path).with_context(|| path.display().to_string()),
+            Target::StandardOutput => match write(history, self.format, &mut io::stdout().lock()) {
+                Err(iso_formats::WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                other => Ok(other?),
+            },
+        }
+    }
+}
+
+/// By the ending of the file's name, below that of a compression.
+fn format_of(path: &Path) -> anyhow::Result<Format> {
+    let ending = |path: &Path| path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
+    let inner = match ending(path).as_str() {
+        "gz" | "zst" => path.with_extension(""),
+        _ => path.to_owned(),
+    };
+    let several = |it: &Format| it.extension() == ending(&inner);
+    match Format::ALL.into_iter().filter(several).collect::<Vec<_>>()[..] {
+        [_, _, ..] => bail!("{}: several formats end like that; choose one with --to", path.display()),
+        _ => Format::from_extension(&ending(&inner))
+            .ok_or_else(|| anyhow!("{}: the name does not say the format; choose one with --to", path.display())),
+    }
+}

@@ -1,0 +1,43 @@
+//! `isoscope report`: renders a result that was saved as JSON.
+
+use crate::args::ReportArgs;
+use crate::exit::Exit;
+use crate::output::{self, Rendering};
+use anyhow::{Context, bail};
+use iso_report::CheckReport;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Larger files are no results of ours.
+const LONGEST: u64 = 4 << 30;
+
+/// Runs the verb.
+pub(crate) fn run(raw: &ReportArgs) -> anyhow::Result<Exit> {
+    let outputs: Vec<(&PathBuf, Rendering)> =
+        raw.outputs.iter().map(|it| Rendering::of(it).map(|of| (it, of))).collect::<anyhow::Result<_>>()?;
+    let text = text_of(&raw.input)?;
+    let report = CheckReport::from_json(&text).with_context(|| raw.input.clone())?;
+    if outputs.is_empty() {
+        output::print(&iso_report::text(&report, output::terminal()))?;
+    }
+    for (path, rendering) in outputs {
+        output::write_file(path, rendering.render(&report).as_bytes())?;
+        output::print(&format!("{}\n", path.display()))?;
+    }
+    Ok(Exit::Good)
+}
+
+fn text_of(input: &str) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    match input {
+        "-" => io::stdin().lock().take(LONGEST).read_to_end(&mut bytes),
+        path if Path::new(path).is_dir() => bail!("{path} is a directory; name a file with a result of --json"),
+        path => {
+            let file = File::open(path).with_context(|| format!("cannot open {path}"))?;
+            file.take(LONGEST).read_to_end(&mut bytes)
+        }
+    }
+    .with_context(|| format!("cannot read {input}"))?;
+    String::from_utf8(bytes).with_context(|| format!("{input}: a result is JSON, and this is no text"))
+}

@@ -1,0 +1,142 @@
+//! Asks questions about one history: decides, certifies, and words each answer as soon as it is known.
+
+use crate::names::Question;
+use crate::output;
+use crate::reference;
+use iso_evidence::{Budget, Verdict, certify};
+use iso_history::{Facts, History};
+use iso_report::{Answer, CheckReport, Judgement, LevelName, LevelReport, Limits, Run};
+use iso_spec::Level;
+use std::slice;
+use std::time::{Duration, Instant};
+
+/// How to judge.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judge<'a> {
+    /// Check the evidence of every answer?
+    pub(crate) certifies: bool,
+    /// How long a witness may be in the report.
+    pub(crate) max_order: Option<usize>,
+    /// What it may take.
+    pub(crate) budget: Budget<'a>,
+}
+
+/// How long the stages took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    /// Deriving who read what from whom.
+    pub(crate) facts: Duration,
+    /// Deciding.
+    pub(crate) check: Duration,
+    /// Checking the evidence.
+    pub(crate) certify: Duration,
+    /// Wording the answers.
+    pub(crate) report: Duration,
+}
+
+/// What happens while a history is judged.
+pub(crate) trait Audience {
+    /// This is being decided now.
+    fn asking(&self, what: &str);
+    /// A level is decided.
+    fn decided(&self, report: LevelReport);
+}
+
+impl Judge<'_> {
+    /// Asks all questions about a history.
+    pub(crate) fn ask(&self, history: &History, questions: &[Question<'_>], audience: &dyn Audience) -> Times {
+        audience.asking("looking at who read what");
+        let clock = Instant::now();
+        let facts = Facts::new(history);
+        let facts_took = clock.elapsed();
+        let mut told = Told { judge: *self, history, refuted: Vec::new(), times: Times::default() };
+        let clock = Instant::now();
+        let levels: Vec<Level> = questions.iter().filter_map(level_of).collect();
+        let mut n_decided = 0;
+        audience.asking(&asking(&levels, n_decided));
+        iso_check::check_levels(&facts, &levels, &self.budget, &mut |level, verdict| {
+            audience.decided(told.word(level.into(), verdict, &|| certify(history, level, verdict)));
+            n_decided += 1;
+            audience.asking(&asking(&levels, n_decided));
+        });
+        for question in questions {
+            if let Question::Spec(spec) = question {
+                audience.asking(&format!("searching for a witness of {}", spec.name()));
+                let verdict = reference::decide(&facts, spec, &self.budget);
+                audience.decided(told.word(question.name(), &verdict, &|| Ok(())));
+            }
+        }
+        let check = clock.elapsed().saturating_sub(told.times.certify + told.times.report);
+        Times { facts: facts_took, check, ..told.times }
+    }
+}
+
+fn level_of(question: &Question<'_>) -> Option<Level> {
+    match question {
+        Question::Level(level) => Some(*level),
+        Question::Spec(_) => None,
+    }
+}
+
+fn asking(levels: &[Level], n_decided: usize) -> String {
+    match levels {
+        [only] => format!("checking {}", only.full_name()),
+        _ => format!("checking levels, {n_decided} of {} decided", levels.len()),
+    }
+}
+
+/// Answers that were worded already.
+struct Told<'a> {
+    judge: Judge<'a>,
+    history: &'a History,
+    /// Refutations: several levels often have the same one.
+    refuted: Vec<(Verdict, Judgement)>,
+    times: Times,
+}
+
+impl Told<'_> {
+    fn word(
+        &mut self,
+        level: LevelName,
+        verdict: &Verdict,
+        certify: &dyn Fn() -> Result<(), iso_evidence::Uncertified>,
+    ) -> LevelReport {
+        let clock = Instant::now();
+        let is_answer = !matches!(verdict, Verdict::Unknown(_));
+        let certified = (self.judge.certifies && is_answer).then(|| certify().map_err(|it| it.to_string()));
+        self.times.certify += clock.elapsed();
+        let clock = Instant::now();
+        let judgement = match &certified {
+            Some(Err(why)) => {
+                output::complain(&uncertified(&level, why));
+                Judgement::Unknown { reason: "a bug in isoscope: the evidence for the answer is wrong".to_owned() }
+            }
+            _ => self.judgement(verdict, &level),
+        };
+        self.times.report += clock.elapsed();
+        LevelReport { level, judgement, certified }
+    }
+
+    fn judgement(&mut self, verdict: &Verdict, level: &LevelName) -> Judgement {
+        if let Some(known) = self.refuted.iter().find(|it| it.0 == *verdict) {
+            return known.1.clone();
+        }
+        let answer = Answer { level: level.clone(), verdict, certified: None };
+        let limits = Limits { max_order: self.judge.max_order };
+        let report = CheckReport::new(self.history, Run::default(), slice::from_ref(&answer), limits);
+        let worded = report.levels.into_iter().next().map(|it| it.judgement);
+        let judgement = worded.unwrap_or_else(|| unreachable!("one answer was given"));
+        if matches!(verdict, Verdict::Forbidden(_)) {
+            self.refuted.push((verdict.clone(), judgement.clone()));
+        }
+        judgement
+    }
+}
+
+fn uncertified(level: &LevelName, why: &str) -> String {
+    format!(
+        "THIS IS A BUG in isoscope: it has an answer for {}, but the evidence does not pass the independent check \
+         ({why}), so the answer is not shown. Please report it with the command and the input.",
+        level.short
+    )
+}

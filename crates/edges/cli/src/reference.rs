@@ -1,0 +1,109 @@
+//! Decides levels that no engine knows by name, with the reference evaluator: for small histories.
+
+use iso_evidence::{Budget, Refutation, Schedule, Source, StopReason, Verdict, Witness};
+use iso_history::{Facts, History, OpId, Projection, TxnId};
+use iso_spec::{DirtyReads, Evaluation, Execution, Level, Spec, Steps, evaluate};
+use std::collections::BTreeSet;
+
+/// The first try may take so many steps; each further one four times as many. Between tries the budget is asked.
+const FIRST_STEPS: u64 = 1 << 14;
+const MAX_STEPS: u64 = 1 << 32;
+/// A try to make a forbidden part smaller may take so many steps.
+const SHRINK_STEPS: u64 = 1 << 16;
+
+/// The answer of the reference evaluator.
+pub(crate) fn decide(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Verdict {
+    let history = facts.history();
+    match evaluate_within(facts, spec, budget) {
+        Err(reason) => Verdict::Unknown(reason),
+        Ok(Evaluation::Allowed(execution)) => Verdict::Allowed(witness(history, &execution)),
+        Ok(Evaluation::Forbidden) => Verdict::Forbidden(refute(facts, spec, budget)),
+        Ok(Evaluation::OutOfSteps) => Verdict::Unknown(StopReason::Steps),
+        Ok(Evaluation::TooLarge) => Verdict::Unknown(StopReason::Unsupported(too_large(history, spec))),
+        Ok(Evaluation::AmbiguousList(op)) => Verdict::Unknown(StopReason::Unsupported(format!(
+            "{} saw an element that was appended twice to that list",
+            history.render_op(op)
+        ))),
+    }
+}
+
+fn evaluate_within(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Result<Evaluation, StopReason> {
+    let mut steps = FIRST_STEPS;
+    loop {
+        budget.check()?;
+        match evaluate(facts, spec, &mut Steps::new(steps)) {
+            Evaluation::OutOfSteps if steps < MAX_STEPS => steps *= 4,
+            answer => return Ok(answer),
+        }
+    }
+}
+
+fn too_large(history: &History, spec: &Spec) -> String {
+    let fast = Level::ALL.into_iter().find(|it| it.definition() == spec.name());
+    let cure = fast.map(|it| format!("; --level {it} decides the same definition")).unwrap_or_default();
+    format!(
+        "{} is decided by the reference evaluator, which takes about 60 transactions, and there are {}{cure}",
+        spec.name(),
+        history.n_txns() - 1
+    )
+}
+
+fn witness(history: &History, execution: &Execution) -> Witness {
+    let name = |name: &str, key: Option<iso_history::KeyId>| match key {
+        Some(key) => format!("{name}[{}]", history.key_name(key)),
+        None => name.to_owned(),
+    };
+    let relations = execution.relations.iter().map(|it| (name(&it.name, it.key), it.pairs.clone())).collect();
+    let sources = execution.sources.iter().map(|(read, writer)| Source { read: *read, writer: *writer }).collect();
+    Witness { schedule: Schedule::Relations(relations), sources }
+}
+
+/// The read that is enough, or the smallest part that is forbidden by itself.
+fn refute(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Refutation {
+    // The weakest levels that tolerate the same reads; a single read breaks them exactly if it breaks the spec.
+    let same_reads = match spec.dirty_reads() {
+        DirtyReads::Forbidden => Level::ReadCommitted,
+        DirtyReads::Allowed => Level::ReadUncommitted,
+    };
+    if !facts.local().is_empty()
+        && let Verdict::Forbidden(refutation) = iso_check::check_facts(facts, same_reads, budget)
+        && refutation.local.is_some()
+    {
+        return refutation;
+    }
+    let (txns, ops) = smallest_part(facts, spec, budget);
+    Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new() }
+}
+
+fn smallest_part(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> (Vec<TxnId>, Vec<OpId>) {
+    let mut txns: Vec<TxnId> = facts.txns().filter(|it| !it.is_initial()).collect();
+    let mut without: BTreeSet<OpId> = BTreeSet::new();
+    let mut ops = match forbidden_ops(facts, spec, &txns, &without) {
+        Some(ops) => ops,
+        // A level may speak of what parts leave out; then only the whole history is forbidden.
+        None => return (txns.clone(), txns.iter().flat_map(|it| facts.history().ops(*it)).collect()),
+    };
+    for txn in txns.clone() {
+        let fewer: Vec<TxnId> = txns.iter().copied().filter(|it| *it != txn).collect();
+        if budget.check().is_ok()
+            && let Some(left) = forbidden_ops(facts, spec, &fewer, &without)
+        {
+            (txns, ops) = (fewer, left);
+        }
+    }
+    for op in ops.clone() {
+        without.insert(op);
+        match forbidden_ops(facts, spec, &txns, &without).filter(|_| budget.check().is_ok()) {
+            Some(left) => ops = left,
+            None => _ = without.remove(&op),
+        }
+    }
+    (txns, ops)
+}
+
+/// The operations of a part, if it is forbidden by itself.
+fn forbidden_ops(facts: &Facts<'_>, spec: &Spec, txns: &[TxnId], without: &BTreeSet<OpId>) -> Option<Vec<OpId>> {
+    let part = Projection::new(facts, txns, without);
+    let answer = evaluate(&Facts::new(&part.history), spec, &mut Steps::new(SHRINK_STEPS));
+    (answer == Evaluation::Forbidden).then_some(part.ops)
+}
