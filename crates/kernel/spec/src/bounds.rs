@@ -393,7 +393,6 @@ impl<'p, 'w> Bounds<'p, 'w> {
 
     fn found(&mut self, query: &'p Query, surely: bool, sink: Sink) -> Truth {
         match sink {
-            Sink::Exists => {}
             Sink::Collect(start) => {
                 let (row, col) = query.out.expect("the query collects");
                 let (at, bit) = (start + self.place(row), 1 << self.place(col));
@@ -403,7 +402,7 @@ impl<'p, 'w> Bounds<'p, 'w> {
                 }
             }
             Sink::Refuse if !surely => self.rule_out(query),
-            Sink::Refuse => {}
+            Sink::Refuse | Sink::Exists => {}
         }
         Truth::new(surely, true)
     }

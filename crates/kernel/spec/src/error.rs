@@ -73,7 +73,7 @@ impl Problem {
     }
 }
 
-/// The names among `known` that are most like `wanted`, best first, at most three.
+/// The names among `known` that are most like `wanted`, at most three.
 pub(crate) fn near_names<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted = wanted.to_lowercase();
     let mut ranked: Vec<(usize, &str)> = known
@@ -83,6 +83,8 @@ pub(crate) fn near_names<'a>(wanted: &str, known: impl IntoIterator<Item = &'a s
         .collect();
     ranked.sort_unstable();
     ranked.dedup();
+    let least = ranked.first().map_or(0, |it| it.0);
+    ranked.retain(|it| it.0 == least);
     ranked.into_iter().take(3).map(|it| it.1).collect()
 }
 

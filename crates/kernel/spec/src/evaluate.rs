@@ -303,7 +303,7 @@ fn certify(spec: &Spec, world: &World, execution: &Execution) -> bool {
         let start = bounds.witness_starts[idx];
         let parts = execution.relations.iter().filter(|it| it.name == witness.name);
         let is_legal = match witness.kind {
-            WitnessKind::Versions => set_versions(&mut bounds, start, parts),
+            WitnessKind::Versions => set_versions(&mut bounds, start, &parts.collect::<Vec<_>>()),
             kind => set_relation(&mut bounds, start, kind, parts),
         };
         if !is_legal {
@@ -332,17 +332,13 @@ fn set_relation<'e>(
 }
 
 /// Puts version orders in. A key that only the initial transaction writes needs none.
-fn set_versions<'e>(
-    bounds: &mut Bounds<'_, '_>,
-    start: usize,
-    parts: impl Iterator<Item = &'e NamedRelation> + Clone,
-) -> bool {
+fn set_versions(bounds: &mut Bounds<'_, '_>, start: usize, parts: &[&NamedRelation]) -> bool {
     let world = bounds.world;
-    if parts.clone().any(|it| it.key.is_none_or(|key| world.keys.binary_search(&key).is_err())) {
+    if parts.iter().any(|it| it.key.is_none_or(|key| world.keys.binary_search(&key).is_err())) {
         return false;
     }
     for (key_idx, key) in world.keys.iter().enumerate() {
-        let mut of_key = parts.clone().filter(|it| it.key == Some(*key));
+        let mut of_key = parts.iter().filter(|it| it.key == Some(*key));
         let rows = match (of_key.next(), of_key.next()) {
             (None, _) => vec![0; world.txns.len()],
             (Some(part), None) => match rows_of(world, part) {

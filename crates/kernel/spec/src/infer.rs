@@ -8,34 +8,7 @@ use crate::error::{Problem, Span, did_you_mean};
 use crate::formula::{Given, Sort, WitnessKind};
 use crate::module::{Module, Resolved};
 use crate::syntax::{Annotation, Binary, Binder, Expr, ExprKind, ItemKind, Name, Param, Postfix};
-
-/// What a checked definition is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Type {
-    Formula,
-    Elem(Sort),
-    Set(Sort),
-    Relation(Sort, Sort),
-}
-
-/// What a definition takes and gives.
-#[derive(Clone, Debug)]
-pub(crate) struct Signature {
-    pub(crate) params: Vec<Type>,
-    pub(crate) result: Type,
-}
-
-/// A type under construction; sorts are places in [`Infer::sorts`].
-#[derive(Clone, Copy, Debug)]
-enum Ty {
-    /// Something is wrong and was reported.
-    Wrong,
-    Open(usize),
-    Formula,
-    Elem(usize),
-    Set(usize),
-    Rel(usize, usize),
-}
+use crate::types::{Signature, Ty, Unifier, open};
 
 /// The result of checking one item: its signature and the sorts of its binders, or what is wrong.
 pub(crate) type Checked = Result<(Signature, Vec<(u32, Sort)>), Vec<Problem>>;
@@ -74,29 +47,19 @@ pub(crate) fn check_item(module: &Module, item_idx: usize) -> Checked {
 struct Infer<'m> {
     module: &'m Module,
     item_idx: usize,
-    sorts: Vec<SortCell>,
-    types: Vec<Option<Ty>>,
+    types: Unifier,
     locals: Vec<(String, Ty)>,
     binders: Vec<(Binder, usize)>,
     params: Vec<Param>,
     problems: Vec<Problem>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum SortCell {
-    Unknown,
-    Same(usize),
-    Known(Sort),
-}
-
 impl<'m> Infer<'m> {
     fn new(module: &'m Module, item_idx: usize) -> Self {
-        let sorts = [Sort::Txn, Sort::Key, Sort::Read].map(SortCell::Known).to_vec();
         Self {
             module,
             item_idx,
-            sorts,
-            types: Vec::new(),
+            types: Unifier::new(),
             locals: Vec::new(),
             binders: Vec::new(),
             params: Vec::new(),
@@ -111,13 +74,10 @@ impl<'m> Infer<'m> {
                 self.problem(param.span, format!("`{}` is a parameter twice", param.name), "give one another name");
             }
             let ty = match param.annotation {
-                None => {
-                    self.types.push(None);
-                    Ty::Open(self.types.len() - 1)
-                }
+                None => self.types.fresh_type(),
                 Some(Annotation::Element(sort)) => Ty::Elem(sort as usize),
-                Some(Annotation::Relation) => Ty::Rel(self.fresh(), self.fresh()),
-                Some(Annotation::Set) => Ty::Set(self.fresh()),
+                Some(Annotation::Relation) => Ty::Rel(self.types.fresh(), self.types.fresh()),
+                Some(Annotation::Set) => Ty::Set(self.types.fresh()),
                 Some(Annotation::Formula) => Ty::Formula,
             };
             self.locals.push((param.name.clone(), ty));
@@ -130,10 +90,10 @@ impl<'m> Infer<'m> {
     fn finish(mut self, params: Vec<Ty>, result: Ty) -> Checked {
         let mut sorts = Vec::new();
         for (binder, cell) in std::mem::take(&mut self.binders) {
-            match self.sorts[self.root(cell)] {
-                SortCell::Known(sort) => sorts.push((binder.id, sort)),
-                _ if !self.problems.is_empty() => {}
-                _ => {
+            match self.types.sort(cell) {
+                Some(sort) => sorts.push((binder.id, sort)),
+                None if !self.problems.is_empty() => {}
+                None => {
                     let name = &binder.name;
                     let hint = format!("write `{name}: txn`, `{name}: key` or `{name}: read`");
                     self.problem(binder.span, format!("nothing says what `{name}` ranges over"), hint);
@@ -143,7 +103,7 @@ impl<'m> Infer<'m> {
         let declared = std::mem::take(&mut self.params);
         let mut types = Vec::new();
         for (param, ty) in declared.iter().zip(params) {
-            match self.resolve(ty) {
+            match self.types.resolve(ty) {
                 Ty::Open(_) if self.problems.is_empty() => {
                     let name = &param.name;
                     let hint = format!(
@@ -151,28 +111,14 @@ impl<'m> Infer<'m> {
                     );
                     self.problem(param.span, format!("nothing says what the parameter `{name}` is"), hint);
                 }
-                ty => types.push(self.closed(ty)),
+                ty => types.push(self.types.closed(ty)),
             }
         }
-        let result = self.resolve(result);
+        let result = self.types.resolve(result);
         if self.problems.is_empty() {
-            Ok((Signature { params: types, result: self.closed(result) }, sorts))
+            Ok((Signature { params: types, result: self.types.closed(result) }, sorts))
         } else {
             Err(self.problems)
-        }
-    }
-
-    /// A finished type. A relation or set about which nothing is known is one of transactions.
-    fn closed(&self, ty: Ty) -> Type {
-        let sort = |cell| match self.sorts[self.root(cell)] {
-            SortCell::Known(sort) => sort,
-            _ => Sort::Txn,
-        };
-        match ty {
-            Ty::Wrong | Ty::Open(_) | Ty::Formula => Type::Formula,
-            Ty::Elem(cell) => Type::Elem(sort(cell)),
-            Ty::Set(cell) => Type::Set(sort(cell)),
-            Ty::Rel(left, right) => Type::Relation(sort(left), sort(right)),
         }
     }
 
@@ -181,93 +127,12 @@ impl<'m> Infer<'m> {
         Ty::Wrong
     }
 
-    fn fresh(&mut self) -> usize {
-        self.sorts.push(SortCell::Unknown);
-        self.sorts.len() - 1
-    }
-
-    fn root(&self, mut cell: usize) -> usize {
-        while let SortCell::Same(next) = self.sorts[cell] {
-            cell = next;
-        }
-        cell
-    }
-
-    fn resolve(&self, mut ty: Ty) -> Ty {
-        while let Ty::Open(var) = ty {
-            match self.types[var] {
-                Some(next) => ty = next,
-                None => return ty,
-            }
-        }
-        ty
-    }
-
-    fn unify_sorts(&mut self, left: usize, right: usize) -> bool {
-        let (left, right) = (self.root(left), self.root(right));
-        match (self.sorts[left], self.sorts[right]) {
-            _ if left == right => true,
-            (SortCell::Known(a), SortCell::Known(b)) => a == b,
-            (SortCell::Known(_), _) => {
-                self.sorts[right] = SortCell::Same(left);
-                true
-            }
-            _ => {
-                self.sorts[left] = SortCell::Same(right);
-                true
-            }
-        }
-    }
-
-    fn unify(&mut self, left: Ty, right: Ty) -> bool {
-        match (self.resolve(left), self.resolve(right)) {
-            (Ty::Wrong, _) | (_, Ty::Wrong) | (Ty::Formula, Ty::Formula) => true,
-            (Ty::Open(a), Ty::Open(b)) if a == b => true,
-            (Ty::Open(var), other) | (other, Ty::Open(var)) => {
-                self.types[var] = Some(other);
-                true
-            }
-            (Ty::Elem(a), Ty::Elem(b)) | (Ty::Set(a), Ty::Set(b)) => self.unify_sorts(a, b),
-            (Ty::Rel(a, b), Ty::Rel(c, d)) => self.unify_sorts(a, c) && self.unify_sorts(b, d),
-            _ => false,
-        }
-    }
-
-    fn describe(&self, ty: Ty) -> String {
-        let sort = |cell| match self.sorts[self.root(cell)] {
-            SortCell::Known(Sort::Txn) => "transaction",
-            SortCell::Known(Sort::Key) => "key",
-            SortCell::Known(Sort::Read) => "read",
-            _ => "element",
-        };
-        match self.resolve(ty) {
-            Ty::Wrong | Ty::Open(_) => "something unknown".to_owned(),
-            Ty::Formula => "a formula".to_owned(),
-            Ty::Elem(cell) => format!("a {}", sort(cell)).replace("a element", "an element"),
-            Ty::Set(cell) => format!("a set of {}s", sort(cell)),
-            Ty::Rel(left, right) => format!("a relation from {}s to {}s", sort(left), sort(right)),
-        }
-    }
-
     fn expect(&mut self, expr: &Expr, wanted: Ty) {
         let found = self.expr(expr);
-        if !self.unify(found, wanted) {
-            let message = format!("expected {}, found {}", self.describe(wanted), self.describe(found));
-            let hint = self.conversion_hint(found, wanted);
+        if !self.types.unify(found, wanted) {
+            let message = format!("expected {}, found {}", self.types.describe(wanted), self.types.describe(found));
+            let hint = self.types.conversion_hint(found, wanted);
             self.problem(expr.span, message, hint);
-        }
-    }
-
-    fn conversion_hint(&self, found: Ty, wanted: Ty) -> &'static str {
-        match (self.resolve(found), self.resolve(wanted)) {
-            (Ty::Set(_), Ty::Rel(..)) => "`[S]` makes a relation of a set S",
-            (Ty::Rel(..), Ty::Formula) => "apply it, as in `R(t1, t2)`, or say `acyclic(R)`, `empty(R)` or `R in S`",
-            (Ty::Set(_), Ty::Formula) => "apply it, as in `S(t)`, or say `empty(S)`",
-            (Ty::Elem(_), Ty::Formula) => "a variable alone says nothing; compare it or apply a relation to it",
-            (Ty::Formula, Ty::Rel(..) | Ty::Set(_)) => "`{ a, b | formula }` makes a relation, `{ a | formula }` a set",
-            (Ty::Rel(..), Ty::Rel(..)) => "the sorts of the two sides differ; `^-1` turns a relation around",
-            (Ty::Elem(_), Ty::Elem(_)) => "the same name stands for two sorts, or the arguments are in the wrong order",
-            _ => "look at the definition of what is used here",
         }
     }
 
@@ -290,17 +155,17 @@ impl<'m> Infer<'m> {
             }
             ExprKind::Such(binders, body) => self.such(binders, body, expr.span),
             ExprKind::On(set) => {
-                let sort = self.fresh();
+                let sort = self.types.fresh();
                 self.expect(set, Ty::Set(sort));
                 Ty::Rel(sort, sort)
             }
             ExprKind::Postfix(Postfix::Inverse, of) => {
-                let (left, right) = (self.fresh(), self.fresh());
+                let (left, right) = (self.types.fresh(), self.types.fresh());
                 self.expect(of, Ty::Rel(left, right));
                 Ty::Rel(right, left)
             }
             ExprKind::Postfix(_, of) => {
-                let sort = self.fresh();
+                let sort = self.types.fresh();
                 self.expect(of, Ty::Rel(sort, sort));
                 Ty::Rel(sort, sort)
             }
@@ -312,7 +177,7 @@ impl<'m> Infer<'m> {
         let mark = self.locals.len();
         let mut cells = Vec::new();
         for binder in binders {
-            let cell = binder.sort.map_or_else(|| self.fresh(), |it| it as usize);
+            let cell = binder.sort.map_or_else(|| self.types.fresh(), |it| it as usize);
             self.locals.push((binder.name.clone(), Ty::Elem(cell)));
             self.binders.push((binder.clone(), cell));
             cells.push(cell);
@@ -341,7 +206,7 @@ impl<'m> Infer<'m> {
                 Ty::Formula
             }
             Binary::Composition => {
-                let (first, middle, last) = (self.fresh(), self.fresh(), self.fresh());
+                let (first, middle, last) = (self.types.fresh(), self.types.fresh(), self.types.fresh());
                 self.expect(left, Ty::Rel(first, middle));
                 self.expect(right, Ty::Rel(middle, last));
                 Ty::Rel(first, last)
@@ -349,7 +214,7 @@ impl<'m> Infer<'m> {
             Binary::In => self.within(left, right),
             Binary::Equal | Binary::NotEqual => {
                 let ty = self.expr(left);
-                if let Ty::Formula = self.resolve(ty) {
+                if let Ty::Formula = self.types.resolve(ty) {
                     self.problem(
                         left.span,
                         "expected an element, a set or a relation, found a formula",
@@ -361,14 +226,14 @@ impl<'m> Infer<'m> {
             }
             Binary::Union | Binary::Difference | Binary::Intersection => {
                 let ty = self.expr(left);
-                let hint = match (operator, self.resolve(ty)) {
+                let hint = match (operator, self.types.resolve(ty)) {
                     (Binary::Union, Ty::Formula) => "use `or` between formulas",
                     (_, Ty::Formula) => "use `and` and `not` between formulas",
                     (_, Ty::Elem(_)) => "an element is no set; `{ t | t = a }` is the set of `a` alone",
                     _ => "",
                 };
                 if !hint.is_empty() {
-                    let message = format!("expected a relation or a set, found {}", self.describe(ty));
+                    let message = format!("expected a relation or a set, found {}", self.types.describe(ty));
                     return self.problem(left.span, message, hint);
                 }
                 self.expect(right, ty);
@@ -379,7 +244,7 @@ impl<'m> Infer<'m> {
 
     fn within(&mut self, left: &Expr, right: &Expr) -> Ty {
         if let ExprKind::Tuple(parts) = &left.kind {
-            let cells: Vec<usize> = parts.iter().map(|_| self.fresh()).collect();
+            let cells: Vec<usize> = parts.iter().map(|_| self.types.fresh()).collect();
             for (part, cell) in parts.iter().zip(&cells) {
                 self.expect(part, Ty::Elem(*cell));
             }
@@ -392,14 +257,8 @@ impl<'m> Infer<'m> {
             return Ty::Formula;
         }
         let (left_ty, right_ty) = (self.expr(left), self.expr(right));
-        match (self.resolve(left_ty), self.resolve(right_ty)) {
-            (Ty::Elem(sort), _) => {
-                if !self.unify(right_ty, Ty::Set(sort)) {
-                    let message =
-                        format!("expected {}, found {}", self.describe(Ty::Set(sort)), self.describe(right_ty));
-                    self.problem(right.span, message, "an element is in a set, a pair `(a, b)` in a relation");
-                }
-            }
+        match (self.types.resolve(left_ty), self.types.resolve(right_ty)) {
+            (Ty::Elem(sort), _) => self.expect_set_of(sort, right_ty, right.span),
             (Ty::Formula, _) => {
                 self.problem(
                     left.span,
@@ -411,14 +270,23 @@ impl<'m> Infer<'m> {
                 let hint = "annotate the parameter: `: txn`, `: key`, `: read`, `: set` or `: relation`";
                 self.problem(left.span, "nothing says whether this is an element or a set", hint);
             }
-            _ if !self.unify(left_ty, right_ty) => {
-                let message = format!("expected {}, found {}", self.describe(left_ty), self.describe(right_ty));
-                let hint = self.conversion_hint(right_ty, left_ty);
+            _ if !self.types.unify(left_ty, right_ty) => {
+                let message =
+                    format!("expected {}, found {}", self.types.describe(left_ty), self.types.describe(right_ty));
+                let hint = self.types.conversion_hint(right_ty, left_ty);
                 self.problem(right.span, message, hint);
             }
             _ => {}
         }
         Ty::Formula
+    }
+
+    fn expect_set_of(&mut self, sort: usize, found: Ty, at: Span) {
+        if !self.types.unify(found, Ty::Set(sort)) {
+            let message =
+                format!("expected {}, found {}", self.types.describe(Ty::Set(sort)), self.types.describe(found));
+            self.problem(at, message, "an element is in a set, a pair `(a, b)` in a relation");
+        }
     }
 
     fn local(&self, name: &Name) -> Option<Ty> {
@@ -521,11 +389,11 @@ impl<'m> Infer<'m> {
 
     fn predicate(&mut self, predicate: Predicate, name: &Name, args: &[Expr], span: Span) -> Ty {
         let [arg] = args else { return self.wrong_count(name, 1, args.len(), span) };
-        let sort = self.fresh();
+        let sort = self.types.fresh();
         if predicate == Predicate::Empty {
             let ty = self.expr(arg);
-            if !matches!(self.resolve(ty), Ty::Set(_) | Ty::Rel(..) | Ty::Wrong) {
-                let message = format!("expected a relation or a set, found {}", self.describe(ty));
+            if !matches!(self.types.resolve(ty), Ty::Set(_) | Ty::Rel(..) | Ty::Wrong) {
+                let message = format!("expected a relation or a set, found {}", self.types.describe(ty));
                 self.problem(arg.span, message, "only these can be empty; annotate a parameter as `: relation`");
             }
         } else {
@@ -536,8 +404,8 @@ impl<'m> Infer<'m> {
 
     /// `R(a, b)` or `S(a)`.
     fn member(&mut self, callee: &Expr, callee_ty: Ty, args: &[Expr]) -> Ty {
-        let cells: Vec<usize> = args.iter().map(|_| self.fresh()).collect();
-        let wanted = match (self.resolve(callee_ty), &cells[..]) {
+        let cells: Vec<usize> = args.iter().map(|_| self.types.fresh()).collect();
+        let wanted = match (self.types.resolve(callee_ty), &cells[..]) {
             (Ty::Wrong, _) => {
                 self.check_all(args);
                 return Ty::Formula;
@@ -550,11 +418,11 @@ impl<'m> Infer<'m> {
             (Ty::Set(_), _) => return self.problem(callee.span, "a set takes one argument", "write `S(a)`"),
             (other, _) => {
                 let message =
-                    format!("expected a relation or a set before the arguments, found {}", self.describe(other));
+                    format!("expected a relation or a set before the arguments, found {}", self.types.describe(other));
                 return self.problem(callee.span, message, "an operator may be missing");
             }
         };
-        self.unify(callee_ty, wanted);
+        self.types.unify(callee_ty, wanted);
         for (arg, cell) in args.iter().zip(cells) {
             self.expect(arg, Ty::Elem(cell));
         }
@@ -570,8 +438,10 @@ impl<'m> Infer<'m> {
                     self.check_all(args);
                     return Ty::Wrong;
                 }
-                Some(Resolved::Witness(WitnessKind::Versions))
-                | Some(Resolved::Builtin(Builtin::Given(Given::WriteRead | Given::Listed))) => {
+                Some(
+                    Resolved::Witness(WitnessKind::Versions)
+                    | Resolved::Builtin(Builtin::Given(Given::WriteRead | Given::Listed)),
+                ) => {
                     let [key] = args else { return self.wrong_count(name, 1, args.len(), span) };
                     self.expect(key, Ty::Elem(Sort::Key as usize));
                     return Ty::Rel(0, 0);
@@ -585,14 +455,5 @@ impl<'m> Infer<'m> {
         }
         let hint = "`wr[x]`, `listed[x]` and versions have one; elsewhere use `R(a, b)`, or `;` before `[S]`";
         self.problem(callee.span, "this has no part for each key", hint)
-    }
-}
-
-fn open(ty: Type) -> Ty {
-    match ty {
-        Type::Formula => Ty::Formula,
-        Type::Elem(sort) => Ty::Elem(sort as usize),
-        Type::Set(sort) => Ty::Set(sort as usize),
-        Type::Relation(left, right) => Ty::Rel(left as usize, right as usize),
     }
 }

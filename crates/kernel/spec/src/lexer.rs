@@ -178,13 +178,12 @@ fn step(text: &str, at: usize, lexed: &mut Lexed) -> usize {
     }
     let (tok, len) = if is_name_start(first) { word(rest) } else { sign(rest) };
     let end = at + len;
-    match tok {
-        Some(tok) => lexed.tokens.push(Token { tok, span: span(at, end) }),
-        None => {
-            let message = format!("`{}` means nothing here", first.escape_debug());
-            let hint = "names are letters, digits and `_`; comments start with `//`";
-            lexed.problems.push(Problem::new(span(at, end), message, hint));
-        }
+    if let Some(tok) = tok {
+        lexed.tokens.push(Token { tok, span: span(at, end) });
+    } else {
+        let message = format!("`{}` means nothing here", first.escape_debug());
+        let hint = "names are letters, digits and `_`; comments start with `//`";
+        lexed.problems.push(Problem::new(span(at, end), message, hint));
     }
     end
 }

@@ -31,6 +31,7 @@ mod plan;
 mod program;
 mod spec;
 mod syntax;
+mod types;
 mod world;
 
 pub use catalogue::{Catalogue, UnknownLevel};

@@ -5,10 +5,11 @@ use crate::catalogue::Catalogue;
 use crate::elaborate::elaborate_level;
 use crate::error::{Problem, Span, SpecError, did_you_mean};
 use crate::formula::{Sort, WitnessKind};
-use crate::infer::{Signature, check_item};
+use crate::infer::check_item;
 use crate::parser::parse_items;
 use crate::spec::Spec;
 use crate::syntax::{Declared, Item, ItemKind, Name};
+use crate::types::Signature;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -290,10 +291,12 @@ fn check_names(module: &Module) -> Vec<Problem> {
         let own = (&item.name, item.name_span);
         let is_import = matches!(item.kind, ItemKind::Import { .. });
         let is_framework = matches!(item.kind, ItemKind::Framework { .. });
-        for (name, at) in declared.chain((!is_import && !is_framework).then_some(own)) {
+        for (nth, (name, at)) in declared.chain((!is_import && !is_framework).then_some(own)).enumerate() {
+            let is_repeated = witnesses(item).iter().take(nth).any(|it| it.name == *name);
             if builtin(name).is_some() {
                 problems.push(Problem::new(at, format!("`{name}` is built in"), "choose another name"));
-            } else if module.own_item(name, item_idx).is_some()
+            } else if is_repeated
+                || module.own_item(name, item_idx).is_some()
                 || (module.witness_kind(name, item_idx).is_some() && !is_framework)
             {
                 problems.push(Problem::new(at, format!("`{name}` is defined twice"), "choose another name"));

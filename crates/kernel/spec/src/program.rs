@@ -277,7 +277,7 @@ impl Compiler {
         let pair = |node, negated| Ir::Atom { node, row, col, negated };
         let conjuncts = vec![pair(left_node, false), pair(right_node, true)];
         self.scope.truncate(self.scope.len() - 2);
-        let query = self.query(vec![(row, rows), (col, cols)], conjuncts, None);
+        let query = self.query(&[(row, rows), (col, cols)], conjuncts, None);
         Ok(Ir::Exists { query, negated: !negated })
     }
 
@@ -301,7 +301,7 @@ impl Compiler {
         let mut conjuncts = Vec::new();
         flatten(body, &mut conjuncts);
         self.absorb(&mut bound, &mut conjuncts);
-        let query = self.query(bound, conjuncts, None);
+        let query = self.query(&bound, conjuncts, None);
         Ok(Ir::Exists { query, negated })
     }
 
@@ -326,7 +326,7 @@ impl Compiler {
         }
     }
 
-    fn query(&mut self, bound: Vec<(Term, Sort)>, conjuncts: Vec<Ir>, out: Option<(Term, Term)>) -> usize {
+    fn query(&mut self, bound: &[(Term, Sort)], conjuncts: Vec<Ir>, out: Option<(Term, Term)>) -> usize {
         let slots = bound.iter().fold(0, |all, it| all | it.0.slots());
         let free = conjuncts.iter().fold(0, |all, it| all | self.program.free(it)) & !slots;
         let moving = conjuncts.iter().any(|it| self.program.moving(it));
@@ -340,7 +340,7 @@ impl Compiler {
         }
         let interned = &self.interned;
         let inverse = |node: usize| interned.get(&NodeOp::Inverse(node)).copied();
-        let (steps, conjuncts) = plan(&self.program, &bound, free, conjuncts, &inverse);
+        let (steps, conjuncts) = plan(&self.program, bound, free, conjuncts, &inverse);
         self.program.queries.push(Query { steps, conjuncts, out, bound: slots, free, moving });
         self.program.queries.len() - 1
     }
@@ -433,7 +433,7 @@ impl Compiler {
         let mut conjuncts = Vec::new();
         flatten(body, &mut conjuncts);
         self.absorb(&mut bound, &mut conjuncts);
-        Ok(self.query(bound, conjuncts, Some(out)))
+        Ok(self.query(&bound, conjuncts, Some(out)))
     }
 
     fn node(&mut self, op: NodeOp) -> Compiled<usize> {

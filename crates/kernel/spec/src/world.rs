@@ -223,7 +223,7 @@ impl<'f, 'h> Worlds<'f, 'h> {
         for read_idx in self.txns.iter().flat_map(|it| self.facts.reads_of(*it)) {
             let candidates = self.facts.candidates(read_idx).iter().filter(|it| is_in(**it));
             let mut options: Vec<Option<TxnId>> = candidates.map(|it| Some(*it)).collect();
-            if options.is_empty() && self.unsourced == Unsourced::Tolerate {
+            if self.facts.candidates(read_idx).is_empty() && self.unsourced == Unsourced::Tolerate {
                 options.push(None);
             }
             self.options.push(options);

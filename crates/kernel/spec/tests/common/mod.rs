@@ -1,14 +1,15 @@
 //! Histories for tests: a tiny notation, and every history up to a small size.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, clippy::struct_field_names, reason = "these are tests")]
 
 use iso_history::{Facts, History, HistoryBuilder, Outcome, Place};
-use iso_spec::{Catalogue, Evaluation, Spec, Steps, evaluate};
+use iso_spec::{Catalogue, Spec, Steps, evaluate};
 
 /// A history from lines such as `a: r(x,0) w(y,1)`: one transaction each, with its session. All keys are 0 at first.
 ///
 /// An outcome may stand before the colon (`a aborted:`, `a unknown:`), and so may times (`a 1-5:`). `l(x,1)` appends 1
 /// to the list x, and `l(x)` or `l(x)1.2` reads it.
-pub fn history(text: &str) -> History {
+pub(crate) fn history(text: &str) -> History {
     let mut builder = HistoryBuilder::new();
     let zero = builder.value(0.into());
     builder.default_initial(zero);
@@ -54,18 +55,18 @@ fn add_op(builder: &mut HistoryBuilder, op: &str) {
     }
 }
 
-pub fn level(name: &str) -> &'static Spec {
+pub(crate) fn level(name: &str) -> &'static Spec {
     Catalogue::builtin().find(name).unwrap_or_else(|it| panic!("{it}"))
 }
 
-pub fn allows(spec: &Spec, history: &History) -> bool {
+pub(crate) fn allows(spec: &Spec, history: &History) -> bool {
     let facts = Facts::new(history);
     let evaluation = evaluate(&facts, spec, &mut Steps::new(1_000_000));
     evaluation.is_allowed().unwrap_or_else(|| panic!("{}: {evaluation:?}", spec.name()))
 }
 
 /// Asserts that the levels named in `allowed` allow the history and those in `forbidden` do not.
-pub fn check(text: &str, allowed: &str, forbidden: &str) {
+pub(crate) fn check(text: &str, allowed: &str, forbidden: &str) {
     let history = history(text);
     for name in allowed.split_whitespace() {
         assert!(allows(level(name), &history), "{name} should allow\n{text}");
@@ -75,7 +76,7 @@ pub fn check(text: &str, allowed: &str, forbidden: &str) {
     }
 }
 
-pub fn show(history: &History) -> String {
+pub(crate) fn show(history: &History) -> String {
     let line = |txn| {
         let ops: Vec<String> = history.ops(txn).map(|it| history.render_op(it)).collect();
         let session = history.session_of(txn).map_or("", |it| history.session_name(it));
@@ -86,11 +87,11 @@ pub fn show(history: &History) -> String {
 
 /// The shape of generated histories.
 #[derive(Clone, Copy, Debug)]
-pub struct Scope {
-    pub n_txns: usize,
-    pub n_keys: usize,
+pub(crate) struct Scope {
+    pub(crate) n_txns: usize,
+    pub(crate) n_keys: usize,
     /// At most this many operations in a transaction; a read of a key comes before its write.
-    pub n_ops: usize,
+    pub(crate) n_ops: usize,
 }
 
 /// What a transaction does to each key, in order of the keys; then reads are filled in with every possible writer.
@@ -104,7 +105,7 @@ enum Touch {
 
 /// Calls `visit` with every history of the scope: transactions touch keys, sit in sessions, and read what somebody
 /// wrote. Each write has a value of its own. Reads come before writes.
-pub fn each_history(scope: Scope, visit: &mut dyn FnMut(&History)) {
+pub(crate) fn each_history(scope: Scope, visit: &mut dyn FnMut(&History)) {
     let touches = [Touch::Nothing, Touch::Read, Touch::Write, Touch::Both];
     let n_cells = scope.n_txns * scope.n_keys;
     for code in 0..4usize.pow(n_cells as u32) {
@@ -163,21 +164,21 @@ fn each_source(scope: Scope, cells: &[Touch], sessions: &[usize], visit: &mut dy
 
 fn build(scope: Scope, cells: &[Touch], sessions: &[usize], seen: &[usize]) -> History {
     let mut builder = HistoryBuilder::new();
-    let values: Vec<_> = (0..=scope.n_txns as i64).map(|it| builder.value(it.into())).collect();
+    let values: Vec<_> = (0..=scope.n_txns as u32).map(|it| builder.value(i64::from(it).into())).collect();
     builder.default_initial(values[0]);
     let keys: Vec<_> = ["x", "y", "z"][..scope.n_keys].iter().map(|it| builder.key((*it).into())).collect();
     for txn in 0..scope.n_txns {
         let session = builder.session(["a", "b", "c", "d"][sessions[txn]]);
         builder.begin(session, Place::default());
-        for key in 0..scope.n_keys {
-            let cell = txn * scope.n_keys + key;
-            if matches!(cells[cell], Touch::Read | Touch::Both) {
-                builder.read(keys[key], values[seen[cell]]);
+        let cell = |key: usize| txn * scope.n_keys + key;
+        for (idx, key) in keys.iter().enumerate() {
+            if matches!(cells[cell(idx)], Touch::Read | Touch::Both) {
+                builder.read(*key, values[seen[cell(idx)]]);
             }
         }
-        for key in 0..scope.n_keys {
-            if matches!(cells[txn * scope.n_keys + key], Touch::Write | Touch::Both) {
-                builder.write(keys[key], values[txn + 1]);
+        for (idx, key) in keys.iter().enumerate() {
+            if matches!(cells[cell(idx)], Touch::Write | Touch::Both) {
+                builder.write(*key, values[txn + 1]);
             }
         }
         builder.end(Outcome::Committed);
