@@ -1,0 +1,45 @@
+//! Isoscope: does a recorded history of transactions satisfy an isolation level, and if not, why not?
+//!
+//! This crate is the front door: each module is one of the project's crates under a short name. Bytes become a history
+//! in [`formats`], an engine such as [`check`] gives a verdict with its evidence, [`evidence::certify`] checks the
+//! verdict without trusting the engine, and [`report`] shows it to a person or a program.
+//!
+//! ```
+//! use isoscope::check::check;
+//! use isoscope::evidence::{Anomaly, Budget, Verdict, certify};
+//! use isoscope::formats::{ReadOptions, read_from};
+//! use isoscope::spec::Level;
+//!
+//! // Two doctors are on call. Each sees that the other one is, and goes home.
+//! let text = "
+//! init alice=on bob=on
+//! s1: { r(alice,on) r(bob,on) w(alice,off) }
+//! s2: { r(alice,on) r(bob,on) w(bob,off) }
+//! ";
+//! let reading = read_from("doctors", text.as_bytes(), &ReadOptions::default())?;
+//! let history = reading.into_history().expect("the text has no defects");
+//!
+//! let verdict = check(&history, Level::SnapshotIsolation, &Budget::unlimited());
+//! assert!(matches!(verdict, Verdict::Allowed(_)));
+//!
+//! let verdict = check(&history, Level::Serializable, &Budget::unlimited());
+//! certify(&history, Level::Serializable, &verdict)?;
+//! let Verdict::Forbidden(refutation) = verdict else { panic!("write skew is not serializable") };
+//! assert_eq!(refutation.anomalies, [Anomaly::WriteSkew]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Answers are values: `Err` means that the question could not be asked. No function prints, reads a clock or keeps
+//! state; equal inputs give equal outputs. Limits come in with a [`evidence::Budget`], and what ran out comes back as
+//! an [`evidence::StopReason`].
+
+pub use iso_check as check;
+pub use iso_evidence as evidence;
+pub use iso_formats as formats;
+pub use iso_history as history;
+pub use iso_report as report;
+pub use iso_spec as spec;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

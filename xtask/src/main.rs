@@ -1,0 +1,54 @@
+//! Developer tasks: `cargo xtask test` is exactly what CI runs.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
+
+mod bench;
+mod generate;
+mod measure;
+mod random;
+mod soak;
+mod system;
+mod test;
+
+use anyhow::{Result, bail};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  test                     formatting, lints, all tests and documentation; installs what is missing
+  ci                       the same
+  bench [check] [--save]   times and peak memory per level; --save keeps them in bench-runs/
+  soak [--minutes N]       random agreement tests with new seeds, for ten minutes unless told otherwise
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[&str]) -> Result<()> {
+    match args {
+        ["test" | "ci"] => test::test(),
+        ["bench"] | ["bench", "check"] => bench::bench(bench::Keep::Nothing),
+        ["bench", "--save"] | ["bench", "check", "--save"] => bench::bench(bench::Keep::Table),
+        ["soak"] => soak::soak(soak::DEFAULT_MINUTES),
+        ["soak", "--minutes", minutes] => soak::soak(minutes.parse()?),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        _ => bail!("no such task\n\n{USAGE}"),
+    }
+}
+
+/// The project's root.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().map(PathBuf::from).unwrap_or_default()
+}

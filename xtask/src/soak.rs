@@ -1,0 +1,34 @@
+//! `cargo xtask soak`: the random agreement tests again and again, each time with a new seed.
+
+use crate::root;
+use crate::system::run;
+use anyhow::{Context, Result};
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long to go on unless told otherwise.
+pub(crate) const DEFAULT_MINUTES: u64 = 10;
+
+/// Cases of one round: many enough that starting the test is not what takes the time.
+const CASES: &str = "20000";
+
+/// Runs rounds until the time is over, or until one fails; then the seed says how to repeat it.
+pub(crate) fn soak(minutes: u64) -> Result<()> {
+    let until = Instant::now() + Duration::from_secs(minutes * 60);
+    let mut seed = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let mut n_rounds = 0;
+    while n_rounds == 0 || Instant::now() < until {
+        println!("soak: ISOSCOPE_SEED={seed} ISOSCOPE_CASES={CASES}");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .args(["test", "--quiet", "--release", "--package", "iso-check", "--test", "agreement"])
+            .env("ISOSCOPE_SEED", seed.to_string())
+            .env("ISOSCOPE_CASES", CASES)
+            .current_dir(root());
+        run(&mut cargo).with_context(|| format!("repeat it with ISOSCOPE_SEED={seed} ISOSCOPE_CASES={CASES}"))?;
+        n_rounds += 1;
+        seed += 1;
+    }
+    println!("soak: {n_rounds} rounds without a disagreement");
+    Ok(())
+}

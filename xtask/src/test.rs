@@ -1,0 +1,37 @@
+//! `cargo xtask test`: everything that CI asks for, one step after the other, until the first failure.
+
+use crate::root;
+use crate::system::{ensure_debian_package, run};
+use anyhow::{Context, Result};
+use std::process::Command;
+use std::time::Instant;
+
+struct Step {
+    title: &'static str,
+    args: &'static [&'static str],
+}
+
+const STEPS: &[Step] = &[
+    Step { title: "formatting", args: &["fmt", "--all", "--check"] },
+    Step { title: "lints", args: &["clippy", "--workspace", "--all-targets", "--", "-Dwarnings"] },
+    Step { title: "tests", args: &["test", "--workspace", "--all-targets"] },
+    Step { title: "examples in documentation", args: &["test", "--workspace", "--doc"] },
+    Step { title: "documentation", args: &["doc", "--workspace", "--no-deps"] },
+];
+
+/// Runs every step.
+pub(crate) fn test() -> Result<()> {
+    let start = Instant::now();
+    // The solver is C++ and is compiled with the workspace.
+    ensure_debian_package("g++", "g++")?;
+    for (idx, step) in STEPS.iter().enumerate() {
+        let since = Instant::now();
+        println!("[{}/{}] {}: cargo {}", idx + 1, STEPS.len(), step.title, step.args.join(" "));
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(step.args).current_dir(root()).env("RUSTDOCFLAGS", "-Dwarnings");
+        run(&mut cargo).with_context(|| format!("step {} of {}, {}", idx + 1, STEPS.len(), step.title))?;
+        println!("[{}/{}] {}: ok, {:.1} s", idx + 1, STEPS.len(), step.title, since.elapsed().as_secs_f64());
+    }
+    println!("all {} steps passed in {:.1} s", STEPS.len(), start.elapsed().as_secs_f64());
+    Ok(())
+}
