@@ -16,6 +16,10 @@ pub(crate) trait Bytes {
     fn peek(&mut self) -> Result<Option<u8>, ReadError>;
     /// Takes the byte that was peeked.
     fn bump(&mut self);
+    /// Bytes from the next one on that are at hand; more may come.
+    fn at_hand(&self) -> &[u8];
+    /// Takes `n` bytes that are at hand, none of them a line end.
+    fn advance(&mut self, n: usize);
     /// Where the next byte stands.
     fn spot(&self) -> Spot;
 }
@@ -281,6 +285,16 @@ impl Bytes for Input<'_> {
         self.at += 1;
     }
 
+    #[inline]
+    fn at_hand(&self) -> &[u8] {
+        &self.chunk[self.at..]
+    }
+
+    #[inline]
+    fn advance(&mut self, n: usize) {
+        self.at += n;
+    }
+
     fn spot(&self) -> Spot {
         Spot { line: self.line, column: self.offset() - self.line_start }
     }
@@ -296,6 +310,16 @@ impl Bytes for &mut Input<'_> {
     #[inline]
     fn bump(&mut self) {
         (**self).bump();
+    }
+
+    #[inline]
+    fn at_hand(&self) -> &[u8] {
+        (**self).at_hand()
+    }
+
+    #[inline]
+    fn advance(&mut self, n: usize) {
+        (**self).advance(n);
     }
 
     fn spot(&self) -> Spot {
@@ -325,6 +349,16 @@ impl Bytes for LineBytes<'_> {
     #[inline]
     fn bump(&mut self) {
         self.at += 1;
+    }
+
+    #[inline]
+    fn at_hand(&self) -> &[u8] {
+        &self.line.bytes[self.at..]
+    }
+
+    #[inline]
+    fn advance(&mut self, n: usize) {
+        self.at += n;
     }
 
     fn spot(&self) -> Spot {

@@ -142,6 +142,10 @@ impl<B: Bytes> Json<B> {
         self.expect(b'"')?;
         self.scratch.clear();
         loop {
+            let plain = self.bytes.at_hand();
+            let n = plain.iter().position(|it| matches!(it, b'"' | b'\\' | 0..0x20)).unwrap_or(plain.len());
+            self.scratch.extend_from_slice(&plain[..n]);
+            self.bytes.advance(n);
             match self.bytes.peek()? {
                 None => return self.wrong("a string has no closing quote"),
                 Some(b'"') => break,
@@ -221,10 +225,36 @@ impl<B: Bytes> Json<B> {
         Ok(code)
     }
 
+    /// A string of one letter, if it comes next: the usual name of an operation, without the detour of a buffer.
+    pub(crate) fn letter(&mut self) -> Result<Option<u8>, Fault> {
+        self.peek()?;
+        let &[b'"', letter @ b'a'..=b'z', b'"', ..] = self.bytes.at_hand() else { return Ok(None) };
+        self.bytes.advance(3);
+        Ok(Some(letter))
+    }
+
+    /// A short integer, if one comes next: the usual number, without the detour of a buffer.
+    fn short_integer(&mut self) -> Option<i64> {
+        let bytes = self.bytes.at_hand();
+        let is_negative = bytes.first() == Some(&b'-');
+        let digits = &bytes[usize::from(is_negative)..];
+        let n = digits.iter().take(19).position(|it| !it.is_ascii_digit())?;
+        let is_short = n > 0 && !(n > 1 && digits[0] == b'0') && !matches!(digits[n], b'.' | b'e' | b'E');
+        if !is_short {
+            return None;
+        }
+        let magnitude = digits[..n].iter().fold(0i64, |sum, digit| sum * 10 + i64::from(digit - b'0'));
+        self.bytes.advance(n + usize::from(is_negative));
+        Some(if is_negative { -magnitude } else { magnitude })
+    }
+
     /// A number: 64-bit integers as such, any other as its text.
     fn number(&mut self) -> Result<Datum, Fault> {
+        if let Some(number) = self.short_integer() {
+            return Ok(Datum::Int(number));
+        }
         self.scratch.clear();
-        let is_negative = self.take_if(|it| it == b'-')?;
+        let _ = self.take_if(|it| it == b'-')?;
         let starts_with_zero = self.bytes.peek()? == Some(b'0');
         let n_digits = self.digits()?;
         if starts_with_zero && n_digits > 1 {
@@ -240,13 +270,9 @@ impl<B: Bytes> Json<B> {
             let _ = self.take_if(|it| matches!(it, b'+' | b'-'))?;
             self.digits()?;
         }
-        let digits = &self.scratch[usize::from(is_negative)..];
-        if is_integer && digits.len() <= 18 {
-            let magnitude = digits.iter().fold(0i64, |sum, digit| sum * 10 + i64::from(digit - b'0'));
-            return Ok(Datum::Int(if is_negative { -magnitude } else { magnitude }));
-        }
         let text = String::from_utf8_lossy(&self.scratch);
-        Ok(text.parse().map_or_else(|_| Datum::Number(text.as_ref().into()), Datum::Int))
+        let integer = text.parse().ok().filter(|_| is_integer);
+        Ok(integer.map_or_else(|| Datum::Number(text.as_ref().into()), Datum::Int))
     }
 
     fn take_if(&mut self, wanted: impl Fn(u8) -> bool) -> Result<bool, Fault> {

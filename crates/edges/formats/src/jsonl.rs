@@ -192,14 +192,20 @@ fn read_outcome(json: &mut LineJson<'_>) -> Result<Outcome, Fault> {
 
 fn read_op(json: &mut LineJson<'_>, ops: &mut TxnOps, sink: &mut Sink<'_>) -> Result<(), Fault> {
     json.expect(b'[')?;
-    let access = match json.string()? {
-        "r" => Access::Read,
-        "w" => Access::Write,
-        "a" => Access::Append,
-        other => {
-            let message = format!("an operation is \"r\", \"w\" or \"a\", not {other:?}");
-            return json.wrong(message);
-        }
+    let access = match json.letter()? {
+        Some(b'r') => Access::Read,
+        Some(b'w') => Access::Write,
+        Some(b'a') => Access::Append,
+        Some(other) => return json.wrong(format!("an operation is \"r\", \"w\" or \"a\", not \"{}\"", other as char)),
+        None => match json.string()? {
+            "r" => Access::Read,
+            "w" => Access::Write,
+            "a" => Access::Append,
+            other => {
+                let message = format!("an operation is \"r\", \"w\" or \"a\", not {other:?}");
+                return json.wrong(message);
+            }
+        },
     };
     json.expect(b',')?;
     let key = json.datum()?;

@@ -70,6 +70,8 @@ pub(crate) struct Sink<'a> {
     source: u32,
     source_name: String,
     unit: PlaceUnit,
+    key_ids: SmallInts,
+    value_ids: SmallInts,
     n_keys: usize,
     n_values: usize,
     n_sessions: usize,
@@ -90,6 +92,8 @@ impl<'a> Sink<'a> {
             source: 0,
             source_name: String::new(),
             unit: PlaceUnit::Line,
+            key_ids: SmallInts::default(),
+            value_ids: SmallInts::default(),
             n_keys: 0,
             n_values: 0,
             n_sessions: 0,
@@ -128,21 +132,27 @@ impl<'a> Sink<'a> {
     }
 
     pub(crate) fn key(&mut self, name: Datum) -> Result<KeyId, ReadError> {
-        let bytes = datum_bytes(&name);
+        if let Some(id) = self.key_ids.get(&name) {
+            return Ok(KeyId::from_index(id));
+        }
+        let (bytes, number) = (datum_bytes(&name), as_int(&name));
         let key = self.builder.key(name);
         if key.index() >= self.n_keys {
             self.n_keys += 1;
-            self.meter.keep(bytes)?;
+            self.meter.keep(bytes + self.key_ids.put(number, key.raw()))?;
         }
         Ok(key)
     }
 
     pub(crate) fn value(&mut self, datum: Datum) -> Result<ValueId, ReadError> {
-        let bytes = datum_bytes(&datum);
+        if let Some(id) = self.value_ids.get(&datum) {
+            return Ok(ValueId::from_index(id));
+        }
+        let (bytes, number) = (datum_bytes(&datum), as_int(&datum));
         let value = self.builder.value(datum);
         if value.index() >= self.n_values {
             self.n_values += 1;
-            self.meter.keep(bytes)?;
+            self.meter.keep(bytes + self.value_ids.put(number, value.raw()))?;
         }
         Ok(value)
     }
@@ -257,5 +267,46 @@ fn datum_bytes(datum: &Datum) -> usize {
         Datum::Null | Datum::Int(_) => NAME_BYTES,
         // Once in the column, once in the index.
         Datum::Number(text) | Datum::Text(text) => NAME_BYTES + 2 * text.len(),
+    }
+}
+
+fn as_int(datum: &Datum) -> Option<i64> {
+    match datum {
+        Datum::Int(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// Ids of small integers by position: most histories number their keys and values, and a hash table of all values
+/// would be the slowest part of reading them.
+#[derive(Debug, Default)]
+struct SmallInts {
+    ids: Vec<u32>,
+}
+
+impl SmallInts {
+    const NONE: u32 = u32::MAX;
+    /// The table may be so many times longer than the number of names.
+    const SPARSENESS: usize = 8;
+
+    #[inline]
+    fn get(&self, datum: &Datum) -> Option<usize> {
+        let Datum::Int(number) = datum else { return None };
+        let id = *self.ids.get(usize::try_from(*number).ok()?)?;
+        (id != Self::NONE).then_some(id as usize)
+    }
+
+    /// Returns by how many bytes the table grew.
+    fn put(&mut self, number: Option<i64>, id: u32) -> usize {
+        let Some(place) = number.and_then(|it| usize::try_from(it).ok()) else { return 0 };
+        if place >= (id as usize + 512) * Self::SPARSENESS {
+            return 0;
+        }
+        let old = self.ids.len();
+        if place >= old {
+            self.ids.resize((place + 1).next_power_of_two(), Self::NONE);
+        }
+        self.ids[place] = id;
+        (self.ids.len() - old) * size_of::<u32>()
     }
 }
