@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A level that fills more nodes than this is a mistake.
 const MAX_NODES: usize = 20_000;
-/// Definitions in definitions nest no deeper than this.
+/// Definitions in definitions nest no deeper than this, and neither do the trees that come out.
 const MAX_DEPTH: usize = 300;
 
 /// Makes the spec of the level at `item_idx` of a checked module.
@@ -90,23 +90,26 @@ impl Stop {
     }
 }
 
-type Env = Vec<(String, Value)>;
+/// Values of names, with the heights of their trees.
+type Env = Vec<(String, Value, usize)>;
 
 struct Elaborator<'m> {
     witnesses: &'m [crate::syntax::Declared],
     /// Values of definitions without parameters, by module and place in it.
-    shared: BTreeMap<(*const Module, usize), Value>,
+    shared: BTreeMap<(*const Module, usize), (Value, usize)>,
     /// Texts of what was used, a definition after those that it uses.
     used: Vec<String>,
     n_nodes: usize,
     n_variables: u32,
     depth: usize,
+    /// The height of the highest tree that was made or used at the present depth.
+    height: usize,
 }
 
 impl<'m> Elaborator<'m> {
     fn new(witnesses: &'m [crate::syntax::Declared]) -> Self {
         let (shared, used) = (BTreeMap::new(), Vec::new());
-        Self { witnesses, shared, used, n_nodes: 0, n_variables: 0, depth: 0 }
+        Self { witnesses, shared, used, n_nodes: 0, n_variables: 0, depth: 0, height: 0 }
     }
 
     fn count(&mut self) -> Result<(), Stop> {
@@ -136,11 +139,21 @@ impl<'m> Elaborator<'m> {
     }
 
     fn value(&mut self, scope: Scope<'_>, env: &mut Env, expr: &Expr) -> Result<Value, Stop> {
+        Ok(self.value_and_height(scope, env, expr)?.0)
+    }
+
+    fn value_and_height(&mut self, scope: Scope<'_>, env: &mut Env, expr: &Expr) -> Result<(Value, usize), Stop> {
         self.depth += 1;
         self.count()?;
+        let beside = std::mem::replace(&mut self.height, 0);
         let value = self.value_inside(scope, env, expr)?;
+        let height = self.height + 1;
+        if height > MAX_DEPTH {
+            return Err(Stop::TooLarge);
+        }
+        self.height = beside.max(height);
         self.depth -= 1;
-        Ok(value)
+        Ok((value, height))
     }
 
     fn value_inside(&mut self, scope: Scope<'_>, env: &mut Env, expr: &Expr) -> Result<Value, Stop> {
@@ -200,7 +213,7 @@ impl<'m> Elaborator<'m> {
         for binder in binders {
             let sort = scope.module.sorts[binder.id as usize];
             variables.push(Variable { id: self.n_variables, sort, name: binder.name.as_str().into() });
-            env.push((binder.name.clone(), Value::Elem(Elem::Var(self.n_variables))));
+            env.push((binder.name.clone(), Value::Elem(Elem::Var(self.n_variables)), 0));
             self.n_variables += 1;
         }
         let body = self.formula(scope, env, body)?;
@@ -220,16 +233,17 @@ impl<'m> Elaborator<'m> {
         Ok(formula(subset(left, right)))
     }
 
-    fn local(env: &Env, name: &Name) -> Option<Value> {
+    fn local<'e>(env: &'e Env, name: &Name) -> Option<&'e (String, Value, usize)> {
         if name.module.is_some() {
             return None;
         }
-        env.iter().rev().find(|it| it.0 == name.name).map(|it| it.1.clone())
+        env.iter().rev().find(|it| it.0 == name.name)
     }
 
     fn name(&mut self, scope: Scope<'_>, env: &Env, name: &Name) -> Result<Value, Stop> {
-        if let Some(value) = Self::local(env, name) {
-            return Ok(value);
+        if let Some((_, value, height)) = Self::local(env, name) {
+            self.height = self.height.max(*height);
+            return Ok(value.clone());
         }
         match scope.module.resolve(name, scope.item_idx) {
             Ok(Resolved::Witness(_)) => Ok(relation(Relation::Given(self.witness(&name.name)?))),
@@ -247,27 +261,29 @@ impl<'m> Elaborator<'m> {
     }
 
     /// The value of a definition or level; without arguments it is made once and shared.
-    fn call(&mut self, home: Scope<'_>, args: Vec<Value>) -> Result<Value, Stop> {
+    fn call(&mut self, home: Scope<'_>, args: Vec<(Value, usize)>) -> Result<Value, Stop> {
         let item = &home.module.items[home.item_idx];
         let id = (std::ptr::from_ref(home.module), home.item_idx);
-        if args.is_empty()
-            && let Some(value) = self.shared.get(&id)
-        {
+        let is_shared = args.is_empty();
+        if is_shared && let Some((value, height)) = self.shared.get(&id) {
+            self.height = self.height.max(*height);
             return Ok(value.clone());
         }
-        let is_shared = args.is_empty();
         let (body, mut env) = match &item.kind {
-            ItemKind::Def { params, body } => (body, params.iter().map(|it| it.name.clone()).zip(args).collect()),
+            ItemKind::Def { params, body } => {
+                let named = params.iter().zip(args).map(|(param, (value, height))| (param.name.clone(), value, height));
+                (body, named.collect())
+            }
             ItemKind::Level { body, .. } => (body, Env::new()),
             _ => unreachable!("only definitions and levels have a value"),
         };
-        let value = self.value(home, &mut env, body)?;
+        let (value, height) = self.value_and_height(home, &mut env, body)?;
         let text = item.span.text(&home.module.text);
         if !self.used.iter().any(|it| it == text) {
             self.used.push(text.to_owned());
         }
         if is_shared {
-            self.shared.insert(id, value.clone());
+            self.shared.insert(id, (value.clone(), height));
         }
         Ok(value)
     }
@@ -297,8 +313,8 @@ impl<'m> Elaborator<'m> {
         }))
     }
 
-    fn values(&mut self, scope: Scope<'_>, env: &mut Env, args: &[Expr]) -> Result<Vec<Value>, Stop> {
-        args.iter().map(|it| self.value(scope, env, it)).collect()
+    fn values(&mut self, scope: Scope<'_>, env: &mut Env, args: &[Expr]) -> Result<Vec<(Value, usize)>, Stop> {
+        args.iter().map(|it| self.value_and_height(scope, env, it)).collect()
     }
 
     fn index(&mut self, scope: Scope<'_>, env: &mut Env, callee: &Expr, args: &[Expr]) -> Result<Value, Stop> {

@@ -5,6 +5,29 @@
 //! [`evaluate`] decides small histories by searching for the witness, [`evaluate_plainly`] by trying everything,
 //! and [`holds`] checks one given [`Execution`].
 //!
+//! # The language
+//!
+//! A text is a list of items; a name is defined before it is used. ASCII and the mathematical signs mean the same.
+//!
+//! | item | as in |
+//! |---|---|
+//! | import of a module of the catalogue, or of a file | `import cerone`, `import "mine.spec"` |
+//! | framework: what must exist, and what makes it legal | `framework f { order co; relation vis; versions vo; require so in co }` |
+//! | definition of a formula, relation or set | `def ww = vo`, `def sees(phi: relation) = ...`, `def next[x] = ...` |
+//! | level: a formula over a framework | `level ra in biswas = ...`, `level ru in adya allowing dirty reads = ...` |
+//!
+//! Formulas: `forall x, t: txn: ..`, `exists`, `and`, `or`, `not`, `implies`, `iff`, `true`, `false`, `R(a, b)`, `S(a)`,
+//! `a = b`, `a != b`, `a in S`, `(a, b) in R`, `R in S`, `R = S`, `empty`, `acyclic`, `irreflexive`, `total`, `transitive`.
+//! Relations: `R | S`, `R & S`, `R - S`, `R ; S`, `R^-1`, `R+`, `R*`, `R?`, `{ a, b | formula }`, and `[S]`, which relates
+//! each member of a set to itself, so that `[A] ; R ; [B]` is R restricted. Sets: `|`, `&`, `-`, `{ a | formula }`.
+//! Operators bind in this order, the tightest first: postfix, `;`, `&`, `|` and `-`, comparisons, `not`, `and`, `or`,
+//! `implies`, `iff`; a quantifier reaches as far as it can.
+//!
+//! Variables are transactions (`txn`, those that are in, with the initial one), keys (`key`) or external reads (`read`);
+//! the sort follows from the use, or is written. Given are `so`, `wr`, `wr[x]`, `rt`, `listed`, `listed[x]`, `id` between
+//! transactions, `writes` and `reads` from transactions to keys, `po`, `of`, `from`, `key` of reads, `t0` and `init`.
+//! Lines that start with `///` before a level are its summary; then `source:` and `choices:` may follow.
+//!
 //! ```
 //! use iso_spec::{Catalogue, parse};
 //! assert_eq!(Catalogue::builtin().find("ra").unwrap().name(), "biswas.ra");

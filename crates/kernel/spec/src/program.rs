@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub(crate) const MAX_SLOTS: usize = 48;
 /// Trees deeper than this are refused: compiling and running recurse over them.
 const MAX_DEPTH: usize = 400;
+/// A level of which compiling visits more nodes than this is a mistake.
+const MAX_VISITS: usize = 50_000;
 
 /// A compiled level.
 #[derive(Debug)]
@@ -130,6 +132,7 @@ impl Program {
             by_tree: FxHashMap::default(),
             scope: Vec::new(),
             depth: 0,
+            n_visits: 0,
         };
         let mut conjuncts = Vec::new();
         for part in required.iter().chain([formula]) {
@@ -183,6 +186,7 @@ struct Compiler {
     /// The variables in scope; a variable's slot is its place here.
     scope: Vec<u32>,
     depth: usize,
+    n_visits: usize,
 }
 
 type Compiled<T> = Result<T, String>;
@@ -203,6 +207,11 @@ fn both(left: Ir, right: Ir, is_and: bool) -> Ir {
 impl Compiler {
     fn enter(&mut self) -> Compiled<()> {
         self.depth += 1;
+        self.n_visits += 1;
+        // Each side of `iff` is compiled twice, so that nested ones double.
+        if self.n_visits > MAX_VISITS {
+            return Err("the level is too large".to_owned());
+        }
         if self.depth > MAX_DEPTH { Err("the level is nested too deeply".to_owned()) } else { Ok(()) }
     }
 

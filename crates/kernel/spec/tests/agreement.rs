@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Scope, each_history, level, show};
+use common::{Random, Scope, each_history, level, show};
 use iso_history::{Facts, History};
 use iso_spec::{Catalogue, Evaluation, Level, Prepared, Spec, Steps, evaluate_plainly, holds};
 
@@ -50,29 +50,51 @@ fn imply(pairs: &[(&Spec, &Spec)], scope: Scope) {
     });
 }
 
+const WITH_SESSIONS: &[&str] = &[
+    "biswas.ra cerone.ra crooks.ra_so",
+    "biswas.cc cerone.cc crooks.cc plume.cc_tap",
+    "biswas.pc cerone.pc adya.pc_so",
+    "biswas.si cerone.si adya.si_so crooks.session_si",
+    "biswas.ser cerone.ser adya.ser_so adya.pl3_so crooks.ser_so",
+    "cerone.psi adya.psi_so adya.pl2plus_so crooks.psi_so",
+];
+
+const WITHOUT_SESSIONS: &[&str] = &[
+    "cerone.psi_nosession adya.pl2plus crooks.psi",
+    "cerone.si_nosession crooks.si",
+    "cerone.ser_nosession adya.pl3 adya.pl299 crooks.ser",
+    "adya.pl2 crooks.rc",
+];
+
 #[test]
 fn frameworks_agree_below_prefix_consistency() {
-    agree(&["biswas.ra cerone.ra crooks.ra_so", "biswas.cc cerone.cc crooks.cc plume.cc_tap"]);
+    agree(&WITH_SESSIONS[..2]);
 }
 
 #[test]
 fn frameworks_agree_from_prefix_consistency_up() {
-    agree(&[
-        "biswas.pc cerone.pc adya.pc_so",
-        "biswas.si cerone.si adya.si_so crooks.session_si",
-        "biswas.ser cerone.ser adya.ser_so adya.pl3_so crooks.ser_so",
-        "cerone.psi adya.psi_so adya.pl2plus_so crooks.psi_so",
-    ]);
+    agree(&WITH_SESSIONS[2..]);
 }
 
 #[test]
 fn frameworks_agree_without_sessions() {
-    agree(&[
-        "cerone.psi_nosession adya.pl2plus crooks.psi",
-        "cerone.si_nosession crooks.si",
-        "cerone.ser_nosession adya.pl3 adya.pl299 crooks.ser",
-        "adya.pl2 crooks.rc",
-    ]);
+    agree(WITHOUT_SESSIONS);
+}
+
+#[test]
+fn frameworks_agree_on_a_sample_of_larger_histories() {
+    let groups: Vec<Vec<&Spec>> = WITH_SESSIONS.iter().chain(WITHOUT_SESSIONS).map(|it| levels(it)).collect();
+    let mut random = Random::new(1);
+    for nth in 0..400 {
+        let history = random.history(4 + nth % 2);
+        let facts = Facts::new(&history);
+        let prepared = Prepared::new(&facts);
+        for group in &groups {
+            let answers = allowed(&prepared, group);
+            let odd = answers.iter().position(|it| *it != answers[0]);
+            assert_eq!(odd, None, "{} and another differ on\n{}", group[0].name(), show(&history));
+        }
+    }
 }
 
 #[test]

@@ -192,6 +192,30 @@ fn definitions_that_double_are_refused_or_shared() {
     assert!(read(&copied).unwrap_err()[0].message.contains("too large"));
 }
 
+#[test]
+fn deep_trees_of_shallow_definitions_are_refused() {
+    let chain = " ; so".repeat(60);
+    let mut text = format!("import biswas\ndef f(R: relation) = R{chain}\ndef d0 = so\n");
+    for idx in 1..60 {
+        writeln!(text, "def d{idx} = d{}{chain}", idx - 1).unwrap();
+    }
+    let used: Vec<String> = (0..60).map(|it| format!("d{it} in co")).collect();
+    let parts = [used.join(" and "), format!("{}so{} in co", "f(".repeat(60), ")".repeat(60))];
+    for part in parts {
+        let errors = read(&format!("{text}level a in biswas = {part}")).unwrap_err();
+        assert!(errors[0].message.contains("too large"), "{}", errors[0]);
+    }
+    let iff = "so in co iff (".repeat(40);
+    let errors = read(&format!("import biswas\nlevel a in biswas = {iff}true{}", ")".repeat(40))).unwrap_err();
+    assert!(errors[0].message.contains("too large"), "{}", errors[0]);
+    // As deep as is allowed, and then everything works.
+    let chain = " ; co".repeat(70);
+    let text = format!(
+        "framework f {{ order co }}\ndef a = co{chain}\ndef b = a{chain}\ndef c = b{chain}\nlevel d in f = c in co"
+    );
+    assert!(allows(&read(&text).unwrap().levels()[0], &history("a: w(x,1)\n b: r(x,1)")));
+}
+
 /// Changes one byte after the other, so that most texts are wrong in some new way.
 #[test]
 fn no_text_makes_the_parser_panic() {

@@ -1,6 +1,6 @@
 //! Histories for tests: a tiny notation, and every history up to a small size.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, clippy::struct_field_names, reason = "these are tests")]
+#![allow(clippy::unwrap_used, clippy::struct_field_names, clippy::format_push_string, reason = "these are tests")]
 
 use iso_history::{Facts, History, HistoryBuilder, Outcome, Place};
 use iso_spec::{Catalogue, Spec, Steps, evaluate};
@@ -184,4 +184,44 @@ fn build(scope: Scope, cells: &[Touch], sessions: &[usize], seen: &[usize]) -> H
         builder.end(Outcome::Committed);
     }
     builder.finish().unwrap()
+}
+
+/// Numbers that look random and are the same in every run.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    /// A history whose transactions read from one of the last states, or once in a while from any write.
+    pub(crate) fn history(&mut self, n_txns: usize) -> History {
+        let names = ["x", "y", "z"];
+        let mut states = vec![[0; 3]];
+        let mut lines = Vec::new();
+        for txn in 1..=n_txns {
+            let snapshot = states[states.len() - 1 - self.below(states.len().min(3))];
+            let mut line = format!("{}:", ["a", "b", "c"][self.below(3)]);
+            for _ in 0..2 {
+                let key = self.below(3);
+                let any = states[self.below(states.len())][key];
+                let seen = if self.below(6) == 0 { any } else { snapshot[key] };
+                line += &format!(" r({},{seen})", names[key]);
+            }
+            let mut state = states[states.len() - 1];
+            for _ in 0..self.below(3) {
+                let key = self.below(3);
+                state[key] = txn;
+                line += &format!(" w({},{txn})", names[key]);
+            }
+            states.push(state);
+            lines.push(line);
+        }
+        history(&lines.join("\n"))
+    }
 }
