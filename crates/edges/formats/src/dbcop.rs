@@ -76,16 +76,43 @@ fn read_txn(session: SessionId, input: &mut Input<'_>, sink: &mut Sink<'_>, ops:
 }
 
 fn read_event(input: &mut Input<'_>, sink: &mut Sink<'_>, ops: &mut TxnOps) -> Result<(), Broken> {
-    let [kind, rest @ ..]: [u8; 18] = take(input, "an event")?;
-    let [k0, k1, k2, k3, k4, k5, k6, k7, v0, v1, v2, v3, v4, v5, v6, v7, success] = rest;
-    let is_write = flag(input, kind)?;
-    if flag(input, success)? {
-        let key = sink.key(Datum::Int(i64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7])))?;
-        let value = sink.value(Datum::Int(i64::from_le_bytes([v0, v1, v2, v3, v4, v5, v6, v7])))?;
+    let event = if let Some(bytes) = input.at_hand().first_chunk() {
+        let event = Event::parse(bytes);
+        input.advance(EVENT_BYTES);
+        event
+    } else {
+        Event::parse(&take(input, "an event")?)
+    };
+    let is_write = flag(input, event.kind)?;
+    if flag(input, event.success)? {
+        let key = sink.key(Datum::Int(event.key))?;
+        let value = sink.value(Datum::Int(event.value))?;
         ops.push(if is_write { Access::Write } else { Access::Read }, key, value);
         sink.meter().fits(ops.bytes())?;
     }
     Ok(())
+}
+
+const EVENT_BYTES: usize = 18;
+
+struct Event {
+    kind: u8,
+    key: i64,
+    value: i64,
+    success: u8,
+}
+
+impl Event {
+    #[inline]
+    fn parse(bytes: &[u8; EVENT_BYTES]) -> Self {
+        let [kind, k0, k1, k2, k3, k4, k5, k6, k7, v0, v1, v2, v3, v4, v5, v6, v7, success] = *bytes;
+        Self {
+            kind,
+            key: i64::from_le_bytes([k0, k1, k2, k3, k4, k5, k6, k7]),
+            value: i64::from_le_bytes([v0, v1, v2, v3, v4, v5, v6, v7]),
+            success,
+        }
+    }
 }
 
 fn flag(input: &Input<'_>, byte: u8) -> Result<bool, Broken> {

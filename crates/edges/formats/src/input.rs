@@ -201,6 +201,7 @@ impl<'a> Input<'a> {
     }
 
     /// The next `N` bytes; none if fewer are left (they are taken, too).
+    #[inline]
     pub(crate) fn array<const N: usize>(&mut self) -> Result<Option<[u8; N]>, ReadError> {
         if let Some(found) = self.chunk.get(self.at..self.at + N) {
             let mut bytes = [0; N];

@@ -9,6 +9,9 @@ use iso_history::Datum;
 /// Anything nested deeper is refused, so that no input can exhaust the stack.
 const MAX_DEPTH: u32 = 128;
 
+/// A longer string or number is refused, so that a stream without an end cannot exhaust the memory.
+pub(crate) const MAX_TEXT: usize = 16 << 20;
+
 /// Scans one value after the other.
 pub(crate) struct Json<B> {
     bytes: B,
@@ -146,6 +149,9 @@ impl<B: Bytes> Json<B> {
             let n = plain.iter().position(|it| matches!(it, b'"' | b'\\' | 0..0x20)).unwrap_or(plain.len());
             self.scratch.extend_from_slice(&plain[..n]);
             self.bytes.advance(n);
+            if self.scratch.len() > MAX_TEXT {
+                return self.wrong(format!("a string is longer than {MAX_TEXT} bytes"));
+            }
             match self.bytes.peek()? {
                 None => return self.wrong("a string has no closing quote"),
                 Some(b'"') => break,
@@ -290,6 +296,9 @@ impl<B: Bytes> Json<B> {
         let mut n = 0;
         while self.take_if(|it| it.is_ascii_digit())? {
             n += 1;
+            if n > MAX_TEXT {
+                return self.wrong(format!("a number is longer than {MAX_TEXT} bytes"));
+            }
         }
         match n {
             0 => {

@@ -41,7 +41,7 @@ mod write;
 pub use format::Format;
 pub use meter::DEFAULT_MEMORY_LIMIT;
 pub use reading::{CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, Watch};
-pub use write::WriteError;
+pub use write::{WriteError, without_times};
 
 use compression::Compression;
 use fault::Fault;

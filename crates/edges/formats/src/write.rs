@@ -1,7 +1,7 @@
 //! What all writers share: why a history cannot be written, and facts about it that headers need.
 
 use crate::Format;
-use iso_history::{Datum, History, KeyId, Op, Outcome, SessionId, ValueId};
+use iso_history::{Datum, History, HistoryBuilder, KeyId, Op, Outcome, Place, SessionId, ValueId};
 use std::io;
 use thiserror::Error;
 
@@ -22,6 +22,38 @@ pub enum WriteError {
         /// What to do instead.
         cure: &'static str,
     },
+}
+
+/// The same history without its times, for formats that have none. Real-time levels mean nothing for it any more.
+pub fn without_times(history: &History) -> History {
+    let mut builder = HistoryBuilder::new();
+    for session in history.sessions() {
+        builder.session(history.session_name(session));
+    }
+    // In this order, keys and values keep their ids.
+    for key in history.keys() {
+        builder.key(history.key_name(key).clone());
+    }
+    for value in 0..history.n_values() {
+        builder.value(history.value(ValueId::from_index(value)).clone());
+    }
+    for key in history.keys().filter(|it| !history.is_list(*it)) {
+        builder.initial(key, history.initial_value(key), Place::default());
+    }
+    for txn in history.txns() {
+        let Some(session) = history.session_of(txn) else { continue };
+        builder.begin(session, history.place(txn));
+        for op in history.ops(txn) {
+            match history.op(op) {
+                Op::Read { key, value } => builder.read(key, value),
+                Op::Write { key, value } => builder.write(key, value),
+                Op::Append { key, value } => builder.append(key, value),
+                Op::ReadList { key, values } => builder.read_list(key, values.iter().copied()),
+            }
+        }
+        builder.end(history.outcome(txn));
+    }
+    builder.finish().expect("a valid history is valid without its times")
 }
 
 /// The cure that always works.
@@ -85,7 +117,7 @@ impl Limits {
             }
         }
         if history.has_times() {
-            return inexpressible(self.format, "times", "remove them, or write jsonl or text");
+            return inexpressible(self.format, "times", "leave the times out, or write jsonl or text");
         }
         for txn in history.txns() {
             let (is_allowed, what) = match history.outcome(txn) {

@@ -198,6 +198,21 @@ fn a_very_long_line_is_a_defect() {
 }
 
 #[test]
+fn a_very_long_string_or_number_is_a_defect() {
+    let starts = [
+        (Format::DbcopJson, "{\"info\":\""),
+        (Format::DbcopJson, "{\"info\":1"),
+        (Format::Elle, "{:a \""),
+        (Format::Elle, "{:a "),
+    ];
+    for (format, start) in starts {
+        let bytes = std::io::Read::chain(start.as_bytes(), Endless(b'7', 64 << 20));
+        let reading = read_from("test", bytes, &options(format)).unwrap();
+        assert!(message(&reading).contains("longer than"), "{format}: {}", message(&reading));
+    }
+}
+
+#[test]
 fn deep_nesting_is_a_defect() {
     let deep = "[".repeat(1_000_000);
     let cases = [

@@ -9,7 +9,7 @@
 mod common;
 
 use common::{domain, histories};
-use iso_formats::{Format, ReadOptions, WriteError, read_from, read_path, write, write_path};
+use iso_formats::{Format, ReadOptions, WriteError, read_from, read_path, without_times, write, write_path};
 use iso_history::{Defect, History, Severity};
 use proptest::prelude::*;
 
@@ -153,4 +153,11 @@ fn recognition_finds_what_was_written() {
         let reading = read_from("test", bytes(&history, format).as_slice(), &ReadOptions::default()).unwrap();
         assert_eq!(reading.format, format);
     }
+}
+
+#[test]
+fn times_can_be_left_out() {
+    let timed = text("init x=1 y=2\ns2: { r(x,1) append(z,3) } abort @[1,2]\ns1: { r(z,[3]) w(y,-) } @[3,]\n");
+    let expected = text("init x=1 y=2\ns2: { r(x,1) append(z,3) } abort\ns1: { r(z,[3]) w(y,-) }\n");
+    assert_eq!(without_times(&timed), expected);
 }

@@ -3,6 +3,7 @@
 use crate::fault::{Fault, show};
 use crate::form::Form;
 use crate::input::{Bytes, Input};
+use crate::json::MAX_TEXT;
 use crate::{ReadError, number};
 use iso_history::Datum;
 
@@ -117,6 +118,7 @@ impl<'i, 'a> Edn<'i, 'a> {
         self.bump();
         let mut text = Vec::new();
         loop {
+            self.check_length(&text)?;
             match self.input.peek()? {
                 None => return self.wrong("the file ends inside a string; it was cut short"),
                 Some(b'"') => break,
@@ -129,6 +131,13 @@ impl<'i, 'a> Edn<'i, 'a> {
         }
         self.bump();
         String::from_utf8(text).or_else(|_| self.wrong("a string is not UTF-8"))
+    }
+
+    fn check_length(&self, text: &[u8]) -> Result<(), Fault> {
+        if text.len() > MAX_TEXT {
+            return self.wrong(format!("a string or symbol is longer than {MAX_TEXT} bytes"));
+        }
+        Ok(())
     }
 
     fn escape(&mut self, text: &mut Vec<u8>) -> Result<(), Fault> {
@@ -177,6 +186,7 @@ impl<'i, 'a> Edn<'i, 'a> {
         while let Some(byte) = self.input.peek()?.filter(|it| is_token_byte(*it)) {
             bytes.push(byte);
             self.bump();
+            self.check_length(&bytes)?;
         }
         match String::from_utf8(bytes).ok().as_deref() {
             Some("newline") => Ok("\n".to_owned()),
@@ -193,6 +203,7 @@ impl<'i, 'a> Edn<'i, 'a> {
         while let Some(byte) = self.input.peek()?.filter(|it| is_token_byte(*it)) {
             bytes.push(byte);
             self.bump();
+            self.check_length(&bytes)?;
         }
         String::from_utf8(bytes).or_else(|_| self.wrong("a symbol is not UTF-8"))
     }
