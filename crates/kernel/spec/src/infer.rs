@@ -88,6 +88,9 @@ impl<'m> Infer<'m> {
     }
 
     fn finish(mut self, params: Vec<Ty>, result: Ty) -> Checked {
+        for ty in &params {
+            self.types.default_to_txns(*ty);
+        }
         let mut sorts = Vec::new();
         for (binder, cell) in std::mem::take(&mut self.binders) {
             match self.types.sort(cell) {

@@ -57,6 +57,24 @@ impl Unifier {
         Ty::Open(self.params.len() - 1)
     }
 
+    /// A relation or set about whose sorts nothing is known is one of transactions.
+    pub(crate) fn default_to_txns(&mut self, ty: Ty) {
+        let txn = Sort::Txn as usize;
+        match self.resolve(ty) {
+            Ty::Set(cell) if self.sort(cell).is_none() => {
+                self.unify_sorts(cell, txn);
+            }
+            Ty::Rel(left, right) => {
+                for cell in [left, right] {
+                    if self.sort(cell).is_none() {
+                        self.unify_sorts(cell, txn);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// The sort at that place, if it is known.
     pub(crate) fn sort(&self, cell: usize) -> Option<Sort> {
         match self.cells[self.root(cell)] {

@@ -236,6 +236,31 @@ fn no_text_makes_the_parser_panic() {
     assert!(n_good > 0);
 }
 
+/// Words in any order: most texts are nonsense, many of them only to the checker.
+#[test]
+fn no_soup_of_words_makes_the_checker_panic() {
+    let words =
+        "so wr wr [x] (a,b) (R) ( ) [ ] { } co vo vis p x a b R t0 init f g(p) g[x] | & - ; + ^-1 ? = != in and or
+        not implies iff forall exists a,b: x: p: a:txn, true empty acyclic total writes key from of biswas.ra ext";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let heads = [
+        "def f = ",
+        "def f(p) = ",
+        "def f(R: relation, x) = ",
+        "level l in biswas = ",
+        "level l in cerone = forall a, b, x: ",
+    ];
+    let mut random = common::Random::new(3);
+    let mut n_good = 0;
+    for nth in 0..20_000 {
+        let soup: Vec<&str> = (0..=random.below(7)).map(|_| words[random.below(words.len())]).collect();
+        let imports = "import biswas\nimport cerone\ndef g(p: key) = wr[p]\n";
+        let text = format!("{imports}{}{}", heads[nth % heads.len()], soup.join(" "));
+        n_good += usize::from(read(&text).is_ok());
+    }
+    assert!(n_good > 100, "{n_good}");
+}
+
 #[test]
 fn signs_and_words_mean_the_same() {
     let words = "import common\nframework f { order co; require so | wr in co }

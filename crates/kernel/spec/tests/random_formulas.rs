@@ -1,0 +1,169 @@
+//! Formulas that nobody would write: both evaluators must give them the same meaning.
+
+mod common;
+
+use common::{Random, history};
+use iso_history::Facts;
+use iso_spec::{Evaluation, Steps, evaluate, evaluate_plainly, holds, parse};
+
+const FRAMEWORKS: &[&str] = &[
+    "framework f { order co; versions vo }",
+    "framework f { order co; versions vo; require so | wr in co; require forall x: vo[x] in co }",
+    "framework f { relation co; versions vo; require co & so = co }",
+    "framework f { relation co; versions vo; require irreflexive(co) }",
+];
+
+const HISTORIES: &[&str] = &[
+    "a: r(x,0) w(x,1)\n a: r(x,0)",
+    "a: r(x,0) w(x,1) w(y,1)\n b: r(y,1) w(x,2)",
+    "a: w(x,1) r(y,0)\n b: r(x,1) r(x,0) w(y,1)",
+];
+
+/// Writes formulas; a variable's first letter says its sort.
+struct Writer {
+    random: Random,
+    n_variables: usize,
+    scope: Vec<String>,
+}
+
+impl Writer {
+    fn pick(&mut self, options: &[&str]) -> String {
+        options[self.random.below(options.len())].to_owned()
+    }
+
+    fn bind(&mut self, sort: char) -> String {
+        self.n_variables += 1;
+        let name = format!("{sort}{}", self.n_variables);
+        self.scope.push(name.clone());
+        name
+    }
+
+    fn variable(&mut self, sort: char) -> Option<String> {
+        let fitting: Vec<String> = self.scope.iter().filter(|it| it.starts_with(sort)).cloned().collect();
+        (!fitting.is_empty()).then(|| fitting[self.random.below(fitting.len())].clone())
+    }
+
+    fn txn(&mut self) -> String {
+        if self.random.below(8) == 0 { "t0".to_owned() } else { self.variable('t').unwrap_or("t0".to_owned()) }
+    }
+
+    fn relation(&mut self, depth: usize) -> String {
+        if depth == 0 || self.random.below(4) == 0 {
+            return match self.variable('k') {
+                Some(key) if self.random.below(2) == 0 => format!("{}[{key}]", self.pick(&["wr", "vo", "listed"])),
+                _ => self.pick(&["so", "wr", "co", "vo", "id", "co"]),
+            };
+        }
+        let left = self.relation(depth - 1);
+        match self.random.below(9) {
+            0 => format!("({left} | {})", self.relation(depth - 1)),
+            1 => format!("({left} & {})", self.relation(depth - 1)),
+            2 => format!("({left} - {})", self.relation(depth - 1)),
+            3 => format!("({left} ; {})", self.relation(depth - 1)),
+            4 => format!("{left}^-1"),
+            5 => format!("{left}+"),
+            6 => format!("{left}?"),
+            7 => format!("([{}] ; {left})", self.set(depth - 1)),
+            _ => {
+                let mark = self.scope.len();
+                let (a, b) = (self.bind('t'), self.bind('t'));
+                let body = self.formula(depth - 1);
+                self.scope.truncate(mark);
+                format!("{{ {a}: txn, {b}: txn | {body} }}")
+            }
+        }
+    }
+
+    fn set(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return "init".to_owned();
+        }
+        match self.random.below(4) {
+            0 => format!("({} - {})", self.set(depth - 1), self.set(depth - 1)),
+            1 => format!("({} | {})", self.set(depth - 1), self.set(depth - 1)),
+            _ => {
+                let mark = self.scope.len();
+                let member = self.bind('t');
+                let body = self.formula(depth - 1);
+                self.scope.truncate(mark);
+                format!("{{ {member}: txn | {body} }}")
+            }
+        }
+    }
+
+    fn atom(&mut self, depth: usize) -> String {
+        let (left, right) = (self.txn(), self.txn());
+        let (key, read) = (self.variable('k'), self.variable('r'));
+        match (self.random.below(5), key, read) {
+            (0, Some(key), _) => format!("writes({left}, {key})"),
+            (1, Some(key), Some(read)) => format!("key({read}, {key})"),
+            (1 | 2, _, Some(read)) => format!("{}({read}, {left})", self.pick(&["from", "of"])),
+            (3, _, _) => format!("{left} {} {right}", self.pick(&["=", "!="])),
+            (4, _, _) => format!("{}({left})", self.set(depth.min(1))),
+            _ => format!("{}({left}, {right})", self.relation(depth.min(2))),
+        }
+    }
+
+    fn formula(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return self.atom(1);
+        }
+        match self.random.below(10) {
+            0 => format!("({} and {})", self.formula(depth - 1), self.formula(depth - 1)),
+            1 => format!("({} or {})", self.formula(depth - 1), self.formula(depth - 1)),
+            2 => format!("({} implies {})", self.formula(depth - 1), self.formula(depth - 1)),
+            3 => format!("({} iff {})", self.formula(depth - 1), self.formula(depth - 1)),
+            4 => format!("not {}", self.formula(depth - 1)),
+            5 => {
+                let property = self.pick(&["acyclic", "irreflexive", "total", "transitive", "empty"]);
+                format!("{property}({})", self.relation(depth))
+            }
+            6 => {
+                format!("({} {} {})", self.relation(depth - 1), self.pick(&["in", "=", "!="]), self.relation(depth - 1))
+            }
+            _ => self.quantified(depth),
+        }
+    }
+
+    fn quantified(&mut self, depth: usize) -> String {
+        let mark = self.scope.len();
+        let binders: Vec<String> = (0..=self.random.below(3))
+            .map(|_| match self.random.below(5) {
+                0 => format!("{}: key", self.bind('k')),
+                1 => format!("{}: read", self.bind('r')),
+                _ => format!("{}: txn", self.bind('t')),
+            })
+            .collect();
+        let quantifier = self.pick(&["forall", "exists"]);
+        let body = self.formula(depth - 1);
+        self.scope.truncate(mark);
+        format!("({quantifier} {}: {body})", binders.join(", "))
+    }
+}
+
+#[test]
+fn both_evaluators_give_random_formulas_the_same_meaning() {
+    let histories: Vec<_> = HISTORIES.iter().map(|it| history(it)).collect();
+    let mut writer = Writer { random: Random::new(7), n_variables: 0, scope: Vec::new() };
+    let mut n_allowed = 0;
+    for nth in 0..N_FORMULAS {
+        let formula = format!("{} and {}", writer.formula(3), writer.formula(3));
+        let text = format!("{}\nlevel a in f = {formula}", FRAMEWORKS[nth / 3 % FRAMEWORKS.len()]);
+        let module =
+            parse(&text, "random.spec", &mut |_| Err(String::new())).unwrap_or_else(|it| panic!("{text}\n{it:?}"));
+        let spec = &module.levels()[0];
+        let facts = Facts::new(&histories[nth % histories.len()]);
+        let found = evaluate(&facts, spec, &mut Steps::unlimited());
+        let plain = evaluate_plainly(&facts, spec, &mut Steps::unlimited());
+        assert_eq!(found.is_allowed(), plain.is_allowed(), "history {}\n{text}", nth % histories.len());
+        for answer in [found, plain] {
+            if let Evaluation::Allowed(execution) = answer {
+                n_allowed += 1;
+                assert!(holds(&facts, spec, &execution), "{text}");
+            }
+        }
+    }
+    assert!(n_allowed > N_FORMULAS / 4 && n_allowed < 2 * N_FORMULAS * 9 / 10, "{n_allowed}");
+}
+
+const N_FORMULAS: usize = 4000;
