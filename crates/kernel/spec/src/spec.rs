@@ -139,10 +139,12 @@ impl Spec {
                 let _ = writeln!(shown, "{label}: {text}");
             }
         }
-        for part in self.uses.iter().chain([&self.text]) {
-            let code: Vec<&str> = part.lines().filter(|it| !it.trim_start().starts_with("///")).collect();
-            let _ = write!(shown, "\n{}\n", code.join("\n").trim_end());
+        for part in &self.uses {
+            let _ = write!(shown, "\n{part}\n");
         }
+        // What its documentation says stands above already.
+        let code: Vec<&str> = self.text.lines().filter(|it| !it.trim_start().starts_with("///")).collect();
+        let _ = write!(shown, "\n{}\n", code.join("\n"));
         shown
     }
 }
