@@ -3,7 +3,7 @@
 use crate::names::Question;
 use crate::output;
 use crate::reference;
-use iso_evidence::{Budget, Verdict, certify};
+use iso_evidence::{Budget, Uncertified, Verdict, certify};
 use iso_history::{Facts, History};
 use iso_report::{Answer, CheckReport, Judgement, LevelName, LevelReport, Limits, Run};
 use iso_spec::Level;
@@ -55,7 +55,8 @@ impl Judge<'_> {
         let mut n_decided = 0;
         audience.asking(&asking(&levels, n_decided));
         iso_check::check_levels(&facts, &levels, &self.budget, &mut |level, verdict| {
-            audience.decided(told.word(level.into(), verdict, &|| certify(history, level, verdict)));
+            let certify = || Some(certify(history, level, verdict));
+            audience.decided(told.word(level.into(), verdict, &certify));
             n_decided += 1;
             audience.asking(&asking(&levels, n_decided));
         });
@@ -63,7 +64,7 @@ impl Judge<'_> {
             if let Question::Spec(spec) = question {
                 audience.asking(&format!("searching for a witness of {}", spec.name()));
                 let verdict = reference::decide(&facts, spec, &self.budget);
-                audience.decided(told.word(question.name(), &verdict, &|| Ok(())));
+                audience.decided(told.word(question.name(), &verdict, &|| None));
             }
         }
         let check = clock.elapsed().saturating_sub(told.times.certify + told.times.report);
@@ -99,11 +100,12 @@ impl Told<'_> {
         &mut self,
         level: LevelName,
         verdict: &Verdict,
-        certify: &dyn Fn() -> Result<(), iso_evidence::Uncertified>,
+        certify: &dyn Fn() -> Option<Result<(), Uncertified>>,
     ) -> LevelReport {
         let clock = Instant::now();
         let is_answer = !matches!(verdict, Verdict::Unknown(_));
-        let certified = (self.judge.certifies && is_answer).then(|| certify().map_err(|it| it.to_string()));
+        let certified = if self.judge.certifies && is_answer { certify() } else { None };
+        let certified = certified.map(|it| it.map_err(|why| why.to_string()));
         self.times.certify += clock.elapsed();
         let clock = Instant::now();
         let judgement = match &certified {
@@ -139,4 +141,26 @@ fn uncertified(level: &LevelName, why: &str) -> String {
          ({why}), so the answer is not shown. Please report it with the command and the input.",
         level.short
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_evidence::{Schedule, Witness};
+    use iso_formats::{ReadOptions, read_from};
+
+    #[test]
+    fn an_answer_with_wrong_evidence_is_not_shown() {
+        let text = "init x=0 y=0\ns1: { r(x,0) w(y,1) }\ns2: { r(y,0) w(x,1) }\n";
+        let reading = read_from("skew", text.as_bytes(), &ReadOptions::default()).unwrap();
+        let history = reading.into_history().unwrap();
+        let order = Schedule::Order(history.txns().collect());
+        let wrong = Verdict::Allowed(Witness { schedule: order, sources: Vec::new() });
+        let judge = Judge { certifies: true, max_order: None, budget: Budget::unlimited() };
+        let mut told = Told { judge, history: &history, refuted: Vec::new(), times: Times::default() };
+        let level = Level::Serializable;
+        let report = told.word(level.into(), &wrong, &|| Some(certify(&history, level, &wrong)));
+        assert!(matches!(report.judgement, Judgement::Unknown { .. }), "{report:?}");
+        assert!(matches!(report.certified, Some(Err(_))), "{report:?}");
+    }
 }

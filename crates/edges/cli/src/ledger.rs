@@ -28,6 +28,8 @@ struct State {
     waiting: VecDeque<String>,
     usual_levels: Vec<LevelName>,
     exit: Exit,
+    /// Nothing is left to say.
+    is_told: bool,
 }
 
 /// What is known about one input.
@@ -94,7 +96,7 @@ impl Ledger {
     ) -> Self {
         let mut waiting: VecDeque<String> = inputs.iter().cloned().collect();
         let page = Page::new(waiting.pop_front().unwrap_or_default(), levels, started);
-        let state = State { page, waiting, usual_levels: levels.to_vec(), exit: Exit::Good };
+        let state = State { page, waiting, usual_levels: levels.to_vec(), exit: Exit::Good, is_told: false };
         Self { voice, progress, state: Mutex::new(state) }
     }
 
@@ -137,35 +139,38 @@ impl Ledger {
         page.report(reason)
     }
 
-    /// Tells the report of this input, and turns to the next one.
-    pub(crate) fn tell(&self, report: &CheckReport, exit: Exit) -> anyhow::Result<()> {
+    /// Writes the files of this input's report, tells it, and turns to the next input. Nothing can stop this half-way.
+    pub(crate) fn tell(&self, report: &CheckReport, write: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
         let words = self.voice.words(report);
         let state = &mut *lock(&self.state);
         self.progress.clear();
+        let written = write();
         // People have read the messages on standard error by then.
         if !(state.page.is_unreadable && matches!(self.voice, Voice::Text(_))) {
             output::print(&(words + &self.notes(&state.page)))?;
         }
-        state.exit = state.exit.and(exit);
+        state.exit = state.exit.and(exit_of(report));
         self.turn(state);
-        Ok(())
+        written
     }
 
     fn notes(&self, page: &Page) -> String {
         match self.voice {
             Voice::Json => String::new(),
-            Voice::Text(_) => page.notes.iter().map(|it| format!("{it}\n")).collect(),
+            Voice::Text(_) => page.notes.iter().flat_map(|it| [it.as_str(), "\n"]).collect(),
         }
     }
 
-    fn turn(&self, state: &mut State) -> bool {
-        let Some(input) = state.waiting.pop_front() else { return false };
+    fn turn(&self, state: &mut State) {
+        let Some(input) = state.waiting.pop_front() else {
+            state.is_told = true;
+            return;
+        };
         state.page = Page::new(input, &state.usual_levels, Instant::now());
         if matches!(self.voice, Voice::Text(_)) {
             // Between two reports for people there is an empty line.
             output::print("\n").ok();
         }
-        true
     }
 
     /// The exit code of all inputs so far.
@@ -178,18 +183,17 @@ impl Ledger {
         // The lock is never given back, so that nobody else says anything.
         let state = &mut *lock(&self.state);
         self.progress.clear();
-        loop {
+        while !state.is_told {
             state.page.shorten();
             let report = state.page.clone().report(&reason.to_string());
             state.exit = state.exit.and(Exit::Unknown);
             let words = self.voice.words(&report) + &self.notes(&state.page);
             output::print(&words).ok();
             state.exit = state.exit.and(exit_of(&report));
-            if !self.turn(state) {
-                output::complain(&stopped(reason));
-                crate::end(state.exit);
-            }
+            output::complain(&format!("{}: {}", state.page.input, stopped(reason)));
+            self.turn(state);
         }
+        crate::end(state.exit)
     }
 }
 
@@ -203,7 +207,7 @@ pub(crate) fn stopped(reason: &StopReason) -> String {
 }
 
 /// The exit code for one history: a violation is a fact, whatever else is unknown.
-pub(crate) fn exit_of(report: &CheckReport) -> Exit {
+fn exit_of(report: &CheckReport) -> Exit {
     let of_level = |level: &LevelReport| match level.judgement {
         Judgement::Holds(_) => Exit::Good,
         Judgement::Violated { .. } => Exit::Found,

@@ -54,7 +54,10 @@ fn end(exit: Exit) -> ! {
 /// Ends the process after a bug, which must never look like a verdict.
 fn give_up(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(|it| format!(" at {}:{}", it.file(), it.line())).unwrap_or_default();
-    let what = panic.payload_as_str().unwrap_or("no message").lines().next().unwrap_or_default();
+    let payload = panic.payload();
+    let owned = payload.downcast_ref::<String>().map(String::as_str);
+    let what = owned.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    let what = what.lines().next().unwrap_or_default();
     output::complain(&format!(
         "this is a bug in isoscope, not a verdict: {what}{place}; please report it with the command and the input"
     ));

@@ -46,8 +46,18 @@ pub(crate) fn question<'s>(name: &str, own: Option<&'s Module>) -> anyhow::Resul
 
 /// A definition of the catalogue, by full or bare name.
 pub(crate) fn definition(name: &str) -> anyhow::Result<&'static Spec> {
-    let found = Catalogue::builtin().find(name);
-    found.map_err(|unknown| anyhow!("{unknown} (`isoscope levels` lists them all)"))
+    Catalogue::builtin().find(name).map_err(|unknown| {
+        let parts = if unknown.near.is_empty() { levels_with(name) } else { String::new() };
+        anyhow!("{unknown}{parts} (`isoscope levels` lists them all)")
+    })
+}
+
+/// Levels of which the name is only a part, as a question.
+fn levels_with(part: &str) -> String {
+    let part = part.to_ascii_lowercase();
+    let found = |it: &Level| part.len() > 2 && it.full_name().contains(&part);
+    let names: Vec<String> = Level::ALL.into_iter().filter(found).map(|it| format!("`{}`", it.full_name())).collect();
+    if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(" or ")) }
 }
 
 /// A format by its name.

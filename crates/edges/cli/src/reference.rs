@@ -78,10 +78,10 @@ fn refute(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Refutation {
 fn smallest_part(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> (Vec<TxnId>, Vec<OpId>) {
     let mut txns: Vec<TxnId> = facts.txns().filter(|it| !it.is_initial()).collect();
     let mut without: BTreeSet<OpId> = BTreeSet::new();
-    let mut ops = match forbidden_ops(facts, spec, &txns, &without) {
-        Some(ops) => ops,
+    let Some(mut ops) = forbidden_ops(facts, spec, &txns, &without) else {
         // A level may speak of what parts leave out; then only the whole history is forbidden.
-        None => return (txns.clone(), txns.iter().flat_map(|it| facts.history().ops(*it)).collect()),
+        let ops = txns.iter().flat_map(|it| facts.history().ops(*it)).collect();
+        return (txns, ops);
     };
     for txn in txns.clone() {
         let fewer: Vec<TxnId> = txns.iter().copied().filter(|it| *it != txn).collect();

@@ -32,13 +32,13 @@ impl Source {
 
     /// Reads one input.
     pub(crate) fn read(
-        &self,
+        self,
         input: &str,
         limits: &Limits,
         alarm: &Alarm,
         progress: &Progress,
     ) -> Result<Reading, ReadError> {
-        progress.stage(format!("reading {input}"));
+        progress.stage(format!("reading {}", shown(input)));
         let watch = ReadingWatch { alarm, progress };
         let options = ReadOptions {
             format: self.format,
@@ -47,10 +47,15 @@ impl Source {
             watch: Some(&watch),
         };
         match input {
-            "-" => iso_formats::read_from("standard input", io::stdin().lock(), &options),
+            "-" => iso_formats::read_from(shown(input), io::stdin().lock(), &options),
             path => iso_formats::read_path(Path::new(path), &options),
         }
     }
+}
+
+/// An input as people call it.
+pub(crate) fn shown(input: &str) -> &str {
+    if input == "-" { "standard input" } else { input }
 }
 
 /// The limit that ended a reading, if one did.
@@ -66,11 +71,11 @@ pub(crate) fn reason_to_stop(error: &ReadError, alarm: &Alarm) -> Option<StopRea
 pub(crate) fn complain_of(defects: &[Defect], input: &str) {
     for defect in defects.iter().take(MAX_SHOWN_DEFECTS) {
         let warning = if defect.severity == Severity::Warning { "warning: " } else { "" };
-        let source = if defect.source.is_empty() { format!("{input}: ") } else { String::new() };
+        let source = if defect.source.is_empty() { format!("{}: ", shown(input)) } else { String::new() };
         output::complain(&format!("{warning}{source}{defect}"));
     }
     if defects.len() > MAX_SHOWN_DEFECTS {
-        output::complain(&format!("{input}: and {} more like these", defects.len() - MAX_SHOWN_DEFECTS));
+        output::complain(&format!("{}: and {} more like these", shown(input), defects.len() - MAX_SHOWN_DEFECTS));
     }
 }
 

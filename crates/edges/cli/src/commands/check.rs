@@ -3,12 +3,12 @@
 use crate::args::CheckArgs;
 use crate::exit::Exit;
 use crate::judge::{Audience, Judge};
-use crate::ledger::{Ledger, exit_of, stopped};
+use crate::ledger::{Ledger, stopped};
 use crate::limits::{self, Alarm, Limits};
 use crate::names::{self, Question};
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
-use crate::source::{Source, complain_of, reason_to_stop};
+use crate::source::{Source, complain_of, reason_to_stop, shown};
 use crate::spec_file;
 use iso_evidence::{Budget, StopReason};
 use iso_formats::{ReadError, Reading};
@@ -38,7 +38,8 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     let own = raw.spec.as_deref().map(spec_file::read).transpose()?;
     let check = Check::resolve(raw, own.as_ref())?;
     let usual: Vec<LevelName> = check.questions(None).iter().map(Question::name).collect();
-    let ledger = Arc::new(Ledger::new(voice, &check.inputs, &usual, Arc::clone(&progress), started));
+    let shown_inputs: Vec<String> = check.inputs.iter().map(|it| shown(it).to_owned()).collect();
+    let ledger = Arc::new(Ledger::new(voice, &shown_inputs, &usual, Arc::clone(&progress), started));
     let overdue = Arc::clone(&ledger);
     let alarm = limits::watch(check.limits, started, Arc::clone(&progress), move |reason| overdue.end_now(&reason));
     let mut desk = Desk { check: &check, ledger: &ledger, alarm: &alarm, progress: &progress, stages: Vec::new() };
@@ -130,12 +131,14 @@ impl Desk<'_> {
         };
         self.progress.stage("writing the report");
         let clock = Instant::now();
-        let report = self.ledger.report(&reason.map_or_else(String::new, |it| it.to_string()));
+        let report = self.ledger.report(&reason.as_ref().map_or_else(String::new, ToString::to_string));
         let rendered = self.render(idx, &report);
         self.stage("report", clock.elapsed());
-        self.ledger.tell(&report, exit_of(&report))?;
-        for (path, bytes) in rendered {
-            output::write_file(&path, bytes.as_bytes())?;
+        self.ledger.tell(&report, || {
+            rendered.iter().try_for_each(|(path, bytes)| output::write_file(path, bytes.as_bytes()))
+        })?;
+        if let Some(reason) = &reason {
+            output::complain(&format!("{}: {}", shown(&self.check.inputs[idx]), stopped(reason)));
         }
         Ok(())
     }
@@ -149,14 +152,11 @@ impl Desk<'_> {
     fn refuse(&self, input: &str, error: &ReadError) -> Option<StopReason> {
         self.progress.clear();
         let reason = reason_to_stop(error, self.alarm);
-        match &reason {
-            Some(reason) => output::complain(&format!("{input}: reading it was not finished: {}", stopped(reason))),
-            None => {
-                let message = error.to_string();
-                output::complain(&message);
-                let source = input.to_owned();
-                self.ledger.unreadable(vec![Defect { severity: Severity::Error, source, at: None, message }]);
-            }
+        if reason.is_none() {
+            let message = error.to_string();
+            output::complain(&message);
+            let source = shown(input).to_owned();
+            self.ledger.unreadable(vec![Defect { severity: Severity::Error, source, at: None, message }]);
         }
         reason
     }
@@ -185,15 +185,7 @@ impl Desk<'_> {
         if idx + 1 == self.check.inputs.len() {
             std::mem::forget(history);
         }
-        self.note_limit()
-    }
-
-    fn note_limit(&self) -> Option<StopReason> {
-        let reason = self.alarm.reason();
-        if let Some(reason) = &reason {
-            self.ledger.note(format!("Not finished: {}.", stopped(reason)));
-        }
-        reason
+        self.alarm.reason()
     }
 
     /// Levels that look at times say nothing about a history without them.

@@ -7,15 +7,15 @@ use crate::limits::{self, Alarm, Limits};
 use crate::names;
 use crate::output;
 use crate::progress::Progress;
-use crate::source::{Source, complain_of, reason_to_stop};
+use crate::source::{Source, complain_of, reason_to_stop, shown};
 use anyhow::{Context, anyhow, bail};
-use iso_formats::{Format, write, write_path};
+use iso_formats::{Format, WriteError, write, write_path};
 use iso_history::History;
 use std::ffi::OsStr;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+use std::{fs, io, process};
 
 /// Where the history goes.
 enum Target {
@@ -36,10 +36,13 @@ struct Convert {
 pub(crate) fn run(raw: &ConvertArgs, started: Instant) -> anyhow::Result<Exit> {
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let convert = Convert::resolve(raw)?;
-    let name = convert.input.clone();
-    let overdue = Arc::clone(&progress);
+    let name = shown(&convert.input).to_owned();
+    let (overdue, staged) = (Arc::clone(&progress), convert.staged());
     let alarm = limits::watch(convert.limits, started, Arc::clone(&progress), move |reason| {
         overdue.clear();
+        if let Some(staged) = &staged {
+            remove(staged);
+        }
         output::complain(&format!("{name}: {}", stopped(&reason)));
         crate::end(Exit::Unknown)
     });
@@ -76,7 +79,7 @@ impl Convert {
             Err(error) => {
                 progress.clear();
                 if let Some(reason) = reason_to_stop(&error, alarm) {
-                    output::complain(&format!("{}: {}", self.input, stopped(&reason)));
+                    output::complain(&format!("{}: {}", shown(&self.input), stopped(&reason)));
                     return Ok(Exit::Unknown);
                 }
                 return Err(error.into());
@@ -95,14 +98,42 @@ impl Convert {
         Ok(Exit::Good)
     }
 
+    /// Where a file is written until it is whole. The ending stays, because it decides the compression.
+    fn staged(&self) -> Option<PathBuf> {
+        let Target::File(path) = &self.target else { return None };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Some(path.with_file_name(format!(".isoscope-{}-{name}", process::id())))
+    }
+
     fn write(&self, history: &History) -> anyhow::Result<()> {
-        match &self.target {
-            Target::File(path) => write_path(history, self.format, path).with_context(|| path.display().to_string()),
-            Target::StandardOutput => match write(history, self.format, &mut io::stdout().lock()) {
-                Err(iso_formats::WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        match (&self.target, self.staged()) {
+            (Target::File(path), Some(staged)) => {
+                let written = write_path(history, self.format, &staged).map_err(anyhow::Error::from);
+                let moved = written.and_then(|()| Ok(replace(path, &staged)?));
+                moved.inspect_err(|_| remove(&staged)).with_context(|| path.display().to_string())
+            }
+            _ => match write(history, self.format, &mut io::stdout().lock()) {
+                Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 other => Ok(other?),
             },
         }
+    }
+}
+
+/// Puts what was written in its place; a Cobra history is a directory, and nothing may be in its way.
+fn replace(path: &Path, staged: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        fs::remove_dir_all(path)?;
+    }
+    fs::rename(staged, path)
+}
+
+/// Removes what was not finished, if it is there at all.
+fn remove(staged: &Path) {
+    if staged.is_dir() {
+        fs::remove_dir_all(staged).ok();
+    } else {
+        fs::remove_file(staged).ok();
     }
 }
 

@@ -8,7 +8,6 @@ use crate::output;
 use anyhow::{Context, anyhow};
 use iso_evidence::Budget;
 use iso_formats::{ReadOptions, read_from};
-use iso_history::History;
 use iso_report::{CheckReport, Counts, Finding, Frame, LevelReport, Run, findings};
 use iso_spec::Level;
 use std::cell::RefCell;
@@ -32,8 +31,8 @@ const EPISODES: [Episode; 3] = [
         text: include_str!("../../../../../corpus/anomalies/lost-update.history"),
         before: "Two clients pay into one account at the same time. Each reads the balance, adds its money, and writes\n\
                  the sum back. Both commits succeed, and nobody sees an error.",
-        after: "One deposit is gone. Read committed, and even causal and prefix consistency, promise nothing here: the\n\
-                levels from update atomic (ua) up do. In SQL: SELECT ... FOR UPDATE, or snapshot isolation.",
+        after: "One deposit is gone. Read committed, read atomic, and even causal and prefix consistency promise nothing\n\
+                here; update atomic and the levels above it do. In SQL, SELECT ... FOR UPDATE helps, too.",
     },
     Episode {
         title: "Half a transaction",
@@ -54,6 +53,18 @@ const EPISODES: [Episode; 3] = [
     },
 ];
 
+/// The levels that a newcomer meets first.
+const LEVELS: [Level; 8] = [
+    Level::ReadCommitted,
+    Level::ReadAtomic,
+    Level::UpdateAtomic,
+    Level::CausalConsistency,
+    Level::PrefixConsistency,
+    Level::ParallelSnapshotIsolation,
+    Level::SnapshotIsolation,
+    Level::Serializable,
+];
+
 /// Runs the verb.
 pub(crate) fn run(raw: &DemoArgs) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&raw.out).with_context(|| format!("cannot make the folder {}", raw.out.display()))?;
@@ -61,8 +72,8 @@ pub(crate) fn run(raw: &DemoArgs) -> anyhow::Result<Exit> {
     let mut page = PAGE_HEAD.to_owned();
     let mut files: Vec<PathBuf> = Vec::new();
     for (idx, episode) in EPISODES.iter().enumerate() {
-        let (history, report) = judged(episode)?;
-        output::print(&told(idx + 1, episode, &history, &report))?;
+        let report = judged(episode)?;
+        output::print(&told(idx + 1, episode, &report))?;
         page += &section(episode, &report);
         for finding in &findings(&report) {
             let path = raw.out.join(format!("isoscope-demo-{}.svg", finding.title()));
@@ -81,7 +92,8 @@ isolation level if some order of its transactions explains every read. Three sho
 ";
 
 fn closing(files: &[PathBuf]) -> String {
-    let names: Vec<String> = files.iter().rev().map(|it| format!("  {}", it.display())).collect();
+    let shown = |path: &PathBuf| path.strip_prefix(".").unwrap_or(path).display().to_string();
+    let names: Vec<String> = files.iter().rev().map(|it| format!("  {}", shown(it))).collect();
     format!(
         "\nWritten:\n{}\n\nNow with your own:\n  isoscope check FILE           judge a history at every level\n  \
          isoscope check --help         formats, levels, options\n  isoscope levels               the definitions\n",
@@ -106,36 +118,32 @@ impl Audience for Collected {
     }
 }
 
-fn judged(episode: &Episode) -> anyhow::Result<(History, CheckReport)> {
+fn judged(episode: &Episode) -> anyhow::Result<CheckReport> {
     let name = format!("{}.history", episode.file);
     let started = Instant::now();
     let history = read_from(&name, episode.text.as_bytes(), &ReadOptions::default())?
         .into_history()
         .map_err(|defects| anyhow!("{}", defects.first().map(ToString::to_string).unwrap_or_default()))?;
-    let levels = || Level::ALL.into_iter().filter(|it| history.has_times() || !it.needs_times());
-    let questions: Vec<Question<'_>> = levels().map(Question::Level).collect();
+    let questions = LEVELS.map(Question::Level);
     let answers = Collected(RefCell::default());
     Judge { certifies: true, max_order: None, budget: Budget::unlimited() }.ask(&history, &questions, &answers);
     let mut levels = answers.0.into_inner();
-    levels.sort_by_key(|it| Level::from_name(&it.level.short));
+    levels.sort_by_key(|it| LEVELS.iter().position(|level| level.short_name() == it.level.short));
     let run = Run { inputs: vec![name], seconds: started.elapsed().as_secs_f64(), ..Run::default() };
-    let report = CheckReport { history: Some(Counts::of(&history)), levels, ..CheckReport::of_unreadable(run) };
-    Ok((history, report))
+    Ok(CheckReport { history: Some(Counts::of(&history)), levels, ..CheckReport::of_unreadable(run) })
 }
 
-fn told(number: usize, episode: &Episode, history: &History, report: &CheckReport) -> String {
-    let _ = history;
+fn told(number: usize, episode: &Episode, report: &CheckReport) -> String {
     let rule = "-".repeat(100 - episode.title.len() - 4);
     let words = iso_report::text(report, output::terminal());
-    let words: String =
-        words.lines().filter(|it| !it.starts_with("For a picture")).map(|it| format!("{it}\n")).collect();
+    let words: String = words.lines().filter(|it| !it.starts_with("For a picture")).flat_map(|it| [it, "\n"]).collect();
     format!(
-        "\n{number}. {} {rule}\n\n{}\n\n{}\n\n{}\n{}\n",
+        "\n{number}. {} {rule}\n\n{}\n\n{}\n\n{}\n\n{}\n",
         episode.title,
         episode.before,
         indented(&operations(episode.text)),
         words.trim_end(),
-        format_args!("\n{}", episode.after)
+        episode.after
     )
 }
 

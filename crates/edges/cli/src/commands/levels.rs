@@ -30,13 +30,35 @@ fn catalogue() -> String {
         "Definitions by framework. A name in the second column means that definition, and is decided by the\n\
                    engine; the others are decided by the reference evaluator, which takes small histories.\n"
             .to_owned();
+    let columns = output::terminal().columns.unwrap_or(100);
     for module in Catalogue::builtin().modules().iter().filter(|it| !it.levels().is_empty()) {
         let _ = write!(out, "\n{}\n", about(module));
         for spec in module.levels() {
-            let _ = writeln!(out, "  {:<22} {:<4} {}", spec.name(), bare(spec).unwrap_or_default(), spec.summary());
+            let names = format!("  {:<22} {:<4} ", spec.name(), bare(spec).unwrap_or_default());
+            out += &wrapped(&names, spec.summary(), columns);
         }
     }
     out + "\nisoscope levels --show NAME prints a definition with its source; --check FILE.spec checks your own.\n"
+}
+
+/// Words behind names, wrapped where they do not fit.
+fn wrapped(names: &str, words: &str, columns: usize) -> String {
+    let indent = names.chars().count();
+    let mut out = names.to_owned();
+    let mut column = indent;
+    for word in words.split_whitespace() {
+        let width = word.chars().count();
+        if column > indent && column + 1 + width > columns {
+            let _ = write!(out, "\n{}", " ".repeat(indent));
+            column = indent;
+        } else if column > indent {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out.trim_end().to_owned() + "\n"
 }
 
 /// What the comment at the top of a module says.
@@ -54,7 +76,7 @@ fn bare(spec: &Spec) -> Option<&'static str> {
 fn own_levels(module: &Module) -> String {
     let mut out = String::new();
     for spec in module.levels() {
-        let _ = writeln!(out, "{:<22} {}", spec.name(), spec.summary());
+        let _ = writeln!(out, "{}", format!("{:<22} {}", spec.name(), spec.summary()).trim_end());
     }
     out
 }

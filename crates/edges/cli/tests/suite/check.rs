@@ -1,0 +1,169 @@
+//! `isoscope check`.
+
+use crate::tool::{Folder, SERIAL, WRITE_SKEW, tool};
+use std::process::Stdio;
+
+#[test]
+fn the_whole_lattice_shows_what_holds_and_what_breaks_the_rest() {
+    let said = Folder::with_histories().run(&["check", "skew.history"]).ends(1);
+    let said = said.says("Strongest level that holds: snapshot-isolation (si)").says("write-skew, forbidden by ser");
+    said.says("s1.1 --rw y--> s2.1").says("evidence certified").says("Not asked: ssi and sser");
+}
+
+#[test]
+fn a_serial_history_satisfies_everything() {
+    let said = Folder::with_histories().run(&["check", "serial.history"]).ends(0);
+    assert!(said.err.is_empty(), "{said:#?}");
+    said.says("Strongest level that holds: serializable (ser)");
+}
+
+#[test]
+fn a_history_with_times_is_asked_about_real_time() {
+    let folder = Folder::new();
+    folder.write("timed.history", "init x=0\ns1: { w(x,1) } @[1,2]\ns2: { r(x,0) } @[3,4]\n");
+    let said = folder.run(&["check", "timed.history"]).ends(1).says("sser  strict-serializable");
+    assert!(!said.out.contains("Not asked"), "{said:#?}");
+}
+
+#[test]
+fn levels_are_named_short_or_full_and_in_lists() {
+    let folder = Folder::with_histories();
+    let verdicts = |levels: &[&str]| {
+        let said = folder.run(&[&["check", "skew.history", "--json"], levels].concat());
+        let levels = said.json()[0]["levels"].as_array().unwrap().clone();
+        let verdicts: Vec<String> = levels
+            .iter()
+            .map(|it| format!("{} {}", it["level"].as_str().unwrap(), it["verdict"].as_str().unwrap()))
+            .collect();
+        (said.code, verdicts.join(", "))
+    };
+    assert_eq!(verdicts(&["-l", "si"]), (0, "si holds".to_owned()));
+    assert_eq!(verdicts(&["--level", "Serializable"]), (1, "ser violated".to_owned()));
+    assert_eq!(verdicts(&["-l", "si,ser", "-l", "ser"]), (1, "si holds, ser violated".to_owned()));
+    assert_eq!(verdicts(&["-l", "cerone.si,ser"]), (1, "cerone.si holds, ser violated".to_owned()));
+}
+
+#[test]
+fn the_json_has_a_stable_shape() {
+    let folder = Folder::with_histories();
+    let mut document = folder.run(&["check", "skew.history", "--json", "-l", "ser"]).ends(1).json().remove(0);
+    let (seconds, peak) = (document["seconds"].take(), document["peak_bytes"].take());
+    assert!(seconds.is_f64() && peak.is_u64(), "{seconds} {peak}");
+    let rw = |from: &str, to: &str, key: &str, because: &str| serde_json::json!({ "from": from, "to": to, "kind": "rw", "key": key, "because": because });
+    let txn = |id: &str, session: &str, line: u64, ops: [&str; 2]| {
+        serde_json::json!({
+            "id": id, "session": session, "outcome": "committed",
+            "place": { "file": "skew.history", "line": line }, "ops": ops
+        })
+    };
+    let expected = serde_json::json!({
+        "isoscope": 1, "verb": "check", "inputs": ["skew.history"], "defects": [], "seconds": null, "peak_bytes": null,
+        "history": {
+            "sessions": 2, "transactions": 2, "committed": 2, "aborted": 0, "unknown": 0, "operations": 6, "keys": 2
+        },
+        "levels": [{
+            "level": "ser", "name": "serializable", "verdict": "violated", "anomalies": ["write-skew"], "certified": true,
+            "evidence": {
+                "summary": "Transactions read the same snapshot, and each overwrites what the other one read.",
+                "history": "init y=0 x=0\ns1: { r(y,0) w(x,1) }\ns2: { r(x,0) w(y,1) }\n",
+                "initial": [["y", "0"], ["x", "0"]],
+                "transactions": [
+                    txn("s1.1", "s1", 2, ["r(y,0)", "w(x,1)"]),
+                    txn("s2.1", "s2", 3, ["r(x,0)", "w(y,1)"]),
+                ],
+                "cycle": [
+                    rw("s1.1", "s2.1", "y",
+                        "s1.1 (line 2) read y=0 from the initial state, which s2.1 (line 3) overwrote with y=1"),
+                    rw("s2.1", "s1.1", "x",
+                        "s2.1 (line 3) read x=0 from the initial state, which s1.1 (line 2) overwrote with x=1"),
+                ],
+            },
+        }],
+    });
+    assert_eq!(document, expected, "{document:#}");
+}
+
+#[test]
+fn several_inputs_are_judged_each_and_the_worst_decides_the_code() {
+    let folder = Folder::with_histories();
+    let both = folder.run(&["check", "serial.history", "skew.history", "--json", "-l", "ser"]).ends(1);
+    let verdicts: Vec<String> = both.json().iter().map(|it| it["levels"][0]["verdict"].to_string()).collect();
+    assert_eq!(verdicts, ["\"holds\"", "\"violated\""]);
+    let said = folder.run(&["check", "skew.history", "missing.history", "serial.history"]).ends(2);
+    said.complains("missing.history").says("skew.history: 2 transactions").says("serial.history: 2 transactions");
+}
+
+#[test]
+fn standard_input_is_read() {
+    let folder = Folder::new();
+    folder.pipe(&["check", "-"], WRITE_SKEW.as_bytes()).ends(1).says("standard input: 2 transactions");
+    folder.pipe(&["check", "-", "--level", "ser"], SERIAL.as_bytes()).ends(0).says("serial order");
+}
+
+#[test]
+fn reports_are_rendered_by_their_ending_and_numbered_for_several_inputs() {
+    let folder = Folder::with_histories();
+    let reports = [
+        "--report", "why.html", "--report", "why.svg", "--report", "why.dot", "--report", "why.json", "--report",
+        "why.txt",
+    ];
+    folder.run(&[&["check", "skew.history"], &reports[..]].concat()).ends(1);
+    assert!(folder.read("why.html").starts_with("<!DOCTYPE html>"));
+    assert!(folder.read("why.svg").contains("<svg"));
+    assert!(folder.read("why.dot").starts_with("digraph"));
+    assert!(folder.read("why.txt").contains("write-skew, forbidden by ser"));
+    assert!(folder.read("why.json").contains("\"isoscope\": 1"));
+    folder.run(&["check", "skew.history", "serial.history", "--report", "all.txt"]).ends(1);
+    assert!(folder.read("all-2.txt").contains("Strongest level that holds: serializable"));
+    folder.run(&["check", "skew.history", "--report", "why.png"]).ends(2).complains(".html .svg .dot .json .txt");
+    folder
+        .run(&["check", "skew.history", "--report", "nowhere/why.svg"])
+        .ends(2)
+        .complains("cannot write nowhere/why.svg");
+}
+
+#[test]
+fn a_spec_file_brings_levels_of_its_own() {
+    let folder = Folder::with_histories();
+    folder.write("mine.spec", "import cerone\nlevel weak in cerone = cerone.ra\nlevel strong in cerone = cerone.ser\n");
+    let said = folder.run(&["check", "skew.history", "--spec", "mine.spec"]).ends(1);
+    said.says("mine.weak").says("forbidden by mine.strong").says("r(y,0) w(x,1)");
+    folder.run(&["check", "skew.history", "--spec", "mine.spec", "--level", "weak,si"]).ends(0);
+}
+
+#[test]
+fn a_definition_is_decided_for_small_histories_only() {
+    let folder = Folder::new();
+    let many: Vec<String> = (0..100).map(|it| format!("{{ w(x,{it}) }}")).collect();
+    folder.write("long.history", format!("init x=-1\ns1: {}\n", many.join(" ")));
+    let said = folder.run(&["check", "long.history", "--level", "biswas.ser"]).ends(3);
+    said.says("unknown").says("--level ser decides the same definition");
+}
+
+#[test]
+fn evidence_may_be_trusted() {
+    let said = Folder::with_histories().run(&["check", "skew.history", "--no-certify", "--stats"]).ends(1);
+    assert!(!said.out.contains("certified"), "{said:#?}");
+    said.complains("reading 0.").complains("certify 0.000 s");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = Folder::with_histories();
+    let mut child = tool(&folder.path(""))
+        .args(["check", "skew.history"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn output_that_is_no_terminal_has_no_escapes() {
+    let said = Folder::with_histories().run(&["check", "skew.history", "--progress"]).ends(1);
+    assert!(!said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'), "{said:#?}");
+}

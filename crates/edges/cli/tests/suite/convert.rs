@@ -1,0 +1,63 @@
+//! `isoscope convert`.
+
+use crate::tool::{Folder, WRITE_SKEW};
+use iso_formats::Format;
+
+#[test]
+fn every_format_comes_back_with_the_same_verdicts() {
+    let folder = Folder::new();
+    let skew = |nothing: &str| {
+        format!("s1: {{ r(0,{nothing}) r(1,{nothing}) w(0,1) }}\ns2: {{ r(0,{nothing}) r(1,{nothing}) w(1,2) }}\n")
+    };
+    folder.write("null.history", skew("-"));
+    folder.write("zero.history", format!("init 0=0 1=0\n{}", skew("0")));
+    for format in Format::ALL.into_iter().map(Format::name) {
+        let out = format!("out-{format}");
+        // Formats differ in what a key has before the first write; none can say both.
+        let convert = |input: &str| folder.run(&["convert", input, &out, "--to", format, "--force"]);
+        let inputs = ["null.history", "zero.history"];
+        let n_converted = inputs.iter().filter(|it| convert(it).code == 0).count();
+        assert!(n_converted > 0, "{format}: {:#?}", inputs.map(convert));
+        folder.run(&["check", &out, "--level", "si"]).ends(0);
+        folder.run(&["check", &out, "--level", "ser"]).ends(1).says("write-skew");
+    }
+}
+
+#[test]
+fn the_ending_says_the_format_and_the_compression() {
+    let folder = Folder::with_histories();
+    for out in ["a.jsonl", "a.history.gz", "a.jsonl.zst", "a.txt"] {
+        folder.run(&["convert", "skew.history", out]).ends(0);
+        folder.run(&["check", out]).ends(1);
+    }
+    folder.run(&["convert", "skew.history", "a.unheard"]).ends(2).complains("--to");
+    folder.run(&["convert", "skew.history", "a.json"]).ends(2).complains("several formats end like that");
+    folder.run(&["convert", "skew.history", "-"]).ends(2).complains("--to");
+}
+
+#[test]
+fn streams_go_in_and_out() {
+    let said = Folder::new().pipe(&["convert", "-", "-", "--to", "text"], WRITE_SKEW.as_bytes()).ends(0);
+    assert_eq!(said.out, WRITE_SKEW);
+}
+
+#[test]
+fn files_are_overwritten_only_by_force() {
+    let folder = Folder::with_histories();
+    folder.write("out.jsonl", "precious");
+    folder.run(&["convert", "skew.history", "out.jsonl"]).ends(2).complains("--force");
+    assert_eq!(folder.read("out.jsonl"), "precious");
+    folder.run(&["convert", "skew.history", "out.jsonl", "--force"]).ends(0).says("out.jsonl: 2 transactions as jsonl");
+}
+
+#[test]
+fn what_a_format_cannot_express_is_refused_with_a_cure() {
+    let folder = Folder::new();
+    folder.write("lists.history", "s1: { append(x,1) }\ns2: { r(x,[1]) }\n");
+    let said = folder.run(&["convert", "lists.history", "out.bincode"]).ends(2);
+    said.complains("dbcop cannot express lists").complains("jsonl");
+    assert!(!folder.path("out.bincode").exists());
+    folder.write("bad.history", "s1: { w(x }\n");
+    folder.run(&["convert", "bad.history", "out.jsonl"]).ends(2).complains("bad.history: line 1");
+    folder.run(&["convert", "missing", "out.jsonl"]).ends(2).complains("missing");
+}

@@ -1,0 +1,35 @@
+//! All help texts, as one snapshot. `UPDATE_HELP=1 cargo test -p iso-cli` writes it again.
+
+use crate::tool::Folder;
+use std::fmt::Write as _;
+use std::{env, fs};
+
+#[test]
+fn the_help_is_as_in_the_snapshot() {
+    let folder = Folder::new();
+    let mut all = String::new();
+    let verbs: [&[&str]; 7] = [
+        &["--help"],
+        &["check", "-h"],
+        &["check", "--help"],
+        &["levels", "--help"],
+        &["convert", "--help"],
+        &["report", "--help"],
+        &["demo", "--help"],
+    ];
+    for arguments in verbs {
+        let said = folder.run(arguments).ends(0);
+        write!(all, "$ isoscope {}\n{}\n", arguments.join(" "), said.out).unwrap();
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/help.txt");
+    if env::var_os("UPDATE_HELP").is_some() {
+        fs::write(path, &all).unwrap();
+    }
+    let expected = fs::read_to_string(path).unwrap_or_default();
+    assert!(all == expected, "the help has changed; look at it, and run again with UPDATE_HELP=1\n{all}");
+}
+
+#[test]
+fn without_a_verb_the_help_is_shown() {
+    Folder::new().run(&[]).ends(2).complains("isoscope demo").complains("Exit codes");
+}

@@ -1,0 +1,13 @@
+//! The tool as its users meet it: arguments in, words and exit codes out.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
+mod bad_input;
+mod check;
+mod convert;
+mod demo;
+mod help;
+mod levels;
+mod limits;
+mod report;
+mod tool;

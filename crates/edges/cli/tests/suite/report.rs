@@ -1,0 +1,51 @@
+//! `isoscope report`.
+
+use crate::tool::Folder;
+
+#[test]
+fn a_saved_result_renders_as_it_did_the_first_time() {
+    let folder = Folder::with_histories();
+    let first = [
+        "check",
+        "skew.history",
+        "--report",
+        "1.json",
+        "--report",
+        "1.html",
+        "--report",
+        "1.svg",
+        "--report",
+        "1.dot",
+        "--report",
+        "1.txt",
+    ];
+    folder.run(&first).ends(1);
+    let again = ["report", "1.json", "-o", "2.html", "-o", "2.svg", "-o", "2.dot", "-o", "2.txt", "-o", "2.json"];
+    folder.run(&again).ends(0).says("2.html");
+    for ending in ["html", "svg", "dot", "txt", "json"] {
+        assert_eq!(folder.read(&format!("1.{ending}")), folder.read(&format!("2.{ending}")), "{ending}");
+    }
+}
+
+#[test]
+fn without_a_file_the_result_is_told() {
+    let folder = Folder::with_histories();
+    let result = folder.run(&["check", "skew.history", "--json"]).ends(1).out;
+    folder.pipe(&["report", "-"], result.as_bytes()).ends(0).says("write-skew, forbidden by ser");
+}
+
+#[test]
+fn what_is_no_result_is_refused() {
+    let folder = Folder::new();
+    folder.write("no.json", "{}");
+    folder.write("text.json", "hello");
+    folder.write("other.json", "{\"isoscope\":1,\"verb\":\"verify\"}");
+    for (name, words) in
+        [("no.json", "isoscope"), ("text.json", "JSON"), ("other.json", "verify"), ("gone.json", "cannot open")]
+    {
+        let said = folder.run(&["report", name, "-o", "out.html"]).ends(2).complains(name).complains(words);
+        assert!(!folder.path("out.html").exists(), "{said:#?}");
+    }
+    folder.run(&["report", "no.json", "-o", "out.pdf"]).ends(2).complains(".html");
+    folder.run(&["report", "."]).ends(2).complains("directory");
+}
