@@ -51,6 +51,11 @@ pub fn strongest_that_hold(report: &CheckReport) -> Vec<&LevelName> {
     holding.iter().filter(|(_, level)| !is_implied(*level)).map(|(name, _)| *name).collect()
 }
 
+/// Does any level hold?
+pub(crate) fn any_holds(report: &CheckReport) -> bool {
+    report.levels.iter().any(holds)
+}
+
 fn holds(level: &LevelReport) -> bool {
     matches!(level.judgement, Judgement::Holds(_))
 }

@@ -1,7 +1,7 @@
 //! The document as one page that needs nothing else: no scripts to load, no fonts, no styles.
 
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
-use crate::findings::{Finding, findings, strongest_that_hold};
+use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
 use crate::json::JsonLayout;
 use crate::notation::{Comments, notation};
 use crate::svg::{Frame, figure_svg};
@@ -43,6 +43,7 @@ fn lead(report: &CheckReport) -> String {
         let names: Vec<String> =
             strongest_that_hold(report).iter().map(|it| format!("<b>{}</b>", xml(&it.full))).collect();
         out += &match names.len() {
+            0 if any_holds(report) => String::new(),
             0 => "<p class=\"lead\">None of these levels is known to hold.</p>\n".to_owned(),
             1 => format!("<p class=\"lead\">Strongest level that holds: {}</p>\n", names[0]),
             _ => format!("<p class=\"lead\">Strongest levels that hold: {}</p>\n", names.join(", ")),

@@ -1,7 +1,7 @@
 //! The document for a terminal.
 
 use crate::document::{CheckReport, Counts, Defect, Evidence, Judgement, LevelReport, Link, Part};
-use crate::findings::{Finding, findings, strongest_that_hold};
+use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
 use crate::notation::{Comments, notation};
 use crate::words::{counted, harmless, shortened, width, wrapped};
 
@@ -147,6 +147,8 @@ impl Page {
         let names: Vec<String> =
             strongest_that_hold(report).iter().map(|it| harmless(&format!("{} ({})", it.full, it.short))).collect();
         match names.as_slice() {
+            // A level that a user wrote has no place among the others.
+            [] if any_holds(report) => {}
             [] => self.line("None of these levels is known to hold."),
             [one] => self.line(&format!("Strongest level that holds: {}", self.tinted(Tone::Good, one))),
             many => self.line(&format!("Strongest levels that hold: {}", self.tinted(Tone::Good, &many.join(", ")))),
@@ -156,7 +158,8 @@ impl Page {
     fn finding(&mut self, finding: &Finding<'_>) {
         self.gap();
         let title = self.tinted(Tone::Bad, &harmless(finding.title()));
-        self.line(&format!("{title}, forbidden by {}", harmless(&finding.level_names())));
+        let comma = if finding.anomalies.is_empty() { "" } else { ", forbidden" };
+        self.line(&format!("{title}{comma} by {}", harmless(&finding.level_names())));
         self.sentence("  ", 2, &finding.part.summary);
         if let Some(local) = &finding.part.local {
             self.sentence("  ", 2, &format!("{}.", local.because));
