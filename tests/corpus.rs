@@ -22,6 +22,10 @@ const KNOWN: &[(&str, &str)] = &[
         "corpus/shapes/unknown-cannot-have-committed.history",
         "certify takes a writer that cannot have committed for one",
     ),
+    (
+        "corpus/shapes/unknown-or-dirty.history",
+        "read uncommitted takes an unknown writer although a dirty read explains it",
+    ),
     ("corpus/shapes/unknown-times.history", "an unknown outcome has no end, only a time when its client gave up"),
 ];
 
