@@ -27,6 +27,11 @@ impl Explainer<'_> {
             LocalKind::Aborted { writer } => self.aborted(&who, op, writer),
             LocalKind::Intermediate { writer } => self.intermediate(&who, op, writer),
             LocalKind::Interleaved { torn, between } => self.interleaved(&who, op, torn, between),
+            LocalKind::Unrepeatable { earlier } => format!(
+                "{who} read {} and later, without writing in between, {}: two versions at once",
+                self.seen(earlier, &[]),
+                self.seen(op, &[])
+            ),
             LocalKind::Incompatible { other } => format!(
                 "{who} read {} and {} read {}: neither list extends the other",
                 self.seen(op, &[]),

@@ -176,7 +176,7 @@ impl<'k> Blame<'k> {
             let reader = problem.reads[read].reader;
             match removal.why {
                 WhyNot::After => {
-                    self.path(moments.start(reader), moments.commit(removal.candidate), removal.after, |_| true)
+                    self.path(moments.start(reader), moments.commit(removal.candidate), removal.after, |_| true);
                 }
                 WhyNot::HiddenBy(other) => {
                     self.must_see(read, other, removal.after);

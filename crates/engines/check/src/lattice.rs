@@ -57,7 +57,7 @@ fn follows(answers: &[Answer], level: Level) -> Option<Verdict> {
 }
 
 /// The same execution as a witness of a weaker level.
-fn weaken(witness: &Witness, level: Level) -> Witness {
+pub(crate) fn weaken(witness: &Witness, level: Level) -> Witness {
     let has_snapshots =
         matches!(level, Level::PrefixConsistency | Level::SnapshotIsolation | Level::StrongSnapshotIsolation);
     let schedule = match &witness.schedule {

@@ -21,9 +21,10 @@ mod weak;
 pub use lattice::{Answer, check_levels};
 
 use decide::{Decision, decide};
-use iso_evidence::{Budget, Refutation, StopReason, Verdict};
-use iso_history::{Facts, History, TxnId};
+use iso_evidence::{Budget, Refutation, StopReason, Verdict, Witness};
+use iso_history::{Facts, History, LocalKind, OpId, TxnId};
 use iso_spec::Level;
+use std::cell::Cell;
 
 /// Decides whether `level` allows `history`.
 ///
@@ -60,6 +61,9 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
     if let Some(op) = facts.ambiguous_list() {
         return Verdict::Unknown(StopReason::Unsupported(ambiguous_list(facts, op)));
     }
+    if let Some(witness) = allowed_by_stronger(facts, level, budget) {
+        return Verdict::Allowed(witness);
+    }
     match decide(facts, level, budget) {
         Ok(Decision::Allowed(witness)) => Verdict::Allowed(witness),
         Ok(Decision::Forbidden(blamed)) => Verdict::Forbidden(refute(facts, level, blamed, budget)),
@@ -67,13 +71,39 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
     }
 }
 
-fn refute_by_one_read(facts: &Facts<'_>, level: Level) -> Option<Refutation> {
-    let breaks = |kind: iso_history::LocalKind| level != Level::ReadUncommitted || kind.breaks_read_uncommitted();
-    let anomaly = facts.local().iter().find(|it| breaks(it.kind))?;
-    Some(local::refute_locally(facts, *anomaly))
+/// With several possible writers of a read, causal levels need a search over sources, where stronger levels search
+/// only orders. So such a level is tried first, for a while: if it holds, so does this one.
+fn allowed_by_stronger(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Witness> {
+    const MAX_STEPS: u32 = 2_000;
+    let stronger = match level {
+        Level::CausalConsistency | Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads => {
+            Level::PrefixConsistency
+        }
+        Level::ParallelSnapshotIsolation | Level::UpdateAtomic => Level::SnapshotIsolation,
+        _ => return None,
+    };
+    if !facts.has_ambiguous_reads() || !facts.unrepeatable().is_empty() {
+        return None;
+    }
+    let n_steps = Cell::new(0);
+    let stop = || {
+        n_steps.set(n_steps.get() + 1);
+        if n_steps.get() > MAX_STEPS { Some(StopReason::Steps) } else { budget.check().err() }
+    };
+    match decide(facts, stronger, &Budget::new(&stop)) {
+        Ok(Decision::Allowed(witness)) => Some(lattice::weaken(&witness, level)),
+        _ => None,
+    }
 }
 
-fn ambiguous_list(facts: &Facts<'_>, op: iso_history::OpId) -> String {
+fn refute_by_one_read(facts: &Facts<'_>, level: Level) -> Option<Refutation> {
+    let breaks = |kind: LocalKind| level != Level::ReadUncommitted || kind.breaks_read_uncommitted();
+    let anomaly = facts.local().iter().find(|it| breaks(it.kind));
+    let unrepeatable = || facts.unrepeatable().first().filter(|_| level.implies(Level::ReadAtomic));
+    anomaly.or_else(unrepeatable).map(|it| local::refute_locally(facts, *it))
+}
+
+fn ambiguous_list(facts: &Facts<'_>, op: OpId) -> String {
     let history = facts.history();
     let reader = history.txn_of(op);
     format!(

@@ -17,6 +17,13 @@ pub(crate) fn refute_locally(facts: &Facts<'_>, anomaly: LocalAnomaly) -> Refuta
             txns.insert(writer);
         }
         LocalKind::Interleaved { torn, between } => txns.extend([torn, between]),
+        LocalKind::Unrepeatable { earlier } => {
+            reads.insert(earlier);
+            for read in [earlier, anomaly.op] {
+                let position = facts.reads().binary_search_by_key(&read, |it| it.op);
+                txns.extend(position.ok().and_then(|it| facts.candidates(it).iter().find(|it| !it.is_initial())));
+            }
+        }
         LocalKind::Incompatible { other } => {
             reads.insert(other);
             txns.insert(history.txn_of(other));

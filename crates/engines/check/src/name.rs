@@ -4,6 +4,7 @@ use crate::decide::{Decision, decide};
 use iso_evidence::{Anomaly, Budget, Edge, Reason};
 use iso_history::{Facts, LocalKind, Projection, TxnId};
 use iso_spec::Level;
+use std::collections::BTreeSet;
 
 /// The name of a read that nothing explains.
 pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
@@ -14,6 +15,7 @@ pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
         LocalKind::Aborted { .. } => Anomaly::AbortedRead,
         LocalKind::Intermediate { .. } => Anomaly::IntermediateRead,
         LocalKind::Interleaved { .. } => Anomaly::DirtyWrite,
+        LocalKind::Unrepeatable { .. } => Anomaly::NonRepeatableRead,
         LocalKind::Incompatible { .. } => Anomaly::IncompatibleOrder,
     }
 }
@@ -35,7 +37,7 @@ pub(crate) fn name(part: &Projection, level: Level, cycle: &[Edge]) -> Anomaly {
         Level::PrefixConsistency => Anomaly::LongFork,
         Level::ParallelSnapshotIsolation | Level::SnapshotIsolation if n_rw <= 1 => Anomaly::GSingle,
         Level::ParallelSnapshotIsolation | Level::SnapshotIsolation => Anomaly::G2Item,
-        Level::Serializable => name_unserializable(&facts, cycle),
+        Level::Serializable => name_unserializable(&facts, cycle, part),
         Level::StrongSnapshotIsolation | Level::StrictSerializable => Anomaly::StaleRead,
     }
 }
@@ -59,15 +61,16 @@ fn weakest(facts: &Facts<'_>, level: Level) -> Level {
 }
 
 /// Snapshot isolation allows it: write skew, unless it takes a read-only transaction or a longer circle.
-fn name_unserializable(facts: &Facts<'_>, cycle: &[Edge]) -> Anomaly {
-    let is_update = |it: &TxnId| !facts.final_writes(*it).is_empty();
-    let n_txns = facts.txns().count();
-    let n_updates = facts.txns().filter(is_update).count();
-    if n_txns == 3 && n_updates == 2 {
-        Anomaly::ReadOnlyAnomaly
-    } else if n_txns == 2 && n_updates == 2 && cycle.len() <= 2 {
-        Anomaly::WriteSkew
-    } else {
-        Anomaly::G2Item
+fn name_unserializable(facts: &Facts<'_>, cycle: &[Edge], part: &Projection) -> Anomaly {
+    let on_cycle: BTreeSet<TxnId> = cycle.iter().flat_map(|it| [it.from, it.to]).collect();
+    let is_read_only = |it: &TxnId| {
+        let in_part = part.txns.binary_search(it).map(TxnId::from_index);
+        in_part.is_ok_and(|it| facts.final_writes(it).is_empty())
+    };
+    let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
+    match on_cycle.len() {
+        2 if n_rw == 2 => Anomaly::WriteSkew,
+        3 if on_cycle.iter().any(is_read_only) => Anomaly::ReadOnlyAnomaly,
+        _ => Anomaly::G2Item,
     }
 }

@@ -67,6 +67,7 @@ pub struct OrderSolver {
     theory: Rc<RefCell<AcyclicTheory>>,
     edge_lits: FxHashMap<(u32, u32), Lit>,
     order_lits: FxHashMap<(u32, u32), Lit>,
+    path_lits: FxHashMap<[u32; 3], Lit>,
     n_solves: u64,
     n_solves_without_search: u64,
 }
@@ -93,6 +94,7 @@ impl OrderSolver {
             theory,
             edge_lits: FxHashMap::default(),
             order_lits: FxHashMap::default(),
+            path_lits: FxHashMap::default(),
             n_solves: 0,
             n_solves_without_search: 0,
         }
@@ -101,6 +103,18 @@ impl OrderSolver {
     /// Chooses how later searches decide.
     pub fn set_policy(&mut self, policy: DecisionPolicy) {
         self.theory.borrow_mut().set_policy(policy);
+    }
+
+    /// Says how bad it is to move a node in the order; 1 at first. The search prefers to move light nodes.
+    pub fn set_weight(&mut self, node: u32, weight: u32) {
+        self.theory.borrow_mut().set_weight(node, weight);
+    }
+
+    /// Starts the next search from another order of all nodes, if the edges that must be there agree with it.
+    ///
+    /// The last model's values stay as they are.
+    pub fn try_order(&mut self, order: Vec<u32>) -> bool {
+        self.theory.borrow_mut().try_order(order)
     }
 
     /// Makes a node, last in the current order, and returns its number.
@@ -129,7 +143,7 @@ impl OrderSolver {
         if let Some(&lit) = self.edge_lits.get(&(from, to)) {
             return lit;
         }
-        let lit = self.add_var(Meaning::Edge { from, to });
+        let lit = self.add_var(Meaning::Edge { ends: [from, to] });
         self.edge_lits.insert((from, to), lit);
         lit
     }
@@ -140,9 +154,20 @@ impl OrderSolver {
         assert_ne!(first, second, "a node is not before itself");
         let (from, to) = (first.min(second), first.max(second));
         let known = self.order_lits.get(&(from, to)).copied();
-        let lit = known.unwrap_or_else(|| self.add_var(Meaning::Order { from, to }));
+        let lit = known.unwrap_or_else(|| self.add_var(Meaning::Order { ends: [from, to] }));
         self.order_lits.insert((from, to), lit);
         if from == first { lit } else { !lit }
+    }
+
+    /// The literal of two edges: when true, `first` is before `second`, and that before `third`; false says nothing.
+    pub fn path_lit(&mut self, first: u32, second: u32, third: u32) -> Lit {
+        let nodes = [first, second, third];
+        if let Some(&lit) = self.path_lits.get(&nodes) {
+            return lit;
+        }
+        let lit = self.add_var(Meaning::Path { nodes });
+        self.path_lits.insert(nodes, lit);
+        lit
     }
 
     /// A literal that says nothing about the graph.

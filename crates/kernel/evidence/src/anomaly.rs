@@ -25,6 +25,8 @@ pub enum Anomaly {
     StaleOwnWrite,
     /// A transaction reads one key from a writer and then another from before it (not read committed).
     NonMonotonicRead,
+    /// A transaction reads a key twice and sees two versions (not read atomic).
+    NonRepeatableRead,
     /// A transaction sees a part of another transaction's writes.
     FracturedRead,
     /// A transaction does not see a cause of something that it sees.
@@ -47,7 +49,7 @@ pub enum Anomaly {
 
 impl Anomaly {
     /// Every anomaly.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Internal,
         Self::ThinAirRead,
         Self::FutureRead,
@@ -58,6 +60,7 @@ impl Anomaly {
         Self::CircularInformationFlow,
         Self::StaleOwnWrite,
         Self::NonMonotonicRead,
+        Self::NonRepeatableRead,
         Self::FracturedRead,
         Self::CausalityViolation,
         Self::LongFork,
@@ -82,6 +85,7 @@ impl Anomaly {
             Self::CircularInformationFlow => "g1c",
             Self::StaleOwnWrite => "stale-own-write",
             Self::NonMonotonicRead => "non-monotonic-read",
+            Self::NonRepeatableRead => "non-repeatable-read",
             Self::FracturedRead => "fractured-read",
             Self::CausalityViolation => "causality-violation",
             Self::LongFork => "long-fork",
@@ -116,6 +120,7 @@ impl Anomaly {
             }
             Self::StaleOwnWrite => "a session does not see what it committed itself before",
             Self::NonMonotonicRead => "a transaction sees a write, and afterwards a state from before that write",
+            Self::NonRepeatableRead => "a transaction reads a key twice and sees two different versions of it",
             Self::FracturedRead => "a transaction sees some of another transaction's writes and misses others",
             Self::CausalityViolation => "a transaction sees an effect but not its cause",
             Self::LongFork => "two readers see two independent writes in opposite orders",

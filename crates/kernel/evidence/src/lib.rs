@@ -2,8 +2,10 @@
 
 mod anomaly;
 mod budget;
+mod certify;
 mod verdict;
 
 pub use anomaly::Anomaly;
 pub use budget::Budget;
+pub use certify::{Uncertified, certify};
 pub use verdict::{Edge, Event, Reason, Refutation, Schedule, Source, StopReason, Verdict, Witness};

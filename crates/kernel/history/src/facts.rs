@@ -24,6 +24,7 @@ pub struct Facts<'h> {
     writers: Vec<TxnId>,
     chains: Vec<Option<VersionChain>>,
     local: Vec<LocalAnomaly>,
+    unrepeatable: Vec<LocalAnomaly>,
     ambiguous: Option<OpId>,
 }
 
@@ -71,6 +72,7 @@ impl<'h> Facts<'h> {
             writers: Vec::new(),
             chains: vec![None; history.n_keys()],
             local: Vec::new(),
+            unrepeatable: Vec::new(),
             ambiguous: None,
         };
         facts.keep_what_counts(&scan, &final_writes);
@@ -144,6 +146,12 @@ impl<'h> Facts<'h> {
         &self.local
     }
 
+    /// The reads of counted transactions that saw another version than an earlier read of the same key by the same
+    /// transaction. They are no anomaly of read committed, so they are not among [`Facts::local`].
+    pub fn unrepeatable(&self) -> &[LocalAnomaly] {
+        &self.unrepeatable
+    }
+
     /// A list read with several meanings, because an element that it saw was appended twice, if there is one.
     ///
     /// Nothing here decides such histories.
@@ -174,10 +182,23 @@ impl<'h> Facts<'h> {
                 _ => {}
             }
             let Some(key) = scanned.external_key else { continue };
+            if counts {
+                self.note_unrepeatable(txn, key, scanned, scan);
+            }
             self.reads.push(ExternalRead { op: scanned.op, reader: txn, key });
             let viable = scan.candidates(scanned);
             self.candidates.extend(viable.filter(|it| self.standing[it.index()] != Standing::Out));
             self.candidate_starts.push(self.candidates.len() as u32);
+        }
+    }
+
+    fn note_unrepeatable(&mut self, txn: TxnId, key: KeyId, read: &ScannedRead, scan: &Scan<'_>) {
+        let earlier = scan.reads[scan.range(txn)].iter().take_while(|it| it.op < read.op);
+        let differs = |it: &&ScannedRead| it.external_key == Some(key) && it.seen != read.seen;
+        if let Some(earlier) = earlier.filter(|it| matches!(it.seen, Seen::Value(_) | Seen::Versions(_))).find(differs)
+        {
+            let kind = LocalKind::Unrepeatable { earlier: earlier.op };
+            self.unrepeatable.push(LocalAnomaly { reader: txn, op: read.op, kind });
         }
     }
 
@@ -294,6 +315,7 @@ struct ScannedRead {
     seen: Seen,
 }
 
+#[derive(PartialEq)]
 enum Seen {
     /// A register's value: candidates are looked up.
     Value(ValueId),

@@ -42,6 +42,12 @@ pub enum LocalKind {
         /// A transaction whose element lies between them.
         between: TxnId,
     },
+    /// It saw another version of the key than an earlier read of the same transaction, which did not write it
+    /// in between: two versions at once, which read committed allows and read atomic does not.
+    Unrepeatable {
+        /// The earlier read.
+        earlier: OpId,
+    },
     /// It saw a list that is neither a prefix nor an extension of another one that was seen.
     Incompatible {
         /// The other read of the list.
@@ -52,6 +58,6 @@ pub enum LocalKind {
 impl LocalKind {
     /// Does the anomaly break even read uncommitted, which lets transactions read aborted and intermediate writes?
     pub fn breaks_read_uncommitted(self) -> bool {
-        !matches!(self, Self::Aborted { .. } | Self::Intermediate { .. })
+        !matches!(self, Self::Aborted { .. } | Self::Intermediate { .. } | Self::Unrepeatable { .. })
     }
 }

@@ -25,16 +25,19 @@ pub struct Projection {
 impl Projection {
     /// The part with the transactions `keep` (ascending), without the operations `without`.
     ///
-    /// Dropping one write of a key drops all writes of it by that transaction. Reads go that do not stand on their
-    /// own without what was dropped, and so do overwritten writes and reads of a transaction's own writes: they say
-    /// nothing about other transactions.
+    /// Dropping the last write of a register, or any append to a list, drops all writes of that key by that
+    /// transaction. Reads go that do not stand on their own without what was dropped, and so do overwritten writes and
+    /// reads of a transaction's own writes: they say nothing about other transactions.
     pub fn new(facts: &Facts<'_>, keep: &[TxnId], without: &BTreeSet<OpId>) -> Self {
         let history = facts.history();
         let appends = Appends::new_of(history, keep);
         let dropped: BTreeSet<(TxnId, KeyId)> = without
             .iter()
-            .filter(|it| history.op(**it).is_write())
-            .map(|it| (history.txn_of(*it), history.op(*it).key()))
+            .map(|it| (*it, history.txn_of(*it), history.op(*it).key()))
+            .filter(|(op, txn, key)| {
+                history.op(*op).is_write() && (history.is_list(*key) || is_last_write(history, *txn, *op))
+            })
+            .map(|(_, txn, key)| (txn, key))
             .collect();
         let keeps_write = |txn: TxnId, key: KeyId| {
             txn.is_initial() || (keep.binary_search(&txn).is_ok() && !dropped.contains(&(txn, key)))

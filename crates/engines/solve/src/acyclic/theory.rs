@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use super::DecisionPolicy;
 use super::clauses::Clauses;
-use crate::order::{EdgeId, IncrementalOrder, Mark, UNTAGGED};
+use crate::order::{Edge, IncrementalOrder, Mark, UNTAGGED};
 use crate::sat::{Lit, Var};
 use crate::theory::Theory;
 
@@ -23,9 +23,21 @@ pub(super) enum Meaning {
     /// Nothing.
     Plain,
     /// True brings the edge into the graph.
-    Edge { from: u32, to: u32 },
+    Edge { ends: [u32; 2] },
     /// True brings the edge into the graph, false brings the reverse edge.
-    Order { from: u32, to: u32 },
+    Order { ends: [u32; 2] },
+    /// True brings both edges into the graph, from the first node to the second and from there to the third.
+    Path { nodes: [u32; 3] },
+}
+
+impl Meaning {
+    fn nodes(&self) -> &[u32] {
+        match self {
+            Self::Plain => &[],
+            Self::Edge { ends } | Self::Order { ends } => ends,
+            Self::Path { nodes } => nodes,
+        }
+    }
 }
 
 /// The state of the theory during and between searches.
@@ -91,6 +103,22 @@ impl AcyclicTheory {
         self.policy = policy;
     }
 
+    pub(super) fn set_weight(&mut self, node: u32, weight: u32) {
+        self.order.set_weight(node, weight);
+    }
+
+    /// Takes over another order, unless an edge goes against it. Must be called on the root level.
+    pub(super) fn try_order(&mut self, order: Vec<u32>) -> bool {
+        assert!(self.levels.is_empty(), "an order is taken over between searches");
+        let is_taken = self.order.try_order(order);
+        if is_taken {
+            for node in 0..self.order.n_nodes() {
+                self.stale.insert(node);
+            }
+        }
+        is_taken
+    }
+
     pub(super) fn add_node(&mut self) -> u32 {
         self.incidence.first.push(NONE);
         self.stale.add_node();
@@ -101,9 +129,8 @@ impl AcyclicTheory {
     /// Registers the next variable of the solver.
     pub(super) fn add_var(&mut self, meaning: Meaning) {
         let var_idx = self.meanings.len() as u32;
-        if let Meaning::Edge { from, to } | Meaning::Order { from, to } = meaning {
-            self.incidence.add(from, var_idx);
-            self.incidence.add(to, var_idx);
+        for node in meaning.nodes() {
+            self.incidence.add(*node, var_idx);
         }
         self.meanings.push(meaning);
         self.values.push(None);
@@ -127,13 +154,11 @@ impl AcyclicTheory {
                 Ok(())
             }
             Err(path) => {
+                let mut cycle = vec![Edge { from, to, tag: UNTAGGED }];
+                cycle.extend(path.iter().map(|id| self.order.edge(*id)));
                 let mut clause = Vec::new();
-                self.explain(&path, &mut clause);
-                let mut edges = vec![(from, to)];
-                edges.extend(path.iter().map(|&id| self.order.edge(id)).map(|edge| (edge.from, edge.to)));
-                self.touch(from);
-                self.touch(to);
-                Err(KnownCycle { edges, clause })
+                self.explain(&cycle, &mut clause);
+                Err(KnownCycle { edges: cycle.iter().map(|it| (it.from, it.to)).collect(), clause })
             }
         }
     }
@@ -183,12 +208,15 @@ impl AcyclicTheory {
         changed
     }
 
-    /// The edge that `lit` brings into the graph when true.
-    fn edge_of(&self, lit: Lit) -> Option<(u32, u32)> {
+    /// The edges that `lit` brings into the graph when true.
+    fn edges_of(&self, lit: Lit) -> [Option<(u32, u32)>; 2] {
         match (self.meanings[lit.var().index()], lit.is_negative()) {
-            (Meaning::Edge { from, to } | Meaning::Order { from, to }, false) => Some((from, to)),
-            (Meaning::Order { from, to }, true) => Some((to, from)),
-            (Meaning::Plain, _) | (Meaning::Edge { .. }, true) => None,
+            (Meaning::Edge { ends: [from, to] } | Meaning::Order { ends: [from, to] }, false) => {
+                [Some((from, to)), None]
+            }
+            (Meaning::Order { ends: [from, to] }, true) => [Some((to, from)), None],
+            (Meaning::Path { nodes: [first, second, third] }, false) => [Some((first, second)), Some((second, third))],
+            (Meaning::Plain, _) | (Meaning::Edge { .. } | Meaning::Path { .. }, true) => [None, None],
         }
     }
 
@@ -196,8 +224,9 @@ impl AcyclicTheory {
     fn guess(&self, var_idx: usize) -> bool {
         match self.meanings[var_idx] {
             Meaning::Plain => self.last_values[var_idx],
-            Meaning::Edge { from, to } | Meaning::Order { from, to } => {
-                self.order.position(from) < self.order.position(to)
+            meaning => {
+                let is_forward = |pair: &[u32]| self.order.position(pair[0]) < self.order.position(pair[1]);
+                meaning.nodes().windows(2).all(is_forward)
             }
         }
     }
@@ -207,11 +236,18 @@ impl AcyclicTheory {
     }
 
     /// Brings the edges of the trail into the graph, up to the first that would close a cycle.
-    fn apply_trail(&mut self) -> Result<(), (Lit, Vec<EdgeId>)> {
+    ///
+    /// Then the cycle is returned, that edge first, and none of its literal's edges is in the graph.
+    fn apply_trail(&mut self) -> Result<(), Vec<Edge>> {
         while let Some(&lit) = self.trail.get(self.applied.len()) {
             let mark = self.order.mark();
-            if let Some((from, to)) = self.edge_of(lit) {
-                self.order.add_edge(from, to, lit.tag()).map_err(|path| (lit, path))?;
+            for (from, to) in self.edges_of(lit).into_iter().flatten() {
+                if let Err(path) = self.order.add_edge(from, to, lit.tag()) {
+                    let mut cycle = vec![Edge { from, to, tag: lit.tag() }];
+                    cycle.extend(path.iter().map(|id| self.order.edge(*id)));
+                    self.order.undo_to(mark);
+                    return Err(cycle);
+                }
                 self.note_moved();
             }
             self.applied.push(mark);
@@ -225,16 +261,14 @@ impl AcyclicTheory {
         }
     }
 
-    /// Adds the negations of the literals on `path` to `clause`, and counts the cycle that it is part of.
-    fn explain(&mut self, path: &[EdgeId], clause: &mut Vec<Lit>) {
+    /// Adds the negations of the literals on a cycle to `clause`, each once, and counts the cycle.
+    fn explain(&mut self, cycle: &[Edge], clause: &mut Vec<Lit>) {
         self.n_cycles += 1;
-        for &id in path {
-            let edge = self.order.edge(id);
+        for edge in cycle {
             self.touch(edge.from);
             self.touch(edge.to);
-            if edge.tag != UNTAGGED {
-                clause.push(!Lit::from_tag(edge.tag));
-            }
+            let lit = (edge.tag != UNTAGGED).then(|| !Lit::from_tag(edge.tag));
+            clause.extend(lit.filter(|it| !clause.contains(it)));
         }
     }
 
@@ -275,12 +309,16 @@ impl AcyclicTheory {
         }
     }
 
-    /// How far apart in the order the ends of the edge of `lit` are; nothing for a literal without an edge.
+    /// How far apart in the order the ends of the edges of `lit` are that go against it; nothing without such an edge.
     ///
     /// Short detours move few nodes, and so leave most clauses that hold as they are. Choosing what last held, as
     /// solvers do with their phases, is many times slower.
     fn detour(&self, lit: Lit) -> u32 {
-        self.edge_of(lit).map_or(0, |(from, to)| self.order.position(from).abs_diff(self.order.position(to)))
+        let detour = |(from, to): (u32, u32)| {
+            let distance = self.order.position(from).saturating_sub(self.order.position(to));
+            distance.saturating_mul(self.order.weight(from).min(self.order.weight(to)))
+        };
+        self.edges_of(lit).into_iter().flatten().map(detour).fold(0, u32::saturating_add)
     }
 }
 
@@ -319,14 +357,9 @@ impl Theory for AcyclicTheory {
     }
 
     fn conflict(&mut self, clause: &mut Vec<Lit>) -> bool {
-        let Err((lit, path)) = self.apply_trail() else { return false };
+        let Err(cycle) = self.apply_trail() else { return false };
         clause.clear();
-        clause.push(!lit);
-        if let Some((from, to)) = self.edge_of(lit) {
-            self.touch(from);
-            self.touch(to);
-        }
-        self.explain(&path, clause);
+        self.explain(&cycle, clause);
         true
     }
 

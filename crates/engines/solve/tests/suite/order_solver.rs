@@ -13,6 +13,8 @@ enum Atom {
     Edge(u32, u32, bool),
     /// The first node is before the second.
     Before(u32, u32),
+    /// The nodes are in this order.
+    Path(u32, u32, u32),
     /// A plain variable has this value.
     Plain(u32, bool),
 }
@@ -62,6 +64,7 @@ impl Formula {
                 clause.iter().any(|&atom| match atom {
                     Atom::Edge(from, to, value) => is_edge(from, to) == value,
                     Atom::Before(first, second) => is_before(first, second),
+                    Atom::Path(first, second, third) => is_before(first, second) && is_before(second, third),
                     Atom::Plain(idx, value) => (bits >> idx & 1 == 1) == value,
                 })
             })
@@ -90,6 +93,7 @@ fn lit_of(solver: &mut OrderSolver, plain: &[Lit], atom: Atom) -> Lit {
         Atom::Edge(from, to, true) => solver.edge_lit(from, to),
         Atom::Edge(from, to, false) => !solver.edge_lit(from, to),
         Atom::Before(first, second) => solver.order_lit(first, second),
+        Atom::Path(first, second, third) => solver.path_lit(first, second, third),
         Atom::Plain(idx, true) => plain[idx as usize],
         Atom::Plain(idx, false) => !plain[idx as usize],
     }
@@ -119,7 +123,11 @@ fn assert_is_model(solver: &mut OrderSolver, plain: &[Lit], formula: &Formula) {
                     let is_before = solver.position(first) < solver.position(second);
                     assert_eq!(solver.value(lit), is_before);
                 }
-                Atom::Edge(..) | Atom::Plain(..) => {}
+                Atom::Path(first, second, third) if solver.value(lit) => {
+                    assert!(solver.position(first) < solver.position(second));
+                    assert!(solver.position(second) < solver.position(third));
+                }
+                Atom::Edge(..) | Atom::Path(..) | Atom::Plain(..) => {}
             }
         }
         assert!(is_satisfied, "{clause:?} is false");
@@ -128,8 +136,9 @@ fn assert_is_model(solver: &mut OrderSolver, plain: &[Lit], formula: &Formula) {
 
 fn random_atom(random: &mut Random, n_nodes: u32, n_plain: u32) -> Atom {
     let (first, second) = random.two_below(n_nodes);
-    match random.below(8) {
+    match random.below(9) {
         0 => Atom::Edge(first, second, false),
+        4 if n_nodes > 2 => Atom::Path(first, second, random.below(n_nodes)),
         1 | 2 => Atom::Edge(first, second, true),
         3 => Atom::Plain(random.below(n_plain), random.one_in(2)),
         _ => Atom::Before(first, second),

@@ -1,0 +1,241 @@
+//! Levels where whom a reader sees depends on what others read: sources are choices of the solver.
+
+use super::{Search, Solution};
+use crate::known::Known;
+use crate::problem::{INITIAL, Txn};
+use crate::rule::Sees;
+use crate::weak::{CausalPast, obligations, premise};
+use iso_solve::Lit;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+impl Search<'_> {
+    /// A read for which the order has no possible writer before it gets a choice.
+    pub(super) fn choose_missing(&mut self, solution: &Solution) {
+        for read in 0..self.known.problem.reads.len() {
+            let reader = self.known.problem.reads[read].reader;
+            if solution.takes_part[reader as usize] && solution.sources[read].is_none() {
+                self.choose(read, solution);
+            }
+        }
+    }
+
+    /// Makes the source of a read a choice of the solver, which first takes the latest possible writer.
+    fn choose(&mut self, read: usize, solution: &Solution) {
+        if self.choices.contains_key(&read) {
+            return;
+        }
+        let at = self.known.problem.reads[read];
+        let mut writers = self.known.remaining[read].clone();
+        writers.sort_by_key(|it| (!self.is_before(solution, *it, read), u32::MAX - self.commit_place(solution, *it)));
+        let mut one_of: Vec<Lit> = Vec::new();
+        self.unless_part(at.reader, &mut one_of);
+        let mut choices = Vec::new();
+        for writer in writers {
+            let lit = self.solver.new_lit();
+            choices.push((writer, lit));
+            one_of.push(lit);
+        }
+        self.clause(&one_of);
+        self.choices.insert(read, choices.clone());
+        self.involve_read(read);
+        for (writer, lit) in choices {
+            if writer != INITIAL {
+                let edge = self.edge(self.known.rule.moments.sees(writer, at.reader));
+                self.clause(&[!lit, edge]);
+            }
+            if self.known.problem.is_optional[writer as usize] {
+                let part = self.part_lit(writer);
+                self.clause(&[!lit, part]);
+            }
+        }
+    }
+
+    /// Pushes "the source of this read is another one", where that is a choice.
+    fn unless_source(&mut self, read: usize, source: Txn, clause: &mut Vec<Lit>, solution: &Solution) {
+        self.involve_read(read);
+        if self.known.sources[read].is_some() {
+            return;
+        }
+        self.choose(read, solution);
+        let lit = self.choices[&read].iter().find(|it| it.0 == source).map(|it| it.1);
+        clause.push(!lit.expect("a source is one of the choices"));
+    }
+
+    /// `other` is older than the source of `read`, or the premises in `clause` fail.
+    fn forbid_hiding(&mut self, read: usize, other: Txn, mut clause: Vec<Lit>, solution: &Solution) {
+        let source = solution.sources[read].expect("only a read with a source hides something");
+        self.unless_source(read, source, &mut clause, solution);
+        self.unless_part(other, &mut clause);
+        if source != INITIAL {
+            clause.push(self.edge(self.known.rule.moments.version_order(other, source)));
+        }
+        self.clause(&clause);
+    }
+
+    pub(super) fn forbid_unmet_obligations(&mut self, solution: &Solution) {
+        let (problem, sees) = (self.known.problem, self.known.rule.sees);
+        let past = (sees == Sees::Causal).then(|| self.causal_past(solution, &[]));
+        let mut unmet = Vec::new();
+        let takes_part = |it: Txn| solution.takes_part[it as usize];
+        obligations(problem, sees, &solution.sources, &takes_part, past.as_ref(), &mut |read, other| {
+            let source = solution.sources[read].unwrap_or(INITIAL);
+            if solution.position[other as usize] > solution.position[source as usize] {
+                unmet.push((read, other));
+            }
+        });
+        for (read, other) in unmet {
+            let used = if past.is_some() {
+                self.causal_path(solution, &[], other, problem.reads[read].reader).0
+            } else {
+                premise(problem, sees, &solution.sources, read, other)
+            };
+            let mut clause = Vec::new();
+            for used in used {
+                let writer = solution.sources[used].expect("premises have sources");
+                self.unless_source(used, writer, &mut clause, solution);
+            }
+            self.forbid_hiding(read, other, clause, solution);
+        }
+        if sees == Sees::DirectAndConflicting {
+            self.forbid_hidden_conflicts(solution);
+        }
+    }
+
+    /// Update atomic: an earlier writer of a key that the reader writes is seen.
+    fn forbid_hidden_conflicts(&mut self, solution: &Solution) {
+        let problem = self.known.problem;
+        for (read, at) in problem.reads.iter().enumerate() {
+            let Some(source) = solution.sources[read] else { continue };
+            let place = |txn: Txn| solution.position[txn as usize];
+            let is_between = |it: &&Txn| place(**it) > place(source) && place(**it) < place(at.reader);
+            let writers = problem.writers_of(at.key).iter().filter(is_between);
+            let hidden: Vec<Txn> = writers
+                .filter(|it| solution.takes_part[**it as usize] && problem.conflict(**it, at.reader))
+                .copied()
+                .collect();
+            for other in hidden {
+                let unseen = self.edge(self.known.rule.moments.anti_dependency(at.reader, other));
+                self.forbid_hiding(read, other, vec![unseen], solution);
+            }
+        }
+    }
+
+    /// Parallel snapshot isolation: the next version after what was read is not in the reader's past.
+    pub(super) fn forbid_hidden_causes(&mut self, solution: &Solution) {
+        let problem = self.known.problem;
+        let versions = self.version_orders(solution);
+        let past = self.causal_past(solution, &versions);
+        for (read, at) in problem.reads.iter().enumerate() {
+            let Some(source) = solution.sources[read] else { continue };
+            let writers = &versions[at.key.index()];
+            let next = writers.iter().position(|it| *it == source).map_or(0, |it| it + 1);
+            let Some(other) = writers.get(next).copied() else { continue };
+            if other == at.reader || !past.contains(problem, other, at.reader) {
+                continue;
+            }
+            let (used, overwrites) = self.causal_path(solution, &versions, other, at.reader);
+            let mut clause = Vec::new();
+            for used in used {
+                let writer = solution.sources[used].expect("a path follows sources");
+                self.unless_source(used, writer, &mut clause, solution);
+            }
+            for (older, newer) in overwrites {
+                clause.push(self.edge((newer, older)));
+                self.unless_part(older, &mut clause);
+                self.unless_part(newer, &mut clause);
+            }
+            self.forbid_hiding(read, other, clause, solution);
+        }
+    }
+
+    /// The writers of each key that take part, in order.
+    fn version_orders(&self, solution: &Solution) -> Vec<Vec<Txn>> {
+        let problem = self.known.problem;
+        let in_order = |key| {
+            let writers = problem.writers_of(key).iter().copied();
+            let mut writers: Vec<Txn> = writers.filter(|it| solution.takes_part[*it as usize]).collect();
+            writers.sort_unstable_by_key(|it| solution.position[*it as usize]);
+            writers
+        };
+        problem.keys().map(in_order).collect()
+    }
+
+    /// The causal past by session order, sources and `versions`.
+    fn causal_past(&self, solution: &Solution, versions: &[Vec<Txn>]) -> CausalPast {
+        let mut overwritten: FxHashMap<Txn, Vec<Txn>> = FxHashMap::default();
+        for pair in versions.iter().flat_map(|it| it.windows(2)) {
+            overwritten.entry(pair[1]).or_default().push(pair[0]);
+        }
+        CausalPast::new(
+            self.known.problem,
+            &solution.order,
+            &solution.sources,
+            &|txn| overwritten.get(&txn).cloned().unwrap_or_default(),
+            &|txn| solution.takes_part[txn as usize],
+        )
+    }
+
+    /// A shortest path from `from` to `to` by session order, sources and version orders: the reads and overwrites on it.
+    fn causal_path(
+        &mut self,
+        solution: &Solution,
+        versions: &[Vec<Txn>],
+        from: Txn,
+        to: Txn,
+    ) -> (Vec<usize>, Vec<(Txn, Txn)>) {
+        let mut reached: FxHashMap<Txn, (Txn, Step)> = FxHashMap::default();
+        let mut pending = VecDeque::from([to]);
+        while let Some(txn) = pending.pop_front() {
+            for (earlier, step) in steps_back(self.known, solution, versions, txn) {
+                if earlier != to && !reached.contains_key(&earlier) {
+                    reached.insert(earlier, (txn, step));
+                    pending.push_back(earlier);
+                }
+            }
+            if reached.contains_key(&from) {
+                break;
+            }
+        }
+        let (mut reads, mut overwrites) = (Vec::new(), Vec::new());
+        let mut txn = from;
+        while txn != to {
+            self.involved.insert(txn);
+            let (next, step) = reached[&txn];
+            match step {
+                Step::Session => {}
+                Step::Read(read) => reads.push(read),
+                Step::Overwrite => overwrites.push((txn, next)),
+            }
+            txn = next;
+        }
+        (reads, overwrites)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Session,
+    Read(usize),
+    Overwrite,
+}
+
+fn steps_back(known: &Known<'_>, solution: &Solution, versions: &[Vec<Txn>], txn: Txn) -> Vec<(Txn, Step)> {
+    let problem = known.problem;
+    let mut steps = Vec::new();
+    if txn == INITIAL {
+        return steps;
+    }
+    let session = &problem.sessions[problem.session_of[txn as usize] as usize];
+    steps.extend(session[..problem.nth[txn as usize] as usize].iter().map(|it| (*it, Step::Session)));
+    for read in problem.reads_of(txn) {
+        steps.extend(solution.sources[read].map(|it| (it, Step::Read(read))));
+    }
+    if !versions.is_empty() {
+        for key in problem.writes_of(txn) {
+            let older = versions[key.index()].iter().take_while(|it| **it != txn);
+            steps.extend(older.map(|it| (*it, Step::Overwrite)));
+        }
+    }
+    steps
+}

@@ -1,0 +1,134 @@
+//! Read committed, read your writes and read atomic with duplicate values: an order decides the sources by itself.
+//!
+//! Given the order, each read of a transaction takes the latest possible writer. A writer that this makes impossible
+//! (the reader would see it and still read an older version of another key) is dropped for good, because the others
+//! already are as late as can be; so what remains is the best choice, and a read without a writer shows that the
+//! order is wrong, whatever the choice.
+
+use super::{Search, Solution};
+use crate::problem::{INITIAL, Txn};
+use crate::rule::Sees;
+use iso_solve::Lit;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The reads of one transaction and the writers that each may still take.
+struct Table {
+    reads: Vec<TableRead>,
+    /// Why a writer of a read was dropped: another read must have a later one.
+    dropped: BTreeMap<(usize, Txn), usize>,
+}
+
+struct TableRead {
+    read: usize,
+    /// A session predecessor that must be seen, if the level says so.
+    at_least: Txn,
+    writers: Vec<Txn>,
+    /// Those left, latest last.
+    left: Vec<Txn>,
+}
+
+impl Search<'_> {
+    pub(super) fn settle_sources(&mut self, solution: &mut Solution) {
+        for txn in self.known.problem.all().filter(|it| solution.takes_part[*it as usize]).collect::<Vec<_>>() {
+            let mut table = self.table(txn, solution);
+            self.drop_impossible(&mut table, solution);
+            for row in &table.reads {
+                solution.sources[row.read] = row.left.last().copied();
+            }
+            if let Some(stuck) = table.reads.iter().position(|it| it.left.is_empty()) {
+                self.forbid_stuck(txn, &table, stuck, solution);
+            }
+        }
+    }
+
+    fn table(&self, txn: Txn, solution: &Solution) -> Table {
+        let problem = self.known.problem;
+        let reads = problem.reads_of(txn).map(|read| {
+            let at_least = match self.known.rule.sees {
+                Sees::Session | Sees::Direct => self.last_in_session(txn, read, solution),
+                _ => INITIAL,
+            };
+            let floor = self.commit_place(solution, at_least);
+            let writers = self.possible_writers(read);
+            let fits = |it: &Txn| self.is_before(solution, *it, read) && self.commit_place(solution, *it) >= floor;
+            let mut left: Vec<Txn> = writers.iter().copied().filter(fits).collect();
+            left.sort_unstable_by_key(|it| self.commit_place(solution, *it));
+            TableRead { read, at_least, writers, left }
+        });
+        Table { reads: reads.collect(), dropped: BTreeMap::new() }
+    }
+
+    /// The last session predecessor that takes part and writes the key.
+    fn last_in_session(&self, txn: Txn, read: usize, solution: &Solution) -> Txn {
+        let problem = self.known.problem;
+        let session = &problem.sessions[problem.session_of[txn as usize] as usize];
+        let before = &session[..problem.nth[txn as usize] as usize];
+        let is_seen = |it: &&Txn| solution.takes_part[**it as usize] && problem.writes(**it, problem.reads[read].key);
+        before.iter().rev().find(is_seen).copied().unwrap_or(INITIAL)
+    }
+
+    fn drop_impossible(&self, table: &mut Table, solution: &Solution) {
+        let is_ordered = |from: usize, to: usize| match self.known.rule.sees {
+            Sees::ReadEarlier => from < to,
+            Sees::Direct => from != to,
+            _ => false,
+        };
+        loop {
+            let mut found = None;
+            for (row, read) in table.reads.iter().enumerate() {
+                for other in (0..table.reads.len()).filter(|it| is_ordered(row, *it)) {
+                    let key = self.known.problem.reads[table.reads[other].read].key;
+                    let latest = table.reads[other].left.last().map(|it| self.commit_place(solution, *it));
+                    let hides = |it: &&Txn| {
+                        **it != INITIAL
+                            && self.known.problem.writes(**it, key)
+                            && Some(self.commit_place(solution, **it)) > latest
+                    };
+                    found = found.or(read.left.iter().find(hides).map(|it| (row, other, *it)));
+                }
+            }
+            let Some((row, other, writer)) = found else { return };
+            table.reads[row].left.retain(|it| *it != writer);
+            table.dropped.insert((row, writer), other);
+        }
+    }
+
+    /// Some writer must come to lie where it helps: for the read that is stuck, or for one because of which a writer
+    /// was dropped.
+    fn forbid_stuck(&mut self, txn: Txn, table: &Table, stuck: usize, solution: &Solution) {
+        let mut clause: Vec<Lit> = Vec::new();
+        self.unless_part(txn, &mut clause);
+        let mut pending = vec![(stuck, table.reads[stuck].at_least)];
+        let mut seen: BTreeSet<(usize, Txn)> = BTreeSet::new();
+        while let Some((row, after)) = pending.pop() {
+            if !seen.insert((row, after)) {
+                continue;
+            }
+            let TableRead { read, at_least, writers, .. } = &table.reads[row];
+            self.involve_read(*read);
+            self.involved.extend([after, *at_least]);
+            self.unless_part(*at_least, &mut clause);
+            self.unless_part(after, &mut clause);
+            for writer in writers {
+                match table.dropped.get(&(row, *writer)) {
+                    Some(other) => pending.push((*other, *writer)),
+                    None if *writer == INITIAL || *writer == after => {}
+                    None => self.offer(&mut clause, *read, [after, *at_least], *writer, solution),
+                }
+            }
+        }
+        self.clause(&clause);
+    }
+
+    /// Offers to place `writer` before the read and after one of `after` that it is not after yet.
+    fn offer(&mut self, clause: &mut Vec<Lit>, read: usize, after: [Txn; 2], writer: Txn, solution: &Solution) {
+        let place = |txn: Txn| self.commit_place(solution, txn);
+        let is_late = self.is_before(solution, writer, read);
+        let missed = after.into_iter().find(|it| *it != INITIAL && *it != writer && place(*it) > place(writer));
+        match missed {
+            Some(older) => clause.push(self.between(older, writer, read)),
+            None if !is_late => clause.push(self.between(INITIAL, writer, read)),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Checks an answer against the history, trusting nobody: the centre of trust.
+//!
+//! An allowed history is replayed along its schedule, operation by operation. A forbidden one is refuted by its part:
+//! the part is checked to be one whose being forbidden makes the whole forbidden, and the reference evaluator of the
+//! catalogue's definition then decides the part. Nothing here is shared with the engines.
+
+mod local;
+mod part;
+mod replay;
+mod schedule;
+mod versions;
+mod visibility;
+
+use crate::{Schedule, Verdict, Witness};
+use iso_history::{Facts, History};
+use iso_spec::Level;
+use std::fmt;
+
+/// Why an answer was not accepted. It is a bug in the engine that gave it (or here), never a fault of the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncertified {
+    /// What does not hold.
+    pub reason: String,
+}
+
+impl Uncertified {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Uncertified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Uncertified {}
+
+/// Checks a verdict about a history at a level. An unknown verdict claims nothing and always passes.
+pub fn certify(history: &History, level: Level, verdict: &Verdict) -> Result<(), Uncertified> {
+    match verdict {
+        Verdict::Allowed(witness) => certify_allowed(history, level, witness),
+        Verdict::Forbidden(refutation) => part::certify_forbidden(&Facts::new(history), level, refutation),
+        Verdict::Unknown(_) => Ok(()),
+    }
+}
+
+fn certify_allowed(history: &History, level: Level, witness: &Witness) -> Result<(), Uncertified> {
+    match (level, &witness.schedule) {
+        (Level::Serializable | Level::StrictSerializable, Schedule::Order(order)) => {
+            schedule::check_order(history, order, level.needs_times())?;
+            replay::replay_serially(history, order)
+        }
+        (Level::PrefixConsistency, Schedule::Events(events)) => {
+            schedule::check_events(history, events, false)?;
+            replay::replay_snapshots(history, events, replay::Writers::Free)
+        }
+        (Level::SnapshotIsolation | Level::StrongSnapshotIsolation, Schedule::Events(events)) => {
+            schedule::check_events(history, events, level.needs_times())?;
+            replay::replay_snapshots(history, events, replay::Writers::FirstCommitterWins)
+        }
+        (Level::ReadUncommitted, Schedule::Order(order)) => {
+            schedule::check_order(history, order, false)?;
+            versions::check_uncommitted(history, order)
+        }
+        (_, Schedule::Order(order)) => {
+            schedule::check_order(history, order, false)?;
+            let sources = versions::check_sources(history, order, &witness.sources)?;
+            visibility::check_visibility(history, level, order, &sources)
+        }
+        _ => Err(Uncertified::new(format!("the witness of {level} has the wrong kind of schedule"))),
+    }
+}

@@ -1,0 +1,192 @@
+//! Is the part that a refutation names forbidden, and does that make the whole history forbidden?
+//!
+//! The part stands for the whole if each of its reads saw another transaction's write, and everybody in the whole
+//! history who may have written what it saw is in the part with that write: whatever explains the whole then explains
+//! the part. This is checked on the raw operations. Whether the part is forbidden is decided by the reference
+//! evaluator, or for a large part by `closure`, which derives what any order must contain until that is cyclic.
+
+use super::Uncertified;
+use super::local::certify_local;
+use super::schedule::wrong;
+use crate::{Edge, Reason, Refutation};
+use iso_history::{Facts, History, KeyId, Op, OpId, Outcome, Projection, TxnId, ValueId};
+use iso_spec::{Catalogue, Evaluation, Level, Steps, evaluate};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Steps of the reference evaluator: a part of a handful of transactions needs a few thousand.
+const MAX_STEPS: u64 = 2_000_000;
+
+/// Checks a refutation of a history at a level.
+pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
+    if let Some(anomaly) = refutation.local {
+        return certify_local(facts, level, anomaly);
+    }
+    let history = facts.history();
+    check_membership(history, refutation)?;
+    check_reads_stand(history, refutation)?;
+    let part = project(facts, refutation)?;
+    decide_part(&part.history, level)?;
+    check_cycle(history, &refutation.cycle)
+}
+
+/// The part holds operations of its own transactions only, none of them aborted.
+fn check_membership(history: &History, refutation: &Refutation) -> Result<(), Uncertified> {
+    let is_ascending = refutation.txns.is_sorted_by(|a, b| a < b) && refutation.ops.is_sorted_by(|a, b| a < b);
+    if !is_ascending || refutation.txns.iter().any(|it| it.index() >= history.n_txns()) {
+        return Err(Uncertified::new("the part of a refutation is not in ascending order"));
+    }
+    if let Some(aborted) = refutation.txns.iter().find(|it| history.outcome(**it) == Outcome::Aborted) {
+        return Err(wrong(history, *aborted, "aborted, but is in the part of a refutation"));
+    }
+    for op in &refutation.ops {
+        if refutation.txns.binary_search(&history.txn_of(*op)).is_err() {
+            return Err(wrong(history, history.txn_of(*op), "is not in the part that has its operation"));
+        }
+    }
+    Ok(())
+}
+
+/// A register's version or a list's element that a read of the part saw, with the readers.
+type Seen = BTreeMap<(KeyId, ValueId), Vec<TxnId>>;
+
+/// Whoever may have written what a read of the part saw is in the part, and so is that write.
+fn check_reads_stand(history: &History, refutation: &Refutation) -> Result<(), Uncertified> {
+    let (registers, elements) = seen_by_part(history, refutation)?;
+    let is_kept = |op: OpId| refutation.ops.binary_search(&op).is_ok();
+    for txn in history.txns().filter(|it| history.outcome(*it) != Outcome::Aborted) {
+        let mut last_writes: BTreeMap<KeyId, (OpId, ValueId)> = BTreeMap::new();
+        for op in history.ops(txn) {
+            match history.op(op) {
+                Op::Write { key, value } => {
+                    last_writes.insert(key, (op, value));
+                }
+                Op::Append { key, value } => {
+                    let is_seen = elements.contains_key(&(key, value));
+                    if is_seen && history.ops(txn).any(|it| is_append_to(history, it, key) && !is_kept(it)) {
+                        return Err(wrong(history, txn, "appended an element that the part saw, but is not all in it"));
+                    }
+                }
+                Op::Read { .. } | Op::ReadList { .. } => {}
+            }
+        }
+        for (key, (op, value)) in last_writes {
+            let readers = registers.get(&(key, value)).map_or(&[][..], Vec::as_slice);
+            if readers.iter().any(|it| *it != txn) && !is_kept(op) {
+                return Err(wrong(history, txn, "may have written what the part read, but is not in it"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_append_to(history: &History, op: OpId, key: KeyId) -> bool {
+    matches!(history.op(op), Op::Append { key: it, .. } if it == key)
+}
+
+/// What the reads of the part saw: register values, and the last elements of lists.
+fn seen_by_part(history: &History, refutation: &Refutation) -> Result<(Seen, Seen), Uncertified> {
+    let (mut registers, mut elements) = (Seen::new(), Seen::new());
+    for op in &refutation.ops {
+        let txn = history.txn_of(*op);
+        match history.op(*op) {
+            Op::Read { key, value } => {
+                let wrote_before = history
+                    .ops(txn)
+                    .take_while(|it| it < op)
+                    .any(|it| history.op(it).is_write() && history.op(it).key() == key);
+                if wrote_before {
+                    return Err(wrong(history, txn, "read its own write, which says nothing about others"));
+                }
+                registers.entry((key, value)).or_default().push(txn);
+            }
+            Op::ReadList { key, values } => {
+                let n_own =
+                    history.ops(txn).take_while(|it| it < op).filter(|it| is_append_to(history, *it, key)).count();
+                if let Some(last) = values[..values.len().saturating_sub(n_own)].last() {
+                    elements.entry((key, *last)).or_default().push(txn);
+                }
+            }
+            Op::Write { key, .. } => {
+                let overwritten = history
+                    .ops(txn)
+                    .skip_while(|it| it <= op)
+                    .any(|it| history.op(it).is_write() && history.op(it).key() == key);
+                if overwritten {
+                    return Err(wrong(history, txn, "overwrote a write that the part of a refutation has"));
+                }
+            }
+            Op::Append { key, .. } => {
+                let has_all = history
+                    .ops(txn)
+                    .filter(|it| is_append_to(history, *it, key))
+                    .all(|it| refutation.ops.binary_search(&it).is_ok());
+                if !has_all {
+                    return Err(wrong(history, txn, "has only some of its appends in the part of a refutation"));
+                }
+            }
+        }
+    }
+    Ok((registers, elements))
+}
+
+fn project(facts: &Facts<'_>, refutation: &Refutation) -> Result<Projection, Uncertified> {
+    let history = facts.history();
+    let without: BTreeSet<OpId> = refutation
+        .txns
+        .iter()
+        .flat_map(|it| history.ops(*it))
+        .filter(|it| refutation.ops.binary_search(it).is_err())
+        .collect();
+    let part = Projection::new(facts, &refutation.txns, &without);
+    if part.ops == refutation.ops {
+        Ok(part)
+    } else {
+        Err(Uncertified::new("the part of a refutation has operations that do not stand by themselves"))
+    }
+}
+
+/// The catalogue's definition of the level forbids the part.
+fn decide_part(part: &History, level: Level) -> Result<(), Uncertified> {
+    let facts = Facts::new(part);
+    let spec = Catalogue::builtin().of(level);
+    match evaluate(&facts, spec, &mut Steps::new(MAX_STEPS)) {
+        Evaluation::Forbidden => Ok(()),
+        Evaluation::Allowed(_) => Err(Uncertified::new(format!("{} allows the part of a refutation", spec.name()))),
+        Evaluation::OutOfSteps | Evaluation::TooLarge | Evaluation::AmbiguousList(_) => {
+            Err(Uncertified::new(format!("the part of a refutation has {} transactions, too many", part.n_txns() - 1)))
+        }
+    }
+}
+
+/// Each edge of the cycle starts where the one before ended, and says something true about the operations.
+fn check_cycle(history: &History, cycle: &[Edge]) -> Result<(), Uncertified> {
+    for (idx, edge) in cycle.iter().enumerate() {
+        if edge.to != cycle[(idx + 1) % cycle.len()].from {
+            return Err(Uncertified::new("the edges of a cycle do not follow each other"));
+        }
+        if !is_true(history, edge) {
+            let (from, to, kind) = (history.label(edge.from), history.label(edge.to), edge.because.short_name());
+            return Err(Uncertified::new(format!("the edge {kind} from {from} to {to} has a wrong reason")));
+        }
+    }
+    Ok(())
+}
+
+fn is_true(history: &History, edge: &Edge) -> bool {
+    let writes = |txn: TxnId, key: KeyId| {
+        txn.is_initial() || history.ops(txn).any(|it| history.op(it).is_write() && history.op(it).key() == key)
+    };
+    let reads = |txn: TxnId, op: OpId, key: KeyId| {
+        history.txn_of(op) == txn && !history.op(op).is_write() && history.op(op).key() == key
+    };
+    match edge.because {
+        Reason::Session => history.is_session_ordered(edge.from, edge.to),
+        Reason::RealTime => history.is_real_time_ordered(edge.from, edge.to),
+        Reason::ReadFrom { read } => {
+            let key = history.op(read).key();
+            reads(edge.to, read, key) && writes(edge.from, key)
+        }
+        Reason::VersionOrder { key, .. } => writes(edge.from, key) && writes(edge.to, key),
+        Reason::AntiDependency { key, read } => reads(edge.from, read, key) && writes(edge.to, key),
+    }
+}
