@@ -9,25 +9,7 @@ use std::fs;
 
 /// FIXME: histories that are known to be answered wrongly, and what is wrong. The headers say what is right, and this
 /// list only shrinks.
-const KNOWN: &[(&str, &str)] = &[
-    (
-        "corpus/separating/psi-pc-not-si-by-cases.history",
-        "the circle that is shown rests on itself, and so does its name",
-    ),
-    (
-        "corpus/shapes/lists-intermediate-and-incompatible.history",
-        "dirty list reads do not count for the order of a list",
-    ),
-    (
-        "corpus/shapes/unknown-cannot-have-committed.history",
-        "certify takes a writer that cannot have committed for one",
-    ),
-    (
-        "corpus/shapes/unknown-or-dirty.history",
-        "read uncommitted takes an unknown writer although a dirty read explains it",
-    ),
-    ("corpus/shapes/unknown-times.history", "an unknown outcome has no end, only a time when its client gave up"),
-];
+const KNOWN: &[(&str, &str)] = &[];
 
 #[test]
 fn every_history_is_what_its_header_says() {

@@ -210,7 +210,9 @@ impl<'h> Builder<'h> {
         let key = match edge.because {
             Reason::Session | Reason::RealTime => None,
             Reason::ReadFrom { read } => Some(self.history.op(read).key()),
-            Reason::VersionOrder { key, .. } | Reason::AntiDependency { key, .. } => Some(key),
+            Reason::VersionOrder { key, .. } | Reason::FirstCommitter { key } | Reason::AntiDependency { key, .. } => {
+                Some(key)
+            }
         };
         Link {
             from: self.history.label(edge.from),

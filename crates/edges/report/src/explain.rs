@@ -29,6 +29,7 @@ impl<'f> Explainer<'f> {
             Reason::RealTime => self.real_time(from, to),
             Reason::ReadFrom { read } => self.read_from(from, to, read),
             Reason::VersionOrder { key, shown_by } => self.version_order(from, to, key, shown_by),
+            Reason::FirstCommitter { key } => self.first_committer(from, to, key),
             Reason::AntiDependency { key, read } => self.anti_dependency(from, to, key, read),
         }
     }
@@ -75,15 +76,29 @@ impl<'f> Explainer<'f> {
         if from.is_initial() {
             return format!("{newer} of {} is newer than the initial {older}", self.txn(to));
         }
-        let claim = if self.history.is_list(key) {
-            format!("{} {older} to {} before {} {newer}", self.txn(from), self.key(key), self.txn(to))
-        } else {
-            format!("{older} of {} is older than {newer} of {}", self.txn(from), self.txn(to))
-        };
+        let claim = self.version_claim(from, to, key);
         match shown_by {
             None => format!("{claim}, because the opposite order is impossible"),
             Some(read) => format!("{claim}, because {}", self.version_evidence(from, to, key, read)),
         }
+    }
+
+    fn version_claim(&self, from: TxnId, to: TxnId, key: KeyId) -> String {
+        let (older, newer) = (self.written(from, key), self.written(to, key));
+        if self.history.is_list(key) {
+            format!("{} {older} to {} before {} {newer}", self.txn(from), self.key(key), self.txn(to))
+        } else {
+            format!("{older} of {} is older than {newer} of {}", self.txn(from), self.txn(to))
+        }
+    }
+
+    fn first_committer(&self, from: TxnId, to: TxnId, key: KeyId) -> String {
+        let (claim, first, second) =
+            (self.version_claim(from, to, key), self.history.label(from), self.history.label(to));
+        format!(
+            "{claim}, because {first} did not see {second}, and of two writers of {} one must see the other",
+            self.key(key)
+        )
     }
 
     /// What a read says about the order of two versions, after "because".

@@ -17,6 +17,7 @@ pub(crate) fn explain(part: &Projection, level: Level) -> Vec<Edge> {
     let Ok(Saturation::Cycle(cycle)) = known.saturate(&Budget::unlimited()) else { return Vec::new() };
     let explanation = Explanation { known: &known, part };
     let cycle = explanation.natural(&cycle);
+    let cycle = explanation.expand_first_committers(cycle);
     explanation.edges(&cycle)
 }
 
@@ -26,6 +27,13 @@ struct Step {
     from: Node,
     to: Node,
     why: Why,
+    after: u32,
+}
+
+impl Step {
+    fn of(edge: &KnownEdge) -> Self {
+        Self { from: edge.from, to: edge.to, why: edge.why, after: edge.after }
+    }
 }
 
 struct Explanation<'a> {
@@ -38,7 +46,7 @@ impl Explanation<'_> {
     /// say instead that S depends on L, and did not see it.
     fn natural(&self, cycle: &[u32]) -> Vec<Step> {
         let edges: Vec<KnownEdge> = cycle.iter().map(|it| self.known.graph.edges[*it as usize]).collect();
-        let plain = || edges.iter().map(|it| Step { from: it.from, to: it.to, why: it.why }).collect();
+        let plain = || edges.iter().map(Step::of).collect();
         let mut older = edges.iter().filter(|it| matches!(it.why, Why::MustBeOlder { .. }));
         let (Some(only), None) = (older.next(), older.next()) else { return plain() };
         let Why::MustBeOlder { read, other } = only.why else { return plain() };
@@ -47,7 +55,32 @@ impl Explanation<'_> {
         let Some(path) = self.how_seen(other, reader, only.after) else { return plain() };
         let (from, to) = moments.anti_dependency(reader, other);
         let mut steps: Vec<Step> = path;
-        steps.push(Step { from, to, why: Why::NotSeen { read, other } });
+        steps.push(Step { from, to, why: Why::NotSeen { read, other }, after: only.after });
+        steps
+    }
+
+    /// "The first committer wins" needs to be said only once: where a cycle says it more often, say instead why the
+    /// one did not see the other, as long as the cycle stays one.
+    fn expand_first_committers(&self, mut steps: Vec<Step>) -> Vec<Step> {
+        let moments = self.known.rule.moments;
+        let is_first_committer = |it: &Step| matches!(it.why, Why::FirstCommitter { .. });
+        while steps.iter().filter(|it| is_first_committer(it)).count() > 1 {
+            let can_expand = |idx: &usize| {
+                let Why::FirstCommitter { earlier, later } = steps[*idx].why else { return false };
+                let before = steps[(idx + steps.len() - 1) % steps.len()];
+                let next = steps[(idx + 1) % steps.len()];
+                // The path leads from a snapshot to a commit, so the steps around it must meet it there.
+                let starts_early = before.from == moments.start(earlier) || before.to == moments.start(earlier);
+                let ends_late = next.from == moments.commit(later) || next.to == moments.commit(later);
+                starts_early && ends_late
+            };
+            let Some(idx) = (0..steps.len()).find(can_expand) else { return steps };
+            let Why::FirstCommitter { earlier, later } = steps[idx].why else { return steps };
+            let (from, to) = moments.anti_dependency(earlier, later);
+            let Some(path) = self.known.graph.path(from, to, steps[idx].after, |_| true) else { return steps };
+            let path: Vec<Step> = path.iter().map(|it| Step::of(&self.known.graph.edges[*it as usize])).collect();
+            steps.splice(idx..=idx, path);
+        }
         steps
     }
 
@@ -62,7 +95,7 @@ impl Explanation<'_> {
             _ => self.known.graph.path(from, to, after, is_causal),
         }?;
         let edges = path.iter().map(|it| self.known.graph.edges[*it as usize]);
-        Some(edges.map(|it| Step { from: it.from, to: it.to, why: it.why }).collect())
+        Some(edges.map(|it| Step::of(&it)).collect())
     }
 
     fn edges(&self, steps: &[Step]) -> Vec<Edge> {
@@ -126,8 +159,7 @@ impl Explanation<'_> {
             Why::NotSeen { read, .. } => Reason::AntiDependency { key: self.key(key(read)), read: op(read) },
             Why::FirstCommitter { .. } => {
                 let common = problem.writes_of(from).iter().find(|it| problem.writes(to, **it));
-                let key = *common.expect("first committers write a common key");
-                Reason::VersionOrder { key: self.key(key), shown_by: None }
+                Reason::FirstCommitter { key: self.key(*common.expect("first committers write a common key")) }
             }
         }
     }

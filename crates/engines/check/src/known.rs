@@ -12,7 +12,7 @@ use crate::problem::{INITIAL, Problem, Txn};
 use crate::rule::{Moments, Node, Rule, Sees};
 use crate::weak::{CausalPast, obligations};
 use iso_evidence::{Budget, StopReason};
-use iso_history::KeyId;
+use iso_history::{KeyId, Outcome};
 use rustc_hash::FxHashSet;
 
 /// What is known about a problem at a level.
@@ -173,8 +173,9 @@ impl<'p> Known<'p> {
         let problem = self.problem;
         let history = problem.facts.history();
         let counted = || problem.all().filter(|it| !problem.is_optional[*it as usize]);
-        let mut ends: Vec<(i64, Txn)> =
-            counted().filter_map(|it| history.end(problem.txns[it as usize]).map(|end| (end, it))).collect();
+        let has_ended = |it: &Txn| history.outcome(problem.txns[*it as usize]) == Outcome::Committed;
+        let end = |it: Txn| history.end(problem.txns[it as usize]).map(|end| (end, it));
+        let mut ends: Vec<(i64, Txn)> = counted().filter(has_ended).filter_map(end).collect();
         ends.sort_unstable();
         for (end, txn) in ends {
             if self.axis.last().is_none_or(|it| it.0 < end) {

@@ -22,7 +22,7 @@ pub use lattice::{Answer, check_levels};
 
 use decide::{Decision, decide};
 use iso_evidence::{Budget, Refutation, StopReason, Verdict, Witness};
-use iso_history::{Facts, History, LocalKind, OpId, TxnId};
+use iso_history::{Facts, History, LocalAnomaly, OpId, Outcome, TxnId};
 use iso_spec::Level;
 use std::cell::Cell;
 
@@ -97,8 +97,11 @@ fn allowed_by_stronger(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> 
 }
 
 fn refute_by_one_read(facts: &Facts<'_>, level: Level) -> Option<Refutation> {
-    let breaks = |kind: LocalKind| level != Level::ReadUncommitted || kind.breaks_read_uncommitted();
-    let anomaly = facts.local().iter().find(|it| breaks(it.kind));
+    // Whoever read from a transaction of unknown outcome may have read dirty, so that one need not have committed.
+    let is_committed = |it: &LocalAnomaly| facts.history().outcome(it.reader) == Outcome::Committed;
+    let breaks =
+        |it: &&LocalAnomaly| level != Level::ReadUncommitted || (it.kind.breaks_read_uncommitted() && is_committed(it));
+    let anomaly = facts.local().iter().find(breaks);
     let unrepeatable = || facts.unrepeatable().first().filter(|_| level.implies(Level::ReadAtomic));
     anomaly.or_else(unrepeatable).map(|it| local::refute_locally(facts, *it))
 }

@@ -100,8 +100,14 @@ pub enum Reason {
         key: KeyId,
         /// A read that proves it: a list read that shows both versions, or a read of the later version by a
         /// transaction that comes after the earlier writer and would otherwise have seen it. None if the initial
-        /// version is concerned, or if the opposite order is what fails.
+        /// version is concerned.
         shown_by: Option<OpId>,
+    },
+    /// Both write the key, and its snapshot is from before the other's commit, so that it must have committed before
+    /// the other's snapshot (ww): the first committer wins.
+    FirstCommitter {
+        /// The key.
+        key: KeyId,
     },
     /// It read a version of the key that the other one overwrote (rw).
     AntiDependency {
@@ -119,7 +125,7 @@ impl Reason {
             Self::Session => "so",
             Self::RealTime => "rt",
             Self::ReadFrom { .. } => "wr",
-            Self::VersionOrder { .. } => "ww",
+            Self::VersionOrder { .. } | Self::FirstCommitter { .. } => "ww",
             Self::AntiDependency { .. } => "rw",
         }
     }

@@ -178,6 +178,11 @@ impl<'h> Facts<'h> {
                 Seen::Anomaly(kind) if counts => {
                     self.local.push(LocalAnomaly { reader: txn, op: scanned.op, kind: *kind });
                 }
+                Seen::Intermediate(_, writers) if counts => {
+                    let writer = *writers.last().expect("an intermediate read saw somebody's element");
+                    let kind = LocalKind::Intermediate { writer };
+                    self.local.push(LocalAnomaly { reader: txn, op: scanned.op, kind });
+                }
                 Seen::Ambiguous if counts => self.ambiguous = self.ambiguous.or(Some(scanned.op)),
                 _ => {}
             }
@@ -225,7 +230,12 @@ impl<'h> Facts<'h> {
         let mut readings: Vec<Vec<(OpId, Vec<TxnId>)>> = vec![Vec::new(); self.history.n_keys()];
         for scanned in &scan.reads {
             let counts = self.standing(self.history.txn_of(scanned.op)) == Standing::Counted;
-            if let (true, Seen::Versions(writers), Some(key)) = (counts, &scanned.seen, scanned.external_key) {
+            let shown = match (&scanned.seen, scanned.external_key) {
+                (Seen::Versions(writers), Some(key)) => Some((key, writers)),
+                (Seen::Intermediate(key, writers), _) => Some((*key, writers)),
+                _ => None,
+            };
+            if let (true, Some((key, writers))) = (counts, shown) {
                 readings[key.index()].push((scanned.op, writers.clone()));
             }
         }
@@ -322,6 +332,8 @@ enum Seen {
     /// A list's versions.
     Versions(Vec<TxnId>),
     Anomaly(LocalKind),
+    /// Of a list: some elements of the last writer. Read uncommitted allows it, so the order of the writers counts.
+    Intermediate(KeyId, Vec<TxnId>),
     Ambiguous,
 }
 
@@ -363,6 +375,7 @@ impl<'a> Scan<'a> {
                 match appends.interpret(self.history, txn, key, values, own.elements(key)) {
                     ListReading::Version { writers } => (Some(key), Seen::Versions(writers)),
                     ListReading::Anomaly(kind) => (None, Seen::Anomaly(kind)),
+                    ListReading::Intermediate { writers } => (None, Seen::Intermediate(key, writers)),
                     ListReading::Ambiguous => (None, Seen::Ambiguous),
                 }
             }
@@ -420,7 +433,7 @@ impl<'a> Scan<'a> {
 
     fn is_unexplained(&self, read: &ScannedRead) -> bool {
         match &read.seen {
-            Seen::Anomaly(_) => true,
+            Seen::Anomaly(_) | Seen::Intermediate(..) => true,
             Seen::Ambiguous => false,
             Seen::Value(_) | Seen::Versions(_) => self.candidates(read).all(|it| self.inviable[it.index()]),
         }

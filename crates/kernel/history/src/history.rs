@@ -204,13 +204,15 @@ impl History {
 
     /// Did `earlier` end before `later` began, by the recorded times?
     ///
-    /// A transaction without times is concurrent with every other one. The initial transaction ended before all.
+    /// A transaction without times is concurrent with every other one. The initial transaction ended before all. One of
+    /// unknown outcome has no end: its client gave up waiting at the recorded one, and it may take effect later.
     pub fn is_real_time_ordered(&self, earlier: TxnId, later: TxnId) -> bool {
         if earlier == later || later.is_initial() {
             return false;
         }
         earlier.is_initial()
-            || matches!((self.end(earlier), self.begin(later)), (Some(end), Some(begin)) if end < begin)
+            || (self.outcome(earlier) != Outcome::Unknown
+                && matches!((self.end(earlier), self.begin(later)), (Some(end), Some(begin)) if end < begin))
     }
 
     /// What became of a transaction.

@@ -41,6 +41,8 @@ pub(crate) enum ListReading {
     Version { writers: Vec<TxnId> },
     /// Nothing explains it.
     Anomaly(LocalKind),
+    /// It saw only some elements of the last writer here, but in which order the writers came.
+    Intermediate { writers: Vec<TxnId> },
     /// An element was appended more than once, so that the read has several meanings.
     Ambiguous,
 }
@@ -106,9 +108,7 @@ impl Appends {
             }
         }
         match writers.last() {
-            Some(last) if n_of_last < self.n_appends[&(*last, key)] => {
-                ListReading::Anomaly(LocalKind::Intermediate { writer: *last })
-            }
+            Some(last) if n_of_last < self.n_appends[&(*last, key)] => ListReading::Intermediate { writers },
             _ => ListReading::Version { writers },
         }
     }

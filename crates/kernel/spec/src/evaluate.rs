@@ -10,7 +10,7 @@ use crate::execution::{Execution, NamedRelation};
 use crate::formula::WitnessKind;
 use crate::spec::{DirtyReads, Spec};
 use crate::world::{TooLarge, Unsourced, World, Worlds};
-use iso_history::{Facts, OpId, TxnId};
+use iso_history::{Facts, OpId, Outcome, TxnId};
 
 /// What a level says about a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +134,10 @@ pub(crate) fn local_answer(facts: &Facts<'_>, spec: &Spec) -> Option<Evaluation>
     }
     let breaks = |it: &iso_history::LocalAnomaly| match spec.dirty_reads() {
         DirtyReads::Forbidden => true,
-        DirtyReads::Allowed => it.kind.breaks_read_uncommitted(),
+        // Whoever read from a transaction of unknown outcome may have read dirty, so that one need not have committed.
+        DirtyReads::Allowed => {
+            it.kind.breaks_read_uncommitted() && facts.history().outcome(it.reader) == Outcome::Committed
+        }
     };
     facts.local().iter().any(breaks).then_some(Evaluation::Forbidden)
 }

@@ -12,7 +12,8 @@ pub(super) fn certify_local(facts: &Facts<'_>, level: Level, anomaly: LocalAnoma
     if facts.standing(reader) != Standing::Counted || history.txn_of(op) != reader {
         return Err(wrong(history, reader, "did not make the read that is blamed, or does not count"));
     }
-    if level == Level::ReadUncommitted && !kind.breaks_read_uncommitted() {
+    let is_judged = kind.breaks_read_uncommitted() && history.outcome(reader) == Outcome::Committed;
+    if level == Level::ReadUncommitted && !is_judged {
         return Err(wrong(history, reader, "made a read that read uncommitted allows"));
     }
     if let LocalKind::Unrepeatable { earlier } = kind {

@@ -9,7 +9,7 @@ use super::Uncertified;
 use super::local::certify_local;
 use super::schedule::wrong;
 use crate::{Edge, Reason, Refutation};
-use iso_history::{Facts, History, KeyId, Op, OpId, Outcome, Projection, TxnId, ValueId};
+use iso_history::{Facts, History, KeyId, Op, OpId, Outcome, Projection, Standing, TxnId, ValueId};
 use iso_spec::{Catalogue, Evaluation, Level, Steps, evaluate};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Re
     }
     let history = facts.history();
     check_membership(history, refutation)?;
-    check_reads_stand(history, refutation)?;
+    check_reads_stand(facts, refutation)?;
     let part = project(facts, refutation)?;
     decide_part(&part.history, level)?;
     check_cycle(history, &refutation.cycle)
@@ -50,10 +50,12 @@ fn check_membership(history: &History, refutation: &Refutation) -> Result<(), Un
 type Seen = BTreeMap<(KeyId, ValueId), Vec<TxnId>>;
 
 /// Whoever may have written what a read of the part saw is in the part, and so is that write.
-fn check_reads_stand(history: &History, refutation: &Refutation) -> Result<(), Uncertified> {
+fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> Result<(), Uncertified> {
+    let history = facts.history();
     let (registers, elements) = seen_by_part(history, refutation)?;
     let is_kept = |op: OpId| refutation.ops.binary_search(&op).is_ok();
-    for txn in history.txns().filter(|it| history.outcome(*it) != Outcome::Aborted) {
+    // Whoever aborted, or cannot have committed, wrote nothing that counts.
+    for txn in history.txns().filter(|it| facts.standing(*it) != Standing::Out) {
         let mut last_writes: BTreeMap<KeyId, (OpId, ValueId)> = BTreeMap::new();
         for op in history.ops(txn) {
             match history.op(op) {
@@ -186,7 +188,9 @@ fn is_true(history: &History, edge: &Edge) -> bool {
             let key = history.op(read).key();
             reads(edge.to, read, key) && writes(edge.from, key)
         }
-        Reason::VersionOrder { key, .. } => writes(edge.from, key) && writes(edge.to, key),
+        Reason::VersionOrder { key, .. } | Reason::FirstCommitter { key } => {
+            writes(edge.from, key) && writes(edge.to, key)
+        }
         Reason::AntiDependency { key, read } => reads(edge.from, read, key) && writes(edge.to, key),
     }
 }

@@ -108,6 +108,7 @@ fn check_real_time(history: &History, moments: impl Iterator<Item = (TxnId, Mome
     let mut latest_begin: Option<i64> = None;
     for (txn, moment) in moments {
         if moment != Moment::Begin
+            && history.outcome(txn) != Outcome::Unknown
             && let (Some(begin), Some(end)) = (latest_begin, history.end(txn))
             && end < begin
         {
