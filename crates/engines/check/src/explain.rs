@@ -42,20 +42,21 @@ struct Explanation<'a> {
 }
 
 impl Explanation<'_> {
-    /// If the cycle has just one "must be older" step from L to T, because S must see L but read T's older version:
-    /// say instead that S depends on L, and did not see it.
+    /// The last "must be older" step of the cycle leads from L to T, because S must see L but read T's version, and the
+    /// rest of the cycle shows that T's version is the older one: say instead that S depends on L, and did not see it.
     fn natural(&self, cycle: &[u32]) -> Vec<Step> {
         let edges: Vec<KnownEdge> = cycle.iter().map(|it| self.known.graph.edges[*it as usize]).collect();
         let plain = || edges.iter().map(Step::of).collect();
-        let mut older = edges.iter().filter(|it| matches!(it.why, Why::MustBeOlder { .. }));
-        let (Some(only), None) = (older.next(), older.next()) else { return plain() };
-        let Why::MustBeOlder { read, other } = only.why else { return plain() };
+        let is_older = |it: &&u32| matches!(self.known.graph.edges[**it as usize].why, Why::MustBeOlder { .. });
+        let Some(last) = cycle.iter().filter(is_older).max() else { return plain() };
+        let last = self.known.graph.edges[*last as usize];
+        let Why::MustBeOlder { read, other } = last.why else { return plain() };
         let moments = self.known.rule.moments;
         let reader = self.known.problem.reads[read].reader;
-        let Some(path) = self.how_seen(other, reader, only.after) else { return plain() };
+        let Some(path) = self.how_seen(other, reader, last.after) else { return plain() };
         let (from, to) = moments.anti_dependency(reader, other);
         let mut steps: Vec<Step> = path;
-        steps.push(Step { from, to, why: Why::NotSeen { read, other }, after: only.after });
+        steps.push(Step { from, to, why: Why::NotSeen { read, other }, after: last.after });
         steps
     }
 
@@ -81,7 +82,28 @@ impl Explanation<'_> {
             let path: Vec<Step> = path.iter().map(|it| Step::of(&self.known.graph.edges[*it as usize])).collect();
             steps.splice(idx..=idx, path);
         }
-        steps
+        self.turn_first_committer(steps)
+    }
+
+    /// If a cycle says in few steps that A did not see B, and concludes from many others that B did not see A and so
+    /// must be older: show the many and conclude from the few.
+    fn turn_first_committer(&self, steps: Vec<Step>) -> Vec<Step> {
+        let moments = self.known.rule.moments;
+        let Some(idx) = steps.iter().position(|it| matches!(it.why, Why::FirstCommitter { .. })) else { return steps };
+        let Why::FirstCommitter { earlier, later } = steps[idx].why else { return steps };
+        let others: Vec<Step> = steps[idx + 1..].iter().chain(&steps[..idx]).copied().collect();
+        let (from, to) = moments.anti_dependency(earlier, later);
+        let path = self.known.graph.path(from, to, steps[idx].after, |_| true).unwrap_or_default();
+        let is_turnable = others.first().is_some_and(|it| it.from == moments.start(later))
+            && others.last().is_some_and(|it| it.to == moments.commit(earlier) || it.from == moments.commit(earlier));
+        if !is_turnable || path.len() <= others.len() {
+            return steps;
+        }
+        let mut turned: Vec<Step> = path.iter().map(|it| Step::of(&self.known.graph.edges[*it as usize])).collect();
+        let (from, to) = moments.version_order(later, earlier);
+        let why = Why::FirstCommitter { earlier: later, later: earlier };
+        turned.push(Step { from, to, why, after: steps[idx].after });
+        turned
     }
 
     /// How a reader came to see another transaction.
