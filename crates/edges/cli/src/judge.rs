@@ -3,7 +3,7 @@
 use crate::names::Question;
 use crate::output;
 use crate::reference;
-use iso_evidence::{Budget, Uncertified, Verdict, certify};
+use iso_evidence::{Budget, Uncertified, Verdict, certify_facts, certify_spec};
 use iso_history::{Facts, History};
 use iso_report::{Answer, CheckReport, Judgement, LevelName, LevelReport, Limits, Run};
 use iso_spec::Level;
@@ -55,7 +55,7 @@ impl Judge<'_> {
         let mut n_decided = 0;
         audience.asking(&asking(&levels, n_decided));
         iso_check::check_levels(&facts, &levels, &self.budget, &mut |level, verdict| {
-            let certify = || Some(certify(history, level, verdict));
+            let certify = || Some(certify_facts(&facts, level, verdict));
             audience.decided(told.word(level.into(), verdict, &certify));
             n_decided += 1;
             audience.asking(&asking(&levels, n_decided));
@@ -64,7 +64,8 @@ impl Judge<'_> {
             if let Question::Spec(spec) = question {
                 audience.asking(&format!("searching for a witness of {}", spec.name()));
                 let verdict = reference::decide(&facts, spec, &self.budget);
-                audience.decided(told.word(question.name(), &verdict, &|| None));
+                let certify = || Some(certify_spec(&facts, spec, &verdict));
+                audience.decided(told.word(question.name(), &verdict, &certify));
             }
         }
         let check = clock.elapsed().saturating_sub(told.times.certify + told.times.report);
@@ -146,7 +147,7 @@ fn uncertified(level: &LevelName, why: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iso_evidence::{Schedule, Witness};
+    use iso_evidence::{Schedule, Witness, certify};
     use iso_formats::{ReadOptions, read_from};
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) fn decide(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Ver
     let history = facts.history();
     match evaluate_within(facts, spec, budget) {
         Err(reason) => Verdict::Unknown(reason),
-        Ok(Evaluation::Allowed(execution)) => Verdict::Allowed(witness(history, &execution)),
+        Ok(Evaluation::Allowed(execution)) => Verdict::Allowed(witness(execution)),
         Ok(Evaluation::Forbidden) => Verdict::Forbidden(refute(facts, spec, budget)),
         Ok(Evaluation::OutOfSteps) => Verdict::Unknown(StopReason::Steps),
         Ok(Evaluation::TooLarge) => Verdict::Unknown(StopReason::Unsupported(too_large(history, spec))),
@@ -48,14 +48,9 @@ fn too_large(history: &History, spec: &Spec) -> String {
     )
 }
 
-fn witness(history: &History, execution: &Execution) -> Witness {
-    let name = |name: &str, key: Option<iso_history::KeyId>| match key {
-        Some(key) => format!("{name}[{}]", history.key_name(key)),
-        None => name.to_owned(),
-    };
-    let relations = execution.relations.iter().map(|it| (name(&it.name, it.key), it.pairs.clone())).collect();
+fn witness(execution: Execution) -> Witness {
     let sources = execution.sources.iter().map(|(read, writer)| Source { read: *read, writer: *writer }).collect();
-    Witness { schedule: Schedule::Relations(relations), sources }
+    Witness { schedule: Schedule::Execution(execution), sources }
 }
 
 /// The read that is enough, or the smallest part that is forbidden by itself.

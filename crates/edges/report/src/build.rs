@@ -154,12 +154,13 @@ impl<'h> Builder<'h> {
                     .collect(),
                 omitted: events.len().saturating_sub(limit),
             },
-            Schedule::Relations(relations) => Evidence::Relations(
-                relations
-                    .iter()
-                    .map(|(name, pairs)| (name.clone(), pairs.iter().map(|it| (label(it.0), label(it.1))).collect()))
-                    .collect(),
-            ),
+            Schedule::Execution(execution) => {
+                let named = execution.relations.iter().map(|it| {
+                    let key = it.key.map(|key| format!("[{}]", self.history.key_name(key))).unwrap_or_default();
+                    (it.name.clone() + &key, it.pairs.iter().map(|it| (label(it.0), label(it.1))).collect())
+                });
+                Evidence::Relations(named.collect())
+            }
         }
     }
 

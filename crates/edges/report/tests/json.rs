@@ -5,7 +5,7 @@ mod common;
 
 use iso_evidence::{Event, Schedule, Verdict, Witness};
 use iso_report::{Answer, CheckReport, JsonLayout, Limits, ReadError, Run, TextOptions, html, svg, text};
-use iso_spec::Level;
+use iso_spec::{Execution, Level};
 
 #[test]
 fn the_documents_are_what_they_were() {
@@ -40,11 +40,12 @@ fn every_kind_of_witness_reads_back() {
     let history = common::history("s1: { w(x,1) } { r(x,1) }\ns2: { r(x,-) }");
     let txns: Vec<_> = history.txns().collect();
     let events = txns.iter().flat_map(|it| [Event::Snapshot(*it), Event::Commit(*it)]).collect();
-    let relations = vec![("co".to_owned(), vec![(txns[0], txns[1])]), ("vis".to_owned(), Vec::new())];
+    let execution = Execution::new(txns.clone(), Vec::new());
+    let execution = execution.with_relation("co", [(txns[0], txns[1])]).with_relation("vis", []);
     let cases = [
         (Schedule::Order(txns.clone()), "{\"order\":[\"s1.1\",\"s1.2\"],\"order_omitted\":1}"),
         (Schedule::Events(events), "{\"events\":[[\"snapshot\",\"s1.1\"],[\"commit\",\"s1.1\"]],\"events_omitted\":4}"),
-        (Schedule::Relations(relations), "{\"relations\":{\"co\":[[\"s1.1\",\"s1.2\"]],\"vis\":[]}}"),
+        (Schedule::Execution(execution), "{\"relations\":{\"co\":[[\"s1.1\",\"s1.2\"]],\"vis\":[]}}"),
     ];
     for (schedule, expected) in cases {
         let report = witnessed(schedule, Limits { max_order: Some(2) });

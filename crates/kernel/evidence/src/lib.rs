@@ -7,5 +7,5 @@ mod verdict;
 
 pub use anomaly::Anomaly;
 pub use budget::Budget;
-pub use certify::{Uncertified, certify};
+pub use certify::{Uncertified, certify, certify_facts, certify_spec};
 pub use verdict::{Edge, Event, Reason, Refutation, Schedule, Source, StopReason, Verdict, Witness};

@@ -2,6 +2,7 @@
 
 use crate::Anomaly;
 use iso_history::{KeyId, LocalAnomaly, OpId, TxnId};
+use iso_spec::Execution;
 use std::fmt;
 
 /// The answer to one question about one history.
@@ -40,8 +41,8 @@ pub enum Schedule {
     Order(Vec<TxnId>),
     /// Snapshots and commits in one order: snapshot isolation, prefix consistency, strong snapshot isolation.
     Events(Vec<Event>),
-    /// The witness relations of a level that a user wrote, by name.
-    Relations(Vec<(String, Vec<(TxnId, TxnId)>)>),
+    /// Everything that the text of a level says must exist: for levels that only the reference evaluator knows.
+    Execution(Execution),
 }
 
 /// A moment of a transaction that reads from a snapshot.

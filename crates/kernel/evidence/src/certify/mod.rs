@@ -13,7 +13,7 @@ mod visibility;
 
 use crate::{Schedule, Verdict, Witness};
 use iso_history::{Facts, History};
-use iso_spec::Level;
+use iso_spec::{Evaluation, Level, Spec, Steps, evaluate, holds};
 use std::fmt;
 
 /// Why an answer was not accepted. It is a bug in the engine that gave it (or here), never a fault of the input.
@@ -42,6 +42,35 @@ pub fn certify(history: &History, level: Level, verdict: &Verdict) -> Result<(),
     match verdict {
         Verdict::Allowed(witness) => certify_allowed(history, level, witness),
         Verdict::Forbidden(refutation) => part::certify_forbidden(&Facts::new(history), level, refutation),
+        Verdict::Unknown(_) => Ok(()),
+    }
+}
+
+/// As [`certify`], for facts that are derived already.
+pub fn certify_facts(facts: &Facts<'_>, level: Level, verdict: &Verdict) -> Result<(), Uncertified> {
+    match verdict {
+        Verdict::Forbidden(refutation) => part::certify_forbidden(facts, level, refutation),
+        _ => certify(facts.history(), level, verdict),
+    }
+}
+
+/// Checks a verdict about a level that only the reference evaluator knows.
+///
+/// An execution is checked against the text of the level. That there is none is found out once more, since the text
+/// may speak of anything, and a part of the history then says nothing about the whole.
+pub fn certify_spec(facts: &Facts<'_>, spec: &Spec, verdict: &Verdict) -> Result<(), Uncertified> {
+    match verdict {
+        Verdict::Allowed(Witness { schedule: Schedule::Execution(execution), .. }) => {
+            let is_right = holds(facts, spec, execution);
+            if is_right { Ok(()) } else { Err(Uncertified::new(format!("the witness is none of {}", spec.name()))) }
+        }
+        Verdict::Allowed(_) => {
+            Err(Uncertified::new(format!("the witness of {} has the wrong kind of schedule", spec.name())))
+        }
+        Verdict::Forbidden(_) => match evaluate(facts, spec, &mut Steps::unlimited()) {
+            Evaluation::Forbidden => Ok(()),
+            _ => Err(Uncertified::new(format!("{} does not forbid the history", spec.name()))),
+        },
         Verdict::Unknown(_) => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use super::Uncertified;
 use super::schedule::wrong;
 use crate::Source;
 use iso_history::{History, KeyId, Op, OpId, TxnId, ValueId};
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// One external read with its source, as checked against the operations.
 #[derive(Clone, Copy, Debug)]
@@ -95,8 +95,8 @@ pub(super) fn check_uncommitted(history: &History, order: &[TxnId]) -> Result<()
     Ok(())
 }
 
-fn written_values(history: &History) -> BTreeMap<(KeyId, ValueId), Vec<TxnId>> {
-    let mut written: BTreeMap<(KeyId, ValueId), Vec<TxnId>> = BTreeMap::new();
+fn written_values(history: &History) -> FxHashMap<(KeyId, ValueId), Vec<TxnId>> {
+    let mut written: FxHashMap<(KeyId, ValueId), Vec<TxnId>> = FxHashMap::default();
     for txn in history.txns() {
         for op in history.ops(txn) {
             if let Op::Write { key, value } | Op::Append { key, value } = history.op(op) {
@@ -121,10 +121,10 @@ struct Versions<'h> {
     history: &'h History,
     /// Place in the schedule from 1; the initial transaction has 0; whoever is not scheduled has none.
     place: Vec<Option<usize>>,
-    last_write: BTreeMap<(TxnId, KeyId), ValueId>,
+    last_write: FxHashMap<(TxnId, KeyId), ValueId>,
     lists: Vec<Vec<ValueId>>,
     /// The length of a list right after a transaction appended to it.
-    list_length: BTreeMap<(TxnId, KeyId), usize>,
+    list_length: FxHashMap<(TxnId, KeyId), usize>,
 }
 
 impl<'h> Versions<'h> {
@@ -132,9 +132,9 @@ impl<'h> Versions<'h> {
         let mut versions = Self {
             history,
             place: vec![None; history.n_txns()],
-            last_write: BTreeMap::new(),
+            last_write: FxHashMap::default(),
             lists: vec![Vec::new(); history.n_keys()],
-            list_length: BTreeMap::new(),
+            list_length: FxHashMap::default(),
         };
         versions.place[TxnId::INITIAL.index()] = Some(0);
         for (idx, txn) in order.iter().enumerate() {

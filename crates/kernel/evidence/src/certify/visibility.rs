@@ -8,6 +8,7 @@ use super::schedule::wrong;
 use super::versions::CheckedReads;
 use iso_history::{History, KeyId, TxnId};
 use iso_spec::Level;
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks a commit order and sources against a level's axiom.
@@ -17,7 +18,7 @@ pub(super) fn check_visibility(
     order: &[TxnId],
     reads: &CheckedReads,
 ) -> Result<(), Uncertified> {
-    let scheduled = Scheduled::new(history, order, reads);
+    let scheduled = Scheduled::new(history, level, order, reads);
     for txn in order {
         if level == Level::ReadCommitted {
             scheduled.check_read_order(*txn)?;
@@ -41,31 +42,30 @@ struct Scheduled<'a> {
     /// For each session its scheduled transactions.
     sessions: Vec<Vec<TxnId>>,
     /// For each session and key, the places of its writers, by their place in the session.
-    session_writers: BTreeMap<(usize, KeyId), Vec<(usize, usize)>>,
+    session_writers: FxHashMap<(usize, KeyId), Vec<(usize, usize)>>,
     /// For each session and key, the latest writer of the key that the session's transactions read from, as it grows.
-    session_reads: BTreeMap<(usize, KeyId), Vec<(usize, usize)>>,
+    session_reads: FxHashMap<(usize, KeyId), Vec<(usize, usize)>>,
     /// The writers of each key, in order.
-    writers: BTreeMap<KeyId, Vec<TxnId>>,
-    causal: Vec<BTreeMap<usize, usize>>,
-    causal_with_conflicts: Vec<BTreeMap<usize, usize>>,
+    writers: FxHashMap<KeyId, Vec<TxnId>>,
+    /// For the causal levels: how many transactions of each session are in the past of each transaction.
+    past: Vec<BTreeMap<usize, usize>>,
 }
 
 impl<'a> Scheduled<'a> {
-    fn new(history: &'a History, order: &[TxnId], reads: &'a CheckedReads) -> Self {
+    fn new(history: &'a History, level: Level, order: &[TxnId], reads: &'a CheckedReads) -> Self {
         let mut scheduled = Self {
             history,
             reads,
             place: vec![0; history.n_txns()],
             writes: vec![BTreeSet::new(); history.n_txns()],
             sessions: vec![Vec::new(); history.n_sessions()],
-            session_writers: BTreeMap::new(),
-            session_reads: BTreeMap::new(),
-            writers: BTreeMap::new(),
-            causal: vec![BTreeMap::new(); history.n_txns()],
-            causal_with_conflicts: vec![BTreeMap::new(); history.n_txns()],
+            session_writers: FxHashMap::default(),
+            session_reads: FxHashMap::default(),
+            writers: FxHashMap::default(),
+            past: vec![BTreeMap::new(); history.n_txns()],
         };
         for (idx, txn) in order.iter().enumerate() {
-            scheduled.add(*txn, idx + 1);
+            scheduled.add(*txn, idx + 1, level);
         }
         scheduled
     }
@@ -74,11 +74,14 @@ impl<'a> Scheduled<'a> {
         self.history.session_of(txn).map_or(usize::MAX, iso_history::SessionId::index)
     }
 
-    fn add(&mut self, txn: TxnId, place: usize) {
+    fn add(&mut self, txn: TxnId, place: usize, level: Level) {
         self.place[txn.index()] = place;
         let (session, nth) = (self.session(txn), self.history.nth_in_session(txn));
-        self.causal[txn.index()] = self.past(txn, false);
-        self.causal_with_conflicts[txn.index()] = self.past(txn, true);
+        match level {
+            Level::CausalConsistency => self.past[txn.index()] = self.past(txn, false),
+            Level::ParallelSnapshotIsolation => self.past[txn.index()] = self.past(txn, true),
+            _ => {}
+        }
         for op in self.history.ops(txn).filter(|it| self.history.op(*it).is_write()) {
             self.writes[txn.index()].insert(self.history.op(op).key());
         }
@@ -110,9 +113,8 @@ impl<'a> Scheduled<'a> {
             let older = keys.filter_map(|it| self.writers.get(&self.history.op(it).key()).and_then(|it| it.last()));
             direct.extend(older.filter(|it| **it != txn));
         }
-        let known = if with_conflicts { &self.causal_with_conflicts } else { &self.causal };
         for earlier in direct {
-            for (session, count) in &known[earlier.index()] {
+            for (session, count) in &self.past[earlier.index()] {
                 let entry = past.entry(*session).or_default();
                 *entry = (*entry).max(*count);
             }
@@ -158,8 +160,9 @@ impl<'a> Scheduled<'a> {
                     Level::WritesFollowReads => from_sources(&|it| {
                         self.latest_read_in_session(self.session(it), key, self.history.nth_in_session(it) + 1)
                     }),
-                    Level::CausalConsistency => in_past(&self.causal[txn.index()], key),
-                    Level::ParallelSnapshotIsolation => in_past(&self.causal_with_conflicts[txn.index()], key),
+                    Level::CausalConsistency | Level::ParallelSnapshotIsolation => {
+                        in_past(&self.past[txn.index()], key)
+                    }
                     Level::UpdateAtomic => own(key).max(read_from(key)).max(self.latest_conflicting(txn, key)),
                     _ => own(key).max(read_from(key)),
                 };
