@@ -42,11 +42,13 @@ pub(crate) struct Solution {
 /// is right, and what it does not find is looked for again among all.
 pub(crate) fn search(known: &Known<'_>, order: Vec<Node>, budget: &Budget<'_>) -> Result<Found, StopReason> {
     const NEAREST: usize = 4;
-    let is_ambiguous = known.remaining.iter().any(|it| it.len() > NEAREST);
-    if is_ambiguous
-        && known.rule.sees == Sees::Everything
-        && let Found::Order(solution) = Search::new(known, order.clone(), NEAREST).run(budget)?
-    {
+    let is_ambiguous = known.rule.sees == Sees::Everything && known.remaining.iter().any(|it| it.len() > NEAREST);
+    let order = if is_ambiguous && known.rule.moments != Moments::One {
+        snapshots::fit_commits(known, &order, budget)?
+    } else {
+        order
+    };
+    if is_ambiguous && let Found::Order(solution) = Search::new(known, order.clone(), NEAREST).run(budget)? {
         return Ok(Found::Order(solution));
     }
     Search::new(known, order, usize::MAX).run(budget)

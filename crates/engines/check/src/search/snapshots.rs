@@ -1,120 +1,262 @@
-//! A first order for snapshot levels: keep the commits, and move each snapshot to where its reads fit.
+//! A good first order for snapshot levels: move snapshots, and then commits, to where reads fit.
 //!
-//! Recorded times say when a transaction began, not when its snapshot was taken, and without times nothing is said at
-//! all. For a given order of commits, each read fits in the stretches where the last committed writer of its key is a
-//! possible one; the latest place where all reads of a transaction fit is taken. It is only a start for the search.
+//! Recorded times say when a transaction began and when its client heard that it had committed, not when its snapshot
+//! was taken and its commit happened; without times nothing is said at all. For a given order of commits, each read
+//! fits in the stretches where the last committed writer of its key is a possible one; the latest place where all reads
+//! of a transaction fit is taken. Where there is none, two commits may stand in the wrong order: exchanging two versions
+//! of a key that the transaction read, or moving its own commit behind a writer, is tried, and kept if more fits.
+//! It is only a start for the search, which decides.
 
+use crate::graph::Clocks;
 use crate::known::Known;
 use crate::problem::{INITIAL, Txn};
 use crate::rule::{Moments, Node};
+use iso_evidence::{Budget, StopReason};
 
 /// The same commits as in `order`, with snapshots moved to where their reads fit, if there is such a place.
 pub(super) fn fit_snapshots(known: &Known<'_>, order: &[Node]) -> Vec<Node> {
-    let (problem, moments) = (known.problem, known.rule.moments);
-    let n_moments = moments.n_nodes(problem.n_txns()) as Node;
-    let is_commit = |node: Node| node < n_moments && node == moments.commit(moments.txn(node));
-    // Everything that is not a snapshot keeps its place; a snapshot gets the number of commits before it.
-    let mut n_commits = 0;
-    let mut commit_place = vec![0; problem.n_txns()];
-    let mut snapshot_place = vec![0; problem.n_txns()];
-    let mut axis_place = vec![0; order.len() - n_moments as usize];
-    for node in order {
-        if is_commit(*node) {
-            n_commits += 1;
-            commit_place[moments.txn(*node) as usize] = n_commits;
-        } else if *node < n_moments {
-            snapshot_place[moments.txn(*node) as usize] = n_commits;
-        } else {
-            axis_place[(*node - n_moments) as usize] = n_commits;
-        }
+    Commits::new(known, order).nodes(order)
+}
+
+/// As [`fit_snapshots`], after commits were exchanged as long as more reads fit.
+pub(super) fn fit_commits(known: &Known<'_>, order: &[Node], budget: &Budget<'_>) -> Result<Vec<Node>, StopReason> {
+    let mut commits = Commits::new(known, order);
+    // Exchanging commits across the time axis would need the axis moved, too.
+    if known.axis.is_empty() {
+        commits.improve(&Clocks::new(known.problem, known.rule.moments, &known.graph, order), budget)?;
     }
-    let timelines = timelines(known, &commit_place);
-    for session in &problem.sessions {
-        let mut after = commit_place[INITIAL as usize];
-        for txn in session.iter().copied() {
-            let own = commit_place[txn as usize] - 1;
-            after = after.max(known.ended_before(txn).map_or(0, |it| axis_place[it as usize - n_moments as usize]));
-            if let Some(place) = latest_fit(known, txn, after, own, &timelines) {
-                snapshot_place[txn as usize] = place;
+    Ok(commits.nodes(order))
+}
+
+/// An order of commits.
+struct Commits<'k> {
+    known: &'k Known<'k>,
+    order: Vec<Txn>,
+    /// The number of commits up to and with each transaction's.
+    place: Vec<usize>,
+    /// The number of commits before the snapshot of each transaction in the order that is improved.
+    snapshot: Vec<usize>,
+    /// The number of commits before each node of the time axis.
+    axis: Vec<usize>,
+    /// For each key its counted writers by place, the initial one first.
+    lines: Vec<Vec<Txn>>,
+}
+
+impl<'k> Commits<'k> {
+    fn new(known: &'k Known<'k>, nodes: &[Node]) -> Self {
+        let (problem, moments) = (known.problem, known.rule.moments);
+        let n_moments = moments.n_nodes(problem.n_txns()) as Node;
+        let mut commits = Self {
+            known,
+            order: Vec::new(),
+            place: vec![0; problem.n_txns()],
+            snapshot: vec![0; problem.n_txns()],
+            axis: vec![0; nodes.len() - n_moments as usize],
+            lines: Vec::new(),
+        };
+        for node in nodes.iter().copied() {
+            if node >= n_moments {
+                commits.axis[(node - n_moments) as usize] = commits.order.len();
+            } else if node == moments.commit(moments.txn(node)) {
+                commits.order.push(moments.txn(node));
+                commits.place[moments.txn(node) as usize] = commits.order.len();
+            } else {
+                commits.snapshot[moments.txn(node) as usize] = commits.order.len();
             }
-            after = commit_place[txn as usize];
         }
+        let line = |key| {
+            let writers = problem.writers_of(key).iter().copied().filter(|it| !problem.is_optional[*it as usize]);
+            let mut line: Vec<Txn> = writers.chain([INITIAL]).collect();
+            line.sort_unstable_by_key(|it| commits.place[*it as usize]);
+            line
+        };
+        commits.lines = problem.keys().map(line).collect();
+        commits
     }
-    let mut snapshots: Vec<Vec<Node>> = vec![Vec::new(); n_commits + 1];
-    for txn in 0..problem.n_txns() as Txn {
-        snapshots[snapshot_place[txn as usize]].push(moments.start(txn));
-    }
-    let mut fitted = std::mem::take(&mut snapshots[0]);
-    let mut n_commits = 0;
-    for node in order.iter().copied().filter(|it| *it >= n_moments || is_commit(*it)) {
-        fitted.push(node);
-        if is_commit(node) {
-            n_commits += 1;
+
+    /// All nodes: commits and time axis as they stand, snapshots where they fit best.
+    fn nodes(&self, nodes: &[Node]) -> Vec<Node> {
+        let (problem, moments) = (self.known.problem, self.known.rule.moments);
+        let n_moments = moments.n_nodes(problem.n_txns()) as Node;
+        let mut axis: Vec<(usize, Node)> = nodes
+            .iter()
+            .filter(|it| **it >= n_moments)
+            .map(|it| (self.axis[(*it - n_moments) as usize], *it))
+            .collect();
+        axis.reverse();
+        let mut snapshots: Vec<Vec<Node>> = vec![Vec::new(); self.order.len() + 1];
+        for txn in 0..problem.n_txns() as Txn {
+            let place = self.fit(txn).unwrap_or_else(|| self.bounded_snapshot(txn));
+            snapshots[place].push(moments.start(txn));
+        }
+        let mut fitted = Vec::with_capacity(nodes.len());
+        for n_commits in 0..=self.order.len() {
+            if n_commits > 0 {
+                fitted.push(moments.commit(self.order[n_commits - 1]));
+            }
+            while axis.last().is_some_and(|it| it.0 == n_commits) {
+                fitted.extend(axis.pop().map(|it| it.1));
+            }
             fitted.append(&mut snapshots[n_commits]);
         }
+        fitted
     }
-    fitted
-}
 
-/// For each key its writers with their places among the commits, ascending, the initial one first.
-fn timelines(known: &Known<'_>, commit_place: &[usize]) -> Vec<Vec<(usize, Txn)>> {
-    let problem = known.problem;
-    let timeline = |key| {
-        let writers = problem.writers_of(key).iter().filter(|it| !problem.is_optional[**it as usize]);
-        let mut line: Vec<(usize, Txn)> = writers.map(|it| (commit_place[*it as usize], *it)).collect();
-        line.push((commit_place[INITIAL as usize], INITIAL));
-        line.sort_unstable();
-        line
-    };
-    problem.keys().map(timeline).collect()
-}
+    /// Where the snapshot was, or as near as its own commit and its session allow.
+    fn bounded_snapshot(&self, txn: Txn) -> usize {
+        let (earliest, latest) = (self.earliest(txn), self.place[txn as usize] - 1);
+        self.snapshot[txn as usize].max(earliest).min(latest)
+    }
 
-/// The latest place from `after` to `until` where all reads of a transaction fit.
-fn latest_fit(
-    known: &Known<'_>,
-    txn: Txn,
-    after: usize,
-    until: usize,
-    timelines: &[Vec<(usize, Txn)>],
-) -> Option<usize> {
-    let problem = known.problem;
-    let mut earliest = after;
-    if known.rule.moments == Moments::FirstCommitterWins {
-        for key in problem.writes_of(txn) {
-            let line = &timelines[key.index()];
-            let before = line[..line.partition_point(|it| it.0 <= until)].last();
-            earliest = earliest.max(before.map_or(0, |it| it.0));
+    /// The first place after the session predecessor, and after whatever had ended when it began.
+    fn earliest(&self, txn: Txn) -> usize {
+        let problem = self.known.problem;
+        if txn == INITIAL {
+            return 0;
+        }
+        let session = &problem.sessions[problem.session_of[txn as usize] as usize];
+        let previous = match problem.nth[txn as usize] {
+            0 => INITIAL,
+            nth => session[nth as usize - 1],
+        };
+        let n_moments = self.known.rule.moments.n_nodes(problem.n_txns()) as Node;
+        let ended = self.known.ended_before(txn).map_or(0, |it| self.axis[(it - n_moments) as usize]);
+        self.place[previous as usize].max(ended)
+    }
+
+    /// The latest place of a snapshot where all reads of a transaction fit.
+    fn fit(&self, txn: Txn) -> Option<usize> {
+        let problem = self.known.problem;
+        let until = self.place[txn as usize] - 1;
+        let mut earliest = self.earliest(txn);
+        if self.known.rule.moments == Moments::FirstCommitterWins {
+            for key in problem.writes_of(txn) {
+                let before = self.committed(&self.lines[key.index()], until).last();
+                earliest = earliest.max(before.map_or(0, |it| self.place[*it as usize]));
+            }
+        }
+        let mut reads: Vec<usize> = problem.reads_of(txn).collect();
+        let (mut place, mut n_fitting) = (until, 0);
+        // A read that fits is looked at again only if another one moved the place since.
+        while n_fitting < reads.len() && place >= earliest {
+            let fitting = self.fit_read(reads[0], place)?;
+            n_fitting = if fitting == place { n_fitting + 1 } else { 1 };
+            place = fitting;
+            reads.rotate_left(1);
+        }
+        (place >= earliest).then_some(place)
+    }
+
+    /// The latest place up to `place` where the last committed writer of the key is a possible one.
+    fn fit_read(&self, read: usize, mut place: usize) -> Option<usize> {
+        let line = &self.lines[self.known.problem.reads[read].key.index()];
+        for writer in self.committed(line, place).iter().rev() {
+            if self.is_possible(read, *writer) {
+                return Some(place);
+            }
+            place = self.place[*writer as usize].checked_sub(1)?;
+        }
+        None
+    }
+
+    fn is_possible(&self, read: usize, writer: Txn) -> bool {
+        match self.known.sources[read] {
+            Some(source) => source == writer,
+            None => self.known.remaining[read].binary_search(&writer).is_ok(),
         }
     }
-    let mut place = until;
-    let mut reads = problem.reads_of(txn).collect::<Vec<_>>();
-    // A read that fits at `place` is looked at again only if another one moved it.
-    let mut n_fitting = 0;
-    while n_fitting < reads.len() {
-        if place < earliest {
-            return None;
-        }
-        let read = reads[0];
-        let fitting = fit_read(known, read, place, &timelines[problem.reads[read].key.index()])?;
-        n_fitting = if fitting == place { n_fitting + 1 } else { 1 };
-        place = fitting;
-        reads.rotate_left(1);
-    }
-    (place >= earliest).then_some(place)
-}
 
-/// The latest place up to `place` where the last committed writer is a possible one.
-fn fit_read(known: &Known<'_>, read: usize, place: usize, line: &[(usize, Txn)]) -> Option<usize> {
-    let is_possible = |txn: Txn| match known.sources[read] {
-        Some(source) => source == txn,
-        None => known.remaining[read].binary_search(&txn).is_ok(),
-    };
-    let mut place = place;
-    for (committed, writer) in line[..line.partition_point(|it| it.0 <= place)].iter().rev() {
-        if is_possible(*writer) {
-            return Some(place);
-        }
-        place = committed.checked_sub(1)?;
+    /// The part of a line that is committed after so many commits.
+    fn committed<'a>(&self, line: &'a [Txn], n_commits: usize) -> &'a [Txn] {
+        &line[..line.partition_point(|it| self.place[*it as usize] <= n_commits)]
     }
-    None
+
+    fn misfits(&self) -> Vec<Txn> {
+        self.known
+            .problem
+            .all()
+            .filter(|it| !self.known.problem.is_optional[*it as usize] && self.fit(*it).is_none())
+            .collect()
+    }
+
+    /// Exchanges commits as long as fewer transactions do not fit.
+    fn improve(&mut self, clocks: &Clocks, budget: &Budget<'_>) -> Result<(), StopReason> {
+        /// Each try looks at every transaction, so large histories get fewer of them.
+        const MAX_WORK: usize = 4_000_000;
+        let mut n_tries = MAX_WORK / self.order.len().max(1);
+        let mut misfits = self.misfits();
+        let mut idx = 0;
+        while let Some(txn) = misfits.get(idx).copied() {
+            let mut is_better = false;
+            for (from, to) in self.moves(txn) {
+                budget.check()?;
+                if n_tries == 0 {
+                    return Ok(());
+                }
+                if !self.may_move(from, to, clocks) {
+                    continue;
+                }
+                n_tries -= 1;
+                self.shift(from, to);
+                let left = self.misfits();
+                if left.len() < misfits.len() {
+                    (misfits, idx, is_better) = (left, 0, true);
+                    break;
+                }
+                self.shift(to, from);
+            }
+            if !is_better {
+                idx += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves of one commit that may let the reads of a transaction fit, as indices in the order.
+    fn moves(&self, txn: Txn) -> Vec<(usize, usize)> {
+        const NEAR: usize = 4;
+        let own = self.place[txn as usize] - 1;
+        let mut moves = Vec::new();
+        for read in self.known.problem.reads_of(txn) {
+            let line = &self.lines[self.known.problem.reads[read].key.index()];
+            let n_before = self.committed(line, own).len();
+            let near = &line[n_before.saturating_sub(NEAR)..(n_before + NEAR).min(line.len())];
+            for pair in near.windows(2).filter(|it| it[0] != INITIAL) {
+                let (older, newer) = (self.place[pair[0] as usize] - 1, self.place[pair[1] as usize] - 1);
+                moves.extend([(older, newer), (newer, older)]);
+            }
+            let later = near.iter().map(|it| self.place[*it as usize]).filter(|it| *it > own + 1);
+            moves.extend(later.map(|it| (own, it - 1)));
+        }
+        moves.sort_by_key(|it| it.0.abs_diff(it.1));
+        moves.dedup();
+        moves
+    }
+
+    /// Does nothing that is known forbid to move a commit across those in between?
+    fn may_move(&self, from: usize, to: usize, clocks: &Clocks) -> bool {
+        let commit = |idx: usize| self.known.rule.moments.commit(self.order[idx]);
+        if from < to {
+            (from + 1..=to).all(|it| !clocks.reaches(commit(from), commit(it)))
+        } else {
+            (to..from).all(|it| !clocks.reaches(commit(it), commit(from)))
+        }
+    }
+
+    fn shift(&mut self, from: usize, to: usize) {
+        let moved = self.order[from];
+        let (first, last) = (from.min(to), from.max(to));
+        if from < to {
+            self.order[first..=last].rotate_left(1);
+        } else {
+            self.order[first..=last].rotate_right(1);
+        }
+        for idx in first..=last {
+            self.place[self.order[idx] as usize] = idx + 1;
+        }
+        for key in self.known.problem.writes_of(moved) {
+            let place = &self.place;
+            self.lines[key.index()].sort_unstable_by_key(|it| place[*it as usize]);
+        }
+    }
 }
