@@ -29,7 +29,13 @@ struct TableRead {
 
 impl Search<'_> {
     pub(super) fn settle_sources(&mut self, solution: &mut Solution) {
-        for txn in self.known.problem.all().filter(|it| solution.takes_part[*it as usize]).collect::<Vec<_>>() {
+        let problem = self.known.problem;
+        let has_optional = problem.is_optional.contains(&true);
+        for txn in problem.all().filter(|it| solution.takes_part[*it as usize]) {
+            // Saturation has settled what is not ambiguous, unless more may take part than it knew.
+            if !has_optional && problem.reads_of(txn).all(|it| self.known.sources[it].is_some()) {
+                continue;
+            }
             let mut table = self.table(txn, solution);
             self.drop_impossible(&mut table, solution);
             for row in &table.reads {
