@@ -4,6 +4,7 @@
 //! the part is checked to be one whose being forbidden makes the whole forbidden, and the reference evaluator of the
 //! catalogue's definition then decides the part. Nothing here is shared with the engines.
 
+mod closure;
 mod local;
 mod part;
 mod replay;
