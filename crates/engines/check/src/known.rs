@@ -32,6 +32,10 @@ pub(crate) struct Known<'p> {
     pub(crate) axis: Vec<(i64, Node)>,
     /// For each key, its counted writers by session: sessions apart, each in session order.
     writers: Vec<Vec<Vec<Txn>>>,
+    /// The reads from which more may follow.
+    open_reads: Vec<usize>,
+    /// Keys and writers from which more may follow, where the first committer wins.
+    open_writes: Vec<(u32, Txn)>,
 }
 
 /// A possible writer that turned out to be impossible.
@@ -77,7 +81,10 @@ impl<'p> Known<'p> {
             rank: Vec::new(),
             axis: Vec::new(),
             writers: problem.keys().map(|key| by_session(problem, key)).collect(),
+            open_reads: Vec::new(),
+            open_writes: Vec::new(),
         };
+        known.open_all();
         known.add_sessions();
         known.add_reads();
         known.add_lists();
@@ -109,6 +116,16 @@ impl<'p> Known<'p> {
             self.derive(&clocks, past.as_ref(), &mut round);
             if self.graph.edges.len() as u32 == round.after {
                 return Ok(Saturation::Stable(order));
+            }
+        }
+    }
+
+    fn open_all(&mut self) {
+        let counted = |it: &usize| !self.problem.is_optional[self.problem.reads[*it].reader as usize];
+        self.open_reads = (0..self.problem.reads.len()).filter(counted).collect();
+        if self.rule.moments == Moments::FirstCommitterWins {
+            for (key_idx, writers) in self.writers.iter().enumerate() {
+                self.open_writes.extend(writers.iter().flatten().map(|it| (key_idx as u32, *it)));
             }
         }
     }
@@ -293,10 +310,8 @@ impl<'p> Known<'p> {
     fn derive(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
         match self.rule.sees {
             Sees::Everything => {
-                self.derive_from_reads(clocks, past, round);
-                if self.rule.moments == Moments::FirstCommitterWins {
-                    self.derive_first_committers(clocks, round);
-                }
+                self.derive_from_open_reads(clocks, round);
+                self.derive_first_committers(clocks, round);
             }
             Sees::CausalAndConflicting | Sees::DirectAndConflicting => self.derive_from_reads(clocks, past, round),
             _ => self.derive_obligations(clocks, past, round),
@@ -331,6 +346,46 @@ impl<'p> Known<'p> {
         }
     }
 
+    /// As `derive_from_reads`, for levels that see everything: there a read with which each other writer of the key is
+    /// known to be older than the source, or not seen, has nothing more to say.
+    fn derive_from_open_reads(&mut self, clocks: &Clocks, round: &mut Round) {
+        let mut open = std::mem::take(&mut self.open_reads);
+        open.retain(|read| match self.sources[*read] {
+            Some(source) => !self.settle_read(*read, source, clocks, round),
+            None => true,
+        });
+        self.open_reads = open;
+    }
+
+    /// Derives what follows from a read; true if that is all that ever will.
+    fn settle_read(&mut self, read: usize, source: Txn, clocks: &Clocks, round: &mut Round) -> bool {
+        let at = self.problem.reads[read];
+        let moments = self.rule.moments;
+        let (start, overwrite) = (moments.start(at.reader), moments.overwrite(source));
+        let mut is_settled = true;
+        for session in 0..self.writers[at.key.index()].len() {
+            let writers = &self.writers[at.key.index()][session];
+            let n_seen = writers.partition_point(|it| clocks.reaches(moments.commit(*it), start));
+            let n_older = writers.partition_point(|it| *it == source || clocks.reaches(moments.commit(*it), overwrite));
+            let first_newer = writers.partition_point(|it| !self.is_newer(*it, source, clocks));
+            let may_see = |it: &Txn| *it != at.reader && !clocks.reaches(start, moments.commit(*it));
+            let first_unseen = writers.partition_point(may_see);
+            let last_seen = writers[..n_seen].last().copied().filter(|it| *it != source && *it != at.reader);
+            let is_other = |it: &&Txn| **it != at.reader && **it != source;
+            let newer = writers[first_newer..].iter().find(is_other).copied();
+            is_settled &= n_seen.max(n_older) >= first_newer.min(first_unseen);
+            if let Some(other) = last_seen {
+                let edge = moments.version_order(other, source);
+                self.derived(edge, Why::MustBeOlder { read, other }, clocks, round);
+            }
+            if let Some(other) = newer {
+                let edge = moments.anti_dependency(at.reader, other);
+                self.derived(edge, Why::NotSeen { read, other }, clocks, round);
+            }
+        }
+        is_settled
+    }
+
     /// The counted writers of the key that are newer than the source in every order; of each session the earliest.
     fn not_seen(&self, read: usize, source: Txn, clocks: &Clocks) -> Vec<Txn> {
         let at = self.problem.reads[read];
@@ -352,22 +407,28 @@ impl<'p> Known<'p> {
 
     /// Two writers of a key: if one's snapshot precedes the other's commit, then so does its commit the other's snapshot.
     fn derive_first_committers(&mut self, clocks: &Clocks, round: &mut Round) {
+        let mut open = std::mem::take(&mut self.open_writes);
+        open.retain(|(key_idx, earlier)| !self.settle_write(*key_idx, *earlier, clocks, round));
+        self.open_writes = open;
+    }
+
+    /// Derives what follows from a write; true if that is all that ever will.
+    fn settle_write(&mut self, key_idx: u32, earlier: Txn, clocks: &Clocks, round: &mut Round) -> bool {
         let moments = self.rule.moments;
-        for key_idx in 0..self.writers.len() {
-            let all: Vec<Txn> = self.writers[key_idx].iter().flatten().copied().collect();
-            for earlier in all {
-                for session in 0..self.writers[key_idx].len() {
-                    let writers = &self.writers[key_idx][session];
-                    let before = |it: &Txn| !clocks.reaches(moments.start(earlier), moments.commit(*it));
-                    let n_before = writers.partition_point(before);
-                    let next = writers[n_before..].iter().find(|it| **it != earlier);
-                    if let Some(later) = next.copied() {
-                        let edge = moments.version_order(earlier, later);
-                        self.derived(edge, Why::FirstCommitter { earlier, later }, clocks, round);
-                    }
-                }
+        let start = moments.start(earlier);
+        let mut is_settled = true;
+        for session in 0..self.writers[key_idx as usize].len() {
+            let writers = &self.writers[key_idx as usize][session];
+            let first_newer = writers.partition_point(|it| !clocks.reaches(start, moments.commit(*it)));
+            let n_older = writers.partition_point(|it| *it == earlier || clocks.reaches(moments.commit(*it), start));
+            is_settled &= n_older >= first_newer;
+            let next = writers[first_newer..].iter().find(|it| **it != earlier).copied();
+            if let Some(later) = next {
+                let edge = moments.version_order(earlier, later);
+                self.derived(edge, Why::FirstCommitter { earlier, later }, clocks, round);
             }
         }
+        is_settled
     }
 
     fn derived(&mut self, edge: (Node, Node), why: Why, clocks: &Clocks, round: &mut Round) {

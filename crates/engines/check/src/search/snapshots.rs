@@ -90,14 +90,13 @@ impl<'k> Commits<'k> {
             snapshots[place].push(moments.start(txn));
         }
         let mut fitted = Vec::with_capacity(nodes.len());
-        for n_commits in 0..=self.order.len() {
-            if n_commits > 0 {
-                fitted.push(moments.commit(self.order[n_commits - 1]));
-            }
+        let commits = std::iter::once(None).chain(self.order.iter().map(|it| Some(moments.commit(*it))));
+        for (n_commits, (commit, mut snapshots)) in commits.zip(snapshots).enumerate() {
+            fitted.extend(commit);
             while axis.last().is_some_and(|it| it.0 == n_commits) {
                 fitted.extend(axis.pop().map(|it| it.1));
             }
-            fitted.append(&mut snapshots[n_commits]);
+            fitted.append(&mut snapshots);
         }
         fitted
     }
