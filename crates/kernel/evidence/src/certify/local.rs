@@ -9,8 +9,16 @@ use iso_spec::Level;
 pub(super) fn certify_local(facts: &Facts<'_>, level: Level, anomaly: LocalAnomaly) -> Result<(), Uncertified> {
     let history = facts.history();
     let LocalAnomaly { reader, op, kind } = anomaly;
+    if !exists(history, anomaly) {
+        return Err(Uncertified::new("a refutation names transactions or operations that do not exist"));
+    }
     if facts.standing(reader) != Standing::Counted || history.txn_of(op) != reader {
         return Err(wrong(history, reader, "did not make the read that is blamed, or does not count"));
+    }
+    if let LocalKind::Incompatible { other } = kind
+        && facts.standing(history.txn_of(other)) != Standing::Counted
+    {
+        return Err(wrong(history, history.txn_of(other), "does not count, and neither does what it read"));
     }
     let is_judged = kind.breaks_read_uncommitted() && history.outcome(reader) == Outcome::Committed;
     if level == Level::ReadUncommitted && !is_judged {
@@ -29,6 +37,18 @@ pub(super) fn certify_local(facts: &Facts<'_>, level: Level, anomaly: LocalAnoma
     } else {
         Err(wrong(history, reader, &format!("made the read {}, which can be explained", history.render_op(op))))
     }
+}
+
+fn exists(history: &History, anomaly: LocalAnomaly) -> bool {
+    let has_txn = |it: TxnId| !it.is_initial() && it.index() < history.n_txns();
+    let has_op = |it: OpId| it.index() < history.n_ops();
+    let is_known = match anomaly.kind {
+        LocalKind::Internal { .. } | LocalKind::ThinAir | LocalKind::Future => true,
+        LocalKind::Aborted { writer } | LocalKind::Intermediate { writer } => has_txn(writer),
+        LocalKind::Interleaved { torn, between } => has_txn(torn) && has_txn(between),
+        LocalKind::Unrepeatable { earlier: other } | LocalKind::Incompatible { other } => has_op(other),
+    };
+    has_txn(anomaly.reader) && has_op(anomaly.op) && is_known
 }
 
 /// Two reads of a key by one transaction, with nothing of its own between them, that saw different versions.
@@ -87,7 +107,7 @@ fn register_read(history: &History, reader: TxnId, op: OpId, key: KeyId, value: 
     !is_explained
         && match kind {
             LocalKind::ThinAir => !writes.iter().any(|it| it.2 == value),
-            LocalKind::Future => did(reader),
+            LocalKind::Future => did(reader) && writes.iter().filter(wrote_it).all(|it| it.0 == reader),
             LocalKind::Aborted { writer } => did(writer) && history.outcome(writer) == Outcome::Aborted,
             LocalKind::Intermediate { writer } => did(writer) && writer != reader,
             _ => false,
@@ -116,10 +136,10 @@ fn list_read(history: &History, reader: TxnId, op: OpId, key: KeyId, values: &[V
             writer != reader && !seen.is_empty() && seen != all_of(writer)
         }
         LocalKind::Interleaved { torn, between } => {
-            let first = all_of(torn).into_iter().filter_map(place).min();
+            let Some(first) = all_of(torn).into_iter().filter_map(place).min() else { return false };
             let last = all_of(torn).into_iter().map(|it| place(it).unwrap_or(usize::MAX)).max();
             let middle = all_of(between).into_iter().filter_map(place);
-            torn != between && middle.into_iter().any(|it| first < Some(it) && Some(it) < last)
+            torn != between && middle.into_iter().any(|it| first < it && Some(it) < last)
         }
         LocalKind::Incompatible { other } => match history.op(other) {
             Op::ReadList { key: same, values: others } if same == key => {

@@ -28,7 +28,7 @@ pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Re
     check_reads_stand(facts, refutation)?;
     let part = project(facts, refutation)?;
     decide_part(&part.history, level)?;
-    check_cycle(history, &refutation.cycle)
+    check_cycle(facts, &refutation.cycle)
 }
 
 /// The part holds operations of its own transactions only, none of them aborted.
@@ -36,6 +36,10 @@ fn check_membership(history: &History, refutation: &Refutation) -> Result<(), Un
     let is_ascending = refutation.txns.is_sorted_by(|a, b| a < b) && refutation.ops.is_sorted_by(|a, b| a < b);
     if !is_ascending || refutation.txns.iter().any(|it| it.index() >= history.n_txns()) {
         return Err(Uncertified::new("the part of a refutation is not in ascending order"));
+    }
+    if refutation.txns.first() == Some(&TxnId::INITIAL) || refutation.ops.iter().any(|it| it.index() >= history.n_ops())
+    {
+        return Err(Uncertified::new("the part of a refutation has the initial transaction, or what does not exist"));
     }
     if let Some(aborted) = refutation.txns.iter().find(|it| history.outcome(**it) == Outcome::Aborted) {
         return Err(wrong(history, *aborted, "aborted, but is in the part of a refutation"));
@@ -167,12 +171,16 @@ fn decide_part(part: &History, level: Level) -> Result<(), Uncertified> {
 }
 
 /// Each edge of the cycle starts where the one before ended, and says something true about the operations.
-fn check_cycle(history: &History, cycle: &[Edge]) -> Result<(), Uncertified> {
+fn check_cycle(facts: &Facts<'_>, cycle: &[Edge]) -> Result<(), Uncertified> {
+    let history = facts.history();
     for (idx, edge) in cycle.iter().enumerate() {
         if edge.to != cycle[(idx + 1) % cycle.len()].from {
             return Err(Uncertified::new("the edges of a cycle do not follow each other"));
         }
-        if !is_true(history, edge) {
+        if !exists(history, edge) {
+            return Err(Uncertified::new("an edge of a cycle names what does not exist"));
+        }
+        if !is_true(facts, edge) {
             let (from, to, kind) = (history.label(edge.from), history.label(edge.to), edge.because.short_name());
             return Err(Uncertified::new(format!("the edge {kind} from {from} to {to} has a wrong reason")));
         }
@@ -180,7 +188,22 @@ fn check_cycle(history: &History, cycle: &[Edge]) -> Result<(), Uncertified> {
     Ok(())
 }
 
-fn is_true(history: &History, edge: &Edge) -> bool {
+fn exists(history: &History, edge: &Edge) -> bool {
+    let (op, key) = match edge.because {
+        Reason::Session | Reason::RealTime => (None, None),
+        Reason::ReadFrom { read } => (Some(read), None),
+        Reason::VersionOrder { key, shown_by } => (shown_by, Some(key)),
+        Reason::FirstCommitter { key } => (None, Some(key)),
+        Reason::AntiDependency { key, read } => (Some(read), Some(key)),
+    };
+    edge.from.index() < history.n_txns()
+        && edge.to.index() < history.n_txns()
+        && op.is_none_or(|it| it.index() < history.n_ops())
+        && key.is_none_or(|it| it.index() < history.n_keys())
+}
+
+fn is_true(facts: &Facts<'_>, edge: &Edge) -> bool {
+    let history = facts.history();
     let writes = |txn: TxnId, key: KeyId| {
         txn.is_initial() || history.ops(txn).any(|it| history.op(it).is_write() && history.op(it).key() == key)
     };
@@ -191,8 +214,9 @@ fn is_true(history: &History, edge: &Edge) -> bool {
         Reason::Session => history.is_session_ordered(edge.from, edge.to),
         Reason::RealTime => history.is_real_time_ordered(edge.from, edge.to),
         Reason::ReadFrom { read } => {
-            let key = history.op(read).key();
-            reads(edge.to, read, key) && writes(edge.from, key)
+            let position = facts.reads().binary_search_by_key(&read, |it| it.op);
+            reads(edge.to, read, history.op(read).key())
+                && position.is_ok_and(|it| facts.candidates(it).contains(&edge.from))
         }
         Reason::VersionOrder { key, .. } | Reason::FirstCommitter { key } => {
             writes(edge.from, key) && writes(edge.to, key)

@@ -1,7 +1,7 @@
 //! Histories for tests of the kernel: a tiny notation, every history up to a small size, and random ones with
 //! everything that a history can have.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, reason = "these are tests")]
+#![allow(clippy::unwrap_used, clippy::format_push_string, reason = "these are tests")]
 
 use iso_history::{History, HistoryBuilder, Outcome, Place, TxnId};
 

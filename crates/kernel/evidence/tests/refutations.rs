@@ -1,0 +1,266 @@
+//! No refutation of an allowed history is accepted, and no wrong one of a forbidden history.
+
+#[path = "../../history/tests/common/mod.rs"]
+mod common;
+
+use common::{Random, Shape, history, show};
+use iso_evidence::{Edge, Reason, Refutation, Verdict, certify};
+use iso_history::{Facts, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, Projection, TxnId};
+use iso_spec::{Catalogue, Level, Steps, evaluate};
+use std::collections::BTreeSet;
+
+fn is_allowed(history: &History, level: Level) -> Option<bool> {
+    evaluate(&Facts::new(history), Catalogue::builtin().of(level), &mut Steps::unlimited()).is_allowed()
+}
+
+fn part(txns: &[TxnId], ops: &[OpId]) -> Refutation {
+    Refutation { anomalies: vec![], txns: txns.to_vec(), ops: ops.to_vec(), local: None, cycle: vec![] }
+}
+
+fn accepts(history: &History, level: Level, refutation: &Refutation) -> bool {
+    certify(history, level, &Verdict::Forbidden(refutation.clone())).is_ok()
+}
+
+/// Drops transactions and operations as long as the rest is forbidden.
+fn shrink(history: &History, level: Level) -> Projection {
+    let facts = Facts::new(history);
+    let mut keep: Vec<TxnId> = history.txns().filter(|it| history.outcome(*it) != Outcome::Aborted).collect();
+    let mut without = BTreeSet::new();
+    let is_forbidden = |keep: &[TxnId], without: &BTreeSet<OpId>| {
+        is_allowed(&Projection::new(&facts, keep, without).history, level) == Some(false)
+    };
+    for txn in keep.clone() {
+        let rest: Vec<TxnId> = keep.iter().copied().filter(|it| *it != txn).collect();
+        if is_forbidden(&rest, &without) {
+            keep = rest;
+        }
+    }
+    for op in keep.clone().into_iter().flat_map(|it| history.ops(it)) {
+        let mut more = without.clone();
+        more.insert(op);
+        if is_forbidden(&keep, &more) {
+            without = more;
+        }
+    }
+    Projection::new(&facts, &keep, &without)
+}
+
+/// Parts that are not forbidden, or do not stand for the whole.
+fn spoil(history: &History, right: &Refutation) -> Vec<Refutation> {
+    let mut spoilt = Vec::new();
+    for txn in &right.txns {
+        let txns: Vec<TxnId> = right.txns.iter().copied().filter(|it| it != txn).collect();
+        let ops: Vec<OpId> = right.ops.iter().copied().filter(|it| history.txn_of(*it) != *txn).collect();
+        spoilt.push(part(&txns, &ops));
+        spoilt.push(part(&txns, &right.ops));
+    }
+    for op in &right.ops {
+        spoilt.push(part(&right.txns, &right.ops.iter().copied().filter(|it| it != op).collect::<Vec<_>>()));
+    }
+    for aborted in history.txns().filter(|it| history.outcome(*it) == Outcome::Aborted) {
+        let mut txns = [&right.txns[..], &[aborted]].concat();
+        txns.sort_unstable();
+        spoilt.push(part(&txns, &right.ops));
+    }
+    let backwards: Vec<TxnId> = right.txns.iter().rev().copied().collect();
+    if backwards.len() > 1 {
+        spoilt.push(part(&backwards, &right.ops));
+    }
+    spoilt.push(part(&[], &[]));
+    spoilt
+}
+
+#[test]
+fn a_minimal_part_is_accepted_and_nothing_less() {
+    let mut random = Random::new(4);
+    let mut n_accepted = [0; Level::ALL.len()];
+    for _ in 0..700 {
+        let history = random.history(Shape { aborted: 12, ..Shape::MIXED });
+        if !Facts::new(&history).local().is_empty() {
+            continue;
+        }
+        for (idx, level) in Level::ALL.into_iter().enumerate() {
+            if is_allowed(&history, level) != Some(false) {
+                continue;
+            }
+            let minimal = shrink(&history, level);
+            if is_allowed(&minimal.history, level) != Some(false) {
+                continue;
+            }
+            let right = part(&minimal.txns[1..], &minimal.ops);
+            let verdict = Verdict::Forbidden(right.clone());
+            assert_eq!(certify(&history, level, &verdict), Ok(()), "{level} {right:?}\n{}", show(&history));
+            n_accepted[idx] += 1;
+            for wrong in spoil(&history, &right) {
+                assert!(!accepts(&history, level, &wrong), "{level} {wrong:?}\n{}", show(&history));
+            }
+        }
+    }
+    assert!(n_accepted[0] > 1 && n_accepted[1..].iter().all(|it| *it > 40), "{n_accepted:?}");
+}
+
+#[test]
+fn no_part_of_an_allowed_history_is_accepted() {
+    let mut random = Random::new(5);
+    let (mut n_allowed, mut n_accepted) = (0, 0);
+    for _ in 0..1500 {
+        let history = random.history(Shape { n_values: 2, ..Shape::MIXED });
+        let txns: Vec<TxnId> = random.some_of(history.txns(), 75);
+        let chance = 70 + random.below(31);
+        let ops: Vec<OpId> = random.some_of(txns.iter().flat_map(|it| history.ops(*it)), chance);
+        let random_part = part(&txns, &ops);
+        for level in Level::ALL {
+            let is_allowed = is_allowed(&history, level) == Some(true);
+            let is_accepted = accepts(&history, level, &random_part);
+            assert!(!is_accepted || !is_allowed, "{level} {random_part:?}\n{}", show(&history));
+            n_allowed += usize::from(is_allowed);
+            n_accepted += usize::from(is_accepted);
+        }
+    }
+    assert!(n_allowed > 2000 && n_accepted > 150, "{n_allowed} {n_accepted}");
+}
+
+/// Every claim that a read of the history is one that nothing explains.
+fn local_claims(history: &History) -> Vec<LocalAnomaly> {
+    let ops: Vec<OpId> = history.txns().flat_map(|it| history.ops(it)).collect();
+    let mut kinds = vec![LocalKind::ThinAir, LocalKind::Future];
+    kinds.extend(
+        (0..history.n_values()).map(|it| LocalKind::Internal { expected: iso_history::ValueId::from_index(it) }),
+    );
+    for writer in history.txns() {
+        kinds.extend([LocalKind::Aborted { writer }, LocalKind::Intermediate { writer }]);
+        kinds.extend(history.txns().map(|between| LocalKind::Interleaved { torn: writer, between }));
+    }
+    kinds.extend(ops.iter().map(|it| LocalKind::Unrepeatable { earlier: *it }));
+    kinds.extend(ops.iter().map(|it| LocalKind::Incompatible { other: *it }));
+    let mut claims = Vec::new();
+    for op in ops {
+        let reader = history.txn_of(op);
+        claims.extend(kinds.iter().map(|kind| LocalAnomaly { reader, op, kind: *kind }));
+    }
+    claims
+}
+
+fn local(anomaly: LocalAnomaly) -> Refutation {
+    Refutation { local: Some(anomaly), ..part(&[anomaly.reader], &[anomaly.op]) }
+}
+
+/// The facts keep one anomaly a read: the first in the list, which may be one that read uncommitted allows.
+fn is_masked(facts: &Facts<'_>, op: OpId) -> bool {
+    facts.local().iter().any(|it| it.op == op && !it.kind.breaks_read_uncommitted())
+}
+
+#[test]
+fn a_dirty_element_hides_a_future_one_from_read_uncommitted() {
+    let history = history("a aborted: l(x,1)\n b: l(x)1.2 l(x,2)");
+    let claim = LocalAnomaly { reader: TxnId::from_index(2), op: OpId::from_index(1), kind: LocalKind::Future };
+    assert!(accepts(&history, Level::ReadUncommitted, &local(claim)));
+    // FIXME: forbidden, since b saw what it appended only later.
+    assert_eq!(is_allowed(&history, Level::ReadUncommitted), Some(true));
+}
+
+#[test]
+fn a_local_claim_is_accepted_only_where_the_level_forbids_and_always_if_the_facts_say_so() {
+    let mut random = Random::new(6);
+    let mut n_accepted = 0;
+    for _ in 0..600 {
+        let shape = Shape { n_txns: 3, n_values: 4, aborted: 15, lists: 50, n_ops: 4, ..Shape::MIXED };
+        let history = random.history(shape);
+        let facts = Facts::new(&history);
+        for level in [Level::ReadUncommitted, Level::ReadCommitted, Level::ReadAtomic, Level::Serializable] {
+            let is_forbidden = is_allowed(&history, level) == Some(false);
+            for claim in local_claims(&history) {
+                let is_accepted = accepts(&history, level, &local(claim));
+                let is_right = is_forbidden || (level == Level::ReadUncommitted && is_masked(&facts, claim.op));
+                assert!(!is_accepted || is_right, "{level} {claim:?}\n{}", show(&history));
+                n_accepted += usize::from(is_accepted);
+            }
+        }
+        for claim in facts.local() {
+            assert!(accepts(&history, Level::ReadCommitted, &local(*claim)), "{claim:?}\n{}", show(&history));
+        }
+        for claim in facts.unrepeatable() {
+            assert!(accepts(&history, Level::ReadAtomic, &local(*claim)), "{claim:?}\n{}", show(&history));
+            assert!(!accepts(&history, Level::ReadCommitted, &local(*claim)), "{claim:?}\n{}", show(&history));
+        }
+    }
+    assert!(n_accepted > 1000, "{n_accepted}");
+}
+
+/// Lost update with its cycle: a and b both read the initial version of x and overwrite it.
+fn lost_update() -> (History, Refutation) {
+    let history = history("a: r(x,0) w(x,1)\n b: r(x,0) w(x,2)\n c: w(y,1)");
+    let [a, b] = [1, 2].map(TxnId::from_index);
+    let key = KeyId::from_index(0);
+    let edge = |from: TxnId, to: TxnId, because| Edge { from, to, because };
+    let read = |it: usize| Reason::AntiDependency { key, read: OpId::from_index(it) };
+    let cycle = vec![edge(a, b, read(0)), edge(b, a, read(2))];
+    let ops: Vec<OpId> = (0..4).map(OpId::from_index).collect();
+    (history, Refutation { cycle, ..part(&[a, b], &ops) })
+}
+
+#[test]
+fn a_cycle_of_true_edges_is_accepted_and_others_are_not() {
+    let (history, right) = lost_update();
+    let verdict = Verdict::Forbidden(right.clone());
+    assert_eq!(certify(&history, Level::Serializable, &verdict), Ok(()));
+    assert_eq!(certify(&history, Level::SnapshotIsolation, &verdict), Ok(()));
+    assert!(!accepts(&history, Level::PrefixConsistency, &right));
+    let [a, b, c] = [1, 2, 3].map(TxnId::from_index);
+    let (x, y) = (KeyId::from_index(0), KeyId::from_index(1));
+    let (read, write) = (OpId::from_index(0), OpId::from_index(1));
+    let false_edges = [
+        (a, b, Reason::Session),
+        (a, b, Reason::RealTime),
+        (a, b, Reason::AntiDependency { key: y, read }),
+        (a, b, Reason::AntiDependency { key: x, read: write }),
+        (a, b, Reason::AntiDependency { key: x, read: OpId::from_index(2) }),
+        (a, b, Reason::ReadFrom { read }),
+        (a, b, Reason::ReadFrom { read: OpId::from_index(2) }),
+        (a, b, Reason::VersionOrder { key: y, shown_by: None }),
+        (a, b, Reason::FirstCommitter { key: y }),
+        (a, c, Reason::AntiDependency { key: x, read }),
+        (c, b, Reason::AntiDependency { key: x, read }),
+    ];
+    for (from, to, because) in false_edges {
+        let mut wrong = right.clone();
+        wrong.cycle[0] = Edge { from, to, because };
+        assert!(!accepts(&history, Level::Serializable, &wrong), "{because:?}");
+    }
+    let mut open = right.clone();
+    open.cycle.pop();
+    assert!(!accepts(&history, Level::Serializable, &open));
+}
+
+#[test]
+fn ids_that_do_not_exist_are_refused() {
+    let (history, right) = lost_update();
+    let nobody = TxnId::from_index(99);
+    let mut wrong = vec![part(&[nobody], &[])];
+    wrong.push(part(&right.txns, &[&right.ops[..], &[OpId::from_index(99)]].concat()));
+    wrong.push(part(&[&[TxnId::INITIAL], &right.txns[..]].concat(), &[]));
+    let claim = |reader, op| LocalAnomaly { reader, op, kind: LocalKind::ThinAir };
+    wrong.push(local(claim(nobody, OpId::from_index(0))));
+    wrong.push(local(claim(TxnId::from_index(1), OpId::from_index(99))));
+    wrong.push(local(claim(TxnId::INITIAL, OpId::from_index(0))));
+    let kinds = [
+        LocalKind::Aborted { writer: nobody },
+        LocalKind::Intermediate { writer: nobody },
+        LocalKind::Unrepeatable { earlier: OpId::from_index(99) },
+    ];
+    for kind in kinds {
+        wrong.push(local(LocalAnomaly { reader: TxnId::from_index(1), op: OpId::from_index(0), kind }));
+    }
+    for (from, read) in [(nobody, OpId::from_index(0)), (TxnId::from_index(1), OpId::from_index(99))] {
+        for because in [Reason::Session, Reason::RealTime, Reason::ReadFrom { read }] {
+            let cycle = vec![Edge { from, to: from, because }];
+            wrong.push(Refutation { cycle, ..right.clone() });
+        }
+    }
+    for refutation in wrong {
+        for level in Level::ALL {
+            assert!(!accepts(&history, level, &refutation), "{level} {refutation:?}");
+        }
+    }
+    assert!(matches!(history.op(right.ops[0]), Op::Read { .. }));
+}
