@@ -207,20 +207,20 @@ fn a_cycle_of_true_edges_is_accepted_and_others_are_not() {
     assert_eq!(certify(&history, Level::SnapshotIsolation, &verdict), Ok(()));
     assert!(!accepts(&history, Level::PrefixConsistency, &right));
     let [a, b, c] = [1, 2, 3].map(TxnId::from_index);
-    let (x, y) = (KeyId::from_index(0), KeyId::from_index(1));
+    let (key, other_key) = (KeyId::from_index(0), KeyId::from_index(1));
     let (read, write) = (OpId::from_index(0), OpId::from_index(1));
     let false_edges = [
         (a, b, Reason::Session),
         (a, b, Reason::RealTime),
-        (a, b, Reason::AntiDependency { key: y, read }),
-        (a, b, Reason::AntiDependency { key: x, read: write }),
-        (a, b, Reason::AntiDependency { key: x, read: OpId::from_index(2) }),
+        (a, b, Reason::AntiDependency { key: other_key, read }),
+        (a, b, Reason::AntiDependency { key, read: write }),
+        (a, b, Reason::AntiDependency { key, read: OpId::from_index(2) }),
         (a, b, Reason::ReadFrom { read }),
         (a, b, Reason::ReadFrom { read: OpId::from_index(2) }),
-        (a, b, Reason::VersionOrder { key: y, shown_by: None }),
-        (a, b, Reason::FirstCommitter { key: y }),
-        (a, c, Reason::AntiDependency { key: x, read }),
-        (c, b, Reason::AntiDependency { key: x, read }),
+        (a, b, Reason::VersionOrder { key: other_key, shown_by: None }),
+        (a, b, Reason::FirstCommitter { key: other_key }),
+        (a, c, Reason::AntiDependency { key, read }),
+        (c, b, Reason::AntiDependency { key, read }),
     ];
     for (from, to, because) in false_edges {
         let mut wrong = right.clone();
@@ -263,4 +263,19 @@ fn ids_that_do_not_exist_are_refused() {
         }
     }
     assert!(matches!(history.op(right.ops[0]), Op::Read { .. }));
+}
+
+#[test]
+fn a_part_too_large_for_the_evaluator_is_accepted_if_closure_refutes_it() {
+    let n = 100;
+    let line = |it: usize| format!("s{it}: r(k{it},0) w(k{},1)", (it + 1) % n);
+    let history = history(&(0..n).map(line).collect::<Vec<_>>().join("\n"));
+    assert_eq!(is_allowed(&history, Level::Serializable), None);
+    let txns: Vec<TxnId> = history.txns().collect();
+    let ops: Vec<OpId> = txns.iter().flat_map(|it| history.ops(*it)).collect();
+    let whole = part(&txns, &ops);
+    assert!(accepts(&history, Level::Serializable, &whole));
+    assert!(!accepts(&history, Level::Serializable, &part(&txns[1..], &ops[2..])));
+    let why = certify(&history, Level::SnapshotIsolation, &Verdict::Forbidden(whole)).expect_err("it is allowed");
+    assert!(why.reason.contains("too large to be checked"), "{why}");
 }

@@ -18,6 +18,9 @@ pub(super) fn check_order(history: &History, order: &[TxnId], real_time: bool) -
 pub(super) fn check_events(history: &History, events: &[Event], real_time: bool) -> Result<(), Uncertified> {
     let commits: Vec<TxnId> = events.iter().filter_map(|it| commit(*it)).collect();
     check_members(history, &commits)?;
+    if events.iter().any(|it| txn_of(*it).index() >= history.n_txns()) {
+        return Err(Uncertified::new("the schedule names a transaction that does not exist"));
+    }
     let mut last_nth = vec![None; history.n_sessions()];
     let mut open: Vec<Option<TxnId>> = vec![None; history.n_sessions()];
     for event in events {
