@@ -279,3 +279,17 @@ fn a_part_too_large_for_the_evaluator_is_accepted_if_closure_refutes_it() {
     let why = certify(&history, Level::SnapshotIsolation, &Verdict::Forbidden(whole)).expect_err("it is allowed");
     assert!(why.reason.contains("too large to be checked"), "{why}");
 }
+
+#[test]
+fn a_list_read_of_unknown_outcome_refutes_nothing_at_read_uncommitted() {
+    let history = history("a unknown: l(x,1) l(x)2.1\n b: l(x,2) l(x)1.2\n c: l(x)1.2");
+    assert_eq!(is_allowed(&history, Level::ReadUncommitted), Some(true));
+    let ops: Vec<OpId> = (0..4).map(OpId::from_index).collect();
+    let pair = part(&[1, 2].map(TxnId::from_index), &ops);
+    let kind = LocalKind::Incompatible { other: OpId::from_index(1) };
+    let claim = local(LocalAnomaly { reader: TxnId::from_index(2), op: OpId::from_index(3), kind });
+    for refutation in [pair, claim] {
+        assert!(!accepts(&history, Level::ReadUncommitted, &refutation), "{refutation:?}");
+        assert!(accepts(&history, Level::ReadCommitted, &refutation), "{refutation:?}");
+    }
+}

@@ -16,7 +16,7 @@ pub(super) fn certify_local(facts: &Facts<'_>, level: Level, anomaly: LocalAnoma
         return Err(wrong(history, reader, "did not make the read that is blamed, or does not count"));
     }
     if let LocalKind::Incompatible { other } = kind
-        && facts.standing(history.txn_of(other)) != Standing::Counted
+        && !is_judged_by(facts, level, history.txn_of(other))
     {
         return Err(wrong(history, history.txn_of(other), "does not count, and neither does what it read"));
     }
@@ -37,6 +37,12 @@ pub(super) fn certify_local(facts: &Facts<'_>, level: Level, anomaly: LocalAnoma
     } else {
         Err(wrong(history, reader, &format!("made the read {}, which can be explained", history.render_op(op))))
     }
+}
+
+/// Whoever has an unknown outcome may have read dirty, if the level allows it.
+fn is_judged_by(facts: &Facts<'_>, level: Level, txn: TxnId) -> bool {
+    let is_committed = facts.history().outcome(txn) == Outcome::Committed;
+    facts.standing(txn) == Standing::Counted && (is_committed || level != Level::ReadUncommitted)
 }
 
 fn exists(history: &History, anomaly: LocalAnomaly) -> bool {

@@ -2,7 +2,8 @@
 //!
 //! An allowed history is replayed along its schedule, operation by operation. A forbidden one is refuted by its part:
 //! the part is checked to be one whose being forbidden makes the whole forbidden, and the reference evaluator of the
-//! catalogue's definition then decides the part. Nothing here is shared with the engines.
+//! catalogue's definition then decides the part, or a naive closure if it is large. Nothing here is shared with the
+//! engines.
 
 mod closure;
 mod local;

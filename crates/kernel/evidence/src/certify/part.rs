@@ -156,6 +156,12 @@ fn project(facts: &Facts<'_>, refutation: &Refutation) -> Result<Projection, Unc
 /// The catalogue's definition of the level forbids the part.
 fn decide_part(part: &History, level: Level) -> Result<(), Uncertified> {
     let facts = Facts::new(part);
+    // Which of two list reads is blamed may differ between whole and part, and so may whether its reader is judged.
+    if level == Level::ReadUncommitted && !facts.local().is_empty() {
+        return Err(Uncertified::new(
+            "the part of a refutation has a read that nothing explains, and does not name it",
+        ));
+    }
     let spec = Catalogue::builtin().of(level);
     let n_txns = part.n_txns() as u64;
     match evaluate(&facts, spec, &mut Steps::new(MAX_WORK / n_txns.pow(3))) {
