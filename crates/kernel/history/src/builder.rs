@@ -55,8 +55,8 @@ impl fmt::Display for Defect {
 pub struct HistoryBuilder {
     history: History,
     session_ids: FxHashMap<String, SessionId>,
-    key_ids: FxHashMap<Datum, KeyId>,
-    value_ids: FxHashMap<Datum, ValueId>,
+    key_ids: Interner,
+    value_ids: Interner,
     explicit_initial: Vec<Option<ValueId>>,
     key_use: Vec<KeyUse>,
     default_initial: Option<ValueId>,
@@ -64,6 +64,31 @@ pub struct HistoryBuilder {
     times: (i64, i64),
     any_times: bool,
     defects: Vec<Defect>,
+}
+
+/// Numbers names in the order in which they come. Most are integers, so these have a table of their own.
+#[derive(Clone, Debug, Default)]
+struct Interner {
+    integers: FxHashMap<i64, u32>,
+    others: FxHashMap<Datum, u32>,
+}
+
+impl Interner {
+    /// The number of a name; a new one is added to `names`.
+    fn intern(&mut self, name: Datum, names: &mut Vec<Datum>) -> usize {
+        let next = names.len() as u32;
+        let number = match &name {
+            Datum::Int(integer) => *self.integers.entry(*integer).or_insert(next),
+            other => match self.others.get(other) {
+                Some(number) => *number,
+                None => *self.others.entry(other.clone()).or_insert(next),
+            },
+        };
+        if number == next {
+            names.push(name);
+        }
+        number as usize
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,26 +137,17 @@ impl HistoryBuilder {
 
     /// The key of that name, made at its first mention.
     pub fn key(&mut self, name: Datum) -> KeyId {
-        if let Some(key) = self.key_ids.get(&name) {
-            return *key;
+        let key = KeyId::from_index(self.key_ids.intern(name, &mut self.history.keys));
+        if key.index() == self.key_use.len() {
+            self.key_use.push(KeyUse::Untouched);
+            self.explicit_initial.push(None);
         }
-        let key = KeyId::from_index(self.history.keys.len());
-        self.history.keys.push(name.clone());
-        self.key_ids.insert(name, key);
-        self.key_use.push(KeyUse::Untouched);
-        self.explicit_initial.push(None);
         key
     }
 
     /// The value of that name, made at its first mention.
     pub fn value(&mut self, datum: Datum) -> ValueId {
-        if let Some(value) = self.value_ids.get(&datum) {
-            return *value;
-        }
-        let value = ValueId::from_index(self.history.values.len());
-        self.history.values.push(datum.clone());
-        self.value_ids.insert(datum, value);
-        value
+        ValueId::from_index(self.value_ids.intern(datum, &mut self.history.values))
     }
 
     /// Sets the initial value of every key that has none of its own; null if never called.
