@@ -153,7 +153,11 @@ fn list_read(history: &History, reader: TxnId, op: OpId, key: KeyId, values: &[V
                 let own: Vec<ValueId> =
                     appends.iter().filter(|it| it.0 == owner && it.1 < other).map(|it| it.2).collect();
                 let theirs = others.strip_suffix(own.as_slice());
-                theirs.is_some_and(|it| !it.starts_with(external) && !external.starts_with(it))
+                // What was rolled back in between need not be in both.
+                let stays = |it: &&ValueId| by(**it).is_none_or(|it| history.outcome(it) != Outcome::Aborted);
+                let kept = |it: &[ValueId]| it.iter().filter(stays).copied().collect::<Vec<ValueId>>();
+                let mine = kept(external);
+                theirs.map(kept).is_some_and(|it| !it.starts_with(&mine) && !mine.starts_with(&it))
             }
             _ => false,
         },
