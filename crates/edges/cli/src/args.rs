@@ -111,7 +111,7 @@ pub(crate) struct ConvertArgs {
 /// Render a saved result again, as a page, a picture, a graph or text.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// A result of `isoscope check --json`, or - for standard input
+    /// Results of `isoscope check --json`, or - for standard input
     #[arg(value_name = "RESULT.json")]
     pub(crate) input: String,
 
@@ -144,11 +144,11 @@ pub(crate) struct ReadingArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct LimitArgs {
     /// Stop after this time, as in 500ms, 60s, 5m
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
 
     /// Stop at this much memory, as in 8GiB; three quarters of the machine if not given
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, allow_hyphen_values = true)]
     pub(crate) memory: Option<u64>,
 
     /// Show progress on standard error even if it is no terminal

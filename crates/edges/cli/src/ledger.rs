@@ -5,6 +5,7 @@
 use crate::exit::Exit;
 use crate::output::{self, Voice};
 use crate::progress::Progress;
+use crate::source::plain;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_history::Defect;
@@ -190,7 +191,7 @@ impl Ledger {
             let words = self.voice.words(&report) + &self.notes(&state.page);
             output::print(&words).ok();
             state.exit = state.exit.and(exit_of(&report));
-            output::complain(&format!("{}: {}", state.page.input, stopped(reason)));
+            output::complain(&format!("{}: {}", plain(&state.page.input), stopped(reason)));
             self.turn(state);
         }
         crate::end(state.exit)

@@ -48,9 +48,19 @@ pub(crate) fn question<'s>(name: &str, own: Option<&'s Module>) -> anyhow::Resul
 pub(crate) fn definition(name: &str) -> anyhow::Result<&'static Spec> {
     Catalogue::builtin().find(name).map_err(|unknown| {
         let parts = if unknown.near.is_empty() { levels_with(name) } else { String::new() };
+        let parts = if is_repeatable_read(name) { REPEATABLE_READ.to_owned() } else { parts };
         anyhow!("{unknown}{parts} (`isoscope levels` lists them all)")
     })
 }
+
+fn is_repeatable_read(name: &str) -> bool {
+    let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect();
+    ["rr", "repeatableread"].contains(&letters.to_ascii_lowercase().as_str())
+}
+
+/// The one name of SQL that means something else in every database.
+const REPEATABLE_READ: &str = ", because databases mean different things by it: it is snapshot isolation (`si`) in \
+    PostgreSQL, and PL-2.99 (`adya.pl299`) in the words of Adya";
 
 /// Levels of which the name is only a part, as a question.
 fn levels_with(part: &str) -> String {

@@ -4,7 +4,7 @@ use anyhow::{Context, anyhow, bail};
 use iso_report::{CheckReport, Colour, JsonLayout, TextOptions};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Lines of text files and pipes are wrapped here.
@@ -72,13 +72,26 @@ impl Rendering {
         [(Self::Html, "html"), (Self::Svg, "svg"), (Self::Dot, "dot"), (Self::Json, "json"), (Self::Text, "txt")];
 
     /// By the ending of a file's name.
-    pub(crate) fn of(path: &Path) -> anyhow::Result<Self> {
+    fn of(path: &Path) -> anyhow::Result<Self> {
         let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
         let found = Self::ALL.into_iter().find(|it| it.1 == ending);
         found.map(|it| it.0).ok_or_else(|| {
             let known: Vec<String> = Self::ALL.iter().map(|it| format!(".{}", it.1)).collect();
             anyhow!("{}: a report's name ends in one of {}", path.display(), known.join(" "))
         })
+    }
+
+    /// By the ending of a file's name, in a folder that is there: better said before a long run than after it.
+    pub(crate) fn to(path: &Path) -> anyhow::Result<Self> {
+        let rendering = Self::of(path)?;
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if path.is_dir() {
+            bail!("cannot write {}: it is a directory", path.display());
+        }
+        if !folder.is_dir() {
+            bail!("cannot write {}: there is no folder {}", path.display(), folder.display());
+        }
+        Ok(rendering)
     }
 
     /// The bytes of the file.
@@ -99,4 +112,11 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         bail!("cannot write {}: it is a directory", path.display());
     }
     fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// `why.html` for the second input is `why-2.html`.
+pub(crate) fn numbered(path: &Path, number: usize) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let ending = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    path.with_file_name(format!("{stem}-{number}.{ending}"))
 }

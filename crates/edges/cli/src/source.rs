@@ -58,6 +58,11 @@ pub(crate) fn shown(input: &str) -> &str {
     if input == "-" { "standard input" } else { input }
 }
 
+/// A name in one line, and without what a terminal would obey.
+pub(crate) fn plain(name: &str) -> String {
+    name.chars().map(|it| if it.is_control() { it.escape_default().to_string() } else { it.to_string() }).collect()
+}
+
 /// The limit that ended a reading, if one did.
 pub(crate) fn reason_to_stop(error: &ReadError, alarm: &Alarm) -> Option<StopReason> {
     match error {
@@ -71,11 +76,16 @@ pub(crate) fn reason_to_stop(error: &ReadError, alarm: &Alarm) -> Option<StopRea
 pub(crate) fn complain_of(defects: &[Defect], input: &str) {
     for defect in defects.iter().take(MAX_SHOWN_DEFECTS) {
         let warning = if defect.severity == Severity::Warning { "warning: " } else { "" };
-        let source = if defect.source.is_empty() { format!("{}: ", shown(input)) } else { String::new() };
-        output::complain(&format!("{warning}{source}{defect}"));
+        let source = if defect.source.is_empty() { format!("{}: ", plain(shown(input))) } else { String::new() };
+        let plain = Defect { source: plain(&defect.source), ..defect.clone() };
+        output::complain(&format!("{warning}{source}{plain}"));
     }
     if defects.len() > MAX_SHOWN_DEFECTS {
-        output::complain(&format!("{}: and {} more like these", shown(input), defects.len() - MAX_SHOWN_DEFECTS));
+        output::complain(&format!(
+            "{}: and {} more like these",
+            plain(shown(input)),
+            defects.len() - MAX_SHOWN_DEFECTS
+        ));
     }
 }
 

@@ -38,7 +38,11 @@ const SIZES: [(&str, f64); 17] = [
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let expected = "write a time such as 500ms, 60s, 5m or 2h";
     let seconds = scaled(text, &DURATIONS).ok_or(expected)?;
-    Duration::try_from_secs_f64(seconds).ok().filter(|it| !it.is_zero()).ok_or_else(|| expected.to_owned())
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(Duration::ZERO) => Err(format!("{text} leaves no time to run at all; {expected}")),
+        Ok(time) => Ok(time),
+        Err(_) => Err(expected.to_owned()),
+    }
 }
 
 /// A memory limit; a bare number is bytes.

@@ -129,7 +129,7 @@ impl<R: Read> ZstdReader<R> {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
             }
-            Err(error) => return Err(io::Error::other(error)),
+            Err(error) => return Err(self.failure(error)),
         }
         Ok(())
     }
@@ -137,11 +137,19 @@ impl<R: Read> ZstdReader<R> {
     fn decode(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.decoder.can_collect() < buffer.len() && !self.decoder.is_finished() {
             let missing = buffer.len() - self.decoder.can_collect();
-            self.decoder
-                .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBytes(missing))
-                .map_err(io::Error::other)?;
+            let decoded = self.decoder.decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBytes(missing));
+            decoded.map_err(|error| self.failure(error))?;
         }
         self.decoder.read(buffer)
+    }
+
+    /// What is wrong, for people: a decoder that ran out of bytes speaks of its inner parts.
+    fn failure(&mut self, error: FrameDecoderError) -> io::Error {
+        match self.source.fill_buf() {
+            Ok([]) => io::Error::new(io::ErrorKind::UnexpectedEof, "unexpected end of file"),
+            Ok(_) => io::Error::other(error),
+            Err(error) => error,
+        }
     }
 
     fn check_sum(&self) -> io::Result<()> {

@@ -37,13 +37,15 @@ fn read_file(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), Broken> {
         }
     }
     let mut ops = TxnOps::default();
-    for nth in 1..=count(input, "the number of sessions", "sessions")? {
+    let n_sessions = count(input, "the number of sessions", "sessions")?;
+    for nth in 1..=n_sessions {
         read_session(nth, input, sink, &mut ops)?;
     }
-    match input.peek()? {
-        None => Ok(()),
-        Some(_) => broken(input.offset(), "expected the end of the file after the last session, found more bytes"),
+    if input.peek()?.is_some() {
+        let message = format!("expected the end of the file after {n_sessions} sessions, found more bytes");
+        return broken(input.offset(), message);
     }
+    Ok(())
 }
 
 /// A length; it is trusted for nothing but when to stop.

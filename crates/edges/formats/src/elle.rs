@@ -79,7 +79,7 @@ pub(crate) fn read_json(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<()
                 continue;
             }
             let result = read_json_event(&mut Json::new(LineBytes::new(line)), line.number, &mut events, sink);
-            report(sink, result)?;
+            report(sink, result.map_err(|it| it.in_line(line)))?;
         }
     }
     events.finish(sink)

@@ -1,7 +1,7 @@
 //! Why a scanner stopped, and how a person is told.
 
 use crate::ReadError;
-use crate::input::Spot;
+use crate::input::{Line, LineEnd, Spot};
 
 /// A scanner's way out.
 #[derive(Debug)]
@@ -15,6 +15,20 @@ pub(crate) enum Fault {
     },
     /// Reading ends.
     Halt(ReadError),
+}
+
+impl Fault {
+    /// A line that has no end and breaks off was hardly written like that.
+    pub(crate) fn in_line(self, line: Line<'_>) -> Self {
+        match self {
+            Self::Syntax { spot, message }
+                if line.end == LineEnd::EndOfInput && spot.column >= line.bytes.len() as u64 =>
+            {
+                Self::Syntax { spot, message: format!("{message}; the file was cut short") }
+            }
+            other => other,
+        }
+    }
 }
 
 impl From<ReadError> for Fault {
@@ -54,5 +68,17 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
     match std::str::from_utf8(shown) {
         Ok(text) => format!("`{}{dots}`", text.escape_debug()),
         Err(_) => format!("`{}{dots}`", shown.escape_ascii()),
+    }
+}
+
+/// The first bytes of a file, for a message; many of the same kind are told in words.
+pub(crate) fn first_bytes(head: &[u8]) -> String {
+    let n = head.len();
+    if n > 64 && head.iter().all(u8::is_ascii_whitespace) {
+        format!("{n} bytes of white space")
+    } else if n > 64 && head.iter().all(|it| *it == 0) {
+        format!("{n} zero bytes")
+    } else {
+        excerpt(head)
     }
 }

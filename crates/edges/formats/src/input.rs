@@ -139,6 +139,16 @@ impl<'a> Input<'a> {
         Ok(&self.chunk[..self.chunk.len().min(HEAD)])
     }
 
+    /// Is there nothing to come after what [`Self::head`] read?
+    pub(crate) fn is_all_at_hand(&self) -> bool {
+        self.is_at_end && self.chunk.len() <= HEAD
+    }
+
+    /// Longer lines are passed over.
+    pub(crate) fn longest_line(&self) -> usize {
+        self.meter.longest_line()
+    }
+
     /// Bytes taken so far.
     pub(crate) fn offset(&self) -> u64 {
         self.before + self.at as u64

@@ -190,10 +190,22 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteE
         writeln!(out, "{} Txn(0, 0)", event(history, key, true)?)?;
     }
     for txn in history.txns() {
+        let mut own: FxHashMap<KeyId, ValueId> = FxHashMap::default();
         for (is_write, key, value) in history.ops(txn).filter_map(|it| register_op(history.op(it))) {
             let event = event(history, key, is_write)?;
             match (is_write, writers.get(&(key, value))) {
-                (true, _) => writeln!(out, "{event} Txn{}", name(txn))?,
+                (true, _) => {
+                    own.insert(key, value);
+                    writeln!(out, "{event} Txn{}", name(txn))?;
+                }
+                (false, Some(writer)) if !is_last(history, txn, *writer, (key, value), &own) => {
+                    let what = format!(
+                        "a read of what its writer overwrote itself, such as {} of {}",
+                        history.value(value),
+                        history.label(txn)
+                    );
+                    return inexpressible(Format::IsoPredict, what, USE_JSONL);
+                }
                 (false, Some(writer)) => writeln!(out, "{event} Txn{} From{}", name(txn), name(*writer))?,
                 (false, None) => {
                     let what = format!(
@@ -207,6 +219,21 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteE
         }
     }
     Ok(())
+}
+
+/// Is this what the writer made of the key in the end? A trace names only the writer of what was read. A transaction
+/// reads its own writes as they are by then.
+fn is_last(
+    history: &History,
+    reader: TxnId,
+    writer: TxnId,
+    (key, value): (KeyId, ValueId),
+    own: &FxHashMap<KeyId, ValueId>,
+) -> bool {
+    let ops = history.ops(writer).filter_map(|it| register_op(history.op(it)));
+    let written: Vec<ValueId> = ops.filter(|it| it.0 && it.1 == key).map(|it| it.2).collect();
+    let seen = if writer == reader { own.get(&key) } else { written.last() };
+    written.iter().all(|it| *it == value) || seen == Some(&value)
 }
 
 fn writers(history: &History) -> Result<FxHashMap<(KeyId, ValueId), TxnId>, WriteError> {

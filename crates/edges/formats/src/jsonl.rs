@@ -33,7 +33,11 @@ pub(crate) fn read(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), Rea
         let mut json = spare.with(LineBytes::new(line));
         let result = read_line(&mut json, line, &mut txn, &mut header, sink);
         spare = json.with(());
-        report(sink, result)?;
+        if result.is_err() && header == HeaderState::Missing {
+            // Whatever is wrong with the first line, it was to be the header.
+            header = HeaderState::Reported;
+        }
+        report(sink, result.map_err(|it| it.in_line(line)))?;
     }
     if header == HeaderState::Missing {
         sink.error(1, MISSING_HEADER);
@@ -47,7 +51,7 @@ const MISSING_HEADER: &str = "the header is missing; the first line must be like
 enum HeaderState {
     Missing,
     Found,
-    /// Was missing, and that was said.
+    /// Was missing or damaged, and that was said.
     Reported,
 }
 

@@ -103,8 +103,8 @@ fn read_sized(
     let mut input = Input::new(name, reader, size, &meter)?;
     let head = input.head()?;
     let (is_blank, format) = (head.iter().all(u8::is_ascii_whitespace), recognise::recognise(head));
-    let found = fault::excerpt(head);
-    if is_blank && input.damage().is_none() {
+    let found = fault::first_bytes(head);
+    if is_blank && input.is_all_at_hand() && input.damage().is_none() {
         return Err(ReadError::Empty { name: name.to_owned() });
     }
     let Some(format) = options.format.or(format).or(input.damage().is_some().then_some(Format::Text)) else {
@@ -145,7 +145,11 @@ fn dispatch(
 /// Adds what the input itself found wrong; damage comes first, because it explains the rest.
 fn finish(format: Format, input: &mut Input<'_>, mut sink: Sink<'_>) -> Reading {
     for line in input.take_overlong() {
-        sink.error(line, "the line is too long to be a history in this format");
+        let message = format!(
+            "the line is too long to be a history in this format: more than {} MiB",
+            input.longest_line() >> 20
+        );
+        sink.error(line, message);
     }
     let mut reading = sink.finish(format);
     if let Some(damage) = input.damage() {

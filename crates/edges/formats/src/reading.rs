@@ -119,7 +119,7 @@ pub struct Expectation {
 #[non_exhaustive]
 pub enum ReadError {
     /// The file is missing, or may not be opened.
-    #[error("cannot open {path}: {source}")]
+    #[error("cannot open {}: {source}", plain(path))]
     Open {
         /// The file.
         path: String,
@@ -127,7 +127,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The system failed while the file was read.
-    #[error("cannot read {name}: {source}")]
+    #[error("cannot read {}: {source}", plain(name))]
     Io {
         /// The file or stream.
         name: String,
@@ -135,20 +135,21 @@ pub enum ReadError {
         source: io::Error,
     },
     /// A directory that is no Cobra history.
-    #[error("{path} is a directory, and only Cobra histories are: directories with *.log files; name a file")]
+    #[error("{} is a directory, and only Cobra histories are: directories with *.log files; name a file", plain(path))]
     Directory {
         /// The directory.
         path: String,
     },
     /// There is nothing in the file.
-    #[error("{name} is empty")]
+    #[error("{} is empty", plain(name))]
     Empty {
         /// The file or stream.
         name: String,
     },
     /// No format fits.
     #[error(
-        "the format of {name} is not recognised: it begins with {found}, which fits none of {tried}; name the format with --format"
+        "the format of {} is not recognised: it begins with {found}, which fits none of {tried}; name the format with --format",
+        plain(name)
     )]
     NotRecognised {
         /// The file or stream.
@@ -159,7 +160,7 @@ pub enum ReadError {
         tried: String,
     },
     /// Reading would take too much memory.
-    #[error("reading {name} takes more than the memory limit of {limit} bytes; raise it with --memory")]
+    #[error("reading {} takes more than the memory limit of {limit} bytes; raise it with --memory", plain(name))]
     MemoryLimit {
         /// The file or stream.
         name: String,
@@ -167,9 +168,14 @@ pub enum ReadError {
         limit: u64,
     },
     /// The [`Watch`] asked to stop.
-    #[error("reading {name} was stopped")]
+    #[error("reading {} was stopped", plain(name))]
     Stopped {
         /// The file or stream.
         name: String,
     },
+}
+
+/// A name in one line, and without what a terminal would obey.
+fn plain(name: &str) -> String {
+    name.chars().map(|it| if it.is_control() { it.escape_default().to_string() } else { it.to_string() }).collect()
 }

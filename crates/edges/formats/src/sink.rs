@@ -235,6 +235,11 @@ impl<'a> Sink<'a> {
         self.defect(Severity::Warning, Some(at), message.into());
     }
 
+    /// Was anything found that makes the history unusable?
+    pub(crate) fn has_errors(&self) -> bool {
+        self.defects.iter().any(|it| it.severity == Severity::Error) || self.n_dropped[Severity::Error as usize] > 0
+    }
+
     fn defect(&mut self, severity: Severity, at: Option<u64>, message: String) {
         if self.defects.len() >= MAX_DEFECTS {
             self.n_dropped[severity as usize] += 1;

@@ -131,8 +131,11 @@ fn writers_refuse_what_they_cannot_say() {
         (Format::Plume, "init *=0\ns1: { w(1,2) } abort { w(1,3) } abort\n"),
         (Format::Elle, "init *=0\ns1: { w(1,2) }\n"),
         (Format::ElleJson, "s1: { w(1,2) } unknown { w(1,3) }\n"),
+        (Format::Elle, "s1: { r(1,2) } unknown\n"),
         (Format::IsoPredict, "s1: { w(1,2) } { w(1,2) }\n"),
         (Format::IsoPredict, "s1: { r(1,2) }\n"),
+        (Format::IsoPredict, "s1: { w(1,2) w(1,3) }\ns2: { r(1,2) }\n"),
+        (Format::IsoPredict, "s1: { w(1,2) w(1,3) r(1,2) }\n"),
         (Format::IsoPredict, "s1: { w(1,2) } abort\n"),
         (Format::Cobra, "s1: { w(1,2) }\n"),
     ];

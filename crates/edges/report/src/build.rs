@@ -7,8 +7,8 @@ use crate::document::{
 use crate::explain::Explainer;
 use crate::explain_local::local_edges;
 use crate::notation::{Comments, notation};
-use iso_evidence::{Edge, Event, Reason, Refutation, Schedule, Verdict, Witness};
-use iso_history::{Facts, History, LocalKind, OpId, PlaceUnit, Projection, TxnId};
+use iso_evidence::{Anomaly, Edge, Event, Reason, Refutation, Schedule, Verdict, Witness};
+use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PlaceUnit, Projection, TxnId};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
@@ -173,7 +173,7 @@ impl<'h> Builder<'h> {
             initial: initial_values(&projection.history),
             transactions: projection.history.txns().map(|it| self.transaction(&projection, it, shows_times)).collect(),
             cycle: refutation.cycle.iter().map(|it| self.link(&explainer, it)).collect(),
-            summary: summary(refutation),
+            summary: summary(refutation, &projection.history),
             local: self.local(&explainer, refutation, &projection),
         };
         part.history = notation(&part, Comments::None);
@@ -252,14 +252,34 @@ fn shows_times(refutation: &Refutation) -> bool {
     needs_a_case_distinction || refutation.cycle.iter().any(|it| it.because == Reason::RealTime)
 }
 
-fn summary(refutation: &Refutation) -> String {
+fn summary(refutation: &Refutation, part: &History) -> String {
     let interleaves = refutation.local.is_some_and(|it| matches!(it.kind, LocalKind::Interleaved { .. }));
     match refutation.anomalies.first() {
         _ if interleaves => sentence("a list shows one transaction's elements between another's (G0, dirty write)"),
+        Some(Anomaly::LostUpdate) if !has_updates(part) => {
+            sentence(&format!("transactions write {} without seeing each other, so one update is lost", rivals(part)))
+        }
         Some(anomaly) => sentence(anomaly.summary()),
         None if refutation.cycle.is_empty() => sentence("no order of these transactions explains what they read"),
         None => sentence("these transactions depend on each other in a circle"),
     }
+}
+
+/// Do two transactions of the part read and write the same key?
+fn has_updates(part: &History) -> bool {
+    let updates = |txn: TxnId, key| {
+        let on_key = || part.ops(txn).map(|it| part.op(it)).filter(|it| it.key() == key);
+        on_key().any(Op::is_write) && on_key().any(|it| !it.is_write())
+    };
+    part.keys().any(|key| part.txns().filter(|it| updates(*it, key)).count() > 1)
+}
+
+/// The keys that several transactions of the part write.
+fn rivals(part: &History) -> String {
+    let writes = |txn: TxnId, key| part.ops(txn).any(|it| part.op(it).key() == key && part.op(it).is_write());
+    let is_contended = |key: &KeyId| part.txns().filter(|it| writes(*it, *key)).count() > 1;
+    let keys: Vec<String> = part.keys().filter(is_contended).map(|it| part.key_name(it).to_string()).collect();
+    if keys.is_empty() { "the same key".to_owned() } else { keys.join(" and ") }
 }
 
 /// A clause as a sentence of its own.

@@ -26,6 +26,11 @@ impl Explainer<'_> {
             LocalKind::Future => self.future(&who, reader, op),
             LocalKind::Aborted { writer } => self.aborted(&who, op, writer),
             LocalKind::Intermediate { writer } => self.intermediate(&who, op, writer),
+            LocalKind::Interleaved { torn, between } if torn == between => format!(
+                "{who} read {}, where what {} appended is not in the order in which it did",
+                self.seen(op, &[torn]),
+                self.txn(torn)
+            ),
             LocalKind::Interleaved { torn, between } => self.interleaved(&who, op, torn, between),
             LocalKind::Unrepeatable { earlier } => format!(
                 "{who} read {} and later, without writing in between, {}: two versions at once",

@@ -158,3 +158,18 @@ fn the_part_leaves_out_what_does_not_matter() {
     let ids: Vec<&str> = part.transactions.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["s1.2", "s2.1"]);
 }
+
+#[test]
+fn an_update_that_was_lost_without_being_read_is_not_said_to_be_read() {
+    let summary = |text: &str, cycle: [&str; 2]| {
+        let history = common::history(text);
+        let verdict = common::cyclic(&history, Anomaly::LostUpdate, &cycle);
+        part(&common::report(&history, &[(Level::SnapshotIsolation, &verdict)])).summary
+    };
+    let blind = "init x=0 y=0 z=0\ns1: { r(x,0) w(y,1) w(z,1) }\ns2: { r(y,0) w(x,1) w(z,2) }";
+    let found = summary(blind, ["s1.1 rw x s2.1", "s2.1 rw y s1.1"]);
+    assert_eq!(found, "Transactions write z without seeing each other, so one update is lost.");
+    let read = "init x=0\ns1: { r(x,0) w(x,1) }\ns2: { r(x,0) w(x,2) }";
+    let found = summary(read, ["s1.1 rw x s2.1", "s2.1 rw x s1.1"]);
+    assert_eq!(found, "Two transactions read the same version and both overwrite it, so one update is lost.");
+}

@@ -8,7 +8,7 @@ use crate::limits::{self, Alarm, Limits};
 use crate::names::{self, Question};
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
-use crate::source::{Source, complain_of, reason_to_stop, shown};
+use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
 use iso_evidence::{Budget, StopReason};
 use iso_formats::{ReadError, Reading};
@@ -55,7 +55,7 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
 impl<'s> Check<'s> {
     fn resolve(raw: CheckArgs, own: Option<&'s Module>) -> anyhow::Result<Self> {
         let reports: Vec<(PathBuf, Rendering)> =
-            raw.reports.into_iter().map(|it| Rendering::of(&it).map(|of| (it, of))).collect::<anyhow::Result<_>>()?;
+            raw.reports.into_iter().map(|it| Rendering::to(&it).map(|of| (it, of))).collect::<anyhow::Result<_>>()?;
         let has = |wanted| reports.iter().any(|it| it.1 == wanted);
         // A whole schedule is for machines; a page shows its beginning.
         let max_order = match (raw.json || has(Rendering::Json), has(Rendering::Html)) {
@@ -138,13 +138,14 @@ impl Desk<'_> {
             rendered.iter().try_for_each(|(path, bytes)| output::write_file(path, bytes.as_bytes()))
         })?;
         if let Some(reason) = &reason {
-            output::complain(&format!("{}: {}", shown(&self.check.inputs[idx]), stopped(reason)));
+            output::complain(&format!("{}: {}", plain(shown(&self.check.inputs[idx])), stopped(reason)));
         }
         Ok(())
     }
 
     fn render(&self, idx: usize, report: &CheckReport) -> Vec<(PathBuf, String)> {
-        let name = |path: &Path| if self.check.inputs.len() > 1 { numbered(path, idx + 1) } else { path.to_owned() };
+        let name =
+            |path: &Path| if self.check.inputs.len() > 1 { output::numbered(path, idx + 1) } else { path.to_owned() };
         self.check.reports.iter().map(|(path, rendering)| (name(path), rendering.render(report))).collect()
     }
 
@@ -216,11 +217,4 @@ impl Desk<'_> {
             self.stages.iter().map(|(name, took)| format!("{name} {:.3} s", took.as_secs_f64())).collect();
         stages.join(", ")
     }
-}
-
-/// `why.html` for the second input is `why-2.html`.
-fn numbered(path: &Path, number: usize) -> PathBuf {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let ending = path.extension().unwrap_or_default().to_string_lossy().into_owned();
-    path.with_file_name(format!("{stem}-{number}.{ending}"))
 }

@@ -7,7 +7,7 @@ use crate::limits::{self, Alarm, Limits};
 use crate::names;
 use crate::output;
 use crate::progress::Progress;
-use crate::source::{Source, complain_of, reason_to_stop, shown};
+use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use anyhow::{Context, anyhow, bail};
 use iso_formats::{Format, WriteError, write, write_path};
 use iso_history::History;
@@ -36,7 +36,7 @@ struct Convert {
 pub(crate) fn run(raw: &ConvertArgs, started: Instant) -> anyhow::Result<Exit> {
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let convert = Convert::resolve(raw)?;
-    let name = shown(&convert.input).to_owned();
+    let name = plain(shown(&convert.input));
     let (overdue, staged) = (Arc::clone(&progress), convert.staged());
     let alarm = limits::watch(convert.limits, started, Arc::clone(&progress), move |reason| {
         overdue.clear();
@@ -79,7 +79,7 @@ impl Convert {
             Err(error) => {
                 progress.clear();
                 if let Some(reason) = reason_to_stop(&error, alarm) {
-                    output::complain(&format!("{}: {}", shown(&self.input), stopped(&reason)));
+                    output::complain(&format!("{}: {}", plain(shown(&self.input)), stopped(&reason)));
                     return Ok(Exit::Unknown);
                 }
                 return Err(error.into());

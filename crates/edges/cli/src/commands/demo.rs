@@ -31,16 +31,17 @@ const EPISODES: [Episode; 3] = [
         text: include_str!("../../../../../corpus/anomalies/lost-update.history"),
         before: "Two clients pay into one account at the same time. Each reads the balance, adds its money, and writes\n\
                  the sum back. Both commits succeed, and nobody sees an error.",
-        after: "One deposit is gone. Read committed, read atomic, and even causal and prefix consistency promise nothing\n\
-                here; update atomic and the levels above it do. In SQL, SELECT ... FOR UPDATE helps, too.",
+        after: "In the end the balance is 130 or 150, and not 180: one deposit is gone. Read committed, the default of\n\
+                many databases, promises nothing here; snapshot isolation (si) and everything above it does. Where\n\
+                you cannot have that, SELECT ... FOR UPDATE helps.",
     },
     Episode {
         title: "Half a transaction",
         file: "fractured-read",
         text: include_str!("../../../../../corpus/anomalies/fractured-read.history"),
-        before: "One client changes x and y together. Another one reads y before that change and x after it.",
-        after: "The reader saw a state that never existed. Read committed looks at each read by itself; read atomic\n\
-                (ra) and everything above show a transaction as a whole or not at all.",
+        before: "One client changes x and y in one transaction. Another one reads y before that change and x after it.",
+        after: "The reader saw half of a transaction, a state that never existed. Read committed (rc) looks at each\n\
+                read by itself; read atomic (ra) and everything above it show a transaction as a whole or not at all.",
     },
     Episode {
         title: "The write skew",
@@ -48,8 +49,8 @@ const EPISODES: [Episode; 3] = [
         text: include_str!("../../../../../corpus/anomalies/write-skew.history"),
         before: "A hospital wants one doctor on call. Alice and Bob both are; each of them looks, sees the other one,\n\
                  and signs off. They write different rows, so their writes do not collide.",
-        after: "Nobody is on call. Snapshot isolation (which some databases call serializable, or repeatable read)\n\
-                allows this; only serializability forbids it.",
+        after: "Now nobody is on call. Snapshot isolation (si), which some databases call repeatable read or even\n\
+                serializable, allows this; of these levels only serializability (ser) forbids it.",
     },
 ];
 
@@ -87,8 +88,10 @@ pub(crate) fn run(raw: &DemoArgs) -> anyhow::Result<Exit> {
 }
 
 const OPENING: &str = "\
-Isoscope judges recorded histories of a database: who read what, who wrote what. A history is allowed by an
-isolation level if some order of its transactions explains every read. Three short ones:
+Isoscope judges what a database did: give it a record of who read and wrote what, and it says which isolation
+levels that record keeps and which it breaks, and why. Here are three short records, one anomaly each.
+
+How to read them: a line is a session, braces are a transaction, r(x,1) read 1 from x, w(x,2) wrote 2 to it.
 ";
 
 fn closing(files: &[PathBuf]) -> String {

@@ -15,17 +15,29 @@ const LONGEST: u64 = 4 << 30;
 /// Runs the verb.
 pub(crate) fn run(raw: &ReportArgs) -> anyhow::Result<Exit> {
     let outputs: Vec<(&PathBuf, Rendering)> =
-        raw.outputs.iter().map(|it| Rendering::of(it).map(|of| (it, of))).collect::<anyhow::Result<_>>()?;
+        raw.outputs.iter().map(|it| Rendering::to(it).map(|of| (it, of))).collect::<anyhow::Result<_>>()?;
     let text = text_of(&raw.input)?;
-    let report = CheckReport::from_json(&text).with_context(|| raw.input.clone())?;
-    if outputs.is_empty() {
-        output::print(&iso_report::text(&report, output::terminal()))?;
-    }
-    for (path, rendering) in outputs {
-        output::write_file(path, rendering.render(&report).as_bytes())?;
-        output::print(&format!("{}\n", path.display()))?;
+    let reports = reports(&text).with_context(|| raw.input.clone())?;
+    for (idx, report) in reports.iter().enumerate() {
+        if outputs.is_empty() {
+            let gap = if idx > 0 { "\n" } else { "" };
+            output::print(&format!("{gap}{}", iso_report::text(report, output::terminal())))?;
+        }
+        for (path, rendering) in &outputs {
+            let path = if reports.len() > 1 { output::numbered(path, idx + 1) } else { (*path).clone() };
+            output::write_file(&path, rendering.render(report).as_bytes())?;
+            output::print(&format!("{}\n", path.display()))?;
+        }
     }
     Ok(Exit::Good)
+}
+
+/// One document, or one a line as `check` prints them for several inputs.
+fn reports(text: &str) -> anyhow::Result<Vec<CheckReport>> {
+    let lines: Vec<&str> = text.lines().filter(|it| !it.trim().is_empty()).collect();
+    let is_each_whole = lines.len() > 1 && lines.iter().all(|it| it.starts_with("{\"isoscope\"") && it.ends_with('}'));
+    let documents = if is_each_whole { lines } else { vec![text] };
+    documents.into_iter().map(|it| Ok(CheckReport::from_json(it)?)).collect()
 }
 
 fn text_of(input: &str) -> anyhow::Result<String> {

@@ -34,6 +34,57 @@ fn what_is_not_there_or_no_history_is_named() {
 }
 
 #[test]
+fn much_of_nothing_is_said_to_be_that() {
+    let folder = Folder::new();
+    folder.write("spaces", vec![b' '; 100_000]);
+    folder.write("zeros", vec![0; 100_000]);
+    refused(folder.run(&["check", "spaces"])).complains("begins with 8192 bytes of white space");
+    refused(folder.run(&["check", "zeros"])).complains("begins with 8192 zero bytes");
+}
+
+#[test]
+fn one_mistake_makes_one_message() {
+    let folder = Folder::new();
+    folder.write("cut.jsonl", "{\"isoscope\":1,\"initi");
+    folder.write("cut.edn", "{:type :ok, :f :txn, :value [[:r");
+    for file in ["cut.jsonl", "cut.edn"] {
+        let said = refused(folder.run(&["check", file, "--format", if file == "cut.edn" { "elle" } else { "jsonl" }]));
+        assert_eq!(said.err.lines().count(), 1, "{said:#?}");
+        said.complains("cut short");
+    }
+}
+
+#[test]
+fn a_name_with_a_line_end_does_not_break_the_message() {
+    let folder = Folder::new();
+    folder.write("a\nb.history", "s1: { w(x\n");
+    refused(folder.run(&["check", "a\nb.history"])).complains("isoscope: a\\nb.history: line 1");
+    refused(folder.run(&["check", "a\nc.history"])).complains("cannot open a\\nc.history");
+}
+
+#[test]
+fn what_cannot_be_written_is_said_before_the_work() {
+    let folder = Folder::with_histories();
+    let said = refused(folder.run(&["check", "skew.history", "--report", "gone/why.svg"]));
+    said.complains("cannot write gone/why.svg: there is no folder gone");
+}
+
+#[test]
+fn wrong_limits_and_levels_are_told_with_a_cure() {
+    let folder = Folder::with_histories();
+    for (option, value, cure) in [
+        ("--timeout", "0", "leaves no time"),
+        ("--timeout", "-5", "500ms"),
+        ("--timeout", "5 fortnights", "500ms"),
+        ("--memory", "-1G", "8GiB"),
+        ("--level", "repeatable-read", "`si`"),
+        ("--level", "serr", "did you mean `ser`"),
+    ] {
+        folder.run(&["check", "skew.history", option, value]).ends(2).complains(cure);
+    }
+}
+
+#[test]
 fn a_wrong_line_is_named_with_its_number() {
     let folder = Folder::new();
     folder.write("bad.history", "init x=0\ns1: { r(x,0) }\ns2: { r(x,\n");

@@ -70,7 +70,7 @@ fn memory_is_limited_while_searching() {
 #[test]
 fn converting_is_limited_too() {
     let folder = Folder::new();
-    folder.write("hard.history", ambiguous(60_000));
+    folder.write("hard.history", ambiguous(200_000));
     let said = folder.run(&["convert", "hard.history", "out.jsonl", "--memory", "16MiB"]).ends(3).complains("--memory");
     let left: Vec<_> = std::fs::read_dir(folder.path("")).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(left, ["hard.history"], "{said:#?}");

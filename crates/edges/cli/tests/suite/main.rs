@@ -5,6 +5,7 @@
 mod bad_input;
 mod check;
 mod convert;
+mod corpus;
 mod demo;
 mod help;
 mod levels;

@@ -35,6 +35,15 @@ fn without_a_file_the_result_is_told() {
 }
 
 #[test]
+fn results_of_several_inputs_are_all_told() {
+    let folder = Folder::with_histories();
+    let results = folder.run(&["check", "skew.history", "serial.history", "--json"]).ends(1).out;
+    let said = folder.pipe(&["report", "-"], results.as_bytes()).ends(0).says("skew.history: ");
+    said.says("serial.history: ");
+    folder.pipe(&["report", "-", "-o", "why.svg"], results.as_bytes()).ends(0).says("why-1.svg").says("why-2.svg");
+}
+
+#[test]
 fn what_is_no_result_is_refused() {
     let folder = Folder::new();
     folder.write("no.json", "{}");

@@ -243,7 +243,7 @@ impl Events {
         for (place, client, begin, writes) in unfinished {
             self.push(client, place, (begin, None), Outcome::Unknown, &writes, sink)?;
         }
-        if self.n_relevant == 0 {
+        if self.n_relevant == 0 && !sink.has_errors() {
             sink.warn(1, "no transactions were found: no operation has :f :txn");
         }
         let mut clients: Vec<Client> = self.txns.iter().map(|it| it.client).collect();

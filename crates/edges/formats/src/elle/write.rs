@@ -6,7 +6,8 @@ use crate::write::{USE_JSONL, WriteError, inexpressible};
 use iso_history::{Datum, History, Op, Outcome, SessionId, TxnId};
 use std::io::{self, Write};
 
-/// Reads of transactions that did not commit are not written: Jepsen does not record what they saw. Sessions whose
+/// Reads of aborted transactions are not written: Jepsen does not record what they saw, and no level looks at it. What
+/// a transaction of unknown outcome saw may decide whether it can have committed, so it is refused. Sessions whose
 /// names are no numbers are numbered by position; those without transactions leave no trace.
 pub(crate) fn write_edn(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
     write(history, Syntax::Edn, out)
@@ -65,6 +66,14 @@ fn check(history: &History, syntax: Syntax) -> Result<(), WriteError> {
         if *initial != Datum::Null {
             let what =
                 format!("an initial value, such as {initial} of {}: registers are nil at first", history.key_name(key));
+            return inexpressible(format, what, USE_JSONL);
+        }
+    }
+    for txn in history.txns().filter(|it| history.outcome(*it) == Outcome::Unknown) {
+        if let Some(read) = history.ops(txn).find(|it| !history.op(*it).is_write()) {
+            let op = history.render_op(read);
+            let what =
+                format!("reads of a transaction whose outcome is unknown, such as {op} of {}", history.label(txn));
             return inexpressible(format, what, USE_JSONL);
         }
     }
