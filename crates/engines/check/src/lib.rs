@@ -110,7 +110,8 @@ fn ambiguous_list(facts: &Facts<'_>, op: OpId) -> String {
     let history = facts.history();
     let reader = history.txn_of(op);
     format!(
-        "{} of {} saw an element that was appended twice to that list; lists are decided only if each element is unique",
+        "{} of {} has several meanings: an element was appended to that list twice, or the outcome of the reader is \
+         unknown and somebody may have read from it; such lists are not decided",
         history.render_op(op),
         history.label(reader)
     )

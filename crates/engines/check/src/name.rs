@@ -14,6 +14,7 @@ pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
         LocalKind::Future => Anomaly::FutureRead,
         LocalKind::Aborted { .. } => Anomaly::AbortedRead,
         LocalKind::Intermediate { .. } => Anomaly::IntermediateRead,
+        LocalKind::Interleaved { torn, between } if torn == between => Anomaly::IncompatibleOrder,
         LocalKind::Interleaved { .. } => Anomaly::DirtyWrite,
         LocalKind::Unrepeatable { .. } => Anomaly::NonRepeatableRead,
         LocalKind::Incompatible { .. } => Anomaly::IncompatibleOrder,

@@ -152,7 +152,8 @@ impl<'h> Facts<'h> {
         &self.unrepeatable
     }
 
-    /// A list read with several meanings, because an element that it saw was appended twice, if there is one.
+    /// A list read with several meanings, if there is one: an element that it saw was appended twice, or whether its
+    /// transaction committed is open ([`Standing::Optional`]).
     ///
     /// Nothing here decides such histories.
     pub fn ambiguous_list(&self) -> Option<OpId> {
@@ -184,6 +185,8 @@ impl<'h> Facts<'h> {
                     self.local.push(LocalAnomaly { reader: txn, op: scanned.op, kind });
                 }
                 Seen::Ambiguous if counts => self.ambiguous = self.ambiguous.or(Some(scanned.op)),
+                // What it shows of the order of the list holds only if the transaction committed.
+                Seen::Versions(_) if !counts => self.ambiguous = self.ambiguous.or(Some(scanned.op)),
                 _ => {}
             }
             let Some(key) = scanned.external_key else { continue };

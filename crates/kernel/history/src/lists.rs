@@ -90,6 +90,7 @@ impl Appends {
         let external = &seen[..seen.len() - own.len()];
         let mut writers: Vec<TxnId> = Vec::new();
         let mut n_of_last = 0;
+        let mut dirty = None;
         for value in external {
             let Some(appender) = self.by_element.get(&(key, *value)) else {
                 return ListReading::Anomaly(LocalKind::ThinAir);
@@ -97,8 +98,14 @@ impl Appends {
             if appender.is_ambiguous {
                 return ListReading::Ambiguous;
             }
-            if let Some(problem) = self.misplaced(history, reader, key, *appender, &writers, n_of_last) {
-                return ListReading::Anomaly(problem);
+            match self.misplaced(history, reader, key, *appender, &writers, n_of_last) {
+                Some(problem) if problem.breaks_read_uncommitted() => return ListReading::Anomaly(problem),
+                // Something worse may follow, so the element is only noted, and passed over.
+                Some(problem) => {
+                    dirty = dirty.or(Some(problem));
+                    continue;
+                }
+                None => {}
             }
             if writers.last() == Some(&appender.txn) {
                 n_of_last += 1;
@@ -108,6 +115,7 @@ impl Appends {
             }
         }
         match writers.last() {
+            _ if dirty.is_some() => ListReading::Anomaly(dirty.unwrap_or(LocalKind::ThinAir)),
             Some(last) if n_of_last < self.n_appends[&(*last, key)] => ListReading::Intermediate { writers },
             _ => ListReading::Version { writers },
         }
@@ -130,38 +138,55 @@ impl Appends {
             return Some(LocalKind::Aborted { writer: appender.txn });
         }
         match writers.last() {
-            Some(last) if *last == appender.txn => {
-                (appender.nth != n_of_last).then_some(LocalKind::Intermediate { writer: appender.txn })
-            }
+            Some(last) if *last == appender.txn => (appender.nth != n_of_last).then_some(out_of_order(appender.txn)),
             Some(last) if n_of_last < self.n_appends[&(*last, key)] => {
                 Some(LocalKind::Interleaved { torn: *last, between: appender.txn })
             }
             _ if writers.contains(&appender.txn) => {
                 Some(LocalKind::Interleaved { torn: appender.txn, between: *writers.last()? })
             }
-            _ => (appender.nth != 0).then_some(LocalKind::Intermediate { writer: appender.txn }),
+            _ => (appender.nth != 0).then_some(out_of_order(appender.txn)),
         }
     }
 }
 
-/// Joins what all reads of a list say into one chain, or finds two reads that contradict each other.
+/// No list ever had the elements of a transaction in another order, or some without those before them.
+fn out_of_order(txn: TxnId) -> LocalKind {
+    LocalKind::Interleaved { torn: txn, between: txn }
+}
+
+/// Joins what all reads of a list say into one chain, or finds reads that contradict each other.
+///
+/// Reads of committed transactions are compared among themselves first: whether they agree does not depend on others.
 pub(crate) fn join_chains(
     history: &History,
     key: KeyId,
     readings: &[(OpId, Vec<TxnId>)],
 ) -> (Option<VersionChain>, Vec<LocalAnomaly>) {
-    let Some((shown_by, longest)) = readings.iter().rev().max_by_key(|it| it.1.len()) else {
-        return (None, Vec::new());
+    let is_committed = |it: &&(OpId, Vec<TxnId>)| history.outcome(history.txn_of(it.0)) == Outcome::Committed;
+    let longest_of =
+        |some: &[&(OpId, Vec<TxnId>)]| some.iter().rev().max_by_key(|it| it.1.len()).map(|it| (*it).clone());
+    let (committed, others): (Vec<_>, Vec<_>) = readings.iter().partition(is_committed);
+    let mut anomalies = Vec::new();
+    let mut chain: Option<(OpId, Vec<TxnId>)> = longest_of(&committed);
+    let mut compare = |some: &[&(OpId, Vec<TxnId>)], chain: &(OpId, Vec<TxnId>)| {
+        let is_other = |it: &&&(OpId, Vec<TxnId>)| !chain.1.starts_with(&it.1) && !it.1.starts_with(&chain.1);
+        anomalies.extend(some.iter().filter(is_other).map(|it| LocalAnomaly {
+            reader: history.txn_of(it.0),
+            op: it.0,
+            kind: LocalKind::Incompatible { other: chain.0 },
+        }));
     };
-    let anomalies = readings
-        .iter()
-        .filter(|(_, writers)| !longest.starts_with(writers))
-        .map(|(op, _)| LocalAnomaly {
-            reader: history.txn_of(*op),
-            op: *op,
-            kind: LocalKind::Incompatible { other: *shown_by },
-        })
-        .collect();
-    let chain = VersionChain { key, writers: longest.clone(), shown_by: *shown_by };
-    ((!longest.is_empty()).then_some(chain), anomalies)
+    if let Some(chain) = &chain {
+        compare(&committed, chain);
+        compare(&others, chain);
+    }
+    if let Some(longest) = longest_of(&others)
+        && chain.as_ref().is_none_or(|it| longest.1.len() > it.1.len() && longest.1.starts_with(&it.1))
+    {
+        compare(&others, &longest);
+        chain = Some(longest);
+    }
+    let chain = chain.filter(|it| !it.1.is_empty());
+    (chain.map(|(shown_by, writers)| VersionChain { key, writers, shown_by }), anomalies)
 }

@@ -35,11 +35,12 @@ pub enum LocalKind {
         /// The transaction that wrote it.
         writer: TxnId,
     },
-    /// It saw a list in which one transaction's elements lie between another's (G0).
+    /// It saw a list in which one transaction's elements lie between another's (G0), or stand in another order than the
+    /// one in which it appended them.
     Interleaved {
-        /// The transaction whose elements are torn apart.
+        /// The transaction whose elements are torn apart, or out of order.
         torn: TxnId,
-        /// A transaction whose element lies between them.
+        /// A transaction whose element lies between them; the same one if they are out of order.
         between: TxnId,
     },
     /// It saw another version of the key than an earlier read of the same transaction, which did not write it

@@ -121,7 +121,9 @@ fn each_kind_of_list_anomaly() {
     assert_eq!(local("a: l(x)1 l(x,1)"), [(0, LocalKind::Future)]);
     assert_eq!(local("a aborted: l(x,1)\n b: l(x)1"), [(1, LocalKind::Aborted { writer: a })]);
     assert_eq!(local("a: l(x,1) l(x,2)\n b: l(x)1"), [(2, LocalKind::Intermediate { writer: a })]);
-    assert_eq!(local("a: l(x,1) l(x,2)\n b: l(x)2"), [(2, LocalKind::Intermediate { writer: a })]);
+    let turned = LocalKind::Interleaved { torn: a, between: a };
+    assert_eq!(local("a: l(x,1) l(x,2)\n b: l(x)2"), [(2, turned)]);
+    assert_eq!(local("a: l(x,1) l(x,2)\n b: l(x)2.1"), [(2, turned)]);
     let torn = LocalKind::Interleaved { torn: a, between: b };
     assert_eq!(local("a: l(x,1) l(x,2)\n b: l(x,3)\n c: l(x)1.3.2"), [(3, torn)]);
     assert!(matches!(local("a: l(x,1) l(x)")[..], [(1, LocalKind::Internal { .. })]));

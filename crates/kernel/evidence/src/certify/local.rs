@@ -142,10 +142,15 @@ fn list_read(history: &History, reader: TxnId, op: OpId, key: KeyId, values: &[V
             writer != reader && !seen.is_empty() && seen != all_of(writer)
         }
         LocalKind::Interleaved { torn, between } => {
+            if torn == between {
+                // Elements of one transaction: not a prefix of what it appended.
+                let seen: Vec<ValueId> = external.iter().copied().filter(|it| by(*it) == Some(torn)).collect();
+                return !all_of(torn).starts_with(&seen);
+            }
             let Some(first) = all_of(torn).into_iter().filter_map(place).min() else { return false };
             let last = all_of(torn).into_iter().map(|it| place(it).unwrap_or(usize::MAX)).max();
             let middle = all_of(between).into_iter().filter_map(place);
-            torn != between && middle.into_iter().any(|it| first < it && Some(it) < last)
+            middle.into_iter().any(|it| first < it && Some(it) < last)
         }
         LocalKind::Incompatible { other } => match history.op(other) {
             Op::ReadList { key: same, values: others } if same == key => {
