@@ -69,6 +69,9 @@ impl Convert {
         {
             bail!("{} exists; overwrite it with --force", path.display());
         }
+        if let Target::File(path) = &target {
+            check_replaceable(path, format)?;
+        }
         let limits = Limits::new(raw.limits.timeout, raw.limits.memory);
         Ok(Self { input: raw.input.clone(), source: Source::new(&raw.reading)?, target, format, limits })
     }
@@ -118,6 +121,21 @@ impl Convert {
             },
         }
     }
+}
+
+/// Force overwrites a history, and nothing else: no device, and no folder with other things in it.
+fn check_replaceable(path: &Path, format: Format) -> anyhow::Result<()> {
+    let Ok(about) = fs::metadata(path) else { return Ok(()) };
+    if about.is_dir() {
+        let is_log = |it: &fs::DirEntry| it.path().extension() == Some(OsStr::new("log"));
+        let entries = fs::read_dir(path).with_context(|| format!("cannot look into {}", path.display()))?;
+        if format != Format::Cobra || !entries.flatten().all(|it| is_log(&it)) {
+            bail!("{} is a directory, and no Cobra history to overwrite; name another file", path.display());
+        }
+    } else if !about.is_file() {
+        bail!("{} is no file; write to standard output with - instead", path.display());
+    }
+    Ok(())
 }
 
 /// Puts what was written in its place; a Cobra history is a directory, and nothing may be in its way.

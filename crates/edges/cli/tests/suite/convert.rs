@@ -51,6 +51,25 @@ fn files_are_overwritten_only_by_force() {
 }
 
 #[test]
+fn force_overwrites_histories_and_nothing_else() {
+    let folder = Folder::with_histories();
+    std::fs::create_dir(folder.path("precious")).unwrap();
+    folder.write("precious/thesis.txt", "years of work");
+    for format in ["jsonl", "cobra"] {
+        let said = folder.run(&["convert", "serial.history", "precious", "--to", format, "--force"]).ends(2);
+        said.complains("precious is a directory");
+        assert_eq!(folder.read("precious/thesis.txt"), "years of work");
+    }
+    #[cfg(unix)]
+    {
+        let socket = std::os::unix::net::UnixListener::bind(folder.path("device")).unwrap();
+        let said = folder.run(&["convert", "serial.history", "device", "--to", "jsonl", "--force"]).ends(2);
+        said.complains("device is no file");
+        drop(socket);
+    }
+}
+
+#[test]
 fn what_a_format_cannot_express_is_refused_with_a_cure() {
     let folder = Folder::new();
     folder.write("lists.history", "s1: { append(x,1) }\ns2: { r(x,[1]) }\n");

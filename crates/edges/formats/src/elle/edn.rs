@@ -200,9 +200,12 @@ impl<'i, 'a> Edn<'i, 'a> {
 
     fn take_token(&mut self) -> Result<String, Fault> {
         let mut bytes = Vec::new();
-        while let Some(byte) = self.input.peek()?.filter(|it| is_token_byte(*it)) {
-            bytes.push(byte);
-            self.bump();
+        // No line end is part of a token.
+        while self.input.peek()?.is_some_and(is_token_byte) {
+            let at_hand = self.input.at_hand();
+            let n = at_hand.iter().position(|it| !is_token_byte(*it)).unwrap_or(at_hand.len());
+            bytes.extend_from_slice(&at_hand[..n]);
+            self.input.advance(n);
             self.check_length(&bytes)?;
         }
         String::from_utf8(bytes).or_else(|_| self.wrong("a symbol is not UTF-8"))
@@ -229,8 +232,42 @@ impl<'i, 'a> Edn<'i, 'a> {
     }
 }
 
+#[inline]
 fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte >= 0x80 || b".*+!-_?$%&=<>/:#'|".contains(&byte)
+    const TOKEN: [bool; 256] = token_bytes();
+    TOKEN[byte as usize]
+}
+
+const fn token_bytes() -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        let it = byte as u8;
+        table[byte] = it.is_ascii_alphanumeric()
+            || it >= 0x80
+            || matches!(
+                it,
+                b'.' | b'*'
+                    | b'+'
+                    | b'!'
+                    | b'-'
+                    | b'_'
+                    | b'?'
+                    | b'$'
+                    | b'%'
+                    | b'&'
+                    | b'='
+                    | b'<'
+                    | b'>'
+                    | b'/'
+                    | b':'
+                    | b'#'
+                    | b'\''
+                    | b'|'
+            );
+        byte += 1;
+    }
+    table
 }
 
 /// A number; `N` and `M` mark exact ones and change nothing. What only Clojure calls a number (1/2) is a text.
