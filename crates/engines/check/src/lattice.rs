@@ -1,6 +1,6 @@
 //! Many levels at once: a level that holds answers for those that it implies, one that fails for those that imply it.
 
-use crate::check_facts;
+use crate::{allowed_for_a_while, check_facts};
 use iso_evidence::{Budget, Event, Schedule, Verdict, Witness};
 use iso_history::{Facts, TxnId};
 use iso_spec::Level;
@@ -24,7 +24,10 @@ pub fn check_levels(
     decided: &mut dyn FnMut(Level, &Verdict),
 ) -> Vec<Answer> {
     let mut answers: Vec<Answer> = Vec::new();
-    for level in questions(facts, levels) {
+    if levels.len() > 1 && levels.contains(&Level::Serializable) {
+        answers.extend(serializable_at_once(facts, budget, decided));
+    }
+    for level in QUESTIONS.into_iter().filter(|it| levels.contains(it)) {
         if answers.iter().any(|it| it.level == level) {
             continue;
         }
@@ -35,16 +38,37 @@ pub fn check_levels(
     levels.iter().filter_map(|level| answers.iter().find(|it| it.level == *level).cloned()).collect()
 }
 
-/// The order in which to ask: first serializability, which if it holds answers nearly everything, then from the weak
-/// levels, where a violation answers for those above. With several possible writers of a read even weak levels need a
-/// search, so prefix consistency, which then costs no more and answers for them, is asked before them.
-fn questions(facts: &Facts<'_>, levels: &[Level]) -> Vec<Level> {
-    let mut first = vec![Level::Serializable];
-    if facts.has_ambiguous_reads() {
-        first.push(Level::PrefixConsistency);
-    }
-    let is_asked = |it: &Level| levels.contains(it);
-    first.into_iter().filter(is_asked).chain(Level::ALL.into_iter().filter(is_asked)).collect()
+/// The order in which to ask: cheap levels first, so that a hard one does not use up the time of all, and where two cost
+/// about the same, the one first that answers for the other if it holds.
+const QUESTIONS: [Level; 15] = [
+    Level::ReadUncommitted,
+    Level::ReadCommitted,
+    Level::ReadAtomic,
+    Level::CausalConsistency,
+    Level::ReadYourWrites,
+    Level::MonotonicReads,
+    Level::MonotonicWrites,
+    Level::WritesFollowReads,
+    Level::PrefixConsistency,
+    Level::SnapshotIsolation,
+    Level::ParallelSnapshotIsolation,
+    Level::UpdateAtomic,
+    Level::Serializable,
+    Level::StrongSnapshotIsolation,
+    Level::StrictSerializable,
+];
+
+/// Serializability, if it holds and that is easily seen: it answers nearly everything.
+fn serializable_at_once(
+    facts: &Facts<'_>,
+    budget: &Budget<'_>,
+    decided: &mut dyn FnMut(Level, &Verdict),
+) -> Option<Answer> {
+    const MAX_STEPS: u32 = 1_000;
+    let level = Level::Serializable;
+    let verdict = Verdict::Allowed(allowed_for_a_while(facts, level, budget, MAX_STEPS)?);
+    decided(level, &verdict);
+    Some(Answer { level, verdict })
 }
 
 /// What the answers so far say about a level.

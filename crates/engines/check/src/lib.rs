@@ -71,27 +71,36 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
     }
 }
 
-/// With several possible writers of a read, causal levels need a search over sources, where stronger levels search
-/// only orders. So such a level is tried first, for a while: if it holds, so does this one.
+/// A stronger level is tried first, for a while, where it costs less: if it holds, so does this one.
+///
+/// With several possible writers of a read, causal levels need a search over sources, where stronger levels search only
+/// orders. Parallel snapshot isolation and update atomic have no short cut like that of snapshot isolation at all.
 fn allowed_by_stronger(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Witness> {
     const MAX_STEPS: u32 = 2_000;
     let stronger = match level {
-        Level::CausalConsistency | Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads => {
+        Level::CausalConsistency | Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads
+            if facts.has_ambiguous_reads() =>
+        {
             Level::PrefixConsistency
         }
         Level::ParallelSnapshotIsolation | Level::UpdateAtomic => Level::SnapshotIsolation,
         _ => return None,
     };
-    if !facts.has_ambiguous_reads() || !facts.unrepeatable().is_empty() {
+    allowed_for_a_while(facts, stronger, budget, MAX_STEPS).map(|witness| lattice::weaken(&witness, level))
+}
+
+/// The witness of a level, if that is found in so many steps.
+fn allowed_for_a_while(facts: &Facts<'_>, level: Level, budget: &Budget<'_>, max_steps: u32) -> Option<Witness> {
+    if refute_by_one_read(facts, level).is_some() || facts.ambiguous_list().is_some() {
         return None;
     }
     let n_steps = Cell::new(0);
     let stop = || {
         n_steps.set(n_steps.get() + 1);
-        if n_steps.get() > MAX_STEPS { Some(StopReason::Steps) } else { budget.check().err() }
+        if n_steps.get() > max_steps { Some(StopReason::Steps) } else { budget.check().err() }
     };
-    match decide(facts, stronger, &Budget::new(&stop)) {
-        Ok(Decision::Allowed(witness)) => Some(lattice::weaken(&witness, level)),
+    match decide(facts, level, &Budget::new(&stop)) {
+        Ok(Decision::Allowed(witness)) => Some(witness),
         _ => None,
     }
 }
