@@ -7,22 +7,12 @@ use common::{disagreements, files_below, read, short_name, unknown_names};
 use isoscope::history::Severity;
 use std::fs;
 
-/// FIXME: histories that are known to be answered wrongly, and what is wrong. The headers say what is right, and this
-/// list only shrinks.
-const KNOWN: &[(&str, &str)] = &[];
-
 #[test]
 fn every_history_is_what_its_header_says() {
     let mut found = Vec::new();
     for (name, text) in sound_files() {
         let wrong = [unknown_names(&name, &text), disagreements(&name, &text)].concat();
-        match KNOWN.iter().find(|it| it.0 == name) {
-            None => found.extend(wrong),
-            Some(_) if wrong.is_empty() => {
-                found.push(format!("{name}: answered rightly, so it is no longer known wrong"))
-            }
-            Some(_) => {}
-        }
+        found.extend(wrong);
     }
     assert!(found.is_empty(), "{} disagreements:\n{}", found.len(), found.join("\n"));
 }

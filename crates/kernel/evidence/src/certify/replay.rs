@@ -2,7 +2,7 @@
 
 use super::Uncertified;
 use super::schedule::wrong;
-use crate::Event;
+use crate::{Event, Source};
 use iso_history::{History, KeyId, Op, OpId, TxnId, ValueId};
 
 /// May two transactions that overlap write the same key?
@@ -20,6 +20,41 @@ pub(super) fn replay_serially(history: &History, order: &[TxnId]) -> Result<(), 
         store.write(*txn);
     }
     Ok(())
+}
+
+/// Does running one transaction after the other give what each read returned, from exactly these sources?
+pub(super) fn is_serial(history: &History, order: &[TxnId], sources: &[Source]) -> bool {
+    let mut store = Store::new(history);
+    let mut writer = vec![TxnId::INITIAL; history.n_keys()];
+    let is_sorted = sources.is_sorted_by(|a, b| a.read < b.read);
+    is_sorted
+        && order.iter().all(|txn| {
+            let is_right = store.read(*txn).is_ok() && has_sources(history, *txn, &writer, sources);
+            store.write(*txn);
+            for op in history.ops(*txn).filter(|it| history.op(*it).is_write()) {
+                writer[history.op(op).key().index()] = *txn;
+            }
+            is_right
+        })
+}
+
+/// Does each read of what others wrote name the last writer of its key?
+fn has_sources(history: &History, txn: TxnId, writer: &[TxnId], sources: &[Source]) -> bool {
+    let mut own: Vec<KeyId> = Vec::new();
+    history.ops(txn).all(|op| {
+        let key = history.op(op).key();
+        let is_external = match history.op(op) {
+            Op::Write { .. } => {
+                own.push(key);
+                false
+            }
+            Op::Append { .. } => false,
+            Op::Read { .. } => !own.contains(&key),
+            Op::ReadList { .. } => true,
+        };
+        let named = sources.binary_search_by_key(&op, |it| it.read).map(|it| sources[it].writer);
+        !is_external || named == Ok(writer[key.index()])
+    })
 }
 
 /// Runs snapshots and commits. All reads of a transaction happen at its snapshot.
