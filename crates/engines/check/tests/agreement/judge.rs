@@ -1,0 +1,413 @@
+//! Judges one history in every way there is, and remembers what differs.
+
+use crate::draft::{self, Draft};
+use crate::machine;
+use iso_check::{check_facts, check_levels};
+use iso_evidence::{Budget, Refutation, StopReason, Verdict, certify};
+use iso_history::{Facts, History, OpId, Outcome, Projection, TxnId};
+use iso_spec::{Catalogue, Evaluation, Level, Prepared, Steps, evaluate};
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::panic::catch_unwind;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Questions of the checker to its budget; a history of these sizes needs a few.
+const MAX_QUESTIONS: u32 = 5_000;
+/// Larger histories with duplicate values may take longer than that.
+const MAX_TXNS_OF_SURE_ANSWERS: usize = 20;
+/// A history that takes longer hangs: a stage of the checker does not ask its budget.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Steps of the reference evaluator for one level.
+const MAX_STEPS: u64 = 20_000;
+
+/// A way to look at the checker's answers. That they are certified is always asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Test {
+    /// The catalogue's definition, by the reference evaluator.
+    Definition,
+    /// The definitions of other frameworks.
+    Frameworks,
+    /// The definition, for each outcome that transactions of unknown outcome may have had.
+    Outcomes,
+    /// The store that runs transactions in every order.
+    Machine,
+    /// All levels asked at once.
+    Together,
+    /// Refutations are minimal.
+    Minimal,
+}
+
+/// Other definitions of the same levels.
+const FRAMEWORKS: &[(Level, &str)] = &[
+    (Level::ReadAtomic, "cerone.ra"),
+    (Level::ReadAtomic, "crooks.ra_so"),
+    (Level::CausalConsistency, "cerone.cc"),
+    (Level::CausalConsistency, "crooks.cc"),
+    (Level::ParallelSnapshotIsolation, "adya.psi_so"),
+    (Level::ParallelSnapshotIsolation, "crooks.psi_so"),
+    (Level::PrefixConsistency, "cerone.pc"),
+    (Level::PrefixConsistency, "adya.pc_so"),
+    (Level::SnapshotIsolation, "adya.si_so"),
+    (Level::SnapshotIsolation, "crooks.session_si"),
+    (Level::Serializable, "adya.ser_so"),
+    (Level::Serializable, "crooks.ser_so"),
+];
+
+/// What was found so far.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    name: &'static str,
+    n_histories: usize,
+    /// By level: allowed, forbidden, and how often the reference (of large histories the checker or its
+    /// certifier) did not know.
+    counts: BTreeMap<Level, [usize; 3]>,
+    /// By two levels of which the first implies the second: how often only the second holds.
+    apart: BTreeMap<(Level, Level), usize>,
+    findings: BTreeMap<String, Finding>,
+}
+
+/// Something that is wrong, with the smallest history that shows it.
+#[derive(Debug)]
+struct Finding {
+    n_times: usize,
+    size: usize,
+    history: String,
+}
+
+/// The answers of the checker to one history, and what is wrong with them.
+#[derive(Debug, Default)]
+struct Answers {
+    is_allowed: BTreeMap<Level, bool>,
+    unknown: Vec<Level>,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    pub(crate) fn new(name: &'static str) -> Self {
+        let counts = Level::ALL.into_iter().map(|it| (it, [0; 3])).collect();
+        let pairs = Level::ALL.into_iter().flat_map(|it| it.implied().iter().map(move |weaker| (it, *weaker)));
+        let apart = pairs.map(|it| (it, 0)).collect();
+        Self { name, n_histories: 0, counts, apart, findings: BTreeMap::new() }
+    }
+
+    /// Judges a history at every level. Gives which levels allow it, as far as known.
+    pub(crate) fn judge(&mut self, draft: &Draft, tests: &'static [Test]) -> BTreeMap<Level, bool> {
+        self.n_histories += 1;
+        let answers = judge_patiently(draft, tests);
+        for (level, is_allowed) in &answers.is_allowed {
+            self.counts.get_mut(level).unwrap()[usize::from(!is_allowed)] += 1;
+        }
+        for level in &answers.unknown {
+            self.counts.get_mut(level).unwrap()[2] += 1;
+        }
+        for ((stronger, weaker), count) in &mut self.apart {
+            let of = |it: &Level| answers.is_allowed.get(it).copied();
+            *count += usize::from(of(stronger) == Some(false) && of(weaker) == Some(true));
+        }
+        for wrong in answers.wrong {
+            let is_new = !self.findings.contains_key(&wrong) && draft.txns.len() <= MAX_TXNS_OF_SURE_ANSWERS;
+            let smaller = is_new.then(|| shrink(draft, |it| judge_patiently(it, tests).wrong.contains(&wrong)));
+            self.note(wrong, smaller.as_ref().unwrap_or(draft));
+        }
+        answers.is_allowed
+    }
+
+    /// Notes something wrong with a history.
+    pub(crate) fn note(&mut self, what: String, draft: &Draft) {
+        let size = draft.txns.len() * 4 + draft.n_actions();
+        let finding =
+            self.findings.entry(what).or_insert(Finding { n_times: 0, size: usize::MAX, history: String::new() });
+        finding.n_times += 1;
+        if size < finding.size {
+            finding.size = size;
+            finding.history = draft.to_string();
+        }
+    }
+
+    /// Fails if something was wrong, or too little known.
+    pub(crate) fn finish(&self) {
+        self.finish_but_for(&[]);
+    }
+
+    /// As [`Tally::finish`], but for what is known to be wrong: findings that have one of these words.
+    pub(crate) fn finish_but_for(&self, known: &[&str]) {
+        println!("{}", self.summary());
+        let mut text = String::new();
+        let is_known = |it: &String| known.iter().any(|known| it.contains(known));
+        if self.findings.keys().any(is_known) {
+            println!("{}: known mistakes: {:?}", self.name, self.findings.keys().filter(|it| is_known(it)));
+        } else if !known.is_empty() && crate::seed() == 0 {
+            writeln!(text, "what was known to be wrong is right now: shorten the list").unwrap();
+        }
+        for (what, finding) in self.findings.iter().filter(|it| !is_known(it.0)) {
+            write!(text, "\n{what} ({} times)\n{}", finding.n_times, finding.history).unwrap();
+        }
+        assert!(text.is_empty(), "{} (ISOSCOPE_SEED={}):\n{text}", self.name, crate::seed());
+        let n_unknown: usize = self.counts.values().map(|it| it[2]).sum();
+        assert!(n_unknown * 30 <= self.n_histories * Level::ALL.len(), "too little is known: {n_unknown}");
+    }
+
+    /// Fails unless each level allowed and forbade one history in so many.
+    pub(crate) fn assert_both_sides(&self, one_in: usize) {
+        for (level, [allowed, forbidden, _]) in &self.counts {
+            let is_often = allowed.min(forbidden) * one_in >= self.n_histories;
+            assert!(is_often, "{}: {level}: {allowed} allowed, {forbidden} forbidden", self.name);
+        }
+    }
+
+    /// Fails unless of each two levels, one history in so many satisfies only the weaker one.
+    pub(crate) fn assert_apart(&self, one_in: usize) {
+        for ((stronger, weaker), count) in &self.apart {
+            let is_often = count * one_in >= self.n_histories;
+            assert!(is_often, "{}: {weaker} and not {stronger}: {count} times", self.name);
+        }
+    }
+
+    fn summary(&self) -> String {
+        let mut text = format!("{}: {} histories; allowed/forbidden", self.name, self.n_histories);
+        for (level, [allowed, forbidden, unknown]) in &self.counts {
+            write!(text, " {level} {allowed}/{forbidden}").unwrap();
+            if *unknown > 0 {
+                write!(text, " (unknown {unknown})").unwrap();
+            }
+        }
+        text += "; only the weaker holds:";
+        for ((stronger, weaker), count) in &self.apart {
+            write!(text, " {weaker}-{stronger} {count}").unwrap();
+        }
+        text
+    }
+}
+
+/// Judges a history in a thread of its own, which may panic or hang.
+fn judge_patiently(draft: &Draft, tests: &'static [Test]) -> Answers {
+    let (sender, receiver) = mpsc::channel();
+    let copy = draft.clone();
+    thread::spawn(move || {
+        let answers = catch_unwind(|| judge(&copy, tests)).unwrap_or_else(|panic| {
+            let message = panic.downcast_ref::<String>().cloned();
+            let message = message.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
+            Answers { wrong: vec![format!("panics: {}", message.unwrap_or_default())], ..Answers::default() }
+        });
+        sender.send(answers).ok();
+    });
+    receiver
+        .recv_timeout(PATIENCE)
+        .unwrap_or_else(|_| panic!("the checker hangs (ISOSCOPE_SEED={}):\n{draft}", crate::seed()))
+}
+
+/// A smaller history of which the same is true: without transactions, actions, times and doubts that it does not need.
+fn shrink(draft: &Draft, is_wrong: impl Fn(&Draft) -> bool) -> Draft {
+    const MAX_TRIES: usize = 400;
+    let mut smallest = draft.clone();
+    let mut n_tries = 0;
+    while let Some(smaller) = draft::smaller(&smallest)
+        .into_iter()
+        .take_while(|_| {
+            n_tries += 1;
+            n_tries < MAX_TRIES
+        })
+        .find(&is_wrong)
+    {
+        smallest = smaller;
+    }
+    smallest
+}
+
+fn judge(draft: &Draft, tests: &[Test]) -> Answers {
+    let history = draft.build();
+    let facts = Facts::new(&history);
+    let prepared = tests.contains(&Test::Definition).then(|| Prepared::new(&facts));
+    let mut answers = Answers::default();
+    for level in Level::ALL {
+        let verdict = ask(&facts, level);
+        answers.evidence(&history, level, &verdict, "");
+        let Some(is_allowed) = is_allowed(&verdict) else {
+            match verdict {
+                Verdict::Unknown(StopReason::Unsupported(_)) if facts.ambiguous_list().is_some() => {}
+                Verdict::Unknown(StopReason::Steps) if draft.txns.len() > MAX_TXNS_OF_SURE_ANSWERS => {
+                    answers.unknown.push(level);
+                }
+                _ => answers.wrong.push(format!("{level}: check does not know: {verdict:?}")),
+            }
+            continue;
+        };
+        answers.is_allowed.insert(level, is_allowed);
+        if let Some(prepared) = &prepared {
+            let answer = prepared.evaluate(Catalogue::builtin().of(level), &mut Steps::new(MAX_STEPS));
+            answers.compare(level, is_allowed, &answer, "the definition");
+        }
+        if tests.contains(&Test::Outcomes) {
+            answers.compare_outcomes(draft, level, is_allowed);
+        }
+        if tests.contains(&Test::Machine) && facts.ambiguous_list().is_none() {
+            answers.differ(level, is_allowed, machine::allows(draft, level), "the machine");
+        }
+        if let (Verdict::Forbidden(refutation), true) = (&verdict, tests.contains(&Test::Minimal)) {
+            answers.minimal(&facts, level, refutation);
+        }
+    }
+    if let (Some(prepared), true) = (&prepared, tests.contains(&Test::Frameworks)) {
+        for (level, name) in FRAMEWORKS {
+            let Some(is_allowed) = answers.is_allowed.get(level).copied() else { continue };
+            let spec = Catalogue::builtin().find(name).unwrap();
+            answers.compare(*level, is_allowed, &prepared.evaluate(spec, &mut Steps::new(MAX_STEPS)), name);
+        }
+    }
+    if tests.contains(&Test::Together) {
+        answers.together(&history, &facts);
+    }
+    answers.follow_the_lattice();
+    answers
+}
+
+fn ask(facts: &Facts<'_>, level: Level) -> Verdict {
+    let n_questions = Cell::new(0);
+    let stop = || limit(&n_questions);
+    check_facts(facts, level, &Budget::new(&stop))
+}
+
+fn limit(n_questions: &Cell<u32>) -> Option<StopReason> {
+    n_questions.set(n_questions.get() + 1);
+    (n_questions.get() > MAX_QUESTIONS).then_some(StopReason::Steps)
+}
+
+fn is_allowed(verdict: &Verdict) -> Option<bool> {
+    match verdict {
+        Verdict::Allowed(_) => Some(true),
+        Verdict::Forbidden(_) => Some(false),
+        Verdict::Unknown(_) => None,
+    }
+}
+
+impl Answers {
+    fn evidence(&mut self, history: &History, level: Level, verdict: &Verdict, how: &str) {
+        let Err(why) = certify(history, level, verdict) else { return };
+        let is_large = history.txns().count() > MAX_TXNS_OF_SURE_ANSWERS;
+        if is_large && why.reason.contains("too large to be checked") {
+            self.unknown.push(level);
+            return;
+        }
+        let kind = if matches!(verdict, Verdict::Allowed(_)) { "witness" } else { "refutation" };
+        self.wrong.push(format!("{level}: the {kind}{how} is not certified: {}", without_names(&why.reason)));
+    }
+
+    fn compare(&mut self, level: Level, is_allowed: bool, answer: &Evaluation, who: &str) {
+        match answer.is_allowed() {
+            Some(expected) => self.differ(level, is_allowed, Some(expected), who),
+            // A read that is impossible whatever the list means is answered by the checker.
+            None if matches!(answer, Evaluation::AmbiguousList(_)) => {
+                self.differ(level, is_allowed, Some(false), "an ambiguous list");
+            }
+            None => self.unknown.push(level),
+        }
+    }
+
+    fn differ(&mut self, level: Level, is_allowed: bool, expected: Option<bool>, who: &str) {
+        if expected.is_some_and(|it| it != is_allowed) {
+            let word = |it: bool| if it { "allows" } else { "forbids" };
+            self.wrong.push(format!("{level}: check {}, {who} {}", word(is_allowed), word(!is_allowed)));
+        }
+    }
+
+    /// A history is allowed if it is for some outcome of each transaction of unknown outcome.
+    fn compare_outcomes(&mut self, draft: &Draft, level: Level, is_allowed: bool) {
+        let unknown: Vec<usize> =
+            (0..draft.txns.len()).filter(|it| draft.txns[*it].outcome == Outcome::Unknown).collect();
+        if unknown.is_empty() {
+            return;
+        }
+        let mut any = Some(false);
+        for subset in 0..1u32 << unknown.len() {
+            let mut decided = draft.clone();
+            for (nth, idx) in unknown.iter().enumerate() {
+                let txn = &mut decided.txns[*idx];
+                let has_committed = subset >> nth & 1 == 1;
+                txn.outcome = if has_committed { Outcome::Committed } else { Outcome::Aborted };
+                txn.end = None;
+            }
+            let history = decided.build();
+            let answer = evaluate(&Facts::new(&history), Catalogue::builtin().of(level), &mut Steps::new(MAX_STEPS));
+            match answer.is_allowed() {
+                Some(true) => any = Some(true),
+                Some(false) => {}
+                None if any == Some(true) => {}
+                None => any = None,
+            }
+            if any == Some(true) {
+                break;
+            }
+        }
+        self.differ(level, is_allowed, any, "the definition over outcomes");
+    }
+
+    /// Without any of its transactions or operations, the part of a refutation is allowed.
+    fn minimal(&mut self, facts: &Facts<'_>, level: Level, refutation: &Refutation) {
+        if refutation.local.is_some() {
+            return;
+        }
+        let history = facts.history();
+        let of_part = refutation.txns.iter().flat_map(|it| history.ops(*it));
+        let without: BTreeSet<OpId> = of_part.filter(|it| refutation.ops.binary_search(it).is_err()).collect();
+        let still_forbidden = |txns: &[TxnId], without: &BTreeSet<OpId>| {
+            let part = Projection::new(facts, txns, without);
+            let facts = Facts::new(&part.history);
+            let answer = evaluate(&facts, Catalogue::builtin().of(level), &mut Steps::new(MAX_STEPS));
+            answer.is_allowed() == Some(false)
+        };
+        if !still_forbidden(&refutation.txns, &without) {
+            self.wrong.push(format!("{level}: the part of a refutation is allowed"));
+        }
+        for gone in &refutation.txns {
+            let fewer: Vec<TxnId> = refutation.txns.iter().copied().filter(|it| it != gone).collect();
+            if still_forbidden(&fewer, &without) {
+                self.wrong.push(format!("{level}: the part of a refutation has a transaction too many"));
+                return;
+            }
+        }
+        for op in &refutation.ops {
+            let mut without = without.clone();
+            without.insert(*op);
+            if still_forbidden(&refutation.txns, &without) {
+                self.wrong.push(format!("{level}: the part of a refutation has an operation too many"));
+                return;
+            }
+        }
+    }
+
+    fn together(&mut self, history: &History, facts: &Facts<'_>) {
+        let n_questions = Cell::new(0);
+        let stop = || limit(&n_questions);
+        for answer in check_levels(facts, &Level::ALL, &Budget::new(&stop), &mut |_, _| n_questions.set(0)) {
+            let level = answer.level;
+            self.evidence(history, level, &answer.verdict, " of levels asked together");
+            let alone = self.is_allowed.get(&level).copied();
+            // What is not known alone may follow from another level.
+            if alone.is_some() && is_allowed(&answer.verdict).is_some_and(|it| Some(it) != alone) {
+                self.wrong.push(format!("{level}: asked together with others, the answer is another one"));
+            }
+        }
+    }
+
+    fn follow_the_lattice(&mut self) {
+        for (level, is_allowed) in self.is_allowed.clone() {
+            for weaker in level.implied() {
+                if is_allowed && self.is_allowed.get(weaker) == Some(&false) {
+                    self.wrong.push(format!("{level} is allowed and {weaker}, which it implies, is not"));
+                }
+            }
+        }
+    }
+}
+
+/// A reason without the names of transactions, so that equal mistakes count as one.
+fn without_names(reason: &str) -> String {
+    let is_name = |it: &str| {
+        let is_txn = it.contains('.') && it.starts_with('s');
+        is_txn || it.contains('(') || it.parse::<i64>().is_ok()
+    };
+    reason.split(' ').map(|it| if is_name(it) { "_" } else { it }).collect::<Vec<_>>().join(" ")
+}
