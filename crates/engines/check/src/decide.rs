@@ -7,7 +7,7 @@ use crate::rule::{Moments, Node, Rule, Sees};
 use crate::search::{Found, Solution, search};
 use crate::weak::premise;
 use iso_evidence::{Budget, Event, Schedule, Source, StopReason, Witness};
-use iso_history::{Facts, Outcome, TxnId};
+use iso_history::{Facts, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
@@ -54,12 +54,7 @@ fn witness(known: &Known<'_>, solution: &Solution) -> Witness {
     let counts = |node: &&Node| {
         **node < n_moments && moments.txn(**node) != INITIAL && solution.takes_part[moments.txn(**node) as usize]
     };
-    // Read uncommitted judges only who committed: whoever read from others may have read dirty.
-    let is_judged = |node: &Node| {
-        let txn = problem.txns[moments.txn(*node) as usize];
-        known.rule.sees != Sees::Nothing || problem.facts.history().outcome(txn) == Outcome::Committed
-    };
-    let nodes = solution.order.iter().filter(counts).copied().filter(is_judged);
+    let nodes = solution.order.iter().filter(counts).copied();
     let id = |node: Node| problem.txns[moments.txn(node) as usize];
     let schedule = if moments == Moments::One {
         Schedule::Order(nodes.map(id).collect())

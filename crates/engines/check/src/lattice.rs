@@ -2,7 +2,7 @@
 
 use crate::{allowed_for_a_while, check_facts};
 use iso_evidence::{Budget, Event, Schedule, Verdict, Witness};
-use iso_history::{Facts, TxnId};
+use iso_history::{Facts, Outcome, TxnId};
 use iso_spec::Level;
 
 /// The answer for one level.
@@ -31,7 +31,7 @@ pub fn check_levels(
         if answers.iter().any(|it| it.level == level) {
             continue;
         }
-        let verdict = follows(&answers, level).unwrap_or_else(|| check_facts(facts, level, budget));
+        let verdict = follows(facts, &answers, level).unwrap_or_else(|| check_facts(facts, level, budget));
         decided(level, &verdict);
         answers.push(Answer { level, verdict });
     }
@@ -72,16 +72,16 @@ fn serializable_at_once(
 }
 
 /// What the answers so far say about a level.
-fn follows(answers: &[Answer], level: Level) -> Option<Verdict> {
+fn follows(facts: &Facts<'_>, answers: &[Answer], level: Level) -> Option<Verdict> {
     answers.iter().find_map(|it| match &it.verdict {
-        Verdict::Allowed(witness) if it.level.implies(level) => Some(Verdict::Allowed(weaken(witness, level))),
+        Verdict::Allowed(witness) if it.level.implies(level) => Some(Verdict::Allowed(weaken(facts, witness, level))),
         Verdict::Forbidden(refutation) if level.implies(it.level) => Some(Verdict::Forbidden(refutation.clone())),
         _ => None,
     })
 }
 
 /// The same execution as a witness of a weaker level.
-pub(crate) fn weaken(witness: &Witness, level: Level) -> Witness {
+pub(crate) fn weaken(facts: &Facts<'_>, witness: &Witness, level: Level) -> Witness {
     let has_snapshots =
         matches!(level, Level::PrefixConsistency | Level::SnapshotIsolation | Level::StrongSnapshotIsolation);
     let schedule = match &witness.schedule {
@@ -91,7 +91,14 @@ pub(crate) fn weaken(witness: &Witness, level: Level) -> Witness {
         Schedule::Events(events) if !has_snapshots => Schedule::Order(commits(events)),
         same => same.clone(),
     };
-    Witness { schedule, sources: witness.sources.clone() }
+    match schedule {
+        // Read uncommitted judges only who committed: whoever read from others may have read dirty.
+        Schedule::Order(mut order) if level == Level::ReadUncommitted => {
+            order.retain(|it| facts.history().outcome(*it) == Outcome::Committed);
+            Witness { schedule: Schedule::Order(order), sources: Vec::new() }
+        }
+        schedule => Witness { schedule, sources: witness.sources.clone() },
+    }
 }
 
 fn commits(events: &[Event]) -> Vec<TxnId> {

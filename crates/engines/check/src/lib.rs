@@ -22,7 +22,7 @@ pub use lattice::{Answer, check_levels};
 
 use decide::{Decision, decide};
 use iso_evidence::{Budget, Refutation, StopReason, Verdict, Witness};
-use iso_history::{Facts, History, LocalAnomaly, OpId, Outcome, TxnId};
+use iso_history::{Facts, History, LocalAnomaly, OpId, TxnId};
 use iso_spec::Level;
 use std::cell::Cell;
 
@@ -55,6 +55,12 @@ pub fn check(history: &History, level: Level, budget: &Budget<'_>) -> Verdict {
 
 /// As [`check`], for facts that are derived already.
 pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verdict {
+    // Whoever read from a transaction of unknown outcome may have read dirty, where the level allows it.
+    if level == Level::ReadUncommitted
+        && let Some(history) = facts.history().with_unknown_aborted()
+    {
+        return check_facts(&Facts::new(&history), level, budget);
+    }
     if let Some(refutation) = refute_by_one_read(facts, level) {
         return Verdict::Forbidden(refutation);
     }
@@ -86,7 +92,7 @@ fn allowed_by_stronger(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> 
         Level::ParallelSnapshotIsolation | Level::UpdateAtomic => Level::SnapshotIsolation,
         _ => return None,
     };
-    allowed_for_a_while(facts, stronger, budget, MAX_STEPS).map(|witness| lattice::weaken(&witness, level))
+    allowed_for_a_while(facts, stronger, budget, MAX_STEPS).map(|witness| lattice::weaken(facts, &witness, level))
 }
 
 /// The witness of a level, if that is found in so many steps.
@@ -106,10 +112,7 @@ fn allowed_for_a_while(facts: &Facts<'_>, level: Level, budget: &Budget<'_>, max
 }
 
 fn refute_by_one_read(facts: &Facts<'_>, level: Level) -> Option<Refutation> {
-    // Whoever read from a transaction of unknown outcome may have read dirty, so that one need not have committed.
-    let is_committed = |it: &LocalAnomaly| facts.history().outcome(it.reader) == Outcome::Committed;
-    let breaks =
-        |it: &&LocalAnomaly| level != Level::ReadUncommitted || (it.kind.breaks_read_uncommitted() && is_committed(it));
+    let breaks = |it: &&LocalAnomaly| level != Level::ReadUncommitted || it.kind.breaks_read_uncommitted();
     let anomaly = facts.local().iter().find(breaks);
     let unrepeatable = || facts.unrepeatable().first().filter(|_| level.implies(Level::ReadAtomic));
     anomaly.or_else(unrepeatable).map(|it| local::refute_locally(facts, *it))

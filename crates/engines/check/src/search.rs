@@ -119,10 +119,16 @@ impl<'k> Search<'k> {
     /// Moves snapshots to where their reads fit, which asks for no search.
     fn fit_snapshots(&mut self) {
         if self.known.rule.moments != Moments::One {
-            let fitted = snapshots::fit_snapshots(self.known, &self.solver.order());
+            let fitted = snapshots::fit_snapshots(self.known, &self.solver.order(), &self.who_takes_part());
             // Where edges forbid it, the search goes on from the order as it was.
             let _is_taken = self.solver.try_order(fitted);
         }
+    }
+
+    fn who_takes_part(&self) -> Vec<bool> {
+        let is_optional = &self.known.problem.is_optional;
+        let joins = |it: Txn| self.takes_part.get(&it).is_some_and(|lit| self.solver.value(*lit));
+        (0..).zip(is_optional).map(|(txn, is_optional)| !is_optional || joins(txn)).collect()
     }
 
     /// What the solver's order and choices mean. A source that is neither known nor chosen is the latest possible one.
@@ -133,9 +139,7 @@ impl<'k> Search<'k> {
         for (place, node) in order.iter().enumerate() {
             position[*node as usize] = place as u32;
         }
-        let joins = |it: Txn| self.takes_part.get(&it).is_some_and(|lit| self.solver.value(*lit));
-        let takes_part: Vec<bool> =
-            (0..problem.n_txns() as Txn).map(|it| !problem.is_optional[it as usize] || joins(it)).collect();
+        let takes_part = self.who_takes_part();
         let mut solution = Solution { order, position, takes_part, sources: Vec::new() };
         solution.sources = (0..problem.reads.len())
             .map(|read| {

@@ -220,6 +220,20 @@ impl History {
         self.txn_outcome[txn.index()]
     }
 
+    /// The same history with every transaction of unknown outcome aborted, or none if there is no such transaction.
+    ///
+    /// For a level that lets transactions read what is rolled back later, this is the most that can be said in its
+    /// favour: whoever read from such a transaction may have read dirty.
+    pub fn with_unknown_aborted(&self) -> Option<Self> {
+        self.txn_outcome.contains(&Outcome::Unknown).then(|| {
+            let mut history = self.clone();
+            for outcome in history.txn_outcome.iter_mut().filter(|it| **it == Outcome::Unknown) {
+                *outcome = Outcome::Aborted;
+            }
+            history
+        })
+    }
+
     /// Does any transaction have a recorded time?
     pub fn has_times(&self) -> bool {
         !self.txn_times.is_empty()

@@ -68,9 +68,9 @@ impl Appends {
         self.by_element.entry((key, value)).and_modify(|it| it.is_ambiguous = true).or_insert(appender);
     }
 
-    /// The one transaction that appended an element to a list, if exactly one did.
-    pub(crate) fn appender(&self, key: KeyId, value: ValueId) -> Option<TxnId> {
-        self.by_element.get(&(key, value)).filter(|it| !it.is_ambiguous).map(|it| it.txn)
+    /// Who appended an element to a list first.
+    pub(crate) fn first_appender(&self, key: KeyId, value: ValueId) -> Option<TxnId> {
+        self.by_element.get(&(key, value)).map(|it| it.txn)
     }
 
     /// Interprets a read that saw `seen`, by a transaction that had appended `own` to the list before.

@@ -56,7 +56,7 @@ impl Projection {
             }
         };
         let element_stays =
-            |key, value| appends.appender(key, value).is_some_and(|appender| keeps_write(appender, key));
+            |key, value| appends.first_appender(key, value).is_some_and(|appender| keeps_write(appender, key));
         Self::copy(history, keep, stays, element_stays)
     }
 
@@ -65,8 +65,9 @@ impl Projection {
     /// Only elements that other transactions appended are left out of list reads.
     pub fn verbatim(history: &History, txns: &[TxnId], stays: impl Fn(OpId) -> bool) -> Self {
         let appends = Appends::new(history);
-        let element_stays =
-            |key, value| appends.appender(key, value).is_none_or(|appender| txns.binary_search(&appender).is_ok());
+        let element_stays = |key, value| {
+            appends.first_appender(key, value).is_none_or(|appender| txns.binary_search(&appender).is_ok())
+        };
         Self::copy(history, txns, stays, element_stays)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! It shares the given relations with [`crate::evaluate`], but neither its compiled formulas nor its search.
 
-use crate::evaluate::{Evaluation, Steps, local_answer, unsourced};
+use crate::evaluate::{Evaluation, Steps, local_answer, most_favourable, unsourced};
 use crate::execution::{Execution, NamedRelation};
 use crate::formula::{Elem, Formula, Given, Relation, Set, Sort, WitnessKind};
 use crate::spec::Spec;
@@ -14,6 +14,9 @@ type Pairs = BTreeSet<(usize, usize)>;
 
 /// Decides whether a level allows a history, by trying every witness there is. For tests: only tiny histories end.
 pub fn evaluate_plainly(facts: &Facts<'_>, spec: &Spec, limit: &mut Steps) -> Evaluation {
+    if let Some(history) = most_favourable(facts, spec) {
+        return evaluate_plainly(&Facts::new(&history), spec, limit);
+    }
     if let Some(answer) = local_answer(facts, spec) {
         return answer;
     }

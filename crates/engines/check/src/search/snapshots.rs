@@ -14,13 +14,14 @@ use crate::rule::{Moments, Node};
 use iso_evidence::{Budget, StopReason};
 
 /// The same commits as in `order`, with snapshots moved to where their reads fit, if there is such a place.
-pub(super) fn fit_snapshots(known: &Known<'_>, order: &[Node]) -> Vec<Node> {
-    Commits::new(known, order).nodes(order)
+pub(super) fn fit_snapshots(known: &Known<'_>, order: &[Node], takes_part: &[bool]) -> Vec<Node> {
+    Commits::new(known, order, takes_part).nodes(order)
 }
 
 /// As [`fit_snapshots`], after commits were exchanged as long as more reads fit.
 pub(super) fn fit_commits(known: &Known<'_>, order: &[Node], budget: &Budget<'_>) -> Result<Vec<Node>, StopReason> {
-    let mut commits = Commits::new(known, order);
+    let takes_part: Vec<bool> = known.problem.is_optional.iter().map(|it| !it).collect();
+    let mut commits = Commits::new(known, order, &takes_part);
     // Exchanging commits across the time axis would need the axis moved, too.
     if known.axis.is_empty() {
         commits.improve(&Clocks::new(known.problem, known.rule.moments, &known.graph, order), budget)?;
@@ -38,12 +39,12 @@ struct Commits<'k> {
     snapshot: Vec<usize>,
     /// The number of commits before each node of the time axis.
     axis: Vec<usize>,
-    /// For each key its counted writers by place, the initial one first.
+    /// For each key its writers that take part by place, the initial one first.
     lines: Vec<Vec<Txn>>,
 }
 
 impl<'k> Commits<'k> {
-    fn new(known: &'k Known<'k>, nodes: &[Node]) -> Self {
+    fn new(known: &'k Known<'k>, nodes: &[Node], takes_part: &[bool]) -> Self {
         let (problem, moments) = (known.problem, known.rule.moments);
         let n_moments = moments.n_nodes(problem.n_txns()) as Node;
         let mut commits = Self {
@@ -65,7 +66,7 @@ impl<'k> Commits<'k> {
             }
         }
         let line = |key| {
-            let writers = problem.writers_of(key).iter().copied().filter(|it| !problem.is_optional[*it as usize]);
+            let writers = problem.writers_of(key).iter().copied().filter(|it| takes_part[*it as usize]);
             let mut line: Vec<Txn> = writers.chain([INITIAL]).collect();
             line.sort_unstable_by_key(|it| commits.place[*it as usize]);
             line

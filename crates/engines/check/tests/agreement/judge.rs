@@ -129,20 +129,9 @@ impl Tally {
 
     /// Fails if something was wrong, or too little known.
     pub(crate) fn finish(&self) {
-        self.finish_but_for(&[]);
-    }
-
-    /// As [`Tally::finish`], but for what is known to be wrong: findings that have one of these words.
-    pub(crate) fn finish_but_for(&self, known: &[&str]) {
         println!("{}", self.summary());
         let mut text = String::new();
-        let is_known = |it: &String| known.iter().any(|known| it.contains(known));
-        if self.findings.keys().any(is_known) {
-            println!("{}: known mistakes: {:?}", self.name, self.findings.keys().filter(|it| is_known(it)));
-        } else if !known.is_empty() && crate::seed() == 0 {
-            writeln!(text, "what was known to be wrong is right now: shorten the list").unwrap();
-        }
-        for (what, finding) in self.findings.iter().filter(|it| !is_known(it.0)) {
+        for (what, finding) in &self.findings {
             write!(text, "\n{what} ({} times)\n{}", finding.n_times, finding.history).unwrap();
         }
         assert!(text.is_empty(), "{} (ISOSCOPE_SEED={}):\n{text}", self.name, crate::seed());

@@ -15,6 +15,8 @@
 //! - *Dropped*: nobody read from a writer that comes after it, nor from one that is older than another that it must
 //!   see. Else the reader's source would contradict the rules above.
 //! - *Trial*: nobody read from a writer if that is impossible by these rules.
+//! - *Cases*: a read saw one of its possible writers, and of two writers of a key one is older; if each case is
+//!   impossible, then so is the whole.
 //!
 //! Whom a reader must see is the level's own text over session order and known sources. For update atomic and parallel
 //! snapshot isolation, an earlier writer of a common key is visible; in the latter every edge here is visibility, since
@@ -27,6 +29,7 @@ mod matrix;
 #[cfg(test)]
 mod tests;
 
+use super::most_favourable;
 use iso_history::{Facts, KeyId, Standing, TxnId};
 use iso_spec::Level;
 use matrix::Matrix;
@@ -35,17 +38,22 @@ use matrix::Matrix;
 const MAX_TXNS: usize = 600;
 /// At most this many assumptions are tried.
 const MAX_TRIALS: usize = 200;
+/// At most this many cases are told apart.
+const MAX_CASES: usize = 5_000;
 
 /// Does the level forbid the history, as far as closure finds out? `false` says nothing.
 pub(super) fn is_refuted(facts: &Facts<'_>, level: Level) -> bool {
     if facts.ambiguous_list().is_some() || facts.history().n_txns() > MAX_TXNS {
         return false;
     }
+    if let Some(history) = most_favourable(facts.history(), level) {
+        return is_refuted(&Facts::new(&history), level);
+    }
     let mut closure = Closure::new(facts, level);
     let mut n_trials = 0;
     while !closure.is_closed_contradiction() {
         if !closure.drop_by_trial(&mut n_trials) {
-            return false;
+            return closure.is_impossible_by_cases(&mut 0);
         }
     }
     true
@@ -121,6 +129,47 @@ impl<'f, 'h> Closure<'f, 'h> {
             }
         }
         false
+    }
+
+    /// *Cases*. `false` says nothing.
+    fn is_impossible_by_cases(&mut self, n_cases: &mut usize) -> bool {
+        if self.is_closed_contradiction() {
+            return true;
+        }
+        *n_cases += 1;
+        let cases = self.cases();
+        *n_cases < MAX_CASES && !cases.is_empty() && cases.into_iter().all(|mut it| it.is_impossible_by_cases(n_cases))
+    }
+
+    /// What may be the case: the possible writers of the read with fewest of them, or else the two orders of two writers.
+    fn cases(&self) -> Vec<Self> {
+        let reads = self.facts.reads();
+        let is_open = |it: &usize| self.candidates[*it].len() > 1 && self.counts(reads[*it].reader);
+        if let Some(read) = (0..reads.len()).filter(is_open).min_by_key(|it| self.candidates[*it].len()) {
+            let assume = |candidate: &TxnId| {
+                let mut assumed = self.clone();
+                assumed.candidates[read] = vec![*candidate];
+                assumed
+            };
+            return self.candidates[read].iter().map(assume).collect();
+        }
+        let Some((left, right)) = self.unordered_writers() else { return Vec::new() };
+        let orders = [(left, right), (right, left)].map(|(older, newer)| {
+            let mut assumed = self.clone();
+            assumed.insert_older(older, newer);
+            assumed
+        });
+        orders.into()
+    }
+
+    /// Somebody whose version was read, and another writer of the key, neither of which is known to be older.
+    fn unordered_writers(&self) -> Option<(TxnId, TxnId)> {
+        self.facts.reads().iter().enumerate().find_map(|(idx, read)| {
+            let [source] = self.candidates[idx][..] else { return None };
+            let is_open = |it: &TxnId| *it != source && !self.is_older(*it, source) && !self.is_older(source, *it);
+            let other = self.counted_writers(read.key).into_iter().find(is_open)?;
+            (self.counts(read.reader) && !source.is_initial()).then_some((source, other))
+        })
     }
 
     /// Applies every rule once. Says whether anything followed that was not known.

@@ -142,6 +142,10 @@ fn list_read(history: &History, reader: TxnId, op: OpId, key: KeyId, values: &[V
             writer != reader && !seen.is_empty() && seen != all_of(writer)
         }
         LocalKind::Interleaved { torn, between } => {
+            let is_rolled_back = |it: TxnId| history.outcome(it) == Outcome::Aborted;
+            if is_rolled_back(torn) || is_rolled_back(between) {
+                return false;
+            }
             if torn == between {
                 // Elements of one transaction: not a prefix of what it appended.
                 let seen: Vec<ValueId> = external.iter().copied().filter(|it| by(*it) == Some(torn)).collect();
