@@ -19,7 +19,7 @@ const MAX_QUESTIONS: u32 = 5_000;
 /// Larger histories with duplicate values may take longer than that.
 const MAX_TXNS_OF_SURE_ANSWERS: usize = 20;
 /// A history that takes longer hangs: a stage of the checker does not ask its budget.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Steps of the reference evaluator for one level.
 const MAX_STEPS: u64 = 20_000;
 
