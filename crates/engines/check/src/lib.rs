@@ -134,6 +134,6 @@ fn refute(facts: &Facts<'_>, level: Level, blamed: Vec<TxnId>, budget: &Budget<'
     let part = shrink::shrink(facts, level, blamed, budget);
     let projection = part.project(facts);
     let cycle = explain::explain(&projection, level);
-    let anomaly = name::name(&projection, level, &cycle);
+    let anomaly = name::name(&projection, level, &cycle, budget);
     Refutation { anomalies: vec![anomaly], txns: part.txns, ops: projection.ops, local: None, cycle }
 }

@@ -22,10 +22,10 @@ pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
 }
 
 /// The name of a part that `level` forbids, with the cycle that explains it.
-pub(crate) fn name(part: &Projection, level: Level, cycle: &[Edge]) -> Anomaly {
+pub(crate) fn name(part: &Projection, level: Level, cycle: &[Edge], budget: &Budget<'_>) -> Anomaly {
     let facts = Facts::new(&part.history);
     let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
-    match weakest(&facts, level) {
+    match weakest(&facts, level, budget) {
         Level::ReadUncommitted => Anomaly::DirtyWrite,
         Level::ReadCommitted if n_rw == 0 => Anomaly::CircularInformationFlow,
         Level::ReadCommitted => Anomaly::NonMonotonicRead,
@@ -44,7 +44,7 @@ pub(crate) fn name(part: &Projection, level: Level, cycle: &[Edge]) -> Anomaly {
 }
 
 /// The weakest level that forbids a part, in the order that tells anomalies apart.
-fn weakest(facts: &Facts<'_>, level: Level) -> Level {
+fn weakest(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Level {
     let order = [
         Level::ReadUncommitted,
         Level::ReadCommitted,
@@ -57,7 +57,7 @@ fn weakest(facts: &Facts<'_>, level: Level) -> Level {
         Level::SnapshotIsolation,
         Level::Serializable,
     ];
-    let forbids = |it: &Level| matches!(decide(facts, *it, &Budget::unlimited()), Ok(Decision::Forbidden(_)));
+    let forbids = |it: &Level| matches!(decide(facts, *it, budget), Ok(Decision::Forbidden(_)));
     order.into_iter().filter(|it| level.implies(*it)).find(forbids).unwrap_or(level)
 }
 

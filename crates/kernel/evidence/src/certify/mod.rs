@@ -18,16 +18,23 @@ use iso_history::{Facts, History};
 use iso_spec::{Evaluation, Level, Spec, Steps, evaluate, holds};
 use std::fmt;
 
-/// Why an answer was not accepted. It is a bug in the engine that gave it (or here), never a fault of the input.
+/// Why an answer was not accepted. It is a bug in the engine that gave it (or here), never a fault of the input, unless
+/// the evidence was too large to be looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncertified {
     /// What does not hold.
     pub reason: String,
+    /// Was the evidence too large to be checked? Then nothing says that it is wrong.
+    pub is_too_large: bool,
 }
 
 impl Uncertified {
     pub(crate) fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into() }
+        Self { reason: reason.into(), is_too_large: false }
+    }
+
+    pub(crate) fn too_large(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_too_large: true }
     }
 }
 

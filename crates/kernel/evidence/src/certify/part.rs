@@ -169,7 +169,7 @@ fn decide_part(part: &History, level: Level) -> Result<(), Uncertified> {
         Evaluation::Allowed(_) => Err(Uncertified::new(format!("{} allows the part of a refutation", spec.name()))),
         Evaluation::AmbiguousList(_) => Err(Uncertified::new("a list read of the part has several meanings")),
         Evaluation::OutOfSteps | Evaluation::TooLarge if is_refuted(&facts, level) => Ok(()),
-        Evaluation::OutOfSteps | Evaluation::TooLarge => Err(Uncertified::new(format!(
+        Evaluation::OutOfSteps | Evaluation::TooLarge => Err(Uncertified::too_large(format!(
             "the part of the refutation is too large to be checked: {} transactions; nothing says that it is wrong",
             part.n_txns() - 1
         ))),
