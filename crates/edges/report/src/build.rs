@@ -253,15 +253,19 @@ fn shows_times(refutation: &Refutation) -> bool {
 }
 
 fn summary(refutation: &Refutation, part: &History) -> String {
-    let interleaves = refutation.local.is_some_and(|it| matches!(it.kind, LocalKind::Interleaved { .. }));
-    match refutation.anomalies.first() {
-        _ if interleaves => sentence("a list shows one transaction's elements between another's (G0, dirty write)"),
-        Some(Anomaly::LostUpdate) if !has_updates(part) => {
+    match (refutation.local.map(|it| it.kind), refutation.anomalies.first()) {
+        (Some(LocalKind::Interleaved { torn, between }), _) if torn == between => {
+            sentence("a list shows the elements of one transaction in an order that it never had")
+        }
+        (Some(LocalKind::Interleaved { .. }), _) => {
+            sentence("a list shows one transaction's elements between another's (G0, dirty write)")
+        }
+        (_, Some(Anomaly::LostUpdate)) if !has_updates(part) => {
             sentence(&format!("transactions write {} without seeing each other, so one update is lost", rivals(part)))
         }
-        Some(anomaly) => sentence(anomaly.summary()),
-        None if refutation.cycle.is_empty() => sentence("no order of these transactions explains what they read"),
-        None => sentence("these transactions depend on each other in a circle"),
+        (_, Some(anomaly)) => sentence(anomaly.summary()),
+        (_, None) if refutation.cycle.is_empty() => sentence("no order of these transactions explains what they read"),
+        (_, None) => sentence("these transactions depend on each other in a circle"),
     }
 }
 
