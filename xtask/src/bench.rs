@@ -3,7 +3,10 @@
 //! Each cell is one process, run three times: the median time and the largest peak. The last rows say how time grows when a
 //! history grows fourfold. Generated histories have fixed seeds, so that two runs on one machine can be compared.
 
-use crate::generate::{Store, Workload, generate};
+use crate::generate::command::{FileKind, write_file};
+use crate::generate::preset::preset;
+use crate::generate::sink::Times;
+use crate::generate::{Store, Workload};
 use crate::measure::{Measurement, measure};
 use crate::root;
 use crate::system::{first_line, run};
@@ -74,11 +77,10 @@ fn histories(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for (store, store_name) in [(Store::Serializable, "serializable"), (Store::Snapshot, "snapshot")] {
         for n_txns in SIZES {
-            let workload =
-                Workload { store, n_txns: *n_txns, n_sessions: 20, n_keys: n_txns / 5, ops_per_txn: 8, seed: 1 };
+            let workload = Workload { store, ..preset("blindw-rw")?.workload(*n_txns, Some(20)) };
             let name = format!("{store_name}-{n_txns}");
             let path = dir.join(format!("{name}.jsonl"));
-            fs::write(&path, generate(workload))?;
+            write_file(&workload, FileKind::Lines(Times::Kept), &path)?;
             found.push((name, path));
         }
     }

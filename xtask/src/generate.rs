@@ -1,149 +1,109 @@
-//! Histories of chosen size, from a store in memory whose sessions really interleave.
+//! Histories of chosen size and kind, from stores in memory whose sessions really interleave.
 //!
-//! Each step lets one randomly chosen session do one operation. The serializable store validates at commit that what
-//! was read is still current; the snapshot store reads from the state at begin, and the first committer wins. Losers
-//! are recorded as aborted.
+//! A [`Workload`] says what transactions do, a store ([`executor`]) how they see each other, and a [`sink`] where the
+//! history goes. Equal workloads give equal bytes.
 
-use crate::random::Random;
-use std::fmt::Write as _;
+pub(crate) mod command;
+mod executor;
+pub(crate) mod inject;
+mod plan;
+pub(crate) mod preset;
+mod program;
+pub(crate) mod sink;
+mod versions;
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::{Result, bail};
+pub(crate) use executor::generate;
+use inject::Injection;
 
 /// How the store isolates transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Store {
+    /// Reads see what is committed; what was read must still be current at commit.
     Serializable,
+    /// Reads see the state at begin; of two writers of a key, the first to commit wins.
     Snapshot,
+}
+
+impl Store {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Serializable => "ser",
+            Self::Snapshot => "si",
+        }
+    }
+}
+
+/// What transactions do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Reads and blind writes of independent keys.
+    Mix,
+    /// An order entry system.
+    Tpcc,
+    /// A social network.
+    Twitter,
+    /// An auction site.
+    Rubis,
+}
+
+/// How often each of some numbers is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Uniform,
+    Zipf,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Values {
+    /// Each write has its own value.
+    Unique,
+    /// Each key has so many values.
+    Few(usize, Choice),
 }
 
 /// What to generate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Workload {
+    pub(crate) kind: Kind,
     pub(crate) store: Store,
+    /// Transactions that commit.
     pub(crate) n_txns: usize,
     pub(crate) n_sessions: usize,
+    /// Keys at the beginning; some kinds add more.
     pub(crate) n_keys: usize,
+    /// Operations of a transaction of [`Kind::Mix`]; so are the next two.
     pub(crate) ops_per_txn: usize,
+    pub(crate) reads_percent: usize,
+    pub(crate) key_choice: Choice,
+    pub(crate) values: Values,
+    pub(crate) injection: Option<Injection>,
     pub(crate) seed: u64,
 }
 
-/// A history in our machine format, with as many committed transactions as asked for.
-pub(crate) fn generate(workload: Workload) -> String {
-    let mut run = Run {
-        workload,
-        random: Random::new(workload.seed),
-        versions: vec![vec![(0, 0)]; workload.n_keys],
-        n_commits: 0,
-        last_value: 0,
-        clock: 0,
-        out: "{\"isoscope\":1,\"initial\":0}\n".to_owned(),
-    };
-    let mut open: Vec<Option<Open>> = (0..workload.n_sessions).map(|_| None).collect();
-    while run.n_commits < workload.n_txns {
-        let session = run.random.below(workload.n_sessions);
-        run.step(session, &mut open[session]);
-    }
-    run.out
-}
-
-/// A transaction that has begun.
-struct Open {
-    begin: usize,
-    snapshot: usize,
-    reads: Vec<(usize, usize)>,
-    writes: Vec<(usize, u64)>,
-    ops: Vec<String>,
-}
-
-struct Run {
-    workload: Workload,
-    random: Random,
-    /// For each key its committed versions: the commit's number and the value.
-    versions: Vec<Vec<(usize, u64)>>,
-    n_commits: usize,
-    last_value: u64,
-    clock: usize,
-    out: String,
-}
-
-impl Run {
-    fn step(&mut self, session: usize, open: &mut Option<Open>) {
-        self.clock += 1;
-        match open {
-            None => {
-                let (begin, snapshot) = (self.clock, self.n_commits);
-                *open = Some(Open { begin, snapshot, reads: Vec::new(), writes: Vec::new(), ops: Vec::new() });
-            }
-            Some(txn) if txn.ops.len() < self.workload.ops_per_txn => self.operate(txn),
-            Some(txn) => {
-                self.end(session, txn);
-                *open = None;
-            }
+impl Workload {
+    /// Says what is wrong with a workload, and how to make it right.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.n_sessions == 0 || self.n_keys == 0 || self.ops_per_txn == 0 {
+            bail!("--sessions, --keys and --ops must be at least 1");
         }
-    }
-
-    fn operate(&mut self, txn: &mut Open) {
-        let key = self.random.below(self.workload.n_keys);
-        if self.random.below(2) == 0 {
-            self.last_value += 1;
-            txn.writes.retain(|it| it.0 != key);
-            txn.writes.push((key, self.last_value));
-            txn.ops.push(format!("[\"w\",{key},{}]", self.last_value));
-            return;
+        if self.reads_percent > 100 {
+            bail!("--reads is a percentage; {} is more than 100", self.reads_percent);
         }
-        let own = txn.writes.iter().find(|it| it.0 == key).map(|it| it.1);
-        let value = own.unwrap_or_else(|| {
-            let (commit, value) = self.visible(key, txn.snapshot);
-            txn.reads.push((key, commit));
-            value
-        });
-        txn.ops.push(format!("[\"r\",{key},{value}]"));
-    }
-
-    fn visible(&self, key: usize, snapshot: usize) -> (usize, u64) {
-        let versions = &self.versions[key];
-        let until = match self.workload.store {
-            Store::Serializable => versions.len(),
-            Store::Snapshot => versions.partition_point(|it| it.0 <= snapshot),
-        };
-        versions[until - 1]
-    }
-
-    fn end(&mut self, session: usize, txn: &Open) {
-        let newest = |key: usize| self.versions[key].last().map_or(0, |it| it.0);
-        let may_commit = match self.workload.store {
-            Store::Serializable => txn.reads.iter().all(|(key, commit)| newest(*key) == *commit),
-            Store::Snapshot => txn.writes.iter().all(|(key, _)| newest(*key) <= txn.snapshot),
-        };
-        if may_commit {
-            self.n_commits += 1;
-            for (key, value) in &txn.writes {
-                self.versions[*key].push((self.n_commits, *value));
-            }
+        if self.values == Values::Few(0, Choice::Uniform) || self.values == Values::Few(0, Choice::Zipf) {
+            bail!("--values must be at least 1, or `unique`");
         }
-        let (ops, begin, end) = (txn.ops.join(","), txn.begin, self.clock);
-        let status = if may_commit { "commit" } else { "abort" };
-        let line =
-            format!("{{\"s\":{session},\"ops\":[{ops}],\"status\":\"{status}\",\"begin\":{begin},\"end\":{end}}}");
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.out, "{line}");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_same_seed_gives_the_same_history() {
-        let workload =
-            Workload { store: Store::Snapshot, n_txns: 50, n_sessions: 5, n_keys: 10, ops_per_txn: 4, seed: 7 };
-        assert_eq!(generate(workload), generate(workload));
-        assert_ne!(generate(workload), generate(Workload { seed: 8, ..workload }));
-    }
-
-    #[test]
-    fn as_many_transactions_commit_as_asked_for() {
-        let workload =
-            Workload { store: Store::Serializable, n_txns: 50, n_sessions: 5, n_keys: 10, ops_per_txn: 4, seed: 7 };
-        assert_eq!(generate(workload).matches("\"status\":\"commit\"").count(), 50);
+        // Keys are u32, with room for those that are added.
+        if self.n_keys > (1 << 30) || self.n_txns > (1 << 26) {
+            bail!("--keys or --txns is too large");
+        }
+        match self.injection {
+            Some(injection) => injection.check(self),
+            None => Ok(()),
+        }
     }
 }

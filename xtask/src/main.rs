@@ -1,6 +1,7 @@
 //! Developer tasks: `cargo xtask test` is exactly what CI runs.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
 
+mod arguments;
 mod bench;
 mod generate;
 mod measure;
@@ -19,6 +20,7 @@ usage: cargo xtask <task>
   test                     formatting, lints, all tests and documentation; installs what is missing
   ci                       the same
   bench [check] [--save]   times and peak memory per level; --save keeps them in bench-runs/
+  generate WORKLOAD ...    writes a history of a chosen kind and size; `generate --help` says more
   soak [--minutes N]       random agreement tests with new seeds, for ten minutes unless told otherwise
 ";
 
@@ -38,6 +40,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["test" | "ci"] => test::test(),
         ["bench"] | ["bench", "check"] => bench::bench(bench::Keep::Nothing),
         ["bench", "--save"] | ["bench", "check", "--save"] => bench::bench(bench::Keep::Table),
+        ["generate", words @ ..] => generate::command::run(words),
         ["soak"] => soak::soak(soak::DEFAULT_MINUTES),
         ["soak", "--minutes", minutes] => soak::soak(minutes.parse()?),
         ["help" | "--help" | "-h"] => {
