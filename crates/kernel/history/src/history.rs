@@ -220,6 +220,14 @@ impl History {
         self.txn_outcome[txn.index()]
     }
 
+    pub(crate) fn is_unknown(&self, txn: TxnId) -> bool {
+        self.outcome(txn) == Outcome::Unknown
+    }
+
+    pub(crate) fn has_unknown_outcomes(&self) -> bool {
+        self.txn_outcome.contains(&Outcome::Unknown)
+    }
+
     /// The same history with every transaction of unknown outcome aborted, or none if there is no such transaction.
     ///
     /// For a level that lets transactions read what is rolled back later, this is the most that can be said in its
@@ -264,7 +272,7 @@ impl History {
         self.op_range(txn).map(OpId::from_index)
     }
 
-    fn op_range(&self, txn: TxnId) -> Range<usize> {
+    pub(crate) fn op_range(&self, txn: TxnId) -> Range<usize> {
         self.txn_op_starts[txn.index()] as usize..self.txn_op_starts[txn.index() + 1] as usize
     }
 
@@ -285,7 +293,7 @@ impl History {
         }
     }
 
-    fn list(&self, list: u32) -> &[ValueId] {
+    pub(crate) fn list(&self, list: u32) -> &[ValueId] {
         let idx = list as usize;
         &self.list_values[self.list_starts[idx] as usize..self.list_starts[idx + 1] as usize]
     }

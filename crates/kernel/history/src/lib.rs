@@ -12,6 +12,10 @@ mod ids;
 mod lists;
 mod local;
 mod project;
+mod scan;
+mod standing;
+mod unexplained;
+mod writes;
 
 pub use builder::{Defect, HistoryBuilder, Severity};
 pub use datum::Datum;

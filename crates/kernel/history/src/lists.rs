@@ -3,6 +3,7 @@
 //! A list is a register whose every version shows all versions before it. A read of `[1,2,3]` therefore reads the
 //! version of the transaction that appended 3, and says in which order 1, 2 and 3 were installed.
 
+use crate::scan::ListRead;
 use crate::{History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 
@@ -161,32 +162,36 @@ fn out_of_order(txn: TxnId) -> LocalKind {
 pub(crate) fn join_chains(
     history: &History,
     key: KeyId,
-    readings: &[(OpId, Vec<TxnId>)],
+    readings: &[&ListRead],
 ) -> (Option<VersionChain>, Vec<LocalAnomaly>) {
-    let is_committed = |it: &&(OpId, Vec<TxnId>)| history.outcome(history.txn_of(it.0)) == Outcome::Committed;
-    let longest_of =
-        |some: &[&(OpId, Vec<TxnId>)]| some.iter().rev().max_by_key(|it| it.1.len()).map(|it| (*it).clone());
-    let (committed, others): (Vec<_>, Vec<_>) = readings.iter().partition(is_committed);
+    let (committed, others): (Vec<&ListRead>, Vec<&ListRead>) =
+        readings.iter().partition(|it| history.outcome(it.reader) == Outcome::Committed);
     let mut anomalies = Vec::new();
-    let mut chain: Option<(OpId, Vec<TxnId>)> = longest_of(&committed);
-    let mut compare = |some: &[&(OpId, Vec<TxnId>)], chain: &(OpId, Vec<TxnId>)| {
-        let is_other = |it: &&&(OpId, Vec<TxnId>)| !chain.1.starts_with(&it.1) && !it.1.starts_with(&chain.1);
+    let mut chain = longest(&committed);
+    let mut compare = |some: &[&ListRead], chain: &ListRead| {
+        let is_other =
+            |it: &&&ListRead| !chain.writers.starts_with(&it.writers) && !it.writers.starts_with(&chain.writers);
         anomalies.extend(some.iter().filter(is_other).map(|it| LocalAnomaly {
-            reader: history.txn_of(it.0),
-            op: it.0,
-            kind: LocalKind::Incompatible { other: chain.0 },
+            reader: it.reader,
+            op: it.op,
+            kind: LocalKind::Incompatible { other: chain.op },
         }));
     };
-    if let Some(chain) = &chain {
+    if let Some(chain) = chain {
         compare(&committed, chain);
         compare(&others, chain);
     }
-    if let Some(longest) = longest_of(&others)
-        && chain.as_ref().is_none_or(|it| longest.1.len() > it.1.len() && longest.1.starts_with(&it.1))
+    if let Some(other) = longest(&others)
+        && chain.is_none_or(|it| other.writers.len() > it.writers.len() && other.writers.starts_with(&it.writers))
     {
-        compare(&others, &longest);
-        chain = Some(longest);
+        compare(&others, other);
+        chain = Some(other);
     }
-    let chain = chain.filter(|it| !it.1.is_empty());
-    (chain.map(|(shown_by, writers)| VersionChain { key, writers, shown_by }), anomalies)
+    let chain = chain.filter(|it| !it.writers.is_empty());
+    (chain.map(|it| VersionChain { key, writers: it.writers.clone(), shown_by: it.op }), anomalies)
+}
+
+/// The first of the longest.
+fn longest<'r>(readings: &[&'r ListRead]) -> Option<&'r ListRead> {
+    readings.iter().rev().max_by_key(|it| it.writers.len()).copied()
 }

@@ -1,0 +1,316 @@
+//! Looks at every read once: what it may have seen, and what is wrong with it by itself.
+//!
+//! At this point it is not known who counts, so that every transaction counts that did not abort. The candidates of a
+//! read are a range of the writers of its version. Where that holds the reader itself, the range is cut; only if the
+//! reader stands in the middle is there a copy without it.
+
+use crate::lists::{Appends, ListReading};
+use crate::unexplained::{UnexplainedRead, name_anomalies};
+use crate::writes::Versions;
+use crate::{Access, ExternalRead, History, KeyId, LocalAnomaly, LocalKind, OpId, Outcome, TxnId, ValueId};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// Every external read of transactions that did not abort, and every read of theirs that is wrong by itself.
+pub(crate) struct Scan {
+    pub(crate) versions: Versions,
+    pub(crate) reads: Vec<ExternalRead>,
+    /// Where the reads of each transaction begin.
+    pub(crate) starts: Vec<u32>,
+    /// For each read the range of its candidates among the writers in `versions`.
+    pub(crate) ranges: Vec<(u32, u32)>,
+    /// In the order of the input for each kind of read, and not beyond that.
+    pub(crate) anomalies: Vec<LocalAnomaly>,
+    pub(crate) unrepeatable: Vec<LocalAnomaly>,
+    /// In the order of the input.
+    pub(crate) lists: Vec<ListRead>,
+}
+
+/// A list read that is not an anomaly at once.
+pub(crate) struct ListRead {
+    pub(crate) op: OpId,
+    pub(crate) reader: TxnId,
+    pub(crate) key: KeyId,
+    pub(crate) seen: SeenList,
+    /// Whose elements it saw, in their order.
+    pub(crate) writers: Vec<TxnId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SeenList {
+    /// The version of the last writer.
+    Version,
+    /// Some elements of the last writer. Read uncommitted allows it, so the order of the writers counts.
+    Intermediate,
+    Ambiguous,
+}
+
+impl Scan {
+    pub(crate) fn new(history: &History, versions: Versions) -> Self {
+        let n_reads = history.op_access.iter().filter(|it| matches!(it, Access::Read | Access::ReadList)).count();
+        let mut scan = Self {
+            versions,
+            reads: Vec::with_capacity(n_reads),
+            starts: Vec::with_capacity(history.n_txns() + 1),
+            ranges: Vec::with_capacity(n_reads),
+            anomalies: Vec::new(),
+            unrepeatable: Vec::new(),
+            lists: Vec::new(),
+        };
+        // With unknown outcomes, who is left out of the candidates is found later.
+        let cut = if history.has_unknown_outcomes() { Cut::Later } else { Cut::Now };
+        let mut pass = Pass::new(history, cut);
+        scan.starts.extend([0, 0]);
+        for txn in history.txns() {
+            if history.outcome(txn) != Outcome::Aborted {
+                pass.start(txn);
+                for op in history.op_range(txn) {
+                    pass.visit(op, &mut scan);
+                }
+            }
+            scan.starts.push(scan.reads.len() as u32);
+        }
+        scan.anomalies.extend(name_anomalies(history, &pass.unexplained));
+        scan
+    }
+
+    /// The positions in `reads` of a transaction's external reads.
+    pub(crate) fn range(&self, txn: TxnId) -> Range<usize> {
+        self.starts[txn.index()] as usize..self.starts[txn.index() + 1] as usize
+    }
+
+    /// Who may have written what a read saw.
+    pub(crate) fn candidates(&self, read_idx: usize) -> &[TxnId] {
+        let (start, end) = self.ranges[read_idx];
+        &self.versions.writers[start as usize..end as usize]
+    }
+
+    /// The list reads of a transaction.
+    pub(crate) fn lists_of(&self, txn: TxnId) -> &[ListRead] {
+        let start = self.lists.partition_point(|it| it.reader < txn);
+        let n = self.lists[start..].partition_point(|it| it.reader == txn);
+        &self.lists[start..start + n]
+    }
+
+    /// Leaves readers out of their candidates, and those that cannot have committed unless nobody else is left.
+    pub(crate) fn cut_candidates(&mut self, inviable: &[bool]) {
+        if inviable.contains(&true) {
+            self.versions.put_last(|it| inviable[it.index()]);
+        }
+        for read_idx in 0..self.reads.len() {
+            let (start, end) = self.ranges[read_idx];
+            let whole = start as usize..end as usize;
+            self.ranges[read_idx] =
+                without_reader(&mut self.versions.writers, whole, self.reads[read_idx].reader, inviable);
+        }
+    }
+}
+
+/// When readers are left out of their candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    Now,
+    Later,
+}
+
+/// Where the candidates of a reader stand, given all writers of the version, of which the `inviable` ones come last.
+fn without_reader(writers: &mut Vec<TxnId>, whole: Range<usize>, reader: TxnId, inviable: &[bool]) -> (u32, u32) {
+    let all = &writers[whole.clone()];
+    let is_inviable = |it: &TxnId| inviable.get(it.index()).copied().unwrap_or(false);
+    let n_viable = if inviable.is_empty() { all.len() } else { all.partition_point(|it| !is_inviable(it)) };
+    let (viable, others) = all.split_at(n_viable);
+    let start = whole.start as u32;
+    let (middle, end) = (start + n_viable as u32, whole.end as u32);
+    match (viable, viable.binary_search(&reader)) {
+        // Each of the others would bring an anomaly of its own: one is enough to show it.
+        ([], _) if others.first() == Some(&reader) => ((start + 1).min(end), (start + 2).min(end)),
+        ([], _) => (start, (start + 1).min(end)),
+        ([_], Ok(_)) => (middle, (middle + 1).min(end)),
+        (_, Err(_)) => (start, middle),
+        (_, Ok(0)) => (start + 1, middle),
+        (_, Ok(nth)) if nth + 1 == n_viable => (start, middle - 1),
+        (_, Ok(nth)) => {
+            let copy_start = writers.len();
+            writers.extend_from_within(whole.start..whole.start + nth);
+            writers.extend_from_within(whole.start + nth + 1..whole.start + n_viable);
+            range(copy_start, writers.len())
+        }
+    }
+}
+
+fn range(start: usize, end: usize) -> (u32, u32) {
+    assert!(u32::try_from(end).is_ok(), "the reads have more than four billion possible writers");
+    (start as u32, end as u32)
+}
+
+/// What the transaction being scanned did to a key so far.
+#[derive(Clone, Copy)]
+struct KeyState {
+    /// The last transaction that wrote it.
+    writer: TxnId,
+    /// What that wrote last; of a list, where its own elements are.
+    last: u32,
+    /// The last transaction with an external read of it.
+    reader: TxnId,
+    /// The first such read.
+    first_read: OpId,
+}
+
+/// The state of going through all operations.
+struct Pass<'h> {
+    history: &'h History,
+    cut: Cut,
+    txn: TxnId,
+    keys: Vec<KeyState>,
+    appends: Appends,
+    /// The elements that the transaction appended, list by list; the first `n_lists` are in use.
+    own_elements: Vec<Vec<ValueId>>,
+    n_lists: usize,
+    /// The first read of a key that saw something else than the first one.
+    second_reads: FxHashMap<(TxnId, KeyId), OpId>,
+    unexplained: Vec<UnexplainedRead>,
+}
+
+impl<'h> Pass<'h> {
+    fn new(history: &'h History, cut: Cut) -> Self {
+        let nobody = TxnId::INITIAL;
+        let untouched = KeyState { writer: nobody, last: 0, reader: nobody, first_read: OpId::from_index(0) };
+        Self {
+            history,
+            cut,
+            txn: nobody,
+            keys: vec![untouched; history.n_keys()],
+            appends: Appends::new(history),
+            own_elements: Vec::new(),
+            n_lists: 0,
+            second_reads: FxHashMap::default(),
+            unexplained: Vec::new(),
+        }
+    }
+
+    fn start(&mut self, txn: TxnId) {
+        self.txn = txn;
+        self.n_lists = 0;
+    }
+
+    fn visit(&mut self, op_idx: usize, scan: &mut Scan) {
+        let (key, value) = (self.history.op_key[op_idx], self.history.op_value[op_idx]);
+        match self.history.op_access[op_idx] {
+            Access::Write => {
+                let state = &mut self.keys[key.index()];
+                (state.writer, state.last) = (self.txn, value);
+            }
+            Access::Append => self.append(key, ValueId::from_index(value as usize)),
+            Access::Read => self.read(OpId::from_index(op_idx), key, ValueId::from_index(value as usize), scan),
+            Access::ReadList => self.read_list(OpId::from_index(op_idx), key, self.history.list(value), scan),
+        }
+    }
+
+    fn append(&mut self, key: KeyId, value: ValueId) {
+        let state = &mut self.keys[key.index()];
+        if state.writer != self.txn {
+            (state.writer, state.last) = (self.txn, self.n_lists as u32);
+            self.n_lists += 1;
+            match self.own_elements.get_mut(self.n_lists - 1) {
+                Some(elements) => elements.clear(),
+                None => self.own_elements.push(Vec::new()),
+            }
+        }
+        self.own_elements[state.last as usize].push(value);
+    }
+
+    fn read(&mut self, op: OpId, key: KeyId, value: ValueId, scan: &mut Scan) {
+        let reader = self.txn;
+        let state = self.keys[key.index()];
+        if state.writer == reader {
+            if state.last != value.raw() {
+                let kind = LocalKind::Internal { expected: ValueId::from_index(state.last as usize) };
+                scan.anomalies.push(LocalAnomaly { reader, op, kind });
+            }
+            return;
+        }
+        let run = scan.versions.run(key, value);
+        let is_explained = match &scan.versions.writers[run.clone()] {
+            [] => false,
+            [only] => *only != reader,
+            _ => true,
+        };
+        let candidates = match self.cut {
+            _ if !is_explained => (0, 0),
+            Cut::Now => without_reader(&mut scan.versions.writers, run, reader, &[]),
+            Cut::Later => range(run.start, run.end),
+        };
+        if !is_explained {
+            self.unexplained.push(UnexplainedRead { op, reader, key, value });
+        }
+        let history = self.history;
+        let is_same = |earlier: OpId| history.op_value[earlier.index()] == value.raw();
+        if let Some(earlier) = self.earlier_other(op, key, is_explained, is_same) {
+            let kind = LocalKind::Unrepeatable { earlier };
+            scan.unrepeatable.push(LocalAnomaly { reader, op, kind });
+        }
+        scan.reads.push(ExternalRead { op, reader, key });
+        scan.ranges.push(candidates);
+    }
+
+    fn read_list(&mut self, op: OpId, key: KeyId, values: &[ValueId], scan: &mut Scan) {
+        let reader = self.txn;
+        let state = self.keys[key.index()];
+        let own = if state.writer == reader { self.own_elements[state.last as usize].as_slice() } else { &[] };
+        let (seen, writers) = match self.appends.interpret(self.history, reader, key, values, own) {
+            ListReading::Version { writers } => (SeenList::Version, writers),
+            ListReading::Intermediate { writers } => (SeenList::Intermediate, writers),
+            ListReading::Ambiguous => (SeenList::Ambiguous, Vec::new()),
+            ListReading::Anomaly(kind) => {
+                scan.anomalies.push(LocalAnomaly { reader, op, kind });
+                return;
+            }
+        };
+        if let (SeenList::Intermediate, Some(writer)) = (seen, writers.last()) {
+            let kind = LocalKind::Intermediate { writer: *writer };
+            scan.anomalies.push(LocalAnomaly { reader, op, kind });
+        }
+        if seen == SeenList::Version {
+            let is_same = |earlier: OpId| {
+                let earlier = scan.lists.binary_search_by_key(&earlier, |it| it.op);
+                earlier.is_ok_and(|it| scan.lists[it].writers == writers)
+            };
+            if let Some(earlier) = self.earlier_other(op, key, true, is_same) {
+                let kind = LocalKind::Unrepeatable { earlier };
+                scan.unrepeatable.push(LocalAnomaly { reader, op, kind });
+            }
+            let candidate_idx = scan.versions.writers.len();
+            scan.versions.writers.push(writers.last().copied().unwrap_or(TxnId::INITIAL));
+            scan.reads.push(ExternalRead { op, reader, key });
+            scan.ranges.push(range(candidate_idx, candidate_idx + 1));
+        }
+        scan.lists.push(ListRead { op, reader, key, seen, writers });
+    }
+
+    /// The first read of the key by this transaction that saw another version than this one. Only reads that are
+    /// explained count as earlier ones.
+    ///
+    /// It is the first read of all, unless that saw the same; then it is the first that saw something else than that.
+    fn earlier_other(
+        &mut self,
+        op: OpId,
+        key: KeyId,
+        is_explained: bool,
+        is_same: impl Fn(OpId) -> bool,
+    ) -> Option<OpId> {
+        let state = &mut self.keys[key.index()];
+        if state.reader != self.txn {
+            if is_explained {
+                (state.reader, state.first_read) = (self.txn, op);
+            }
+            return None;
+        }
+        if is_same(state.first_read) {
+            return self.second_reads.get(&(self.txn, key)).copied();
+        }
+        if is_explained {
+            self.second_reads.entry((self.txn, key)).or_insert(op);
+        }
+        Some(state.first_read)
+    }
+}

@@ -1,0 +1,77 @@
+//! Who counts: unknown outcomes are settled by who read from them.
+
+use crate::scan::{Scan, SeenList};
+use crate::{History, Outcome, Standing, TxnId};
+
+/// Transactions of unknown outcome that cannot have committed: those with an unexplained read, and those that can only
+/// have read from such a transaction.
+pub(crate) fn inviable(history: &History, scan: &Scan) -> Vec<bool> {
+    let mut inviable = vec![false; history.n_txns()];
+    let is_unknown = |it: TxnId| history.outcome(it) == Outcome::Unknown;
+    for anomaly in scan.anomalies.iter().filter(|it| is_unknown(it.reader)) {
+        inviable[anomaly.reader.index()] = true;
+    }
+    if !inviable.contains(&true) {
+        return inviable;
+    }
+    let mut open: Vec<TxnId> = history.txns().filter(|it| is_unknown(*it) && !inviable[it.index()]).collect();
+    loop {
+        let n_before = open.len();
+        open.retain(|reader| {
+            let is_unexplained = scan
+                .range(*reader)
+                .any(|read_idx| scan.candidates(read_idx).iter().all(|it| it == reader || inviable[it.index()]));
+            inviable[reader.index()] |= is_unexplained;
+            !is_unexplained
+        });
+        if open.len() == n_before {
+            return inviable;
+        }
+    }
+}
+
+/// The standing of every transaction: who must count, then who may.
+pub(crate) fn standing(history: &History, scan: &Scan) -> Vec<Standing> {
+    let of_outcome = |it: &Outcome| if *it == Outcome::Committed { Standing::Counted } else { Standing::Out };
+    let mut standing: Vec<Standing> = history.txn_outcome.iter().map(of_outcome).collect();
+    if history.has_unknown_outcomes() {
+        let mut followed = vec![0; scan.versions.writers.len()];
+        for to in [Standing::Counted, Standing::Optional] {
+            let counted = history.txns().filter(|it| standing[it.index()] == Standing::Counted).collect();
+            spread(scan, &mut standing, counted, to, &mut followed);
+        }
+    }
+    standing
+}
+
+/// Follows reads from `pending` to transactions that are out and gives them `to`: all of them if they may count, the
+/// only possible ones if they must.
+///
+/// `followed` says for each position among the candidates how far a range from there was followed already: reads of
+/// the same version share it.
+fn spread(scan: &Scan, standing: &mut [Standing], mut pending: Vec<TxnId>, to: Standing, followed: &mut [u32]) {
+    let give = |txn: TxnId, standing: &mut [Standing], pending: &mut Vec<TxnId>| {
+        if standing[txn.index()] == Standing::Out {
+            standing[txn.index()] = to;
+            pending.push(txn);
+        }
+    };
+    while let Some(reader) = pending.pop() {
+        for read_idx in scan.range(reader) {
+            let (start, end) = scan.ranges[read_idx];
+            let is_forced = end - start == 1;
+            if (is_forced || to == Standing::Optional) && start < end && followed[start as usize] < end {
+                followed[start as usize] = end;
+                for source in scan.candidates(read_idx) {
+                    give(*source, standing, &mut pending);
+                }
+            }
+        }
+        // What a list shows was all there, not only its last version.
+        for list in scan.lists_of(reader).iter().filter(|it| it.seen == SeenList::Version) {
+            for source in &list.writers {
+                give(*source, standing, &mut pending);
+            }
+        }
+    }
+}
