@@ -5,6 +5,7 @@ use crate::known::{Known, Removal, Saturation, WhyNot};
 use crate::problem::{INITIAL, Problem, Txn};
 use crate::rule::{Moments, Node, Rule, Sees};
 use crate::search::{Found, Solution, search};
+use crate::settled::decide_settled;
 use crate::weak::premise;
 use iso_evidence::{Budget, Event, Schedule, Source, StopReason, Witness};
 use iso_history::{Facts, TxnId};
@@ -22,6 +23,14 @@ pub(crate) enum Decision {
 
 /// Decides a level for a history whose reads all have possible writers.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
+    match decide_settled(facts, level, budget)? {
+        Some(decision) => Ok(decision),
+        None => decide_by_search(facts, level, budget),
+    }
+}
+
+/// As [`decide`], by saturation and search whatever the history.
+pub(crate) fn decide_by_search(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
     let rule = Rule::of(level);
     let problem = Problem::new(facts, rule.read_detail());
     let mut known = Known::new(&problem, rule);

@@ -15,6 +15,7 @@ mod name;
 mod problem;
 mod rule;
 mod search;
+mod settled;
 mod shrink;
 mod weak;
 

@@ -1,0 +1,152 @@
+//! Weak levels of histories whose reads have one possible writer each: one derivation, one test for cycles.
+//!
+//! If it is known who read from whom, then whom a reader must see is known, too, at every level below prefix
+//! consistency. Each obligation (S read x from T and must see another writer L of x) is an edge L -> T, and the level
+//! allows the history iff these edges, session order and reads-from are acyclic together; any topological order is a
+//! witness. Nothing is derived from what was derived, so there is no fixpoint to wait for.
+//!
+//! Source: Biswas & Enea 2019, sections 2 and 4; AWDIT (PLDI 2025) for the costs. We differ: obligations are first
+//! compared with the order that session order and reads-from have without them. If a replay of it explains every read,
+//! no obligation needs to be derived at all, and if it meets all of them, it is the witness.
+//! Causal consistency takes sessions in blocks (see `causal`), so that no transaction has a whole clock.
+//!
+//! Everything here reads [`Facts`] directly. Histories with ambiguous reads or open outcomes are left to saturation
+//! and search, and so is the explanation of what is found: here only who is to blame is named.
+//! Cost: linear for what a replay explains; else that of the level's derivation, and linear in what it derived.
+
+mod blame;
+mod causal;
+mod links;
+mod nearby;
+mod parallel;
+mod sessions;
+#[cfg(test)]
+mod tests;
+
+use crate::decide::Decision;
+use blame::blame;
+use iso_evidence::{Budget, Schedule, Source, StopReason, Witness};
+use iso_history::{Facts, Standing, TxnId};
+use iso_spec::Level;
+use links::{Edges, Links};
+
+/// A transaction, by its number in the history. The initial one is 0.
+type Txn = u32;
+
+/// The initial transaction.
+const INITIAL: Txn = 0;
+
+/// Decides a level below prefix consistency, or says that the history is not of the kind that this module decides.
+pub(crate) fn decide_settled(
+    facts: &Facts<'_>,
+    level: Level,
+    budget: &Budget<'_>,
+) -> Result<Option<Decision>, StopReason> {
+    if !is_weak(level) || facts.txns().any(|it| facts.standing(it) == Standing::Optional) {
+        return Ok(None);
+    }
+    let sources = if level == Level::ReadUncommitted { Some(Vec::new()) } else { sources(facts) };
+    let (Some(sources), Some(listed)) = (sources, listed(facts)) else { return Ok(None) };
+    budget.check()?;
+    let links = Links::new(facts, &sources, &listed);
+    let order = match links.order(budget)? {
+        Ok(order) => order,
+        Err(cycle) => return blame(&links, level, None, &cycle, budget).map(|it| Some(Decision::Forbidden(it))),
+    };
+    if level == Level::ReadUncommitted || is_serial(&links, &order) {
+        return Ok(Some(allowed(order, sources)));
+    }
+    let obligations = obligations(&links, level, &order, budget)?;
+    let place = places(facts, &order);
+    if obligations.iter().all(|(older, newer)| place[older as usize] < place[newer as usize]) {
+        return Ok(Some(allowed(order, sources)));
+    }
+    let links = links.with_obligations(&obligations);
+    drop(obligations);
+    match links.order(budget)? {
+        Ok(order) => Ok(Some(allowed(order, sources))),
+        Err(cycle) => blame(&links, level, Some(&order), &cycle, budget).map(|it| Some(Decision::Forbidden(it))),
+    }
+}
+
+/// Is this a level that only asks whom a reader sees by session order and reads-from?
+fn is_weak(level: Level) -> bool {
+    matches!(
+        level,
+        Level::ReadUncommitted
+            | Level::ReadCommitted
+            | Level::ReadYourWrites
+            | Level::MonotonicReads
+            | Level::MonotonicWrites
+            | Level::WritesFollowReads
+            | Level::ReadAtomic
+            | Level::CausalConsistency
+    )
+}
+
+/// Whom each read saw, in the order of [`Facts::reads`]; none if that is not known of some read.
+fn sources(facts: &Facts<'_>) -> Option<Vec<Source>> {
+    let source = |(idx, read): (usize, &iso_history::ExternalRead)| match facts.candidates(idx) {
+        [writer] => Some(Source { read: read.op, writer: *writer }),
+        _ => None,
+    };
+    facts.reads().iter().enumerate().map(source).collect()
+}
+
+/// Version orders that list reads have shown: neighbours, and the last version seen before each one not seen.
+fn listed(facts: &Facts<'_>) -> Option<Edges> {
+    let mut edges = Edges::default();
+    for chain in facts.history().keys().filter_map(|it| facts.chain(it)) {
+        if chain.writers.iter().any(|it| facts.standing(*it) != Standing::Counted) {
+            return None;
+        }
+        for pair in chain.writers.windows(2) {
+            edges.push(pair[0].raw(), pair[1].raw());
+        }
+        let mut seen = chain.writers.clone();
+        seen.sort_unstable();
+        let unseen = facts.writers_of(chain.key).iter().filter(|it| seen.binary_search(it).is_err());
+        for (later, last) in unseen.zip(chain.writers.last().into_iter().cycle()) {
+            edges.push(last.raw(), later.raw());
+        }
+    }
+    Some(edges)
+}
+
+/// Does each read see the last writer of its key, if transactions run one after the other in this order?
+fn is_serial(links: &Links<'_>, order: &[Txn]) -> bool {
+    let facts = links.facts;
+    let mut last_writer = vec![INITIAL; facts.history().n_keys()];
+    order.iter().all(|txn| {
+        let id = TxnId::from_index(*txn as usize);
+        let is_right = links.reads(*txn).all(|(key, source)| last_writer[key.index()] == source);
+        for (key, _) in facts.final_writes(id) {
+            last_writer[key.index()] = *txn;
+        }
+        is_right
+    })
+}
+
+/// The edges L -> T of a level: some reader of T's version must see L. Some that follow from others are left out.
+fn obligations(links: &Links<'_>, level: Level, order: &[Txn], budget: &Budget<'_>) -> Result<Edges, StopReason> {
+    match level {
+        Level::ReadCommitted => nearby::read_committed(links, budget),
+        Level::ReadAtomic => nearby::read_atomic(links, budget),
+        Level::CausalConsistency => causal::causal(links, order, budget),
+        _ => sessions::session_guarantee(links, level, budget),
+    }
+}
+
+/// Where each transaction stands in an order.
+fn places(facts: &Facts<'_>, order: &[Txn]) -> Vec<u32> {
+    let mut place = vec![0; facts.history().n_txns()];
+    for (idx, txn) in (0..).zip(order) {
+        place[*txn as usize] = idx;
+    }
+    place
+}
+
+fn allowed(order: Vec<Txn>, sources: Vec<Source>) -> Decision {
+    let order = order.into_iter().filter(|it| *it != INITIAL).map(|it| TxnId::from_index(it as usize)).collect();
+    Decision::Allowed(Witness { schedule: Schedule::Order(order), sources })
+}

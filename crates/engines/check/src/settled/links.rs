@@ -1,0 +1,247 @@
+//! What comes before what: session order, reads-from, and derived edges, as the predecessors of each transaction.
+//!
+//! Predecessors are enough for everything: a walk that emits a transaction after its predecessors gives a topological
+//! order, or stops at a cycle. Only derived edges are stored; session order and reads-from are looked up in the facts.
+//! Cost: linear in transactions, reads and derived edges.
+
+use super::{INITIAL, Txn};
+use iso_evidence::{Budget, Source, StopReason};
+use iso_history::{Facts, KeyId, Standing, TxnId};
+
+/// Transactions of a cycle: each has the one before as predecessor, and the first has the last.
+pub(super) type Cycle = Vec<Txn>;
+
+/// Pairs of an older and a newer transaction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Edges {
+    pairs: Vec<(Txn, Txn)>,
+    /// When there are so many, those that came twice are thrown out.
+    limit: usize,
+}
+
+impl Edges {
+    const MIN_LIMIT: usize = 1 << 20;
+
+    pub(super) fn push(&mut self, older: Txn, newer: Txn) {
+        if self.pairs.last() == Some(&(older, newer)) {
+            return;
+        }
+        self.pairs.push((older, newer));
+        if self.pairs.len() >= self.limit.max(Self::MIN_LIMIT) {
+            self.pairs.sort_unstable();
+            self.pairs.dedup();
+            self.limit = 2 * self.pairs.len();
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Txn, Txn)> + '_ {
+        self.pairs.iter().copied()
+    }
+
+    /// All edges of several sets, in their order.
+    pub(super) fn join(sets: Vec<Self>) -> Self {
+        let mut sets = sets.into_iter();
+        let mut all = sets.next().unwrap_or_default();
+        for set in sets {
+            all.pairs.extend(set.pairs);
+        }
+        all
+    }
+}
+
+/// The predecessors of each transaction.
+#[derive(Debug)]
+pub(super) struct Links<'f> {
+    pub(super) facts: &'f Facts<'f>,
+    /// Whom each read saw, in the order of [`Facts::reads`]; empty if reads do not matter.
+    pub(super) sources: &'f [Source],
+    /// The session predecessor that counts; the initial transaction if there is none.
+    pub(super) previous: Vec<Txn>,
+    listed: Predecessors,
+    obligations: Predecessors,
+}
+
+/// Why one transaction is a predecessor of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    Session,
+    /// By the read at this position.
+    ReadFrom(usize),
+    /// A list read shows it.
+    Listed,
+    /// A reader of the later one must see the earlier one.
+    Obligation,
+}
+
+impl<'f> Links<'f> {
+    pub(super) fn new(facts: &'f Facts<'f>, sources: &'f [Source], listed: &Edges) -> Self {
+        let history = facts.history();
+        let mut previous = vec![INITIAL; history.n_txns()];
+        for session in history.sessions() {
+            let mut last = INITIAL;
+            for txn in history.session_txns(session).iter().filter(|it| facts.standing(**it) == Standing::Counted) {
+                previous[txn.index()] = last;
+                last = txn.raw();
+            }
+        }
+        let listed = Predecessors::new(history.n_txns(), listed);
+        Self { facts, sources, previous, listed, obligations: Predecessors::default() }
+    }
+
+    pub(super) fn with_obligations(mut self, obligations: &Edges) -> Self {
+        self.obligations = Predecessors::new(self.previous.len(), obligations);
+        self
+    }
+
+    /// The keys that a transaction read, with whom it read them from, in program order.
+    pub(super) fn reads(&self, txn: Txn) -> impl Iterator<Item = (KeyId, Txn)> + '_ {
+        let range = self.read_range(txn);
+        let keys = self.facts.reads()[range.clone()].iter().map(|it| it.key);
+        keys.zip(self.sources[range].iter().map(|it| it.writer.raw()))
+    }
+
+    /// The positions of a transaction's reads; none if reads do not matter.
+    pub(super) fn read_range(&self, txn: Txn) -> std::ops::Range<usize> {
+        if self.sources.is_empty() { 0..0 } else { self.facts.reads_of(TxnId::from_index(txn as usize)) }
+    }
+
+    /// The counted transactions of each session, in session order.
+    pub(super) fn session(&self, session: usize) -> impl Iterator<Item = Txn> + '_ {
+        let history = self.facts.history();
+        let txns = history.session_txns(iso_history::SessionId::from_index(session)).iter();
+        txns.filter(|it| self.facts.standing(**it) == Standing::Counted).map(|it| it.raw())
+    }
+
+    /// Does one come before the other in session order?
+    pub(super) fn is_session_ordered(&self, earlier: Txn, later: Txn) -> bool {
+        let id = |it: Txn| TxnId::from_index(it as usize);
+        self.facts.history().is_session_ordered(id(earlier), id(later))
+    }
+
+    /// The predecessor at a position, counting from 0, with the reason; none after the last.
+    pub(super) fn predecessor(&self, txn: Txn, nth: usize) -> Option<(Txn, Link)> {
+        let mut nth = nth;
+        if txn != INITIAL {
+            if nth == 0 {
+                return Some((self.previous[txn as usize], Link::Session));
+            }
+            nth -= 1;
+            let reads = self.read_range(txn);
+            if nth < reads.len() {
+                let read = reads.start + nth;
+                return Some((self.sources[read].writer.raw(), Link::ReadFrom(read)));
+            }
+            nth -= reads.len();
+        }
+        let listed = self.listed.of(txn);
+        match listed.get(nth) {
+            Some(earlier) => Some((*earlier, Link::Listed)),
+            None => self.obligations.of(txn).get(nth - listed.len()).map(|it| (*it, Link::Obligation)),
+        }
+    }
+
+    /// Every obligation, as an older and a newer transaction.
+    pub(super) fn obligations(&self) -> impl Iterator<Item = (Txn, Txn)> + '_ {
+        let newer = |it: Txn| self.obligations.of(it).iter().map(move |older| (*older, it));
+        (0..self.previous.len() as Txn).flat_map(newer)
+    }
+
+    /// A topological order of everybody who counts, the initial transaction first, or a cycle.
+    ///
+    /// It follows the recorded times, or the order of the input, as far as it can.
+    pub(super) fn order(&self, budget: &Budget<'_>) -> Result<Result<Vec<Txn>, Cycle>, StopReason> {
+        const NEW: u8 = 0;
+        const OPEN: u8 = 1;
+        const DONE: u8 = 2;
+        let mut state = vec![NEW; self.previous.len()];
+        let mut order = Vec::with_capacity(self.previous.len());
+        let mut open: Vec<(Txn, usize)> = Vec::new();
+        for (idx, root) in [INITIAL].into_iter().chain(self.roots()).enumerate() {
+            if idx % (1 << 14) == 0 {
+                budget.check()?;
+            }
+            if state[root as usize] != NEW {
+                continue;
+            }
+            state[root as usize] = OPEN;
+            open.push((root, 0));
+            while let Some((txn, nth)) = open.pop() {
+                let mut nth = nth;
+                let unfinished = loop {
+                    match self.predecessor(txn, nth) {
+                        Some((earlier, _)) if state[earlier as usize] != DONE => break Some(earlier),
+                        Some(_) => nth += 1,
+                        None => break None,
+                    }
+                };
+                let Some(earlier) = unfinished else {
+                    state[txn as usize] = DONE;
+                    order.push(txn);
+                    continue;
+                };
+                open.push((txn, nth));
+                if state[earlier as usize] == OPEN {
+                    let start = open.iter().position(|it| it.0 == earlier).unwrap_or(0);
+                    return Ok(Err(open[start..].iter().rev().map(|it| it.0).collect()));
+                }
+                state[earlier as usize] = OPEN;
+                open.push((earlier, 0));
+            }
+        }
+        Ok(Ok(order))
+    }
+
+    /// Everybody who counts, by recorded time if there is any; else in the order of the input, unless sessions were
+    /// written down one after the other: then side by side.
+    fn roots(&self) -> Vec<Txn> {
+        let history = self.facts.history();
+        let mut roots: Vec<Txn> = self.facts.txns().map(TxnId::raw).collect();
+        let id = |it: &Txn| TxnId::from_index(*it as usize);
+        let session = |it: &Txn| history.session_of(id(it));
+        if history.has_times() {
+            roots.sort_by_cached_key(|it| history.end(id(it)).or(history.begin(id(it))).unwrap_or(i64::MAX));
+        } else if roots.windows(2).filter(|it| session(&it[0]) != session(&it[1])).count() < history.n_sessions() {
+            roots.sort_by_cached_key(|it| {
+                let length = session(it).map_or(1, |it| history.session_txns(it).len() as u64);
+                ((history.nth_in_session(id(it)) as u64) << 32) / length
+            });
+        }
+        roots
+    }
+}
+
+/// For each transaction some predecessors.
+#[derive(Debug, Default)]
+struct Predecessors {
+    starts: Vec<u32>,
+    older: Vec<Txn>,
+}
+
+impl Predecessors {
+    fn new(n_txns: usize, edges: &Edges) -> Self {
+        if edges.pairs.is_empty() {
+            return Self::default();
+        }
+        let mut starts = vec![0u32; n_txns + 2];
+        for (_, newer) in edges.iter() {
+            starts[newer as usize + 2] += 1;
+        }
+        for idx in 2..starts.len() {
+            starts[idx] += starts[idx - 1];
+        }
+        let mut older = vec![INITIAL; edges.pairs.len()];
+        for (earlier, newer) in edges.iter() {
+            let slot = &mut starts[newer as usize + 1];
+            older[*slot as usize] = earlier;
+            *slot += 1;
+        }
+        Self { starts, older }
+    }
+
+    fn of(&self, txn: Txn) -> &[Txn] {
+        match self.starts.get(txn as usize..txn as usize + 2) {
+            Some(range) => &self.older[range[0] as usize..range[1] as usize],
+            None => &[],
+        }
+    }
+}
