@@ -64,7 +64,7 @@ impl<'h> Facts<'h> {
     pub fn new(history: &'h History) -> Self {
         let final_writes = FinalWrites::new(history);
         let (writers, versions) = Versions::new(history, &final_writes);
-        let mut scan = Scan::new(history, versions);
+        let mut scan = Scan::new(history, &final_writes, versions);
         if history.has_unknown_outcomes() {
             let inviable = inviable(history, &scan);
             scan.cut_candidates(&inviable);

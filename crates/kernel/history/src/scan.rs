@@ -6,7 +6,7 @@
 
 use crate::lists::{Appends, ListReading};
 use crate::unexplained::{UnexplainedRead, name_anomalies};
-use crate::writes::Versions;
+use crate::writes::{FinalWrites, Versions};
 use crate::{Access, ExternalRead, History, KeyId, LocalAnomaly, LocalKind, OpId, Outcome, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -46,7 +46,7 @@ pub(crate) enum SeenList {
 }
 
 impl Scan {
-    pub(crate) fn new(history: &History, versions: Versions) -> Self {
+    pub(crate) fn new(history: &History, final_writes: &FinalWrites, versions: Versions) -> Self {
         let n_reads = history.op_access.iter().filter(|it| matches!(it, Access::Read | Access::ReadList)).count();
         let mut scan = Self {
             versions,
@@ -63,7 +63,7 @@ impl Scan {
         scan.starts.extend([0, 0]);
         for txn in history.txns() {
             if history.outcome(txn) != Outcome::Aborted {
-                pass.start(txn);
+                pass.start(txn, final_writes.of(txn));
                 for op in history.op_range(txn) {
                     pass.visit(op, &mut scan);
                 }
@@ -161,6 +161,8 @@ struct Pass<'h> {
     history: &'h History,
     cut: Cut,
     txn: TxnId,
+    /// Its final writes.
+    final_writes: &'h [(KeyId, ValueId)],
     keys: Vec<KeyState>,
     appends: Appends,
     /// The elements that the transaction appended, list by list; the first `n_lists` are in use.
@@ -179,6 +181,7 @@ impl<'h> Pass<'h> {
             history,
             cut,
             txn: nobody,
+            final_writes: &[],
             keys: vec![untouched; history.n_keys()],
             appends: Appends::new(history),
             own_elements: Vec::new(),
@@ -188,8 +191,9 @@ impl<'h> Pass<'h> {
         }
     }
 
-    fn start(&mut self, txn: TxnId) {
+    fn start(&mut self, txn: TxnId, final_writes: &'h [(KeyId, ValueId)]) {
         self.txn = txn;
+        self.final_writes = final_writes;
         self.n_lists = 0;
     }
 
@@ -230,15 +234,12 @@ impl<'h> Pass<'h> {
             return;
         }
         let run = scan.versions.run(key, value);
-        let is_explained = match &scan.versions.writers[run.clone()] {
-            [] => false,
-            [only] => *only != reader,
-            _ => true,
-        };
+        let is_own = self.writes_at_last(key, value);
+        let is_explained = run.len() > usize::from(is_own);
         let candidates = match self.cut {
             _ if !is_explained => (0, 0),
-            Cut::Now => without_reader(&mut scan.versions.writers, run, reader, &[]),
-            Cut::Later => range(run.start, run.end),
+            Cut::Now if is_own => without_reader(&mut scan.versions.writers, run, reader, &[]),
+            Cut::Now | Cut::Later => range(run.start, run.end),
         };
         if !is_explained {
             self.unexplained.push(UnexplainedRead { op, reader, key, value });
@@ -251,6 +252,16 @@ impl<'h> Pass<'h> {
         }
         scan.reads.push(ExternalRead { op, reader, key });
         scan.ranges.push(candidates);
+    }
+
+    /// Is this a final write of the transaction? Most transactions are so short that looking at each is fastest.
+    fn writes_at_last(&self, key: KeyId, value: ValueId) -> bool {
+        const SHORT: usize = 16;
+        if self.final_writes.len() > SHORT {
+            self.final_writes.binary_search(&(key, value)).is_ok()
+        } else {
+            self.final_writes.contains(&(key, value))
+        }
     }
 
     fn read_list(&mut self, op: OpId, key: KeyId, values: &[ValueId], scan: &mut Scan) {

@@ -35,7 +35,8 @@ impl FinalWrites {
         Self { starts, writes }
     }
 
-    fn of(&self, txn: TxnId) -> &[(KeyId, ValueId)] {
+    /// Those of one transaction.
+    pub(crate) fn of(&self, txn: TxnId) -> &[(KeyId, ValueId)] {
         &self.writes[self.starts[txn.index()] as usize..self.starts[txn.index() + 1] as usize]
     }
 }
@@ -88,9 +89,16 @@ impl Writers {
 pub(crate) struct Versions {
     /// Where each key begins in the columns.
     starts: Vec<u32>,
+    /// Where each value stands in the columns, or one of the marks below. Most values are written once.
+    places: Vec<u32>,
     values: Vec<ValueId>,
     pub(crate) writers: Vec<TxnId>,
 }
+
+/// The value was never written last.
+const NOWHERE: u32 = u32::MAX;
+/// The value was written more than once.
+const SEVERAL: u32 = u32::MAX - 1;
 
 impl Versions {
     /// The writers of every key and of every version.
@@ -107,14 +115,24 @@ impl Versions {
             by_key.starts.push(by_key.txns.len() as u32);
             group.sort_unstable();
         }
-        let values = entries.iter().map(|it| ValueId::from_index((it >> 32) as usize)).collect();
+        let values: Vec<ValueId> = entries.iter().map(|it| ValueId::from_index((it >> 32) as usize)).collect();
         let writers = entries.iter().map(|it| writer_of(*it)).collect();
-        (by_key, Self { starts, values, writers })
+        let mut places = vec![NOWHERE; history.n_values()];
+        for (idx, value) in values.iter().enumerate() {
+            let place = &mut places[value.index()];
+            *place = if *place == NOWHERE { idx as u32 } else { SEVERAL };
+        }
+        (by_key, Self { starts, places, values, writers })
     }
 
     /// The range of the writers of a version.
     pub(crate) fn run(&self, key: KeyId, value: ValueId) -> Range<usize> {
         let (start, end) = (self.starts[key.index()] as usize, self.starts[key.index() + 1] as usize);
+        let place = self.places[value.index()];
+        if place != SEVERAL {
+            let is_here = (start..end).contains(&(place as usize));
+            return if is_here { place as usize..place as usize + 1 } else { 0..0 };
+        }
         let first = start + self.values[start..end].partition_point(|it| *it < value);
         first..self.end_of_run(first, end, value)
     }
