@@ -28,6 +28,15 @@ impl<'a> Arguments<'a> {
         Ok(Some(self.0.remove(position)))
     }
 
+    /// The words after each flag of that name.
+    pub(crate) fn texts(&mut self, name: &str) -> Result<Vec<&'a str>> {
+        let mut found = Vec::new();
+        while let Some(text) = self.text(name)? {
+            found.push(text);
+        }
+        Ok(found)
+    }
+
     /// The number after a flag.
     pub(crate) fn number<N: FromStr>(&mut self, name: &str) -> Result<Option<N>> {
         let Some(text) = self.text(name)? else { return Ok(None) };

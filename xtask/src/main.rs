@@ -19,7 +19,8 @@ usage: cargo xtask <task>
 
   test                     formatting, lints, all tests and documentation; installs what is missing
   ci                       the same
-  bench [check] [--save]   times and peak memory per level; --save keeps them in bench-runs/
+  bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
+  bench instructions       counts instructions on small histories, and compares them with a baseline
   generate WORKLOAD ...    writes a history of a chosen kind and size; `generate --help` says more
   soak [--minutes N]       random agreement tests with new seeds, for ten minutes unless told otherwise
 ";
@@ -38,8 +39,7 @@ fn main() -> ExitCode {
 fn run(args: &[&str]) -> Result<()> {
     match args {
         ["test" | "ci"] => test::test(),
-        ["bench"] | ["bench", "check"] => bench::bench(bench::Keep::Nothing),
-        ["bench", "--save"] | ["bench", "check", "--save"] => bench::bench(bench::Keep::Table),
+        ["bench", words @ ..] => bench::run(words),
         ["generate", words @ ..] => generate::command::run(words),
         ["soak"] => soak::soak(soak::DEFAULT_MINUTES),
         ["soak", "--minutes", minutes] => soak::soak(minutes.parse()?),

@@ -48,7 +48,7 @@ impl Injection {
         })
     }
 
-    /// The levels that forbid it, among those that are measured.
+    /// The levels that forbid it, among those that are measured; first the weakest.
     pub(crate) fn forbidden_by(self) -> &'static [&'static str] {
         match self {
             Self::StaleRead => &["ssi", "sser"],

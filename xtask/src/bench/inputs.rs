@@ -1,0 +1,221 @@
+//! The histories that are measured: generated ones, kept among the build's files, and recorded ones beside the project.
+
+use super::expectation::Making;
+use super::target_folder;
+use crate::generate::command::{FileKind, write_file};
+use crate::generate::inject::Injection;
+use crate::generate::preset::preset;
+use crate::generate::sink::{Layout, Times};
+use crate::generate::{Store, Workload};
+use crate::root;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Up to ten thousand transactions.
+    Quick,
+    /// Up to a hundred thousand, and one workload with a million.
+    Usual,
+    /// A million for all workloads.
+    Full,
+}
+
+/// A history to measure.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    /// Histories of one family differ in size only.
+    pub(crate) family: String,
+    pub(crate) name: String,
+    pub(crate) n_txns: usize,
+    pub(crate) has_times: bool,
+    pub(crate) making: Making,
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Generated(Box<Workload>, FileKind),
+    /// As seen from the root.
+    Recorded(String),
+}
+
+/// Recorded histories; all of them are serializable.
+const RECORDED: &[(&str, usize, &str)] = &[
+    ("fig11-chengRW-16000", 16_000, "fig11/ser/dbcop/chengRW-16000/history.bincode"),
+    ("fig13-BL-10k", 10_000, "fig13-14-15-table1/BL-10k/hist-00000/history.bincode"),
+    ("fig13-WH-10k", 10_000, "fig13-14-15-table1/WH-10k/hist-00000/history.bincode"),
+    ("fig13-HD-10k", 10_000, "fig13-14-15-table1/HD-10k/hist-00000/history.bincode"),
+    ("fig13-RH-10k", 10_000, "fig13-14-15-table1/RH-10k/hist-00000/history.bincode"),
+    ("fig13-tpcc-10k", 10_000, "fig13-14-15-table1/tpcc-10k"),
+    ("fig13-twitter-10k", 10_000, "fig13-14-15-table1/twitter-10k"),
+    ("fig13-rubis-10k", 10_000, "fig13-14-15-table1/rubis-10k"),
+];
+
+/// A workload at several sizes.
+struct Family {
+    name: &'static str,
+    preset: &'static str,
+    store: Store,
+    n_sessions: Option<usize>,
+    kind: FileKind,
+    sizes: &'static [usize],
+}
+
+const SIZES: &[usize] = &[1_000, 10_000, 100_000, 1_000_000];
+const LINES: FileKind = FileKind::Lines(Times::Kept);
+
+const fn family(name: &'static str) -> Family {
+    Family { name, preset: name, store: Store::Serializable, n_sessions: None, kind: LINES, sizes: SIZES }
+}
+
+const fn snapshot(name: &'static str, preset: &'static str) -> Family {
+    Family { preset, store: Store::Snapshot, ..family(name) }
+}
+
+const FAMILIES: &[Family] = &[
+    family("blindw-rw"),
+    Family { preset: "blindw-rw", kind: FileKind::BySession(Layout::Dbcop), ..family("blindw-rw-dbcop") },
+    family("read-heavy"),
+    family("balanced"),
+    family("write-heavy"),
+    family("high-dup"),
+    Family { sizes: &[1_000, 10_000, 100_000], ..family("hot-key") },
+    Family { preset: "many-session", n_sessions: Some(1_000), ..family("sessions-1000") },
+    Family {
+        preset: "many-session",
+        n_sessions: Some(10_000),
+        sizes: &[100_000, 1_000_000],
+        ..family("sessions-10000")
+    },
+    family("tpcc-like"),
+    family("twitter-like"),
+    family("rubis-like"),
+    snapshot("blindw-rw-si", "blindw-rw"),
+    snapshot("balanced-si", "balanced"),
+    snapshot("high-dup-si", "high-dup"),
+    snapshot("rubis-like-si", "rubis-like"),
+];
+
+/// The workload that has a million transactions unless told otherwise.
+const LARGEST: &str = "blindw-rw";
+
+/// Workloads that anomalies are injected into: unique values, duplicate values, read-modify-writes.
+const INJECTED_INTO: &[&str] = &["blindw-rw", "balanced", "tpcc-like"];
+
+/// What is measured, a family's small histories before its large ones.
+pub(crate) fn inputs(extent: Extent) -> Result<Vec<Input>> {
+    let mut found: Vec<Input> = RECORDED.iter().map(recorded).collect();
+    for family in FAMILIES {
+        for n_txns in family.sizes.iter().copied().filter(|it| is_in(*it, family.name, extent)) {
+            let workload =
+                Workload { store: family.store, ..preset(family.preset)?.workload(n_txns, family.n_sessions) };
+            found.push(generated(family.name, workload, family.kind));
+        }
+    }
+    let n_txns = if extent == Extent::Quick { 10_000 } else { 100_000 };
+    for name in INJECTED_INTO {
+        for injection in Injection::ALL {
+            let workload = Workload { injection: Some(injection), ..preset(name)?.workload(n_txns, None) };
+            found.push(generated(&format!("{name}+{}", injection.name()), workload, LINES));
+        }
+    }
+    Ok(found)
+}
+
+fn is_in(n_txns: usize, family: &str, extent: Extent) -> bool {
+    match extent {
+        Extent::Quick => n_txns <= 10_000,
+        Extent::Usual => n_txns <= 100_000 || family == LARGEST,
+        Extent::Full => true,
+    }
+}
+
+fn recorded(&(name, n_txns, path): &(&str, usize, &str)) -> Input {
+    Input {
+        family: name.to_owned(),
+        name: name.to_owned(),
+        n_txns,
+        has_times: false,
+        making: Making { store: Store::Serializable, injection: None },
+        source: Source::Recorded(format!("../shared/data/veristrong/{path}")),
+    }
+}
+
+fn generated(family: &str, workload: Workload, kind: FileKind) -> Input {
+    let size = match workload.n_txns {
+        n_txns if n_txns >= 1_000_000 => format!("{}M", n_txns / 1_000_000),
+        n_txns => format!("{}k", n_txns / 1_000),
+    };
+    Input {
+        family: family.to_owned(),
+        name: format!("{family}-{size}"),
+        n_txns: workload.n_txns,
+        has_times: kind == LINES,
+        making: Making::of(&workload),
+        source: Source::Generated(Box::new(workload), kind),
+    }
+}
+
+impl Input {
+    /// The file, made if need be; nothing if it is not at hand.
+    pub(crate) fn file(&self) -> Result<Option<PathBuf>> {
+        match &self.source {
+            Source::Recorded(path) => Ok(Some(root().join(path)).filter(|it| it.exists())),
+            Source::Generated(workload, kind) => {
+                let folder = target_folder().join("bench-inputs");
+                fs::create_dir_all(&folder)?;
+                let path = folder.join(format!("{}.{}", self.name, ending(*kind)));
+                if !is_newer_than_this_program(&path)? {
+                    // Under another name until it is whole.
+                    let unfinished = folder.join(format!("{}.unfinished", self.name));
+                    write_file(workload, *kind, &unfinished).with_context(|| format!("generating {}", self.name))?;
+                    fs::rename(&unfinished, &path)?;
+                }
+                Ok(Some(path))
+            }
+        }
+    }
+}
+
+fn ending(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::BySession(Layout::Dbcop) => "bincode",
+        _ => "jsonl",
+    }
+}
+
+/// A file that an older build of this program wrote may be of another workload.
+fn is_newer_than_this_program(path: &Path) -> Result<bool> {
+    let Ok(file) = fs::metadata(path) else { return Ok(false) };
+    let program = fs::metadata(std::env::current_exe()?)?;
+    Ok(file.modified()? > program.modified()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_quick_histories_are_small() {
+        let all = inputs(Extent::Full).unwrap();
+        let names: HashSet<&str> = all.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names.len(), all.len());
+        assert!(inputs(Extent::Quick).unwrap().iter().all(|it| it.n_txns <= 16_000));
+        let usual = inputs(Extent::Usual).unwrap();
+        let largest: Vec<&str> = usual.iter().filter(|it| it.n_txns == 1_000_000).map(|it| it.name.as_str()).collect();
+        assert_eq!(largest, ["blindw-rw-1M"]);
+    }
+
+    #[test]
+    fn every_workload_can_be_generated() {
+        for input in inputs(Extent::Full).unwrap() {
+            if let Source::Generated(workload, _) = input.source {
+                workload.check().unwrap();
+            }
+        }
+    }
+}
