@@ -18,6 +18,7 @@ usage: cargo xtask bench [check] [options]
 
   --quick            histories of up to ten thousand transactions
   --full             a million transactions for every workload, not for one only
+  --figures          only what the figures to reach are about
   --only PATTERN     histories whose name has this in it; can be repeated
   --level LEVEL      only this level; can be repeated, or several with commas
   --timeout SECONDS  end a run after so long; 60 unless told otherwise
@@ -28,6 +29,7 @@ usage: cargo xtask bench [check] [options]
 #[derive(Debug)]
 struct Options<'a> {
     extent: Extent,
+    is_figures_only: bool,
     patterns: Vec<&'a str>,
     levels: Vec<&'static str>,
     at_most: Duration,
@@ -50,12 +52,11 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let wrong = table::wrong(&cells);
     let rows: String = cells.iter().map(table::row).collect();
     let mut sections = vec![table::growth(&cells), figures::figures(&cells), table::injected(&cells)];
-    if !notes.is_empty() {
-        sections.push(notes.join("\n") + "\n");
-    }
+    sections.push(notes.concat());
     if !wrong.is_empty() {
         sections.push(format!("WRONG VERDICTS\n{wrong}"));
     }
+    sections.retain(|it| !it.is_empty());
     let sections = sections.join("\n");
     print!("\n{sections}");
     if options.is_saved {
@@ -78,10 +79,11 @@ fn parse(mut arguments: Arguments<'_>) -> Result<Options<'_>> {
         (false, true) => Extent::Full,
         (false, false) => Extent::Usual,
     };
+    let is_figures_only = arguments.flag("--figures");
     let patterns = arguments.texts("--only")?;
     let names: Vec<&str> = arguments.texts("--level")?.iter().flat_map(|it| it.split(',')).collect();
     let at_most = Duration::from_secs(arguments.number("--timeout")?.unwrap_or(60));
-    let is_whole = !is_quick && patterns.is_empty() && names.is_empty();
+    let is_whole = !is_quick && !is_figures_only && patterns.is_empty() && names.is_empty();
     let is_saved = arguments.flag("--save") || is_whole;
     if let Some(word) = arguments.rest()?.first() {
         bail!("no such bench: {word}; there are check and instructions");
@@ -91,33 +93,46 @@ fn parse(mut arguments: Arguments<'_>) -> Result<Options<'_>> {
     }
     let is_asked = |it: &&'static str| names.is_empty() || names.contains(it);
     let levels = LEVELS.iter().copied().filter(is_asked).collect();
-    Ok(Options { extent, patterns, levels, at_most, is_saved })
+    Ok(Options { extent, is_figures_only, patterns, levels, at_most, is_saved })
 }
 
 /// Measures and prints row by row. Says what was left out.
 fn measure_all(binary: &Path, options: &Options<'_>) -> Result<(Vec<Cell>, Vec<String>)> {
-    let is_asked =
-        |it: &Input| options.patterns.is_empty() || options.patterns.iter().any(|word| it.name.contains(word));
     let (mut cells, mut notes) = (Vec::new(), Vec::new());
-    for input in inputs(options.extent)?.iter().filter(|it| is_asked(it)) {
+    for input in inputs(options.extent)? {
+        let levels = options.levels_of(&input);
+        if levels.is_empty() {
+            continue;
+        }
         let Some(file) = input.file()? else {
-            notes.push(format!("skipped, not at hand: {}", input.name));
+            notes.push(format!("skipped, not at hand: {}\n", input.name));
             continue;
         };
-        for level in options.levels.iter().filter(|it| input.has_times || !needs_times(it)) {
-            if let Some(before) = gave_up(&cells, input, level) {
-                notes.push(format!("skipped: {} at {level}, as {before} had no answer", input.name));
+        for level in levels {
+            if let Some(before) = gave_up(&cells, &input, level) {
+                notes.push(format!("skipped: {} at {level}, as {before} had no answer\n", input.name));
                 continue;
             }
-            let cell = Cell::measure(binary, input, &file, level, options.at_most)?;
+            let cell = Cell::measure(binary, &input, &file, level, options.at_most)?;
             print!("{}", table::row(&cell));
             cells.push(cell);
         }
     }
     if cells.is_empty() {
-        bail!("no history is named so; try --only blindw, or see `cargo xtask bench check --help`");
+        bail!("nothing of that kind is at hand; try --only blindw, or see `cargo xtask bench check --help`");
     }
     Ok((cells, notes))
+}
+
+impl Options<'_> {
+    /// What is asked of a history; nothing if it is not asked for.
+    fn levels_of(&self, input: &Input) -> Vec<&'static str> {
+        let is_asked = self.patterns.is_empty() || self.patterns.iter().any(|it| input.name.contains(it));
+        let is_needed = |level: &str| !self.is_figures_only || figures::need(&input.name, level);
+        let can_be_asked = |level: &str| input.has_times || !needs_times(level);
+        let levels = self.levels.iter().copied().filter(|it| is_asked && is_needed(it) && can_be_asked(it));
+        levels.collect()
+    }
 }
 
 /// A smaller history of the family that ran out of time at that level.
@@ -140,7 +155,23 @@ mod tests {
         assert!(parsed(&["--full"]).unwrap().is_saved);
         assert!(!parsed(&["--quick"]).unwrap().is_saved);
         assert!(!parsed(&["--level", "ser"]).unwrap().is_saved);
+        assert!(!parsed(&["--figures"]).unwrap().is_saved);
         assert!(parsed(&["--only", "hot", "--save"]).unwrap().is_saved);
+    }
+
+    #[test]
+    fn histories_are_asked_what_was_asked_for_and_what_they_can_answer() {
+        let inputs = inputs(Extent::Usual).unwrap();
+        let named = |name: &str| inputs.iter().find(|it| it.name == name).unwrap();
+        let all = parsed(&[]).unwrap();
+        assert_eq!(all.levels_of(named("balanced-1k")), LEVELS);
+        assert_eq!(all.levels_of(named("fig13-BL-10k")), LEVELS[..7]);
+        let figures = parsed(&["--figures"]).unwrap();
+        assert_eq!(figures.levels_of(named("balanced-1k")), Vec::<&str>::new());
+        assert_eq!(figures.levels_of(named("fig13-BL-10k")), ["si", "ser"]);
+        let hot = parsed(&["--only", "hot", "--level", "sser"]).unwrap();
+        assert_eq!(hot.levels_of(named("hot-key-1k")), ["sser"]);
+        assert!(hot.levels_of(named("balanced-1k")).is_empty());
     }
 
     #[test]

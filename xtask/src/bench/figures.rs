@@ -56,6 +56,12 @@ const FIGURES: &[Figure] = &[
 /// The growth that is allowed from the first of these histories to the second, which is ten times larger.
 const GROWTH: (&str, &str, f64) = ("blindw-rw-100k", "blindw-rw-1M", 12.0);
 
+/// Whether a figure needs this history at this level.
+pub(crate) fn need(history: &str, level: &str) -> bool {
+    let is_growth = history == GROWTH.0 || history == GROWTH.1;
+    is_growth || FIGURES.iter().any(|it| it.history == history && it.level == level)
+}
+
 /// The figures as a table, with what was measured.
 pub(crate) fn figures(cells: &[Cell]) -> String {
     let mut out = format!(
@@ -92,6 +98,9 @@ pub(crate) fn figures(cells: &[Cell]) -> String {
             let _ =
                 writeln!(out, "{small} to {large}, {}: {growth:.1} times, at most {at_most:.0}: {word}", cell.level);
         }
+    }
+    if n_met + n_missed == 0 {
+        return String::new();
     }
     let _ = writeln!(out, "{n_met} met, {n_missed} missed, {n_skipped} not measured");
     out
@@ -153,5 +162,6 @@ mod tests {
         assert_eq!(words, ["met", "missed", "missed", "missed"], "{text}");
         assert!(text.contains("13.0 times, at most 12: missed"), "{text}");
         assert!(text.ends_with("2 met, 4 missed, 27 not measured\n"), "{text}");
+        assert_eq!(figures(&[cell("balanced-1k", "ser", 0.1, 9)]), "");
     }
 }

@@ -31,6 +31,9 @@ pub(crate) fn growth(cells: &[Cell]) -> String {
         let next = larger(cells, cell).map(|it| (cell.history.as_str(), it.history.as_str()));
         steps.extend(next.filter(|it| !steps.contains(it)));
     }
+    if steps.is_empty() {
+        return String::new();
+    }
     for (small, large) in steps {
         let at = |history: &str, level: &str| {
             cells.iter().find(|it| it.history == history && it.level == level && it.is_answered())
@@ -70,6 +73,9 @@ pub(crate) fn injected(cells: &[Cell]) -> String {
         largest = largest.max(*n_txns);
         let Cell { history, level, seconds, .. } = cell;
         let _ = writeln!(out, "{history:<34} {level:<6} {seconds:>9.3} {n_txns:>5}  {anomaly}");
+    }
+    if largest == 0 {
+        return String::new();
     }
     let _ = writeln!(out, "{n_named} of {n_weakest} named as injected at the weakest level that forbids them");
     let _ = writeln!(out, "the largest part has {largest} transactions");
@@ -126,6 +132,7 @@ mod tests {
         let exponents: Vec<Vec<&str>> =
             text.lines().skip(2).map(|it| it.split_whitespace().skip(3).collect()).collect();
         let expected = |ser| vec!["-", "-", "-", "-", "-", "-", ser, "-", "-"];
+        assert_eq!(growth(&cells[..1]), "");
         assert_eq!(exponents, [expected("1.00"), expected("2.00"), expected("-")], "{text}");
     }
 
@@ -143,6 +150,7 @@ mod tests {
         );
         assert!(wrong(&cells).contains("mix-2000") && !wrong(&cells).contains("mix-1000"));
         assert!(injected(&cells).contains("0 of 1 named as injected"));
+        assert_eq!(injected(&cells[1..]), "");
         assert!(csv(&cells).contains("mix-1000,1000,ser,0.500000,12345678,violated,g2-item,3\n"));
         assert!(csv(&cells).contains("mix-2000,2000,ser,0.500000,12345678,failed,,\n"));
     }
