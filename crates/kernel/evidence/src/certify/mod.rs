@@ -6,16 +6,23 @@
 //! engines.
 
 mod closure;
+mod guarantees;
 mod local;
+mod own;
 mod part;
+mod past;
 mod replay;
+mod rows;
 mod schedule;
+mod sources;
+mod uncommitted;
 mod versions;
 mod visibility;
 
 use crate::{Schedule, Verdict, Witness};
 use iso_history::{Facts, History};
 use iso_spec::{Evaluation, Level, Spec, Steps, evaluate, holds};
+use sources::Sources;
 use std::fmt;
 
 /// Why an answer was not accepted. It is a bug in the engine that gave it (or here), never a fault of the input, unless
@@ -112,16 +119,27 @@ fn certify_allowed(history: &History, level: Level, witness: &Witness) -> Result
         }
         (Level::ReadUncommitted, Schedule::Order(order)) => {
             schedule::check_order(history, order, false)?;
-            versions::check_uncommitted(history, order)
+            uncommitted::check_uncommitted(history, order)
         }
-        (_, Schedule::Order(order)) => {
+        (
+            Level::ReadCommitted
+            | Level::ReadYourWrites
+            | Level::MonotonicReads
+            | Level::MonotonicWrites
+            | Level::WritesFollowReads
+            | Level::ReadAtomic
+            | Level::UpdateAtomic
+            | Level::CausalConsistency
+            | Level::ParallelSnapshotIsolation,
+            Schedule::Order(order),
+        ) => {
             schedule::check_order(history, order, false)?;
+            let sources = Sources::new(history, &witness.sources)?;
             // Whatever is serializable satisfies all the levels here, and is quickly replayed.
-            if replay::is_serial(history, order, &witness.sources) {
+            if replay::is_serial(history, order, &sources) {
                 return Ok(());
             }
-            let sources = versions::check_sources(history, order, &witness.sources)?;
-            visibility::check_visibility(history, level, order, &sources)
+            visibility::check_visibility(&versions::check_sources(history, order, &sources)?, level)
         }
         _ => Err(Uncertified::new(format!("the witness of {level} has the wrong kind of schedule"))),
     }

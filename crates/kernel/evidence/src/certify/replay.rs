@@ -1,8 +1,10 @@
-//! Replays a schedule on an empty store and compares what each read returned.
+//! Replays a schedule on an empty store and compares what each read returned. Cost: linear in operations.
 
 use super::Uncertified;
+use super::own::OwnWrites;
 use super::schedule::wrong;
-use crate::{Event, Source};
+use super::sources::Sources;
+use crate::Event;
 use iso_history::{History, KeyId, Op, OpId, TxnId, ValueId};
 
 /// May two transactions that overlap write the same key?
@@ -23,37 +25,20 @@ pub(super) fn replay_serially(history: &History, order: &[TxnId]) -> Result<(), 
 }
 
 /// Does running one transaction after the other give what each read returned, from exactly these sources?
-pub(super) fn is_serial(history: &History, order: &[TxnId], sources: &[Source]) -> bool {
+pub(super) fn is_serial(history: &History, order: &[TxnId], sources: &Sources<'_>) -> bool {
     let mut store = Store::new(history);
-    let mut writer = vec![TxnId::INITIAL; history.n_keys()];
-    let is_sorted = sources.is_sorted_by(|a, b| a.read < b.read);
-    is_sorted
-        && order.iter().all(|txn| {
-            let is_right = store.read(*txn).is_ok() && has_sources(history, *txn, &writer, sources);
-            store.write(*txn);
-            for op in history.ops(*txn).filter(|it| history.op(*it).is_write()) {
-                writer[history.op(op).key().index()] = *txn;
+    let mut last_writer = vec![TxnId::INITIAL; history.n_keys()];
+    order.iter().all(|txn| {
+        let mut named = sources.of(*txn);
+        let is_last = |op: OpId, key: KeyId| named.next(op) == Some(last_writer[key.index()]);
+        let is_right = store.read_if(*txn, is_last).is_ok();
+        store.write(*txn);
+        for op in history.ops(*txn) {
+            if let Op::Write { key, .. } | Op::Append { key, .. } = history.op(op) {
+                last_writer[key.index()] = *txn;
             }
-            is_right
-        })
-}
-
-/// Does each read of what others wrote name the last writer of its key?
-fn has_sources(history: &History, txn: TxnId, writer: &[TxnId], sources: &[Source]) -> bool {
-    let mut own: Vec<KeyId> = Vec::new();
-    history.ops(txn).all(|op| {
-        let key = history.op(op).key();
-        let is_external = match history.op(op) {
-            Op::Write { .. } => {
-                own.push(key);
-                false
-            }
-            Op::Append { .. } => false,
-            Op::Read { .. } => !own.contains(&key),
-            Op::ReadList { .. } => true,
-        };
-        let named = sources.binary_search_by_key(&op, |it| it.read).map(|it| sources[it].writer);
-        !is_external || named == Ok(writer[key.index()])
+        }
+        is_right
     })
 }
 
@@ -83,10 +68,10 @@ struct Store<'h> {
     history: &'h History,
     registers: Vec<ValueId>,
     lists: Vec<Vec<ValueId>>,
-    changed_at: Vec<usize>,
-    n_commits: usize,
-    /// What the transaction being replayed wrote itself: per key, the last value or the first own element's place.
-    own: Vec<(KeyId, ValueId)>,
+    changed_at: Vec<u32>,
+    n_commits: u32,
+    /// What the transaction being replayed wrote itself.
+    own: OwnWrites,
 }
 
 impl<'h> Store<'h> {
@@ -97,50 +82,63 @@ impl<'h> Store<'h> {
             lists: vec![Vec::new(); history.n_keys()],
             changed_at: vec![0; history.n_keys()],
             n_commits: 0,
-            own: Vec::new(),
+            own: OwnWrites::new(history),
         }
     }
 
     fn read(&mut self, txn: TxnId) -> Result<(), Uncertified> {
-        self.own.clear();
+        self.read_if(txn, |_, _| true)
+    }
+
+    /// Compares each read with the store; those of what others wrote must satisfy the question, too.
+    fn read_if(&mut self, txn: TxnId, mut is_right: impl FnMut(OpId, KeyId) -> bool) -> Result<(), Uncertified> {
+        self.own.start(txn);
         for op in self.history.ops(txn) {
-            match self.history.op(op) {
-                Op::Write { key, value } | Op::Append { key, value } => self.own.push((key, value)),
-                Op::Read { key, value } => {
-                    let own = self.own.iter().rev().find(|it| it.0 == key).map(|it| it.1);
-                    self.compare(txn, op, own.unwrap_or(self.registers[key.index()]) == value)?;
+            let is_same = match self.history.op(op) {
+                Op::Write { key, value } => {
+                    self.own.write(key, value);
+                    true
                 }
+                Op::Append { key, value } => {
+                    self.own.append(key, value);
+                    true
+                }
+                Op::Read { key, value } => match self.own.last(key) {
+                    Some(own) => own == value,
+                    None => self.registers[key.index()] == value && is_right(op, key),
+                },
                 Op::ReadList { key, values } => {
-                    let own = self.own.iter().filter(|it| it.0 == key).map(|it| &it.1);
-                    let is_same = self.lists[key.index()].iter().chain(own).eq(values.iter());
-                    self.compare(txn, op, is_same)?;
+                    let elements = self.lists[key.index()].iter().chain(self.own.elements(key));
+                    elements.eq(values.iter()) && is_right(op, key)
                 }
+            };
+            if !is_same {
+                let what = format!("does not see {} when the schedule is replayed", self.history.render_op(op));
+                return Err(wrong(self.history, txn, &what));
             }
         }
         Ok(())
     }
 
-    fn compare(&self, txn: TxnId, op: OpId, is_same: bool) -> Result<(), Uncertified> {
-        if is_same {
-            return Ok(());
-        }
-        let what = format!("does not see {} when the schedule is replayed", self.history.render_op(op));
-        Err(wrong(self.history, txn, &what))
-    }
-
     fn write(&mut self, txn: TxnId) {
         self.n_commits += 1;
         for op in self.history.ops(txn) {
-            match self.history.op(op) {
-                Op::Write { key, value } => self.registers[key.index()] = value,
-                Op::Append { key, value } => self.lists[key.index()].push(value),
+            let key = match self.history.op(op) {
+                Op::Write { key, value } => {
+                    self.registers[key.index()] = value;
+                    key
+                }
+                Op::Append { key, value } => {
+                    self.lists[key.index()].push(value);
+                    key
+                }
                 Op::Read { .. } | Op::ReadList { .. } => continue,
-            }
-            self.changed_at[self.history.op(op).key().index()] = self.n_commits;
+            };
+            self.changed_at[key.index()] = self.n_commits;
         }
     }
 
-    fn check_unchanged_since(&self, txn: TxnId, snapshot: usize) -> Result<(), Uncertified> {
+    fn check_unchanged_since(&self, txn: TxnId, snapshot: u32) -> Result<(), Uncertified> {
         let mut writes = self.history.ops(txn).filter(|it| self.history.op(*it).is_write());
         match writes.find(|it| self.changed_at[self.history.op(*it).key().index()] > snapshot) {
             None => Ok(()),

@@ -1,199 +1,204 @@
-//! Does each read return the version that its source left behind?
+//! Does each read return the version that its source left behind? Cost: linear, but for finding a key among a
+//! transaction's writes.
 
 use super::Uncertified;
+use super::own::OwnWrites;
+use super::rows::Rows;
 use super::schedule::wrong;
-use crate::Source;
+use super::sources::Sources;
 use iso_history::{History, KeyId, Op, OpId, TxnId, ValueId};
-use rustc_hash::FxHashMap;
 
-/// One external read with its source, as checked against the operations.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CheckedRead {
-    pub(super) key: KeyId,
-    pub(super) source: TxnId,
+/// A place in a schedule, from 1; the initial transaction has 0.
+pub(super) type Place = u32;
+
+/// Not in the schedule.
+const NOWHERE: Place = u32::MAX;
+
+/// A schedule whose reads were checked. Transactions are known by their places in it.
+pub(super) struct Scheduled<'a> {
+    pub(super) history: &'a History,
+    order: &'a [TxnId],
+    /// For each place, the keys that were read from others, and the places of the sources, in program order.
+    reads: Rows<(KeyId, Place)>,
+    /// For each place, the keys that were written, ascending, and what was left there (see [`Left`]).
+    writes: Rows<(KeyId, Left)>,
 }
 
-/// For each transaction its external reads with their sources, in program order.
-pub(super) type CheckedReads = Vec<Vec<CheckedRead>>;
+/// What a transaction left behind: the number of a register's value, or the length of a list.
+type Left = u32;
+
+impl Scheduled<'_> {
+    /// The places of all transactions but the initial one.
+    pub(super) fn places(&self) -> std::ops::RangeInclusive<Place> {
+        1..=self.order.len() as Place
+    }
+
+    pub(super) fn reads(&self, place: Place) -> &[(KeyId, Place)] {
+        self.reads.of(place)
+    }
+
+    /// The keys that a transaction wrote, ascending. The initial one is not asked.
+    pub(super) fn writes(&self, place: Place) -> impl ExactSizeIterator<Item = KeyId> + '_ {
+        self.writes.of(place).iter().map(|it| it.0)
+    }
+
+    pub(super) fn does_write(&self, place: Place, key: KeyId) -> bool {
+        self.left(place, key).is_some()
+    }
+
+    fn left(&self, place: Place, key: KeyId) -> Option<Left> {
+        let writes = self.writes.of(place);
+        writes.binary_search_by_key(&key, |it| it.0).ok().map(|it| writes[it].1)
+    }
+
+    /// The session of a transaction that is not the initial one.
+    pub(super) fn session(&self, place: Place) -> usize {
+        let session = self.history.session_of(self.order[place as usize - 1]);
+        session.expect("only the initial transaction has no session").index()
+    }
+
+    /// For each session the places of its transactions, ascending.
+    pub(super) fn sessions(&self) -> Rows<Place> {
+        Rows::grouped(self.history.n_sessions(), || self.places().map(|it| (self.session(it), it)))
+    }
+
+    pub(super) fn wrong_read(&self, reader: Place, key: KeyId, source: Place) -> Uncertified {
+        let txn = |it: Place| if it == 0 { TxnId::INITIAL } else { self.order[it as usize - 1] };
+        let (key, label) = (self.history.key_name(key), self.history.label(txn(source)));
+        let what = format!("reads {key} from {label} but must see a later writer of it");
+        wrong(self.history, txn(reader), &what)
+    }
+}
 
 /// Checks that each external read of a scheduled transaction names a source before it that finally wrote what the
 /// read returned, and that each other read returns what the transaction wrote itself.
-pub(super) fn check_sources(
-    history: &History,
-    order: &[TxnId],
-    sources: &[Source],
-) -> Result<CheckedReads, Uncertified> {
-    if !sources.is_sorted_by(|a, b| a.read < b.read) {
-        return Err(Uncertified::new("the sources of a witness are not in ascending order"));
+pub(super) fn check_sources<'a>(
+    history: &'a History,
+    order: &'a [TxnId],
+    sources: &Sources<'_>,
+) -> Result<Scheduled<'a>, Uncertified> {
+    let mut checking = Checking::new(history, order);
+    for (place, txn) in (1..).zip(order) {
+        checking.read(*txn, sources)?;
+        checking.write(*txn);
+        checking.place[txn.index()] = place;
     }
-    let versions = Versions::new(history, order);
-    let mut checked = vec![Vec::new(); history.n_txns()];
-    for txn in order {
-        let mut own: Vec<(KeyId, ValueId)> = Vec::new();
-        for op in history.ops(*txn) {
+    Ok(checking.scheduled)
+}
+
+/// The schedule up to some place.
+struct Checking<'a> {
+    scheduled: Scheduled<'a>,
+    /// By transaction.
+    place: Vec<Place>,
+    lists: Vec<Vec<ValueId>>,
+    own: OwnWrites,
+}
+
+impl<'a> Checking<'a> {
+    fn new(history: &'a History, order: &'a [TxnId]) -> Self {
+        let (mut reads, mut writes) = (Rows::new(), Rows::new());
+        // The initial transaction reads nothing, and is not asked what it wrote.
+        reads.end_row();
+        writes.end_row();
+        let mut place = vec![NOWHERE; history.n_txns()];
+        place[TxnId::INITIAL.index()] = 0;
+        Self {
+            scheduled: Scheduled { history, order, reads, writes },
+            place,
+            lists: vec![Vec::new(); history.n_keys()],
+            own: OwnWrites::new(history),
+        }
+    }
+
+    fn read(&mut self, txn: TxnId, sources: &Sources<'_>) -> Result<(), Uncertified> {
+        let history = self.scheduled.history;
+        let mut named = sources.of(txn);
+        self.own.start(txn);
+        for op in history.ops(txn) {
             match history.op(op) {
-                Op::Write { key, value } | Op::Append { key, value } => own.push((key, value)),
-                Op::Read { key, value } => match own.iter().rev().find(|it| it.0 == key) {
-                    Some((_, mine)) if *mine == value => {}
-                    Some(_) => return Err(not_own(history, *txn, op)),
+                Op::Write { key, value } => self.own.write(key, value),
+                Op::Append { key, value } => self.own.append(key, value),
+                Op::Read { key, value } => match self.own.last(key) {
+                    Some(own) if own == value => {}
+                    Some(_) => return Err(not_own(history, txn, op)),
                     None => {
-                        let source = source_of(history, *txn, op, sources)?;
-                        versions.check_register(*txn, op, source, value)?;
-                        checked[txn.index()].push(CheckedRead { key, source });
+                        let source = self.source(txn, named.next(op))?;
+                        let left = if source == 0 {
+                            Some(history.initial_value(key).raw())
+                        } else {
+                            self.scheduled.left(source, key)
+                        };
+                        self.add_read(txn, op, (key, source), left == Some(value.raw()))?;
                     }
                 },
                 Op::ReadList { key, values } => {
-                    let own: Vec<ValueId> = own.iter().filter(|it| it.0 == key).map(|it| it.1).collect();
-                    let Some(external) = values.strip_suffix(own.as_slice()) else {
-                        return Err(not_own(history, *txn, op));
+                    let Some(external) = values.strip_suffix(self.own.elements(key)) else {
+                        return Err(not_own(history, txn, op));
                     };
-                    let source = source_of(history, *txn, op, sources)?;
-                    versions.check_list(*txn, op, source, external)?;
-                    checked[txn.index()].push(CheckedRead { key, source });
+                    let source = self.source(txn, named.next(op))?;
+                    let length = if source == 0 { Some(0) } else { self.scheduled.left(source, key) };
+                    let is_right = length.is_some_and(|it| self.lists[key.index()][..it as usize] == *external);
+                    self.add_read(txn, op, (key, source), is_right)?;
                 }
             }
         }
+        self.scheduled.reads.end_row();
+        Ok(())
     }
-    Ok(checked)
-}
 
-/// Read uncommitted: each read returns something that somebody wrote, and lists that only scheduled transactions
-/// appended to are prefixes of what the schedule makes of them.
-pub(super) fn check_uncommitted(history: &History, order: &[TxnId]) -> Result<(), Uncertified> {
-    let versions = Versions::new(history, order);
-    let written = written_values(history);
-    for txn in order {
-        let mut own: Vec<(KeyId, ValueId)> = Vec::new();
-        for op in history.ops(*txn) {
-            match history.op(op) {
-                Op::Write { key, value } | Op::Append { key, value } => own.push((key, value)),
-                Op::Read { key, value } => {
-                    let is_right = match own.iter().rev().find(|it| it.0 == key) {
-                        Some((_, mine)) => *mine == value,
-                        None => {
-                            history.initial_value(key) == value
-                                || written.get(&(key, value)).is_some_and(|it| it.iter().any(|it| it != txn))
-                        }
-                    };
-                    if !is_right {
-                        return Err(wrong(history, *txn, &format!("cannot have seen {}", history.render_op(op))));
-                    }
-                }
-                Op::ReadList { key, values } => {
-                    let own: Vec<ValueId> = own.iter().filter(|it| it.0 == key).map(|it| it.1).collect();
-                    let is_scheduled = |it: &ValueId| versions.place_of_element(key, *it).is_some();
-                    let is_prefix = values
-                        .strip_suffix(own.as_slice())
-                        .is_some_and(|it| !it.iter().all(is_scheduled) || versions.list(key).starts_with(it));
-                    if !is_prefix || values.iter().any(|it| !written.contains_key(&(key, *it))) {
-                        return Err(wrong(history, *txn, &format!("cannot have seen {}", history.render_op(op))));
-                    }
-                }
-            }
+    /// The place of a named source, which is before the transaction.
+    fn source(&self, txn: TxnId, named: Option<TxnId>) -> Result<Place, Uncertified> {
+        let history = self.scheduled.history;
+        let named = named.ok_or_else(|| wrong(history, txn, "has a read without a source"))?;
+        match self.place.get(named.index()) {
+            Some(place) if *place != NOWHERE => Ok(*place),
+            _ => Err(wrong(history, txn, "reads from a transaction that is not before it in the schedule")),
         }
     }
-    Ok(())
-}
 
-fn written_values(history: &History) -> FxHashMap<(KeyId, ValueId), Vec<TxnId>> {
-    let mut written: FxHashMap<(KeyId, ValueId), Vec<TxnId>> = FxHashMap::default();
-    for txn in history.txns() {
+    fn add_read(&mut self, txn: TxnId, op: OpId, read: (KeyId, Place), is_right: bool) -> Result<(), Uncertified> {
+        if is_right {
+            self.scheduled.reads.push(read);
+            return Ok(());
+        }
+        let (history, order) = (self.scheduled.history, self.scheduled.order);
+        let source = if read.1 == 0 { TxnId::INITIAL } else { order[read.1 as usize - 1] };
+        let (op, source) = (history.render_op(op), history.label(source));
+        Err(wrong(history, txn, &format!("cannot have seen {op} in what {source} left behind")))
+    }
+
+    fn write(&mut self, txn: TxnId) {
+        let history = self.scheduled.history;
         for op in history.ops(txn) {
-            if let Op::Write { key, value } | Op::Append { key, value } = history.op(op) {
-                written.entry((key, value)).or_default().push(txn);
+            match history.op(op) {
+                Op::Write { key, value } => self.scheduled.writes.push((key, value.raw())),
+                Op::Append { key, value } => {
+                    self.lists[key.index()].push(value);
+                    self.scheduled.writes.push((key, self.lists[key.index()].len() as Left));
+                }
+                Op::Read { .. } | Op::ReadList { .. } => {}
             }
         }
+        let (writes, start) = self.scheduled.writes.open();
+        keep_last_of_each_key(writes, start);
+        self.scheduled.writes.end_row();
     }
-    written
+}
+
+fn keep_last_of_each_key(writes: &mut Vec<(KeyId, Left)>, start: usize) {
+    writes[start..].sort_by_key(|it| it.0);
+    let mut n_kept = start;
+    for idx in start..writes.len() {
+        if n_kept > start && writes[n_kept - 1].0 == writes[idx].0 {
+            n_kept -= 1;
+        }
+        writes[n_kept] = writes[idx];
+        n_kept += 1;
+    }
+    writes.truncate(n_kept);
 }
 
 fn not_own(history: &History, txn: TxnId, op: OpId) -> Uncertified {
     wrong(history, txn, &format!("contradicts its own writes by {}", history.render_op(op)))
-}
-
-fn source_of(history: &History, txn: TxnId, op: OpId, sources: &[Source]) -> Result<TxnId, Uncertified> {
-    let found = sources.binary_search_by_key(&op, |it| it.read);
-    found.map(|it| sources[it].writer).map_err(|_| wrong(history, txn, "has a read without a source"))
-}
-
-/// What each scheduled transaction leaves behind.
-struct Versions<'h> {
-    history: &'h History,
-    /// Place in the schedule from 1; the initial transaction has 0; whoever is not scheduled has none.
-    place: Vec<Option<usize>>,
-    last_write: FxHashMap<(TxnId, KeyId), ValueId>,
-    lists: Vec<Vec<ValueId>>,
-    /// The length of a list right after a transaction appended to it.
-    list_length: FxHashMap<(TxnId, KeyId), usize>,
-}
-
-impl<'h> Versions<'h> {
-    fn new(history: &'h History, order: &[TxnId]) -> Self {
-        let mut versions = Self {
-            history,
-            place: vec![None; history.n_txns()],
-            last_write: FxHashMap::default(),
-            lists: vec![Vec::new(); history.n_keys()],
-            list_length: FxHashMap::default(),
-        };
-        versions.place[TxnId::INITIAL.index()] = Some(0);
-        for (idx, txn) in order.iter().enumerate() {
-            versions.place[txn.index()] = Some(idx + 1);
-            for op in history.ops(*txn) {
-                match history.op(op) {
-                    Op::Write { key, value } => {
-                        versions.last_write.insert((*txn, key), value);
-                    }
-                    Op::Append { key, value } => {
-                        versions.lists[key.index()].push(value);
-                        versions.list_length.insert((*txn, key), versions.lists[key.index()].len());
-                    }
-                    Op::Read { .. } | Op::ReadList { .. } => {}
-                }
-            }
-        }
-        versions
-    }
-
-    fn list(&self, key: KeyId) -> &[ValueId] {
-        &self.lists[key.index()]
-    }
-
-    fn place_of_element(&self, key: KeyId, value: ValueId) -> Option<usize> {
-        self.lists[key.index()].iter().position(|it| *it == value)
-    }
-
-    fn check_before(&self, txn: TxnId, source: TxnId) -> Result<(), Uncertified> {
-        let place = self.place.get(source.index()).copied().flatten();
-        match place {
-            Some(place) if Some(place) < self.place[txn.index()] => Ok(()),
-            _ => Err(wrong(self.history, txn, "reads from a transaction that is not before it in the schedule")),
-        }
-    }
-
-    fn check_register(&self, txn: TxnId, op: OpId, source: TxnId, value: ValueId) -> Result<(), Uncertified> {
-        self.check_before(txn, source)?;
-        let key = self.history.op(op).key();
-        let left = if source.is_initial() {
-            Some(self.history.initial_value(key))
-        } else {
-            self.last_write.get(&(source, key)).copied()
-        };
-        if left == Some(value) { Ok(()) } else { Err(self.not_left(txn, op, source)) }
-    }
-
-    fn check_list(&self, txn: TxnId, op: OpId, source: TxnId, seen: &[ValueId]) -> Result<(), Uncertified> {
-        self.check_before(txn, source)?;
-        let key = self.history.op(op).key();
-        let length = if source.is_initial() { Some(0) } else { self.list_length.get(&(source, key)).copied() };
-        match length {
-            Some(length) if self.lists[key.index()][..length] == *seen => Ok(()),
-            _ => Err(self.not_left(txn, op, source)),
-        }
-    }
-
-    fn not_left(&self, txn: TxnId, op: OpId, source: TxnId) -> Uncertified {
-        let (op, source) = (self.history.render_op(op), self.history.label(source));
-        wrong(self.history, txn, &format!("cannot have seen {op} in what {source} left behind"))
-    }
 }

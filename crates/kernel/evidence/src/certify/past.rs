@@ -1,0 +1,116 @@
+//! Causal levels: nobody misses what is in its past.
+//!
+//! The past of a transaction is all that leads to it by session order and reads-from, and under parallel snapshot
+//! isolation by older versions of what it writes. Since the schedule has each session in order, the past is known by one
+//! place a session: the last one there that is in the past. All sessions at once would need too much memory, so they
+//! are taken in blocks, each with a walk of its own along the schedule.
+//!
+//! A read of x whose source is the last writer of x in the schedule misses nobody. For the others, the last writer of x
+//! in each session of the block that is in the past must not be newer than the source.
+//! Cost: reads times sessions; memory, one row of places a transaction.
+
+use super::Uncertified;
+use super::rows::Rows;
+use super::versions::{Place, Scheduled};
+
+/// What leads from one transaction to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Causes {
+    SessionsAndSources,
+    AlsoOlderVersions,
+}
+
+/// The rows of a block need about this much memory.
+const TABLE_BYTES: usize = 64 << 20;
+/// A block has at least so many sessions, whatever that needs.
+const MIN_SESSIONS: usize = 16;
+
+/// Checks that each transaction sees its past.
+pub(super) fn check_past(scheduled: &Scheduled<'_>, causes: Causes) -> Result<(), Uncertified> {
+    let n_places = *scheduled.places().end() as usize + 1;
+    let n_sessions = scheduled.history.n_sessions();
+    let max_width = (TABLE_BYTES / size_of::<Place>() / n_places).max(MIN_SESSIONS);
+    // Blocks of about the same size.
+    let n_blocks = n_sessions.div_ceil(max_width);
+    let width = n_sessions.div_ceil(n_blocks.max(1)).max(1);
+    let sessions = scheduled.sessions();
+    let mut past = vec![0; n_places * width];
+    let mut firsts = (0..n_sessions).step_by(width);
+    firsts.try_for_each(|it| Block::new(scheduled, &sessions, it, width).walk(&mut past, causes))
+}
+
+/// Some neighbouring sessions.
+struct Block<'a> {
+    scheduled: &'a Scheduled<'a>,
+    first_session: usize,
+    width: usize,
+    /// For each key, its writers in the block: session (counted from the first of the block) and place, ascending.
+    writers: Rows<(u32, Place)>,
+}
+
+impl<'a> Block<'a> {
+    fn new(scheduled: &'a Scheduled<'a>, sessions: &Rows<Place>, first_session: usize, width: usize) -> Self {
+        let width = width.min(scheduled.history.n_sessions() - first_session);
+        let writes = || {
+            let places =
+                (0..width as u32).flat_map(|it| sessions.of(first_session as u32 + it).iter().map(move |at| (it, *at)));
+            places.flat_map(|it| scheduled.writes(it.1).map(move |key| (key.index(), it)))
+        };
+        let writers = Rows::grouped(scheduled.history.n_keys(), writes);
+        Self { scheduled, first_session, width, writers }
+    }
+
+    /// Walks along the schedule. `past` gets a row for each place: the last place of each session of the block that is
+    /// in the past, or is the place itself. The row of the initial transaction stays empty.
+    fn walk(&self, past: &mut [Place], causes: Causes) -> Result<(), Uncertified> {
+        let scheduled = self.scheduled;
+        let mut last_writer = vec![0; scheduled.history.n_keys()];
+        let mut last_of_session = vec![0; scheduled.history.n_sessions()];
+        for txn in scheduled.places() {
+            let (before, rest) = past.split_at_mut(txn as usize * self.width);
+            let row = &mut rest[..self.width];
+            let session = scheduled.session(txn);
+            row.copy_from_slice(self.row(before, last_of_session[session]));
+            for (_, source) in scheduled.reads(txn) {
+                join(row, self.row(before, *source));
+            }
+            if causes == Causes::AlsoOlderVersions {
+                for key in scheduled.writes(txn) {
+                    join(row, self.row(before, last_writer[key.index()]));
+                }
+            }
+            for (key, source) in scheduled.reads(txn).iter().filter(|it| last_writer[it.0.index()] != it.1) {
+                if Self::misses(row, self.writers.of(key.raw()), *source) {
+                    return Err(scheduled.wrong_read(txn, *key, *source));
+                }
+            }
+            for key in scheduled.writes(txn) {
+                last_writer[key.index()] = txn;
+            }
+            last_of_session[session] = txn;
+            if (self.first_session..self.first_session + self.width).contains(&session) {
+                row[session - self.first_session] = txn;
+            }
+        }
+        Ok(())
+    }
+
+    fn row<'p>(&self, past: &'p [Place], txn: Place) -> &'p [Place] {
+        &past[txn as usize * self.width..][..self.width]
+    }
+
+    /// Is one of these writers of a key in the past, and newer than the source?
+    fn misses(past: &[Place], writers: &[(u32, Place)], source: Place) -> bool {
+        (0..).zip(past).filter(|it| *it.1 > source).any(|(session, last)| {
+            let n_in_past = writers.partition_point(|it| *it <= (session, *last));
+            let last_writer = writers[..n_in_past].last();
+            last_writer.is_some_and(|it| it.0 == session && it.1 > source)
+        })
+    }
+}
+
+fn join(row: &mut [Place], other: &[Place]) {
+    for (mine, theirs) in row.iter_mut().zip(other) {
+        *mine = (*mine).max(*theirs);
+    }
+}

@@ -1,0 +1,87 @@
+//! Read uncommitted: was what each read returned ever written? Cost: linear, but for sorting the values of each key.
+
+use super::Uncertified;
+use super::own::OwnWrites;
+use super::rows::Rows;
+use super::schedule::wrong;
+use iso_history::{History, KeyId, Op, TxnId, ValueId};
+
+/// Each read returns something that somebody wrote, and lists that only scheduled transactions appended to are prefixes
+/// of what the schedule makes of them.
+pub(super) fn check_uncommitted(history: &History, order: &[TxnId]) -> Result<(), Uncertified> {
+    let written = Written::new(history);
+    let lists = lists(history, order);
+    let mut is_scheduled = vec![false; history.n_txns()];
+    for txn in order {
+        is_scheduled[txn.index()] = true;
+    }
+    let mut own = OwnWrites::new(history);
+    for txn in order {
+        own.start(*txn);
+        for op in history.ops(*txn) {
+            let is_right = match history.op(op) {
+                Op::Write { key, value } => {
+                    own.write(key, value);
+                    true
+                }
+                Op::Append { key, value } => {
+                    own.append(key, value);
+                    true
+                }
+                Op::Read { key, value } => {
+                    let by = written.by(key, value);
+                    let by_others = || by.first().into_iter().chain(by.last()).any(|it| it.1 != *txn);
+                    own.last(key).map_or_else(|| history.initial_value(key) == value || by_others(), |it| it == value)
+                }
+                Op::ReadList { key, values } => {
+                    let by_scheduled = |it: &ValueId| written.by(key, *it).iter().any(|it| is_scheduled[it.1.index()]);
+                    let is_prefix = values
+                        .strip_suffix(own.elements(key))
+                        .is_some_and(|it| !it.iter().all(by_scheduled) || lists[key.index()].starts_with(it));
+                    is_prefix && values.iter().all(|it| !written.by(key, *it).is_empty())
+                }
+            };
+            if !is_right {
+                return Err(wrong(history, *txn, &format!("cannot have seen {}", history.render_op(op))));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the schedule makes of each list.
+fn lists(history: &History, order: &[TxnId]) -> Vec<Vec<ValueId>> {
+    let mut lists = vec![Vec::new(); history.n_keys()];
+    for op in order.iter().flat_map(|it| history.ops(*it)) {
+        if let Op::Append { key, value } = history.op(op) {
+            lists[key.index()].push(value);
+        }
+    }
+    lists
+}
+
+/// Every write and append of the history, rolled back or not: for each key, values and writers, ascending.
+struct Written {
+    by_key: Rows<(ValueId, TxnId)>,
+}
+
+impl Written {
+    fn new(history: &History) -> Self {
+        let writes = || {
+            let ops = history.txns().flat_map(|txn| history.ops(txn).map(move |op| (txn, op)));
+            ops.filter_map(|(txn, op)| match history.op(op) {
+                Op::Write { key, value } | Op::Append { key, value } => Some((key.index(), (value, txn))),
+                Op::Read { .. } | Op::ReadList { .. } => None,
+            })
+        };
+        Self { by_key: Rows::grouped(history.n_keys(), writes).sorted() }
+    }
+
+    /// Who wrote a value, with the value.
+    fn by(&self, key: KeyId, value: ValueId) -> &[(ValueId, TxnId)] {
+        let of_key = self.by_key.of(key.raw());
+        let start = of_key.partition_point(|it| it.0 < value);
+        let end = start + of_key[start..].partition_point(|it| it.0 == value);
+        &of_key[start..end]
+    }
+}
