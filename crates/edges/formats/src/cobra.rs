@@ -12,7 +12,7 @@ mod write;
 pub(crate) use read::{read_directory, read_log};
 pub(crate) use write::write_directory;
 
-use iso_history::Datum;
+use iso_history::{Datum, Name};
 
 /// The writer of a version that was there at first.
 const INITIAL: i64 = 0xbebe_ebee;
@@ -40,10 +40,10 @@ impl Version {
     }
 
     /// The version of that name.
-    fn from_name(name: &Datum) -> Option<Self> {
+    fn from_name(name: Name<'_>) -> Option<Self> {
         let version = match name {
-            Datum::Int(value) => Self { write_id: NOT_KNOWN, txn: None, value: *value },
-            Datum::Text(text) => {
+            Name::Int(value) => Self { write_id: NOT_KNOWN, txn: None, value },
+            Name::Text(text) => {
                 let (write_id, rest) = text.strip_prefix('w')?.split_once('/')?;
                 let (txn, value) = match rest.strip_prefix('t') {
                     Some(rest) => {
@@ -54,8 +54,8 @@ impl Version {
                 };
                 Self { write_id: write_id.parse().ok()?, txn, value: value.strip_prefix('v')?.parse().ok()? }
             }
-            Datum::Null | Datum::Number(_) => return None,
+            Name::Null | Name::Number(_) => return None,
         };
-        (version.name() == *name).then_some(version)
+        (name == version.name()).then_some(version)
     }
 }

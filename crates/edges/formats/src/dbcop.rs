@@ -10,7 +10,7 @@ use crate::input::{Bytes, Input};
 use crate::sink::{Sink, TxnOps};
 use crate::write::{Limits, WriteError, register_op};
 use crate::{Format, ReadError};
-use iso_history::{Access, Datum, History, Outcome, SessionId, TxnId};
+use iso_history::{Access, Datum, History, Name, Outcome, SessionId, TxnId};
 use std::io::Write;
 
 const LIMITS: Limits = Limits { format: Format::Dbcop, allows_aborted: true, allows_unknown: false };
@@ -127,7 +127,7 @@ fn flag(input: &Input<'_>, byte: u8) -> Result<bool, Broken> {
 
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
     LIMITS.check(history)?;
-    LIMITS.check_initial(history, &Datum::Int(0))?;
+    LIMITS.check_initial(history, Name::Int(0))?;
     let n_events = history.txns().map(|it| history.ops(it).len()).max().unwrap_or(0);
     let n_txns = history.sessions().map(|it| history.session_txns(it).len()).max().unwrap_or(0);
     for number in [0, history.n_sessions(), history.n_keys(), n_txns, n_events] {

@@ -6,11 +6,11 @@
 
 use crate::fault::Fault;
 use crate::input::Input;
-use crate::json::{Json, write_datum};
+use crate::json::{Json, write_name};
 use crate::sink::{Sink, TxnOps};
 use crate::write::{Limits, WriteError, register_op};
 use crate::{Format, ReadError, report};
-use iso_history::{Access, Datum, History, Outcome, SessionId, TxnId};
+use iso_history::{Access, History, Name, Outcome, SessionId, TxnId};
 use std::io::Write;
 
 const LIMITS: Limits = Limits { format: Format::DbcopJson, allows_aborted: true, allows_unknown: false };
@@ -102,7 +102,7 @@ fn read_access(json: &mut Stream<'_, '_>, access: Access, sink: &mut Sink<'_>, o
 
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
     LIMITS.check(history)?;
-    LIMITS.check_initial(history, &Datum::Null)?;
+    LIMITS.check_initial(history, Name::Null)?;
     let n_events = history.txns().map(|it| history.ops(it).len()).max().unwrap_or(0);
     let n_txns = history.sessions().map(|it| history.session_txns(it).len()).max().unwrap_or(0);
     write!(
@@ -132,8 +132,8 @@ fn write_txn(history: &History, txn: TxnId, out: &mut dyn Write) -> Result<(), W
         let comma = if nth == 0 { "" } else { "," };
         write!(out, "{comma}{{\"{kind}\":{{\"variable\":{},\"version\":", LIMITS.integer(history.key_name(key))?)?;
         match history.value(value) {
-            Datum::Null => out.write_all(b"null")?,
-            other => write_datum(out, &Datum::Int(LIMITS.integer(other)?))?,
+            Name::Null => out.write_all(b"null")?,
+            other => write_name(out, Name::Int(LIMITS.integer(other)?))?,
         }
         out.write_all(b"}}")?;
     }

@@ -12,7 +12,7 @@ use crate::number::integer_or_text;
 use crate::sink::{Sink, TxnOps};
 use crate::write::{Limits, USE_JSONL, WriteError, inexpressible, register_op};
 use crate::{Format, ReadError};
-use iso_history::{Access, Datum, History, KeyId, Outcome, Place, SessionId, TxnId, ValueId};
+use iso_history::{Access, Datum, History, KeyId, Name, Outcome, Place, SessionId, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 use std::io::Write;
 
@@ -262,12 +262,12 @@ fn session_numbers(history: &History) -> Vec<u64> {
 fn event(history: &History, key: KeyId, is_write: bool) -> Result<String, WriteError> {
     let is_plain = |it: &str| !it.is_empty() && !it.contains(|it: char| it.is_control() || "[]".contains(it));
     let parts = match history.key_name(key) {
-        Datum::Int(number) => Some((None, number.to_string())),
-        Datum::Text(text) => match text.strip_prefix("Set(").and_then(|it| it.strip_suffix(')')) {
+        Name::Int(number) => Some((None, number.to_string())),
+        Name::Text(text) => match text.strip_prefix("Set(").and_then(|it| it.strip_suffix(')')) {
             Some(inside) => inside.split_once(':').map(|(set, row)| (Some(set.to_owned()), row.to_owned())),
-            None => Some((None, text.to_string())).filter(|_| integer_or_text(text) == Datum::text(&**text)),
+            None => Some((None, text.to_string())).filter(|_| integer_or_text(text) == Datum::text(text)),
         },
-        Datum::Null | Datum::Number(_) => None,
+        Name::Null | Name::Number(_) => None,
     };
     match (parts, is_write) {
         (Some((None, key)), true) if is_plain(&key) => Ok(format!("WRITE KEY[{key}]")),

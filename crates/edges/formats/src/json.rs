@@ -4,7 +4,7 @@ use crate::ReadError;
 use crate::fault::{Fault, show};
 use crate::form::Form;
 use crate::input::Bytes;
-use iso_history::Datum;
+use iso_history::{Datum, Name};
 
 /// Anything nested deeper is refused, so that no input can exhaust the stack.
 const MAX_DEPTH: u32 = 128;
@@ -391,12 +391,12 @@ pub(crate) fn write_string(out: &mut dyn std::io::Write, text: &str) -> std::io:
     out.write_all(b"\"")
 }
 
-/// Writes a datum as a JSON value.
-pub(crate) fn write_datum(out: &mut dyn std::io::Write, datum: &Datum) -> std::io::Result<()> {
-    match datum {
-        Datum::Null => out.write_all(b"null"),
-        Datum::Int(number) => write!(out, "{number}"),
-        Datum::Number(text) => out.write_all(text.as_bytes()),
-        Datum::Text(text) => write_string(out, text),
+/// Writes a name as a JSON value.
+pub(crate) fn write_name(out: &mut dyn std::io::Write, name: Name<'_>) -> std::io::Result<()> {
+    match name {
+        Name::Null => out.write_all(b"null"),
+        Name::Int(number) => write!(out, "{number}"),
+        Name::Number(text) => out.write_all(text.as_bytes()),
+        Name::Text(text) => write_string(out, text),
     }
 }

@@ -8,7 +8,7 @@
 
 use crate::fault::{Fault, show};
 use crate::input::{Input, Line, LineBytes};
-use crate::json::{Json, write_datum, write_string};
+use crate::json::{Json, write_name, write_string};
 use crate::sink::{Sink, TxnOps};
 use crate::write::{Initials, WriteError, sessions_come_in_order};
 use crate::{ReadError, report};
@@ -30,6 +30,7 @@ pub(crate) fn read(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), Rea
             continue;
         }
         txn.clear();
+        sink.meter().hold(line.bytes.len())?;
         let mut json = spare.with(LineBytes::new(line));
         let result = read_line(&mut json, line, &mut txn, &mut header, sink);
         spare = json.with(());
@@ -229,6 +230,7 @@ fn read_op(json: &mut LineJson<'_>, ops: &mut TxnOps, sink: &mut Sink<'_>) -> Re
         _ => {
             let value = json.datum()?;
             ops.push(access, key, sink.value(value)?);
+            sink.meter().fits(ops.bytes())?;
         }
     }
     if json.accept(b']')? {
@@ -250,13 +252,13 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteE
 fn write_header(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
     let initials = Initials::new(history);
     write!(out, "{{\"isoscope\":{VERSION},\"initial\":")?;
-    write_datum(out, &initials.default)?;
+    write_name(out, initials.default.as_name())?;
     for (nth, (key, value)) in initials.exceptions.iter().enumerate() {
         out.write_all(if nth == 0 { b",\"init\":[" } else { b"," })?;
         out.write_all(b"[")?;
-        write_datum(out, history.key_name(*key))?;
+        write_name(out, history.key_name(*key))?;
         out.write_all(b",")?;
-        write_datum(out, history.value(*value))?;
+        write_name(out, history.value(*value))?;
         out.write_all(b"]")?;
     }
     if !initials.exceptions.is_empty() {
@@ -315,11 +317,11 @@ fn write_op(history: &History, op: Op<'_>, out: &mut dyn Write) -> Result<(), Wr
         Op::Append { .. } => "a",
     };
     write!(out, "[\"{kind}\",")?;
-    write_datum(out, history.key_name(op.key()))?;
+    write_name(out, history.key_name(op.key()))?;
     out.write_all(b",")?;
     match op {
         Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } => {
-            write_datum(out, history.value(value))?;
+            write_name(out, history.value(value))?;
         }
         Op::ReadList { values, .. } => {
             out.write_all(b"[")?;
@@ -327,7 +329,7 @@ fn write_op(history: &History, op: Op<'_>, out: &mut dyn Write) -> Result<(), Wr
                 if nth > 0 {
                     out.write_all(b",")?;
                 }
-                write_datum(out, history.value(*value))?;
+                write_name(out, history.value(*value))?;
             }
             out.write_all(b"]")?;
         }

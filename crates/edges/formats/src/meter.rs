@@ -14,6 +14,10 @@ pub(crate) struct Meter<'a> {
     name: String,
     limit: u64,
     used: Cell<u64>,
+    /// What the history takes as far as it is built.
+    built: Cell<u64>,
+    /// What is being read just now.
+    at_hand: Cell<u64>,
     decompressed: Cell<u64>,
     watch: Option<&'a dyn Watch>,
 }
@@ -24,6 +28,8 @@ impl<'a> Meter<'a> {
             name: name.to_owned(),
             limit: options.memory_limit.unwrap_or(DEFAULT_MEMORY_LIMIT),
             used: Cell::new(0),
+            built: Cell::new(0),
+            at_hand: Cell::new(0),
             decompressed: Cell::new(0),
             watch: options.watch,
         }
@@ -35,9 +41,22 @@ impl<'a> Meter<'a> {
         self.fits(0)
     }
 
+    /// Says how many bytes the history takes by now.
+    pub(crate) fn build(&self, bytes: usize) -> Result<(), ReadError> {
+        self.built.set(bytes as u64);
+        self.fits(0)
+    }
+
+    /// Says how many bytes what is being read takes.
+    pub(crate) fn hold(&self, bytes: usize) -> Result<(), ReadError> {
+        self.at_hand.set(bytes as u64);
+        self.fits(0)
+    }
+
     /// Would so many bytes on top still fit?
     pub(crate) fn fits(&self, bytes: usize) -> Result<(), ReadError> {
-        if self.used.get().saturating_add(bytes as u64) > self.limit {
+        let parts = [self.used.get(), self.built.get(), self.at_hand.get(), bytes as u64];
+        if parts.into_iter().fold(0, u64::saturating_add) > self.limit {
             Err(ReadError::MemoryLimit { name: self.name.clone(), limit: self.limit })
         } else {
             Ok(())

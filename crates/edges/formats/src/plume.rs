@@ -10,7 +10,7 @@ use crate::number::integer_or_text;
 use crate::sink::{Sink, TxnOps};
 use crate::write::{Limits, USE_JSONL, WriteError, inexpressible, register_op};
 use crate::{Format, ReadError};
-use iso_history::{Access, Datum, History, Outcome, Place, SessionId, TxnId};
+use iso_history::{Access, Datum, History, Name, Outcome, Place, SessionId, TxnId};
 use rustc_hash::FxHashSet;
 use std::io::Write;
 
@@ -126,10 +126,10 @@ impl Reader {
 /// Transactions without operations leave no trace.
 pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
     LIMITS.check(history)?;
-    LIMITS.check_initial(history, &Datum::Int(0))?;
+    LIMITS.check_initial(history, Name::Int(0))?;
     let is_visible = |it: &TxnId| history.ops(*it).len() > 0;
     for session in history.sessions() {
-        let name = word(&integer_or_text(history.session_name(session)), history.session_name(session))?;
+        let name = word(integer_or_text(history.session_name(session)).as_name(), history.session_name(session))?;
         let mut is_after_aborted = false;
         for txn in history.session_txns(session).iter().copied().filter(is_visible) {
             let is_aborted = history.outcome(txn) == Outcome::Aborted;
@@ -158,11 +158,11 @@ fn write_txn(history: &History, session: &str, txn: TxnId, out: &mut dyn Write) 
 }
 
 /// The spelling of an integer or word that reads back as the same.
-fn word(datum_there: &Datum, spelling: &str) -> Result<String, WriteError> {
-    match datum_there {
-        Datum::Int(number) if spelling.is_empty() => Ok(number.to_string()),
-        Datum::Int(_) => Ok(spelling.to_owned()),
-        Datum::Text(text) if is_word(text) && integer_or_text(text) == *datum_there => Ok(text.to_string()),
+fn word(name: Name<'_>, spelling: &str) -> Result<String, WriteError> {
+    match name {
+        Name::Int(number) if spelling.is_empty() => Ok(number.to_string()),
+        Name::Int(_) => Ok(spelling.to_owned()),
+        Name::Text(text) if is_word(text) && name == integer_or_text(text) => Ok(text.to_string()),
         other => inexpressible(Format::Plume, format!("{other}: there are integers and words"), USE_JSONL),
     }
 }

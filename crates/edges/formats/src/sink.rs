@@ -9,11 +9,9 @@ use rustc_hash::FxHashMap;
 
 /// More defects than these are counted, not kept.
 const MAX_DEFECTS: usize = 20;
-/// About what a session, a transaction, an operation and a name take in the builder.
-const TXN_BYTES: usize = 64;
-const OP_BYTES: usize = 12;
-const LIST_VALUE_BYTES: usize = 4;
-const NAME_BYTES: usize = 96;
+/// About what an operation and an element of a list take until their transaction is complete.
+const OP_BYTES: usize = size_of::<TxnOp>();
+const LIST_VALUE_BYTES: usize = size_of::<ValueId>();
 /// How many transactions pass between two questions whether to go on.
 const TXNS_PER_QUESTION: u32 = 1 << 14;
 
@@ -70,8 +68,6 @@ pub(crate) struct Sink<'a> {
     source: u32,
     source_name: String,
     unit: PlaceUnit,
-    key_ids: SmallInts,
-    value_ids: SmallInts,
     n_keys: usize,
     n_values: usize,
     n_sessions: usize,
@@ -92,8 +88,6 @@ impl<'a> Sink<'a> {
             source: 0,
             source_name: String::new(),
             unit: PlaceUnit::Line,
-            key_ids: SmallInts::default(),
-            value_ids: SmallInts::default(),
             n_keys: 0,
             n_values: 0,
             n_sessions: 0,
@@ -126,35 +120,32 @@ impl<'a> Sink<'a> {
         let session = self.builder.session(name);
         if session.index() >= self.n_sessions {
             self.n_sessions += 1;
-            self.meter.keep(NAME_BYTES + 2 * name.len())?;
+            self.weigh()?;
         }
         Ok(session)
     }
 
     pub(crate) fn key(&mut self, name: Datum) -> Result<KeyId, ReadError> {
-        if let Some(id) = self.key_ids.get(&name) {
-            return Ok(KeyId::from_index(id));
-        }
-        let (bytes, number) = (datum_bytes(&name), as_int(&name));
         let key = self.builder.key(name);
         if key.index() >= self.n_keys {
             self.n_keys += 1;
-            self.meter.keep(bytes + self.key_ids.put(number, key.raw()))?;
+            self.weigh()?;
         }
         Ok(key)
     }
 
     pub(crate) fn value(&mut self, datum: Datum) -> Result<ValueId, ReadError> {
-        if let Some(id) = self.value_ids.get(&datum) {
-            return Ok(ValueId::from_index(id));
-        }
-        let (bytes, number) = (datum_bytes(&datum), as_int(&datum));
         let value = self.builder.value(datum);
         if value.index() >= self.n_values {
             self.n_values += 1;
-            self.meter.keep(bytes + self.value_ids.put(number, value.raw()))?;
+            self.weigh()?;
         }
         Ok(value)
+    }
+
+    /// Tells the meter how large the history is by now.
+    fn weigh(&self) -> Result<(), ReadError> {
+        self.meter.build(self.builder.bytes())
     }
 
     /// Sets the initial value of a key. A second, different one is a defect.
@@ -191,7 +182,6 @@ impl<'a> Sink<'a> {
         ops: &TxnOps,
         outcome: Outcome,
     ) -> Result<(), ReadError> {
-        self.meter.keep(TXN_BYTES + ops.bytes())?;
         self.n_txns = self.n_txns.wrapping_add(1);
         if self.n_txns.is_multiple_of(TXNS_PER_QUESTION) {
             self.meter.go_on()?;
@@ -206,7 +196,7 @@ impl<'a> Sink<'a> {
         }
         self.push_ops(ops);
         self.builder.end(outcome);
-        Ok(())
+        self.weigh()
     }
 
     fn push_ops(&mut self, ops: &TxnOps) {
@@ -264,54 +254,5 @@ impl<'a> Sink<'a> {
         }
         let is_usable = defects.iter().all(|it| it.severity != Severity::Error);
         Reading { history: history.filter(|_| is_usable), format, defects, header: self.header }
-    }
-}
-
-fn datum_bytes(datum: &Datum) -> usize {
-    match datum {
-        Datum::Null | Datum::Int(_) => NAME_BYTES,
-        // Once in the column, once in the index.
-        Datum::Number(text) | Datum::Text(text) => NAME_BYTES + 2 * text.len(),
-    }
-}
-
-fn as_int(datum: &Datum) -> Option<i64> {
-    match datum {
-        Datum::Int(number) => Some(*number),
-        _ => None,
-    }
-}
-
-/// Ids of small integers by position: most histories number their keys and values, and a hash table of all values
-/// would be the slowest part of reading them.
-#[derive(Debug, Default)]
-struct SmallInts {
-    ids: Vec<u32>,
-}
-
-impl SmallInts {
-    const NONE: u32 = u32::MAX;
-    /// The table may be so many times longer than the number of names.
-    const SPARSENESS: usize = 8;
-
-    #[inline]
-    fn get(&self, datum: &Datum) -> Option<usize> {
-        let Datum::Int(number) = datum else { return None };
-        let id = *self.ids.get(usize::try_from(*number).ok()?)?;
-        (id != Self::NONE).then_some(id as usize)
-    }
-
-    /// Returns by how many bytes the table grew.
-    fn put(&mut self, number: Option<i64>, id: u32) -> usize {
-        let Some(place) = number.and_then(|it| usize::try_from(it).ok()) else { return 0 };
-        if place >= (id as usize + 512) * Self::SPARSENESS {
-            return 0;
-        }
-        let old = self.ids.len();
-        if place >= old {
-            self.ids.resize((place + 1).next_power_of_two(), Self::NONE);
-        }
-        self.ids[place] = id;
-        (self.ids.len() - old) * size_of::<u32>()
     }
 }

@@ -1,7 +1,7 @@
 //! What all writers share: why a history cannot be written, and facts about it that headers need.
 
 use crate::Format;
-use iso_history::{Datum, History, HistoryBuilder, KeyId, Op, Outcome, Place, SessionId, ValueId};
+use iso_history::{Datum, History, HistoryBuilder, KeyId, Name, Op, Outcome, Place, SessionId, ValueId};
 use std::io;
 use thiserror::Error;
 
@@ -32,10 +32,10 @@ pub fn without_times(history: &History) -> History {
     }
     // In this order, keys and values keep their ids.
     for key in history.keys() {
-        builder.key(history.key_name(key).clone());
+        builder.key_named(history.key_name(key));
     }
     for value in 0..history.n_values() {
-        builder.value(history.value(ValueId::from_index(value)).clone());
+        builder.value_named(history.value(ValueId::from_index(value)));
     }
     for key in history.keys().filter(|it| !history.is_list(*it)) {
         builder.initial(key, history.initial_value(key), Place::default());
@@ -85,7 +85,7 @@ impl Initials {
         };
         let exceptions =
             registers().map(|key| (key, history.initial_value(key))).filter(|(_, value)| *value != most).collect();
-        Self { default: history.value(most).clone(), exceptions }
+        Self { default: history.value(most).to_datum(), exceptions }
     }
 }
 
@@ -133,7 +133,7 @@ impl Limits {
     }
 
     /// The one initial value that the format has.
-    pub(crate) fn check_initial(&self, history: &History, only: &Datum) -> Result<(), WriteError> {
+    pub(crate) fn check_initial(&self, history: &History, only: Name<'_>) -> Result<(), WriteError> {
         for key in history.keys() {
             let initial = history.value(history.initial_value(key));
             if initial != only {
@@ -146,9 +146,9 @@ impl Limits {
     }
 
     /// An integer, where the format knows nothing else.
-    pub(crate) fn integer(&self, datum: &Datum) -> Result<i64, WriteError> {
-        match datum {
-            Datum::Int(number) => Ok(*number),
+    pub(crate) fn integer(&self, name: Name<'_>) -> Result<i64, WriteError> {
+        match name {
+            Name::Int(number) => Ok(number),
             other => inexpressible(self.format, format!("{other}: keys and values are integers there"), USE_JSONL),
         }
     }

@@ -1,7 +1,7 @@
 //! Dependencies as sentences that a person can check against the input.
 
 use iso_evidence::{Edge, Reason};
-use iso_history::{Datum, Facts, History, KeyId, Op, OpId, Place, TxnId, ValueId};
+use iso_history::{Facts, History, KeyId, Name, Op, OpId, Place, TxnId, ValueId};
 
 /// Longer lists are shown by their first, last and interesting elements.
 const MAX_ELEMENTS: usize = 8;
@@ -151,7 +151,7 @@ impl<'f> Explainer<'f> {
         }
     }
 
-    pub(crate) fn key(&self, key: KeyId) -> &'f Datum {
+    pub(crate) fn key(&self, key: KeyId) -> Name<'f> {
         self.history.key_name(key)
     }
 

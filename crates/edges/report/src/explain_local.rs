@@ -2,7 +2,7 @@
 
 use crate::explain::Explainer;
 use iso_evidence::{Edge, Reason};
-use iso_history::{Datum, LocalAnomaly, LocalKind, Op, OpId, TxnId, ValueId};
+use iso_history::{LocalAnomaly, LocalKind, Name, Op, OpId, TxnId, ValueId};
 use std::collections::BTreeSet;
 
 /// Dependencies that show where the value came from, for a picture.
@@ -70,7 +70,7 @@ impl Explainer<'_> {
             }
             Op::Read { key, value } | Op::Write { key, value } | Op::Append { key, value } => {
                 match self.history.value(value) {
-                    Datum::Null => {
+                    Name::Null => {
                         format!(
                             "{who} found no {0}, but {0} exists from the start and nobody removed it",
                             self.key(key)

@@ -1,6 +1,7 @@
 //! The only way to make a [`History`]: transactions in, a valid history or its defects out.
 
-use crate::{Access, Datum, History, KeyId, Outcome, Place, PlaceUnit, SessionId, TxnId, ValueId};
+use crate::names::Interner;
+use crate::{Access, Datum, History, KeyId, Name, Outcome, Place, PlaceUnit, SessionId, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 use std::fmt;
 
@@ -60,35 +61,10 @@ pub struct HistoryBuilder {
     explicit_initial: Vec<Option<ValueId>>,
     key_use: Vec<KeyUse>,
     default_initial: Option<ValueId>,
+    n_session_bytes: usize,
     open: bool,
     times: (i64, i64),
-    any_times: bool,
     defects: Vec<Defect>,
-}
-
-/// Numbers names in the order in which they come. Most are integers, so these have a table of their own.
-#[derive(Clone, Debug, Default)]
-struct Interner {
-    integers: FxHashMap<i64, u32>,
-    others: FxHashMap<Datum, u32>,
-}
-
-impl Interner {
-    /// The number of a name; a new one is added to `names`.
-    fn intern(&mut self, name: Datum, names: &mut Vec<Datum>) -> usize {
-        let next = names.len() as u32;
-        let number = match &name {
-            Datum::Int(integer) => *self.integers.entry(*integer).or_insert(next),
-            other => match self.others.get(other) {
-                Some(number) => *number,
-                None => *self.others.entry(other.clone()).or_insert(next),
-            },
-        };
-        if number == next {
-            names.push(name);
-        }
-        number as usize
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +76,8 @@ enum KeyUse {
 }
 
 const NO_TIMES: (i64, i64) = (i64::MIN, i64::MAX);
+/// So many integers are looked up at once: what that needs fits in the nearest cache.
+const AT_ONCE: usize = 256;
 /// Ids are u32 and the last one is a sentinel.
 const MAX_ENTRIES: usize = u32::MAX as usize - 1;
 
@@ -113,8 +91,7 @@ impl HistoryBuilder {
         history.txn_session.push(u32::MAX);
         history.txn_nth.push(0);
         history.txn_outcome.push(Outcome::Committed);
-        history.txn_place.push(Place::default());
-        history.txn_times.push(NO_TIMES);
+        history.txn_at.push(0);
         builder
     }
 
@@ -132,22 +109,60 @@ impl HistoryBuilder {
         let session = SessionId::from_index(self.history.session_names.len());
         self.history.session_names.push(name.to_owned());
         self.session_ids.insert(name.to_owned(), session);
+        self.n_session_bytes += 2 * (name.len() + size_of::<String>());
         session
     }
 
     /// The key of that name, made at its first mention.
+    #[allow(clippy::needless_pass_by_value, reason = "who makes a name for this call has no use for it afterwards")]
     pub fn key(&mut self, name: Datum) -> KeyId {
-        let key = KeyId::from_index(self.key_ids.intern(name, &mut self.history.keys));
-        if key.index() == self.key_use.len() {
-            self.key_use.push(KeyUse::Untouched);
-            self.explicit_initial.push(None);
-        }
-        key
+        self.key_named(name.as_name())
+    }
+
+    /// The key of that name, made at its first mention.
+    pub fn key_named(&mut self, name: Name<'_>) -> KeyId {
+        let key = self.key_ids.intern(name, &mut self.history.keys);
+        self.note_key(key)
     }
 
     /// The value of that name, made at its first mention.
+    #[allow(clippy::needless_pass_by_value, reason = "who makes a name for this call has no use for it afterwards")]
     pub fn value(&mut self, datum: Datum) -> ValueId {
-        ValueId::from_index(self.value_ids.intern(datum, &mut self.history.values))
+        self.value_named(datum.as_name())
+    }
+
+    /// The value of that name, made at its first mention.
+    pub fn value_named(&mut self, name: Name<'_>) -> ValueId {
+        ValueId::from_index(self.value_ids.intern(name, &mut self.history.values))
+    }
+
+    /// The keys with these integers as names, one after the other, put into `ids`. Many at once are found faster.
+    pub fn int_keys(&mut self, integers: &[i64], ids: &mut Vec<KeyId>) {
+        for some in integers.chunks(AT_ONCE) {
+            self.key_ids.fetch(some, &self.history.keys);
+            for integer in some {
+                let key = self.key_ids.intern_int(*integer, &mut self.history.keys);
+                ids.push(self.note_key(key));
+            }
+        }
+    }
+
+    /// The values with these integers as names, one after the other, put into `ids`. Many at once are found faster.
+    pub fn int_values(&mut self, integers: &[i64], ids: &mut Vec<ValueId>) {
+        for some in integers.chunks(AT_ONCE) {
+            self.value_ids.fetch(some, &self.history.values);
+            for integer in some {
+                ids.push(ValueId::from_index(self.value_ids.intern_int(*integer, &mut self.history.values)));
+            }
+        }
+    }
+
+    fn note_key(&mut self, number: usize) -> KeyId {
+        if number == self.key_use.len() {
+            self.key_use.push(KeyUse::Untouched);
+            self.explicit_initial.push(None);
+        }
+        KeyId::from_index(number)
     }
 
     /// Sets the initial value of every key that has none of its own; null if never called.
@@ -161,9 +176,9 @@ impl HistoryBuilder {
             Some(earlier) if earlier != value => {
                 let message = format!(
                     "the initial value of {} is given twice: {} and {}",
-                    self.history.keys[key.index()],
-                    self.history.values[earlier.index()],
-                    self.history.values[value.index()]
+                    self.history.keys.get(key.index()),
+                    self.history.values.get(earlier.index()),
+                    self.history.values.get(value.index())
                 );
                 self.defect(Severity::Error, place, message);
             }
@@ -176,7 +191,11 @@ impl HistoryBuilder {
         assert!(!self.open, "the transaction before was not ended");
         self.open = true;
         self.history.txn_session.push(session.raw());
-        self.history.txn_place.push(place);
+        if self.history.txn_source.last().map_or(0, |it| it.1) != place.source {
+            let txn = TxnId::from_index(self.history.txn_at.len());
+            self.history.txn_source.push((txn, place.source));
+        }
+        self.history.txn_at.push(place.at);
     }
 
     /// Is a transaction open?
@@ -233,15 +252,33 @@ impl HistoryBuilder {
         let txn = TxnId::from_index(self.history.txn_outcome.len());
         if self.times.0 > self.times.1 {
             let (begin, end) = self.times;
-            let place = self.history.txn_place[txn.index()];
+            let place = self.history.place(txn);
             self.defect(Severity::Error, place, format!("a transaction ends at {end}, before it begins at {begin}"));
         }
-        self.any_times |= self.times != NO_TIMES;
-        self.history.txn_times.push(self.times);
-        self.times = NO_TIMES;
+        if self.times != NO_TIMES {
+            self.history.txn_times.resize(txn.index(), NO_TIMES);
+            self.history.txn_times.push(self.times);
+            self.times = NO_TIMES;
+        }
         self.history.txn_outcome.push(outcome);
         self.history.txn_op_starts.push(self.history.op_key.len() as u32);
         txn
+    }
+
+    /// About how many bytes it holds.
+    pub fn bytes(&self) -> usize {
+        let History { op_access, list_starts, list_values, txn_at, txn_times, .. } = &self.history;
+        let per_op = size_of::<Access>() + size_of::<KeyId>() + size_of::<u32>();
+        let per_txn = 4 * size_of::<u32>() + size_of::<Outcome>() + size_of::<u64>();
+        let per_key = size_of::<KeyUse>() + size_of::<Option<ValueId>>();
+        op_access.len() * per_op
+            + (list_starts.len() + list_values.len()) * size_of::<u32>()
+            + txn_at.len() * per_txn
+            + txn_times.len() * size_of::<(i64, i64)>()
+            + self.key_use.len() * per_key
+            + self.key_ids.bytes(&self.history.keys)
+            + self.value_ids.bytes(&self.history.values)
+            + self.n_session_bytes
     }
 
     /// Notes something wrong at a place of the input.
@@ -273,25 +310,25 @@ impl HistoryBuilder {
         self.lay_out_sessions();
         self.fill_initial_values();
         self.history.key_is_list = self.key_use.iter().map(|it| *it == KeyUse::List).collect();
-        if !self.any_times {
-            self.history.txn_times = Vec::new();
+        if self.history.has_times() {
+            self.history.txn_times.resize(self.history.n_txns(), NO_TIMES);
         }
         (Some(self.history), self.defects)
     }
 
     fn find_defects(&mut self) {
-        let last = self.history.txn_place.last().copied().unwrap_or_default();
+        let last = self.history.place(TxnId::from_index(self.history.txn_at.len() - 1));
         if self.open {
             self.defect(Severity::Error, last, "the input ends inside a transaction");
         }
         for key_idx in 0..self.key_use.len() {
-            let name = &self.history.keys[key_idx];
+            let name = self.history.keys.get(key_idx);
             let is_list = self.key_use[key_idx] == KeyUse::List;
-            let initial = self.explicit_initial[key_idx].map(|it| &self.history.values[it.index()]);
+            let initial = self.explicit_initial[key_idx].map(|it| self.history.values.get(it.index()));
             if self.key_use[key_idx] == KeyUse::Mixed {
                 let message = format!("key {name} is used as a register and as a list; a key must be one of them");
                 self.defect_without_line(message);
-            } else if is_list && initial.is_some_and(|it| *it != Datum::Null) {
+            } else if is_list && initial.is_some_and(|it| it != Name::Null) {
                 let message = format!("list {name} has an initial value; lists are empty at first");
                 self.defect_without_line(message);
             }
@@ -330,7 +367,7 @@ impl HistoryBuilder {
     fn fill_initial_values(&mut self) {
         let default = match self.default_initial {
             Some(value) => value,
-            None => self.value(Datum::Null),
+            None => self.value_named(Name::Null),
         };
         self.history.key_initial = self.explicit_initial.iter().map(|it| it.unwrap_or(default)).collect();
     }

@@ -15,10 +15,45 @@ pub enum Datum {
     Text(Box<str>),
 }
 
+/// A name that somebody else keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Name<'n> {
+    /// No value: a missing row.
+    Null,
+    /// An integer.
+    Int(i64),
+    /// A number that is no 64-bit integer, as its decimal text.
+    Number(&'n str),
+    /// Anything else, as text.
+    Text(&'n str),
+}
+
 impl Datum {
     /// A text datum.
     pub fn text(text: impl Into<Box<str>>) -> Self {
         Self::Text(text.into())
+    }
+
+    /// The name, borrowed.
+    pub fn as_name(&self) -> Name<'_> {
+        match self {
+            Self::Null => Name::Null,
+            Self::Int(number) => Name::Int(*number),
+            Self::Number(text) => Name::Number(text),
+            Self::Text(text) => Name::Text(text),
+        }
+    }
+}
+
+impl Name<'_> {
+    /// A copy to keep.
+    pub fn to_datum(self) -> Datum {
+        match self {
+            Self::Null => Datum::Null,
+            Self::Int(number) => Datum::Int(number),
+            Self::Number(text) => Datum::Number(text.into()),
+            Self::Text(text) => Datum::text(text),
+        }
     }
 
     /// Can this text stand in our notation without quotes?
@@ -28,6 +63,12 @@ impl Datum {
         let mut chars = text.chars();
         let starts_well = chars.next().is_some_and(|it| it.is_alphabetic() || it == '_');
         starts_well && chars.all(|it| it.is_alphanumeric() || matches!(it, '_' | '.' | '/' | '-'))
+    }
+}
+
+impl PartialEq<Datum> for Name<'_> {
+    fn eq(&self, other: &Datum) -> bool {
+        *self == other.as_name()
     }
 }
 
@@ -43,8 +84,15 @@ impl From<&str> for Datum {
     }
 }
 
-/// Renders as our notation writes it: `-` for null, quotes where a plain word would be misread.
+/// Renders as our notation writes it.
 impl fmt::Display for Datum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_name().fmt(f)
+    }
+}
+
+/// Renders as our notation writes it: `-` for null, quotes where a plain word would be misread.
+impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("-"),

@@ -1,6 +1,7 @@
 //! The history itself: immutable columns, one entry a session, transaction or operation.
 
-use crate::{Datum, KeyId, OpId, SessionId, TxnId, ValueId};
+use crate::names::Names;
+use crate::{KeyId, Name, OpId, SessionId, TxnId, ValueId};
 use std::fmt;
 use std::ops::Range;
 
@@ -19,17 +20,20 @@ pub struct History {
     pub(crate) txn_outcome: Vec<Outcome>,
     /// Empty where the input has no times at all.
     pub(crate) txn_times: Vec<(i64, i64)>,
-    pub(crate) txn_place: Vec<Place>,
+    /// Positions in sources; which source changes seldom.
+    pub(crate) txn_at: Vec<u64>,
+    /// From which transaction on which source, ascending.
+    pub(crate) txn_source: Vec<(TxnId, u32)>,
     pub(crate) op_access: Vec<Access>,
     pub(crate) op_key: Vec<KeyId>,
     /// A value, or for a list read the number of its list.
     pub(crate) op_value: Vec<u32>,
     pub(crate) list_starts: Vec<u32>,
     pub(crate) list_values: Vec<ValueId>,
-    pub(crate) keys: Vec<Datum>,
+    pub(crate) keys: Names,
     pub(crate) key_initial: Vec<ValueId>,
     pub(crate) key_is_list: Vec<bool>,
-    pub(crate) values: Vec<Datum>,
+    pub(crate) values: Names,
     pub(crate) sources: Vec<(String, PlaceUnit)>,
 }
 
@@ -259,7 +263,9 @@ impl History {
 
     /// Where a transaction stands in the input.
     pub fn place(&self, txn: TxnId) -> Place {
-        self.txn_place[txn.index()]
+        let n_up_to_it = self.txn_source.partition_point(|it| it.0 <= txn);
+        let source = if n_up_to_it == 0 { 0 } else { self.txn_source[n_up_to_it - 1].1 };
+        Place { source, at: self.txn_at[txn.index()] }
     }
 
     /// The name of a source of the input, and what positions in it count.
@@ -309,13 +315,13 @@ impl History {
     }
 
     /// The name of a key.
-    pub fn key_name(&self, key: KeyId) -> &Datum {
-        &self.keys[key.index()]
+    pub fn key_name(&self, key: KeyId) -> Name<'_> {
+        self.keys.get(key.index())
     }
 
     /// A value as the input spelled it.
-    pub fn value(&self, value: ValueId) -> &Datum {
-        &self.values[value.index()]
+    pub fn value(&self, value: ValueId) -> Name<'_> {
+        self.values.get(value.index())
     }
 
     /// The name of a session.

@@ -11,6 +11,7 @@ mod history;
 mod ids;
 mod lists;
 mod local;
+mod names;
 mod project;
 mod scan;
 mod standing;
@@ -18,7 +19,7 @@ mod unexplained;
 mod writes;
 
 pub use builder::{Defect, HistoryBuilder, Severity};
-pub use datum::Datum;
+pub use datum::{Datum, Name};
 pub use facts::{ExternalRead, Facts, Standing};
 pub use history::{Access, History, Op, Outcome, Place, PlaceUnit};
 pub use ids::{KeyId, OpId, SessionId, TxnId, ValueId};

@@ -165,7 +165,7 @@ impl<'h> Copy<'h> {
     }
 
     fn key(&mut self, key: KeyId) -> KeyId {
-        let copied = self.builder.key(self.history.key_name(key).clone());
+        let copied = self.builder.key_named(self.history.key_name(key));
         if copied.index() == self.keys.len() {
             self.keys.push(key);
         }
@@ -177,7 +177,7 @@ impl<'h> Copy<'h> {
     }
 
     fn value(&mut self, value: ValueId) -> ValueId {
-        self.builder.value(self.history.value(value).clone())
+        self.builder.value_named(self.history.value(value))
     }
 
     fn finish(self) -> Projection {

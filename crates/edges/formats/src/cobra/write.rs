@@ -3,7 +3,7 @@
 use super::{INITIAL_NULL, NOT_KNOWN, Version};
 use crate::Format;
 use crate::write::{Limits, USE_JSONL, WriteError, inexpressible, register_op};
-use iso_history::{Datum, History, Outcome, SessionId, TxnId};
+use iso_history::{History, Name, Outcome, SessionId, TxnId};
 use rustc_hash::FxHashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const LIMITS: Limits = Limits { format: Format::Cobra, allows_aborted: false, al
 /// Writes a log per session into a directory without logs; it is made if it is missing.
 pub(crate) fn write_directory(history: &History, directory: &Path) -> Result<(), WriteError> {
     LIMITS.check(history)?;
-    LIMITS.check_initial(history, &Datum::Null)?;
+    LIMITS.check_initial(history, Name::Null)?;
     let numbers = txn_numbers(history)?;
     let mut logs = Vec::new();
     for session in history.sessions() {
@@ -75,7 +75,7 @@ fn ops(history: &History, txn: TxnId, bytes: &mut Vec<u8>) -> Result<(), WriteEr
     for (is_write, key, value) in history.ops(txn).filter_map(|it| register_op(history.op(it))) {
         let key = LIMITS.integer(history.key_name(key))?;
         let name = history.value(value);
-        if *name == Datum::Null && !is_write {
+        if name == Name::Null && !is_write {
             record(b'R', &[INITIAL_NULL, INITIAL_NULL, key, 0], bytes);
             continue;
         }

@@ -3,7 +3,7 @@
 use crate::Format;
 use crate::json;
 use crate::write::{USE_JSONL, WriteError, inexpressible};
-use iso_history::{Datum, History, Op, Outcome, SessionId, TxnId};
+use iso_history::{History, Name, Op, Outcome, SessionId, TxnId};
 use std::io::{self, Write};
 
 /// Reads of aborted transactions are not written: Jepsen does not record what they saw, and no level looks at it. What
@@ -63,7 +63,7 @@ fn check(history: &History, syntax: Syntax) -> Result<(), WriteError> {
     let format = if syntax == Syntax::Edn { Format::Elle } else { Format::ElleJson };
     for key in history.keys().filter(|it| !history.is_list(*it)) {
         let initial = history.value(history.initial_value(key));
-        if *initial != Datum::Null {
+        if initial != Name::Null {
             let what =
                 format!("an initial value, such as {initial} of {}: registers are nil at first", history.key_name(key));
             return inexpressible(format, what, USE_JSONL);
@@ -145,7 +145,7 @@ fn write_mops(
         put(history.key_name(op.key()), syntax, out)?;
         out.write_all(comma.as_bytes())?;
         match op {
-            Op::Read { .. } | Op::ReadList { .. } if !is_ok => put(&Datum::Null, syntax, out)?,
+            Op::Read { .. } | Op::ReadList { .. } if !is_ok => put(Name::Null, syntax, out)?,
             Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } => {
                 put(history.value(value), syntax, out)?;
             }
@@ -165,10 +165,10 @@ fn write_mops(
     Ok(())
 }
 
-fn put(datum: &Datum, syntax: Syntax, out: &mut dyn Write) -> io::Result<()> {
-    match (datum, syntax) {
-        (Datum::Null, Syntax::Edn) => out.write_all(b"nil"),
+fn put(name: Name<'_>, syntax: Syntax, out: &mut dyn Write) -> io::Result<()> {
+    match (name, syntax) {
+        (Name::Null, Syntax::Edn) => out.write_all(b"nil"),
         // JSON's escapes are EDN's, too.
-        _ => json::write_datum(out, datum),
+        _ => json::write_name(out, name),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::read::is_name_symbol;
 use crate::write::{Initials, WriteError};
-use iso_history::{Datum, History, Outcome, SessionId, TxnId};
+use iso_history::{History, Name, Outcome, SessionId, TxnId};
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -24,14 +24,14 @@ fn write_init(history: &History, out: &mut dyn Write) -> Result<(), WriteError> 
     if history.n_keys() <= FEW_KEYS {
         for key in history.keys().filter(|it| !history.is_list(*it)) {
             let initial = history.value(history.initial_value(key));
-            if *initial != Datum::Null {
+            if initial != Name::Null {
                 let _ = write!(line, " {}={initial}", history.key_name(key));
             }
         }
         return end_init(&line, out);
     }
     let initials = Initials::new(history);
-    if initials.default != Datum::Null {
+    if initials.default.as_name() != Name::Null {
         let _ = write!(line, " *={}", initials.default);
     }
     for (key, value) in &initials.exceptions {
@@ -71,7 +71,7 @@ fn write_session(history: &History, session: SessionId, out: &mut dyn Write) -> 
 
 /// A text in quotes, whatever it is.
 fn quoted(text: &str) -> String {
-    let shown = Datum::text(text).to_string();
+    let shown = Name::Text(text).to_string();
     if shown.starts_with('"') { shown } else { format!("\"{shown}\"") }
 }
 

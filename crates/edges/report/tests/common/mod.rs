@@ -75,7 +75,7 @@ pub fn txn(history: &History, label: &str) -> TxnId {
 }
 
 fn key(history: &History, name: &str) -> KeyId {
-    history.keys().find(|it| *history.key_name(*it) == datum(name)).unwrap()
+    history.keys().find(|it| history.key_name(*it) == datum(name)).unwrap()
 }
 
 /// The first read of a key by a transaction.

@@ -1,0 +1,286 @@
+//! The names of keys or of values: numbered in the order in which they come, each stored once.
+//!
+//! Most names are integers and take nine bytes. Texts lie one after the other in one string. The index from names to
+//! their numbers stores numbers only and compares with the column: small integers have a table by position, because
+//! most histories number their keys and values; the rest is hashed (open addressing, linear probing, at most half full).
+
+use crate::Name;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+use std::hint::black_box;
+
+/// Names by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    kinds: Vec<Kind>,
+    /// The integer, or which of the texts it is.
+    payloads: Vec<i64>,
+    text_ends: Vec<usize>,
+    texts: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Null,
+    Int,
+    Number,
+    Text,
+}
+
+impl Names {
+    pub(crate) fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Name<'_> {
+        let payload = self.payloads[number];
+        match self.kinds[number] {
+            Kind::Null => Name::Null,
+            Kind::Int => Name::Int(payload),
+            Kind::Number => Name::Number(self.text(payload)),
+            Kind::Text => Name::Text(self.text(payload)),
+        }
+    }
+
+    fn text(&self, nth: i64) -> &str {
+        let nth = usize::try_from(nth).expect("a text has a number");
+        let start = if nth == 0 { 0 } else { self.text_ends[nth - 1] };
+        &self.texts[start..self.text_ends[nth]]
+    }
+
+    fn push(&mut self, name: Name<'_>) {
+        let (kind, payload) = match name {
+            Name::Null => (Kind::Null, 0),
+            Name::Int(integer) => (Kind::Int, integer),
+            Name::Number(text) => (Kind::Number, self.push_text(text)),
+            Name::Text(text) => (Kind::Text, self.push_text(text)),
+        };
+        self.kinds.push(kind);
+        self.payloads.push(payload);
+    }
+
+    fn push_text(&mut self, text: &str) -> i64 {
+        self.texts.push_str(text);
+        self.text_ends.push(self.texts.len());
+        i64::from(self.text_ends.len() as u32 - 1)
+    }
+
+    fn bytes(&self) -> usize {
+        let entry = size_of::<Kind>() + size_of::<i64>();
+        self.len() * entry + self.text_ends.len() * size_of::<usize>() + self.texts.len()
+    }
+}
+
+/// Finds the numbers of names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interner {
+    /// Numbers of small integers, by position.
+    small: Vec<u32>,
+    integers: Index,
+    texts: Index,
+    null: Option<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+/// The table of small integers may be so many times longer than the number of names.
+const SPARSENESS: usize = 8;
+/// It may always have so many names more.
+const HEADSTART: usize = 512;
+
+impl Interner {
+    /// The number of a name; a new one is added to `names`.
+    pub(crate) fn intern(&mut self, name: Name<'_>, names: &mut Names) -> usize {
+        let next = names.len() as u32;
+        let number = match name {
+            Name::Int(integer) => return self.intern_int(integer, names),
+            Name::Null => *self.null.get_or_insert(next),
+            Name::Number(_) | Name::Text(_) => {
+                self.texts.find_or_insert(hash(name), next, |it| names.get(it) == name, |it| hash(names.get(it)))
+            }
+        };
+        if number == next {
+            names.push(name);
+        }
+        number as usize
+    }
+
+    /// The number of an integer; a new one is added to `names`.
+    #[inline]
+    pub(crate) fn intern_int(&mut self, integer: i64, names: &mut Names) -> usize {
+        match self.small.get(place(integer)) {
+            Some(number) if *number != NONE => *number as usize,
+            _ => self.intern_rare(integer, names),
+        }
+    }
+
+    fn intern_rare(&mut self, integer: i64, names: &mut Names) -> usize {
+        let next = names.len() as u32;
+        let payloads = &names.payloads;
+        let is_same = |it: usize| payloads[it] == integer;
+        let place = place(integer);
+        let number = if place >= (names.len() + HEADSTART) * SPARSENESS {
+            self.integers.find_or_insert(hash_int(integer), next, is_same, |it| hash_int(payloads[it]))
+        } else if let Some(number) = self.integers.find(hash_int(integer), is_same) {
+            // It came when it was too large for the table.
+            number
+        } else {
+            if place >= self.small.len() {
+                self.small.resize((place + 1).next_power_of_two(), NONE);
+            }
+            self.small[place] = next;
+            next
+        };
+        if number == next {
+            names.push(Name::Int(integer));
+        }
+        number as usize
+    }
+
+    /// Brings what finding these integers needs into the cache.
+    ///
+    /// Whether an integer is new is hard to foresee, and a processor that guessed wrong begins anew, so that it waits
+    /// for one place of a large table after the other. Here nothing depends on what is found: it fetches many at once.
+    pub(crate) fn fetch(&self, integers: &[i64], names: &Names) {
+        let small = integers.iter().map(|it| self.small.get(place(*it)).copied().unwrap_or(0));
+        black_box(small.fold(0, u32::wrapping_add));
+        if !self.integers.is_empty() {
+            let hashed = integers.iter().map(|it| self.integers.first(hash_int(*it)));
+            let payloads = hashed.map(|it| names.payloads.get(it as usize).copied().unwrap_or(0));
+            black_box(payloads.fold(0, i64::wrapping_add));
+        }
+    }
+
+    /// About what it takes in memory, with the names.
+    pub(crate) fn bytes(&self, names: &Names) -> usize {
+        (self.small.len() + self.integers.slots.len() + self.texts.slots.len()) * size_of::<u32>() + names.bytes()
+    }
+}
+
+/// Negative integers have no place in any table.
+fn place(integer: i64) -> usize {
+    usize::try_from(integer).unwrap_or(usize::MAX)
+}
+
+fn hash_int(integer: i64) -> u64 {
+    integer.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn hash(name: Name<'_>) -> u64 {
+    let mut hasher = FxHasher::default();
+    match name {
+        Name::Null => {}
+        Name::Int(integer) => return hash_int(integer),
+        Name::Number(text) => hasher.write(text.as_bytes()),
+        Name::Text(text) => {
+            hasher.write(text.as_bytes());
+            hasher.write_u8(0xff);
+        }
+    }
+    hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// A hash table of numbers, which are compared by what they stand for.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    /// A power of two of them, or none.
+    slots: Vec<u32>,
+    n_used: usize,
+}
+
+impl Index {
+    fn is_empty(&self) -> bool {
+        self.n_used == 0
+    }
+
+    fn home(&self, hash: u64) -> usize {
+        // The high bits depend on all bits of what was hashed.
+        (hash >> (64 - self.slots.len().trailing_zeros())) as usize
+    }
+
+    /// What stands where the search for this hash begins.
+    fn first(&self, hash: u64) -> u32 {
+        self.slots[self.home(hash)]
+    }
+
+    /// The slot of what has this hash, or a free one for it.
+    fn slot(&self, hash: u64, is_same: impl Fn(usize) -> bool) -> usize {
+        let mut slot = self.home(hash);
+        while self.slots[slot] != NONE && !is_same(self.slots[slot] as usize) {
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+        slot
+    }
+
+    fn find(&self, hash: u64, is_same: impl Fn(usize) -> bool) -> Option<u32> {
+        if self.is_empty() {
+            return None;
+        }
+        let number = self.slots[self.slot(hash, is_same)];
+        (number != NONE).then_some(number)
+    }
+
+    /// The number that has this hash and is the same, or `next`, which is then in the table.
+    fn find_or_insert(
+        &mut self,
+        hash: u64,
+        next: u32,
+        is_same: impl Fn(usize) -> bool,
+        hash_of: impl Fn(usize) -> u64,
+    ) -> u32 {
+        if self.n_used * 2 >= self.slots.len() {
+            self.grow(hash_of);
+        }
+        let slot = self.slot(hash, is_same);
+        if self.slots[slot] == NONE {
+            self.slots[slot] = next;
+            self.n_used += 1;
+        }
+        self.slots[slot]
+    }
+
+    fn grow(&mut self, hash_of: impl Fn(usize) -> u64) {
+        const SMALLEST: usize = 64;
+        let n_slots = (self.slots.len() * 2).max(SMALLEST);
+        let old = std::mem::replace(&mut self.slots, vec![NONE; n_slots]);
+        for number in old.into_iter().filter(|it| *it != NONE) {
+            let slot = self.slot(hash_of(number as usize), |_| false);
+            self.slots[slot] = number;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Datum;
+    use std::collections::BTreeMap;
+
+    /// Interns some names, and compares with a plain map.
+    fn compare(data: impl Iterator<Item = Datum>) {
+        let (mut interner, mut names) = (Interner::default(), Names::default());
+        let mut expected: BTreeMap<Datum, usize> = BTreeMap::new();
+        for datum in data {
+            let next = expected.len();
+            let number = *expected.entry(datum.clone()).or_insert(next);
+            if let Datum::Int(integer) = datum {
+                interner.fetch(&[integer], &names);
+            }
+            assert_eq!(interner.intern(datum.as_name(), &mut names), number, "{datum:?}");
+            assert_eq!(names.get(number), datum.as_name());
+            assert_eq!(names.len(), expected.len());
+        }
+    }
+
+    #[test]
+    fn names_are_numbered_in_their_order() {
+        let integers = (0..5000i64).flat_map(|it| [it, it * it, -it, it << 40, i64::MAX - it / 2, it]);
+        compare(integers.map(Datum::Int));
+        // Large ones come first, before the table of small ones reaches them.
+        compare((0..5000i64).rev().chain(0..5000).map(|it| Datum::Int(it * 8)));
+        let mixed = (0..3000i64).flat_map(|it| {
+            let word = (it % 700).to_string();
+            [Datum::text(word.as_str()), Datum::Number(word.as_str().into()), Datum::Int(it % 900), Datum::Null]
+        });
+        compare(mixed.chain([Datum::text(""), Datum::Number("".into()), Datum::text("")]));
+    }
+}
