@@ -60,6 +60,24 @@ pub(crate) struct Line<'l> {
     pub(crate) end: LineEnd,
 }
 
+/// Whole lines of an input, in one piece.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) kind: LinesKind,
+}
+
+/// What a piece of an input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinesKind {
+    /// One line or more, each with its end.
+    Ended,
+    /// The rest of the input: a line without its end.
+    Last,
+    /// A line beyond the limit; its bytes are not here.
+    TooLong,
+}
+
 /// How a line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineEnd {
@@ -164,6 +182,11 @@ impl<'a> Input<'a> {
         self.damage.as_deref()
     }
 
+    /// Remembers a line that was too long to be read.
+    pub(crate) fn note_overlong(&mut self, line: u64) {
+        self.overlong.push(line);
+    }
+
     /// Lines that were too long to be read, since the last call.
     pub(crate) fn take_overlong(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.overlong)
@@ -183,6 +206,51 @@ impl<'a> Input<'a> {
                 buffer.pop();
             }
             return Ok(Some(Line { number, bytes: buffer, end }));
+        }
+    }
+
+    /// At most `size` bytes of whole lines, or one line that is longer. The number of the next line is not kept.
+    pub(crate) fn next_lines(&mut self, size: usize) -> Result<Option<Lines>, ReadError> {
+        let longest = self.meter.longest_line();
+        self.chunk.drain(..std::mem::take(&mut self.at));
+        while self.chunk.len() < size && !self.is_at_end {
+            self.read_more((size - self.chunk.len()).max(CHUNK))?;
+        }
+        let mut n_searched = size.min(self.chunk.len());
+        let mut newline = memchr::memrchr(b'\n', &self.chunk[..n_searched]);
+        while newline.is_none() {
+            newline = memchr::memchr(b'\n', &self.chunk[n_searched..]).map(|it| n_searched + it);
+            n_searched = self.chunk.len();
+            if newline.is_some() || self.is_at_end || n_searched > longest {
+                break;
+            }
+            // A long line is read in steps that grow with it.
+            self.read_more((n_searched / 2).max(CHUNK))?;
+        }
+        if n_searched > longest && newline.is_none_or(|it| it > longest) {
+            return self.skip_line().map(Some);
+        }
+        let (n, kind) = match newline {
+            Some(newline) => (newline + 1, LinesKind::Ended),
+            None if self.chunk.is_empty() => return Ok(None),
+            None => (self.chunk.len(), LinesKind::Last),
+        };
+        let rest = self.chunk.split_off(n);
+        self.before += n as u64;
+        Ok(Some(Lines { bytes: std::mem::replace(&mut self.chunk, rest), kind }))
+    }
+
+    /// Passes over the rest of a line.
+    fn skip_line(&mut self) -> Result<Lines, ReadError> {
+        loop {
+            let newline = memchr::memchr(b'\n', &self.chunk);
+            let n = newline.map_or(self.chunk.len(), |it| it + 1);
+            self.chunk.drain(..n);
+            self.before += n as u64;
+            if newline.is_some() || self.is_at_end {
+                return Ok(Lines { bytes: Vec::new(), kind: LinesKind::TooLong });
+            }
+            self.read_more(CHUNK)?;
         }
     }
 

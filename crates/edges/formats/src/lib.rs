@@ -31,6 +31,7 @@ mod json;
 mod jsonl;
 mod meter;
 mod number;
+mod pipeline;
 mod plume;
 mod reading;
 mod recognise;

@@ -3,7 +3,7 @@
 use crate::meter::Meter;
 use crate::{Format, Header, ReadError, Reading};
 use iso_history::{
-    Access, Datum, Defect, HistoryBuilder, KeyId, Outcome, Place, PlaceUnit, SessionId, Severity, ValueId,
+    Access, Datum, Defect, HistoryBuilder, KeyId, Name, Outcome, Place, PlaceUnit, SessionId, Severity, ValueId,
 };
 use rustc_hash::FxHashMap;
 
@@ -125,8 +125,18 @@ impl<'a> Sink<'a> {
         Ok(session)
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "who makes a name for this call has no use for it afterwards")]
     pub(crate) fn key(&mut self, name: Datum) -> Result<KeyId, ReadError> {
-        let key = self.builder.key(name);
+        self.key_named(name.as_name())
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "who makes a name for this call has no use for it afterwards")]
+    pub(crate) fn value(&mut self, datum: Datum) -> Result<ValueId, ReadError> {
+        self.value_named(datum.as_name())
+    }
+
+    pub(crate) fn key_named(&mut self, name: Name<'_>) -> Result<KeyId, ReadError> {
+        let key = self.builder.key_named(name);
         if key.index() >= self.n_keys {
             self.n_keys += 1;
             self.weigh()?;
@@ -134,13 +144,26 @@ impl<'a> Sink<'a> {
         Ok(key)
     }
 
-    pub(crate) fn value(&mut self, datum: Datum) -> Result<ValueId, ReadError> {
-        let value = self.builder.value(datum);
+    pub(crate) fn value_named(&mut self, name: Name<'_>) -> Result<ValueId, ReadError> {
+        let value = self.builder.value_named(name);
         if value.index() >= self.n_values {
             self.n_values += 1;
             self.weigh()?;
         }
         Ok(value)
+    }
+
+    /// Keys and values that are integers, added to the ids.
+    pub(crate) fn int_names(
+        &mut self,
+        keys: &[i64],
+        key_ids: &mut Vec<KeyId>,
+        values: &[i64],
+        value_ids: &mut Vec<ValueId>,
+    ) -> Result<(), ReadError> {
+        self.builder.int_keys(keys, key_ids);
+        self.builder.int_values(values, value_ids);
+        self.weigh()
     }
 
     /// Tells the meter how large the history is by now.
@@ -182,6 +205,28 @@ impl<'a> Sink<'a> {
         ops: &TxnOps,
         outcome: Outcome,
     ) -> Result<(), ReadError> {
+        self.begin(session, place, times)?;
+        self.push_ops(ops);
+        self.builder.end(outcome);
+        self.weigh()
+    }
+
+    /// Adds a transaction of register operations and appends, given in columns.
+    pub(crate) fn register_txn(
+        &mut self,
+        session: SessionId,
+        place: Place,
+        times: (Option<i64>, Option<i64>),
+        (accesses, keys, values): (&[Access], &[KeyId], &[ValueId]),
+        outcome: Outcome,
+    ) -> Result<(), ReadError> {
+        self.begin(session, place, times)?;
+        self.builder.extend(accesses, keys, values);
+        self.builder.end(outcome);
+        Ok(())
+    }
+
+    fn begin(&mut self, session: SessionId, place: Place, times: (Option<i64>, Option<i64>)) -> Result<(), ReadError> {
         self.n_txns = self.n_txns.wrapping_add(1);
         if self.n_txns.is_multiple_of(TXNS_PER_QUESTION) {
             self.meter.go_on()?;
@@ -194,9 +239,7 @@ impl<'a> Sink<'a> {
             }
             (begin, end) => self.builder.times(begin, end),
         }
-        self.push_ops(ops);
-        self.builder.end(outcome);
-        self.weigh()
+        Ok(())
     }
 
     fn push_ops(&mut self, ops: &TxnOps) {

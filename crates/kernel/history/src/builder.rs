@@ -231,11 +231,28 @@ impl HistoryBuilder {
         self.push_op(Access::ReadList, key, list);
     }
 
+    /// Adds reads and writes of registers, and appends, to the open transaction: the columns of as many operations.
+    pub fn extend(&mut self, accesses: &[Access], keys: &[KeyId], values: &[ValueId]) {
+        assert!(self.open, "an operation outside a transaction");
+        assert!(accesses.len() == keys.len() && keys.len() == values.len(), "columns of different length");
+        for (access, key) in accesses.iter().zip(keys) {
+            assert!(*access != Access::ReadList, "a list has no single value");
+            self.note_use(*access, *key);
+        }
+        self.history.op_access.extend_from_slice(accesses);
+        self.history.op_key.extend_from_slice(keys);
+        self.history.op_value.extend(values.iter().map(|it| it.raw()));
+    }
+
     fn push_op(&mut self, access: Access, key: KeyId, value: u32) {
         assert!(self.open, "an operation outside a transaction");
         self.history.op_access.push(access);
         self.history.op_key.push(key);
         self.history.op_value.push(value);
+        self.note_use(access, key);
+    }
+
+    fn note_use(&mut self, access: Access, key: KeyId) {
         let is_list = matches!(access, Access::Append | Access::ReadList);
         let seen = &mut self.key_use[key.index()];
         *seen = match (*seen, is_list) {

@@ -1,0 +1,251 @@
+//! Reads any line: whatever JSON allows, and what is wrong with it.
+
+use super::VERSION;
+use crate::fault::{Fault, show};
+use crate::input::{Line, LineBytes};
+use crate::json::Json;
+use crate::sink::{Sink, TxnOps};
+use crate::{ReadError, report};
+use iso_history::{Access, Datum, Outcome};
+
+type LineJson<'l> = Json<LineBytes<'l>>;
+
+/// Reads lines one after the other.
+pub(super) struct LineReader {
+    header: HeaderState,
+    txn: Txn,
+    spare: Json<()>,
+}
+
+impl LineReader {
+    pub(super) fn new() -> Self {
+        Self { header: HeaderState::Missing, txn: Txn::default(), spare: Json::new(()) }
+    }
+
+    pub(super) fn read(&mut self, line: Line<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+        let blank = line.bytes.iter().all(u8::is_ascii_whitespace);
+        if blank {
+            return Ok(());
+        }
+        self.txn.clear();
+        sink.meter().hold(line.bytes.len())?;
+        let spare = std::mem::replace(&mut self.spare, Json::new(()));
+        let mut json = spare.with(LineBytes::new(line));
+        let result = read_line(&mut json, line, &mut self.txn, &mut self.header, sink);
+        self.spare = json.with(());
+        if result.is_err() && self.header == HeaderState::Missing {
+            // Whatever is wrong with the first line, it was to be the header.
+            self.header = HeaderState::Reported;
+        }
+        report(sink, result.map_err(|it| it.in_line(line)))
+    }
+
+    /// Notes that a line was a transaction: if there was no header before, that is said once.
+    pub(super) fn expect_header(&mut self, line: u64, sink: &mut Sink<'_>) {
+        expect_header(&mut self.header, line, sink);
+    }
+
+    /// Ends the input: it had no header if it had no lines.
+    pub(super) fn finish(mut self, sink: &mut Sink<'_>) {
+        self.expect_header(1, sink);
+    }
+}
+
+fn expect_header(header: &mut HeaderState, line: u64, sink: &mut Sink<'_>) {
+    if *header == HeaderState::Missing {
+        *header = HeaderState::Reported;
+        sink.error(line, MISSING_HEADER);
+    }
+}
+
+const MISSING_HEADER: &str = "the header is missing; the first line must be like {\"isoscope\":1,\"initial\":null}";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HeaderState {
+    Missing,
+    Found,
+    /// Was missing or damaged, and that was said.
+    Reported,
+}
+
+/// What a line says about a transaction, in whatever order.
+#[derive(Debug, Default)]
+struct Txn {
+    session: Option<Datum>,
+    ops: TxnOps,
+    has_ops: bool,
+    outcome: Option<Outcome>,
+    begin: Option<i64>,
+    end: Option<i64>,
+}
+
+impl Txn {
+    fn clear(&mut self) {
+        self.ops.clear();
+        *self = Self { ops: std::mem::take(&mut self.ops), ..Self::default() };
+    }
+}
+
+fn read_line(
+    json: &mut LineJson<'_>,
+    line: Line<'_>,
+    txn: &mut Txn,
+    header: &mut HeaderState,
+    sink: &mut Sink<'_>,
+) -> Result<(), Fault> {
+    let mut is_header = false;
+    json.object(|json, name| {
+        match name {
+            "isoscope" => {
+                is_header = true;
+                read_version(json)?;
+            }
+            "initial" => {
+                let value = json.datum()?;
+                let value = sink.value(value)?;
+                sink.default_initial(value, line.number);
+            }
+            "init" => read_init(json, line.number, sink)?,
+            "sessions" => json.array(|json| {
+                let name = json.datum()?;
+                sink.session(&session_name(&name))?;
+                Ok(())
+            })?,
+            "s" => txn.session = Some(json.datum()?),
+            "ops" => {
+                txn.has_ops = true;
+                json.array(|json| read_op(json, &mut txn.ops, sink))?;
+            }
+            "status" => txn.outcome = Some(read_outcome(json)?),
+            "begin" => txn.begin = read_time(json)?,
+            "end" => txn.end = read_time(json)?,
+            _ => json.skip()?,
+        }
+        Ok(())
+    })?;
+    json.expect_end()?;
+    if is_header { end_header(json, header) } else { end_txn(json, line, txn, header, sink) }
+}
+
+fn end_header(json: &LineJson<'_>, header: &mut HeaderState) -> Result<(), Fault> {
+    match header {
+        HeaderState::Missing => {
+            *header = HeaderState::Found;
+            Ok(())
+        }
+        _ => json.wrong("a second header; only the first line may have the member \"isoscope\""),
+    }
+}
+
+fn end_txn(
+    json: &LineJson<'_>,
+    line: Line<'_>,
+    txn: &Txn,
+    header: &mut HeaderState,
+    sink: &mut Sink<'_>,
+) -> Result<(), Fault> {
+    expect_header(header, line.number, sink);
+    let Some(session) = &txn.session else {
+        return json.wrong("the transaction has no session; add a member \"s\"");
+    };
+    if !txn.has_ops {
+        return json.wrong("the transaction has no operations; add a member \"ops\" (it may be [])");
+    }
+    let session = sink.session(&session_name(session))?;
+    let outcome = txn.outcome.unwrap_or(Outcome::Committed);
+    sink.txn(session, sink.place(line.number), (txn.begin, txn.end), &txn.ops, outcome)?;
+    Ok(())
+}
+
+fn session_name(name: &Datum) -> String {
+    match name {
+        Datum::Text(text) => text.to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn read_version(json: &mut LineJson<'_>) -> Result<(), Fault> {
+    match json.datum()? {
+        Datum::Int(VERSION) => Ok(()),
+        other => json.wrong(format!("version {other} of the format is not known; this reader knows {VERSION}")),
+    }
+}
+
+fn read_init(json: &mut LineJson<'_>, line: u64, sink: &mut Sink<'_>) -> Result<(), Fault> {
+    json.array(|json| {
+        json.expect(b'[')?;
+        let key = json.datum()?;
+        json.expect(b',')?;
+        let value = json.datum()?;
+        json.expect(b']')?;
+        let value = sink.value(value)?;
+        sink.initial(&key, value, line)?;
+        Ok(())
+    })
+}
+
+fn read_time(json: &mut LineJson<'_>) -> Result<Option<i64>, Fault> {
+    match json.datum()? {
+        Datum::Int(time) => Ok(Some(time)),
+        Datum::Null => Ok(None),
+        other => json.wrong(format!("a time must be a 64-bit integer, not {other}")),
+    }
+}
+
+fn read_outcome(json: &mut LineJson<'_>) -> Result<Outcome, Fault> {
+    match json.string()? {
+        "commit" => Ok(Outcome::Committed),
+        "abort" => Ok(Outcome::Aborted),
+        "unknown" => Ok(Outcome::Unknown),
+        other => {
+            let message = format!("the status must be commit, abort or unknown, not {other:?}");
+            json.wrong(message)
+        }
+    }
+}
+
+fn read_op(json: &mut LineJson<'_>, ops: &mut TxnOps, sink: &mut Sink<'_>) -> Result<(), Fault> {
+    json.expect(b'[')?;
+    let access = match json.letter()? {
+        Some(b'r') => Access::Read,
+        Some(b'w') => Access::Write,
+        Some(b'a') => Access::Append,
+        Some(other) => return json.wrong(format!("an operation is \"r\", \"w\" or \"a\", not \"{}\"", other as char)),
+        None => match json.string()? {
+            "r" => Access::Read,
+            "w" => Access::Write,
+            "a" => Access::Append,
+            other => {
+                let message = format!("an operation is \"r\", \"w\" or \"a\", not {other:?}");
+                return json.wrong(message);
+            }
+        },
+    };
+    json.expect(b',')?;
+    let key = json.datum()?;
+    let key = sink.key(key)?;
+    json.expect(b',')?;
+    match json.peek()? {
+        Some(b'[') if access == Access::Read => {
+            json.array(|json| {
+                let value = json.datum()?;
+                ops.element(sink.value(value)?);
+                sink.meter().fits(ops.bytes())?;
+                Ok(())
+            })?;
+            ops.push_list(key);
+        }
+        Some(b'[') => return json.wrong("only a read may have a list as its value"),
+        _ => {
+            let value = json.datum()?;
+            ops.push(access, key, sink.value(value)?);
+            sink.meter().fits(ops.bytes())?;
+        }
+    }
+    if json.accept(b']')? {
+        Ok(())
+    } else {
+        let found = show(json.peek()?);
+        json.wrong(format!("expected `]` after the value of the operation, found {found}"))
+    }
+}
