@@ -2,6 +2,7 @@
 
 use crate::graph::{KnownEdge, Why};
 use crate::known::{Known, Removal, Saturation, WhyNot};
+use crate::order::decide_by_order;
 use crate::problem::{INITIAL, Problem, Txn};
 use crate::rule::{Moments, Node, Rule, Sees};
 use crate::search::{Found, Solution, search};
@@ -23,10 +24,13 @@ pub(crate) enum Decision {
 
 /// Decides a level for a history whose reads all have possible writers.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
-    match decide_settled(facts, level, budget)? {
-        Some(decision) => Ok(decision),
-        None => decide_by_search(facts, level, budget),
+    if let Some(decision) = decide_settled(facts, level, budget)? {
+        return Ok(decision);
     }
+    if let Some(decision) = decide_by_order(facts, Rule::of(level), budget)? {
+        return Ok(decision);
+    }
+    decide_by_search(facts, level, budget)
 }
 
 /// As [`decide`], by saturation and search whatever the history.

@@ -12,6 +12,7 @@ mod known;
 mod lattice;
 mod local;
 mod name;
+mod order;
 mod problem;
 mod rule;
 mod search;

@@ -75,17 +75,18 @@ pub struct OrderSolver {
 impl OrderSolver {
     /// A graph of `n_nodes` nodes without edges, first ordered by number.
     pub fn new(n_nodes: u32) -> Self {
-        Self::with_incremental_order(IncrementalOrder::new(n_nodes))
+        Self::with_graph(IncrementalOrder::new(n_nodes))
     }
 
     /// A graph without edges, first ordered as in `order`, a permutation of `0..n`.
     ///
     /// The search repairs this order, so one that nearly fits makes it short.
     pub fn with_order(order: Vec<u32>) -> Self {
-        Self::with_incremental_order(IncrementalOrder::with_order(order))
+        Self::with_graph(IncrementalOrder::with_order(order))
     }
 
-    fn with_incremental_order(order: IncrementalOrder) -> Self {
+    /// A graph with known edges, none of them tagged, and its order.
+    pub fn with_graph(order: IncrementalOrder) -> Self {
         let theory = Rc::new(RefCell::new(AcyclicTheory::new(order)));
         let sat = Cadical::with_theory(Rc::clone(&theory));
         theory.borrow_mut().halt_with(sat.halt_flag());
@@ -218,6 +219,11 @@ impl OrderSolver {
     /// The place of `node` in [`OrderSolver::order`].
     pub fn position(&self, node: u32) -> u32 {
         self.theory.borrow().order().position(node)
+    }
+
+    /// The graph with its known edges, and with those of literals that are forced.
+    pub fn into_graph(self) -> IncrementalOrder {
+        self.theory.borrow().order().clone()
     }
 
     /// The number of nodes.

@@ -14,5 +14,5 @@ mod theory;
 
 pub use acyclic::{DecisionPolicy, OrderResult, OrderSolver, OrderStatistics};
 pub use cadical::Cadical;
-pub use order::{Edge, EdgeId, IncrementalOrder, Mark, UNTAGGED};
+pub use order::{Edge, EdgeId, IncrementalOrder, Mark, Reach, UNTAGGED};
 pub use sat::{Lit, SatResult, SatSolver, SatStatistics, Var};

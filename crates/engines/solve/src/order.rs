@@ -30,6 +30,24 @@ pub struct Edge {
     pub tag: u32,
 }
 
+impl EdgeId {
+    /// How many edges were present when this one was added.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The answer to [`IncrementalOrder::find_path`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// The edges of a path.
+    Path(Vec<EdgeId>),
+    /// There is none.
+    Nowhere,
+    /// Not found out with so few edges.
+    TooFar,
+}
+
 /// A directed acyclic multigraph with a topological order. See the module for the algorithm.
 #[derive(Debug, Clone, Default)]
 pub struct IncrementalOrder {
@@ -116,6 +134,78 @@ impl IncrementalOrder {
             self.reorder(self.position[to as usize], self.position[from as usize]);
         }
         Ok(self.link(Edge { from, to, tag }))
+    }
+
+    /// Looks for a path from `from` to `to`, forward and backward at once, and gives up after `max_edges` edges.
+    pub fn find_path(&mut self, from: u32, to: u32, max_edges: u32) -> Reach {
+        let (first, last) = (self.position[from as usize], self.position[to as usize]);
+        if first >= last {
+            return Reach::Nowhere;
+        }
+        self.search.begin();
+        self.search.back_marks.resize(self.position.len(), 0);
+        self.search.back_by.resize(self.position.len(), NONE);
+        let search = &mut self.search;
+        search.visit(from);
+        search.reached_by[from as usize] = NONE;
+        search.forward.push(from);
+        search.visit_back(to);
+        search.back_by[to as usize] = NONE;
+        search.backward.push(to);
+        let (mut head, mut tail, mut n_out, mut n_in) = (0, 0, 0, 0);
+        while head < search.forward.len() && tail < search.backward.len() {
+            if n_out + n_in > max_edges {
+                return Reach::TooFar;
+            }
+            if n_out <= n_in {
+                let mut id = self.first_out[search.forward[head] as usize];
+                head += 1;
+                while id != NONE {
+                    n_out += 1;
+                    let next = self.edges[id as usize].to;
+                    if self.position[next as usize] <= last && search.visit(next) {
+                        search.reached_by[next as usize] = id;
+                        if search.is_visited_back(next) {
+                            return Reach::Path(self.path_through(next));
+                        }
+                        search.forward.push(next);
+                    }
+                    id = self.links[id as usize].next_out;
+                }
+            } else {
+                let mut id = self.first_in[search.backward[tail] as usize];
+                tail += 1;
+                while id != NONE {
+                    n_in += 1;
+                    let next = self.edges[id as usize].from;
+                    if self.position[next as usize] >= first && search.visit_back(next) {
+                        search.back_by[next as usize] = id;
+                        if search.is_visited(next) {
+                            return Reach::Path(self.path_through(next));
+                        }
+                        search.backward.push(next);
+                    }
+                    id = self.links[id as usize].next_in;
+                }
+            }
+        }
+        Reach::Nowhere
+    }
+
+    /// The path by which both searches came to `middle`.
+    fn path_through(&self, middle: u32) -> Vec<EdgeId> {
+        let mut path = self.path_to(middle);
+        let mut id = self.search.back_by[middle as usize];
+        while id != NONE {
+            path.push(EdgeId(id));
+            id = self.search.back_by[self.edges[id as usize].to as usize];
+        }
+        path
+    }
+
+    /// The number of edges present.
+    pub fn n_edges(&self) -> u32 {
+        self.edges.len() as u32
     }
 
     /// The edge with this id.
@@ -317,6 +407,9 @@ struct Search {
     epoch: u32,
     marks: Vec<u32>,
     reached_by: Vec<u32>,
+    /// As above, of searches that go backward at the same time.
+    back_marks: Vec<u32>,
+    back_by: Vec<u32>,
     layer: Vec<(u32, u32)>,
     next_layer: Vec<(u32, u32)>,
     forward: Vec<u32>,
@@ -346,6 +439,7 @@ impl Search {
     fn begin_epoch(&mut self) {
         if self.epoch == u32::MAX {
             self.marks.fill(0);
+            self.back_marks.fill(0);
             self.epoch = 0;
         }
         self.epoch += 1;
@@ -361,6 +455,17 @@ impl Search {
 
     fn is_visited(&self, node: u32) -> bool {
         self.marks[node as usize] == self.epoch
+    }
+
+    fn visit_back(&mut self, node: u32) -> bool {
+        let mark = &mut self.back_marks[node as usize];
+        let is_new = *mark != self.epoch;
+        *mark = self.epoch;
+        is_new
+    }
+
+    fn is_visited_back(&self, node: u32) -> bool {
+        self.back_marks[node as usize] == self.epoch
     }
 }
 

@@ -1,0 +1,137 @@
+//! The history as the order engine sees it: its own numbers of transactions, and what each must come after.
+
+use super::sources::Sources;
+use crate::problem::{INITIAL, Txn};
+use crate::rule::{Moments, Rule};
+use iso_history::{Facts, KeyId, OpId, Outcome, Standing, TxnId};
+
+/// Facts and a rule, with session predecessors. A transaction has the number that it has in the history.
+#[derive(Debug)]
+pub(super) struct Frame<'f> {
+    pub(super) facts: &'f Facts<'f>,
+    pub(super) rule: Rule,
+    /// The session predecessor that counts; the initial transaction if there is none.
+    pub(super) previous: Vec<Txn>,
+    /// Version orders that list reads have shown, by later writer.
+    pub(super) listed: Vec<Listed>,
+    pub(super) sources: Sources,
+}
+
+/// `earlier`'s version of a list is older than `later`'s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Listed {
+    pub(super) later: Txn,
+    pub(super) earlier: Txn,
+    pub(super) shown_by: OpId,
+}
+
+impl<'f> Frame<'f> {
+    pub(super) fn new(facts: &'f Facts<'f>, rule: Rule) -> Self {
+        let history = facts.history();
+        let mut previous = vec![INITIAL; history.n_txns()];
+        for session in history.sessions() {
+            let mut last = INITIAL;
+            for txn in history.session_txns(session).iter().filter(|it| facts.standing(**it) != Standing::Out) {
+                previous[txn.index()] = last;
+                last = txn.raw();
+            }
+        }
+        Self { facts, rule, previous, listed: listed(facts), sources: Sources::new(facts) }
+    }
+
+    /// The number of transactions, those that do not count included.
+    pub(super) fn n_txns(&self) -> usize {
+        self.previous.len()
+    }
+
+    pub(super) fn reads_of(&self, txn: Txn) -> std::ops::Range<usize> {
+        self.facts.reads_of(id(txn))
+    }
+
+    pub(super) fn key(&self, read: usize) -> KeyId {
+        self.facts.reads()[read].key
+    }
+
+    pub(super) fn reader(&self, read: usize) -> Txn {
+        self.facts.reads()[read].reader.raw()
+    }
+
+    /// The writer of what a read saw, if only one comes into question.
+    pub(super) fn source(&self, read: usize) -> Option<Txn> {
+        self.sources.of(read)
+    }
+
+    /// May the read have seen this writer's version?
+    pub(super) fn is_possible(&self, read: usize, writer: Txn) -> bool {
+        match self.sources.of(read) {
+            Some(source) => source == writer,
+            None => self.facts.candidates(read).binary_search(&id(writer)).is_ok(),
+        }
+    }
+
+    /// Who must come before a transaction, whatever else is chosen: calls `visit` for each, some of them twice.
+    pub(super) fn predecessors(&self, txn: Txn, visit: &mut impl FnMut(Txn)) {
+        self.seen_by_reads(txn, visit);
+        for listed in self.listed_before(txn) {
+            visit(listed.earlier);
+        }
+    }
+
+    /// Who must commit before the snapshot of a transaction: calls `visit` for each, some of them twice.
+    pub(super) fn seen(&self, txn: Txn, visit: &mut impl FnMut(Txn)) {
+        self.seen_by_reads(txn, visit);
+        if self.rule.moments == Moments::FirstCommitterWins {
+            for listed in self.listed_before(txn) {
+                visit(listed.earlier);
+            }
+        }
+    }
+
+    fn seen_by_reads(&self, txn: Txn, visit: &mut impl FnMut(Txn)) {
+        visit(self.previous[txn as usize]);
+        for read in self.reads_of(txn) {
+            if let Some(source) = self.source(read) {
+                visit(source);
+            }
+        }
+    }
+
+    pub(super) fn listed_before(&self, txn: Txn) -> &[Listed] {
+        let first = self.listed.partition_point(|it| it.later < txn);
+        let rest = &self.listed[first..];
+        &rest[..rest.partition_point(|it| it.later == txn)]
+    }
+
+    /// When a transaction began, if that is known.
+    pub(super) fn begin(&self, txn: Txn) -> Option<i64> {
+        self.facts.history().begin(id(txn))
+    }
+
+    /// When a transaction had ended for sure, if that is known.
+    pub(super) fn end(&self, txn: Txn) -> Option<i64> {
+        let history = self.facts.history();
+        if history.outcome(id(txn)) == Outcome::Committed { history.end(id(txn)) } else { None }
+    }
+}
+
+/// The history's name of a transaction.
+pub(super) fn id(txn: Txn) -> TxnId {
+    TxnId::from_index(txn as usize)
+}
+
+fn listed(facts: &Facts<'_>) -> Vec<Listed> {
+    let mut listed = Vec::new();
+    for key in facts.history().keys() {
+        let Some(chain) = facts.chain(key) else { continue };
+        let shown_by = chain.shown_by;
+        let pairs = chain.writers.windows(2).map(|it| (it[0].raw(), it[1].raw()));
+        listed.extend(pairs.map(|(earlier, later)| Listed { later, earlier, shown_by }));
+        let Some(last) = chain.writers.last() else { continue };
+        let mut seen = chain.writers.clone();
+        seen.sort_unstable();
+        let unseen = facts.writers_of(key).iter().filter(|it| seen.binary_search(it).is_err());
+        listed.extend(unseen.map(|later| Listed { later: later.raw(), earlier: last.raw(), shown_by }));
+    }
+    listed.sort_unstable();
+    listed
+}

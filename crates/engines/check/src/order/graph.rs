@@ -1,0 +1,389 @@
+//! The known graph in a current order: what must come before what, with the reason for what was derived.
+//!
+//! Edges that a history shows at once (sessions, known sources, lists, real time) have no reason of their own: it can be
+//! seen from their ends. A derived edge keeps the rule and the path that it was derived from.
+
+use super::frame::{Frame, id};
+use super::sources;
+use crate::problem::{INITIAL, Txn};
+use crate::rule::{Moments, Node};
+use iso_history::TxnId;
+use iso_solve::{Edge, EdgeId, IncrementalOrder, Reach, UNTAGGED};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// A choice between two edges, at least one of which must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// The read's source is newer than `other`, or the reader does not see `other`.
+    Read { read: u32, source: Txn, other: Txn },
+    /// Both write a key: the one commits before the other's snapshot, or the other way round.
+    Writers { one: Txn, other: Txn },
+}
+
+/// What the known graph says about a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outlook {
+    /// Both are possible, as far as can be seen with little work.
+    Open,
+    /// One was impossible, and the other is known now.
+    Settled,
+}
+
+/// Both edges of a choice are impossible: these transactions show it.
+#[derive(Debug)]
+pub(super) struct Conflict {
+    pub(super) blamed: Vec<TxnId>,
+}
+
+#[derive(Debug)]
+pub(super) struct Graph<'f> {
+    frame: &'f Frame<'f>,
+    pub(super) order: IncrementalOrder,
+    /// The number of edges that the history shows at once.
+    n_shown: usize,
+    derived: Vec<Derived>,
+    /// The edges of the paths that edges were derived from.
+    paths: Vec<EdgeId>,
+    /// The time axis: ends and their nodes, ascending.
+    axis: Vec<(i64, Node)>,
+}
+
+#[derive(Debug)]
+struct Derived {
+    edge: EdgeId,
+    choice: Choice,
+    path: Range<u32>,
+}
+
+/// How many edges to look at before a path is given up.
+const MAX_EDGES: u32 = 20_000;
+
+impl<'f> Graph<'f> {
+    /// The edges that the history shows, in the order of these commits and snapshots.
+    pub(super) fn new(frame: &'f Frame<'f>, commits: &[Txn], snapshots: &[u32]) -> Self {
+        let axis = axis(frame, commits);
+        let mut graph = Self {
+            frame,
+            order: IncrementalOrder::default(),
+            n_shown: 0,
+            derived: Vec::new(),
+            paths: Vec::new(),
+            axis,
+        };
+        graph.order = IncrementalOrder::with_order(graph.nodes(commits, snapshots));
+        graph.add_shown(commits);
+        graph.n_shown = graph.order.n_edges() as usize;
+        graph
+    }
+
+    /// All nodes: those that take no part first, snapshots right after as many commits as they see.
+    pub(super) fn nodes(&self, commits: &[Txn], snapshots: &[u32]) -> Vec<Node> {
+        let (frame, moments) = (self.frame, self.frame.rule.moments);
+        let n_nodes = moments.n_nodes(frame.n_txns()) + self.axis.len();
+        let mut is_placed = vec![false; frame.n_txns()];
+        for txn in commits {
+            is_placed[*txn as usize] = true;
+        }
+        let mut nodes = Vec::with_capacity(n_nodes);
+        for txn in (0..frame.n_txns() as Txn).filter(|it| !is_placed[*it as usize]) {
+            nodes.extend(moments.start(txn)..=moments.commit(txn));
+        }
+        let mut axis = self.axis_places(commits).into_iter().zip(&self.axis).peekable();
+        let starts = Buckets::new(commits, snapshots);
+        for n_commits in 0..=commits.len() {
+            if n_commits > 0 {
+                nodes.push(moments.commit(commits[n_commits - 1]));
+            }
+            while let Some((_, (_, node))) = axis.next_if(|it| it.0 == n_commits as u32) {
+                nodes.push(*node);
+            }
+            nodes.extend(starts.of(n_commits).iter().map(|it| moments.start(*it)));
+        }
+        nodes
+    }
+
+    /// For each node of the time axis, after how many commits it comes.
+    fn axis_places(&self, commits: &[Txn]) -> Vec<u32> {
+        let mut places = vec![0; self.axis.len()];
+        for (nth, txn) in (1..).zip(commits) {
+            if let (Some(end), false) = (self.frame.end(*txn), self.axis.is_empty()) {
+                let idx = self.axis.partition_point(|it| it.0 < end);
+                places[idx] = nth;
+            }
+        }
+        let mut highest = 0;
+        for place in &mut places {
+            highest = highest.max(*place);
+            *place = highest;
+        }
+        places
+    }
+
+    fn add_shown(&mut self, commits: &[Txn]) {
+        let (frame, moments) = (self.frame, self.frame.rule.moments);
+        for txn in commits.iter().copied() {
+            if moments != Moments::One {
+                self.add_known((moments.start(txn), moments.commit(txn)));
+            }
+            let mut last = frame.previous[txn as usize];
+            if last != INITIAL {
+                self.add_known(moments.sees(last, txn));
+            }
+            for source in frame.reads_of(txn).filter_map(|it| frame.source(it)) {
+                // Reads of the same source often follow each other.
+                if source != last && source != INITIAL {
+                    self.add_known(moments.sees(source, txn));
+                    last = source;
+                }
+            }
+            for listed in frame.listed_before(txn) {
+                self.add_known(moments.version_order(listed.earlier, txn));
+            }
+        }
+        for pair in 1..self.axis.len() {
+            self.add_known((self.axis[pair - 1].1, self.axis[pair].1));
+        }
+        for txn in commits.iter().copied().filter(|_| frame.rule.real_time) {
+            if let Some(end) = frame.end(txn) {
+                let idx = self.axis.partition_point(|it| it.0 < end);
+                self.add_known((moments.commit(txn), self.axis[idx].1));
+            }
+            if let Some(begin) = frame.begin(txn)
+                && let Some((_, node)) = self.axis[..self.axis.partition_point(|it| it.0 < begin)].last()
+            {
+                self.add_known((*node, moments.start(txn)));
+            }
+        }
+    }
+
+    fn add_known(&mut self, (from, to): (Node, Node)) {
+        let added = self.order.add_edge(from, to, UNTAGGED);
+        debug_assert!(added.is_ok(), "the first order keeps what the history shows");
+    }
+
+    /// The commits in the current order.
+    pub(super) fn commits_of(&self, order: &[Node]) -> Vec<Txn> {
+        let moments = self.frame.rule.moments;
+        let n_moments = moments.n_nodes(self.frame.n_txns()) as Node;
+        let is_commit = |it: &&Node| **it < n_moments && **it == moments.commit(moments.txn(**it));
+        order.iter().filter(is_commit).map(|it| moments.txn(*it)).filter(|it| self.counts(*it)).collect()
+    }
+
+    /// For each transaction the number of commits before its snapshot.
+    pub(super) fn snapshots_of(&self, order: &[Node]) -> Vec<u32> {
+        let moments = self.frame.rule.moments;
+        let n_moments = moments.n_nodes(self.frame.n_txns()) as Node;
+        let mut snapshots = vec![0; self.frame.n_txns()];
+        let mut n_commits = 0;
+        for node in order.iter().copied().filter(|it| *it < n_moments) {
+            let txn = moments.txn(node);
+            if !self.counts(txn) {
+                continue;
+            }
+            if node == moments.commit(txn) {
+                n_commits += 1;
+            } else {
+                snapshots[txn as usize] = n_commits;
+            }
+        }
+        snapshots
+    }
+
+    fn counts(&self, txn: Txn) -> bool {
+        txn != INITIAL && self.frame.facts.standing(id(txn)) != iso_history::Standing::Out
+    }
+
+    /// Does the current order keep one edge of the choice?
+    pub(super) fn is_kept(&self, choice: Choice) -> bool {
+        let is_forward = |(from, to): (Node, Node)| self.order.position(from) < self.order.position(to);
+        let (first, second) = self.edges_of(choice);
+        is_forward(first) || is_forward(second)
+    }
+
+    /// The two edges of a choice.
+    pub(super) fn edges_of(&self, choice: Choice) -> ((Node, Node), (Node, Node)) {
+        let moments = self.frame.rule.moments;
+        match choice {
+            Choice::Read { read, source, other } => {
+                (moments.version_order(other, source), moments.anti_dependency(self.frame.reader(read as usize), other))
+            }
+            Choice::Writers { one, other } => (moments.version_order(one, other), moments.version_order(other, one)),
+        }
+    }
+
+    /// Adds one edge of the choice if the other is seen to be impossible.
+    pub(super) fn settle(&mut self, choice: Choice) -> Result<Outlook, Conflict> {
+        let (first, second) = self.edges_of(choice);
+        let why_not_first = self.why_impossible(first);
+        let why_not_second = self.why_impossible(second);
+        match (why_not_first, why_not_second) {
+            (Some(one), Some(other)) => Err(self.conflict(choice, &[one, other].concat())),
+            (Some(path), None) => {
+                self.derive(second, choice, &path);
+                Ok(Outlook::Settled)
+            }
+            (None, Some(path)) => {
+                self.derive(first, choice, &path);
+                Ok(Outlook::Settled)
+            }
+            (None, None) => Ok(Outlook::Open),
+        }
+    }
+
+    /// The path that makes an edge impossible, if it is found with little work.
+    fn why_impossible(&mut self, (from, to): (Node, Node)) -> Option<Vec<EdgeId>> {
+        // Nothing comes before the initial transaction.
+        if self.frame.rule.moments.txn(to) == INITIAL {
+            return Some(Vec::new());
+        }
+        match self.order.find_path(to, from, MAX_EDGES) {
+            Reach::Path(path) => Some(path),
+            Reach::Nowhere | Reach::TooFar => None,
+        }
+    }
+
+    fn derive(&mut self, (from, to): (Node, Node), choice: Choice, path: &[EdgeId]) {
+        let start = self.paths.len() as u32;
+        self.paths.extend_from_slice(path);
+        if let Ok(edge) = self.order.add_edge(from, to, UNTAGGED) {
+            self.derived.push(Derived { edge, choice, path: start..self.paths.len() as u32 });
+        }
+    }
+
+    fn conflict(&self, choice: Choice, edges: &[EdgeId]) -> Conflict {
+        let mut blame = Blame { graph: self, blamed: BTreeSet::new(), seen: BTreeSet::new() };
+        blame.choice(choice);
+        blame.edges(edges);
+        Conflict { blamed: blame.txns() }
+    }
+
+    /// Everybody on whom derived edges between some transactions rest, and these transactions.
+    pub(super) fn blame_between(&self, involved: &BTreeSet<Txn>) -> Vec<TxnId> {
+        let mut blame = Blame { graph: self, blamed: involved.clone(), seen: BTreeSet::new() };
+        let moments = self.frame.rule.moments;
+        let is_inside = |it: &EdgeId| {
+            let edge = self.order.edge(*it);
+            involved.contains(&moments.txn(edge.from)) && involved.contains(&moments.txn(edge.to))
+        };
+        let inside: Vec<EdgeId> = self.derived.iter().map(|it| it.edge).filter(is_inside).collect();
+        blame.edges(&inside);
+        blame.txns()
+    }
+}
+
+/// Collects the transactions that a conclusion rests on.
+struct Blame<'g> {
+    graph: &'g Graph<'g>,
+    blamed: BTreeSet<Txn>,
+    seen: BTreeSet<usize>,
+}
+
+impl Blame<'_> {
+    fn txns(self) -> Vec<TxnId> {
+        self.blamed.iter().filter(|it| **it != INITIAL).map(|it| id(*it)).collect()
+    }
+
+    fn choice(&mut self, choice: Choice) {
+        match choice {
+            Choice::Read { read, source, other } => {
+                self.read(read as usize);
+                self.blamed.extend([source, other]);
+            }
+            Choice::Writers { one, other } => self.blamed.extend([one, other]),
+        }
+    }
+
+    fn read(&mut self, read: usize) {
+        sources::blame(self.graph.frame, read, &mut self.blamed);
+    }
+
+    /// Follows edges back to what they were derived from.
+    fn edges(&mut self, edges: &[EdgeId]) {
+        let graph = self.graph;
+        let mut pending = edges.to_vec();
+        while let Some(edge_id) = pending.pop() {
+            match edge_id.index().checked_sub(graph.n_shown) {
+                None => self.shown(graph.order.edge(edge_id)),
+                Some(derived) if self.seen.insert(derived) => {
+                    let Derived { choice, path, .. } = &graph.derived[derived];
+                    self.choice(*choice);
+                    pending.extend_from_slice(&graph.paths[path.start as usize..path.end as usize]);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// An edge that a read shows needs the read, and why it has its source; likewise one that a list shows. Those in the
+    /// middle of a session only pass it on.
+    fn shown(&mut self, edge: Edge) {
+        let frame = self.graph.frame;
+        let moments = frame.rule.moments;
+        let n_moments = moments.n_nodes(frame.n_txns()) as Node;
+        if edge.from >= n_moments || edge.to >= n_moments {
+            let ends = [edge.from, edge.to].into_iter().filter(|it| *it < n_moments);
+            self.blamed.extend(ends.map(|it| moments.txn(it)));
+            return;
+        }
+        let (earlier, later) = (moments.txn(edge.from), moments.txn(edge.to));
+        if earlier == later || frame.previous[later as usize] == earlier {
+            return;
+        }
+        self.blamed.extend([earlier, later]);
+        if let Some(read) = frame.reads_of(later).find(|it| frame.source(*it) == Some(earlier)) {
+            self.read(read);
+            return;
+        }
+        for listed in frame.listed_before(later).iter().filter(|it| it.earlier == earlier) {
+            if let Ok(read) = frame.facts.reads().binary_search_by_key(&listed.shown_by, |it| it.op) {
+                self.read(read);
+            }
+        }
+    }
+}
+
+/// The distinct ends where real time counts, each with a node of its own.
+fn axis(frame: &Frame<'_>, commits: &[Txn]) -> Vec<(i64, Node)> {
+    if !frame.rule.real_time {
+        return Vec::new();
+    }
+    let mut ends: Vec<i64> = commits.iter().filter_map(|it| frame.end(*it)).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let first = frame.rule.moments.n_nodes(frame.n_txns()) as Node;
+    ends.into_iter().zip(first..).collect()
+}
+
+/// The snapshots after each number of commits.
+pub(super) struct Buckets {
+    starts: Vec<u32>,
+    txns: Vec<Txn>,
+}
+
+impl Buckets {
+    pub(super) fn new(commits: &[Txn], snapshots: &[u32]) -> Self {
+        let mut starts = vec![0; commits.len() + 2];
+        let mut txns = Vec::new();
+        if !snapshots.is_empty() {
+            for txn in commits {
+                starts[snapshots[*txn as usize] as usize + 1] += 1;
+            }
+            for idx in 1..starts.len() {
+                starts[idx] += starts[idx - 1];
+            }
+            let mut next = starts.clone();
+            txns = vec![INITIAL; commits.len()];
+            for txn in commits {
+                let slot = &mut next[snapshots[*txn as usize] as usize];
+                txns[*slot as usize] = *txn;
+                *slot += 1;
+            }
+        }
+        Self { starts, txns }
+    }
+
+    pub(super) fn of(&self, n_commits: usize) -> &[Txn] {
+        &self.txns[self.starts[n_commits] as usize..self.starts[n_commits + 1] as usize]
+    }
+}

@@ -1,0 +1,125 @@
+//! Strong levels by their order: take a good order of commits, run it, and repair what does not fit.
+//!
+//! For prefix consistency and above, an order of commits (and snapshots) is a model of the whole history, and running
+//! it is linear. Most recorded histories come with a nearly right order, so nothing else is needed. What does not fit
+//! becomes a choice between two edges (`graph.rs`): where one of them is impossible the other is known, and where both
+//! are, that is the refutation. What is left open goes to a search (`repair.rs`).
+//! Unlike saturation (`known.rs`), nothing is derived that the order keeps anyway, and nothing depends on the number of
+//! sessions. Cost: linear in operations for a right order; else that times rounds, plus searches in the stretches of
+//! the order between what is out of order.
+
+mod frame;
+mod graph;
+mod place;
+mod repair;
+mod sources;
+mod start;
+
+use crate::decide::Decision;
+use crate::problem::{INITIAL, Txn};
+use crate::rule::{Moments, Rule, Sees};
+use frame::{Frame, id};
+use graph::Buckets;
+use iso_evidence::{Budget, Event, Schedule, Source, StopReason, Witness};
+use iso_history::{Facts, Standing, TxnId};
+use place::{Placement, place};
+use repair::{Repair, Repaired};
+use sources::{NoWriter, settle_sources};
+use std::collections::BTreeSet;
+
+/// Decides a level by its order, or says that this is no question for it.
+pub(crate) fn decide_by_order(
+    facts: &Facts<'_>,
+    rule: Rule,
+    budget: &Budget<'_>,
+) -> Result<Option<Decision>, StopReason> {
+    let has_optional = facts.txns().any(|it| facts.standing(it) == Standing::Optional);
+    if rule.sees != Sees::Everything || has_optional {
+        return Ok(None);
+    }
+    let mut frame = Frame::new(facts, rule);
+    let mut orders = start::first_orders(&frame);
+    if let (true, Ok([first, ..])) = (frame.sources.is_open(), orders.as_deref()) {
+        budget.check()?;
+        if let Err(NoWriter(blamed)) = settle_sources(&mut frame, first) {
+            return Ok(Some(Decision::Forbidden(ids(&blamed))));
+        }
+        orders = start::first_orders(&frame);
+    }
+    let frame = frame;
+    let orders = match orders {
+        Ok(orders) => orders,
+        Err(cycle) => return Ok(Some(Decision::Forbidden(blame_cycle(&frame, &cycle)))),
+    };
+    budget.check()?;
+    let placed = orders.into_iter().map(|commits| {
+        let placement = place(&frame, &commits);
+        (commits, placement)
+    });
+    let Some((commits, placement)) = placed.min_by_key(|it| it.1.misfits.len()) else { return Ok(None) };
+    if placement.misfits.is_empty() {
+        return Ok(Some(Decision::Allowed(witness(&frame, &commits, &placement))));
+    }
+    budget.check()?;
+    match Repair::new(&frame, commits, placement).run(budget)? {
+        Repaired::Order(commits, placement) => Ok(Some(Decision::Allowed(witness(&frame, &commits, &placement)))),
+        Repaired::Conflict(blamed) => Ok(Some(Decision::Forbidden(blamed))),
+    }
+}
+
+fn blame_cycle(frame: &Frame<'_>, cycle: &[Txn]) -> Vec<TxnId> {
+    let mut blamed: BTreeSet<Txn> = cycle.iter().copied().collect();
+    for txn in cycle {
+        for read in frame.reads_of(*txn).filter(|it| frame.source(*it).is_some_and(|it| cycle.contains(&it))) {
+            sources::blame(frame, read, &mut blamed);
+        }
+        for listed in frame.listed_before(*txn).iter().filter(|it| cycle.contains(&it.earlier)) {
+            let shown_by = frame.facts.reads().binary_search_by_key(&listed.shown_by, |it| it.op);
+            if let Ok(read) = shown_by {
+                sources::blame(frame, read, &mut blamed);
+            }
+        }
+    }
+    ids(&blamed)
+}
+
+fn ids(txns: &BTreeSet<Txn>) -> Vec<TxnId> {
+    txns.iter().filter(|it| **it != INITIAL).map(|it| id(*it)).collect()
+}
+
+fn witness(frame: &Frame<'_>, commits: &[Txn], placement: &Placement) -> Witness {
+    let sources = sources(frame, commits, placement);
+    let schedule = if frame.rule.moments == Moments::One {
+        Schedule::Order(commits.iter().map(|it| id(*it)).collect())
+    } else {
+        let snapshots = Buckets::new(commits, &placement.snapshots);
+        let mut events = Vec::with_capacity(2 * commits.len());
+        for n_commits in 0..=commits.len() {
+            events.extend(commits[..n_commits].last().filter(|_| n_commits > 0).map(|it| Event::Commit(id(*it))));
+            events.extend(snapshots.of(n_commits).iter().map(|it| Event::Snapshot(id(*it))));
+        }
+        Schedule::Events(events)
+    };
+    Witness { schedule, sources }
+}
+
+/// Who each read read from: the last committed writer of its key.
+fn sources(frame: &Frame<'_>, commits: &[Txn], placement: &Placement) -> Vec<Source> {
+    let facts = frame.facts;
+    let known =
+        |read: usize| frame.source(read).map(|writer| Source { read: facts.reads()[read].op, writer: id(writer) });
+    if let Some(sources) = (0..facts.reads().len()).map(known).collect() {
+        return sources;
+    }
+    let fit = place::Fit::new(frame, commits);
+    let source = |read: usize| {
+        let reader = frame.reader(read);
+        let before = match placement.snapshots.get(reader as usize) {
+            Some(snapshot) => *snapshot,
+            None => fit.place[reader as usize] - 1,
+        };
+        let writer = fit.committed(frame.key(read), before).last().map_or(TxnId::INITIAL, |it| id(*it));
+        Source { read: facts.reads()[read].op, writer }
+    };
+    (0..facts.reads().len()).map(source).collect()
+}

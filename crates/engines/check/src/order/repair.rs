@@ -1,0 +1,308 @@
+//! Repairs an order: settles what is forced, and searches for the rest.
+
+use super::frame::{Frame, id};
+use super::graph::{Choice, Graph, Outlook};
+use super::place::{Fit, Misfit, Placement, judge, place};
+use super::sources;
+use crate::problem::{INITIAL, Txn};
+use crate::rule::Moments;
+use iso_evidence::{Budget, StopReason};
+use iso_history::TxnId;
+use iso_solve::{Lit, OrderResult, OrderSolver};
+use std::collections::BTreeSet;
+
+/// How a repair ended.
+#[derive(Debug)]
+pub(super) enum Repaired {
+    /// In this order everything fits.
+    Order(Vec<Txn>, Placement),
+    /// There is no such order; these transactions probably show it.
+    Conflict(Vec<TxnId>),
+}
+
+/// Writers between the source of a read and the read that are looked at from either end, at most: more of them say
+/// little more.
+const MAX_BETWEEN: usize = 8;
+
+/// How many possible writers of a read come into question in a first search.
+const NEAREST: usize = 4;
+
+/// Moving a write changes what others read, moving a snapshot does not.
+const WRITE_WEIGHT: u32 = 16;
+
+pub(super) struct Repair<'f> {
+    frame: &'f Frame<'f>,
+    graph: Graph<'f>,
+    commits: Vec<Txn>,
+    placement: Placement,
+}
+
+/// A read with several possible writers that finds another one.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    read: u32,
+    found: Txn,
+}
+
+impl<'f> Repair<'f> {
+    pub(super) fn new(frame: &'f Frame<'f>, commits: Vec<Txn>, placement: Placement) -> Self {
+        Self { frame, graph: Graph::new(frame, &commits, &placement.snapshots), commits, placement }
+    }
+
+    pub(super) fn run(mut self, budget: &Budget<'_>) -> Result<Repaired, StopReason> {
+        loop {
+            budget.check()?;
+            if self.placement.misfits.is_empty() {
+                return Ok(Repaired::Order(self.commits, self.placement));
+            }
+            match self.settle_misfits(budget)? {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(blamed) => return Ok(Repaired::Conflict(blamed)),
+            }
+            let nodes = self.graph.order.order().to_vec();
+            self.run_order(&nodes);
+        }
+        self.search(budget)
+    }
+
+    /// Runs the commits of an order, and moves snapshots to where they fit.
+    fn run_order(&mut self, nodes: &[u32]) {
+        self.commits = self.graph.commits_of(nodes);
+        self.placement = place(self.frame, &self.commits);
+    }
+
+    /// Settles what is forced among the choices that the order violates; the number of those settled.
+    fn settle_misfits(&mut self, budget: &Budget<'_>) -> Result<Result<usize, Vec<TxnId>>, StopReason> {
+        if self.frame.rule.moments != Moments::One {
+            let nodes = self.graph.nodes(&self.commits, &self.placement.snapshots);
+            let _is_taken = self.graph.order.try_order(nodes);
+        }
+        let (choices, _) = violated(self.frame, &self.commits, &self.placement);
+        let mut n_settled = 0;
+
+        for (nth, choice) in choices.into_iter().enumerate() {
+            if nth % 64 == 0 {
+                budget.check()?;
+            }
+            if self.graph.is_kept(choice) {
+                continue;
+            }
+            match self.graph.settle(choice) {
+                Ok(Outlook::Settled) => n_settled += 1,
+                Ok(Outlook::Open) => {}
+                Err(conflict) => return Ok(Err(conflict.blamed)),
+            }
+        }
+        Ok(Ok(n_settled))
+    }
+
+    /// With several possible writers of reads, a first try lets only the nearest of them come into question: what it
+    /// finds is right, and what it does not find is looked for again among all.
+    fn search(mut self, budget: &Budget<'_>) -> Result<Repaired, StopReason> {
+        if self.frame.sources.is_open() {
+            let order = self.graph.order.clone();
+            if let Some(found) = self.search_among(NEAREST, budget)? {
+                return Ok(found);
+            }
+            self.graph.order = order;
+            let nodes = self.graph.order.order().to_vec();
+            self.run_order(&nodes);
+        }
+        match self.search_among(usize::MAX, budget)? {
+            Some(found) => Ok(found),
+            None => unreachable!("a search among all ends with an answer"),
+        }
+    }
+
+    /// Moves snapshots to where they fit. Those that fit nowhere stay where the search has put them: what they violate
+    /// there is new to it. If what it has found out forbids the others to move, all stay.
+    fn fit_snapshots(&mut self, solver: &mut OrderSolver) {
+        if self.frame.rule.moments == Moments::One || self.placement.misfits.is_empty() {
+            return;
+        }
+        let found = self.graph.snapshots_of(&solver.order());
+        for misfit in &self.placement.misfits {
+            if let Misfit::Snapshot(txn) = *misfit {
+                self.placement.snapshots[txn as usize] = found[txn as usize];
+            }
+        }
+        let is_taken = solver.try_order(self.graph.nodes(&self.commits, &self.placement.snapshots));
+        if !is_taken {
+            self.placement = judge(self.frame, &self.commits, found);
+        }
+    }
+
+    /// Nothing if the search failed, but had not looked at everything.
+    fn search_among(&mut self, nearest: usize, budget: &Budget<'_>) -> Result<Option<Repaired>, StopReason> {
+        let order = std::mem::take(&mut self.graph.order);
+        let solver = OrderSolver::with_graph(order);
+        let mut search = Search { frame: self.frame, solver, nearest, reads: Vec::new(), involved: Vec::new() };
+        search.set_weights();
+        loop {
+            budget.check()?;
+            self.fit_snapshots(&mut search.solver);
+            let (choices, lost) = violated(self.frame, &self.commits, &self.placement);
+            if choices.is_empty() && lost.is_empty() {
+                return Ok(Some(Repaired::Order(
+                    std::mem::take(&mut self.commits),
+                    std::mem::take(&mut self.placement),
+                )));
+            }
+
+            for choice in choices {
+                search.choose(self.graph.edges_of(choice), choice);
+            }
+            let fit = Fit::new(self.frame, &self.commits);
+            for lost in lost {
+                search.find_writer(lost, &fit);
+            }
+            let mut stopped = None;
+            let result = search.solver.solve(&mut || {
+                stopped = budget.check().err();
+                stopped.is_some()
+            });
+            match result {
+                OrderResult::Acyclic => {}
+                OrderResult::Cyclic { .. } if nearest != usize::MAX => return Ok(None),
+                OrderResult::Cyclic { touched } => {
+                    let involved = search.involved(&touched);
+                    self.graph.order = search.solver.into_graph();
+                    return Ok(Some(Repaired::Conflict(self.graph.blame_between(&involved))));
+                }
+                OrderResult::Stopped => return Err(stopped.unwrap_or(StopReason::Steps)),
+            }
+            self.run_order(&search.solver.order());
+        }
+    }
+}
+
+/// What an order violates: choices between two edges, and reads that must find another writer.
+fn violated(frame: &Frame<'_>, commits: &[Txn], placement: &Placement) -> (Vec<Choice>, Vec<Lost>) {
+    let mut violated = Violated { frame, fit: Fit::new(frame, commits), choices: Vec::new(), lost: Vec::new() };
+    for misfit in &placement.misfits {
+        match *misfit {
+            Misfit::Read(read) => violated.read(read, violated.fit.place[frame.reader(read as usize) as usize] - 1),
+            Misfit::Snapshot(txn) => violated.snapshot(txn, placement.snapshots[txn as usize]),
+        }
+    }
+    (violated.choices, violated.lost)
+}
+
+struct Violated<'f> {
+    frame: &'f Frame<'f>,
+    fit: Fit<'f>,
+    choices: Vec<Choice>,
+    lost: Vec<Lost>,
+}
+
+impl Violated<'_> {
+    fn snapshot(&mut self, txn: Txn, place: u32) {
+        for read in self.frame.reads_of(txn) {
+            self.read(read as u32, place);
+        }
+        if let Some(one) = self.fit.last_conflicting(txn) {
+            self.choices.push(Choice::Writers { one, other: txn });
+        }
+    }
+
+    /// What a read violates that happens after so many commits.
+    fn read(&mut self, read: u32, place: u32) {
+        let committed = self.fit.committed(self.frame.key(read as usize), place);
+        let Some(source) = self.frame.source(read as usize) else {
+            let found = committed.last().copied().unwrap_or(INITIAL);
+            if !self.frame.is_possible(read as usize, found) {
+                self.lost.push(Lost { read, found });
+            }
+            return;
+        };
+        let since = self.fit.place[source as usize];
+        let between = &committed[committed.partition_point(|it| self.fit.place[*it as usize] <= since)..];
+        let n_first = between.len().min(MAX_BETWEEN);
+        let n_last = (between.len() - n_first).min(MAX_BETWEEN);
+        let others = between[..n_first].iter().chain(&between[between.len() - n_last..]);
+        self.choices.extend(others.map(|other| Choice::Read { read, source, other: *other }));
+    }
+}
+
+struct Search<'f> {
+    frame: &'f Frame<'f>,
+    solver: OrderSolver,
+    nearest: usize,
+    /// The reads and other transactions of all clauses.
+    reads: Vec<u32>,
+    involved: Vec<Txn>,
+}
+
+impl Search<'_> {
+    fn set_weights(&mut self) {
+        let (frame, moments) = (self.frame, self.frame.rule.moments);
+        if moments != Moments::One {
+            for txn in 0..frame.n_txns() as Txn {
+                let n_writes = frame.facts.final_writes(id(txn)).len() as u32;
+                self.solver.set_weight(moments.commit(txn), 1 + WRITE_WEIGHT * n_writes);
+            }
+        }
+    }
+
+    fn choose(&mut self, (first, second): ((u32, u32), (u32, u32)), choice: Choice) {
+        let mut clause = Vec::with_capacity(2);
+        for (from, to) in [first, second] {
+            if self.frame.rule.moments.txn(to) != INITIAL {
+                clause.push(self.solver.edge_lit(from, to));
+            }
+        }
+        match choice {
+            Choice::Read { read, other, .. } => {
+                self.involved.push(other);
+                self.reads.push(read);
+            }
+            Choice::Writers { one, other } => self.involved.extend([one, other]),
+        }
+        self.solver.add_clause(&clause);
+    }
+
+    /// The read does not find what it found: it comes before that, or a possible writer comes between them.
+    fn find_writer(&mut self, Lost { read, found }: Lost, fit: &Fit<'_>) {
+        let moments = self.frame.rule.moments;
+        let reader = self.frame.reader(read as usize);
+        let candidates = self.frame.sources.left(read as usize);
+        self.involved.push(found);
+        self.reads.push(read);
+        let mut clause: Vec<Lit> = Vec::new();
+        if found != INITIAL {
+            let (from, to) = moments.anti_dependency(reader, found);
+            clause.push(self.solver.edge_lit(from, to));
+        }
+        let mut writers: Vec<Txn> = candidates.iter().copied().filter(|it| *it != INITIAL).collect();
+        if writers.len() > self.nearest {
+            let (start, place) = (fit.place[reader as usize], |it: Txn| fit.place[it as usize]);
+            let distance = |it: &Txn| place(found).saturating_sub(place(*it)) + place(*it).saturating_sub(start);
+            writers.sort_by_key(distance);
+            writers.truncate(self.nearest);
+        }
+        for writer in writers {
+            let start = moments.start(reader);
+            clause.push(if found == INITIAL {
+                self.solver.edge_lit(moments.commit(writer), start)
+            } else {
+                self.solver.path_lit(moments.commit(found), moments.commit(writer), start)
+            });
+        }
+        self.solver.add_clause(&clause);
+    }
+
+    /// Everybody whose operations the refutation may rest on.
+    fn involved(&mut self, touched: &[u32]) -> BTreeSet<Txn> {
+        let moments = self.frame.rule.moments;
+        let n_moments = moments.n_nodes(self.frame.n_txns()) as u32;
+        let on_cycles = touched.iter().filter(|it| **it < n_moments).map(|it| moments.txn(*it));
+        let mut involved: BTreeSet<Txn> = on_cycles.chain(self.involved.iter().copied()).collect();
+        self.reads.sort_unstable();
+        self.reads.dedup();
+        for read in &self.reads {
+            sources::blame(self.frame, *read as usize, &mut involved);
+        }
+        involved
+    }
+}

@@ -1,0 +1,370 @@
+//! Who each read saw, where values do not say it: writers that cannot have been seen are dropped.
+//!
+//! A possible writer is impossible if it comes after the reader, or if the reader must see a newer version; the last one
+//! left is the source, from which more follows. Reachability by sessions and known sources is one counter per
+//! transaction and session, computed only if there are reads with several possible writers, and only if it is not too
+//! large: the search copes without.
+//! Cost of a round: sources times sessions, plus for each open read its possible writers times the sessions that write
+//! its key.
+
+use super::frame::Frame;
+use super::start;
+use crate::problem::{INITIAL, Txn};
+use iso_history::KeyId;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// The sources of reads, as far as they are known.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    /// The source of each read, or [`OPEN`].
+    known: Vec<Txn>,
+    /// For open reads, the writers left: ranges of `left`. Sorted by read.
+    open: Vec<(u32, Range<u32>)>,
+    left: Vec<Txn>,
+    /// Sorted by round.
+    removals: Vec<Removal>,
+}
+
+/// A writer that cannot have been seen by a read.
+#[derive(Clone, Copy, Debug)]
+struct Removal {
+    read: u32,
+    candidate: Txn,
+    /// A newer version that the reader must see, or the reader itself if it comes before the candidate.
+    by: Txn,
+    round: u32,
+}
+
+const OPEN: Txn = Txn::MAX;
+
+/// Counters that may be kept: 400 MB of them.
+const MAX_COUNTERS: usize = 100_000_000;
+
+/// Later rounds are worth it only if they settle so many of the open reads: one in this many.
+const WORTH_IT: usize = 200;
+
+impl Sources {
+    /// What values say.
+    pub(super) fn new(frame: &iso_history::Facts<'_>) -> Self {
+        let mut sources = Self::default();
+        sources.known.reserve_exact(frame.reads().len());
+        for read in 0..frame.reads().len() {
+            match frame.candidates(read) {
+                [source] => sources.known.push(source.raw()),
+                candidates => {
+                    sources.known.push(OPEN);
+                    let start = sources.left.len() as u32;
+                    sources.left.extend(candidates.iter().map(|it| it.raw()));
+                    sources.open.push((read as u32, start..sources.left.len() as u32));
+                }
+            }
+        }
+        sources
+    }
+
+    pub(super) fn of(&self, read: usize) -> Option<Txn> {
+        Some(self.known[read]).filter(|it| *it != OPEN)
+    }
+
+    /// Are there reads whose source is not known?
+    pub(super) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The writers that an open read may have seen, ascending.
+    pub(super) fn left(&self, read: usize) -> &[Txn] {
+        match self.open.binary_search_by_key(&(read as u32), |it| it.0) {
+            Ok(idx) => &self.left[self.open[idx].1.start as usize..self.open[idx].1.end as usize],
+            Err(_) => &[],
+        }
+    }
+}
+
+/// A read that nobody can have written for; these transactions show it.
+pub(super) struct NoWriter(pub(super) BTreeSet<Txn>);
+
+/// Drops impossible writers in rounds, as long as that pays.
+pub(super) fn settle_sources(frame: &mut Frame<'_>, commits: &[Txn]) -> Result<(), NoWriter> {
+    let n_sessions = frame.facts.history().n_sessions();
+    if !frame.sources.is_open() || frame.n_txns().saturating_mul(n_sessions) > MAX_COUNTERS {
+        return Ok(());
+    }
+    let lines = Lines::new(frame);
+    let mut order = commits.to_vec();
+    for round in 0.. {
+        let clocks = Clocks::new(frame, &lines, &order);
+        let n_open = frame.sources.open.len();
+        drop_impossible(frame, &lines, &clocks, round)?;
+        let n_settled = n_open - frame.sources.open.len();
+        if n_settled == 0 || n_settled < n_open / WORTH_IT {
+            break;
+        }
+        // New sources may need another order; a cycle among them is found by whoever orders them next.
+        match start::repair_order(frame, &order) {
+            Ok(better) => order = better,
+            Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
+fn drop_impossible(frame: &mut Frame<'_>, lines: &Lines, clocks: &Clocks, round: u32) -> Result<(), NoWriter> {
+    let mut sources = std::mem::take(&mut frame.sources);
+    let (open, left) = (std::mem::take(&mut sources.open), std::mem::take(&mut sources.left));
+    let mut seen = Vec::new();
+    let mut no_writer = None;
+    for (read, range) in open {
+        let (reader, key) = (frame.reader(read as usize), frame.key(read as usize));
+        clocks.latest_seen(lines, reader, key, &mut seen);
+        let start = sources.left.len();
+        for candidate in left[range.start as usize..range.end as usize].iter().copied() {
+            match clocks.why_impossible(reader, candidate, &seen) {
+                None => sources.left.push(candidate),
+                Some(by) => sources.removals.push(Removal { read, candidate, by, round }),
+            }
+        }
+        match sources.left[start..] {
+            [] => {
+                no_writer = Some(read);
+                break;
+            }
+            [source] => {
+                sources.known[read as usize] = source;
+                sources.left.truncate(start);
+            }
+            _ => sources.open.push((read, start as u32..sources.left.len() as u32)),
+        }
+    }
+    frame.sources = sources;
+    match no_writer {
+        Some(read) => {
+            let mut blamed = BTreeSet::new();
+            blame(frame, read as usize, &mut blamed);
+            Err(NoWriter(blamed))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Adds those because of whom a read has the source that it has: whoever may have written it, and why they did not.
+pub(super) fn blame(frame: &Frame<'_>, read: usize, blamed: &mut BTreeSet<Txn>) {
+    let mut pending = vec![(read, u32::MAX)];
+    let mut seen: BTreeSet<usize> = BTreeSet::new();
+    while let Some((read, before)) = pending.pop() {
+        if !seen.insert(read) {
+            continue;
+        }
+        let reader = frame.reader(read);
+        blamed.insert(reader);
+        blamed.extend(frame.facts.candidates(read).iter().map(|it| it.raw()));
+        if frame.facts.candidates(read).len() < 2 {
+            continue;
+        }
+        let removals = frame.sources.removals.iter().filter(|it| it.read as usize == read && it.round < before);
+        for Removal { candidate, by, round, .. } in removals.copied() {
+            blamed.insert(by);
+            let paths =
+                if by == reader { [(reader, candidate), (reader, reader)] } else { [(candidate, by), (by, reader)] };
+            for (from, to) in paths {
+                path(frame, from, to, round, blamed, &mut pending);
+            }
+        }
+    }
+}
+
+/// Adds those on a path of sessions and sources that were known before a round, and the reads that it follows.
+fn path(
+    frame: &Frame<'_>,
+    from: Txn,
+    to: Txn,
+    round: u32,
+    blamed: &mut BTreeSet<Txn>,
+    pending: &mut Vec<(usize, u32)>,
+) {
+    if from == to || from == INITIAL {
+        return;
+    }
+    blamed.extend([from, to]);
+    let settled = settled_rounds(frame);
+    let is_known = |read: usize| {
+        let at = settled.binary_search_by_key(&(read as u32), |it| it.0);
+        at.is_ok_and(|it| settled[it].1 < round) || frame.facts.candidates(read).len() == 1
+    };
+    // Backward, since a transaction has few predecessors.
+    let mut next: rustc_hash::FxHashMap<Txn, (Txn, Option<usize>)> = rustc_hash::FxHashMap::default();
+    let mut queue = std::collections::VecDeque::from([to]);
+    while let Some(txn) = queue.pop_front() {
+        if txn == from {
+            break;
+        }
+        let by_reads =
+            frame.reads_of(txn).filter(|it| is_known(*it)).filter_map(|it| Some((frame.sources.of(it)?, Some(it))));
+        for (before, read) in by_reads.chain([(frame.previous[txn as usize], None)]) {
+            if before != INITIAL && before != to && !next.contains_key(&before) {
+                next.insert(before, (txn, read));
+                queue.push_back(before);
+            }
+        }
+    }
+    let mut txn = from;
+    while let Some((after, read)) = next.get(&txn) {
+        // Those in the middle of a session only pass it on.
+        pending.extend(read.map(|it| (it, round)));
+        txn = *after;
+    }
+}
+
+/// When reads with several possible writers were settled: the round of the last removal.
+fn settled_rounds(frame: &Frame<'_>) -> Vec<(u32, u32)> {
+    let mut rounds: Vec<(u32, u32)> = frame.sources.removals.iter().map(|it| (it.read, it.round)).collect();
+    rounds.sort_unstable();
+    rounds.dedup_by(|later, earlier| {
+        let is_same = later.0 == earlier.0;
+        if is_same {
+            earlier.1 = earlier.1.max(later.1);
+        }
+        is_same
+    });
+    rounds.retain(|it| frame.sources.of(it.0 as usize).is_some());
+    rounds
+}
+
+/// Sessions and places of transactions, and the writers of keys with open reads by session.
+struct Lines {
+    session: Vec<u32>,
+    /// From 1 on in each session.
+    place: Vec<u32>,
+    starts: Vec<u32>,
+    writers: Vec<Txn>,
+    n_sessions: usize,
+}
+
+impl Lines {
+    fn new(frame: &Frame<'_>) -> Self {
+        let (facts, history) = (frame.facts, frame.facts.history());
+        let (mut session, mut place) = (vec![0; frame.n_txns()], vec![0; frame.n_txns()]);
+        for txn in facts.txns() {
+            let previous = frame.previous[txn.index()];
+            session[txn.index()] = history.session_of(txn).map_or(0, iso_history::SessionId::raw);
+            place[txn.index()] = if previous == INITIAL { 1 } else { place[previous as usize] + 1 };
+        }
+        let mut is_open = vec![false; history.n_keys()];
+        for (read, _) in &frame.sources.open {
+            is_open[frame.key(*read as usize).index()] = true;
+        }
+        let (mut starts, mut writers) = (vec![0], Vec::new());
+        for key in history.keys() {
+            let start = writers.len();
+            if is_open[key.index()] {
+                writers.extend(facts.writers_of(key).iter().map(|it| it.raw()));
+                writers[start..].sort_unstable_by_key(|it| (session[*it as usize], place[*it as usize]));
+            }
+            starts.push(writers.len() as u32);
+        }
+        Self { session, place, starts, writers, n_sessions: history.n_sessions() }
+    }
+
+    fn of(&self, key: KeyId) -> &[Txn] {
+        &self.writers[self.starts[key.index()] as usize..self.starts[key.index() + 1] as usize]
+    }
+}
+
+/// For each transaction and session, the place of the last one there that comes before it, or is it.
+struct Clocks<'l> {
+    lines: &'l Lines,
+    counts: Vec<u32>,
+}
+
+impl<'l> Clocks<'l> {
+    fn new(frame: &Frame<'_>, lines: &'l Lines, order: &[Txn]) -> Self {
+        let n_sessions = lines.n_sessions;
+        let mut counts = vec![0u32; n_sessions * frame.n_txns()];
+        let mut row = vec![0u32; n_sessions];
+        for txn in order {
+            row.fill(0);
+            let mut last = INITIAL;
+            frame.seen(*txn, &mut |before| {
+                if before != INITIAL && before != last {
+                    let start = before as usize * n_sessions;
+                    for (mine, theirs) in row.iter_mut().zip(&counts[start..start + n_sessions]) {
+                        *mine = (*mine).max(*theirs);
+                    }
+                    last = before;
+                }
+            });
+            row[lines.session[*txn as usize] as usize] = lines.place[*txn as usize];
+            let start = *txn as usize * n_sessions;
+            counts[start..start + n_sessions].copy_from_slice(&row);
+        }
+        Self { lines, counts }
+    }
+
+    /// Does `earlier` come before `later`, or is it the same?
+    fn reaches(&self, earlier: Txn, later: Txn) -> bool {
+        let count = self.counts[later as usize * self.lines.n_sessions + self.lines.session[earlier as usize] as usize];
+        earlier == INITIAL || count >= self.lines.place[earlier as usize]
+    }
+
+    /// The last writer of a key in each session that the reader must see.
+    fn latest_seen(&self, lines: &Lines, reader: Txn, key: KeyId, seen: &mut Vec<Txn>) {
+        seen.clear();
+        let writers = lines.of(key);
+        let mut idx = 0;
+        while idx < writers.len() {
+            let session = lines.session[writers[idx] as usize];
+            let count = self.counts[reader as usize * lines.n_sessions + session as usize];
+            let mut last = None;
+            while idx < writers.len() && lines.session[writers[idx] as usize] == session {
+                if lines.place[writers[idx] as usize] <= count && writers[idx] != reader {
+                    last = Some(writers[idx]);
+                }
+                idx += 1;
+            }
+            seen.extend(last);
+        }
+    }
+
+    fn why_impossible(&self, reader: Txn, candidate: Txn, seen: &[Txn]) -> Option<Txn> {
+        if candidate != INITIAL && self.reaches(reader, candidate) {
+            return Some(reader);
+        }
+        seen.iter().copied().find(|it| *it != candidate && self.reaches(candidate, *it))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::Rule;
+    use iso_history::{Facts, HistoryBuilder, Outcome, Place};
+    use iso_spec::Level;
+
+    /// Two sessions write x=1; the reader follows one of them and must have seen the newer one.
+    #[test]
+    fn the_writer_that_a_session_overwrote_is_dropped() {
+        let mut builder = HistoryBuilder::new();
+        let x = builder.key("x".into());
+        let [zero, one, two] = [0, 1, 2].map(|it| builder.value(it.into()));
+        builder.default_initial(zero);
+        let session = builder.session("a");
+        for value in [one, two, one] {
+            builder.begin(session, Place::default());
+            builder.write(x, value);
+            builder.end(Outcome::Committed);
+        }
+        builder.begin(session, Place::default());
+        builder.read(x, one);
+        builder.end(Outcome::Committed);
+        let history = builder.finish().unwrap();
+        let facts = Facts::new(&history);
+        let mut frame = Frame::new(&facts, Rule::of(Level::Serializable));
+        assert_eq!(frame.sources.of(0), None);
+        assert_eq!(frame.sources.left(0), [1, 3]);
+        assert!(settle_sources(&mut frame, &[1, 2, 3, 4]).is_ok());
+        assert_eq!(frame.sources.of(0), Some(3));
+        let mut blamed = BTreeSet::new();
+        blame(&frame, 0, &mut blamed);
+        assert_eq!(blamed.into_iter().collect::<Vec<_>>(), [1, 3, 4]);
+    }
+}
