@@ -5,9 +5,10 @@
 //! allows the history iff these edges, session order and reads-from are acyclic together; any topological order is a
 //! witness. Nothing is derived from what was derived, so there is no fixpoint to wait for.
 //!
-//! Source: Biswas & Enea 2019, sections 2 and 4; AWDIT (PLDI 2025) for the costs. We differ: obligations are first
-//! compared with the order that session order and reads-from have without them. If a replay of it explains every read,
-//! no obligation needs to be derived at all, and if it meets all of them, it is the witness.
+//! Source: Biswas & Enea 2019, sections 2 and 4; AWDIT (PLDI 2025) for the costs. We differ: the order that session order
+//! and reads-from have without obligations is tried first. If a replay of it explains every read, no obligation needs to
+//! be derived at all. Where there may be many, only those are derived that the order does not meet, and it is repaired
+//! a few times, before all are.
 //! Causal consistency takes sessions in blocks (see `causal`), so that no transaction has a whole clock.
 //!
 //! Everything here reads [`Facts`] directly. Histories with ambiguous reads or open outcomes are left to saturation
@@ -56,16 +57,59 @@ pub(crate) fn decide_settled(
     if level == Level::ReadUncommitted || is_serial(&links, &order) {
         return Ok(Some(allowed(order, sources)));
     }
-    let obligations = obligations(&links, level, &order, budget)?;
-    let place = places(facts, &order);
-    if obligations.iter().all(|(older, newer)| place[older as usize] < place[newer as usize]) {
-        return Ok(Some(allowed(order, sources)));
+    let base = order;
+    match settle(links, level, &base, budget)? {
+        Ok(order) => Ok(Some(allowed(order.unwrap_or(base), sources))),
+        Err(blamed) => Ok(Some(Decision::Forbidden(blamed))),
     }
-    let links = links.with_obligations(&obligations);
-    drop(obligations);
-    match links.order(budget)? {
-        Ok(order) => Ok(Some(allowed(order, sources))),
-        Err(cycle) => blame(&links, level, Some(&order), &cycle, budget).map(|it| Some(Decision::Forbidden(it))),
+}
+
+/// Derives obligations until an order meets them all, or there is none and somebody is to blame. The order is the given
+/// one if none is returned.
+fn settle(
+    mut links: Links<'_>,
+    level: Level,
+    base: &[Txn],
+    budget: &Budget<'_>,
+) -> Result<Result<Option<Vec<Txn>>, Vec<TxnId>>, StopReason> {
+    let mut order: Option<Vec<Txn>> = None;
+    let mut obligations = Edges::default();
+    for round in 0.. {
+        let asked = if round < max_rounds(level) { Asked::Unmet } else { Asked::All };
+        let current = order.as_deref().unwrap_or(base);
+        let place = places(links.facts, current);
+        let derived = derive(&links, level, asked, current, &place, budget)?;
+        if derived.iter().all(|(older, newer)| place[older as usize] < place[newer as usize]) {
+            break;
+        }
+        obligations.extend(derived);
+        links.set_obligations(&obligations);
+        match links.order(budget)? {
+            Ok(found) => order = Some(found),
+            Err(cycle) => return blame(&links, level, Some(base), &cycle, budget).map(Err),
+        }
+        if asked == Asked::All {
+            break;
+        }
+    }
+    Ok(Ok(order))
+}
+
+/// Which obligations to derive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// Those that the current order does not meet, and of several for one read only the latest.
+    Unmet,
+    /// Enough for any order: all others follow.
+    All,
+}
+
+/// How often an order is repaired before all obligations are derived. Where these are cheap, they are derived at once.
+fn max_rounds(level: Level) -> usize {
+    match level {
+        Level::CausalConsistency => 2,
+        Level::WritesFollowReads => 30,
+        _ => 0,
     }
 }
 
@@ -127,12 +171,21 @@ fn is_serial(links: &Links<'_>, order: &[Txn]) -> bool {
     })
 }
 
-/// The edges L -> T of a level: some reader of T's version must see L. Some that follow from others are left out.
-fn obligations(links: &Links<'_>, level: Level, order: &[Txn], budget: &Budget<'_>) -> Result<Edges, StopReason> {
-    match level {
-        Level::ReadCommitted => nearby::read_committed(links, budget),
-        Level::ReadAtomic => nearby::read_atomic(links, budget),
-        Level::CausalConsistency => causal::causal(links, order, budget),
+/// Edges L -> T of a level: some reader of T's version must see L.
+fn derive(
+    links: &Links<'_>,
+    level: Level,
+    asked: Asked,
+    order: &[Txn],
+    place: &[u32],
+    budget: &Budget<'_>,
+) -> Result<Edges, StopReason> {
+    match (level, asked) {
+        (Level::ReadCommitted, _) => nearby::read_committed(links, budget),
+        (Level::ReadAtomic, _) => nearby::read_atomic(links, budget),
+        (Level::CausalConsistency, Asked::Unmet) => causal::causal(links, order, Some(place), budget),
+        (Level::CausalConsistency, Asked::All) => causal::causal(links, order, None, budget),
+        (Level::WritesFollowReads, Asked::Unmet) => sessions::unmet_writes_follow_reads(links, place, budget),
         _ => sessions::session_guarantee(links, level, budget),
     }
 }

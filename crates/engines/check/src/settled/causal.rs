@@ -19,37 +19,47 @@ use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, TxnId};
 
 /// What follows for causal consistency; `order` is a topological order of session order and reads-from.
-pub(super) fn causal(links: &Links<'_>, order: &[Txn], budget: &Budget<'_>) -> Result<Edges, StopReason> {
+///
+/// If the places in this order are given, only what it does not meet is looked for.
+pub(super) fn causal(
+    links: &Links<'_>,
+    order: &[Txn],
+    place: Option<&[u32]>,
+    budget: &Budget<'_>,
+) -> Result<Edges, StopReason> {
     /// Rows of about this many bytes in all, for each thread.
     const TABLE_BYTES: usize = 64 << 20;
     let chains = Chains::new(links);
+    let walk = Walk { links, chains: &chains, order, place };
     let row_bytes = TABLE_BYTES / links.previous.len();
     match chains.n_chains() {
-        0..=8 => in_blocks::<8>(links, &chains, order, budget),
-        513.. if row_bytes >= 512 => in_blocks::<256>(links, &chains, order, budget),
-        129.. if row_bytes >= 128 => in_blocks::<64>(links, &chains, order, budget),
-        _ => in_blocks::<32>(links, &chains, order, budget),
+        0..=8 => in_blocks::<8>(&walk, budget),
+        513.. if row_bytes >= 512 => in_blocks::<256>(&walk, budget),
+        129.. if row_bytes >= 128 => in_blocks::<64>(&walk, budget),
+        _ => in_blocks::<32>(&walk, budget),
     }
 }
 
-fn in_blocks<const WIDTH: usize>(
-    links: &Links<'_>,
-    chains: &Chains,
-    order: &[Txn],
-    budget: &Budget<'_>,
-) -> Result<Edges, StopReason> {
-    let n_txns = links.previous.len();
+/// What every block walks along.
+struct Walk<'a> {
+    links: &'a Links<'a>,
+    chains: &'a Chains,
+    order: &'a [Txn],
+    place: Option<&'a [u32]>,
+}
+
+fn in_blocks<const WIDTH: usize>(walk: &Walk<'_>, budget: &Budget<'_>) -> Result<Edges, StopReason> {
+    let (n_txns, n_chains) = (walk.links.previous.len(), walk.chains.n_chains());
     let n_threads = n_threads(n_txns);
-    let n_blocks = chains.n_chains().div_ceil(WIDTH);
     // Blocks of about the same size, and as many for each thread.
-    let n_blocks = n_blocks.next_multiple_of(n_threads.min(chains.n_chains().max(1)));
-    let size = chains.n_chains().div_ceil(n_blocks.max(1)).max(1);
+    let n_blocks = n_chains.div_ceil(WIDTH).next_multiple_of(n_threads).clamp(1, n_chains.max(1));
+    let size = n_chains.div_ceil(n_blocks).max(1);
     let desk = || vec![[0u16; WIDTH]; n_txns];
     let block = |rows: &mut Vec<[u16; WIDTH]>, idx: usize, pace: &Pace<'_>| {
-        let block = Block::new(links, chains, idx * size, ((idx + 1) * size).min(chains.n_chains()));
-        block.walk(links, chains, order, rows, pace)
+        let block = Block::new(walk, idx * size, ((idx + 1) * size).min(n_chains));
+        if walk.place.is_some() { block.unmet(rows, pace) } else { block.all(rows, pace) }
     };
-    run(chains.n_chains().div_ceil(size), n_threads, budget, desk, block).map(Edges::join)
+    run(n_chains.div_ceil(size), n_threads, budget, desk, block).map(Edges::join)
 }
 
 /// Sessions as chains of at most so many transactions that a counter has 16 bits.
@@ -99,17 +109,19 @@ impl Chains {
 }
 
 /// Some chains, and for each key its writers there.
-struct Block {
+struct Block<'a> {
+    walk: &'a Walk<'a>,
     first_chain: usize,
     end_chain: usize,
     starts: Vec<u32>,
-    /// Where a writer stands (lane, that is chain in the block, and place there, in one number) and who it is; ascending for each key.
+    /// Where a writer stands (lane, that is chain in the block, and place there, in one number) and who it is; ascending
+    /// for each key.
     writers: Vec<(u32, Txn)>,
 }
 
-impl Block {
-    fn new(links: &Links<'_>, chains: &Chains, first_chain: usize, end_chain: usize) -> Self {
-        let facts = links.facts;
+impl<'a> Block<'a> {
+    fn new(walk: &'a Walk<'a>, first_chain: usize, end_chain: usize) -> Self {
+        let (facts, chains) = (walk.links.facts, walk.chains);
         let n_keys = facts.history().n_keys();
         let mut starts = vec![0u32; n_keys + 2];
         let txns = || (first_chain..end_chain).flat_map(|it| chains.of(it)).copied();
@@ -129,26 +141,57 @@ impl Block {
                 *slot += 1;
             }
         }
-        Self { first_chain, end_chain, starts, writers }
+        Self { walk, first_chain, end_chain, starts, writers }
     }
 
     fn writers(&self, key: KeyId) -> &[(u32, Txn)] {
         &self.writers[self.starts[key.index()] as usize..self.starts[key.index() + 1] as usize]
     }
 
-    /// Walks along the order. A row says for each lane how many of its transactions are the row's own or in its past.
-    fn walk<const WIDTH: usize>(
+    fn all<const WIDTH: usize>(&self, rows: &mut [[u16; WIDTH]], pace: &Pace<'_>) -> Edges {
+        let mut edges = Edges::default();
+        self.along_the_order(rows, pace, |reader, past, rows| {
+            for (key, source) in self.walk.links.reads(reader) {
+                self.oblige(key, past, &rows[source as usize], |writer| edges.push(writer, source));
+            }
+        });
+        edges
+    }
+
+    /// A read of what was written last in the order misses nobody in it.
+    fn unmet<const WIDTH: usize>(&self, rows: &mut [[u16; WIDTH]], pace: &Pace<'_>) -> Edges {
+        let Walk { links, place, .. } = self.walk;
+        let place = place.unwrap_or_default();
+        let mut last_writer = vec![INITIAL; links.facts.history().n_keys()];
+        let mut edges = Edges::default();
+        self.along_the_order(rows, pace, |reader, past, rows| {
+            for (key, source) in links.reads(reader).filter(|it| last_writer[it.0.index()] != it.1) {
+                let source_place = place[source as usize];
+                self.oblige(key, past, &rows[source as usize], |writer| {
+                    if place[writer as usize] > source_place {
+                        edges.push(writer, source);
+                    }
+                });
+            }
+            for (key, _) in links.facts.final_writes(TxnId::from_index(reader as usize)) {
+                last_writer[key.index()] = reader;
+            }
+        });
+        edges
+    }
+
+    /// Walks along the order and shows each transaction with its past. A row says for each lane how many of its
+    /// transactions are the row's own or in its past.
+    fn along_the_order<const WIDTH: usize>(
         &self,
-        links: &Links<'_>,
-        chains: &Chains,
-        order: &[Txn],
         rows: &mut [[u16; WIDTH]],
         pace: &Pace<'_>,
-    ) -> Edges {
-        let mut edges = Edges::default();
+        mut show: impl FnMut(Txn, &[u16; WIDTH], &[[u16; WIDTH]]),
+    ) {
+        let Walk { links, chains, order, .. } = self.walk;
         for txn in order.iter().copied().filter(|it| *it != INITIAL) {
             if pace.is_over() {
-                break;
+                return;
             }
             let mut past = rows[links.previous[txn as usize] as usize];
             for (_, source) in links.reads(txn) {
@@ -156,27 +199,23 @@ impl Block {
                     *mine = (*mine).max(*theirs);
                 }
             }
-            for (key, source) in links.reads(txn) {
-                self.oblige(key, source, &past, &rows[source as usize], &mut edges);
-            }
+            show(txn, &past, rows);
             let chain = chains.chain[txn as usize] as usize;
             if (self.first_chain..self.end_chain).contains(&chain) {
                 past[chain - self.first_chain] = chains.place[txn as usize] + 1;
             }
             rows[txn as usize] = past;
         }
-        edges
     }
 
-    /// Of each lane, the last writer of the key in the reader's past is older than the source, if it is not in the
-    /// source's past already.
+    /// Of each lane, the last writer of the key in the reader's past is older than the source. Those are named that are
+    /// not in the source's past already.
     fn oblige<const WIDTH: usize>(
         &self,
         key: KeyId,
-        source: Txn,
         past: &[u16; WIDTH],
         known: &[u16; WIDTH],
-        edges: &mut Edges,
+        mut older: impl FnMut(Txn),
     ) {
         let writers = self.writers(key);
         if writers.len() <= WIDTH {
@@ -185,7 +224,7 @@ impl Block {
                 if known[lane] <= place && place < past[lane] {
                     let is_last = writers.get(idx + 1).is_none_or(|it| it.0 >= position(lane, past[lane]));
                     if is_last {
-                        edges.push(*writer, source);
+                        older(*writer);
                     }
                 }
             }
@@ -195,7 +234,7 @@ impl Block {
                 if let Some((at, writer)) = writers[..n_before].last()
                     && *at >= position(lane, known[lane])
                 {
-                    edges.push(*writer, source);
+                    older(*writer);
                 }
             }
         }

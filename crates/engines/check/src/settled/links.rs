@@ -38,12 +38,19 @@ impl Edges {
         self.pairs.iter().copied()
     }
 
+    pub(super) fn extend(&mut self, more: Self) {
+        if self.pairs.is_empty() {
+            *self = more;
+        } else {
+            self.pairs.extend(more.pairs);
+        }
+    }
+
     /// All edges of several sets, in their order.
     pub(super) fn join(sets: Vec<Self>) -> Self {
-        let mut sets = sets.into_iter();
-        let mut all = sets.next().unwrap_or_default();
+        let mut all = Self::default();
         for set in sets {
-            all.pairs.extend(set.pairs);
+            all.extend(set);
         }
         all
     }
@@ -88,9 +95,8 @@ impl<'f> Links<'f> {
         Self { facts, sources, previous, listed, obligations: Predecessors::default() }
     }
 
-    pub(super) fn with_obligations(mut self, obligations: &Edges) -> Self {
+    pub(super) fn set_obligations(&mut self, obligations: &Edges) {
         self.obligations = Predecessors::new(self.previous.len(), obligations);
-        self
     }
 
     /// The keys that a transaction read, with whom it read them from, in program order.

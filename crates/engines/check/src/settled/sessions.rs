@@ -63,6 +63,68 @@ pub(super) fn session_guarantee(links: &Links<'_>, level: Level, budget: &Budget
     }
 }
 
+/// Obligations of writes follow reads that an order does not meet: of each read only the latest.
+pub(super) fn unmet_writes_follow_reads(
+    links: &Links<'_>,
+    place: &[u32],
+    budget: &Budget<'_>,
+) -> Result<Edges, StopReason> {
+    let history = links.facts.history();
+    let readers = Readers::new(links);
+    let desk = || LatestSeen::new(history.n_keys(), history.n_txns());
+    let session = |latest: &mut LatestSeen, session: usize, pace: &Pace<'_>| {
+        let mut edges = Edges::default();
+        latest.session = session as u32;
+        for txn in links.session(session).take_while(|_| !pace.is_over()) {
+            latest.read(links, place, txn);
+            for reader in readers.of(txn) {
+                latest.oblige(links, place, *reader, &mut edges);
+            }
+        }
+        edges
+    };
+    run(history.n_sessions(), n_threads(links.previous.len()), budget, desk, session).map(Edges::join)
+}
+
+/// For each key, the writer of it that is last in an order, of those that the transactions of one session read from.
+struct LatestSeen {
+    session: u32,
+    /// By key: the session of the entry, and the writer.
+    latest: Vec<(u32, Txn)>,
+    /// By transaction: the session in which it was read from.
+    known_in: Vec<u32>,
+}
+
+impl LatestSeen {
+    fn new(n_keys: usize, n_txns: usize) -> Self {
+        Self { session: NOBODY, latest: vec![(NOBODY, INITIAL); n_keys], known_in: vec![NOBODY; n_txns] }
+    }
+
+    fn read(&mut self, links: &Links<'_>, place: &[u32], reader: Txn) {
+        for (_, source) in links.reads(reader).filter(|it| it.1 != INITIAL) {
+            if std::mem::replace(&mut self.known_in[source as usize], self.session) == self.session {
+                continue;
+            }
+            for (key, _) in links.facts.final_writes(TxnId::from_index(source as usize)) {
+                let (session, latest) = &mut self.latest[key.index()];
+                if *session != self.session || place[*latest as usize] < place[source as usize] {
+                    (*session, *latest) = (self.session, source);
+                }
+            }
+        }
+    }
+
+    fn oblige(&self, links: &Links<'_>, place: &[u32], reader: Txn, edges: &mut Edges) {
+        for (key, source) in links.reads(reader) {
+            let (session, latest) = self.latest[key.index()];
+            let is_unmet = session == self.session && place[latest as usize] > place[source as usize];
+            if is_unmet && latest != reader {
+                edges.push(latest, source);
+            }
+        }
+    }
+}
+
 /// Who read from each transaction and from no later one of its session.
 #[derive(Default)]
 struct Readers {
