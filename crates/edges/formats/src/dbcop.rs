@@ -5,9 +5,10 @@
 //! named by their position. Events that did not succeed are no part of the history; transactions that did not commit
 //! are aborted ones. The counts say how long the file is, so that every cut and every byte too much is a defect.
 
+use crate::batch::Batch;
 use crate::binary::{Broken, broken, little_endian, report, take};
 use crate::input::{Bytes, Input};
-use crate::sink::{Sink, TxnOps};
+use crate::sink::Sink;
 use crate::write::{Limits, WriteError, register_op};
 use crate::{Format, ReadError};
 use iso_history::{Access, Datum, History, Name, Outcome, SessionId, TxnId};
@@ -18,11 +19,13 @@ const LIMITS: Limits = Limits { format: Format::Dbcop, allows_aborted: true, all
 pub(crate) fn read(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let zero = sink.value(Datum::Int(0))?;
     sink.default_initial(zero, 0);
-    let result = read_file(input, sink);
+    let mut batch = Batch::default();
+    let result = read_file(input, sink, &mut batch);
+    batch.flush(sink)?;
     report(sink, result)
 }
 
-fn read_file(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), Broken> {
+fn read_file(input: &mut Input<'_>, sink: &mut Sink<'_>, batch: &mut Batch) -> Result<(), Broken> {
     for _ in 0..5 {
         little_endian(input, "the header")?;
     }
@@ -36,10 +39,9 @@ fn read_file(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), Broken> {
             );
         }
     }
-    let mut ops = TxnOps::default();
     let n_sessions = count(input, "the number of sessions", "sessions")?;
     for nth in 1..=n_sessions {
-        read_session(nth, input, sink, &mut ops)?;
+        read_session(nth, input, sink, batch)?;
     }
     if input.peek()?.is_some() {
         let message = format!("expected the end of the file after {n_sessions} sessions, found more bytes");
@@ -55,42 +57,54 @@ fn count(input: &mut Input<'_>, place: &str, of: &str) -> Result<u64, Broken> {
     u64::try_from(number).or_else(|_| broken(at, format!("expected a number of {of}, found {number}")))
 }
 
-fn read_session(nth: u64, input: &mut Input<'_>, sink: &mut Sink<'_>, ops: &mut TxnOps) -> Result<(), Broken> {
+fn read_session(nth: u64, input: &mut Input<'_>, sink: &mut Sink<'_>, batch: &mut Batch) -> Result<(), Broken> {
     let n_txns = count(input, "the number of transactions of a session", "transactions")?;
     let session = sink.session(&format!("s{nth}"))?;
     for _ in 0..n_txns {
-        read_txn(session, input, sink, ops)?;
+        read_txn(session, input, sink, batch)?;
     }
     Ok(())
 }
 
-fn read_txn(session: SessionId, input: &mut Input<'_>, sink: &mut Sink<'_>, ops: &mut TxnOps) -> Result<(), Broken> {
+fn read_txn(session: SessionId, input: &mut Input<'_>, sink: &mut Sink<'_>, batch: &mut Batch) -> Result<(), Broken> {
     let place = sink.place(input.offset());
     let n_events = count(input, "the number of events of a transaction", "events")?;
-    ops.clear();
-    for _ in 0..n_events {
-        read_event(input, sink, ops)?;
+    let mut left = n_events;
+    while left > 0 {
+        let n_at_hand = read_events_at_hand(left, input, batch)?;
+        if n_at_hand == 0 {
+            // It is not at hand as a whole.
+            let event = Event::parse(&take(input, "an event")?);
+            read_event(&event, input.offset(), batch)?;
+        }
+        left -= n_at_hand.max(1);
+        sink.meter().fits(batch.bytes())?;
     }
     let [committed] = take(input, "a transaction")?;
-    let outcome = if flag(input, committed)? { Outcome::Committed } else { Outcome::Aborted };
-    sink.txn(session, place, (None, None), ops, outcome)?;
+    let outcome = if flag(input.offset(), committed)? { Outcome::Committed } else { Outcome::Aborted };
+    batch.end(session, place, outcome, sink)?;
     Ok(())
 }
 
-fn read_event(input: &mut Input<'_>, sink: &mut Sink<'_>, ops: &mut TxnOps) -> Result<(), Broken> {
-    let event = if let Some(bytes) = input.at_hand().first_chunk() {
-        let event = Event::parse(bytes);
-        input.advance(EVENT_BYTES);
-        event
-    } else {
-        Event::parse(&take(input, "an event")?)
-    };
-    let is_write = flag(input, event.kind)?;
-    if flag(input, event.success)? {
-        let key = sink.key(Datum::Int(event.key))?;
-        let value = sink.value(Datum::Int(event.value))?;
-        ops.push(if is_write { Access::Write } else { Access::Read }, key, value);
-        sink.meter().fits(ops.bytes())?;
+/// Reads at most so many events of those that are at hand, and says how many.
+fn read_events_at_hand(most: u64, input: &mut Input<'_>, batch: &mut Batch) -> Result<u64, Broken> {
+    let offset = input.offset();
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let mut n_read = 0;
+    for bytes in input.at_hand().as_chunks::<EVENT_BYTES>().0.iter().take(most) {
+        n_read += 1;
+        read_event(&Event::parse(bytes), offset + (n_read * EVENT_BYTES) as u64, batch)?;
+    }
+    input.advance(n_read * EVENT_BYTES);
+    Ok(n_read as u64)
+}
+
+/// Adds an event that ends at an offset.
+#[inline]
+fn read_event(event: &Event, end: u64, batch: &mut Batch) -> Result<(), Broken> {
+    let is_write = flag(end, event.kind)?;
+    if flag(end, event.success)? {
+        batch.push(if is_write { Access::Write } else { Access::Read }, event.key, event.value);
     }
     Ok(())
 }
@@ -117,11 +131,12 @@ impl Event {
     }
 }
 
-fn flag(input: &Input<'_>, byte: u8) -> Result<bool, Broken> {
+#[inline]
+fn flag(end: u64, byte: u8) -> Result<bool, Broken> {
     match byte {
         0 => Ok(false),
         1 => Ok(true),
-        other => broken(input.offset(), format!("expected 0 or 1 before this byte, found {other}")),
+        other => broken(end, format!("expected 0 or 1 before this byte, found {other}")),
     }
 }
 

@@ -16,6 +16,7 @@
 //! assert_eq!(bytes, text.as_bytes());
 //! ```
 
+mod batch;
 mod binary;
 mod cobra;
 mod compression;

@@ -2,21 +2,24 @@
 //!
 //! Most names are integers and take nine bytes. Texts lie one after the other in one string. The index from names to
 //! their numbers stores numbers only and compares with the column: small integers have a table by position, because
-//! most histories number their keys and values; the rest is hashed (open addressing, linear probing, at most half full).
+//! most histories number their keys and values; the rest is hashed (open addressing, linear probing, at most half full,
+//! with the hash next to the number, so that hardly ever a wrong name is looked at).
 
 use crate::Name;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::hint::black_box;
+use std::ops::Range;
 
 /// Names by their numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     kinds: Vec<Kind>,
-    /// The integer, or which of the texts it is.
+    /// The integer, or where the text stands.
     payloads: Vec<i64>,
-    text_ends: Vec<usize>,
     texts: String,
+    /// Where those texts stand that are too long for a payload.
+    long_texts: Vec<Range<usize>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,11 @@ enum Kind {
     Number,
     Text,
 }
+
+/// So many bits of the place of a text are its length; the others are where it begins.
+const LENGTH_BITS: u32 = 24;
+/// The length of a text that is too long to say.
+const LONG: i64 = (1 << LENGTH_BITS) - 1;
 
 impl Names {
     pub(crate) fn len(&self) -> usize {
@@ -42,10 +50,14 @@ impl Names {
         }
     }
 
-    fn text(&self, nth: i64) -> &str {
-        let nth = usize::try_from(nth).expect("a text has a number");
-        let start = if nth == 0 { 0 } else { self.text_ends[nth - 1] };
-        &self.texts[start..self.text_ends[nth]]
+    fn text(&self, payload: i64) -> &str {
+        let (start, length) = (payload >> LENGTH_BITS, payload & LONG);
+        let start = usize::try_from(start).expect("a text stands somewhere");
+        if length == LONG {
+            return &self.texts[self.long_texts[start].clone()];
+        }
+        let length = usize::try_from(length).expect("a text has a length");
+        &self.texts[start..start + length]
     }
 
     fn push(&mut self, name: Name<'_>) {
@@ -60,14 +72,22 @@ impl Names {
     }
 
     fn push_text(&mut self, text: &str) -> i64 {
+        let start = self.texts.len();
         self.texts.push_str(text);
-        self.text_ends.push(self.texts.len());
-        i64::from(self.text_ends.len() as u32 - 1)
+        let length = i64::try_from(text.len()).ok().filter(|it| *it < LONG);
+        let (start, length) = length.map_or_else(
+            || {
+                self.long_texts.push(start..self.texts.len());
+                (self.long_texts.len() - 1, LONG)
+            },
+            |length| (start, length),
+        );
+        i64::try_from(start).expect("memory is not that large") << LENGTH_BITS | length
     }
 
     fn bytes(&self) -> usize {
         let entry = size_of::<Kind>() + size_of::<i64>();
-        self.len() * entry + self.text_ends.len() * size_of::<usize>() + self.texts.len()
+        self.len() * entry + self.long_texts.len() * size_of::<Range<usize>>() + self.texts.len()
     }
 }
 
@@ -94,9 +114,7 @@ impl Interner {
         let number = match name {
             Name::Int(integer) => return self.intern_int(integer, names),
             Name::Null => *self.null.get_or_insert(next),
-            Name::Number(_) | Name::Text(_) => {
-                self.texts.find_or_insert(hash(name), next, |it| names.get(it) == name, |it| hash(names.get(it)))
-            }
+            Name::Number(_) | Name::Text(_) => self.texts.find_or_insert(hash(name), next, |it| names.get(it) == name),
         };
         if number == next {
             names.push(name);
@@ -119,7 +137,7 @@ impl Interner {
         let is_same = |it: usize| payloads[it] == integer;
         let place = place(integer);
         let number = if place >= (names.len() + HEADSTART) * SPARSENESS {
-            self.integers.find_or_insert(hash_int(integer), next, is_same, |it| hash_int(payloads[it]))
+            self.integers.find_or_insert(hash_int(integer), next, is_same)
         } else if let Some(number) = self.integers.find(hash_int(integer), is_same) {
             // It came when it was too large for the table.
             number
@@ -152,7 +170,8 @@ impl Interner {
 
     /// About what it takes in memory, with the names.
     pub(crate) fn bytes(&self, names: &Names) -> usize {
-        (self.small.len() + self.integers.slots.len() + self.texts.slots.len()) * size_of::<u32>() + names.bytes()
+        let n_slots = self.integers.slots.len() + self.texts.slots.len();
+        self.small.len() * size_of::<u32>() + n_slots * size_of::<u64>() + names.bytes()
     }
 }
 
@@ -182,69 +201,69 @@ fn hash(name: Name<'_>) -> u64 {
 /// A hash table of numbers, which are compared by what they stand for.
 #[derive(Clone, Debug, Default)]
 struct Index {
-    /// A power of two of them, or none.
-    slots: Vec<u32>,
+    /// A power of two of them, or none. The upper half is that of the hash, the lower half is the number.
+    slots: Vec<u64>,
     n_used: usize,
 }
+
+const LOWER: u64 = u32::MAX as u64;
+const FREE: u64 = u64::MAX;
 
 impl Index {
     fn is_empty(&self) -> bool {
         self.n_used == 0
     }
 
+    /// Where the search begins. The high bits of a hash depend on all bits of what was hashed.
     fn home(&self, hash: u64) -> usize {
-        // The high bits depend on all bits of what was hashed.
         (hash >> (64 - self.slots.len().trailing_zeros())) as usize
     }
 
-    /// What stands where the search for this hash begins.
+    /// The number that stands where the search begins.
     fn first(&self, hash: u64) -> u32 {
-        self.slots[self.home(hash)]
+        (self.slots[self.home(hash)] & LOWER) as u32
     }
 
-    /// The slot of what has this hash, or a free one for it.
+    /// The slot of what has this hash and is the same, or a free one for it.
     fn slot(&self, hash: u64, is_same: impl Fn(usize) -> bool) -> usize {
         let mut slot = self.home(hash);
-        while self.slots[slot] != NONE && !is_same(self.slots[slot] as usize) {
+        loop {
+            let found = self.slots[slot];
+            if found == FREE || (found ^ hash) <= LOWER && is_same((found & LOWER) as usize) {
+                return slot;
+            }
             slot = (slot + 1) & (self.slots.len() - 1);
         }
-        slot
     }
 
     fn find(&self, hash: u64, is_same: impl Fn(usize) -> bool) -> Option<u32> {
         if self.is_empty() {
             return None;
         }
-        let number = self.slots[self.slot(hash, is_same)];
-        (number != NONE).then_some(number)
+        let found = self.slots[self.slot(hash, is_same)];
+        (found != FREE).then_some((found & LOWER) as u32)
     }
 
     /// The number that has this hash and is the same, or `next`, which is then in the table.
-    fn find_or_insert(
-        &mut self,
-        hash: u64,
-        next: u32,
-        is_same: impl Fn(usize) -> bool,
-        hash_of: impl Fn(usize) -> u64,
-    ) -> u32 {
+    fn find_or_insert(&mut self, hash: u64, next: u32, is_same: impl Fn(usize) -> bool) -> u32 {
         if self.n_used * 2 >= self.slots.len() {
-            self.grow(hash_of);
+            self.grow();
         }
         let slot = self.slot(hash, is_same);
-        if self.slots[slot] == NONE {
-            self.slots[slot] = next;
+        if self.slots[slot] == FREE {
+            self.slots[slot] = (hash & !LOWER) | u64::from(next);
             self.n_used += 1;
         }
-        self.slots[slot]
+        (self.slots[slot] & LOWER) as u32
     }
 
-    fn grow(&mut self, hash_of: impl Fn(usize) -> u64) {
+    fn grow(&mut self) {
         const SMALLEST: usize = 64;
         let n_slots = (self.slots.len() * 2).max(SMALLEST);
-        let old = std::mem::replace(&mut self.slots, vec![NONE; n_slots]);
-        for number in old.into_iter().filter(|it| *it != NONE) {
-            let slot = self.slot(hash_of(number as usize), |_| false);
-            self.slots[slot] = number;
+        let old = std::mem::replace(&mut self.slots, vec![FREE; n_slots]);
+        for found in old.into_iter().filter(|it| *it != FREE) {
+            let slot = self.slot(found, |_| false);
+            self.slots[slot] = found;
         }
     }
 }
@@ -269,6 +288,12 @@ mod tests {
             assert_eq!(names.get(number), datum.as_name());
             assert_eq!(names.len(), expected.len());
         }
+    }
+
+    #[test]
+    fn long_texts_are_names_too() {
+        let long = |n: usize| Datum::text("x".repeat((1 << LENGTH_BITS) - 2 + n));
+        compare((0..3).chain(0..3).flat_map(|it| [long(it), Datum::text("y")]));
     }
 
     #[test]
