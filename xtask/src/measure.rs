@@ -21,6 +21,8 @@ pub(crate) enum End {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measurement {
     pub(crate) seconds: f64,
+    /// On all processors together; unlike the time on the wall, it hardly depends on who else uses them.
+    pub(crate) cpu_seconds: f64,
     pub(crate) peak_bytes: u64,
     pub(crate) end: End,
 }
@@ -44,13 +46,16 @@ pub(crate) fn measure(command: &mut Command, at_most: Duration) -> Result<Measur
     drop(done);
     let is_overdue = watch.join().unwrap_or(false);
     ended?;
-    let (status, peak_bytes) = reap(pid)?;
+    let (status, usage) = reap(pid)?;
     let end = match status {
         _ if is_overdue => End::Overdue,
         status if libc::WIFEXITED(status) => End::Code(libc::WEXITSTATUS(status)),
         _ => End::Signal,
     };
-    Ok(Measurement { seconds, peak_bytes, end })
+    // Linux counts kilobytes.
+    let peak_bytes = u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024;
+    let cpu_seconds = to_seconds(usage.ru_utime) + to_seconds(usage.ru_stime);
+    Ok(Measurement { seconds, cpu_seconds, peak_bytes, end })
 }
 
 /// Waits, and leaves the child to be waited for again.
@@ -66,8 +71,8 @@ fn wait_for_end(pid: i32) -> Result<()> {
     Ok(())
 }
 
-/// The status of a child that has ended, and its peak memory in bytes.
-fn reap(pid: i32) -> Result<(i32, u64)> {
+/// The status of a child that has ended, and what it used.
+fn reap(pid: i32) -> Result<(i32, libc::rusage)> {
     let mut status = 0;
     // SAFETY: all-zero bytes are a valid rusage, which is plain numbers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -76,8 +81,12 @@ fn reap(pid: i32) -> Result<(i32, u64)> {
     if waited != pid {
         bail!("the program could not be waited for");
     }
-    // Linux counts kilobytes.
-    Ok((status, u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024))
+    Ok((status, usage))
+}
+
+fn to_seconds(time: libc::timeval) -> f64 {
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_usec).unwrap_or(0) * 1000)
+        .as_secs_f64()
 }
 
 #[cfg(test)]
@@ -93,6 +102,7 @@ mod tests {
         let measured = shell("exit 3", 60_000);
         assert_eq!(measured.end, End::Code(3));
         assert!(measured.peak_bytes > 100_000 && measured.seconds < 60.0);
+        assert!(measured.cpu_seconds < 60.0);
         assert_eq!(shell("kill -9 $$", 60_000).end, End::Signal);
     }
 

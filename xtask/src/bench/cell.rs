@@ -22,18 +22,19 @@ pub(crate) struct Cell {
     pub(crate) n_txns: usize,
     pub(crate) level: &'static str,
     pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: f64,
     pub(crate) peak_bytes: u64,
     pub(crate) verdict: Verdict,
     /// The answer contradicts the history's making.
     pub(crate) is_wrong: bool,
-    /// For injected anomalies.
+    pub(crate) injection: Option<Injection>,
+    /// How an injected anomaly was explained.
     pub(crate) found: Option<Found>,
 }
 
 /// How a violation was explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    pub(crate) injection: Injection,
     pub(crate) anomaly: String,
     pub(crate) n_txns: usize,
 }
@@ -68,12 +69,13 @@ impl Cell {
         }
         let peak_bytes = runs.iter().map(|it| it.peak_bytes).max().unwrap_or(0);
         runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        let Measurement { seconds, end, .. } = runs[runs.len() / 2];
+        let Measurement { seconds, cpu_seconds, end, .. } = runs[runs.len() / 2];
         let verdict = Verdict::from(end);
-        let found = match input.making.injection {
-            Some(injection) if verdict == Verdict::Violated => {
+        let injection = input.making.injection;
+        let found = match injection {
+            Some(_) if verdict == Verdict::Violated => {
                 let output = command().arg("--json").stderr(Stdio::null()).output()?;
-                let found = explanation(&output.stdout, injection);
+                let found = explanation(&output.stdout);
                 Some(found.with_context(|| format!("the answer for {} at {level}", input.name))?)
             }
             _ => None,
@@ -84,22 +86,24 @@ impl Cell {
             n_txns: input.n_txns,
             level,
             seconds,
+            cpu_seconds,
             peak_bytes,
             verdict,
             is_wrong: input.making.is_contradicted(level, verdict),
+            injection,
             found,
         })
     }
 }
 
 /// Reads the anomaly and the size of the part from a document of `check --json`.
-fn explanation(json: &[u8], injection: Injection) -> Result<Found> {
+fn explanation(json: &[u8]) -> Result<Found> {
     let document: Value = serde_json::from_slice(json).context("is no JSON document")?;
     let level = &document["levels"][0];
     let names = level["anomalies"].as_array().context("has no `anomalies`")?;
     let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
     let txns = level["evidence"]["transactions"].as_array().context("has no `transactions` in its evidence")?;
-    Ok(Found { injection, anomaly: names.join(" "), n_txns: txns.len() })
+    Ok(Found { anomaly: names.join(" "), n_txns: txns.len() })
 }
 
 #[cfg(test)]
@@ -109,9 +113,9 @@ mod tests {
     #[test]
     fn the_explanation_is_read_from_the_document() {
         let json = br#"{"levels":[{"anomalies":["write-skew"],"evidence":{"transactions":[{},{},{}]}}]}"#;
-        let expected = Found { injection: Injection::WriteSkew, anomaly: "write-skew".to_owned(), n_txns: 3 };
-        assert_eq!(explanation(json, Injection::WriteSkew).unwrap(), expected);
-        assert!(explanation(b"{}", Injection::WriteSkew).is_err());
-        assert!(explanation(b"", Injection::WriteSkew).is_err());
+        let expected = Found { anomaly: "write-skew".to_owned(), n_txns: 3 };
+        assert_eq!(explanation(json).unwrap(), expected);
+        assert!(explanation(b"{}").is_err());
+        assert!(explanation(b"").is_err());
     }
 }

@@ -49,13 +49,14 @@ impl fmt::Display for Verdict {
 /// How a history was made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Making {
-    pub(crate) store: Store,
+    /// Not known for some that were recorded.
+    pub(crate) store: Option<Store>,
     pub(crate) injection: Option<Injection>,
 }
 
 impl Making {
     pub(crate) fn of(workload: &Workload) -> Self {
-        Self { store: workload.store, injection: workload.injection }
+        Self { store: Some(workload.store), injection: workload.injection }
     }
 
     /// What the verdict must be; nothing where both can happen.
@@ -64,7 +65,7 @@ impl Making {
             return Some(Verdict::Violated);
         }
         // Both stores respect real time: commits are instants, and snapshots are fresh.
-        let is_promised = self.store == Store::Serializable || !matches!(level, "ser" | "sser");
+        let is_promised = self.store? == Store::Serializable || !matches!(level, "ser" | "sser");
         is_promised.then_some(Verdict::Holds)
     }
 
@@ -81,11 +82,12 @@ mod tests {
 
     #[test]
     fn stores_promise_levels_and_injections_break_them() {
-        let clean = Making { store: Store::Serializable, injection: None };
+        let clean = Making { store: Some(Store::Serializable), injection: None };
         assert!(LEVELS.iter().all(|it| clean.expected(it) == Some(Verdict::Holds)));
-        let snapshot = Making { store: Store::Snapshot, ..clean };
+        let snapshot = Making { store: Some(Store::Snapshot), ..clean };
         assert_eq!(snapshot.expected("si"), Some(Verdict::Holds));
         assert_eq!(snapshot.expected("ser"), None);
+        assert_eq!(Making { store: None, ..clean }.expected("rc"), None);
         let skewed = Making { injection: Some(Injection::WriteSkew), ..clean };
         assert_eq!(skewed.expected("ser"), Some(Verdict::Violated));
         assert_eq!(skewed.expected("si"), Some(Verdict::Holds));
@@ -93,11 +95,11 @@ mod tests {
 
     #[test]
     fn a_wrong_answer_is_told_from_no_answer() {
-        let clean = Making { store: Store::Serializable, injection: None };
+        let clean = Making { store: Some(Store::Serializable), injection: None };
         assert!(clean.is_contradicted("ser", Verdict::Violated));
         assert!(clean.is_contradicted("ser", Verdict::Failed));
         assert!(!clean.is_contradicted("ser", Verdict::Unknown));
-        let snapshot = Making { store: Store::Snapshot, ..clean };
+        let snapshot = Making { store: Some(Store::Snapshot), ..clean };
         assert!(!snapshot.is_contradicted("ser", Verdict::Violated));
         assert!(snapshot.is_contradicted("ser", Verdict::Failed));
     }

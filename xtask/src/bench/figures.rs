@@ -123,9 +123,11 @@ mod tests {
             n_txns: 1,
             level,
             seconds,
+            cpu_seconds: seconds,
             peak_bytes: megabytes * 1_000_000,
             verdict: Verdict::Holds,
             is_wrong: false,
+            injection: None,
             found: None,
         }
     }

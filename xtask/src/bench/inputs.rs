@@ -42,16 +42,40 @@ enum Source {
     Recorded(String),
 }
 
-/// Recorded histories; all of them are serializable.
-const RECORDED: &[(&str, usize, &str)] = &[
-    ("fig11-chengRW-16000", 16_000, "fig11/ser/dbcop/chengRW-16000/history.bincode"),
-    ("fig13-BL-10k", 10_000, "fig13-14-15-table1/BL-10k/hist-00000/history.bincode"),
-    ("fig13-WH-10k", 10_000, "fig13-14-15-table1/WH-10k/hist-00000/history.bincode"),
-    ("fig13-HD-10k", 10_000, "fig13-14-15-table1/HD-10k/hist-00000/history.bincode"),
-    ("fig13-RH-10k", 10_000, "fig13-14-15-table1/RH-10k/hist-00000/history.bincode"),
-    ("fig13-tpcc-10k", 10_000, "fig13-14-15-table1/tpcc-10k"),
-    ("fig13-twitter-10k", 10_000, "fig13-14-15-table1/twitter-10k"),
-    ("fig13-rubis-10k", 10_000, "fig13-14-15-table1/rubis-10k"),
+/// A history that somebody recorded from a database.
+struct Recorded {
+    name: &'static str,
+    n_txns: usize,
+    /// In the folder of recorded histories.
+    path: &'static str,
+    has_times: bool,
+    store: Option<Store>,
+}
+
+/// Of a published evaluation, whose databases were serializable.
+const fn published(name: &'static str, n_txns: usize, path: &'static str) -> Recorded {
+    Recorded { name, n_txns, path, has_times: false, store: Some(Store::Serializable) }
+}
+
+/// Of our own, with times, from databases at weaker levels.
+const fn own(name: &'static str, path: &'static str) -> Recorded {
+    Recorded { name, n_txns: 10_000, path, has_times: true, store: None }
+}
+
+const RECORDED_FOLDER: &str = "../shared/data";
+
+const RECORDED: &[Recorded] = &[
+    published("fig11-chengRW-16000", 16_000, "veristrong/fig11/ser/dbcop/chengRW-16000/history.bincode"),
+    published("fig13-BL-10k", 10_000, "veristrong/fig13-14-15-table1/BL-10k/hist-00000/history.bincode"),
+    published("fig13-WH-10k", 10_000, "veristrong/fig13-14-15-table1/WH-10k/hist-00000/history.bincode"),
+    published("fig13-HD-10k", 10_000, "veristrong/fig13-14-15-table1/HD-10k/hist-00000/history.bincode"),
+    published("fig13-RH-10k", 10_000, "veristrong/fig13-14-15-table1/RH-10k/hist-00000/history.bincode"),
+    published("fig13-tpcc-10k", 10_000, "veristrong/fig13-14-15-table1/tpcc-10k"),
+    published("fig13-twitter-10k", 10_000, "veristrong/fig13-14-15-table1/twitter-10k"),
+    published("fig13-rubis-10k", 10_000, "veristrong/fig13-14-15-table1/rubis-10k"),
+    own("maria-rc-med-hc", "realdb/maria-rc-med-hc.jsonl.gz"),
+    own("maria-rrsi-med-hc", "realdb/maria-rrsi-med-hc.jsonl.gz"),
+    own("pg-ser-med-dup", "realdb/pg-ser-med-dup.jsonl.gz"),
 ];
 
 /// A workload at several sizes.
@@ -133,14 +157,14 @@ fn is_in(n_txns: usize, family: &str, extent: Extent) -> bool {
     }
 }
 
-fn recorded(&(name, n_txns, path): &(&str, usize, &str)) -> Input {
+fn recorded(&Recorded { name, n_txns, path, has_times, store }: &Recorded) -> Input {
     Input {
         family: name.to_owned(),
         name: name.to_owned(),
         n_txns,
-        has_times: false,
-        making: Making { store: Store::Serializable, injection: None },
-        source: Source::Recorded(format!("../shared/data/veristrong/{path}")),
+        has_times,
+        making: Making { store, injection: None },
+        source: Source::Recorded(format!("{RECORDED_FOLDER}/{path}")),
     }
 }
 

@@ -1,18 +1,19 @@
 //! What was measured, as tables for people.
 
-use super::cell::{Cell, Found};
+use super::cell::Cell;
 use super::expectation::LEVELS;
 use std::fmt::Write as _;
 
 /// The line above the rows.
 pub(crate) fn head() -> String {
-    format!("{:<34} {:<6} {:>9} {:>9}  verdict\n", "history", "level", "seconds", "peak MB")
+    format!("{:<34} {:<6} {:>9} {:>9} {:>9}  verdict\n", "history", "level", "seconds", "cpu s", "peak MB")
 }
 
 /// One line.
 pub(crate) fn row(cell: &Cell) -> String {
-    let Cell { history, level, seconds, verdict, .. } = cell;
-    let mut out = format!("{history:<34} {level:<6} {seconds:>9.3} {:>9.1}  {verdict}", cell.megabytes());
+    let Cell { history, level, seconds, cpu_seconds, verdict, .. } = cell;
+    let megabytes = cell.megabytes();
+    let mut out = format!("{history:<34} {level:<6} {seconds:>9.3} {cpu_seconds:>9.3} {megabytes:>9.1}  {verdict}");
     if let Some(found) = &cell.found {
         // Writing to a string cannot fail.
         let _ = write!(out, ", {} in {} transactions", found.anomaly, found.n_txns);
@@ -58,27 +59,32 @@ fn exponent(small: &Cell, large: &Cell) -> f64 {
     (large.seconds / small.seconds).ln() / (count(large) / count(small)).ln()
 }
 
-/// What became of the injected anomalies.
+/// What became of the injected anomalies, at the levels that forbid them.
 ///
-/// At the weakest level that forbids it, an anomaly has its own name; at others a smaller part may have another one.
+/// At the weakest of these an anomaly has its own name; at others a smaller part may have another one.
 pub(crate) fn injected(cells: &[Cell]) -> String {
     let mut out =
         format!("injected anomalies\n{:<34} {:<6} {:>9} {:>5}  named\n", "history", "level", "seconds", "part");
-    let (mut n_weakest, mut n_named, mut largest) = (0, 0, 0);
+    let (mut n_forbidden, mut n_found, mut n_weakest, mut n_named, mut largest) = (0, 0, 0, 0, 0);
     for cell in cells {
-        let Some(Found { injection, anomaly, n_txns }) = &cell.found else { continue };
-        let is_weakest = injection.forbidden_by().first() == Some(&cell.level);
+        let Cell { history, level, seconds, injection: Some(injection), .. } = cell else { continue };
+        if !injection.forbidden_by().contains(level) {
+            continue;
+        }
+        let (n_txns, anomaly) = cell.found.as_ref().map_or((0, "not found"), |it| (it.n_txns, it.anomaly.as_str()));
+        let _ = writeln!(out, "{history:<34} {level:<6} {seconds:>9.3} {n_txns:>5}  {anomaly}");
+        let is_weakest = injection.forbidden_by().first() == Some(level);
+        n_forbidden += 1;
+        n_found += usize::from(cell.found.is_some());
         n_weakest += usize::from(is_weakest);
         n_named += usize::from(is_weakest && anomaly == injection.name());
-        largest = largest.max(*n_txns);
-        let Cell { history, level, seconds, .. } = cell;
-        let _ = writeln!(out, "{history:<34} {level:<6} {seconds:>9.3} {n_txns:>5}  {anomaly}");
+        largest = largest.max(n_txns);
     }
-    if largest == 0 {
+    if n_forbidden == 0 {
         return String::new();
     }
+    let _ = writeln!(out, "{n_found} of {n_forbidden} found; the largest part has {largest} transactions");
     let _ = writeln!(out, "{n_named} of {n_weakest} named as injected at the weakest level that forbids them");
-    let _ = writeln!(out, "the largest part has {largest} transactions");
     out
 }
 
@@ -89,9 +95,9 @@ pub(crate) fn wrong(cells: &[Cell]) -> String {
 
 /// All rows for a spreadsheet.
 pub(crate) fn csv(cells: &[Cell]) -> String {
-    let mut out = "history,transactions,level,seconds,peak_bytes,verdict,anomaly,part\n".to_owned();
-    for Cell { history, n_txns, level, seconds, peak_bytes, verdict, found, .. } in cells {
-        let _ = write!(out, "{history},{n_txns},{level},{seconds:.6},{peak_bytes},{verdict},");
+    let mut out = "history,transactions,level,seconds,cpu_seconds,peak_bytes,verdict,anomaly,part\n".to_owned();
+    for Cell { history, n_txns, level, seconds, cpu_seconds, peak_bytes, verdict, found, .. } in cells {
+        let _ = write!(out, "{history},{n_txns},{level},{seconds:.6},{cpu_seconds:.6},{peak_bytes},{verdict},");
         let _ = match found {
             Some(found) => writeln!(out, "{},{}", found.anomaly, found.n_txns),
             None => writeln!(out, ","),
@@ -102,6 +108,7 @@ pub(crate) fn csv(cells: &[Cell]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cell::Found;
     use super::super::expectation::Verdict;
     use super::*;
     use crate::generate::inject::Injection;
@@ -113,9 +120,11 @@ mod tests {
             n_txns,
             level: "ser",
             seconds,
+            cpu_seconds: 0.25,
             peak_bytes: 12_345_678,
             verdict,
             is_wrong: false,
+            injection: None,
             found: None,
         }
     }
@@ -138,20 +147,23 @@ mod tests {
 
     #[test]
     fn rows_tell_what_is_wrong_and_what_was_found() {
-        let found = Some(Found { injection: Injection::WriteSkew, anomaly: "g2-item".to_owned(), n_txns: 3 });
+        let found = Some(Found { anomaly: "g2-item".to_owned(), n_txns: 3 });
+        let injection = Some(Injection::WriteSkew);
         let cells = [
-            Cell { found, ..cell(1_000, 0.5, Verdict::Violated) },
+            Cell { injection, found, ..cell(1_000, 0.5, Verdict::Violated) },
             Cell { is_wrong: true, ..cell(2_000, 0.5, Verdict::Failed) },
         ];
         assert!(
-            row(&cells[0]).ends_with("0.500      12.3  violated, g2-item in 3 transactions\n"),
+            row(&cells[0]).ends_with("0.500     0.250      12.3  violated, g2-item in 3 transactions\n"),
             "{}",
             row(&cells[0])
         );
         assert!(wrong(&cells).contains("mix-2000") && !wrong(&cells).contains("mix-1000"));
-        assert!(injected(&cells).contains("0 of 1 named as injected"));
+        assert!(
+            injected(&cells).contains("1 of 1 found; the largest part has 3 transactions\n0 of 1 named as injected")
+        );
         assert_eq!(injected(&cells[1..]), "");
-        assert!(csv(&cells).contains("mix-1000,1000,ser,0.500000,12345678,violated,g2-item,3\n"));
-        assert!(csv(&cells).contains("mix-2000,2000,ser,0.500000,12345678,failed,,\n"));
+        assert!(csv(&cells).contains("mix-1000,1000,ser,0.500000,0.250000,12345678,violated,g2-item,3\n"));
+        assert!(csv(&cells).contains("mix-2000,2000,ser,0.500000,0.250000,12345678,failed,,\n"));
     }
 }
