@@ -54,7 +54,7 @@ pub(crate) fn decide_settled(
         Ok(order) => order,
         Err(cycle) => return blame(&links, level, None, &cycle, budget).map(|it| Some(Decision::Forbidden(it))),
     };
-    if level == Level::ReadUncommitted || is_serial(&links, &order) {
+    if level == Level::ReadUncommitted {
         return Ok(Some(allowed(order, sources)));
     }
     let base = order;
@@ -75,11 +75,14 @@ fn settle(
     let mut order: Option<Vec<Txn>> = None;
     let mut obligations = Edges::default();
     for round in 0.. {
-        let asked = if round < max_rounds(level) { Asked::Unmet } else { Asked::All };
         let current = order.as_deref().unwrap_or(base);
-        let place = places(links.facts, current);
-        let derived = derive(&links, level, asked, current, &place, budget)?;
-        if derived.iter().all(|(older, newer)| place[older as usize] < place[newer as usize]) {
+        let replay = Replay::new(&links, current);
+        if replay.is_serial {
+            break;
+        }
+        let asked = if round < max_rounds(level) { Asked::Unmet } else { Asked::All };
+        let derived = derive(&links, level, asked, &replay, budget)?;
+        if derived.iter().all(|(older, newer)| replay.is_before(older, newer)) {
             break;
         }
         obligations.extend(derived);
@@ -98,18 +101,70 @@ fn settle(
 /// Which obligations to derive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
-    /// Those that the current order does not meet, and of several for one read only the latest.
+    /// At least the latest of each read that the current order does not meet.
     Unmet,
     /// Enough for any order: all others follow.
     All,
 }
 
-/// How often an order is repaired before all obligations are derived. Where these are cheap, they are derived at once.
+/// How often an order is repaired before all obligations are derived: the more of them there may be, the longer.
 fn max_rounds(level: Level) -> usize {
     match level {
-        Level::CausalConsistency => 2,
+        Level::ReadCommitted | Level::ReadYourWrites | Level::ReadAtomic => 1,
         Level::WritesFollowReads => 30,
-        _ => 0,
+        _ => 2,
+    }
+}
+
+/// Edges L -> T of a level: some reader of T's version must see L.
+fn derive(
+    links: &Links<'_>,
+    level: Level,
+    asked: Asked,
+    replay: &Replay<'_>,
+    budget: &Budget<'_>,
+) -> Result<Edges, StopReason> {
+    match level {
+        Level::ReadCommitted => nearby::read_committed(links, asked, replay, budget),
+        Level::ReadAtomic => nearby::read_atomic(links, asked, replay, budget),
+        Level::CausalConsistency => causal::causal(links, asked, replay, budget),
+        _ => sessions::session_guarantee(links, level, asked, replay, budget),
+    }
+}
+
+/// An order, with what happens if transactions run one after the other in it.
+struct Replay<'o> {
+    order: &'o [Txn],
+    /// Where each transaction stands.
+    place: Vec<u32>,
+    /// Which transactions find what they read overwritten. The reads of all others miss nobody.
+    is_late: Vec<bool>,
+    /// Is nobody late?
+    is_serial: bool,
+}
+
+impl<'o> Replay<'o> {
+    fn new(links: &Links<'_>, order: &'o [Txn]) -> Self {
+        let facts = links.facts;
+        let mut is_late = vec![false; links.previous.len()];
+        let mut last_writer = vec![INITIAL; facts.history().n_keys()];
+        for txn in order {
+            is_late[*txn as usize] = links.reads(*txn).any(|(key, source)| last_writer[key.index()] != source);
+            for (key, _) in facts.final_writes(TxnId::from_index(*txn as usize)) {
+                last_writer[key.index()] = *txn;
+            }
+        }
+        let is_serial = !is_late.contains(&true);
+        Self { order, place: places(facts, order), is_late, is_serial }
+    }
+
+    fn is_before(&self, earlier: Txn, later: Txn) -> bool {
+        self.place[earlier as usize] < self.place[later as usize]
+    }
+
+    /// Must this reader be looked at?
+    fn concerns(&self, reader: Txn, asked: Asked) -> bool {
+        asked == Asked::All || self.is_late[reader as usize]
     }
 }
 
@@ -155,39 +210,6 @@ fn listed(facts: &Facts<'_>) -> Option<Edges> {
         }
     }
     Some(edges)
-}
-
-/// Does each read see the last writer of its key, if transactions run one after the other in this order?
-fn is_serial(links: &Links<'_>, order: &[Txn]) -> bool {
-    let facts = links.facts;
-    let mut last_writer = vec![INITIAL; facts.history().n_keys()];
-    order.iter().all(|txn| {
-        let id = TxnId::from_index(*txn as usize);
-        let is_right = links.reads(*txn).all(|(key, source)| last_writer[key.index()] == source);
-        for (key, _) in facts.final_writes(id) {
-            last_writer[key.index()] = *txn;
-        }
-        is_right
-    })
-}
-
-/// Edges L -> T of a level: some reader of T's version must see L.
-fn derive(
-    links: &Links<'_>,
-    level: Level,
-    asked: Asked,
-    order: &[Txn],
-    place: &[u32],
-    budget: &Budget<'_>,
-) -> Result<Edges, StopReason> {
-    match (level, asked) {
-        (Level::ReadCommitted, _) => nearby::read_committed(links, budget),
-        (Level::ReadAtomic, _) => nearby::read_atomic(links, budget),
-        (Level::CausalConsistency, Asked::Unmet) => causal::causal(links, order, Some(place), budget),
-        (Level::CausalConsistency, Asked::All) => causal::causal(links, order, None, budget),
-        (Level::WritesFollowReads, Asked::Unmet) => sessions::unmet_writes_follow_reads(links, place, budget),
-        _ => sessions::session_guarantee(links, level, budget),
-    }
 }
 
 /// Where each transaction stands in an order.

@@ -14,23 +14,21 @@
 
 use super::links::{Edges, Links};
 use super::parallel::{Pace, n_threads, run};
-use super::{INITIAL, Txn};
+use super::{Asked, INITIAL, Replay, Txn};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, TxnId};
 
-/// What follows for causal consistency; `order` is a topological order of session order and reads-from.
-///
-/// If the places in this order are given, only what it does not meet is looked for.
+/// What follows for causal consistency.
 pub(super) fn causal(
     links: &Links<'_>,
-    order: &[Txn],
-    place: Option<&[u32]>,
+    asked: Asked,
+    replay: &Replay<'_>,
     budget: &Budget<'_>,
 ) -> Result<Edges, StopReason> {
     /// Rows of about this many bytes in all, for each thread.
     const TABLE_BYTES: usize = 64 << 20;
     let chains = Chains::new(links);
-    let walk = Walk { links, chains: &chains, order, place };
+    let walk = Walk { links, chains: &chains, asked, replay };
     let row_bytes = TABLE_BYTES / links.previous.len();
     match chains.n_chains() {
         0..=8 => in_blocks::<8>(&walk, budget),
@@ -44,8 +42,9 @@ pub(super) fn causal(
 struct Walk<'a> {
     links: &'a Links<'a>,
     chains: &'a Chains,
-    order: &'a [Txn],
-    place: Option<&'a [u32]>,
+    asked: Asked,
+    /// Of a topological order of session order and reads-from.
+    replay: &'a Replay<'a>,
 }
 
 fn in_blocks<const WIDTH: usize>(walk: &Walk<'_>, budget: &Budget<'_>) -> Result<Edges, StopReason> {
@@ -57,7 +56,7 @@ fn in_blocks<const WIDTH: usize>(walk: &Walk<'_>, budget: &Budget<'_>) -> Result
     let desk = || vec![[0u16; WIDTH]; n_txns];
     let block = |rows: &mut Vec<[u16; WIDTH]>, idx: usize, pace: &Pace<'_>| {
         let block = Block::new(walk, idx * size, ((idx + 1) * size).min(n_chains));
-        if walk.place.is_some() { block.unmet(rows, pace) } else { block.all(rows, pace) }
+        block.obligations(rows, pace)
     };
     run(n_chains.div_ceil(size), n_threads, budget, desk, block).map(Edges::join)
 }
@@ -148,33 +147,18 @@ impl<'a> Block<'a> {
         &self.writers[self.starts[key.index()] as usize..self.starts[key.index() + 1] as usize]
     }
 
-    fn all<const WIDTH: usize>(&self, rows: &mut [[u16; WIDTH]], pace: &Pace<'_>) -> Edges {
+    fn obligations<const WIDTH: usize>(&self, rows: &mut [[u16; WIDTH]], pace: &Pace<'_>) -> Edges {
+        let Walk { links, asked, replay, .. } = *self.walk;
         let mut edges = Edges::default();
         self.along_the_order(rows, pace, |reader, past, rows| {
-            for (key, source) in self.walk.links.reads(reader) {
-                self.oblige(key, past, &rows[source as usize], |writer| edges.push(writer, source));
-            }
-        });
-        edges
-    }
-
-    /// A read of what was written last in the order misses nobody in it.
-    fn unmet<const WIDTH: usize>(&self, rows: &mut [[u16; WIDTH]], pace: &Pace<'_>) -> Edges {
-        let Walk { links, place, .. } = self.walk;
-        let place = place.unwrap_or_default();
-        let mut last_writer = vec![INITIAL; links.facts.history().n_keys()];
-        let mut edges = Edges::default();
-        self.along_the_order(rows, pace, |reader, past, rows| {
-            for (key, source) in links.reads(reader).filter(|it| last_writer[it.0.index()] != it.1) {
-                let source_place = place[source as usize];
-                self.oblige(key, past, &rows[source as usize], |writer| {
-                    if place[writer as usize] > source_place {
-                        edges.push(writer, source);
-                    }
-                });
-            }
-            for (key, _) in links.facts.final_writes(TxnId::from_index(reader as usize)) {
-                last_writer[key.index()] = reader;
+            if replay.concerns(reader, asked) {
+                for (key, source) in links.reads(reader) {
+                    self.oblige(key, past, &rows[source as usize], |writer| {
+                        if asked == Asked::All || !replay.is_before(writer, source) {
+                            edges.push(writer, source);
+                        }
+                    });
+                }
             }
         });
         edges
@@ -188,8 +172,8 @@ impl<'a> Block<'a> {
         pace: &Pace<'_>,
         mut show: impl FnMut(Txn, &[u16; WIDTH], &[[u16; WIDTH]]),
     ) {
-        let Walk { links, chains, order, .. } = self.walk;
-        for txn in order.iter().copied().filter(|it| *it != INITIAL) {
+        let Walk { links, chains, replay, .. } = self.walk;
+        for txn in replay.order.iter().copied().filter(|it| *it != INITIAL) {
             if pace.is_over() {
                 return;
             }

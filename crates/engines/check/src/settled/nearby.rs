@@ -11,12 +11,17 @@
 
 use super::links::{Edges, Links};
 use super::parallel::{Pace, n_threads, run};
-use super::{INITIAL, Txn};
+use super::{Asked, INITIAL, Replay, Txn};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, TxnId};
 
 /// What follows for read committed.
-pub(super) fn read_committed(links: &Links<'_>, budget: &Budget<'_>) -> Result<Edges, StopReason> {
+pub(super) fn read_committed(
+    links: &Links<'_>,
+    asked: Asked,
+    replay: &Replay<'_>,
+    budget: &Budget<'_>,
+) -> Result<Edges, StopReason> {
     const CHUNK: usize = 1 << 14;
     let n_txns = links.previous.len();
     let chunk = |reading: &mut Reading, idx: usize, pace: &Pace<'_>| {
@@ -25,9 +30,12 @@ pub(super) fn read_committed(links: &Links<'_>, budget: &Budget<'_>) -> Result<E
             if pace.is_over() {
                 break;
             }
+            if !replay.concerns(txn as Txn, asked) {
+                continue;
+            }
             reading.open(links, txn as Txn);
             reading.oblige_neighbours(&mut edges);
-            reading.oblige_read_from(links, Asked::AfterFirstRead, &mut edges);
+            reading.oblige_read_from(links, Which::AfterFirstRead, &mut edges);
         }
         edges
     };
@@ -35,7 +43,12 @@ pub(super) fn read_committed(links: &Links<'_>, budget: &Budget<'_>) -> Result<E
 }
 
 /// What follows for read atomic.
-pub(super) fn read_atomic(links: &Links<'_>, budget: &Budget<'_>) -> Result<Edges, StopReason> {
+pub(super) fn read_atomic(
+    links: &Links<'_>,
+    asked: Asked,
+    replay: &Replay<'_>,
+    budget: &Budget<'_>,
+) -> Result<Edges, StopReason> {
     let history = links.facts.history();
     let desk = || (Reading::default(), LastWriters::new(history.n_keys()));
     let session = |(reading, last): &mut (Reading, LastWriters), session: usize, pace: &Pace<'_>| {
@@ -45,10 +58,12 @@ pub(super) fn read_atomic(links: &Links<'_>, budget: &Budget<'_>) -> Result<Edge
             if pace.is_over() {
                 break;
             }
-            last.oblige(links, txn, &mut edges);
+            if replay.concerns(txn, asked) {
+                last.oblige(links, txn, &mut edges);
+                reading.open(links, txn);
+                reading.oblige_read_from(links, Which::Always, &mut edges);
+            }
             last.wrote(links, txn);
-            reading.open(links, txn);
-            reading.oblige_read_from(links, Asked::Always, &mut edges);
         }
         edges
     };
@@ -57,7 +72,7 @@ pub(super) fn read_atomic(links: &Links<'_>, budget: &Budget<'_>) -> Result<Edge
 
 /// Which reads of a transaction must see what it read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum Which {
     /// Those after the first read from there, and of one key only the next: its neighbours follow.
     AfterFirstRead,
     Always,
@@ -101,7 +116,7 @@ impl Reading {
         }
     }
 
-    fn oblige_read_from(&self, links: &Links<'_>, asked: Asked, edges: &mut Edges) {
+    fn oblige_read_from(&self, links: &Links<'_>, which: Which, edges: &mut Edges) {
         if self.by_key.len() < 2 {
             return;
         }
@@ -109,13 +124,13 @@ impl Reading {
             let writes = links.facts.final_writes(TxnId::from_index(*writer as usize));
             if writes.len() <= self.by_key.len().max(SHORT) {
                 for (key, _) in writes.iter().filter(|it| self.mask & bit(it.0) != 0) {
-                    self.oblige(links, *key, (*writer, *first), asked, edges);
+                    self.oblige(links, *key, (*writer, *first), which, edges);
                 }
             } else {
                 for (idx, (key, ..)) in self.by_key.iter().enumerate() {
                     let is_first = idx == 0 || self.by_key[idx - 1].0 != *key;
                     if is_first && writes.binary_search_by_key(key, |it| it.0).is_ok() {
-                        self.oblige(links, *key, (*writer, *first), asked, edges);
+                        self.oblige(links, *key, (*writer, *first), which, edges);
                     }
                 }
             }
@@ -123,14 +138,14 @@ impl Reading {
     }
 
     /// The reads of `key` must see `writer`.
-    fn oblige(&self, links: &Links<'_>, key: KeyId, (writer, first): (Txn, u32), asked: Asked, edges: &mut Edges) {
-        let after = if asked == Asked::Always { 0 } else { first + 1 };
+    fn oblige(&self, links: &Links<'_>, key: KeyId, (writer, first): (Txn, u32), which: Which, edges: &mut Edges) {
+        let after = if which == Which::Always { 0 } else { first + 1 };
         let start = self.by_key.partition_point(|it| (it.0, it.1) < (key, after));
         for (_, _, source) in self.by_key[start..].iter().take_while(|it| it.0 == key) {
             if *source != writer && !links.is_session_ordered(writer, *source) {
                 edges.push(writer, *source);
             }
-            if asked == Asked::AfterFirstRead {
+            if which == Which::AfterFirstRead {
                 return;
             }
         }

@@ -14,80 +14,104 @@
 use super::links::{Edges, Links};
 use super::nearby::LastWriters;
 use super::parallel::{Pace, n_threads, run};
-use super::{INITIAL, Txn};
+use super::{Asked, INITIAL, Replay, Txn};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, TxnId};
 use iso_spec::Level;
 
-/// What follows for a session guarantee.
-pub(super) fn session_guarantee(links: &Links<'_>, level: Level, budget: &Budget<'_>) -> Result<Edges, StopReason> {
-    let history = links.facts.history();
-    let n_threads = n_threads(links.previous.len());
-    let by_readers = matches!(level, Level::MonotonicWrites | Level::WritesFollowReads);
-    let readers = if by_readers { Readers::new(links) } else { Readers::default() };
-    match level {
-        Level::ReadYourWrites | Level::MonotonicWrites => {
-            let desk = || LastWriters::new(history.n_keys());
-            let session = |last: &mut LastWriters, session: usize, pace: &Pace<'_>| {
-                let mut edges = Edges::default();
-                last.start_session(session);
-                for txn in links.session(session).take_while(|_| !pace.is_over()) {
-                    for reader in readers.of(txn).iter().chain((!by_readers).then_some(&txn)) {
-                        last.oblige(links, *reader, &mut edges);
-                    }
-                    last.wrote(links, txn);
-                }
-                edges
-            };
-            run(history.n_sessions(), n_threads, budget, desk, session).map(Edges::join)
-        }
-        _ => {
-            let desk = || Remembered::new(history.n_keys(), history.n_txns());
-            let session = |seen: &mut Remembered, session: usize, pace: &Pace<'_>| {
-                let mut edges = Edges::default();
-                seen.start_session(session);
-                for txn in links.session(session).take_while(|_| !pace.is_over()) {
-                    if !by_readers {
-                        seen.oblige(links, txn, &mut edges);
-                        seen.forget(links, txn);
-                    }
-                    seen.read(links, txn);
-                    for reader in readers.of(txn) {
-                        seen.oblige(links, *reader, &mut edges);
-                    }
-                }
-                edges
-            };
-            run(history.n_sessions(), n_threads, budget, desk, session).map(Edges::join)
-        }
-    }
-}
+const NOBODY: u32 = u32::MAX;
 
-/// Obligations of writes follow reads that an order does not meet: of each read only the latest.
-pub(super) fn unmet_writes_follow_reads(
+/// What follows for a session guarantee.
+pub(super) fn session_guarantee(
     links: &Links<'_>,
-    place: &[u32],
+    level: Level,
+    asked: Asked,
+    replay: &Replay<'_>,
     budget: &Budget<'_>,
 ) -> Result<Edges, StopReason> {
     let history = links.facts.history();
-    let readers = Readers::new(links);
-    let desk = || LatestSeen::new(history.n_keys(), history.n_txns());
-    let session = |latest: &mut LatestSeen, session: usize, pace: &Pace<'_>| {
-        let mut edges = Edges::default();
-        latest.session = session as u32;
-        for txn in links.session(session).take_while(|_| !pace.is_over()) {
-            latest.read(links, place, txn);
-            for reader in readers.of(txn) {
-                latest.oblige(links, place, *reader, &mut edges);
+    let (n_keys, n_txns) = (history.n_keys(), history.n_txns());
+    let asks_readers = matches!(level, Level::MonotonicWrites | Level::WritesFollowReads);
+    let readers = asks_readers.then(|| Readers::new(links, |it| replay.concerns(it, asked)));
+    let walk = Walk { links, level, replay, asked, readers, budget };
+    match (level, asked) {
+        (Level::ReadYourWrites | Level::MonotonicWrites, _) => walk.sessions(|| LastWriters::new(n_keys)),
+        (_, Asked::Unmet) => walk.sessions(|| LatestSeen::new(n_keys, n_txns, &replay.place)),
+        (_, Asked::All) => walk.sessions(|| Remembered::new(n_keys, n_txns)),
+    }
+}
+
+/// What is remembered of one session after the other.
+trait Memory {
+    fn start_session(&mut self, session: usize);
+
+    /// The reads of a transaction must see what is remembered of their keys.
+    fn oblige(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges);
+
+    /// Remembers what a transaction of the session wrote, or whom it read from.
+    fn pass(&mut self, links: &Links<'_>, txn: Txn);
+
+    /// Forgets the keys that a transaction read: whom it read them from is remembered next.
+    fn forget(&mut self, _links: &Links<'_>, _reader: Txn) {}
+}
+
+struct Walk<'a> {
+    links: &'a Links<'a>,
+    level: Level,
+    replay: &'a Replay<'a>,
+    asked: Asked,
+    /// If not the transactions of the session are asked, but those who read from them.
+    readers: Option<Readers>,
+    budget: &'a Budget<'a>,
+}
+
+impl Walk<'_> {
+    fn sessions<M: Memory>(&self, memory: impl Fn() -> M + Sync) -> Result<Edges, StopReason> {
+        let Self { links, level, replay, asked, ref readers, budget } = *self;
+        let session = |memory: &mut M, session: usize, pace: &Pace<'_>| {
+            let mut edges = Edges::default();
+            memory.start_session(session);
+            for txn in links.session(session).take_while(|_| !pace.is_over()) {
+                // Who reads from a transaction must see what that one read, too, and not only those before it.
+                if level == Level::WritesFollowReads {
+                    memory.pass(links, txn);
+                }
+                match readers {
+                    Some(readers) => readers.of(txn).iter().for_each(|it| memory.oblige(links, *it, &mut edges)),
+                    None if replay.concerns(txn, asked) => memory.oblige(links, txn, &mut edges),
+                    None => {}
+                }
+                if level == Level::MonotonicReads {
+                    memory.forget(links, txn);
+                }
+                if level != Level::WritesFollowReads {
+                    memory.pass(links, txn);
+                }
             }
-        }
-        edges
-    };
-    run(history.n_sessions(), n_threads(links.previous.len()), budget, desk, session).map(Edges::join)
+            edges
+        };
+        let n_sessions = links.facts.history().n_sessions();
+        run(n_sessions, n_threads(links.previous.len()), budget, memory, session).map(Edges::join)
+    }
+}
+
+impl Memory for LastWriters {
+    fn start_session(&mut self, session: usize) {
+        self.start_session(session);
+    }
+
+    fn oblige(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
+        self.oblige(links, reader, edges);
+    }
+
+    fn pass(&mut self, links: &Links<'_>, txn: Txn) {
+        self.wrote(links, txn);
+    }
 }
 
 /// For each key, the writer of it that is last in an order, of those that the transactions of one session read from.
-struct LatestSeen {
+struct LatestSeen<'o> {
+    place: &'o [u32],
     session: u32,
     /// By key: the session of the entry, and the writer.
     latest: Vec<(u32, Txn)>,
@@ -95,37 +119,43 @@ struct LatestSeen {
     known_in: Vec<u32>,
 }
 
-impl LatestSeen {
-    fn new(n_keys: usize, n_txns: usize) -> Self {
-        Self { session: NOBODY, latest: vec![(NOBODY, INITIAL); n_keys], known_in: vec![NOBODY; n_txns] }
+impl<'o> LatestSeen<'o> {
+    fn new(n_keys: usize, n_txns: usize, place: &'o [u32]) -> Self {
+        Self { place, session: NOBODY, latest: vec![(NOBODY, INITIAL); n_keys], known_in: vec![NOBODY; n_txns] }
+    }
+}
+
+impl Memory for LatestSeen<'_> {
+    fn start_session(&mut self, session: usize) {
+        self.session = session as u32;
     }
 
-    fn read(&mut self, links: &Links<'_>, place: &[u32], reader: Txn) {
-        for (_, source) in links.reads(reader).filter(|it| it.1 != INITIAL) {
-            if std::mem::replace(&mut self.known_in[source as usize], self.session) == self.session {
-                continue;
-            }
-            for (key, _) in links.facts.final_writes(TxnId::from_index(source as usize)) {
-                let (session, latest) = &mut self.latest[key.index()];
-                if *session != self.session || place[*latest as usize] < place[source as usize] {
-                    (*session, *latest) = (self.session, source);
-                }
-            }
-        }
-    }
-
-    fn oblige(&self, links: &Links<'_>, place: &[u32], reader: Txn, edges: &mut Edges) {
+    fn oblige(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
         for (key, source) in links.reads(reader) {
             let (session, latest) = self.latest[key.index()];
-            let is_unmet = session == self.session && place[latest as usize] > place[source as usize];
+            let is_unmet = session == self.session && self.place[latest as usize] > self.place[source as usize];
             if is_unmet && latest != reader {
                 edges.push(latest, source);
             }
         }
     }
+
+    fn pass(&mut self, links: &Links<'_>, txn: Txn) {
+        for (_, source) in links.reads(txn).filter(|it| it.1 != INITIAL) {
+            if std::mem::replace(&mut self.known_in[source as usize], self.session) == self.session {
+                continue;
+            }
+            for (key, _) in links.facts.final_writes(TxnId::from_index(source as usize)) {
+                let (session, latest) = &mut self.latest[key.index()];
+                if *session != self.session || self.place[*latest as usize] < self.place[source as usize] {
+                    (*session, *latest) = (self.session, source);
+                }
+            }
+        }
+    }
 }
 
-/// Who read from each transaction and from no later one of its session.
+/// Of those who are concerned: who read from each transaction and from no later one of its session.
 #[derive(Default)]
 struct Readers {
     starts: Vec<u32>,
@@ -133,11 +163,11 @@ struct Readers {
 }
 
 impl Readers {
-    fn new(links: &Links<'_>) -> Self {
+    fn new(links: &Links<'_>, concerns: impl Fn(Txn) -> bool) -> Self {
         let n_txns = links.previous.len();
         let mut starts = vec![0u32; n_txns + 2];
         let mut last = LastSources::new(links);
-        for reader in 1..n_txns as Txn {
+        for reader in (1..n_txns as Txn).filter(|it| concerns(*it)) {
             last.of(links, reader, |writer| starts[writer as usize + 2] += 1);
         }
         for idx in 2..starts.len() {
@@ -145,7 +175,7 @@ impl Readers {
         }
         let mut readers = vec![INITIAL; starts[n_txns + 1] as usize];
         let mut last = LastSources::new(links);
-        for reader in 1..n_txns as Txn {
+        for reader in (1..n_txns as Txn).filter(|it| concerns(*it)) {
             last.of(links, reader, |writer| {
                 let slot = &mut starts[writer as usize + 1];
                 readers[*slot as usize] = reader;
@@ -199,8 +229,6 @@ impl LastSources {
     }
 }
 
-const NOBODY: u32 = u32::MAX;
-
 /// For each key, writers of it that the transactions of one session read from so far; of each session the last.
 struct Remembered {
     session: u32,
@@ -222,49 +250,9 @@ impl Remembered {
         }
     }
 
-    fn start_session(&mut self, session: usize) {
-        self.session = session as u32;
-        self.chain.clear();
-    }
-
     fn first(&self, key: KeyId) -> u32 {
         let (session, first) = self.first[key.index()];
         if session == self.session { first } else { NOBODY }
-    }
-
-    /// The transaction's reads must see what is remembered of their keys.
-    fn oblige(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
-        for (key, source) in links.reads(reader) {
-            let mut next = self.first(key);
-            while next != NOBODY {
-                let (writer, after) = self.chain[next as usize];
-                if writer != source && writer != reader && !links.is_session_ordered(writer, source) {
-                    edges.push(writer, source);
-                }
-                next = after;
-            }
-        }
-    }
-
-    /// Forgets the keys that a transaction read.
-    fn forget(&mut self, links: &Links<'_>, reader: Txn) {
-        for (key, _) in links.reads(reader) {
-            self.first[key.index()].1 = NOBODY;
-        }
-    }
-
-    /// Remembers whom a transaction read from.
-    fn read(&mut self, links: &Links<'_>, reader: Txn) {
-        for (key, source) in links.reads(reader).filter(|it| it.1 != INITIAL) {
-            if std::mem::replace(&mut self.known_in[source as usize], self.session) == self.session {
-                // What it wrote to other keys is remembered, or was followed by something newer.
-                self.remember(links, key, source);
-                continue;
-            }
-            for (key, _) in links.facts.final_writes(TxnId::from_index(source as usize)) {
-                self.remember(links, *key, source);
-            }
-        }
     }
 
     fn remember(&mut self, links: &Links<'_>, key: KeyId, writer: Txn) {
@@ -283,5 +271,44 @@ impl Remembered {
         }
         self.chain.push((writer, first));
         self.first[key.index()] = (self.session, self.chain.len() as u32 - 1);
+    }
+}
+
+impl Memory for Remembered {
+    fn start_session(&mut self, session: usize) {
+        self.session = session as u32;
+        self.chain.clear();
+    }
+
+    fn oblige(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
+        for (key, source) in links.reads(reader) {
+            let mut next = self.first(key);
+            while next != NOBODY {
+                let (writer, after) = self.chain[next as usize];
+                if writer != source && writer != reader && !links.is_session_ordered(writer, source) {
+                    edges.push(writer, source);
+                }
+                next = after;
+            }
+        }
+    }
+
+    fn forget(&mut self, links: &Links<'_>, reader: Txn) {
+        for (key, _) in links.reads(reader) {
+            self.first[key.index()].1 = NOBODY;
+        }
+    }
+
+    fn pass(&mut self, links: &Links<'_>, txn: Txn) {
+        for (key, source) in links.reads(txn).filter(|it| it.1 != INITIAL) {
+            if std::mem::replace(&mut self.known_in[source as usize], self.session) == self.session {
+                // What it wrote to other keys is remembered, or was followed by something newer.
+                self.remember(links, key, source);
+                continue;
+            }
+            for (key, _) in links.facts.final_writes(TxnId::from_index(source as usize)) {
+                self.remember(links, *key, source);
+            }
+        }
     }
 }
