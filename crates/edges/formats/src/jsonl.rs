@@ -89,8 +89,8 @@ impl Merger<'_, '_> {
         }
         let (mut op, mut items) = (0, scanned.items.as_slice());
         while let Some(first) = items.first() {
-            let n_plain = items.iter().take_while(|it| matches!(it.what, What::Txn(txn) if txn.is_plain)).count();
-            let (now, later) = items.split_at(n_plain.max(1));
+            let n_alike = items.iter().take_while(|it| it.what.is_plain() == first.what.is_plain()).count();
+            let (now, later) = items.split_at(if first.what.is_plain().is_some() { n_alike } else { 1 });
             match first.what {
                 What::Other { start, end, line_end } => {
                     let bytes = &scanned.lines.bytes[start..end];
@@ -105,27 +105,24 @@ impl Merger<'_, '_> {
         Ok(())
     }
 
-    /// Adds transactions whose operations begin at `op` in the columns, and says where they end. If there are several,
-    /// all are plain.
+    /// Adds transactions whose operations begin at `op` in the columns, and says where they end. Either
+    /// all are plain, or none.
     fn txns(&mut self, scanned: &Scanned, items: &[Item], op: usize) -> Result<usize, ReadError> {
         let txns =
             || items.iter().filter_map(|it| if let What::Txn(txn) = it.what { Some((it.line, txn)) } else { None });
         let n_ops: usize = txns().map(|it| it.1.n_ops).sum();
         self.keys.clear();
         self.values.clear();
-        if txns().all(|it| it.1.is_plain) {
-            self.sink.int_names(
-                &scanned.keys[op..op + n_ops],
-                &mut self.keys,
-                &scanned.values[op..op + n_ops],
-                &mut self.values,
-            )?;
+        let ops = op..op + n_ops;
+        if items.iter().all(|it| it.what.is_plain() == Some(true)) {
+            let (keys, values) = (&scanned.keys[ops.clone()], &scanned.values[ops]);
+            self.sink.int_names(keys, &mut self.keys, values, &mut self.values)?;
         } else {
-            for op in op..op + n_ops {
-                let (key_kind, value_kind) = scanned.kinds[op];
-                self.keys.push(self.sink.key_named(scanned.name((key_kind, scanned.keys[op])))?);
-                self.values.push(self.sink.value_named(scanned.name((value_kind, scanned.values[op])))?);
-            }
+            let kinds = &scanned.kinds;
+            let keys: Vec<Name<'_>> = ops.clone().map(|it| scanned.name((kinds[it].0, scanned.keys[it]))).collect();
+            self.sink.keys_named(&keys, &mut self.keys)?;
+            let values: Vec<Name<'_>> = ops.map(|it| scanned.name((kinds[it].1, scanned.values[it]))).collect();
+            self.sink.values_named(&values, &mut self.values)?;
         }
         let mut done = 0;
         for (line, txn) in txns() {

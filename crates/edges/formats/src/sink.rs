@@ -166,6 +166,18 @@ impl<'a> Sink<'a> {
         self.weigh()
     }
 
+    /// The keys of these names, added to the ids.
+    pub(crate) fn keys_named(&mut self, names: &[Name<'_>], ids: &mut Vec<KeyId>) -> Result<(), ReadError> {
+        self.builder.keys_named(names, ids);
+        self.weigh()
+    }
+
+    /// The values of these names, added to the ids.
+    pub(crate) fn values_named(&mut self, names: &[Name<'_>], ids: &mut Vec<ValueId>) -> Result<(), ReadError> {
+        self.builder.values_named(names, ids);
+        self.weigh()
+    }
+
     /// Tells the meter how large the history is by now.
     fn weigh(&self) -> Result<(), ReadError> {
         self.meter.build(self.builder.bytes())

@@ -157,6 +157,22 @@ impl HistoryBuilder {
         }
     }
 
+    /// The keys of these names, one after the other, put into `ids`. Many at once are found faster.
+    pub fn keys_named(&mut self, names: &[Name<'_>], ids: &mut Vec<KeyId>) {
+        for some in names.chunks(AT_ONCE) {
+            self.key_ids.fetch_names(some, &self.history.keys);
+            ids.extend(some.iter().map(|it| self.key_named(*it)));
+        }
+    }
+
+    /// The values of these names, one after the other, put into `ids`. Many at once are found faster.
+    pub fn values_named(&mut self, names: &[Name<'_>], ids: &mut Vec<ValueId>) {
+        for some in names.chunks(AT_ONCE) {
+            self.value_ids.fetch_names(some, &self.history.values);
+            ids.extend(some.iter().map(|it| self.value_named(*it)));
+        }
+    }
+
     fn note_key(&mut self, number: usize) -> KeyId {
         if number == self.key_use.len() {
             self.key_use.push(KeyUse::Untouched);

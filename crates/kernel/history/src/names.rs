@@ -168,6 +168,18 @@ impl Interner {
         }
     }
 
+    /// The same for any names.
+    pub(crate) fn fetch_names(&self, wanted: &[Name<'_>], names: &Names) {
+        if !self.texts.is_empty() {
+            let found = wanted.iter().map(|it| self.texts.first(hash(*it)) as usize);
+            let payloads = found.map(|it| names.payloads.get(it).copied().unwrap_or(0));
+            // Where texts begin is a place in memory, too.
+            let places = payloads.map(|it| usize::try_from(it >> LENGTH_BITS).unwrap_or(usize::MAX));
+            let bytes = places.map(|it| names.texts.as_bytes().get(it).copied().unwrap_or(0));
+            black_box(bytes.fold(0, u8::wrapping_add));
+        }
+    }
+
     /// About what it takes in memory, with the names.
     pub(crate) fn bytes(&self, names: &Names) -> usize {
         let n_slots = self.integers.slots.len() + self.texts.slots.len();

@@ -37,6 +37,16 @@ pub(super) enum What {
     },
 }
 
+impl What {
+    /// Are all keys and values of a transaction integers?
+    pub(super) fn is_plain(&self) -> Option<bool> {
+        match self {
+            Self::Txn(txn) => Some(txn.is_plain),
+            Self::Other { .. } => None,
+        }
+    }
+}
+
 /// A transaction; its operations follow those of the one before it in the columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Txn {
