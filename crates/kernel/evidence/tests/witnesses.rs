@@ -388,3 +388,16 @@ fn a_list_read_of_an_optional_transaction_is_not_decided() {
     // What u saw orders the appends only if u took place, which nothing here decides.
     assert!(matches!(answer, Evaluation::AmbiguousList(_)), "{answer:?}");
 }
+
+#[test]
+fn an_order_of_transactions_is_no_witness_of_a_level_with_snapshots() {
+    let history = history("a: r(x,0) w(x,1)\nb: r(x,0) w(x,2)");
+    let facts = Facts::new(&history);
+    let source = |it: &iso_history::ExternalRead| Source { read: it.op, writer: TxnId::INITIAL };
+    let sources: Vec<Source> = facts.reads().iter().map(source).collect();
+    let witness = Witness { schedule: Schedule::Order(history.txns().collect()), sources };
+    for level in Level::ALL.into_iter().filter(|it| it.implies(Level::PrefixConsistency)) {
+        assert!(!accepts(&history, level, &witness), "{level}");
+    }
+    assert!(accepts(&history, Level::CausalConsistency, &witness));
+}

@@ -6,6 +6,9 @@
 //! engines.
 
 mod closure;
+#[cfg(test)]
+#[path = "../../../history/tests/common/mod.rs"]
+mod common;
 mod guarantees;
 mod local;
 mod own;
@@ -119,6 +122,9 @@ fn certify_allowed(history: &History, level: Level, witness: &Witness) -> Result
         }
         (Level::ReadUncommitted, Schedule::Order(order)) => {
             schedule::check_order(history, order, false)?;
+            if replay::replay_serially(history, order).is_ok() {
+                return Ok(());
+            }
             uncommitted::check_uncommitted(history, order)
         }
         (

@@ -59,14 +59,21 @@ type Seen = BTreeMap<(KeyId, ValueId), Vec<TxnId>>;
 fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> Result<(), Uncertified> {
     let history = facts.history();
     let (registers, elements) = seen_by_part(history, refutation)?;
+    let mut is_read = vec![false; history.n_keys()];
+    for (key, _) in registers.keys().chain(elements.keys()) {
+        is_read[key.index()] = true;
+    }
     let is_kept = |op: OpId| refutation.ops.binary_search(&op).is_ok();
     // Whoever aborted, or cannot have committed, wrote nothing that counts.
     for txn in history.txns().filter(|it| facts.standing(*it) != Standing::Out) {
-        let mut last_writes: BTreeMap<KeyId, (OpId, ValueId)> = BTreeMap::new();
-        for op in history.ops(txn) {
+        for op in history.ops(txn).filter(|it| is_read[history.op(*it).key().index()]) {
             match history.op(op) {
                 Op::Write { key, value } => {
-                    last_writes.insert(key, (op, value));
+                    let readers = registers.get(&(key, value)).map_or(&[][..], Vec::as_slice);
+                    let is_needed = readers.iter().any(|it| *it != txn) && !is_kept(op);
+                    if is_needed && !is_overwritten(history, txn, op) {
+                        return Err(wrong(history, txn, "may have written what the part read, but is not in it"));
+                    }
                 }
                 Op::Append { key, value } => {
                     let is_seen = elements.contains_key(&(key, value));
@@ -77,14 +84,14 @@ fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> Result<(), U
                 Op::Read { .. } | Op::ReadList { .. } => {}
             }
         }
-        for (key, (op, value)) in last_writes {
-            let readers = registers.get(&(key, value)).map_or(&[][..], Vec::as_slice);
-            if readers.iter().any(|it| *it != txn) && !is_kept(op) {
-                return Err(wrong(history, txn, "may have written what the part read, but is not in it"));
-            }
-        }
     }
     Ok(())
+}
+
+/// Does the transaction write the same key again?
+fn is_overwritten(history: &History, txn: TxnId, write: OpId) -> bool {
+    let mut later = history.ops(txn).skip_while(|it| *it <= write);
+    later.any(|it| history.op(it).is_write() && history.op(it).key() == history.op(write).key())
 }
 
 fn is_append_to(history: &History, op: OpId, key: KeyId) -> bool {
@@ -114,12 +121,8 @@ fn seen_by_part(history: &History, refutation: &Refutation) -> Result<(Seen, See
                     elements.entry((key, *last)).or_default().push(txn);
                 }
             }
-            Op::Write { key, .. } => {
-                let overwritten = history
-                    .ops(txn)
-                    .skip_while(|it| it <= op)
-                    .any(|it| history.op(it).is_write() && history.op(it).key() == key);
-                if overwritten {
+            Op::Write { .. } => {
+                if is_overwritten(history, txn, *op) {
                     return Err(wrong(history, txn, "overwrote a write that the part of a refutation has"));
                 }
             }

@@ -5,9 +5,12 @@
 //! place a session: the last one there that is in the past. All sessions at once would need too much memory, so they
 //! are taken in blocks, each with a walk of its own along the schedule.
 //!
-//! A read of x whose source is the last writer of x in the schedule misses nobody. For the others, the last writer of x
-//! in each session of the block that is in the past must not be newer than the source.
+//! If S reads x from T, then the last writer of x in each session of the block that is in the past of S must not be newer
+//! than T. Who read nothing that was overwritten before need not be looked at.
 //! Cost: reads times sessions; memory, one row of places a transaction.
+
+#[cfg(test)]
+mod tests;
 
 use super::Uncertified;
 use super::rows::Rows;
@@ -28,11 +31,16 @@ const MIN_SESSIONS: usize = 16;
 /// Checks that each transaction sees its past.
 pub(super) fn check_past(scheduled: &Scheduled<'_>, causes: Causes) -> Result<(), Uncertified> {
     let n_places = *scheduled.places().end() as usize + 1;
+    check_in_blocks(scheduled, causes, (TABLE_BYTES / size_of::<Place>() / n_places).max(MIN_SESSIONS))
+}
+
+/// As [`check_past`], with at most so many sessions at a time.
+fn check_in_blocks(scheduled: &Scheduled<'_>, causes: Causes, max_width: usize) -> Result<(), Uncertified> {
+    let n_places = *scheduled.places().end() as usize + 1;
     let n_sessions = scheduled.history.n_sessions();
-    let max_width = (TABLE_BYTES / size_of::<Place>() / n_places).max(MIN_SESSIONS);
     // Blocks of about the same size.
-    let n_blocks = n_sessions.div_ceil(max_width);
-    let width = n_sessions.div_ceil(n_blocks.max(1)).max(1);
+    let n_blocks = n_sessions.div_ceil(max_width).max(1);
+    let width = n_sessions.div_ceil(n_blocks).max(1);
     let sessions = scheduled.sessions();
     let mut past = vec![0; n_places * width];
     let mut firsts = (0..n_sessions).step_by(width);
@@ -77,15 +85,11 @@ impl<'a> Block<'a> {
             if causes == Causes::AlsoOlderVersions {
                 for key in scheduled.writes(txn) {
                     join(row, self.row(before, last_writer[key.index()]));
+                    last_writer[key.index()] = txn;
                 }
             }
-            for (key, source) in scheduled.reads(txn).iter().filter(|it| last_writer[it.0.index()] != it.1) {
-                if Self::misses(row, self.writers.of(key.raw()), *source) {
-                    return Err(scheduled.wrong_read(txn, *key, *source));
-                }
-            }
-            for key in scheduled.writes(txn) {
-                last_writer[key.index()] = txn;
+            if scheduled.is_late(txn) {
+                self.check(txn, row)?;
             }
             last_of_session[session] = txn;
             if (self.first_session..self.first_session + self.width).contains(&session) {
@@ -97,6 +101,15 @@ impl<'a> Block<'a> {
 
     fn row<'p>(&self, past: &'p [Place], txn: Place) -> &'p [Place] {
         &past[txn as usize * self.width..][..self.width]
+    }
+
+    /// Nobody who wrote what was read is in the past and newer than the source.
+    fn check(&self, reader: Place, past: &[Place]) -> Result<(), Uncertified> {
+        let mut reads = self.scheduled.reads(reader).iter();
+        match reads.find(|(key, source)| Self::misses(past, self.writers.of(key.raw()), *source)) {
+            Some((key, source)) => Err(self.scheduled.wrong_read(reader, *key, *source)),
+            None => Ok(()),
+        }
     }
 
     /// Is one of these writers of a key in the past, and newer than the source?

@@ -20,8 +20,10 @@ pub(super) struct Scheduled<'a> {
     order: &'a [TxnId],
     /// For each place, the keys that were read from others, and the places of the sources, in program order.
     reads: Rows<(KeyId, Place)>,
-    /// For each place, the keys that were written, ascending, and what was left there (see [`Left`]).
+    /// For each place, the keys that were written, ascending, and what was left there.
     writes: Rows<(KeyId, Left)>,
+    /// For each place: was something that was read overwritten before?
+    is_late: Vec<bool>,
 }
 
 /// What a transaction left behind: the number of a register's value, or the length of a list.
@@ -35,6 +37,12 @@ impl Scheduled<'_> {
 
     pub(super) fn reads(&self, place: Place) -> &[(KeyId, Place)] {
         self.reads.of(place)
+    }
+
+    /// Did a transaction read something that was overwritten before it? All others read what was written last, and miss
+    /// nobody.
+    pub(super) fn is_late(&self, place: Place) -> bool {
+        self.is_late[place as usize]
     }
 
     /// The keys that a transaction wrote, ascending. The initial one is not asked.
@@ -80,8 +88,7 @@ pub(super) fn check_sources<'a>(
     let mut checking = Checking::new(history, order);
     for (place, txn) in (1..).zip(order) {
         checking.read(*txn, sources)?;
-        checking.write(*txn);
-        checking.place[txn.index()] = place;
+        checking.write(*txn, place);
     }
     Ok(checking.scheduled)
 }
@@ -91,6 +98,8 @@ struct Checking<'a> {
     scheduled: Scheduled<'a>,
     /// By transaction.
     place: Vec<Place>,
+    /// For each key, who wrote it last, and what it left there.
+    last: Vec<(Place, Left)>,
     lists: Vec<Vec<ValueId>>,
     own: OwnWrites,
 }
@@ -104,8 +113,9 @@ impl<'a> Checking<'a> {
         let mut place = vec![NOWHERE; history.n_txns()];
         place[TxnId::INITIAL.index()] = 0;
         Self {
-            scheduled: Scheduled { history, order, reads, writes },
+            scheduled: Scheduled { history, order, reads, writes, is_late: vec![false] },
             place,
+            last: history.keys().map(|it| (0, initially_left(history, it))).collect(),
             lists: vec![Vec::new(); history.n_keys()],
             own: OwnWrites::new(history),
         }
@@ -115,6 +125,7 @@ impl<'a> Checking<'a> {
         let history = self.scheduled.history;
         let mut named = sources.of(txn);
         self.own.start(txn);
+        self.scheduled.is_late.push(false);
         for op in history.ops(txn) {
             match history.op(op) {
                 Op::Write { key, value } => self.own.write(key, value),
@@ -124,12 +135,8 @@ impl<'a> Checking<'a> {
                     Some(_) => return Err(not_own(history, txn, op)),
                     None => {
                         let source = self.source(txn, named.next(op))?;
-                        let left = if source == 0 {
-                            Some(history.initial_value(key).raw())
-                        } else {
-                            self.scheduled.left(source, key)
-                        };
-                        self.add_read(txn, op, (key, source), left == Some(value.raw()))?;
+                        let is_right = self.left_by(source, key) == Some(value.raw());
+                        self.add_read(txn, op, (key, source), is_right)?;
                     }
                 },
                 Op::ReadList { key, values } => {
@@ -137,7 +144,7 @@ impl<'a> Checking<'a> {
                         return Err(not_own(history, txn, op));
                     };
                     let source = self.source(txn, named.next(op))?;
-                    let length = if source == 0 { Some(0) } else { self.scheduled.left(source, key) };
+                    let length = self.left_by(source, key);
                     let is_right = length.is_some_and(|it| self.lists[key.index()][..it as usize] == *external);
                     self.add_read(txn, op, (key, source), is_right)?;
                 }
@@ -157,6 +164,18 @@ impl<'a> Checking<'a> {
         }
     }
 
+    /// What a transaction left at a key. Notes if somebody else has written it since.
+    fn left_by(&mut self, source: Place, key: KeyId) -> Option<Left> {
+        let (last_writer, left) = self.last[key.index()];
+        if source == last_writer {
+            return Some(left);
+        }
+        if let Some(is_late) = self.scheduled.is_late.last_mut() {
+            *is_late = true;
+        }
+        if source == 0 { Some(initially_left(self.scheduled.history, key)) } else { self.scheduled.left(source, key) }
+    }
+
     fn add_read(&mut self, txn: TxnId, op: OpId, read: (KeyId, Place), is_right: bool) -> Result<(), Uncertified> {
         if is_right {
             self.scheduled.reads.push(read);
@@ -168,22 +187,30 @@ impl<'a> Checking<'a> {
         Err(wrong(history, txn, &format!("cannot have seen {op} in what {source} left behind")))
     }
 
-    fn write(&mut self, txn: TxnId) {
+    fn write(&mut self, txn: TxnId, place: Place) {
         let history = self.scheduled.history;
         for op in history.ops(txn) {
-            match history.op(op) {
-                Op::Write { key, value } => self.scheduled.writes.push((key, value.raw())),
+            let (key, left) = match history.op(op) {
+                Op::Write { key, value } => (key, value.raw()),
                 Op::Append { key, value } => {
                     self.lists[key.index()].push(value);
-                    self.scheduled.writes.push((key, self.lists[key.index()].len() as Left));
+                    (key, self.lists[key.index()].len() as Left)
                 }
-                Op::Read { .. } | Op::ReadList { .. } => {}
-            }
+                Op::Read { .. } | Op::ReadList { .. } => continue,
+            };
+            self.last[key.index()] = (place, left);
+            self.scheduled.writes.push((key, left));
         }
         let (writes, start) = self.scheduled.writes.open();
         keep_last_of_each_key(writes, start);
         self.scheduled.writes.end_row();
+        self.place[txn.index()] = place;
     }
+}
+
+/// What is there at first: a register's initial value, or no elements of a list.
+fn initially_left(history: &History, key: KeyId) -> Left {
+    if history.is_list(key) { 0 } else { history.initial_value(key).raw() }
 }
 
 fn keep_last_of_each_key(writes: &mut Vec<(KeyId, Left)>, start: usize) {

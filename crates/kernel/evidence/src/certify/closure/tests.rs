@@ -1,10 +1,7 @@
 //! Closure compared with the reference evaluator.
 
-#[path = "../../../../history/tests/common/mod.rs"]
-mod common;
-
+use super::super::common::{Random, Shape, each_history, history, show};
 use super::is_refuted;
-use common::{Random, Shape, each_history, history, show};
 use iso_history::{Facts, History};
 use iso_spec::{Catalogue, Level, Prepared, Steps};
 

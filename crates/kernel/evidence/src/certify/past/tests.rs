@@ -1,0 +1,36 @@
+//! Blocks of sessions compared with all sessions at once.
+
+use super::super::common::{each_history, show};
+use super::super::sources::Sources;
+use super::super::versions::check_sources;
+use super::{Causes, check_in_blocks};
+use crate::Source;
+
+use iso_history::{Facts, TxnId};
+
+#[test]
+fn it_does_not_matter_how_many_sessions_are_taken_at_a_time() {
+    let mut n_wrong = [0, 0];
+    let mut n_histories = 0;
+    each_history(3, 2, 3, &mut |history| {
+        let facts = Facts::new(history);
+        let order: Vec<TxnId> = history.txns().collect();
+        let source = |(idx, read): (usize, &iso_history::ExternalRead)| {
+            facts.candidates(idx).first().map(|writer| Source { read: read.op, writer: *writer })
+        };
+        let sources: Vec<Source> = facts.reads().iter().enumerate().filter_map(source).collect();
+        let sources = Sources::new(history, &sources).unwrap();
+        // The order of the input is no schedule of every history.
+        let Ok(scheduled) = check_sources(history, &order, &sources) else { return };
+        n_histories += 1;
+        for (nth, causes) in [Causes::SessionsAndSources, Causes::AlsoOlderVersions].into_iter().enumerate() {
+            let is_right = [1, 2, 100].map(|it| check_in_blocks(&scheduled, causes, it).is_ok());
+            assert!(is_right.iter().all(|it| *it == is_right[0]), "{causes:?} {is_right:?}\n{}", show(history));
+            n_wrong[nth] += usize::from(!is_right[0]);
+        }
+    });
+    assert!(
+        n_wrong.iter().all(|it| *it > n_histories / 10 && *it < n_histories * 9 / 10),
+        "{n_wrong:?} of {n_histories}"
+    );
+}
