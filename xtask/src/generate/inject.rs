@@ -1,6 +1,6 @@
 //! One anomaly, put by hand into the middle of a history that is otherwise clean.
 //!
-//! A [`Script`] is played in acts. For an act, sessions that have just ended a transaction wait until all its players
+//! A script is played in acts. For an act, sessions that have just ended a transaction wait until all its players
 //! are there; then their transactions commit one right after the other, with the reads and writes that make the
 //! anomaly. As nothing else commits in between, they fit into every level that allows the anomaly: their other
 //! operations see the state before the act. The script has keys of its own, whose values come only once; later
