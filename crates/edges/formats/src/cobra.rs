@@ -6,7 +6,9 @@
 //! only the value identifies them, `w1/v2` or `w1/t3/v2` where the write's number and its transaction do, too. A `S`
 //! without its `C` is a transaction of unknown outcome. A cut between two records cannot be seen.
 
+mod identity;
 mod read;
+mod record;
 mod write;
 
 pub(crate) use read::{read_directory, read_log};

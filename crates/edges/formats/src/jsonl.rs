@@ -115,8 +115,8 @@ impl Merger<'_, '_> {
         self.values.clear();
         let ops = op..op + n_ops;
         if items.iter().all(|it| it.what.is_plain() == Some(true)) {
-            let (keys, values) = (&scanned.keys[ops.clone()], &scanned.values[ops]);
-            self.sink.int_names(keys, &mut self.keys, values, &mut self.values)?;
+            self.sink.int_keys(&scanned.keys[ops.clone()], &mut self.keys)?;
+            self.sink.int_values(&scanned.values[ops], &mut self.values)?;
         } else {
             let kinds = &scanned.kinds;
             let keys: Vec<Name<'_>> = ops.clone().map(|it| scanned.name((kinds[it].0, scanned.keys[it]))).collect();

@@ -153,16 +153,15 @@ impl<'a> Sink<'a> {
         Ok(value)
     }
 
-    /// Keys and values that are integers, added to the ids.
-    pub(crate) fn int_names(
-        &mut self,
-        keys: &[i64],
-        key_ids: &mut Vec<KeyId>,
-        values: &[i64],
-        value_ids: &mut Vec<ValueId>,
-    ) -> Result<(), ReadError> {
-        self.builder.int_keys(keys, key_ids);
-        self.builder.int_values(values, value_ids);
+    /// The keys that are these integers, added to the ids.
+    pub(crate) fn int_keys(&mut self, integers: &[i64], ids: &mut Vec<KeyId>) -> Result<(), ReadError> {
+        self.builder.int_keys(integers, ids);
+        self.weigh()
+    }
+
+    /// The values that are these integers, added to the ids.
+    pub(crate) fn int_values(&mut self, integers: &[i64], ids: &mut Vec<ValueId>) -> Result<(), ReadError> {
+        self.builder.int_values(integers, ids);
         self.weigh()
     }
 

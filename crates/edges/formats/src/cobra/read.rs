@@ -1,13 +1,16 @@
-//! Reads Cobra logs. What identifies a version shows only later, so operations wait until it does.
+//! Reads Cobra logs. What identifies a version in a stream shows only later, so operations wait until it does.
 
-use super::{INITIAL, INITIAL_NULL, NOT_KNOWN, Version};
+use super::identity::{self, Traits};
+use super::record::Record;
+use super::{INITIAL, INITIAL_NULL, NOT_KNOWN};
+use crate::batch::Batch;
 use crate::binary::{Broken, big_endian, broken, report, take};
 use crate::fault::show;
 use crate::input::{Bytes, Input};
 use crate::meter::Meter;
-use crate::sink::{Sink, TxnOps};
+use crate::sink::Sink;
 use crate::{CobraIdentity, ReadError};
-use iso_history::{Access, Datum, Outcome, Place, PlaceUnit, SessionId};
+use iso_history::{Access, Outcome, Place, PlaceUnit, SessionId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::File;
 use std::path::Path;
@@ -32,6 +35,10 @@ pub(crate) fn read_directory<'a>(
     sink: &mut Sink<'_>,
     identity: Option<CobraIdentity>,
 ) -> Result<(), ReadError> {
+    let identity = match identity {
+        Some(identity) => Some(identity),
+        None => identity::look(logs, meter)?,
+    };
     let mut assembler = Assembler::new(identity);
     for path in logs {
         let name = path.display().to_string();
@@ -65,14 +72,23 @@ struct Log<'l, 'i, 's> {
 
 impl Log<'_, '_, '_> {
     fn read(&mut self) -> Result<(), Broken> {
-        while let Some(tag) = self.input.peek()? {
+        loop {
+            self.read_at_hand()?;
+            // What comes now is not at hand as a whole, or no record.
+            let Some(tag) = self.input.peek()? else { break };
             let at = self.input.offset();
             let [_] = take::<1>(self.input, "a record")?;
-            match tag {
-                b'S' => self.start(at)?,
-                b'W' => self.write(at)?,
-                b'R' => self.read_record(at)?,
-                b'C' => self.commit(at)?,
+            let record = match tag {
+                b'S' => Record::Start { txn: self.number("a record S")? },
+                b'W' => {
+                    let [write_id, key, value] = self.numbers("a record W")?;
+                    Record::Write { write_id, key, value }
+                }
+                b'R' => {
+                    let [writer, write_id, key, value] = self.numbers("a record R")?;
+                    Record::Read { writer, write_id, key, value }
+                }
+                b'C' => Record::Commit { txn: self.number("a record C")? },
                 0xff => {
                     if self.input.peek()?.is_some() {
                         self.sink.warn(at + 1, "there are bytes after the end of the log; they are not read");
@@ -80,9 +96,55 @@ impl Log<'_, '_, '_> {
                     break;
                 }
                 other => return broken(at, format!("expected a record S, W, R or C, found {}", show(Some(other)))),
-            }
+            };
+            self.record(record, at)?;
         }
         self.end_open()
+    }
+
+    fn number(&mut self, what: &str) -> Result<i64, Broken> {
+        big_endian(self.input, what)
+    }
+
+    fn numbers<const N: usize>(&mut self, what: &str) -> Result<[i64; N], Broken> {
+        let mut numbers = [0; N];
+        for number in &mut numbers {
+            *number = self.number(what)?;
+        }
+        Ok(numbers)
+    }
+
+    /// Reads the records that are at hand as a whole.
+    fn read_at_hand(&mut self) -> Result<(), Broken> {
+        while let Some((record, length)) = Record::parse(self.input.at_hand()) {
+            let at = self.input.offset();
+            self.input.advance(length);
+            self.record(record, at)?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: Record, at: u64) -> Result<(), Broken> {
+        match (record, self.open) {
+            (Record::Start { txn }, _) => self.start(txn, at)?,
+            (Record::Commit { txn }, Some(open)) => {
+                if open != txn {
+                    self.sink.error(at, format!("expected the end of transaction {open}, found that of {txn}"));
+                }
+                self.open = None;
+                self.assembler.take(Event::End(Outcome::Committed), self.sink)?;
+            }
+            (record, Some(open)) => self.assembler.take(Event::Op { txn: open, record }, self.sink)?,
+            (record, None) => {
+                let kind = match record {
+                    Record::Write { .. } => "W",
+                    Record::Read { .. } => "R",
+                    Record::Start { .. } | Record::Commit { .. } => "C",
+                };
+                self.sink.error(at, format!("a record {kind} stands outside of a transaction"));
+            }
+        }
+        Ok(())
     }
 
     /// A transaction without its `C` is of unknown outcome.
@@ -93,8 +155,7 @@ impl Log<'_, '_, '_> {
         Ok(())
     }
 
-    fn start(&mut self, at: u64) -> Result<(), Broken> {
-        let txn = big_endian(self.input, "a record S")?;
+    fn start(&mut self, txn: i64, at: u64) -> Result<(), Broken> {
         self.end_open()?;
         self.sink.meter().keep(2 * size_of::<i64>())?;
         if !self.assembler.seen.insert(txn) {
@@ -104,54 +165,12 @@ impl Log<'_, '_, '_> {
         let place = self.sink.place(at);
         Ok(self.assembler.take(Event::Begin { session: self.session, place }, self.sink)?)
     }
-
-    fn txn(&mut self, at: u64, kind: &str) -> Option<i64> {
-        if self.open.is_none() {
-            self.sink.error(at, format!("a record {kind} stands outside of a transaction"));
-        }
-        self.open
-    }
-
-    fn write(&mut self, at: u64) -> Result<(), Broken> {
-        let write_id = big_endian(self.input, "a record W")?;
-        let key = big_endian(self.input, "a record W")?;
-        let value = big_endian(self.input, "a record W")?;
-        if let Some(txn) = self.txn(at, "W") {
-            let version = Version { write_id, txn: Some(txn), value };
-            self.assembler.take(Event::Op { access: Access::Write, key, version }, self.sink)?;
-        }
-        Ok(())
-    }
-
-    fn read_record(&mut self, at: u64) -> Result<(), Broken> {
-        let writer = big_endian(self.input, "a record R")?;
-        let write_id = big_endian(self.input, "a record R")?;
-        let key = big_endian(self.input, "a record R")?;
-        let value = big_endian(self.input, "a record R")?;
-        if self.txn(at, "R").is_some() {
-            let version = Version { write_id, txn: Some(writer), value };
-            self.assembler.take(Event::Op { access: Access::Read, key, version }, self.sink)?;
-        }
-        Ok(())
-    }
-
-    fn commit(&mut self, at: u64) -> Result<(), Broken> {
-        let txn = big_endian(self.input, "a record C")?;
-        if let Some(open) = self.txn(at, "C") {
-            if open != txn {
-                self.sink.error(at, format!("expected the end of transaction {open}, found that of {txn}"));
-            }
-            self.open = None;
-            self.assembler.take(Event::End(Outcome::Committed), self.sink)?;
-        }
-        Ok(())
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Begin { session: SessionId, place: Place },
-    Op { access: Access, key: i64, version: Version },
+    Op { txn: i64, record: Record },
     End(Outcome),
 }
 
@@ -159,14 +178,11 @@ enum Event {
 struct Assembler {
     identity: Option<CobraIdentity>,
     waiting: Vec<Event>,
+    traits: Traits,
     seen: FxHashSet<i64>,
-    /// Reads that name their writer were seen.
-    names_writers: bool,
-    /// Writes without a number were seen.
-    lacks_write_ids: bool,
     initial_hashes: FxHashMap<i64, i64>,
     current: Option<(SessionId, Place)>,
-    ops: TxnOps,
+    batch: Batch,
 }
 
 impl Assembler {
@@ -174,35 +190,36 @@ impl Assembler {
         Self {
             identity,
             waiting: Vec::new(),
+            traits: Traits::default(),
             seen: FxHashSet::default(),
-            names_writers: false,
-            lacks_write_ids: false,
             initial_hashes: FxHashMap::default(),
             current: None,
-            ops: TxnOps::default(),
+            batch: Batch::default(),
         }
     }
 
+    #[inline]
     fn take(&mut self, event: Event, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-        if let Some(identity) = self.identity {
-            return self.apply(event, identity, sink);
+        match self.identity {
+            Some(identity) => self.apply(event, identity, sink),
+            None => self.wait(event, sink),
         }
+    }
+
+    fn wait(&mut self, event: Event, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         sink.meter().keep(size_of::<Event>())?;
         self.waiting.push(event);
-        match event {
-            Event::Op { access: Access::Read, version: Version { txn: Some(NOT_KNOWN), .. }, .. } => {
-                self.decide(CobraIdentity::Values, sink)?;
+        if let Event::Op { record, .. } = event {
+            self.traits.see(&record);
+            if self.traits.lacks_writers {
+                self.decide(sink)?;
             }
-            Event::Op { access: Access::Read, version, .. } => {
-                self.names_writers |= !matches!(version.txn, Some(INITIAL | INITIAL_NULL));
-            }
-            Event::Op { version, .. } => self.lacks_write_ids |= version.write_id == NOT_KNOWN,
-            Event::Begin { .. } | Event::End(_) => {}
         }
         Ok(())
     }
 
-    fn decide(&mut self, identity: CobraIdentity, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    fn decide(&mut self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+        let identity = self.traits.identity();
         self.identity = Some(identity);
         for event in std::mem::take(&mut self.waiting) {
             self.apply(event, identity, sink)?;
@@ -212,42 +229,54 @@ impl Assembler {
 
     fn finish(mut self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         if self.identity.is_none() {
-            let by_values = self.lacks_write_ids && !self.names_writers;
-            self.decide(if by_values { CobraIdentity::Values } else { CobraIdentity::Writers }, sink)?;
+            self.decide(sink)?;
         }
-        Ok(())
+        self.batch.flush(sink)
     }
 
     fn apply(&mut self, event: Event, identity: CobraIdentity, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         match event {
             Event::Begin { session, place } => {
-                self.ops.clear();
+                self.batch.forget_open();
                 self.current = Some((session, place));
             }
-            Event::Op { access, key, version } => {
-                let name = self.version_name(access, key, version, identity);
-                let (key, value) = (sink.key(Datum::Int(key))?, sink.value(name)?);
-                self.ops.push(access, key, value);
-                sink.meter().fits(self.ops.bytes())?;
+            Event::Op { txn, record } => {
+                self.op(txn, record, identity);
+                sink.meter().fits(self.batch.bytes())?;
             }
             Event::End(outcome) => {
                 if let Some((session, place)) = self.current.take() {
-                    sink.txn(session, place, (None, None), &self.ops, outcome)?;
+                    self.batch.end(session, place, outcome, sink)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The first read of a key's initial state says what that is; another value under its name was written by nobody.
-    fn version_name(&mut self, access: Access, key: i64, version: Version, identity: CobraIdentity) -> Datum {
-        if access == Access::Read && matches!(version.txn, Some(INITIAL | INITIAL_NULL)) {
-            let first = *self.initial_hashes.entry(key).or_insert(version.value);
-            return if first == version.value { Datum::Null } else { Datum::text(format!("init/v{}", version.value)) };
+    fn op(&mut self, txn: i64, record: Record, identity: CobraIdentity) {
+        let (access, key, writer, write_id, value) = match record {
+            Record::Write { write_id, key, value } => (Access::Write, key, txn, write_id, value),
+            Record::Read { writer, write_id, key, value } => (Access::Read, key, writer, write_id, value),
+            Record::Start { .. } | Record::Commit { .. } => return,
+        };
+        if access == Access::Read && matches!(writer, INITIAL | INITIAL_NULL) {
+            // The first read of a key's initial state says what that is; another value under its name was written by
+            // nobody.
+            let first = *self.initial_hashes.entry(key).or_insert(value);
+            if first == value {
+                self.batch.push_null(access, key);
+            } else {
+                self.batch.push_text(access, key, &[("init/v", value)]);
+            }
+            return;
         }
+        // As `Version::name` spells them.
         match identity {
-            CobraIdentity::Values => Version { txn: None, ..version }.name(),
-            CobraIdentity::Writers => version.name(),
+            CobraIdentity::Writers => {
+                self.batch.push_text(access, key, &[("w", write_id), ("/t", writer), ("/v", value)]);
+            }
+            CobraIdentity::Values if write_id == NOT_KNOWN => self.batch.push(access, key, value),
+            CobraIdentity::Values => self.batch.push_text(access, key, &[("w", write_id), ("/v", value)]),
         }
     }
 }
