@@ -118,7 +118,7 @@ fn sources(frame: &Frame<'_>, commits: &[Txn], placement: &Placement) -> Vec<Sou
             Some(snapshot) => *snapshot,
             None => fit.place[reader as usize] - 1,
         };
-        let writer = fit.committed(frame.key(read), before).last().map_or(TxnId::INITIAL, |it| id(*it));
+        let writer = id(fit.last_writer(frame.key(read), before));
         Source { read: facts.reads()[read].op, writer }
     };
     (0..facts.reads().len()).map(source).collect()

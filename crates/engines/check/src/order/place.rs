@@ -9,6 +9,13 @@
 use super::frame::{Frame, id};
 use crate::problem::{INITIAL, Txn};
 use crate::rule::Moments;
+use iso_history::KeyId;
+use std::thread;
+
+/// Below this many transactions, a thread costs more than it brings.
+const MIN_TXNS: usize = 20_000;
+/// Reading memory is most of the work, which more threads do not make faster.
+const MAX_THREADS: usize = 4;
 
 /// What an order of commits gives.
 #[derive(Debug, Default)]
@@ -42,11 +49,9 @@ pub(super) fn judge(frame: &Frame<'_>, commits: &[Txn], snapshots: Vec<u32>) -> 
     let fits = |txn: &Txn| {
         let snapshot = snapshots[*txn as usize];
         let is_found = |read: usize| {
-            let found = fit.committed(frame.key(read), snapshot).last().copied().unwrap_or(INITIAL);
-            frame.is_possible(read, found)
+            frame.is_possible(read, fit.last_writer(frame.key(read), snapshot))
         };
-        fit.last_conflicting(*txn).is_none_or(|it| fit.place[it as usize] <= snapshot)
-            && frame.reads_of(*txn).all(is_found)
+        fit.last_conflicting(*txn) <= snapshot && frame.reads_of(*txn).all(is_found)
     };
     let misfits = commits.iter().filter(|it| !fits(it)).map(|it| Misfit::Snapshot(*it)).collect();
     Placement { snapshots, misfits }
@@ -74,15 +79,16 @@ pub(super) struct Fit<'f> {
     frame: &'f Frame<'f>,
     /// The number of commits up to and with each transaction's; 0 for the initial one.
     pub(super) place: Vec<u32>,
-    /// For each key its writers in commit order.
+    /// For each key the places of its writers, ascending.
     line_starts: Vec<u32>,
-    lines: Vec<Txn>,
+    lines: Vec<u32>,
+    commits: &'f [Txn],
     /// Where real time counts: ends, ascending, with the highest place of those that ended until then.
     ended: Vec<(i64, u32)>,
 }
 
 impl<'f> Fit<'f> {
-    pub(super) fn new(frame: &'f Frame<'f>, commits: &[Txn]) -> Self {
+    pub(super) fn new(frame: &'f Frame<'f>, commits: &'f [Txn]) -> Self {
         let facts = frame.facts;
         let mut place = vec![0; frame.n_txns()];
         let mut line_starts = Vec::with_capacity(facts.history().n_keys() + 1);
@@ -92,16 +98,16 @@ impl<'f> Fit<'f> {
             line_starts.push(start + facts.writers_of(key).len() as u32);
         }
         let mut ends = line_starts.clone();
-        let mut lines = vec![INITIAL; line_starts[line_starts.len() - 1] as usize];
+        let mut lines = vec![0; line_starts[line_starts.len() - 1] as usize];
         for (nth, txn) in (1..).zip(commits) {
             place[*txn as usize] = nth;
             for (key, _) in facts.final_writes(id(*txn)) {
                 let end = &mut ends[key.index()];
-                lines[*end as usize] = *txn;
+                lines[*end as usize] = nth;
                 *end += 1;
             }
         }
-        let mut fit = Self { frame, place, line_starts, lines, ended: Vec::new() };
+        let mut fit = Self { frame, place, line_starts, lines, commits, ended: Vec::new() };
         if frame.rule.real_time {
             fit.ended = fit.highest_by_end(commits);
         }
@@ -121,26 +127,57 @@ impl<'f> Fit<'f> {
     }
 
     fn place(&self, commits: &[Txn]) -> Placement {
-        let mut placement = Placement { snapshots: vec![0; self.frame.n_txns()], misfits: Vec::new() };
-        for txn in commits {
-            let (earliest, latest) = (self.earliest(*txn), self.latest(*txn));
-            placement.snapshots[*txn as usize] = earliest.max(latest.unwrap_or(0));
-            if latest.is_none_or(|it| it < earliest) {
-                placement.misfits.push(Misfit::Snapshot(*txn));
-            }
+        // Transactions are looked at in the order of their numbers, in which their operations lie in memory.
+        let n_txns = self.frame.n_txns();
+        let mut placement = Placement { snapshots: vec![0; n_txns], misfits: Vec::new() };
+        let n_cores = thread::available_parallelism().map_or(1, usize::from);
+        if commits.len() < MIN_TXNS || n_cores == 1 {
+            placement.misfits = self.place_some(0, &mut placement.snapshots);
+            return placement;
         }
+        let size = n_txns.div_ceil(n_cores.min(MAX_THREADS));
+        thread::scope(|scope| {
+            let parts = placement.snapshots.chunks_mut(size).enumerate();
+            let tasks: Vec<_> =
+                parts.map(|(idx, part)| scope.spawn(move || self.place_some((idx * size) as Txn, part))).collect();
+            for task in tasks {
+                placement.misfits.extend(task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+        });
         placement
     }
 
-    /// The writers of a key in commit order.
-    pub(super) fn line(&self, key: iso_history::KeyId) -> &[Txn] {
+    /// Places the snapshots of the transactions from `first` on.
+    fn place_some(&self, first: Txn, snapshots: &mut [u32]) -> Vec<Misfit> {
+        let mut misfits = Vec::new();
+        for (txn, snapshot) in (first..).zip(snapshots).filter(|it| self.place[it.0 as usize] > 0) {
+            let (earliest, latest) = (self.earliest(txn), self.latest(txn));
+            *snapshot = earliest.max(latest.unwrap_or(0));
+            if latest.is_none_or(|it| it < earliest) {
+                misfits.push(Misfit::Snapshot(txn));
+            }
+        }
+        misfits
+    }
+
+    fn line(&self, key: KeyId) -> &[u32] {
         &self.lines[self.line_starts[key.index()] as usize..self.line_starts[key.index() + 1] as usize]
     }
 
-    /// The writers of a key that are among the first so many commits.
-    pub(super) fn committed(&self, key: iso_history::KeyId, n_commits: u32) -> &[Txn] {
+    /// The places of the writers of a key that are among the first so many commits.
+    pub(super) fn committed(&self, key: KeyId, n_commits: u32) -> &[u32] {
         let line = self.line(key);
-        &line[..line.partition_point(|it| self.place[*it as usize] <= n_commits)]
+        &line[..line.partition_point(|it| *it <= n_commits)]
+    }
+
+    /// The last writer of a key among the first so many commits.
+    pub(super) fn last_writer(&self, key: KeyId, n_commits: u32) -> Txn {
+        self.committed(key, n_commits).last().map_or(INITIAL, |it| self.at(*it))
+    }
+
+    /// The transaction at a place.
+    pub(super) fn at(&self, place: u32) -> Txn {
+        self.commits[place as usize - 1]
     }
 
     /// The first place of a snapshot: after its session, its sources, real time and, where the first committer wins,
@@ -152,55 +189,66 @@ impl<'f> Fit<'f> {
             let n_ended = self.ended.partition_point(|it| it.0 < begin);
             earliest = earliest.max(self.ended[..n_ended].last().map_or(0, |it| it.1));
         }
-        if let Some(writer) = self.last_conflicting(txn) {
-            earliest = earliest.max(self.place[writer as usize]);
-        }
-        earliest
+        earliest.max(self.last_conflicting(txn))
     }
 
-    /// Where the first committer wins: the last one that committed a key of this transaction before it did.
-    pub(super) fn last_conflicting(&self, txn: Txn) -> Option<Txn> {
+    /// Where the first committer wins: the place of the last one that committed a key of this transaction before it did.
+    pub(super) fn last_conflicting(&self, txn: Txn) -> u32 {
         if self.frame.rule.moments != Moments::FirstCommitterWins {
-            return None;
+            return 0;
         }
         let before = self.place[txn as usize] - 1;
         let writes = self.frame.facts.final_writes(id(txn)).iter();
-        let writers = writes.filter_map(|(key, _)| self.committed(*key, before).last().copied());
-        writers.max_by_key(|it| self.place[*it as usize])
+        writes.filter_map(|(key, _)| self.committed(*key, before).last().copied()).max().unwrap_or(0)
     }
 
     /// The latest place of a snapshot where all reads find what they saw, wherever else it must be.
     fn latest(&self, txn: Txn) -> Option<u32> {
-        let reads = self.frame.reads_of(txn);
+        let frame = self.frame;
         let mut place = self.place[txn as usize] - 1;
-        let (mut read, mut n_fitting) = (reads.start, 0);
+        let mut n_open = 0;
+        for read in frame.reads_of(txn) {
+            match frame.source(read) {
+                Some(source) => place = place.min(self.overwritten(frame.key(read), source) - 1),
+                None => n_open += 1,
+            }
+        }
+        if n_open > 0 {
+            place = self.latest_of_open(txn, place, n_open)?;
+        }
+        let is_seen = |read: usize| frame.source(read).is_none_or(|it| self.place[it as usize] <= place);
+        frame.reads_of(txn).all(is_seen).then_some(place)
+    }
+
+    /// The place of the first commit that overwrites a version.
+    fn overwritten(&self, key: KeyId, writer: Txn) -> u32 {
+        let line = self.line(key);
+        let n_older = line.partition_point(|it| *it <= self.place[writer as usize]);
+        line.get(n_older).copied().unwrap_or(u32::MAX)
+    }
+
+    /// The latest place up to `place` where all reads with several possible writers find one of them.
+    fn latest_of_open(&self, txn: Txn, mut place: u32, n_open: usize) -> Option<u32> {
+        let mut n_fitting = 0;
         // A read that fits is looked at again only if another one moved the place since.
-        while n_fitting < reads.len() {
+        for read in self.frame.reads_of(txn).cycle().filter(|it| self.frame.source(*it).is_none()) {
+            if n_fitting == n_open {
+                break;
+            }
             let fitting = self.latest_of_read(read, place)?;
             n_fitting = if fitting == place { n_fitting + 1 } else { 1 };
             place = fitting;
-            read = if read + 1 == reads.end { reads.start } else { read + 1 };
         }
         Some(place)
     }
 
     /// The latest place up to `place` where the last committed version of the key is a possible one.
-    fn latest_of_read(&self, read: usize, place: u32) -> Option<u32> {
-        let committed = self.committed(self.frame.key(read), place);
-        if let Some(source) = self.frame.source(read) {
-            let end = self.place[source as usize];
-            if end > place {
-                return None;
-            }
-            let n_older = committed.partition_point(|it| self.place[*it as usize] <= end);
-            return Some(committed.get(n_older).map_or(place, |it| self.place[*it as usize] - 1));
-        }
-        let mut place = place;
-        for writer in committed.iter().rev() {
-            if self.frame.is_possible(read, *writer) {
+    fn latest_of_read(&self, read: usize, mut place: u32) -> Option<u32> {
+        for writer in self.committed(self.frame.key(read), place).iter().rev() {
+            if self.frame.is_possible(read, self.at(*writer)) {
                 return Some(place);
             }
-            place = self.place[*writer as usize] - 1;
+            place = writer - 1;
         }
         self.frame.is_possible(read, INITIAL).then_some(place)
     }

@@ -201,8 +201,9 @@ impl Violated<'_> {
         for read in self.frame.reads_of(txn) {
             self.read(read as u32, place);
         }
-        if let Some(one) = self.fit.last_conflicting(txn) {
-            self.choices.push(Choice::Writers { one, other: txn });
+        let conflicting = self.fit.last_conflicting(txn);
+        if conflicting > 0 {
+            self.choices.push(Choice::Writers { one: self.fit.at(conflicting), other: txn });
         }
     }
 
@@ -210,18 +211,18 @@ impl Violated<'_> {
     fn read(&mut self, read: u32, place: u32) {
         let committed = self.fit.committed(self.frame.key(read as usize), place);
         let Some(source) = self.frame.source(read as usize) else {
-            let found = committed.last().copied().unwrap_or(INITIAL);
+            let found = committed.last().map_or(INITIAL, |it| self.fit.at(*it));
             if !self.frame.is_possible(read as usize, found) {
                 self.lost.push(Lost { read, found });
             }
             return;
         };
         let since = self.fit.place[source as usize];
-        let between = &committed[committed.partition_point(|it| self.fit.place[*it as usize] <= since)..];
+        let between = &committed[committed.partition_point(|it| *it <= since)..];
         let n_first = between.len().min(MAX_BETWEEN);
         let n_last = (between.len() - n_first).min(MAX_BETWEEN);
         let others = between[..n_first].iter().chain(&between[between.len() - n_last..]);
-        self.choices.extend(others.map(|other| Choice::Read { read, source, other: *other }));
+        self.choices.extend(others.map(|other| Choice::Read { read, source, other: self.fit.at(*other) }));
     }
 }
 
