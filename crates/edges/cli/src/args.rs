@@ -59,7 +59,8 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) no_certify: bool,
 
-    /// Print on standard error how long each stage took
+    /// Print on standard error what each stage took, and what the search was about: edges known, pairs left, variables,
+    /// conflicts
     #[arg(long)]
     pub(crate) stats: bool,
 }

@@ -1,5 +1,6 @@
 //! Asks questions about one history: decides, certifies, and words each answer as soon as it is known.
 
+use crate::effort;
 use crate::names::Question;
 use crate::output;
 use crate::reference;
@@ -8,7 +9,7 @@ use iso_history::{Facts, History};
 use iso_report::{Answer, CheckReport, Judgement, LevelName, LevelReport, Limits, Run};
 use iso_spec::Level;
 use std::slice;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How to judge.
 #[derive(Clone, Copy, Debug)]
@@ -21,19 +22,6 @@ pub(crate) struct Judge<'a> {
     pub(crate) budget: Budget<'a>,
 }
 
-/// How long the stages took.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Times {
-    /// Deriving who read what from whom.
-    pub(crate) facts: Duration,
-    /// Deciding.
-    pub(crate) check: Duration,
-    /// Checking the evidence.
-    pub(crate) certify: Duration,
-    /// Wording the answers.
-    pub(crate) report: Duration,
-}
-
 /// What happens while a history is judged.
 pub(crate) trait Audience {
     /// This is being decided now.
@@ -44,13 +32,18 @@ pub(crate) trait Audience {
 
 impl Judge<'_> {
     /// Asks all questions about a history.
-    pub(crate) fn ask(&self, history: &History, questions: &[Question<'_>], audience: &dyn Audience) -> Times {
+    pub(crate) fn ask(
+        &self,
+        history: &History,
+        questions: &[Question<'_>],
+        audience: &dyn Audience,
+        effort: &effort::Shared,
+    ) {
         audience.asking("looking at who read what");
         let clock = Instant::now();
         let facts = Facts::new(history);
-        let facts_took = clock.elapsed();
-        let mut told = Told { judge: *self, history, refuted: Vec::new(), times: Times::default() };
-        let clock = Instant::now();
+        effort.borrow_mut().add("facts", clock.elapsed());
+        let mut told = Told { judge: *self, history, refuted: Vec::new(), effort };
         let levels: Vec<Level> = questions.iter().filter_map(level_of).collect();
         let mut n_decided = 0;
         audience.asking(&asking(&levels, n_decided));
@@ -68,8 +61,7 @@ impl Judge<'_> {
                 audience.decided(told.word(question.name(), &verdict, &certify));
             }
         }
-        let check = clock.elapsed().saturating_sub(told.times.certify + told.times.report);
-        Times { facts: facts_took, check, ..told.times }
+        effort.borrow_mut().close();
     }
 }
 
@@ -93,7 +85,7 @@ struct Told<'a> {
     history: &'a History,
     /// Refutations: several levels often have the same one.
     refuted: Vec<(Verdict, Judgement)>,
-    times: Times,
+    effort: &'a effort::Shared,
 }
 
 impl Told<'_> {
@@ -103,12 +95,13 @@ impl Told<'_> {
         verdict: &Verdict,
         certify: &dyn Fn() -> Option<Result<(), Uncertified>>,
     ) -> LevelReport {
+        self.effort.borrow_mut().close();
         let clock = Instant::now();
         let is_answer = !matches!(verdict, Verdict::Unknown(_));
         let certified = if self.judge.certifies && is_answer { certify() } else { None };
         let is_too_large = matches!(&certified, Some(Err(why)) if why.is_too_large);
         let certified = certified.map(|it| it.map_err(|why| why.to_string()));
-        self.times.certify += clock.elapsed();
+        self.effort.borrow_mut().add("certify", clock.elapsed());
         let clock = Instant::now();
         let judgement = match &certified {
             Some(Err(why)) if is_too_large => Judgement::Unknown { reason: format!("probably violated, but {why}") },
@@ -118,7 +111,7 @@ impl Told<'_> {
             }
             _ => self.judgement(verdict, &level),
         };
-        self.times.report += clock.elapsed();
+        self.effort.borrow_mut().add("report", clock.elapsed());
         LevelReport { level, judgement, certified }
     }
 
@@ -160,7 +153,8 @@ mod tests {
         let order = Schedule::Order(history.txns().collect());
         let wrong = Verdict::Allowed(Witness { schedule: order, sources: Vec::new() });
         let judge = Judge { certifies: true, max_order: None, budget: Budget::unlimited() };
-        let mut told = Told { judge, history: &history, refuted: Vec::new(), times: Times::default() };
+        let effort = effort::Shared::default();
+        let mut told = Told { judge, history: &history, refuted: Vec::new(), effort: &effort };
         let level = Level::Serializable;
         let report = told.word(level.into(), &wrong, &|| Some(certify(&history, level, &wrong)));
         assert!(matches!(report.judgement, Judgement::Unknown { .. }), "{report:?}");

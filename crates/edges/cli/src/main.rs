@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod effort;
 mod exit;
 mod help;
 mod judge;

@@ -57,6 +57,11 @@ pub(crate) fn complain(message: &str) {
     writeln!(io::stderr(), "isoscope: {message}").ok();
 }
 
+/// Prints something beside the answer, as it is.
+pub(crate) fn say_aside(message: &str) {
+    writeln!(io::stderr(), "{message}").ok();
+}
+
 /// A way to render a report into a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rendering {

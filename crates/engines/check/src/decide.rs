@@ -8,7 +8,7 @@ use crate::rule::{Moments, Node, Rule, Sees};
 use crate::search::{Found, Solution, search};
 use crate::settled::decide_settled;
 use crate::weak::premise;
-use iso_evidence::{Budget, Event, Schedule, Source, StopReason, Witness};
+use iso_evidence::{Budget, Event, Note, Quantity, Schedule, Source, Stage, StopReason, Witness};
 use iso_history::{Facts, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
@@ -24,9 +24,11 @@ pub(crate) enum Decision {
 
 /// Decides a level for a history whose reads all have possible writers.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
+    budget.note(Note::Begins(Stage::Obligations));
     if let Some(decision) = decide_settled(facts, level, budget)? {
         return Ok(decision);
     }
+    budget.note(Note::Begins(Stage::Order));
     if let Some(decision) = decide_by_order(facts, Rule::of(level), budget)? {
         return Ok(decision);
     }
@@ -37,8 +39,12 @@ pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Re
 pub(crate) fn decide_by_search(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
     let rule = Rule::of(level);
     let problem = Problem::new(facts, rule.read_detail());
+    budget.note(Note::Begins(Stage::Saturation));
     let mut known = Known::new(&problem, rule);
-    match known.saturate(budget)? {
+    let saturated = known.saturate(budget);
+    budget.note(Note::Counted(Quantity::KnownEdges, known.graph.edges.len() as u64));
+    budget.note(Note::Begins(Stage::Search));
+    match saturated? {
         Saturation::Cycle(cycle) => {
             let mut blame = Blame::new(&known);
             blame.edges(&cycle);

@@ -23,7 +23,7 @@ mod weak;
 pub use lattice::{Answer, check_levels};
 
 use decide::{Decision, decide};
-use iso_evidence::{Budget, Refutation, StopReason, Verdict, Witness};
+use iso_evidence::{Budget, Note, Refutation, Stage, StopReason, Verdict, Witness};
 use iso_history::{Facts, History, LocalAnomaly, OpId, TxnId};
 use iso_spec::Level;
 use std::cell::Cell;
@@ -107,7 +107,7 @@ fn allowed_for_a_while(facts: &Facts<'_>, level: Level, budget: &Budget<'_>, max
         n_steps.set(n_steps.get() + 1);
         if n_steps.get() > max_steps { Some(StopReason::Steps) } else { budget.check().err() }
     };
-    match decide(facts, level, &Budget::new(&stop)) {
+    match decide(facts, level, &budget.with_stop(&stop)) {
         Ok(Decision::Allowed(witness)) => Some(witness),
         _ => None,
     }
@@ -133,6 +133,8 @@ fn ambiguous_list(facts: &Facts<'_>, op: OpId) -> String {
 
 /// Makes the part around `blamed` minimal, explains it and names it.
 fn refute(facts: &Facts<'_>, level: Level, blamed: Vec<TxnId>, budget: &Budget<'_>) -> Refutation {
+    budget.note(Note::Begins(Stage::Explanation));
+    let budget = &budget.silent();
     let part = shrink::shrink(facts, level, blamed, budget);
     let projection = part.project(facts);
     let cycle = explain::explain(&projection, level);

@@ -13,8 +13,8 @@ mod snapshots;
 use crate::known::Known;
 use crate::problem::{INITIAL, Txn};
 use crate::rule::{Moments, Node, Sees};
-use iso_evidence::{Budget, StopReason};
-use iso_solve::{Lit, OrderResult, OrderSolver};
+use iso_evidence::{Budget, Note, Quantity, StopReason};
+use iso_solve::{Lit, OrderResult, OrderSolver, OrderStatistics};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -54,6 +54,12 @@ pub(crate) fn search(known: &Known<'_>, order: Vec<Node>, budget: &Budget<'_>) -
     Search::new(known, order, usize::MAX).run(budget)
 }
 
+/// Tells what a call of the solver took.
+pub(crate) fn note_work(budget: &Budget<'_>, before: OrderStatistics, after: OrderStatistics) {
+    budget.note(Note::Counted(Quantity::Variables, after.sat.n_variables - before.sat.n_variables));
+    budget.note(Note::Counted(Quantity::Conflicts, after.n_cycles - before.n_cycles));
+}
+
 struct Search<'k> {
     known: &'k Known<'k>,
     solver: OrderSolver,
@@ -74,6 +80,7 @@ impl<'k> Search<'k> {
         let search = &mut self;
         loop {
             budget.check()?;
+            let before = search.solver.statistics();
             search.fit_snapshots();
             let solution = search.solution();
             let solution = search.forbid_violations(solution);
@@ -86,6 +93,7 @@ impl<'k> Search<'k> {
                 stopped = budget.check().err();
                 stopped.is_some()
             });
+            note_work(budget, before, search.solver.statistics());
             match result {
                 OrderResult::Acyclic => {}
                 OrderResult::Cyclic { touched } => return Ok(Found::Nothing(search.involved(&touched))),

@@ -1,23 +1,129 @@
-//! How long an engine may go on: asked, never timed here.
+//! How long an engine may go on, and who hears what it does: asked and told, never timed here.
 
 use crate::StopReason;
 use std::fmt;
 
 /// What an engine may spend. Engines ask it often; the edge that made it knows the clock and the memory.
+///
+/// ```
+/// use iso_evidence::{Budget, Note, Stage, StopReason};
+/// use std::cell::Cell;
+/// let n_asked = Cell::new(0);
+/// let stop = || {
+///     n_asked.set(n_asked.get() + 1);
+///     (n_asked.get() > 2).then_some(StopReason::Steps)
+/// };
+/// let n_stages = Cell::new(0);
+/// let hear = |note: Note| n_stages.set(n_stages.get() + usize::from(matches!(note, Note::Begins(_))));
+/// let budget = Budget::new(&stop).heard_by(&hear);
+/// budget.note(Note::Begins(Stage::Order));
+/// budget.silent().note(Note::Begins(Stage::Search));
+/// assert_eq!(n_stages.get(), 1);
+/// assert!(budget.check().is_ok() && budget.check().is_ok() && budget.check().is_err());
+/// ```
 #[derive(Clone, Copy, Default)]
 pub struct Budget<'a> {
     stop: Option<&'a dyn Fn() -> Option<StopReason>>,
+    hear: Option<&'a dyn Fn(Note)>,
+}
+
+/// What an engine tells while it works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// What was done until now is over, and this begins.
+    Begins(Stage),
+    /// So many more of these were counted.
+    Counted(Quantity, u64),
+}
+
+/// What an engine is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Deriving what a weak level obliges readers to see.
+    Obligations,
+    /// Finding a first order, and running it.
+    Order,
+    /// Finding out who each read saw where values do not say it.
+    Sources,
+    /// Settling what is forced where the order does not fit.
+    Repair,
+    /// Deriving all that must hold in every order.
+    Saturation,
+    /// Searching for an order among what is left open.
+    Search,
+    /// Making a forbidden part minimal, and explaining it.
+    Explanation,
+}
+
+impl Stage {
+    /// A word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Obligations => "obligations",
+            Self::Order => "order",
+            Self::Sources => "sources",
+            Self::Repair => "repair",
+            Self::Saturation => "saturation",
+            Self::Search => "search",
+            Self::Explanation => "explanation",
+        }
+    }
+}
+
+/// What engines count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Quantity {
+    /// Edges of the known graph.
+    KnownEdges,
+    /// Pairs whose order was open when the search began.
+    PairsLeft,
+    /// Variables of the search.
+    Variables,
+    /// Conflicts of the search.
+    Conflicts,
+}
+
+impl Quantity {
+    /// Words for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::KnownEdges => "edges known",
+            Self::PairsLeft => "pairs left",
+            Self::Variables => "variables",
+            Self::Conflicts => "conflicts",
+        }
+    }
 }
 
 impl<'a> Budget<'a> {
     /// No limit.
     pub fn unlimited() -> Self {
-        Self { stop: None }
+        Self::default()
     }
 
     /// Stop as soon as `stop` gives a reason.
     pub fn new(stop: &'a dyn Fn() -> Option<StopReason>) -> Self {
-        Self { stop: Some(stop) }
+        Self { stop: Some(stop), hear: None }
+    }
+
+    /// The same limits; `hear` is told what happens.
+    #[must_use]
+    pub fn heard_by(self, hear: &'a dyn Fn(Note)) -> Self {
+        Self { hear: Some(hear), ..self }
+    }
+
+    /// The same limits, and nobody is told anything.
+    #[must_use]
+    pub fn silent(self) -> Self {
+        Self { hear: None, ..self }
+    }
+
+    /// Other limits, and the same listener.
+    pub fn with_stop<'b>(&self, stop: &'b dyn Fn() -> Option<StopReason>) -> Budget<'b>
+    where
+        'a: 'b,
+    {
+        Budget { stop: Some(stop), hear: self.hear }
     }
 
     /// `Err` if it is time to stop.
@@ -25,6 +131,13 @@ impl<'a> Budget<'a> {
         match self.stop.and_then(|stop| stop()) {
             Some(reason) => Err(reason),
             None => Ok(()),
+        }
+    }
+
+    /// Tells whoever listens.
+    pub fn note(&self, note: Note) {
+        if let Some(hear) = self.hear {
+            hear(note);
         }
     }
 }

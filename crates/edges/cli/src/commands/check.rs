@@ -1,6 +1,7 @@
 //! `isoscope check`: does this recorded history satisfy these levels, and if not, why not?
 
 use crate::args::CheckArgs;
+use crate::effort;
 use crate::exit::Exit;
 use crate::judge::{Audience, Judge};
 use crate::ledger::{Ledger, stopped};
@@ -42,12 +43,13 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     let ledger = Arc::new(Ledger::new(voice, &shown_inputs, &usual, Arc::clone(&progress), started));
     let overdue = Arc::clone(&ledger);
     let alarm = limits::watch(check.limits, started, Arc::clone(&progress), move |reason| overdue.end_now(&reason));
-    let mut desk = Desk { check: &check, ledger: &ledger, alarm: &alarm, progress: &progress, stages: Vec::new() };
+    let effort = effort::Shared::default();
+    let desk = Desk { check: &check, ledger: &ledger, alarm: &alarm, progress: &progress, effort: &effort };
     for idx in 0..check.inputs.len() {
         desk.judge(idx)?;
     }
     if shows_stats {
-        output::complain(&desk.stats());
+        output::say_aside(&effort.borrow().table(started.elapsed()));
     }
     Ok(ledger.exit())
 }
@@ -106,7 +108,7 @@ struct Desk<'a> {
     ledger: &'a Ledger,
     alarm: &'a Alarm,
     progress: &'a Progress,
-    stages: Vec<(&'static str, Duration)>,
+    effort: &'a effort::Shared,
 }
 
 impl Audience for Desk<'_> {
@@ -120,7 +122,7 @@ impl Audience for Desk<'_> {
 }
 
 impl Desk<'_> {
-    fn judge(&mut self, idx: usize) -> anyhow::Result<()> {
+    fn judge(&self, idx: usize) -> anyhow::Result<()> {
         let input = &self.check.inputs[idx];
         let clock = Instant::now();
         let reading = self.check.source.read(input, &self.check.limits, self.alarm, self.progress);
@@ -162,7 +164,7 @@ impl Desk<'_> {
         reason
     }
 
-    fn judge_reading(&mut self, idx: usize, reading: Reading) -> Option<StopReason> {
+    fn judge_reading(&self, idx: usize, reading: Reading) -> Option<StopReason> {
         let Some(history) = reading.history else {
             self.progress.clear();
             complain_of(&reading.defects, &self.check.inputs[idx]);
@@ -174,14 +176,10 @@ impl Desk<'_> {
         self.ledger.asked(Counts::of(&history), &questions.iter().map(Question::name).collect::<Vec<_>>());
         self.note_times(&history, &questions);
         let stop = || self.alarm.reason();
-        let judge =
-            Judge { certifies: self.check.certifies, max_order: self.check.max_order, budget: Budget::new(&stop) };
-        let times = judge.ask(&history, &questions, self);
-        let stages =
-            [("facts", times.facts), ("check", times.check), ("certify", times.certify), ("report", times.report)];
-        for (name, took) in stages {
-            self.stage(name, took);
-        }
+        let hear = |note| self.effort.borrow_mut().hear(note);
+        let budget = Budget::new(&stop).heard_by(&hear);
+        let judge = Judge { certifies: self.check.certifies, max_order: self.check.max_order, budget };
+        judge.ask(&history, &questions, self, self.effort);
         // Giving a large history back piece by piece takes longer than the end of the process does.
         if idx + 1 == self.check.inputs.len() {
             std::mem::forget(history);
@@ -205,16 +203,7 @@ impl Desk<'_> {
         }
     }
 
-    fn stage(&mut self, name: &'static str, took: Duration) {
-        match self.stages.iter_mut().find(|it| it.0 == name) {
-            Some(stage) => stage.1 += took,
-            None => self.stages.push((name, took)),
-        }
-    }
-
-    fn stats(&self) -> String {
-        let stages: Vec<String> =
-            self.stages.iter().map(|(name, took)| format!("{name} {:.3} s", took.as_secs_f64())).collect();
-        stages.join(", ")
+    fn stage(&self, name: &'static str, took: Duration) {
+        self.effort.borrow_mut().add(name, took);
     }
 }

@@ -1,6 +1,7 @@
 //! `isoscope demo`: three anomalies that every newcomer should meet, with their stories.
 
 use crate::args::DemoArgs;
+use crate::effort;
 use crate::exit::Exit;
 use crate::judge::{Audience, Judge};
 use crate::names::Question;
@@ -129,7 +130,12 @@ fn judged(episode: &Episode) -> anyhow::Result<CheckReport> {
         .map_err(|defects| anyhow!("{}", defects.first().map(ToString::to_string).unwrap_or_default()))?;
     let questions = LEVELS.map(Question::Level);
     let answers = Collected(RefCell::default());
-    Judge { certifies: true, max_order: None, budget: Budget::unlimited() }.ask(&history, &questions, &answers);
+    Judge { certifies: true, max_order: None, budget: Budget::unlimited() }.ask(
+        &history,
+        &questions,
+        &answers,
+        &effort::Shared::default(),
+    );
     let mut levels = answers.0.into_inner();
     levels.sort_by_key(|it| LEVELS.iter().position(|level| level.short_name() == it.level.short));
     let run = Run { inputs: vec![name], seconds: started.elapsed().as_secs_f64(), ..Run::default() };

@@ -20,7 +20,7 @@ use crate::problem::{INITIAL, Txn};
 use crate::rule::{Moments, Rule, Sees};
 use frame::{Frame, id};
 use graph::Buckets;
-use iso_evidence::{Budget, Event, Schedule, Source, StopReason, Witness};
+use iso_evidence::{Budget, Event, Note, Schedule, Source, Stage, StopReason, Witness};
 use iso_history::{Facts, Standing, TxnId};
 use place::{Placement, place};
 use repair::{Repair, Repaired};
@@ -41,9 +41,11 @@ pub(crate) fn decide_by_order(
     let mut orders = start::first_orders(&frame);
     if let (true, Ok([first, ..])) = (frame.sources.is_open(), orders.as_deref()) {
         budget.check()?;
+        budget.note(Note::Begins(Stage::Sources));
         if let Err(NoWriter(blamed)) = settle_sources(&mut frame, first) {
             return Ok(Some(Decision::Forbidden(ids(&blamed))));
         }
+        budget.note(Note::Begins(Stage::Order));
         orders = start::first_orders(&frame);
     }
     let frame = frame;

@@ -48,9 +48,7 @@ pub(super) fn judge(frame: &Frame<'_>, commits: &[Txn], snapshots: Vec<u32>) -> 
     let fit = Fit::new(frame, commits);
     let fits = |txn: &Txn| {
         let snapshot = snapshots[*txn as usize];
-        let is_found = |read: usize| {
-            frame.is_possible(read, fit.last_writer(frame.key(read), snapshot))
-        };
+        let is_found = |read: usize| frame.is_possible(read, fit.last_writer(frame.key(read), snapshot));
         fit.last_conflicting(*txn) <= snapshot && frame.reads_of(*txn).all(is_found)
     };
     let misfits = commits.iter().filter(|it| !fits(it)).map(|it| Misfit::Snapshot(*it)).collect();

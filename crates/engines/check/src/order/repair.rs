@@ -6,7 +6,8 @@ use super::place::{Fit, Misfit, Placement, judge, place};
 use super::sources;
 use crate::problem::{INITIAL, Txn};
 use crate::rule::Moments;
-use iso_evidence::{Budget, StopReason};
+use crate::search::note_work;
+use iso_evidence::{Budget, Note, Quantity, Stage, StopReason};
 use iso_history::TxnId;
 use iso_solve::{Lit, OrderResult, OrderSolver};
 use std::collections::BTreeSet;
@@ -50,20 +51,35 @@ impl<'f> Repair<'f> {
     }
 
     pub(super) fn run(mut self, budget: &Budget<'_>) -> Result<Repaired, StopReason> {
+        budget.note(Note::Begins(Stage::Repair));
+        let repaired = self.settle(budget)?;
+        budget.note(Note::Counted(Quantity::KnownEdges, u64::from(self.graph.order.n_edges())));
+        match repaired {
+            Some(blamed) => Ok(Repaired::Conflict(blamed)),
+            None if self.placement.misfits.is_empty() => Ok(Repaired::Order(self.commits, self.placement)),
+            None => {
+                budget.note(Note::Begins(Stage::Search));
+                budget.note(Note::Counted(Quantity::PairsLeft, self.placement.misfits.len() as u64));
+                self.search(budget)
+            }
+        }
+    }
+
+    /// Settles what is forced until everything fits or nothing more is forced; those to blame if that is impossible.
+    fn settle(&mut self, budget: &Budget<'_>) -> Result<Option<Vec<TxnId>>, StopReason> {
         loop {
             budget.check()?;
             if self.placement.misfits.is_empty() {
-                return Ok(Repaired::Order(self.commits, self.placement));
+                return Ok(None);
             }
             match self.settle_misfits(budget)? {
-                Ok(0) => break,
+                Ok(0) => return Ok(None),
                 Ok(_) => {}
-                Err(blamed) => return Ok(Repaired::Conflict(blamed)),
+                Err(blamed) => return Ok(Some(blamed)),
             }
             let nodes = self.graph.order.order().to_vec();
             self.run_order(&nodes);
         }
-        self.search(budget)
     }
 
     /// Runs the commits of an order, and moves snapshots to where they fit.
@@ -141,6 +157,7 @@ impl<'f> Repair<'f> {
         search.set_weights();
         loop {
             budget.check()?;
+            let before = search.solver.statistics();
             self.fit_snapshots(&mut search.solver);
             let (choices, lost) = violated(self.frame, &self.commits, &self.placement);
             if choices.is_empty() && lost.is_empty() {
@@ -162,6 +179,7 @@ impl<'f> Repair<'f> {
                 stopped = budget.check().err();
                 stopped.is_some()
             });
+            note_work(budget, before, search.solver.statistics());
             match result {
                 OrderResult::Acyclic => {}
                 OrderResult::Cyclic { .. } if nearest != usize::MAX => return Ok(None),
