@@ -96,6 +96,7 @@ impl<'h> Facts<'h> {
     }
 
     /// Whether a transaction is judged.
+    #[inline]
     pub fn standing(&self, txn: TxnId) -> Standing {
         self.standing[txn.index()]
     }
@@ -106,11 +107,13 @@ impl<'h> Facts<'h> {
     }
 
     /// Every external read of those transactions, in the order of the input.
+    #[inline]
     pub fn reads(&self) -> &[ExternalRead] {
         &self.reads
     }
 
     /// The positions in [`Facts::reads`] of a transaction's external reads, in program order.
+    #[inline]
     pub fn reads_of(&self, txn: TxnId) -> Range<usize> {
         self.read_starts[txn.index()] as usize..self.read_starts[txn.index() + 1] as usize
     }
@@ -118,6 +121,7 @@ impl<'h> Facts<'h> {
     /// Who may have written what the read at this position of [`Facts::reads`] saw, in ascending order.
     ///
     /// Empty only if the read is among the [`Facts::local`] anomalies.
+    #[inline]
     pub fn candidates(&self, read_idx: usize) -> &[TxnId] {
         let (start, end) = self.candidate_ranges[read_idx];
         &self.candidates[start as usize..end as usize]
@@ -131,6 +135,7 @@ impl<'h> Facts<'h> {
     /// The last write of each key that a transaction writes, sorted by key; empty for one that is out.
     ///
     /// For a list, the value is the last element that the transaction appended.
+    #[inline]
     pub fn final_writes(&self, txn: TxnId) -> &[(KeyId, ValueId)] {
         &self.writes[self.write_starts[txn.index()] as usize..self.write_starts[txn.index() + 1] as usize]
     }
@@ -141,6 +146,7 @@ impl<'h> Facts<'h> {
     }
 
     /// The transactions that write a key, in ascending order, without the initial one.
+    #[inline]
     pub fn writers_of(&self, key: KeyId) -> &[TxnId] {
         let starts = &self.writers.starts;
         &self.writers.txns[starts[key.index()] as usize..starts[key.index() + 1] as usize]

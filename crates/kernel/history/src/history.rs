@@ -141,6 +141,7 @@ impl fmt::Display for PlaceUnit {
 
 impl History {
     /// The number of transactions, the initial one included.
+    #[inline]
     pub fn n_txns(&self) -> usize {
         self.txn_outcome.len()
     }
@@ -151,6 +152,7 @@ impl History {
     }
 
     /// The number of operations of all transactions.
+    #[inline]
     pub fn n_ops(&self) -> usize {
         self.op_key.len()
     }
@@ -187,11 +189,13 @@ impl History {
     }
 
     /// The session of a transaction; none for the initial one.
+    #[inline]
     pub fn session_of(&self, txn: TxnId) -> Option<SessionId> {
         (!txn.is_initial()).then(|| SessionId::from_index(self.txn_session[txn.index()] as usize))
     }
 
     /// The place of a transaction in its session, from 0. The initial one has 0, too.
+    #[inline]
     pub fn nth_in_session(&self, txn: TxnId) -> usize {
         self.txn_nth[txn.index()] as usize
     }
@@ -220,6 +224,7 @@ impl History {
     }
 
     /// What became of a transaction.
+    #[inline]
     pub fn outcome(&self, txn: TxnId) -> Outcome {
         self.txn_outcome[txn.index()]
     }
@@ -274,10 +279,12 @@ impl History {
     }
 
     /// The operations of a transaction, in program order.
+    #[inline]
     pub fn ops(&self, txn: TxnId) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator + use<> {
         self.op_range(txn).map(OpId::from_index)
     }
 
+    #[inline]
     pub(crate) fn op_range(&self, txn: TxnId) -> Range<usize> {
         self.txn_op_starts[txn.index()] as usize..self.txn_op_starts[txn.index() + 1] as usize
     }
@@ -288,6 +295,7 @@ impl History {
     }
 
     /// An operation with what it saw or wrote.
+    #[inline]
     pub fn op(&self, op: OpId) -> Op<'_> {
         let (key, value) = (self.op_key[op.index()], self.op_value[op.index()]);
         let as_value = ValueId::from_index(value as usize);
@@ -299,17 +307,20 @@ impl History {
         }
     }
 
+    #[inline]
     pub(crate) fn list(&self, list: u32) -> &[ValueId] {
         let idx = list as usize;
         &self.list_values[self.list_starts[idx] as usize..self.list_starts[idx + 1] as usize]
     }
 
     /// Is this key a list (it is appended to, or read as a list)?
+    #[inline]
     pub fn is_list(&self, key: KeyId) -> bool {
         self.key_is_list[key.index()]
     }
 
     /// The initial value of a register. Lists are empty at first.
+    #[inline]
     pub fn initial_value(&self, key: KeyId) -> ValueId {
         self.key_initial[key.index()]
     }

@@ -12,17 +12,20 @@ macro_rules! dense_id {
             /// The id at position `index`.
             ///
             /// The builder refuses histories with more than `u32::MAX - 1` entries, so the cast keeps its value.
+            #[inline]
             pub fn from_index(index: usize) -> Self {
                 debug_assert!(index < u32::MAX as usize);
                 Self(index as u32)
             }
 
             /// The position of this id in its column.
+            #[inline]
             pub fn index(self) -> usize {
                 self.0 as usize
             }
 
             /// The id as a plain number.
+            #[inline]
             pub fn raw(self) -> u32 {
                 self.0
             }
@@ -67,6 +70,7 @@ impl TxnId {
     pub const INITIAL: Self = Self(0);
 
     /// Is this the initial transaction?
+    #[inline]
     pub fn is_initial(self) -> bool {
         self == Self::INITIAL
     }

@@ -52,6 +52,9 @@ impl Appends {
     /// Indexes every append of the history, those of aborted transactions included.
     pub(crate) fn new(history: &History) -> Self {
         let mut appends = Self::default();
+        if !history.key_is_list.contains(&true) {
+            return appends;
+        }
         for txn in history.txns() {
             for op in history.ops(txn) {
                 if let Op::Append { key, value } = history.op(op) {
