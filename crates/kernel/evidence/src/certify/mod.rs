@@ -11,6 +11,7 @@ mod closure;
 mod common;
 mod guarantees;
 mod local;
+mod near;
 mod own;
 mod part;
 mod past;

@@ -70,6 +70,12 @@ impl Scheduled<'_> {
         Rows::grouped(self.history.n_sessions(), || self.places().map(|it| (self.session(it), it)))
     }
 
+    /// For each key the places of its writers, ascending.
+    pub(super) fn writers(&self) -> Rows<Place> {
+        let writes = || self.places().flat_map(|it| self.writes(it).map(move |key| (key.index(), it)));
+        Rows::grouped(self.history.n_keys(), writes)
+    }
+
     pub(super) fn wrong_read(&self, reader: Place, key: KeyId, source: Place) -> Uncertified {
         let txn = |it: Place| if it == 0 { TxnId::INITIAL } else { self.order[it as usize - 1] };
         let (key, label) = (self.history.key_name(key), self.history.label(txn(source)));

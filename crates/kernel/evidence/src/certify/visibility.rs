@@ -7,8 +7,8 @@
 
 use super::Uncertified;
 use super::guarantees::check_guarantee;
+use super::near::check_near;
 use super::past::{Causes, check_past};
-use super::rows::Rows;
 use super::versions::{Place, Scheduled};
 use iso_history::KeyId;
 use iso_spec::Level;
@@ -22,10 +22,14 @@ pub(super) fn check_visibility(scheduled: &Scheduled<'_>, level: Level) -> Resul
             check_direct(scheduled)?;
             check_conflicting(scheduled)
         }
-        Level::CausalConsistency => check_past(scheduled, Causes::SessionsAndSources),
-        Level::ParallelSnapshotIsolation => check_past(scheduled, Causes::AlsoOlderVersions),
+        Level::CausalConsistency => check_causes(scheduled, Causes::SessionsAndSources),
+        Level::ParallelSnapshotIsolation => check_causes(scheduled, Causes::AlsoOlderVersions),
         _ => check_guarantee(scheduled, level),
     }
+}
+
+fn check_causes(scheduled: &Scheduled<'_>, causes: Causes) -> Result<(), Uncertified> {
+    check_near(scheduled, causes).unwrap_or_else(|| check_past(scheduled, causes))
 }
 
 /// Read committed: what an earlier read of the transaction saw is not taken back by a later one.
@@ -57,8 +61,7 @@ fn check_direct(scheduled: &Scheduled<'_>) -> Result<(), Uncertified> {
 
 /// Update atomic: nobody overwrote what a transaction read, before it, and writes another key of it, too.
 fn check_conflicting(scheduled: &Scheduled<'_>) -> Result<(), Uncertified> {
-    let writes = || scheduled.places().flat_map(|it| scheduled.writes(it).map(move |key| (key.index(), it)));
-    let writers: Rows<Place> = Rows::grouped(scheduled.history.n_keys(), writes);
+    let writers = scheduled.writers();
     for reader in scheduled.places().filter(|it| scheduled.is_late(*it) && scheduled.writes(*it).len() > 0) {
         for (key, source) in scheduled.reads(reader) {
             let writers = writers.of(key.raw());

@@ -1,6 +1,7 @@
-//! Blocks of sessions compared with all sessions at once.
+//! Blocks of sessions, and walks back from each reader, compared with all sessions at once.
 
 use super::super::common::{each_history, show};
+use super::super::near::check_near;
 use super::super::sources::Sources;
 use super::super::versions::check_sources;
 use super::{Causes, check_in_blocks};
@@ -9,7 +10,7 @@ use crate::Source;
 use iso_history::{Facts, TxnId};
 
 #[test]
-fn it_does_not_matter_how_many_sessions_are_taken_at_a_time() {
+fn it_does_not_matter_how_the_past_is_looked_at() {
     let mut n_wrong = [0, 0];
     let mut n_histories = 0;
     each_history(3, 2, 3, &mut |history| {
@@ -26,6 +27,8 @@ fn it_does_not_matter_how_many_sessions_are_taken_at_a_time() {
         for (nth, causes) in [Causes::SessionsAndSources, Causes::AlsoOlderVersions].into_iter().enumerate() {
             let is_right = [1, 2, 100].map(|it| check_in_blocks(&scheduled, causes, it).is_ok());
             assert!(is_right.iter().all(|it| *it == is_right[0]), "{causes:?} {is_right:?}\n{}", show(history));
+            let is_near_right = check_near(&scheduled, causes).is_none_or(|it| it.is_ok() == is_right[0]);
+            assert!(is_near_right, "{causes:?}\n{}", show(history));
             n_wrong[nth] += usize::from(!is_right[0]);
         }
     });
