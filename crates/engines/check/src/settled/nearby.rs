@@ -6,8 +6,8 @@
 //! neighbouring reads of one key oblige each other in program order, so the rest follows. Read atomic adds the last
 //! writer of x in the session of S before S.
 //!
-//! Source: AWDIT (PLDI 2025). We differ: no table by key, but the reads of S sorted by key, behind a mask of 64 bits that
-//! turns most keys away. Cost: n^1.5 (times the logarithm of a transaction's length) for n operations in all.
+//! Source: AWDIT (PLDI 2025). We differ: no table by key, but the reads of S sorted by key, behind a few bits that turn
+//! most keys away. Cost: n^1.5 (times the logarithm of a transaction's length) for n operations in all.
 
 use super::links::{Edges, Links};
 use super::parallel::{Pace, n_threads, run};
@@ -85,18 +85,21 @@ struct Reading {
     by_key: Vec<(KeyId, u32, Txn)>,
     /// Those read from, each once, with the place of the first read from there.
     sources: Vec<(Txn, u32)>,
-    /// Bits of the keys that are read.
-    mask: u64,
+    /// A bit for each key that is read; others may share it. A power of two of words.
+    mask: Vec<u64>,
 }
 
 impl Reading {
     fn open(&mut self, links: &Links<'_>, reader: Txn) {
         self.by_key.clear();
         self.sources.clear();
-        self.mask = 0;
+        let n_words = (links.read_range(reader).len() / 4).next_power_of_two();
+        self.mask.clear();
+        self.mask.resize(n_words, 0);
         for (place, (key, source)) in (0..).zip(links.reads(reader)) {
             self.by_key.push((key, place, source));
-            self.mask |= bit(key);
+            let (word, bit) = self.bit(key);
+            self.mask[word] |= bit;
             if source != INITIAL {
                 self.sources.push((source, place));
             }
@@ -123,7 +126,7 @@ impl Reading {
         for (writer, first) in &self.sources {
             let writes = links.facts.final_writes(TxnId::from_index(*writer as usize));
             if writes.len() <= self.by_key.len().max(SHORT) {
-                for (key, _) in writes.iter().filter(|it| self.mask & bit(it.0) != 0) {
+                for (key, _) in writes.iter().filter(|it| self.may_read(it.0)) {
                     self.oblige(links, *key, (*writer, *first), which, edges);
                 }
             } else {
@@ -135,6 +138,15 @@ impl Reading {
                 }
             }
         }
+    }
+
+    fn bit(&self, key: KeyId) -> (usize, u64) {
+        ((key.raw() / 64) as usize & (self.mask.len() - 1), 1 << (key.raw() % 64))
+    }
+
+    fn may_read(&self, key: KeyId) -> bool {
+        let (word, bit) = self.bit(key);
+        self.mask[word] & bit != 0
     }
 
     /// The reads of `key` must see `writer`.
@@ -154,10 +166,6 @@ impl Reading {
 
 /// So few writes are walked in any case.
 const SHORT: usize = 16;
-
-fn bit(key: KeyId) -> u64 {
-    1 << (key.raw() % 64)
-}
 
 /// The last writer of each key among the transactions of one session so far.
 pub(super) struct LastWriters {
