@@ -18,6 +18,7 @@
 mod blame;
 mod causal;
 mod links;
+mod near;
 mod nearby;
 mod parallel;
 mod sessions;
@@ -26,7 +27,7 @@ mod tests;
 
 use crate::decide::Decision;
 use blame::blame;
-use iso_evidence::{Budget, Schedule, Source, StopReason, Witness};
+use iso_evidence::{Budget, Note, Quantity, Schedule, Source, Stage, StopReason, Witness};
 use iso_history::{Facts, Standing, TxnId};
 use iso_spec::Level;
 use links::{Edges, Links};
@@ -50,6 +51,8 @@ pub(crate) fn decide_settled(
     let (Some(sources), Some(listed)) = (sources, listed(facts)) else { return Ok(None) };
     budget.check()?;
     let links = Links::new(facts, &sources, &listed);
+    budget.note(Note::Begins(Stage::Order));
+    budget.note(Note::Counted(Quantity::KnownEdges, (sources.len() + listed.len() + facts.txns().count()) as u64));
     let order = match links.order(budget)? {
         Ok(order) => order,
         Err(cycle) => return blame(&links, level, None, &cycle, budget).map(|it| Some(Decision::Forbidden(it))),
@@ -58,18 +61,19 @@ pub(crate) fn decide_settled(
         return Ok(Some(allowed(order, sources)));
     }
     let base = order;
-    match settle(links, level, &base, budget)? {
+    match settle(links, level, &base, max_rounds(level), budget)? {
         Ok(order) => Ok(Some(allowed(order.unwrap_or(base), sources))),
         Err(blamed) => Ok(Some(Decision::Forbidden(blamed))),
     }
 }
 
 /// Derives obligations until an order meets them all, or there is none and somebody is to blame. The order is the given
-/// one if none is returned.
+/// one if none is returned. After so many rounds, all obligations are derived.
 fn settle(
     mut links: Links<'_>,
     level: Level,
     base: &[Txn],
+    max_rounds: usize,
     budget: &Budget<'_>,
 ) -> Result<Result<Option<Vec<Txn>>, Vec<TxnId>>, StopReason> {
     let mut order: Option<Vec<Txn>> = None;
@@ -80,8 +84,11 @@ fn settle(
         if replay.is_serial {
             break;
         }
-        let asked = if round < max_rounds(level) { Asked::Unmet } else { Asked::All };
+        let asked = if round < max_rounds { Asked::Unmet } else { Asked::All };
+        budget.note(Note::Begins(Stage::Obligations));
         let derived = derive(&links, level, asked, &replay, budget)?;
+        budget.note(Note::Counted(Quantity::KnownEdges, derived.len() as u64));
+        budget.note(Note::Begins(Stage::Order));
         if derived.iter().all(|(older, newer)| replay.is_before(older, newer)) {
             break;
         }

@@ -13,6 +13,7 @@
 //! chains. Cost: time, reads times sessions; memory, one row of counters a transaction and thread.
 
 use super::links::{Edges, Links};
+use super::near::unmet_near;
 use super::parallel::{Pace, n_threads, run};
 use super::{Asked, INITIAL, Replay, Txn};
 use iso_evidence::{Budget, StopReason};
@@ -20,6 +21,21 @@ use iso_history::{KeyId, TxnId};
 
 /// What follows for causal consistency.
 pub(super) fn causal(
+    links: &Links<'_>,
+    asked: Asked,
+    replay: &Replay<'_>,
+    budget: &Budget<'_>,
+) -> Result<Edges, StopReason> {
+    if asked == Asked::Unmet
+        && let Some(edges) = unmet_near(links, replay, budget)?
+    {
+        return Ok(edges);
+    }
+    by_blocks(links, asked, replay, budget)
+}
+
+/// What follows for causal consistency, by blocks of sessions.
+pub(super) fn by_blocks(
     links: &Links<'_>,
     asked: Asked,
     replay: &Replay<'_>,

@@ -34,6 +34,10 @@ impl Edges {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (Txn, Txn)> + '_ {
         self.pairs.iter().copied()
     }

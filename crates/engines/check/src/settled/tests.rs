@@ -5,7 +5,9 @@
 
 mod store;
 
-use super::decide_settled;
+use super::links::{Edges, Links};
+use super::near::unmet_near;
+use super::{Asked, Replay, causal, decide_settled, derive, settle, sources};
 use crate::check_facts;
 use crate::decide::{Decision, decide_by_search};
 use iso_evidence::{Budget, StopReason, Verdict, certify_facts};
@@ -166,6 +168,50 @@ fn few_mistakes_in_many_transactions_have_few_to_blame() {
         }
     }
     assert!(n_forbidden > 5, "{n_forbidden}");
+}
+
+/// Does an order meet what was derived?
+fn is_met(replay: &Replay<'_>, derived: &Edges) -> bool {
+    derived.iter().all(|(older, newer)| replay.is_before(older, newer))
+}
+
+#[test]
+fn it_does_not_matter_which_obligations_are_derived_first() {
+    let budget = Budget::unlimited();
+    let mut n_unmet = 0;
+    for seed in 5_000..5_060 {
+        let mut random = Random::new(seed);
+        let manner = Manner {
+            n_txns: random.pick(&[30, 100, 300]),
+            n_sessions: random.pick(&[3, 12, 70]),
+            n_keys: random.pick(&[4, 30]),
+            n_lists: 0,
+            max_ops: 6,
+            n_mistakes: random.pick(&[0, 2]),
+            sight: random.pick(&[Sight::Snapshot, Sight::Replicas, Sight::Statements, Sight::Torn]),
+            rereads: false,
+        };
+        let history = store::run(&mut random, manner);
+        let facts = Facts::new(&history);
+        let (Some(sources), true) = (sources(&facts), facts.local().is_empty()) else { continue };
+        let links = || Links::new(&facts, &sources, &Edges::default());
+        let base = links().order(&budget).unwrap().unwrap();
+        let links_of_base = links();
+        let replay = Replay::new(&links_of_base, &base);
+        for level in LEVELS.into_iter().filter(|it| *it != Level::ReadUncommitted) {
+            let all = derive(&links_of_base, level, Asked::All, &replay, &budget).unwrap();
+            let unmet = derive(&links_of_base, level, Asked::Unmet, &replay, &budget).unwrap();
+            assert_eq!(is_met(&replay, &all), is_met(&replay, &unmet), "{level}, seed {seed}");
+            n_unmet += usize::from(!is_met(&replay, &all));
+            let by_rounds = [0, 1, 100].map(|it| settle(links(), level, &base, it, &budget).unwrap().is_ok());
+            assert!(by_rounds.iter().all(|it| *it == by_rounds[0]), "{level}, seed {seed}: {by_rounds:?}");
+        }
+        let by_blocks = causal::by_blocks(&links_of_base, Asked::Unmet, &replay, &budget).unwrap();
+        if let Some(near) = unmet_near(&links_of_base, &replay, &budget).unwrap() {
+            assert_eq!(is_met(&replay, &near), is_met(&replay, &by_blocks), "seed {seed}");
+        }
+    }
+    assert!(n_unmet > 50, "{n_unmet}");
 }
 
 /// A session too long for one chain of counters, and a reader that saw its end, or did not.
