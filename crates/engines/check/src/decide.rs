@@ -1,5 +1,6 @@
 //! Decides one level: saturation, then search; an order that explains the history, or who is to blame.
 
+use crate::allowed_by_stronger;
 use crate::graph::{KnownEdge, Why};
 use crate::known::{Known, Removal, Saturation, WhyNot};
 use crate::order::decide_by_order;
@@ -31,6 +32,9 @@ pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Re
     budget.note(Note::Begins(Stage::Order));
     if let Some(decision) = decide_by_order(facts, Rule::of(level), budget)? {
         return Ok(decision);
+    }
+    if let Some(witness) = allowed_by_stronger(facts, level, budget) {
+        return Ok(Decision::Allowed(witness));
     }
     decide_by_search(facts, level, budget)
 }

@@ -30,13 +30,6 @@ pub struct Edge {
     pub tag: u32,
 }
 
-impl EdgeId {
-    /// How many edges were present when this one was added.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
 /// The answer to [`IncrementalOrder::find_path`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {

@@ -2,7 +2,7 @@
 
 use super::sources::Sources;
 use crate::problem::{INITIAL, Txn};
-use crate::rule::{Moments, Rule};
+use crate::rule::{Moments, Rule, Sees};
 use iso_history::{Facts, KeyId, OpId, Outcome, Standing, TxnId};
 
 /// Facts and a rule, with session predecessors. A transaction has the number that it has in the history.
@@ -100,6 +100,22 @@ impl<'f> Frame<'f> {
         let first = self.listed.partition_point(|it| it.later < txn);
         let rest = &self.listed[first..];
         &rest[..rest.partition_point(|it| it.later == txn)]
+    }
+
+    /// Must a reader see `other` if that comes before it? From prefix consistency up it must see everybody.
+    pub(super) fn is_seen_if_before(&self, reader: Txn, other: Txn) -> bool {
+        if self.rule.sees != Sees::DirectAndConflicting {
+            return true;
+        }
+        let facts = self.facts;
+        facts.history().is_session_ordered(id(other), id(reader))
+            || self.reads_of(reader).any(|it| self.source(it) == Some(other))
+            || self.is_conflict(reader, other)
+    }
+
+    /// Do two transactions write a common key?
+    pub(super) fn is_conflict(&self, one: Txn, other: Txn) -> bool {
+        self.facts.final_writes(id(one)).iter().any(|(key, _)| self.facts.writes(id(other), *key))
     }
 
     /// When a transaction began, if that is known.

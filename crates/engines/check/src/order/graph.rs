@@ -40,13 +40,14 @@ pub(super) struct Conflict {
 pub(super) struct Graph<'f> {
     frame: &'f Frame<'f>,
     pub(super) order: IncrementalOrder,
-    /// The number of edges that the history shows at once.
-    n_shown: usize,
+    /// In the order of their edges.
     derived: Vec<Derived>,
     /// The edges of the paths that edges were derived from.
     paths: Vec<EdgeId>,
     /// The time axis: ends and their nodes, ascending.
     axis: Vec<(i64, Node)>,
+    /// Does it have edges that are not known, but tried?
+    pub(super) has_guesses: bool,
 }
 
 #[derive(Debug)]
@@ -66,14 +67,13 @@ impl<'f> Graph<'f> {
         let mut graph = Self {
             frame,
             order: IncrementalOrder::default(),
-            n_shown: 0,
             derived: Vec::new(),
             paths: Vec::new(),
             axis,
+            has_guesses: false,
         };
         graph.order = IncrementalOrder::with_order(graph.nodes(commits, snapshots));
         graph.add_shown(commits);
-        graph.n_shown = graph.order.n_edges() as usize;
         graph
     }
 
@@ -231,6 +231,28 @@ impl<'f> Graph<'f> {
         }
     }
 
+    /// For a level at which the reader need not see everybody before it: if it is seen to see `other`, then that is older
+    /// than the source. True if that is news.
+    pub(super) fn settle_seen(&mut self, choice: Choice) -> Result<bool, Conflict> {
+        let (older, (reader, other)) = self.edges_of(choice);
+        if self.order.position(older.0) < self.order.position(older.1) {
+            return Ok(false);
+        }
+        let Reach::Path(path) = self.order.find_path(other, reader, MAX_EDGES) else { return Ok(false) };
+        if let Some(why_not) = self.why_impossible(older) {
+            return Err(self.conflict(choice, &[path, why_not].concat()));
+        }
+        self.derive(older, choice, &path);
+        Ok(true)
+    }
+
+    /// Adds an edge for which nothing speaks, if nothing speaks against it.
+    pub(super) fn try_guess(&mut self, from: Node, to: Node) -> bool {
+        let is_added = self.frame.rule.moments.txn(to) != INITIAL && self.order.add_edge(from, to, UNTAGGED).is_ok();
+        self.has_guesses |= is_added;
+        is_added
+    }
+
     /// The path that makes an edge impossible, if it is found with little work.
     fn why_impossible(&mut self, (from, to): (Node, Node)) -> Option<Vec<EdgeId>> {
         // Nothing comes before the initial transaction.
@@ -303,14 +325,14 @@ impl Blame<'_> {
         let graph = self.graph;
         let mut pending = edges.to_vec();
         while let Some(edge_id) = pending.pop() {
-            match edge_id.index().checked_sub(graph.n_shown) {
-                None => self.shown(graph.order.edge(edge_id)),
-                Some(derived) if self.seen.insert(derived) => {
+            match graph.derived.binary_search_by_key(&edge_id, |it| it.edge) {
+                Err(_) => self.shown(graph.order.edge(edge_id)),
+                Ok(derived) if self.seen.insert(derived) => {
                     let Derived { choice, path, .. } = &graph.derived[derived];
                     self.choice(*choice);
                     pending.extend_from_slice(&graph.paths[path.start as usize..path.end as usize]);
                 }
-                Some(_) => {}
+                Ok(_) => {}
             }
         }
     }

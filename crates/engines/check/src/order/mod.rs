@@ -10,6 +10,7 @@
 
 mod frame;
 mod graph;
+mod parallel;
 mod place;
 mod repair;
 mod sources;
@@ -22,6 +23,7 @@ use frame::{Frame, id};
 use graph::Buckets;
 use iso_evidence::{Budget, Event, Note, Schedule, Source, Stage, StopReason, Witness};
 use iso_history::{Facts, Standing, TxnId};
+use parallel::decide_parallel;
 use place::{Placement, place};
 use repair::{Repair, Repaired};
 use sources::{NoWriter, settle_sources};
@@ -34,10 +36,15 @@ pub(crate) fn decide_by_order(
     budget: &Budget<'_>,
 ) -> Result<Option<Decision>, StopReason> {
     let has_optional = facts.txns().any(|it| facts.standing(it) == Standing::Optional);
-    if rule.sees != Sees::Everything || has_optional {
+    let is_known = matches!(rule.sees, Sees::Everything | Sees::CausalAndConflicting | Sees::DirectAndConflicting);
+    if !is_known || has_optional {
         return Ok(None);
     }
     let mut frame = Frame::new(facts, rule);
+    // Whoever sees only its neighbours may read what somebody further away has overwritten.
+    if rule.sees == Sees::DirectAndConflicting && frame.sources.is_open() {
+        return Ok(None);
+    }
     let mut orders = start::first_orders(&frame);
     if let (true, Ok([first, ..])) = (frame.sources.is_open(), orders.as_deref()) {
         budget.check()?;
@@ -53,6 +60,10 @@ pub(crate) fn decide_by_order(
         Ok(orders) => orders,
         Err(cycle) => return Ok(Some(Decision::Forbidden(blame_cycle(&frame, &cycle)))),
     };
+    // Below prefix consistency, an order does not say who each read saw.
+    if rule.sees != Sees::Everything && frame.sources.is_open() {
+        return Ok(None);
+    }
     budget.check()?;
     let placed = orders.into_iter().map(|commits| {
         let placement = place(&frame, &commits);
@@ -63,7 +74,13 @@ pub(crate) fn decide_by_order(
         return Ok(Some(Decision::Allowed(witness(&frame, &commits, &placement))));
     }
     budget.check()?;
-    match Repair::new(&frame, commits, placement).run(budget)? {
+    let repaired = if rule.sees == Sees::CausalAndConflicting {
+        let Some(repaired) = decide_parallel(&frame, commits, placement, budget)? else { return Ok(None) };
+        repaired
+    } else {
+        Repair::new(&frame, commits, placement).run(budget)?
+    };
+    match repaired {
         Repaired::Order(commits, placement) => Ok(Some(Decision::Allowed(witness(&frame, &commits, &placement)))),
         Repaired::Conflict(blamed) => Ok(Some(Decision::Forbidden(blamed))),
     }

@@ -8,7 +8,7 @@
 
 use super::frame::{Frame, id};
 use crate::problem::{INITIAL, Txn};
-use crate::rule::Moments;
+use crate::rule::{Moments, Sees};
 use iso_history::KeyId;
 use std::thread;
 
@@ -38,7 +38,12 @@ pub(super) enum Misfit {
 /// Runs the commits in this order.
 pub(super) fn place(frame: &Frame<'_>, commits: &[Txn]) -> Placement {
     if frame.rule.moments == Moments::One {
-        return Placement { snapshots: Vec::new(), misfits: replay(frame, commits) };
+        let mut misfits = replay(frame, commits);
+        if frame.rule.sees == Sees::DirectAndConflicting && !misfits.is_empty() {
+            let fit = Fit::new(frame, commits);
+            misfits.retain(|it| matches!(it, Misfit::Read(read) if fit.sees_newer(*read as usize)));
+        }
+        return Placement { snapshots: Vec::new(), misfits };
     }
     Fit::new(frame, commits).place(commits)
 }
@@ -171,6 +176,15 @@ impl<'f> Fit<'f> {
     /// The last writer of a key among the first so many commits.
     pub(super) fn last_writer(&self, key: KeyId, n_commits: u32) -> Txn {
         self.committed(key, n_commits).last().map_or(INITIAL, |it| self.at(*it))
+    }
+
+    /// Does the reader see somebody who overwrote what it read?
+    fn sees_newer(&self, read: usize) -> bool {
+        let (frame, reader) = (self.frame, self.frame.reader(read));
+        let Some(source) = frame.source(read) else { return true };
+        let committed = self.committed(frame.key(read), self.place[reader as usize] - 1);
+        let n_older = committed.partition_point(|it| *it <= self.place[source as usize]);
+        committed[n_older..].iter().any(|it| frame.is_seen_if_before(reader, self.at(*it)))
     }
 
     /// The transaction at a place.

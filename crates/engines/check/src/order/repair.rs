@@ -96,7 +96,6 @@ impl<'f> Repair<'f> {
         }
         let (choices, _) = violated(self.frame, &self.commits, &self.placement);
         let mut n_settled = 0;
-
         for (nth, choice) in choices.into_iter().enumerate() {
             if nth % 64 == 0 {
                 budget.check()?;
@@ -236,11 +235,16 @@ impl Violated<'_> {
             return;
         };
         let since = self.fit.place[source as usize];
-        let between = &committed[committed.partition_point(|it| *it <= since)..];
+        let reader = self.frame.reader(read as usize);
+        let between: Vec<Txn> = committed[committed.partition_point(|it| *it <= since)..]
+            .iter()
+            .map(|it| self.fit.at(*it))
+            .filter(|it| self.frame.is_seen_if_before(reader, *it))
+            .collect();
         let n_first = between.len().min(MAX_BETWEEN);
         let n_last = (between.len() - n_first).min(MAX_BETWEEN);
         let others = between[..n_first].iter().chain(&between[between.len() - n_last..]);
-        self.choices.extend(others.map(|other| Choice::Read { read, source, other: self.fit.at(*other) }));
+        self.choices.extend(others.map(|other| Choice::Read { read, source, other: *other }));
     }
 }
 
