@@ -151,7 +151,7 @@ mod tests {
         let reading = read_from("skew", text.as_bytes(), &ReadOptions::default()).unwrap();
         let history = reading.into_history().unwrap();
         let order = Schedule::Order(history.txns().collect());
-        let wrong = Verdict::Allowed(Witness { schedule: order, sources: Vec::new() });
+        let wrong = Verdict::Allowed(Witness { schedule: order, sources: [].into() });
         let judge = Judge { certifies: true, max_order: None, budget: Budget::unlimited() };
         let effort = effort::Shared::default();
         let mut told = Told { judge, history: &history, refuted: Vec::new(), effort: &effort };

@@ -30,7 +30,7 @@ fn what_was_written_reads_back_and_renders_the_same() {
 
 fn witnessed(schedule: Schedule, limits: Limits) -> CheckReport {
     let history = common::history("s1: { w(x,1) } { r(x,1) }\ns2: { r(x,-) }");
-    let verdict = Verdict::Allowed(Witness { schedule, sources: Vec::new() });
+    let verdict = Verdict::Allowed(Witness { schedule, sources: [].into() });
     let answer = Answer { level: Level::SnapshotIsolation.into(), verdict: &verdict, certified: None };
     CheckReport::new(&history, Run::default(), &[answer], limits)
 }

@@ -4,6 +4,7 @@ use crate::{allowed_for_a_while, check_facts};
 use iso_evidence::{Budget, Event, Schedule, Verdict, Witness};
 use iso_history::{Facts, Outcome, TxnId};
 use iso_spec::Level;
+use std::sync::Arc;
 
 /// The answer for one level.
 #[derive(Clone, Debug)]
@@ -97,9 +98,9 @@ pub(crate) fn weaken(facts: &Facts<'_>, witness: &Witness, level: Level) -> Witn
         // Read uncommitted judges only who committed: whoever read from others may have read dirty.
         Schedule::Order(mut order) if level == Level::ReadUncommitted => {
             order.retain(|it| facts.history().outcome(*it) == Outcome::Committed);
-            Witness { schedule: Schedule::Order(order), sources: Vec::new() }
+            Witness { schedule: Schedule::Order(order), sources: Arc::default() }
         }
-        schedule => Witness { schedule, sources: witness.sources.clone() },
+        schedule => Witness { schedule, sources: Arc::clone(&witness.sources) },
     }
 }
 

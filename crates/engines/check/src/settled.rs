@@ -230,5 +230,5 @@ fn places(facts: &Facts<'_>, order: &[Txn]) -> Vec<u32> {
 
 fn allowed(order: Vec<Txn>, sources: Vec<Source>) -> Decision {
     let order = order.into_iter().filter(|it| *it != INITIAL).map(|it| TxnId::from_index(it as usize)).collect();
-    Decision::Allowed(Witness { schedule: Schedule::Order(order), sources })
+    Decision::Allowed(Witness { schedule: Schedule::Order(order), sources: sources.into() })
 }

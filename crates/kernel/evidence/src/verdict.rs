@@ -4,6 +4,7 @@ use crate::Anomaly;
 use iso_history::{KeyId, LocalAnomaly, OpId, TxnId};
 use iso_spec::Execution;
 use std::fmt;
+use std::sync::Arc;
 
 /// The answer to one question about one history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +22,9 @@ pub enum Verdict {
 pub struct Witness {
     /// When each transaction that counts took place.
     pub schedule: Schedule,
-    /// For each external read of those transactions, whose write it saw; ascending by read.
-    pub sources: Vec<Source>,
+    /// For each external read of those transactions, whose write it saw; ascending by read. Witnesses of several levels
+    /// often share them.
+    pub sources: Arc<[Source]>,
 }
 
 /// Whose write a read saw.

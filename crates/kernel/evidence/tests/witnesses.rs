@@ -36,7 +36,7 @@ fn witness_of(facts: &Facts<'_>, level: Level, execution: &Execution) -> Witness
     } else {
         Schedule::Order(order)
     };
-    Witness { schedule, sources }
+    Witness { schedule, sources: sources.into() }
 }
 
 /// Read uncommitted: some order that has session order and all version orders in it. Whoever read from a transaction of
@@ -247,12 +247,12 @@ fn mutate_witness(history: &History, right: &Witness) -> Vec<Witness> {
             mutated.extend(mutate(order, &others).into_iter().map(|it| with(Schedule::Order(it))));
             for (idx, source) in right.sources.iter().enumerate() {
                 for writer in everybody.iter().copied().filter(|it| *it != source.writer) {
-                    let mut sources = right.sources.clone();
+                    let mut sources = right.sources.to_vec();
                     sources[idx].writer = writer;
-                    mutated.push(Witness { sources, ..right.clone() });
+                    mutated.push(Witness { sources: sources.into(), ..right.clone() });
                 }
             }
-            mutated.extend(mutate(&right.sources, &[]).into_iter().map(|sources| Witness { sources, ..right.clone() }));
+            mutated.extend(mutate(&right.sources, &[]).into_iter().map(|it| Witness { sources: it.into(), ..right.clone() }));
         }
         Schedule::Events(events) => {
             let others: Vec<Event> =
@@ -363,7 +363,7 @@ fn the_same_on_small_histories_with_unique_values() {
 fn no_schedule_of_a_forbidden_history_is_accepted() {
     let history = history("a: r(x,0) w(x,1)\n b: r(x,0) w(x,2)");
     let [a, b] = [1, 2].map(TxnId::from_index);
-    let witness = |order: [TxnId; 2]| Witness { schedule: Schedule::Order(order.to_vec()), sources: vec![] };
+    let witness = |order: [TxnId; 2]| Witness { schedule: Schedule::Order(order.to_vec()), sources: [].into() };
     assert!(!accepts(&history, Level::Serializable, &witness([a, b])));
     assert!(!accepts(&history, Level::Serializable, &witness([b, a])));
     assert!(!accepts(&history, Level::SnapshotIsolation, &witness([a, b])));
@@ -373,7 +373,7 @@ fn no_schedule_of_a_forbidden_history_is_accepted() {
 fn a_list_with_the_elements_of_one_transaction_turned_around_never_was() {
     let history = history("a: l(x,1) l(x,2)\n b: l(x)2.1");
     let order = [1, 2].map(TxnId::from_index).to_vec();
-    let witness = Witness { schedule: Schedule::Order(order), sources: vec![] };
+    let witness = Witness { schedule: Schedule::Order(order), sources: [].into() };
     assert!(!accepts(&history, Level::ReadUncommitted, &witness));
     let answer = evaluate(&Facts::new(&history), of(Level::ReadUncommitted), &mut Steps::unlimited());
     assert_eq!(answer.is_allowed(), Some(false));
@@ -395,7 +395,7 @@ fn an_order_of_transactions_is_no_witness_of_a_level_with_snapshots() {
     let facts = Facts::new(&history);
     let source = |it: &iso_history::ExternalRead| Source { read: it.op, writer: TxnId::INITIAL };
     let sources: Vec<Source> = facts.reads().iter().map(source).collect();
-    let witness = Witness { schedule: Schedule::Order(history.txns().collect()), sources };
+    let witness = Witness { schedule: Schedule::Order(history.txns().collect()), sources: sources.into() };
     for level in Level::ALL.into_iter().filter(|it| it.implies(Level::PrefixConsistency)) {
         assert!(!accepts(&history, level, &witness), "{level}");
     }

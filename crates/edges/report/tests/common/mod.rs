@@ -137,7 +137,7 @@ fn refuted(
 
 /// Every transaction in the order of the input.
 pub fn allowed(history: &History) -> Verdict {
-    Verdict::Allowed(Witness { schedule: Schedule::Order(history.txns().collect()), sources: Vec::new() })
+    Verdict::Allowed(Witness { schedule: Schedule::Order(history.txns().collect()), sources: [].into() })
 }
 
 pub fn unknown() -> Verdict {

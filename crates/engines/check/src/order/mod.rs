@@ -119,7 +119,7 @@ fn witness(frame: &Frame<'_>, commits: &[Txn], placement: &Placement) -> Witness
         }
         Schedule::Events(events)
     };
-    Witness { schedule, sources }
+    Witness { schedule, sources: sources.into() }
 }
 
 /// Who each read read from: the last committed writer of its key.
