@@ -252,7 +252,9 @@ fn mutate_witness(history: &History, right: &Witness) -> Vec<Witness> {
                     mutated.push(Witness { sources: sources.into(), ..right.clone() });
                 }
             }
-            mutated.extend(mutate(&right.sources, &[]).into_iter().map(|it| Witness { sources: it.into(), ..right.clone() }));
+            mutated.extend(
+                mutate(&right.sources, &[]).into_iter().map(|it| Witness { sources: it.into(), ..right.clone() }),
+            );
         }
         Schedule::Events(events) => {
             let others: Vec<Event> =

@@ -163,7 +163,7 @@ impl<'f> Fit<'f> {
         misfits
     }
 
-    fn line(&self, key: KeyId) -> &[u32] {
+    pub(super) fn line(&self, key: KeyId) -> &[u32] {
         &self.lines[self.line_starts[key.index()] as usize..self.line_starts[key.index() + 1] as usize]
     }
 

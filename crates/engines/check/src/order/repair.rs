@@ -1,5 +1,6 @@
 //! Repairs an order: settles what is forced, and searches for the rest.
 
+use super::exchange::exchange;
 use super::frame::{Frame, id};
 use super::graph::{Choice, Graph, Outlook};
 use super::place::{Fit, Misfit, Placement, judge, place};
@@ -116,6 +117,10 @@ impl<'f> Repair<'f> {
     /// finds is right, and what it does not find is looked for again among all.
     fn search(mut self, budget: &Budget<'_>) -> Result<Repaired, StopReason> {
         if self.frame.sources.is_open() {
+            self.exchange_commits(budget)?;
+            if self.placement.misfits.is_empty() {
+                return Ok(Repaired::Order(self.commits, self.placement));
+            }
             let order = self.graph.order.clone();
             if let Some(found) = self.search_among(NEAREST, budget)? {
                 return Ok(found);
@@ -128,6 +133,23 @@ impl<'f> Repair<'f> {
             Some(found) => Ok(found),
             None => unreachable!("a search among all ends with an answer"),
         }
+    }
+
+    /// With snapshots, first tries what small moves of commits do. Moving them across the time axis would need the axis
+    /// moved, too.
+    fn exchange_commits(&mut self, budget: &Budget<'_>) -> Result<(), StopReason> {
+        if self.frame.rule.moments == Moments::One || self.frame.rule.real_time {
+            return Ok(());
+        }
+        exchange(self.frame, &mut self.commits, &mut self.placement, budget)?;
+        // Where something derived forbids the order, the search goes on from the one before.
+        if !self.graph.order.try_order(self.graph.nodes(&self.commits, &self.placement.snapshots))
+            && !self.placement.misfits.is_empty()
+        {
+            let nodes = self.graph.order.order().to_vec();
+            self.run_order(&nodes);
+        }
+        Ok(())
     }
 
     /// Moves snapshots to where they fit. Those that fit nowhere stay where the search has put them: what they violate
