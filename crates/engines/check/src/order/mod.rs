@@ -76,14 +76,14 @@ pub(crate) fn decide_by_order(
     }
     budget.check()?;
     let repaired = if rule.sees == Sees::CausalAndConflicting {
-        let Some(repaired) = decide_parallel(&frame, commits, placement, budget)? else { return Ok(None) };
-        repaired
+        decide_parallel(&frame, commits, placement, budget)?
     } else {
         Repair::new(&frame, commits, placement).run(budget)?
     };
     match repaired {
         Repaired::Order(commits, placement) => Ok(Some(Decision::Allowed(witness(&frame, &commits, &placement)))),
         Repaired::Conflict(blamed) => Ok(Some(Decision::Forbidden(blamed))),
+        Repaired::Nothing => Ok(None),
     }
 }
 

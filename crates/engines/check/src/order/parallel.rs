@@ -20,22 +20,22 @@ use iso_solve::{Reach, UNTAGGED};
 /// How often another order of versions is tried.
 const MAX_TRIES: usize = 30;
 
-/// Looks for an order in which nobody sees what overwrote its reads; nothing if it is not found out here.
+/// Looks for an order in which nobody sees what overwrote its reads.
 pub(super) fn decide_parallel(
     frame: &Frame<'_>,
     commits: Vec<Txn>,
     placement: Placement,
     budget: &Budget<'_>,
-) -> Result<Option<Repaired>, StopReason> {
+) -> Result<Repaired, StopReason> {
     debug_assert_eq!(frame.rule.sees, Sees::CausalAndConflicting, "others have rules of their own");
     budget.note(Note::Begins(Stage::Repair));
     let mut trial = Trial { frame, graph: Graph::new(frame, &commits, &[]), commits, placement };
     let found = trial.run(budget);
     budget.note(Note::Counted(Quantity::KnownEdges, u64::from(trial.graph.order.n_edges())));
     Ok(match found? {
-        Found::Order => Some(Repaired::Order(trial.commits, trial.placement)),
-        Found::Conflict(blamed) => Some(Repaired::Conflict(blamed)),
-        Found::Nothing => None,
+        Found::Order => Repaired::Order(trial.commits, trial.placement),
+        Found::Conflict(blamed) => Repaired::Conflict(blamed),
+        Found::Nothing => Repaired::Nothing,
     })
 }
 

@@ -10,7 +10,7 @@ use crate::rule::Moments;
 use crate::search::note_work;
 use iso_evidence::{Budget, Note, Quantity, Stage, StopReason};
 use iso_history::TxnId;
-use iso_solve::{Lit, OrderResult, OrderSolver};
+use iso_solve::{IncrementalOrder, Lit, OrderResult, OrderSolver};
 use std::collections::BTreeSet;
 
 /// How a repair ended.
@@ -20,6 +20,17 @@ pub(super) enum Repaired {
     Order(Vec<Txn>, Placement),
     /// There is no such order; these transactions probably show it.
     Conflict(Vec<TxnId>),
+    /// Not found out.
+    Nothing,
+}
+
+/// What a search may look at before it gives up.
+#[derive(Clone, Copy, Debug)]
+struct Scope {
+    /// So many possible writers of a read.
+    nearest: usize,
+    /// So much that does not fit.
+    max_misfits: usize,
 }
 
 /// Writers between the source of a read and the read that are looked at from either end, at most: more of them say
@@ -28,6 +39,12 @@ const MAX_BETWEEN: usize = 8;
 
 /// How many possible writers of a read come into question in a first search.
 const NEAREST: usize = 4;
+
+/// A search with so many cycles does not find its way: what must hold in every order may have to be derived first.
+const MAX_CYCLES: u64 = 100_000;
+
+/// As often may the solver ask whether to go on in one round.
+const MAX_QUESTIONS: u32 = 200_000;
 
 /// Moving a write changes what others read, moving a snapshot does not.
 const WRITE_WEIGHT: u32 = 16;
@@ -117,30 +134,38 @@ impl<'f> Repair<'f> {
     /// finds is right, and what it does not find is looked for again among all.
     fn search(mut self, budget: &Budget<'_>) -> Result<Repaired, StopReason> {
         if self.frame.sources.is_open() {
-            self.exchange_commits(budget)?;
-            if self.placement.misfits.is_empty() {
-                return Ok(Repaired::Order(self.commits, self.placement));
-            }
             let order = self.graph.order.clone();
-            if let Some(found) = self.search_among(NEAREST, budget)? {
+            let max_misfits = 2 * self.placement.misfits.len() + 20;
+            if let Some(found) = self.search_among(Scope { nearest: NEAREST, max_misfits }, budget)? {
                 return Ok(found);
             }
-            self.graph.order = order;
-            let nodes = self.graph.order.order().to_vec();
-            self.run_order(&nodes);
+            self.begin_again(order);
+            if self.exchange_commits(budget)? {
+                let order = self.graph.order.clone();
+                let scope = Scope { nearest: NEAREST, max_misfits: usize::MAX };
+                if let Some(found) = self.search_among(scope, budget)? {
+                    return Ok(found);
+                }
+                self.begin_again(order);
+            }
         }
-        match self.search_among(usize::MAX, budget)? {
-            Some(found) => Ok(found),
-            None => unreachable!("a search among all ends with an answer"),
-        }
+        let scope = Scope { nearest: usize::MAX, max_misfits: usize::MAX };
+        Ok(self.search_among(scope, budget)?.unwrap_or(Repaired::Nothing))
     }
 
-    /// With snapshots, first tries what small moves of commits do. Moving them across the time axis would need the axis
-    /// moved, too.
-    fn exchange_commits(&mut self, budget: &Budget<'_>) -> Result<(), StopReason> {
+    fn begin_again(&mut self, order: IncrementalOrder) {
+        let nodes = order.order().to_vec();
+        self.graph.order = order;
+        self.run_order(&nodes);
+    }
+
+    /// With snapshots, tries what small moves of commits do; false if they do nothing. Moving them across the time axis
+    /// would need the axis moved, too.
+    fn exchange_commits(&mut self, budget: &Budget<'_>) -> Result<bool, StopReason> {
         if self.frame.rule.moments == Moments::One || self.frame.rule.real_time {
-            return Ok(());
+            return Ok(false);
         }
+        let n_misfits = self.placement.misfits.len();
         exchange(self.frame, &mut self.commits, &mut self.placement, budget)?;
         // Where something derived forbids the order, the search goes on from the one before.
         if !self.graph.order.try_order(self.graph.nodes(&self.commits, &self.placement.snapshots))
@@ -149,7 +174,7 @@ impl<'f> Repair<'f> {
             let nodes = self.graph.order.order().to_vec();
             self.run_order(&nodes);
         }
-        Ok(())
+        Ok(self.placement.misfits.len() < n_misfits)
     }
 
     /// Moves snapshots to where they fit. Those that fit nowhere stay where the search has put them: what they violate
@@ -170,8 +195,9 @@ impl<'f> Repair<'f> {
         }
     }
 
-    /// Nothing if the search failed, but had not looked at everything.
-    fn search_among(&mut self, nearest: usize, budget: &Budget<'_>) -> Result<Option<Repaired>, StopReason> {
+    /// Nothing if the search failed, but had not looked at everything, or went astray.
+    fn search_among(&mut self, scope: Scope, budget: &Budget<'_>) -> Result<Option<Repaired>, StopReason> {
+        let Scope { nearest, max_misfits } = scope;
         let order = std::mem::take(&mut self.graph.order);
         let solver = OrderSolver::with_graph(order);
         let mut search = Search { frame: self.frame, solver, nearest, reads: Vec::new(), involved: Vec::new() };
@@ -181,13 +207,15 @@ impl<'f> Repair<'f> {
             let before = search.solver.statistics();
             self.fit_snapshots(&mut search.solver);
             let (choices, lost) = violated(self.frame, &self.commits, &self.placement);
+            if self.placement.misfits.len() > max_misfits || search.solver.statistics().n_cycles > MAX_CYCLES {
+                return Ok(None);
+            }
             if choices.is_empty() && lost.is_empty() {
                 return Ok(Some(Repaired::Order(
                     std::mem::take(&mut self.commits),
                     std::mem::take(&mut self.placement),
                 )));
             }
-
             for choice in choices {
                 search.choose(self.graph.edges_of(choice), choice);
             }
@@ -195,10 +223,11 @@ impl<'f> Repair<'f> {
             for lost in lost {
                 search.find_writer(lost, &fit);
             }
-            let mut stopped = None;
+            let (mut stopped, mut n_asked) = (None, 0);
             let result = search.solver.solve(&mut || {
+                n_asked += 1;
                 stopped = budget.check().err();
-                stopped.is_some()
+                stopped.is_some() || n_asked > MAX_QUESTIONS
             });
             note_work(budget, before, search.solver.statistics());
             match result {
@@ -209,7 +238,7 @@ impl<'f> Repair<'f> {
                     self.graph.order = search.solver.into_graph();
                     return Ok(Some(Repaired::Conflict(self.graph.blame_between(&involved))));
                 }
-                OrderResult::Stopped => return Err(stopped.unwrap_or(StopReason::Steps)),
+                OrderResult::Stopped => return stopped.map_or(Ok(None), Err),
             }
             self.run_order(&search.solver.order());
         }
