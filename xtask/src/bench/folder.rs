@@ -31,7 +31,7 @@ pub(crate) fn machine() -> Result<String> {
     let changes = ["status", "--porcelain", "--untracked-files=no"];
     let is_changed = !first_line(Command::new("git").args(changes).current_dir(root()))?.is_empty();
     let compiler = first_line(Command::new("rustc").arg("--version"))?;
-    let system = first_line(Command::new("uname").arg("-srm"))?;
+    let system = first_line(Command::new("uname").arg("-sm"))?;
     let n_processors = std::thread::available_parallelism()?;
     let mut out = String::new();
     // Writing to a string cannot fail.

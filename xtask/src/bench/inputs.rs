@@ -90,6 +90,8 @@ struct Family {
 
 const SIZES: &[usize] = &[1_000, 10_000, 100_000, 1_000_000];
 const LINES: FileKind = FileKind::Lines(Times::Kept);
+/// One session after the other, without times: nothing says in which order transactions ran.
+const BY_SESSION: FileKind = FileKind::BySession(Layout::Dbcop);
 
 const fn family(name: &'static str) -> Family {
     Family { name, preset: name, store: Store::Serializable, n_sessions: None, kind: LINES, sizes: SIZES }
@@ -101,7 +103,7 @@ const fn snapshot(name: &'static str, preset: &'static str) -> Family {
 
 const FAMILIES: &[Family] = &[
     family("blindw-rw"),
-    Family { preset: "blindw-rw", kind: FileKind::BySession(Layout::Dbcop), ..family("blindw-rw-dbcop") },
+    Family { preset: "blindw-rw", kind: BY_SESSION, ..family("blindw-rw-dbcop") },
     family("read-heavy"),
     family("balanced"),
     family("write-heavy"),
@@ -121,10 +123,14 @@ const FAMILIES: &[Family] = &[
     snapshot("balanced-si", "balanced"),
     snapshot("high-dup-si", "high-dup"),
     snapshot("rubis-like-si", "rubis-like"),
+    Family { preset: "balanced", kind: BY_SESSION, ..family("balanced-dbcop") },
+    Family { preset: "hot-key", kind: BY_SESSION, sizes: &[1_000, 10_000], ..family("hot-key-dbcop") },
+    Family { kind: BY_SESSION, ..snapshot("blindw-rw-si-dbcop", "blindw-rw") },
+    Family { kind: BY_SESSION, ..snapshot("balanced-si-dbcop", "balanced") },
 ];
 
-/// The workload that has a million transactions unless told otherwise.
-const LARGEST: &str = "blindw-rw";
+/// The workloads that have a million transactions unless told otherwise.
+const LARGEST: &[&str] = &["blindw-rw", "blindw-rw-dbcop", "blindw-rw-si-dbcop"];
 
 /// Workloads that anomalies are injected into: unique values, duplicate values, read-modify-writes.
 const INJECTED_INTO: &[&str] = &["blindw-rw", "balanced", "tpcc-like"];
@@ -152,7 +158,7 @@ pub(crate) fn inputs(extent: Extent) -> Result<Vec<Input>> {
 fn is_in(n_txns: usize, family: &str, extent: Extent) -> bool {
     match extent {
         Extent::Quick => n_txns <= 10_000,
-        Extent::Usual => n_txns <= 100_000 || family == LARGEST,
+        Extent::Usual => n_txns <= 100_000 || LARGEST.contains(&family),
         Extent::Full => true,
     }
 }
