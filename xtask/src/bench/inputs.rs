@@ -237,7 +237,7 @@ mod tests {
         assert!(inputs(Extent::Quick).unwrap().iter().all(|it| it.n_txns <= 16_000));
         let usual = inputs(Extent::Usual).unwrap();
         let largest: Vec<&str> = usual.iter().filter(|it| it.n_txns == 1_000_000).map(|it| it.name.as_str()).collect();
-        assert_eq!(largest, ["blindw-rw-1M"]);
+        assert_eq!(largest, ["blindw-rw-1M", "blindw-rw-dbcop-1M", "blindw-rw-si-dbcop-1M"]);
     }
 
     #[test]

@@ -78,20 +78,24 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
 
 /// A stronger level is tried, for a while, where it costs less: if it holds, so does this one.
 ///
-/// With several possible writers of a read, causal levels need a search over sources, where stronger levels search only
+/// With several possible writers of a read, weak levels need a search over sources, where stronger levels search only
 /// orders. Parallel snapshot isolation and update atomic have no short cut like that of snapshot isolation at all.
 fn allowed_by_stronger(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Witness> {
     const MAX_STEPS: u32 = 20_000;
-    let stronger = match level {
-        Level::CausalConsistency | Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads
-            if facts.has_ambiguous_reads() =>
-        {
-            Level::PrefixConsistency
+    let stronger: &[Level] = match level {
+        Level::CausalConsistency | Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads => {
+            &[Level::Serializable, Level::PrefixConsistency]
         }
-        Level::ParallelSnapshotIsolation | Level::UpdateAtomic => Level::SnapshotIsolation,
+        Level::ReadCommitted | Level::ReadYourWrites | Level::ReadAtomic => &[Level::Serializable],
+        Level::ParallelSnapshotIsolation | Level::UpdateAtomic => &[Level::SnapshotIsolation],
         _ => return None,
     };
-    allowed_for_a_while(facts, stronger, budget, MAX_STEPS).map(|witness| lattice::weaken(facts, &witness, level))
+    // Weak levels whose reads have one possible writer each are cheap themselves.
+    if !facts.has_ambiguous_reads() && stronger != [Level::SnapshotIsolation] {
+        return None;
+    }
+    let witness = stronger.iter().find_map(|it| allowed_for_a_while(facts, *it, budget, MAX_STEPS))?;
+    Some(lattice::weaken(facts, &witness, level))
 }
 
 /// The witness of a level, if that is found in so many steps.
