@@ -1,7 +1,7 @@
 //! [`IncrementalOrder`] against a graph that is searched afresh for each question.
 
 use crate::random::Random;
-use iso_solve::{EdgeId, IncrementalOrder, Mark, UNTAGGED};
+use iso_solve::{EdgeId, IncrementalOrder, Mark, Reach, UNTAGGED};
 
 /// A list of edges `(from, to, tag)`, each question answered by a search over all of them.
 #[derive(Default)]
@@ -42,6 +42,51 @@ fn conflicts_paths_and_undo_agree_with_a_naive_search() {
 fn hundreds_of_conflicts_in_one_run_leave_no_marks_behind() {
     let n_cycles = run(1, 30, 6_000);
     assert!(n_cycles > 500, "only {n_cycles} cycles were met");
+}
+
+/// Paths are looked for between additions and undoing, which share the marks of visited nodes.
+#[test]
+fn paths_that_are_looked_for_agree_with_a_naive_search() {
+    let (mut n_paths, mut n_nowhere, mut n_given_up) = (0, 0, 0);
+    for seed in 0..200 {
+        let mut random = Random::new(1_000 + seed);
+        let mut order = IncrementalOrder::new(2 + seed as u32 % 30);
+        let mut oracle = Oracle::default();
+        let mut marks = vec![order.mark()];
+        for step in 0..150 {
+            if random.one_in(40) {
+                order.add_node();
+            } else if random.one_in(30) {
+                marks.truncate(1 + random.below(marks.len() as u32) as usize);
+                order.undo_to(marks[marks.len() - 1]);
+                oracle.edges.truncate(order.n_edges() as usize);
+            }
+            let (from, to) = random.two_below(order.n_nodes());
+            if add_and_compare(&mut order, &mut oracle, (from, to, step)) {
+                marks.push(order.mark());
+            }
+            let (from, to) = random.two_below(order.n_nodes());
+            let is_there = oracle.distance(order.n_nodes(), from, to).is_some();
+            // Both directions may come by each edge once.
+            for max_edges in [u32::MAX, 2 * order.n_edges(), random.below(20)] {
+                match order.find_path(from, to, max_edges) {
+                    Reach::Path(path) => {
+                        assert_is_path(&order, &oracle, &path, (from, to));
+                        n_paths += 1;
+                    }
+                    Reach::Nowhere => {
+                        assert!(!is_there, "seed {seed}: there is a path from {from} to {to}");
+                        n_nowhere += 1;
+                    }
+                    Reach::TooFar => {
+                        assert!(max_edges < 2 * order.n_edges(), "seed {seed}: gives up after {max_edges} edges");
+                        n_given_up += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(n_paths > 5_000 && n_nowhere > 5_000 && n_given_up > 500, "{n_paths} {n_nowhere} {n_given_up}");
 }
 
 /// Adds random edges and undoes some, checking each answer; returns the number of cycles met.
