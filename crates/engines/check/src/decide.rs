@@ -1,6 +1,7 @@
 //! Decides one level: saturation, then search; an order that explains the history, or who is to blame.
 
 use crate::allowed_by_stronger;
+use crate::counted::with_readers;
 use crate::graph::{KnownEdge, Why};
 use crate::known::{Known, Removal, Saturation, WhyNot};
 use crate::order::decide_by_order;
@@ -25,6 +26,14 @@ pub(crate) enum Decision {
 
 /// Decides a level for a history whose reads all have possible writers.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
+    Ok(match decide_quickly(facts, level, budget)? {
+        Decision::Forbidden(blamed) => Decision::Forbidden(with_readers(facts, blamed)),
+        allowed @ Decision::Allowed(_) => allowed,
+    })
+}
+
+/// By the first engine that has an answer.
+fn decide_quickly(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
     budget.note(Note::Begins(Stage::Obligations));
     if let Some(decision) = decide_settled(facts, level, budget)? {
         return Ok(decision);

@@ -5,6 +5,7 @@
 //! starts from an order and repairs what it violates. Every answer carries its evidence: a schedule, or a minimal
 //! part of the history that is forbidden by itself.
 
+mod counted;
 mod decide;
 mod explain;
 mod graph;

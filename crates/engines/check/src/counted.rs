@@ -1,0 +1,53 @@
+//! Who counts only because of who read from it: a part of the history must keep such readers.
+
+use iso_history::{Facts, Outcome, TxnId};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// These transactions (ascending) with readers because of whom those of unknown outcome among them must have committed.
+///
+/// ```text
+/// a? w x=1        without the reader, nobody knows whether x=1 took place
+/// b  r x=1
+/// ```
+pub(crate) fn with_readers(facts: &Facts<'_>, txns: Vec<TxnId>) -> Vec<TxnId> {
+    let is_unknown = |it: &TxnId| facts.history().outcome(*it) == Outcome::Unknown;
+    let mut pending: Vec<TxnId> = txns.iter().copied().filter(is_unknown).collect();
+    if pending.is_empty() {
+        return txns;
+    }
+    let shown_by = shown_by(facts);
+    let mut all: BTreeSet<TxnId> = txns.into_iter().collect();
+    while let Some(writer) = pending.pop() {
+        let Some(read) = shown_by.get(&writer) else { continue };
+        let candidates = facts.candidates(*read).iter().copied();
+        for txn in candidates.chain([facts.reads()[*read].reader]).filter(|it| !it.is_initial()) {
+            if all.insert(txn) && is_unknown(&txn) {
+                pending.push(txn);
+            }
+        }
+    }
+    all.into_iter().collect()
+}
+
+/// For transactions of unknown outcome, a read that can have seen no other, by somebody who counts without it.
+fn shown_by(facts: &Facts<'_>) -> FxHashMap<TxnId, usize> {
+    let is_unknown = |it: &TxnId| facts.history().outcome(*it) == Outcome::Unknown;
+    let mut shown_by = FxHashMap::default();
+    let mut pending: Vec<TxnId> = facts.txns().filter(|it| !is_unknown(it)).collect();
+    while let Some(reader) = pending.pop() {
+        for read in facts.reads_of(reader) {
+            let [source] = facts.candidates(read) else { continue };
+            // A list shows all versions up to its own.
+            let line = facts.chain(facts.reads()[read].key).map_or(&[][..], |it| &it.writers);
+            let n_shown = line.iter().position(|it| it == source).unwrap_or(0);
+            for writer in line[..n_shown].iter().chain([source]).filter(|it| is_unknown(it)) {
+                if !shown_by.contains_key(writer) {
+                    shown_by.insert(*writer, read);
+                    pending.push(*writer);
+                }
+            }
+        }
+    }
+    shown_by
+}
