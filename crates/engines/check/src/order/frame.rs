@@ -56,6 +56,11 @@ impl<'f> Frame<'f> {
         self.facts.reads()[read].reader.raw()
     }
 
+    /// The read of another transaction's write that an operation is.
+    pub(super) fn read_at(&self, op: OpId) -> Option<usize> {
+        self.facts.reads().binary_search_by_key(&op, |it| it.op).ok()
+    }
+
     /// The writer of what a read saw, if only one comes into question.
     pub(super) fn source(&self, read: usize) -> Option<Txn> {
         self.sources.of(read)

@@ -280,10 +280,21 @@ impl<'f> Graph<'f> {
         Conflict { blamed: blame.txns() }
     }
 
-    /// Everybody on whom derived edges between some transactions rest, and these transactions.
+    /// Everybody on whom edges between some transactions rest, and these transactions.
     pub(super) fn blame_between(&self, involved: &BTreeSet<Txn>) -> Vec<TxnId> {
         let mut blame = Blame { graph: self, blamed: involved.clone(), seen: BTreeSet::new() };
-        let moments = self.frame.rule.moments;
+        let (frame, moments) = (self.frame, self.frame.rule.moments);
+        for later in involved.iter().copied().filter(|it| *it != INITIAL) {
+            let is_inside = |read: &usize| frame.source(*read).is_some_and(|it| involved.contains(&it));
+            for read in frame.reads_of(later).filter(is_inside) {
+                blame.read(read);
+            }
+            for listed in frame.listed_before(later).iter().filter(|it| involved.contains(&it.earlier)) {
+                if let Some(read) = frame.read_at(listed.shown_by) {
+                    blame.read(read);
+                }
+            }
+        }
         let is_inside = |it: &EdgeId| {
             let edge = self.order.edge(*it);
             involved.contains(&moments.txn(edge.from)) && involved.contains(&moments.txn(edge.to))
@@ -358,7 +369,7 @@ impl Blame<'_> {
             return;
         }
         for listed in frame.listed_before(later).iter().filter(|it| it.earlier == earlier) {
-            if let Ok(read) = frame.facts.reads().binary_search_by_key(&listed.shown_by, |it| it.op) {
+            if let Some(read) = frame.read_at(listed.shown_by) {
                 self.read(read);
             }
         }

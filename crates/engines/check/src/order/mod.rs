@@ -50,7 +50,7 @@ pub(crate) fn decide_by_order(
     if let (true, Ok([first, ..])) = (frame.sources.is_open(), orders.as_deref()) {
         budget.check()?;
         budget.note(Note::Begins(Stage::Sources));
-        if let Err(NoWriter(blamed)) = settle_sources(&mut frame, first) {
+        if let Err(NoWriter(blamed)) = settle_sources(&mut frame, first, budget)? {
             return Ok(Some(Decision::Forbidden(ids(&blamed))));
         }
         budget.note(Note::Begins(Stage::Order));
@@ -94,8 +94,7 @@ fn blame_cycle(frame: &Frame<'_>, cycle: &[Txn]) -> Vec<TxnId> {
             sources::blame(frame, read, &mut blamed);
         }
         for listed in frame.listed_before(*txn).iter().filter(|it| cycle.contains(&it.earlier)) {
-            let shown_by = frame.facts.reads().binary_search_by_key(&listed.shown_by, |it| it.op);
-            if let Ok(read) = shown_by {
+            if let Some(read) = frame.read_at(listed.shown_by) {
                 sources::blame(frame, read, &mut blamed);
             }
         }

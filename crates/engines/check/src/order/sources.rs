@@ -10,6 +10,8 @@
 use super::frame::Frame;
 use super::start;
 use crate::problem::{INITIAL, Txn};
+use crate::rule::Moments;
+use iso_evidence::{Budget, StopReason};
 use iso_history::KeyId;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -82,20 +84,28 @@ impl Sources {
 }
 
 /// A read that nobody can have written for; these transactions show it.
+#[derive(Debug)]
 pub(super) struct NoWriter(pub(super) BTreeSet<Txn>);
 
 /// Drops impossible writers in rounds, as long as that pays.
-pub(super) fn settle_sources(frame: &mut Frame<'_>, commits: &[Txn]) -> Result<(), NoWriter> {
+pub(super) fn settle_sources(
+    frame: &mut Frame<'_>,
+    commits: &[Txn],
+    budget: &Budget<'_>,
+) -> Result<Result<(), NoWriter>, StopReason> {
     let n_sessions = frame.facts.history().n_sessions();
     if !frame.sources.is_open() || frame.n_txns().saturating_mul(n_sessions) > MAX_COUNTERS {
-        return Ok(());
+        return Ok(Ok(()));
     }
     let lines = Lines::new(frame);
     let mut order = commits.to_vec();
     for round in 0.. {
+        budget.check()?;
         let clocks = Clocks::new(frame, &lines, &order);
         let n_open = frame.sources.open.len();
-        drop_impossible(frame, &lines, &clocks, round)?;
+        if let Err(no_writer) = drop_impossible(frame, &lines, &clocks, round) {
+            return Ok(Err(no_writer));
+        }
         let n_settled = n_open - frame.sources.open.len();
         if n_settled == 0 || n_settled < n_open / WORTH_IT {
             break;
@@ -106,7 +116,7 @@ pub(super) fn settle_sources(frame: &mut Frame<'_>, commits: &[Txn]) -> Result<(
             Err(_) => break,
         }
     }
-    Ok(())
+    Ok(Ok(()))
 }
 
 fn drop_impossible(frame: &mut Frame<'_>, lines: &Lines, clocks: &Clocks, round: u32) -> Result<(), NoWriter> {
@@ -191,6 +201,7 @@ fn path(
         let at = settled.binary_search_by_key(&(read as u32), |it| it.0);
         at.is_ok_and(|it| settled[it].1 < round) || frame.facts.candidates(read).len() == 1
     };
+    let is_seen_listed = frame.rule.moments == Moments::FirstCommitterWins;
     // Backward, since a transaction has few predecessors.
     let mut next: rustc_hash::FxHashMap<Txn, (Txn, Option<usize>)> = rustc_hash::FxHashMap::default();
     let mut queue = std::collections::VecDeque::from([to]);
@@ -200,7 +211,9 @@ fn path(
         }
         let by_reads =
             frame.reads_of(txn).filter(|it| is_known(*it)).filter_map(|it| Some((frame.sources.of(it)?, Some(it))));
-        for (before, read) in by_reads.chain([(frame.previous[txn as usize], None)]) {
+        let listed = if is_seen_listed { frame.listed_before(txn) } else { &[] };
+        let by_lists = listed.iter().map(|it| (it.earlier, frame.read_at(it.shown_by)));
+        for (before, read) in by_reads.chain([(frame.previous[txn as usize], None)]).chain(by_lists) {
             if before != INITIAL && before != to && !next.contains_key(&before) {
                 next.insert(before, (txn, read));
                 queue.push_back(before);
@@ -210,7 +223,10 @@ fn path(
     let mut txn = from;
     while let Some((after, read)) = next.get(&txn) {
         // Those in the middle of a session only pass it on.
-        pending.extend(read.map(|it| (it, round)));
+        if let Some(read) = *read {
+            blamed.extend([txn, *after]);
+            pending.push((read, round));
+        }
         txn = *after;
     }
 }
@@ -361,7 +377,7 @@ mod tests {
         let mut frame = Frame::new(&facts, Rule::of(Level::Serializable));
         assert_eq!(frame.sources.of(0), None);
         assert_eq!(frame.sources.left(0), [1, 3]);
-        assert!(settle_sources(&mut frame, &[1, 2, 3, 4]).is_ok());
+        settle_sources(&mut frame, &[1, 2, 3, 4], &Budget::unlimited()).unwrap().unwrap();
         assert_eq!(frame.sources.of(0), Some(3));
         let mut blamed = BTreeSet::new();
         blame(&frame, 0, &mut blamed);
