@@ -51,3 +51,31 @@ fn shown_by(facts: &Facts<'_>) -> FxHashMap<TxnId, usize> {
     }
     shown_by
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_store::history;
+
+    fn all(lines: &[&str], txns: &[usize]) -> Vec<usize> {
+        let history = history(lines);
+        let txns = txns.iter().map(|it| TxnId::from_index(*it)).collect();
+        with_readers(&Facts::new(&history), txns).iter().map(|it| it.index()).collect()
+    }
+
+    #[test]
+    fn one_reader_is_enough() {
+        assert_eq!(all(&["a? wx1", "b rx1", "c rx1"], &[1]), [1, 3]);
+        assert_eq!(all(&["a wx1", "b rx1", "c rx1"], &[1]), [1]);
+    }
+
+    #[test]
+    fn a_reader_of_unknown_outcome_needs_one_itself() {
+        assert_eq!(all(&["a? wx1", "b? rx1 wy1", "c ry1", "d wz1"], &[1]), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_list_shows_those_before_its_last_version() {
+        assert_eq!(all(&["a? ax1", "b ax2", "c lx12", "d ax3"], &[1]), [1, 2, 3]);
+    }
+}

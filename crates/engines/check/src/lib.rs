@@ -19,6 +19,8 @@ mod rule;
 mod search;
 mod settled;
 mod shrink;
+#[cfg(test)]
+mod test_store;
 mod weak;
 
 pub use lattice::{Answer, check_levels};

@@ -16,6 +16,8 @@ mod place;
 mod repair;
 mod sources;
 mod start;
+#[cfg(test)]
+mod tests;
 
 use crate::decide::Decision;
 use crate::problem::{INITIAL, Txn};

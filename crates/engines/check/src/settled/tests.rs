@@ -3,19 +3,17 @@
 //! Each history comes from a store with some notion of what a transaction sees; then a few reads are exchanged. Every
 //! answer is certified, and who is blamed is forbidden without the rest.
 
-mod store;
-
 use super::links::{Edges, Links};
 use super::near::unmet_near;
 use super::{Asked, Replay, causal, decide_settled, derive, settle, sources};
 use crate::check_facts;
 use crate::decide::{Decision, decide_by_search};
+use crate::test_store::{self, Manner, Random, Sight};
 use iso_evidence::{Budget, StopReason, Verdict, certify_facts};
 use iso_history::{Facts, History, HistoryBuilder, Outcome, Place, Projection, TxnId};
 use iso_spec::Level;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use store::{Manner, Random, Sight};
 
 const LEVELS: [Level; 8] = [
     Level::ReadUncommitted,
@@ -73,7 +71,7 @@ fn compare_many(n_histories: usize, seed: u64, manner: impl Fn(&mut Random) -> M
         let mut random = Random::new(seed + case as u64);
         let manner = manner(&mut random);
         let what = format!("seed {} {manner:?}", seed + case as u64);
-        let history = store::run(&mut random, manner);
+        let history = test_store::run(&mut random, manner);
         for level in LEVELS {
             compare(&history, level, &what, &mut tally);
         }
@@ -96,11 +94,11 @@ fn registers_are_decided_as_by_saturation() {
             n_txns: random.pick(&[60, 150, 400]),
             n_sessions: random.pick(&[3, 10, 40, 300]),
             n_keys: random.pick(&[4, 20, 60]),
-            n_lists: 0,
             max_ops: random.pick(&[3, 8, 20]),
             n_mistakes: random.pick(&[0, 0, 1, 3]),
             sight: random.pick(&sights),
             rereads: random.below(2) == 0,
+            ..Manner::default()
         }
     });
     assert_both_sides(&tally, 5);
@@ -117,6 +115,7 @@ fn lists_are_decided_as_by_saturation() {
         n_mistakes: random.pick(&[0, 1, 2]),
         sight: random.pick(&[Sight::Snapshot, Sight::Replicas, Sight::Statements, Sight::Torn]),
         rereads: random.below(2) == 0,
+        ..Manner::default()
     });
     assert_both_sides(&tally, 2);
 }
@@ -127,11 +126,11 @@ fn thousands_of_transactions_are_decided_as_by_saturation() {
         n_txns: 3_000,
         n_sessions: random.pick(&[3, 30, 300]),
         n_keys: 400,
-        n_lists: 0,
         max_ops: 8,
         n_mistakes: random.pick(&[0, 1]),
         sight: random.pick(&[Sight::Snapshot, Sight::Replicas]),
         rereads: random.below(2) == 0,
+        ..Manner::default()
     });
     assert!(tally.values().map(|it| it[0]).sum::<usize>() > 10);
 }
@@ -145,13 +144,13 @@ fn few_mistakes_in_many_transactions_have_few_to_blame() {
             n_txns: 30_000,
             n_sessions: 50,
             n_keys: 3_000,
-            n_lists: 0,
             max_ops: 8,
             n_mistakes: 6,
             sight: if seed % 2 == 0 { Sight::Serial } else { Sight::Snapshot },
             rereads: random.below(2) == 0,
+            ..Manner::default()
         };
-        let history = store::run(&mut random, manner);
+        let history = test_store::run(&mut random, manner);
         let facts = Facts::new(&history);
         for level in LEVELS.into_iter().filter(|it| !is_refuted_by_one_read(&facts, *it)) {
             match decide_settled(&facts, level, &Budget::unlimited()).unwrap() {
@@ -185,13 +184,13 @@ fn it_does_not_matter_which_obligations_are_derived_first() {
             n_txns: random.pick(&[30, 100, 300]),
             n_sessions: random.pick(&[3, 12, 70]),
             n_keys: random.pick(&[4, 30]),
-            n_lists: 0,
             max_ops: 6,
             n_mistakes: random.pick(&[0, 2]),
             sight: random.pick(&[Sight::Snapshot, Sight::Replicas, Sight::Statements, Sight::Torn]),
             rereads: false,
+            ..Manner::default()
         };
-        let history = store::run(&mut random, manner);
+        let history = test_store::run(&mut random, manner);
         let facts = Facts::new(&history);
         let (Some(sources), true) = (sources(&facts), facts.local().is_empty()) else { continue };
         let links = || Links::new(&facts, &sources, &Edges::default());
@@ -247,13 +246,13 @@ fn a_budget_that_runs_out_stops_every_stage() {
         n_txns: 25_000,
         n_sessions: 40,
         n_keys: 500,
-        n_lists: 0,
         max_ops: 8,
         n_mistakes: 0,
         sight: Sight::Replicas,
         rereads: true,
+        ..Manner::default()
     };
-    let history = store::run(&mut random, manner);
+    let history = test_store::run(&mut random, manner);
     let facts = Facts::new(&history);
     for level in LEVELS {
         for max_questions in 0..4 {
