@@ -86,17 +86,12 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
 fn allowed_by_stronger(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Witness> {
     const MAX_STEPS: u32 = 20_000;
     let stronger: &[Level] = match level {
-        Level::CausalConsistency | Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads => {
-            &[Level::Serializable, Level::PrefixConsistency]
-        }
-        Level::ReadCommitted | Level::ReadYourWrites | Level::ReadAtomic => &[Level::Serializable],
         Level::ParallelSnapshotIsolation | Level::UpdateAtomic => &[Level::SnapshotIsolation],
-        _ => return None,
+        // Weak levels whose reads have one possible writer each are cheap themselves.
+        _ if level == Level::ReadUncommitted || level.implies(Level::PrefixConsistency) => return None,
+        _ if !facts.has_ambiguous_reads() => return None,
+        _ => &[Level::Serializable, Level::SnapshotIsolation, Level::PrefixConsistency],
     };
-    // Weak levels whose reads have one possible writer each are cheap themselves.
-    if !facts.has_ambiguous_reads() && stronger != [Level::SnapshotIsolation] {
-        return None;
-    }
     let witness = stronger.iter().find_map(|it| allowed_for_a_while(facts, *it, budget, MAX_STEPS))?;
     Some(lattice::weaken(facts, &witness, level))
 }
