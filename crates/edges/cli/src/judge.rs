@@ -112,7 +112,8 @@ impl Told<'_> {
             _ => self.judgement(verdict, &level),
         };
         self.effort.borrow_mut().add("report", clock.elapsed());
-        LevelReport { level, judgement, certified }
+        // What could not be looked at is neither right nor wrong.
+        LevelReport { level, judgement, certified: certified.filter(|_| !is_too_large) }
     }
 
     fn judgement(&mut self, verdict: &Verdict, level: &LevelName) -> Judgement {

@@ -46,6 +46,10 @@ const MAX_CYCLES: u64 = 100_000;
 /// As often may the solver ask whether to go on in one round.
 const MAX_QUESTIONS: u32 = 200_000;
 
+/// Conflicts to choose from, and transactions of which no fewer are looked for.
+const MAX_CONFLICTS: usize = 64;
+const FEW: usize = 6;
+
 /// Moving a write changes what others read, moving a snapshot does not.
 const WRITE_WEIGHT: u32 = 16;
 
@@ -113,7 +117,7 @@ impl<'f> Repair<'f> {
             let _is_taken = self.graph.order.try_order(nodes);
         }
         let (choices, _) = violated(self.frame, &self.commits, &self.placement);
-        let mut n_settled = 0;
+        let (mut n_settled, mut conflicts) = (0, Vec::new());
         for (nth, choice) in choices.into_iter().enumerate() {
             if nth % 64 == 0 {
                 budget.check()?;
@@ -124,10 +128,15 @@ impl<'f> Repair<'f> {
             match self.graph.settle(choice) {
                 Ok(Outlook::Settled) => n_settled += 1,
                 Ok(Outlook::Open) => {}
-                Err(conflict) => return Ok(Err(conflict.blamed)),
+                Err(conflict) => conflicts.push(conflict.blamed),
+            }
+            // Of several conflicts, the one with the fewest transactions is the easiest to explain.
+            if conflicts.len() == MAX_CONFLICTS || conflicts.last().is_some_and(|it| it.len() <= FEW) {
+                break;
             }
         }
-        Ok(Ok(n_settled))
+        let fewest = conflicts.into_iter().min_by_key(Vec::len);
+        Ok(fewest.map_or(Ok(n_settled), Err))
     }
 
     /// With several possible writers of reads, a first try lets only the nearest of them come into question: what it

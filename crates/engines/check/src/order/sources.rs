@@ -24,7 +24,7 @@ pub(super) struct Sources {
     /// For open reads, the writers left: ranges of `left`. Sorted by read.
     open: Vec<(u32, Range<u32>)>,
     left: Vec<Txn>,
-    /// Sorted by round.
+    /// Sorted by read and round.
     removals: Vec<Removal>,
 }
 
@@ -72,6 +72,17 @@ impl Sources {
     /// Are there reads whose source is not known?
     pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    fn removals_of(&self, read: usize) -> &[Removal] {
+        let first = self.removals.partition_point(|it| (it.read as usize) < read);
+        let rest = &self.removals[first..];
+        &rest[..rest.partition_point(|it| it.read as usize == read)]
+    }
+
+    /// Was the source of a read known before a round?
+    fn is_known_before(&self, read: usize, round: u32) -> bool {
+        self.of(read).is_some() && self.removals_of(read).last().is_none_or(|it| it.round < round)
     }
 
     /// The writers that an open read may have seen, ascending.
@@ -146,6 +157,7 @@ fn drop_impossible(frame: &mut Frame<'_>, lines: &Lines, clocks: &Clocks, round:
             _ => sources.open.push((read, start as u32..sources.left.len() as u32)),
         }
     }
+    sources.removals.sort_unstable_by_key(|it| (it.read, it.round));
     frame.sources = sources;
     match no_writer {
         Some(read) => {
@@ -171,7 +183,7 @@ pub(super) fn blame(frame: &Frame<'_>, read: usize, blamed: &mut BTreeSet<Txn>) 
         if frame.facts.candidates(read).len() < 2 {
             continue;
         }
-        let removals = frame.sources.removals.iter().filter(|it| it.read as usize == read && it.round < before);
+        let removals = frame.sources.removals_of(read).iter().filter(|it| it.round < before);
         for Removal { candidate, by, round, .. } in removals.copied() {
             blamed.insert(by);
             let paths =
@@ -196,11 +208,7 @@ fn path(
         return;
     }
     blamed.extend([from, to]);
-    let settled = settled_rounds(frame);
-    let is_known = |read: usize| {
-        let at = settled.binary_search_by_key(&(read as u32), |it| it.0);
-        at.is_ok_and(|it| settled[it].1 < round) || frame.facts.candidates(read).len() == 1
-    };
+    let is_known = |read: usize| frame.sources.is_known_before(read, round);
     let is_seen_listed = frame.rule.moments == Moments::FirstCommitterWins;
     // Backward, since a transaction has few predecessors.
     let mut next: rustc_hash::FxHashMap<Txn, (Txn, Option<usize>)> = rustc_hash::FxHashMap::default();
@@ -229,21 +237,6 @@ fn path(
         }
         txn = *after;
     }
-}
-
-/// When reads with several possible writers were settled: the round of the last removal.
-fn settled_rounds(frame: &Frame<'_>) -> Vec<(u32, u32)> {
-    let mut rounds: Vec<(u32, u32)> = frame.sources.removals.iter().map(|it| (it.read, it.round)).collect();
-    rounds.sort_unstable();
-    rounds.dedup_by(|later, earlier| {
-        let is_same = later.0 == earlier.0;
-        if is_same {
-            earlier.1 = earlier.1.max(later.1);
-        }
-        is_same
-    });
-    rounds.retain(|it| frame.sources.of(it.0 as usize).is_some());
-    rounds
 }
 
 /// Sessions and places of transactions, and the writers of keys with open reads by session.
