@@ -11,6 +11,7 @@ use crate::arguments::Arguments;
 use crate::root;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 pub(crate) const USAGE: &str = "\
@@ -24,6 +25,16 @@ usage: cargo xtask bench [check] [options]
   --timeout SECONDS  end a run after so long; 60 unless told otherwise
   --save             keep the tables in bench-runs/, which whole runs always do
 ";
+
+/// Set for a run that only makes the histories.
+const ONLY_INPUTS: &str = "ISOSCOPE_BENCH_ONLY_INPUTS";
+
+fn make_inputs(options: &Options<'_>) -> Result<()> {
+    for input in inputs(options.extent)?.iter().filter(|it| !options.levels_of(it).is_empty()) {
+        input.file()?;
+    }
+    Ok(())
+}
 
 /// What to measure.
 #[derive(Debug)]
@@ -45,7 +56,14 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     }
     let options = parse(arguments)?;
     let machine = folder::machine()?;
+    if std::env::var_os(ONLY_INPUTS).is_some() {
+        return make_inputs(&options);
+    }
     let binary = build()?;
+    // The peak memory of a child is counted from that of its parent, which must stay small.
+    crate::system::run(
+        Command::new(std::env::current_exe()?).args(["bench", "check"]).args(words).env(ONLY_INPUTS, "1"),
+    )?;
     print!("{machine}\n{}", table::head());
     let (cells, notes) = measure_all(&binary, &options)?;
 

@@ -86,7 +86,7 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
 fn allowed_by_stronger(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Witness> {
     const MAX_STEPS: u32 = 20_000;
     let stronger: &[Level] = match level {
-        Level::ParallelSnapshotIsolation | Level::UpdateAtomic => &[Level::SnapshotIsolation],
+        Level::ParallelSnapshotIsolation | Level::UpdateAtomic => &[Level::Serializable, Level::SnapshotIsolation],
         // Weak levels whose reads have one possible writer each are cheap themselves.
         _ if level == Level::ReadUncommitted || level.implies(Level::PrefixConsistency) => return None,
         _ if !facts.has_ambiguous_reads() => return None,
