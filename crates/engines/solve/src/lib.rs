@@ -1,6 +1,7 @@
 //! Constraint solving for the engines: SAT behind one trait, and acyclic orders on top of it.
 //!
 //! - [`SatSolver`] is plain incremental SAT under assumptions; [`Cadical`] implements it.
+//! - [`Circuit`] holds formulas with equal parts shared, and [`Clauses`] gives them to a solver.
 //! - [`IncrementalOrder`] keeps a topological order of a growing and shrinking graph.
 //! - [`OrderSolver`] joins the two: which edges to choose so that the clauses hold and no cycle arises.
 //!
@@ -8,11 +9,15 @@
 
 mod acyclic;
 mod cadical;
+mod circuit;
+mod cnf;
 mod order;
 mod sat;
 mod theory;
 
 pub use acyclic::{DecisionPolicy, OrderResult, OrderSolver, OrderStatistics};
 pub use cadical::Cadical;
+pub use circuit::{Circuit, Wire};
+pub use cnf::Clauses;
 pub use order::{Edge, EdgeId, IncrementalOrder, Mark, Reach, UNTAGGED};
 pub use sat::{Lit, SatResult, SatSolver, SatStatistics, Var};
