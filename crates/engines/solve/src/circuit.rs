@@ -12,6 +12,22 @@ use std::ops::{Not, Range};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wire(u32);
 
+/// What all wires of a circuit are for certain inputs.
+#[derive(Clone, Debug)]
+pub struct Values(Vec<bool>);
+
+impl Values {
+    /// The value of a wire.
+    pub fn of(&self, wire: Wire) -> bool {
+        self.0[wire.gate()] != wire.is_negated()
+    }
+
+    /// Was the wire there already?
+    pub fn has(&self, wire: Wire) -> bool {
+        wire.gate() < self.0.len()
+    }
+}
+
 /// Conjunctions up to this length are joined with the conjunction that they stand in.
 const MAX_JOINED: usize = 24;
 const EMPTY: u32 = u32::MAX;
@@ -124,6 +140,21 @@ impl Circuit {
     pub fn same(&mut self, left: Wire, right: Wire) -> Wire {
         let (both, neither) = (self.both(left, right), self.both(!left, !right));
         self.either(both, neither)
+    }
+
+    /// The value of every gate, given those of the inputs.
+    pub fn evaluate(&self, mut input: impl FnMut(Wire) -> bool) -> Values {
+        let mut values = vec![true];
+        for gate in 1..self.n_gates() {
+            let conjuncts = self.conjuncts(gate);
+            let value = if conjuncts.is_empty() {
+                input(Wire((gate << 1) as u32))
+            } else {
+                conjuncts.iter().all(|it| values[it.gate()] != it.is_negated())
+            };
+            values.push(value);
+        }
+        Values(values)
     }
 
     fn join(&self, wire: Wire, all: &mut Vec<Wire>) {

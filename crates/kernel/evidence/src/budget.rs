@@ -81,6 +81,8 @@ pub enum Quantity {
     Variables,
     /// Conflicts of the search.
     Conflicts,
+    /// Histories that were looked at.
+    Candidates,
 }
 
 impl Quantity {
@@ -91,6 +93,7 @@ impl Quantity {
             Self::PairsLeft => "pairs left",
             Self::Variables => "variables",
             Self::Conflicts => "conflicts",
+            Self::Candidates => "candidates",
         }
     }
 }

@@ -1,0 +1,198 @@
+//! A history with all choices made, before it has names and values.
+
+use crate::sketch::Sketch;
+use iso_history::{Datum, History, HistoryBuilder, KeyId, Outcome, Place, TxnId, ValueId};
+use iso_solve::Values;
+
+/// Who reads what from whom, who writes, and who comes before whom. Transaction 0 is the initial one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Draft {
+    /// Transactions, the initial one included.
+    pub(crate) n_txns: usize,
+    /// By transaction its reads in program order: key, and who wrote what it saw.
+    pub(crate) reads: Vec<Vec<(usize, usize)>>,
+    /// By transaction the keys that it writes, ascending.
+    pub(crate) writes: Vec<Vec<usize>>,
+    /// Session order, without the initial transaction.
+    pub(crate) so: Vec<(usize, usize)>,
+    /// Who ended before whom began, without the initial transaction, if that matters.
+    pub(crate) rt: Option<Vec<(usize, usize)>>,
+}
+
+/// A draft as a history.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) history: History,
+    /// By transaction of the draft its id.
+    pub(crate) ids: Vec<TxnId>,
+    /// By key of the draft its id.
+    pub(crate) keys: Vec<Option<KeyId>>,
+    /// Session order, if sessions cannot say it.
+    pub(crate) session_order: Option<Vec<(TxnId, TxnId)>>,
+}
+
+impl Draft {
+    /// What a sketch has when its inputs have these values.
+    pub(crate) fn new(sketch: &Sketch, values: &Values) -> Self {
+        let n = sketch.n_txns;
+        let pairs = || (1..n).flat_map(|a| (1..n).map(move |b| (a, b))).filter(|it| it.0 != it.1);
+        let mut draft = Self { n_txns: n, reads: vec![Vec::new(); n], writes: vec![Vec::new(); n], ..Self::default() };
+        for txn in 1..n {
+            draft.writes[txn] = (0..sketch.n_keys).filter(|it| values.of(sketch.writes.at(txn, *it))).collect();
+            let mut slots: Vec<usize> = sketch.slots_of(txn).filter(|it| values.of(sketch.active[*it])).collect();
+            if sketch.features.read_order {
+                let n_before = |slot: usize| sketch.slots_of(txn).filter(|it| values.of(sketch.po.at(*it, slot))).count();
+                slots.sort_by_key(|it| n_before(*it));
+            }
+            for slot in slots {
+                let source = (0..n).find(|it| values.of(sketch.from.at(slot, *it)));
+                draft.reads[txn].push((sketch.slots[slot].key, source.expect("a read has a source")));
+            }
+        }
+        draft.so = pairs().filter(|it| values.of(sketch.so.at(it.0, it.1))).collect();
+        if sketch.features.real_time {
+            draft.rt = Some(pairs().filter(|it| values.of(sketch.rt.at(it.0, it.1))).collect());
+        }
+        draft
+    }
+
+    /// The same with transactions in front that read the initial state of a key; in the first session if the number of
+    /// sessions is limited.
+    pub(crate) fn with_padding(&self, n_more: usize, is_limited: bool) -> Self {
+        let moved = |txn: usize| if txn == 0 { 0 } else { txn + n_more };
+        let moved_pairs = |pairs: &[(usize, usize)]| pairs.iter().map(|it| (moved(it.0), moved(it.1))).collect();
+        let key = self.keys().first().copied().unwrap_or(0);
+        let mut padded = Self { n_txns: self.n_txns + n_more, so: moved_pairs(&self.so), ..Self::default() };
+        padded.rt = self.rt.as_deref().map(moved_pairs);
+        padded.reads = vec![Vec::new()];
+        padded.reads.extend(std::iter::repeat_n(vec![(key, 0)], n_more));
+        let moved_reads = |of: &Vec<(usize, usize)>| of.iter().map(|it| (it.0, moved(it.1))).collect::<Vec<_>>();
+        padded.reads.extend(self.reads[1..].iter().map(moved_reads));
+        padded.writes = vec![Vec::new(); n_more + 1];
+        padded.writes.extend_from_slice(&self.writes[1..]);
+        for pad in 1..=n_more {
+            let in_session = |it: &usize| *it == 1 || self.is_before(1, *it) || self.is_before(*it, 1);
+            if is_limited {
+                padded.so.extend((pad + 1..=n_more).map(|it| (pad, it)));
+                padded.so.extend((1..self.n_txns).filter(in_session).map(|it| (pad, moved(it))));
+            }
+            if let Some(rt) = &mut padded.rt {
+                rt.extend((pad + 1..padded.n_txns).map(|it| (pad, it)));
+            }
+        }
+        padded
+    }
+
+    /// The keys that somebody reads or writes, ascending.
+    pub(crate) fn keys(&self) -> Vec<usize> {
+        let read = self.reads.iter().flatten().map(|it| it.0);
+        let mut keys: Vec<usize> = read.chain(self.writes.iter().flatten().copied()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// Reads, writes and session steps: how much there is to look at.
+    pub(crate) fn n_facts(&self) -> usize {
+        let n_reads: usize = self.reads.iter().map(Vec::len).sum();
+        let n_writes: usize = self.writes.iter().map(Vec::len).sum();
+        n_reads + n_writes + self.so.len() + self.rt.as_ref().map_or(0, Vec::len)
+    }
+
+    fn is_before(&self, a: usize, b: usize) -> bool {
+        self.so.contains(&(a, b))
+    }
+
+    /// Are transactions that have a common predecessor or successor always ordered?
+    fn is_chains(&self) -> bool {
+        let related = |a, b| a == b || self.is_before(a, b) || self.is_before(b, a);
+        let clash = |it: &(usize, usize), other: &(usize, usize)| {
+            (it.0 == other.0 && !related(it.1, other.1)) || (it.1 == other.1 && !related(it.0, other.0))
+        };
+        self.so.iter().all(|it| self.so.iter().all(|other| !clash(it, other)))
+    }
+
+    /// Transactions in an order that session order respects.
+    fn order(&self) -> Vec<usize> {
+        let mut left: Vec<usize> = (1..self.n_txns).collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let is_next = |it: &usize| left.iter().all(|other| !self.is_before(*other, *it));
+            let next = left.iter().position(is_next).expect("session order has no cycle");
+            order.push(left.remove(next));
+        }
+        order
+    }
+
+    /// Names transactions by session, keys by letters, and values by counting.
+    pub(crate) fn write(&self) -> Written {
+        let mut builder = HistoryBuilder::new();
+        let keys = self.name_keys(&mut builder);
+        let (order, is_chains) = (self.order(), self.is_chains());
+        let mut ids = vec![TxnId::INITIAL; self.n_txns];
+        let mut values = vec![vec![ValueId::from_index(0); self.n_txns]; keys.len()];
+        for (key, of_key) in values.iter_mut().enumerate() {
+            let writers = order.iter().filter(|it| self.writes[**it].contains(&key));
+            for (nth, txn) in std::iter::once(&0).chain(writers).enumerate() {
+                of_key[*txn] = builder.value(Datum::Int(nth as i64));
+            }
+        }
+        let mut sessions: Vec<usize> = vec![0; self.n_txns];
+        let mut n_sessions = 0;
+        for &txn in &order {
+            let earlier = order.iter().find(|it| is_chains && self.is_before(**it, txn));
+            sessions[txn] = earlier.map_or_else(
+                || {
+                    n_sessions += 1;
+                    n_sessions
+                },
+                |it| sessions[*it],
+            );
+            let session = builder.session(&format!("s{}", sessions[txn]));
+            builder.begin(session, Place::default());
+            for (key, source) in &self.reads[txn] {
+                builder.read(keys[*key].expect("a key that is read exists"), values[*key][*source]);
+            }
+            for key in &self.writes[txn] {
+                builder.write(keys[*key].expect("a key that is written exists"), values[*key][txn]);
+            }
+            if let Some((begin, end)) = self.interval(txn) {
+                builder.times(Some(begin), Some(end));
+            }
+            ids[txn] = builder.end(Outcome::Committed);
+        }
+        let history = builder.finish().expect("a draft is a valid history");
+        let named = |it: &(usize, usize)| (ids[it.0], ids[it.1]);
+        let session_order = (!is_chains).then(|| self.so.iter().map(named).collect());
+        Written { history, ids, keys, session_order }
+    }
+
+    fn name_keys(&self, builder: &mut HistoryBuilder) -> Vec<Option<KeyId>> {
+        let used = self.keys();
+        let mut keys = vec![None; used.last().map_or(0, |it| it + 1)];
+        let zero = builder.value(Datum::Int(0));
+        for (nth, key) in used.into_iter().enumerate() {
+            let name = ["x", "y", "z", "u", "v", "w"].get(nth).map_or_else(|| format!("k{}", nth + 1), |it| (*it).to_owned());
+            let id = builder.key(Datum::text(name));
+            builder.initial(id, zero, Place::default());
+            keys[key] = Some(id);
+        }
+        keys
+    }
+
+    /// Begin and end of a transaction: whoever has the same transactions before it begins at the same time, and it ends
+    /// just before the first of those that come after it begins.
+    fn interval(&self, txn: usize) -> Option<(i64, i64)> {
+        let rt = self.rt.as_ref()?;
+        let begin = |txn: usize| {
+            let n_before = |it: usize| rt.iter().filter(|pair| pair.1 == it).count();
+            let mut counts: Vec<usize> = (1..self.n_txns).map(n_before).collect();
+            counts.sort_unstable();
+            counts.dedup();
+            2 * counts.iter().position(|it| *it == n_before(txn)).unwrap_or(0) as i64
+        };
+        let first_after = rt.iter().filter(|it| it.0 == txn).map(|it| begin(it.1)).min();
+        let last = (1..self.n_txns).map(begin).max().unwrap_or(0);
+        Some((begin(txn), first_after.map_or(last + 1, |it| it - 1)))
+    }
+}

@@ -1,0 +1,281 @@
+//! The form of a spec that search wants: one order of transactions, from which the rest of the witness follows.
+//!
+//! - An `order` is that order.
+//! - `versions` follow from an order if the spec asks that some relation that contains them has no cycle: a history
+//!   has version orders with an acyclic R exactly if it has an order o that contains R, and then o restricted to the
+//!   writers of a key is its version order. So "acyclic(R)" becomes "R in o".
+//! - A `relation` that the formula only ever asks to be larger by rules ("whenever this, the pair is in"), and else only
+//!   asks to be small, may be taken as the least one that the rules force. Such rules are definite Horn clauses, which
+//!   have a least model; Cerone's visibility is of this kind in every level of the catalogue.
+//!
+//! What does not have this form stays free, and search goes through candidates.
+
+use crate::plan::{Signed, conjuncts};
+use crate::polarity;
+use iso_spec::{Elem, Formula, Given, Relation, Spec, Variable, WitnessKind};
+use std::sync::Arc;
+
+/// A spec, taken apart.
+#[derive(Debug)]
+pub(crate) struct Form<'s> {
+    pub(crate) spec: &'s Spec,
+    /// Everything that must be true, but for the rules of least relations: those are true of them.
+    pub(crate) parts: Vec<Part>,
+    pub(crate) witnesses: Vec<Source>,
+    /// Is the order of transactions one of the witnesses, or do the versions follow from it?
+    pub(crate) has_order: bool,
+    /// Does the order contain session order in every witness, and who reads from whom?
+    pub(crate) orders_sessions: bool,
+    pub(crate) orders_reads: bool,
+}
+
+/// Something that must be true.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Formula(Signed),
+    /// This relation is within the order of transactions.
+    InOrder(Arc<Relation>),
+}
+
+/// Where a thing that must exist comes from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// It is the order of transactions.
+    Order,
+    /// An order of its own.
+    OtherOrder,
+    /// The order of transactions, restricted to the writers of a key.
+    VersionsOfOrder,
+    /// Version orders of their own.
+    Versions,
+    /// The least relation that contains what the rules say.
+    Least(Vec<Rule>),
+    /// Any relation. The rules still say what it must contain.
+    Relation(Vec<Rule>),
+}
+
+/// What a relation must contain.
+#[derive(Clone, Debug)]
+pub(crate) enum Rule {
+    /// All pairs of this relation.
+    Contains(Arc<Relation>),
+    /// Two steps of it.
+    Transitive,
+    /// A step of the order, then one of it.
+    Prefix,
+    /// The pair of the two variables, whenever the parts hold.
+    Whenever(Vec<Variable>, Arc<Formula>, Elem, Elem),
+}
+
+impl<'s> Form<'s> {
+    pub(crate) fn new(spec: &'s Spec) -> Self {
+        let mut signed = Vec::new();
+        for requirement in spec.requirements() {
+            conjuncts(requirement, true, &mut signed);
+        }
+        conjuncts(spec.formula(), true, &mut signed);
+        let order = spec.witnesses().iter().position(|it| it.kind == WitnessKind::Order);
+        let versions = spec.witnesses().iter().position(|it| it.kind == WitnessKind::Versions);
+        // With an order of its own a spec may relate versions to it in any way.
+        let acyclic = match (order, versions) {
+            (None, Some(versions)) => signed.iter().position(|it| acyclic_with(it, versions).is_some()),
+            _ => None,
+        };
+        let extracted = acyclic.zip(versions).and_then(|(at, versions)| acyclic_with(&signed[at], versions));
+        let mut kept = vec![true; signed.len()];
+        let sources: Vec<Source> = (0..spec.witnesses().len())
+            .map(|idx| source(spec, &signed, idx, order, extracted.is_some(), &mut kept))
+            .collect();
+        let mut parts: Vec<Part> = Vec::new();
+        for (idx, it) in signed.iter().cloned().enumerate() {
+            match (&extracted, acyclic) {
+                _ if !kept[idx] => {}
+                (Some(relation), Some(at)) if at == idx => {
+                    parts.push(Part::InOrder(Arc::clone(relation)));
+                    // A condition on more than this relation's cycles stays, too.
+                    if !matches!(&*it.formula, Formula::Acyclic(_)) {
+                        parts.push(Part::Formula(it));
+                    }
+                }
+                _ => parts.push(Part::Formula(it)),
+            }
+        }
+        let mut form = Self {
+            spec,
+            parts,
+            witnesses: sources,
+            has_order: order.is_some() || extracted.is_some(),
+            orders_sessions: false,
+            orders_reads: false,
+        };
+        let within = form.within_order(&signed);
+        form.orders_sessions = within.contains(&Given::SessionOrder);
+        form.orders_reads = within.contains(&Given::WriteRead);
+        form
+    }
+
+    /// Is the whole witness known once the order is?
+    pub(crate) fn follows_from_order(&self) -> bool {
+        let follows = |it: &Source| matches!(it, Source::Order | Source::VersionsOfOrder | Source::Least(_));
+        self.has_order && self.witnesses.iter().all(follows)
+    }
+
+    /// The relations of histories that are in the order, because the text says so.
+    fn within_order(&self, all: &[Signed]) -> Vec<Given> {
+        let mut within: Vec<Given> = (0..self.witnesses.len())
+            .filter(|it| matches!(self.witnesses[*it], Source::Order))
+            .map(Given::Witness)
+            .collect();
+        for part in &self.parts {
+            if let Part::InOrder(relation) = part {
+                union_members(relation, &mut within);
+            }
+        }
+        loop {
+            let before = within.len();
+            for part in all {
+                if part.is_true
+                    && let Formula::Within(left, right) = &*part.formula
+                    && matches!(&**right, Relation::Given(given) if within.contains(given))
+                {
+                    union_members(left, &mut within);
+                }
+            }
+            if within.len() == before {
+                return within;
+            }
+        }
+    }
+}
+
+/// Does any part of the spec speak of this relation?
+pub(crate) fn mentions(spec: &Spec, given: Given) -> bool {
+    let mut all = spec.requirements().iter().chain([spec.formula()]);
+    all.any(|it| !polarity::of_formula(it, given).is_absent())
+}
+
+/// The given relations whose union this is, or is part of.
+fn union_members(relation: &Relation, members: &mut Vec<Given>) {
+    match relation {
+        Relation::Given(given) if !members.contains(given) => members.push(*given),
+        Relation::Union(left, right) => {
+            union_members(left, members);
+            union_members(right, members);
+        }
+        // One step or more contains one step.
+        Relation::Closure(of) => union_members(of, members),
+        Relation::Composition(left, right) if matches!(**right, Relation::Reflexive(_)) => union_members(left, members),
+        _ => {}
+    }
+}
+
+/// The relation that this part wants to be acyclic, if the versions are in it.
+fn acyclic_with(part: &Signed, versions: usize) -> Option<Arc<Relation>> {
+    if !part.is_true {
+        return None;
+    }
+    let relation = match &*part.formula {
+        Formula::Acyclic(of) => of,
+        Formula::Irreflexive(of) => match &**of {
+            Relation::Closure(of) => of,
+            Relation::Composition(left, right) => match (&**left, &**right) {
+                (Relation::Closure(of), Relation::Reflexive(_)) => of,
+                _ => return None,
+            },
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let mut members = Vec::new();
+    union_members(relation, &mut members);
+    members.contains(&Given::Witness(versions)).then(|| Arc::clone(relation))
+}
+
+fn source(
+    spec: &Spec,
+    parts: &[Signed],
+    idx: usize,
+    order: Option<usize>,
+    is_extracted: bool,
+    kept: &mut [bool],
+) -> Source {
+    match spec.witnesses()[idx].kind {
+        WitnessKind::Order if order == Some(idx) => Source::Order,
+        WitnessKind::Order => Source::OtherOrder,
+        WitnessKind::Versions if is_extracted => Source::VersionsOfOrder,
+        WitnessKind::Versions => Source::Versions,
+        WitnessKind::Relation => relation_source(spec, parts, idx, order, kept),
+    }
+}
+
+fn relation_source(spec: &Spec, parts: &[Signed], idx: usize, order: Option<usize>, kept: &mut [bool]) -> Source {
+    let mut rules = Vec::new();
+    let mut told = Vec::new();
+    let mut is_least = true;
+    let others: Vec<usize> = (0..spec.witnesses().len())
+        .filter(|it| *it != idx && spec.witnesses()[*it].kind == WitnessKind::Relation)
+        .collect();
+    for (part_idx, part) in parts.iter().enumerate() {
+        let dependence = polarity::of_formula(&part.formula, Given::Witness(idx));
+        let is_antitone = if part.is_true { dependence.is_antitone() } else { dependence.is_monotone() };
+        let mentions_other = others.iter().any(|it| !polarity::of_formula(&part.formula, Given::Witness(*it)).is_absent());
+        match rule(part, idx, order).filter(|_| !mentions_other) {
+            Some(rule) => {
+                rules.push(rule);
+                told.push(part_idx);
+            }
+            None => is_least &= is_antitone && (dependence.is_absent() || !mentions_other),
+        }
+    }
+    let n_recursive = rules.iter().filter(|it| is_recursive(it, idx)).count();
+    let n_known = rules.iter().filter(|it| matches!(it, Rule::Transitive | Rule::Prefix)).count();
+    if !is_least || n_recursive != n_known {
+        return Source::Relation(rules);
+    }
+    for part_idx in told {
+        kept[part_idx] = false;
+    }
+    Source::Least(rules)
+}
+
+/// Does what the rule adds depend on what is in already?
+fn is_recursive(rule: &Rule, idx: usize) -> bool {
+    match rule {
+        Rule::Transitive | Rule::Prefix => true,
+        Rule::Contains(of) => !polarity::of_relation(of, Given::Witness(idx)).is_absent(),
+        Rule::Whenever(_, premise, ..) => !polarity::of_formula(premise, Given::Witness(idx)).is_absent(),
+    }
+}
+
+fn rule(part: &Signed, idx: usize, order: Option<usize>) -> Option<Rule> {
+    let is_it = |relation: &Relation| *relation == Relation::Given(Given::Witness(idx));
+    if !part.is_true {
+        return None;
+    }
+    match &*part.formula {
+        Formula::Transitive(of) if is_it(of) => Some(Rule::Transitive),
+        Formula::Within(left, right) if is_it(right) => contains_rule(left, idx, order),
+        Formula::Forall(variables, body) => {
+            let Formula::Implies(premise, conclusion) = &**body else { return None };
+            let Formula::Related(of, left, right) = &**conclusion else { return None };
+            let is_rule = is_it(of) && polarity::of_formula(premise, Given::Witness(idx)).is_monotone();
+            is_rule.then(|| Rule::Whenever(variables.clone(), Arc::clone(premise), *left, *right))
+        }
+        _ => None,
+    }
+}
+
+fn contains_rule(left: &Arc<Relation>, idx: usize, order: Option<usize>) -> Option<Rule> {
+    let is_it = |relation: &Relation| *relation == Relation::Given(Given::Witness(idx));
+    if let Relation::Composition(first, second) = &**left
+        && is_it(second)
+    {
+        if is_it(first) {
+            return Some(Rule::Transitive);
+        }
+        if order.is_some_and(|it| **first == Relation::Given(Given::Witness(it))) {
+            return Some(Rule::Prefix);
+        }
+    }
+    polarity::of_relation(left, Given::Witness(idx)).is_monotone().then(|| Rule::Contains(Arc::clone(left)))
+}

@@ -1,0 +1,212 @@
+//! How to go through the values of quantified variables: each part of the body is looked at as soon as its variables
+//! have values, so that most combinations end early.
+
+use iso_spec::{Elem, Formula, Given, Relation, Set, Sort, Variable};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A formula or its negation.
+#[derive(Clone, Debug)]
+pub(crate) struct Signed {
+    pub(crate) formula: Arc<Formula>,
+    pub(crate) is_true: bool,
+}
+
+/// One variable after the other, each with what can be decided once it has a value.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Parts without any of the variables.
+    pub(crate) first: Vec<Signed>,
+    pub(crate) steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) variable: u32,
+    pub(crate) sort: Sort,
+    /// Must it be asked whether there is such an element, or do the parts imply it?
+    pub(crate) is_guarded: bool,
+    pub(crate) parts: Vec<Signed>,
+}
+
+/// Plans and free variables, found once for each formula of the specs of a question.
+///
+/// Formulas are told apart by their addresses, so they must outlive this.
+#[derive(Debug, Default)]
+pub(crate) struct Plans {
+    plans: FxHashMap<(usize, bool), Rc<Plan>>,
+    closed: FxHashMap<usize, bool>,
+}
+
+impl Plans {
+    /// The plan for "these variables have values such that the body is true", or false.
+    pub(crate) fn plan(&mut self, variables: &[Variable], body: &Arc<Formula>, is_true: bool) -> Rc<Plan> {
+        let key = (Arc::as_ptr(body) as usize, is_true);
+        Rc::clone(self.plans.entry(key).or_insert_with(|| Rc::new(new_plan(variables, body, is_true))))
+    }
+
+    /// Does the relation depend on no variable?
+    pub(crate) fn is_closed(&mut self, relation: &Arc<Relation>) -> bool {
+        let free = || {
+            let mut free = BTreeSet::new();
+            relation_variables(relation, &mut free);
+            free.is_empty()
+        };
+        *self.closed.entry(Arc::as_ptr(relation) as usize).or_insert_with(free)
+    }
+}
+
+/// The parts of a conjunction, or of a negated disjunction.
+pub(crate) fn conjuncts(formula: &Arc<Formula>, is_true: bool, parts: &mut Vec<Signed>) {
+    match (&**formula, is_true) {
+        (Formula::Not(of), _) => conjuncts(of, !is_true, parts),
+        (Formula::And(left, right), true) | (Formula::Or(left, right), false) => {
+            conjuncts(left, is_true, parts);
+            conjuncts(right, is_true, parts);
+        }
+        (Formula::Implies(left, right), false) => {
+            conjuncts(left, true, parts);
+            conjuncts(right, false, parts);
+        }
+        _ => parts.push(Signed { formula: Arc::clone(formula), is_true }),
+    }
+}
+
+fn new_plan(variables: &[Variable], body: &Arc<Formula>, is_true: bool) -> Plan {
+    let mut parts = Vec::new();
+    conjuncts(body, is_true, &mut parts);
+    parts.sort_by_key(cost);
+    let is_guarded = |it: &Variable| match it.sort {
+        Sort::Txn => false,
+        Sort::Read => true,
+        Sort::Key => !parts.iter().any(|part| implies_key(part, it.id)),
+    };
+    let step = |it: &Variable| Step {
+        variable: it.id,
+        sort: it.sort,
+        is_guarded: is_guarded(it),
+        parts: Vec::new(),
+    };
+    let mut plan = Plan { first: Vec::new(), steps: variables.iter().map(step).collect() };
+    for part in parts {
+        let mut free = BTreeSet::new();
+        formula_variables(&part.formula, &mut free);
+        match plan.steps.iter().rposition(|it| free.contains(&it.variable)) {
+            Some(last) => plan.steps[last].parts.push(part),
+            None => plan.first.push(part),
+        }
+    }
+    plan
+}
+
+fn cost(part: &Signed) -> u32 {
+    match &*part.formula {
+        Formula::Truth(_) | Formula::Equal(..) => 0,
+        Formula::Related(of, ..) => match **of {
+            Relation::Given(_) | Relation::At(..) => 1,
+            _ => 2,
+        },
+        Formula::Member(..) => 2,
+        Formula::Exists(..) | Formula::Forall(..) => 4,
+        _ => 3,
+    }
+}
+
+/// Can this part only be true of a key that exists?
+fn implies_key(part: &Signed, key: u32) -> bool {
+    let Formula::Related(relation, _, right) = &*part.formula else { return false };
+    part.is_true
+        && match &**relation {
+            Relation::At(_, of) => *of == Elem::Var(key),
+            Relation::Given(Given::Writes | Given::Reads | Given::KeyOf) => *right == Elem::Var(key),
+            _ => false,
+        }
+}
+
+/// The free variables of a formula.
+pub(crate) fn formula_variables(formula: &Formula, free: &mut BTreeSet<u32>) {
+    match formula {
+        Formula::Truth(_) => {}
+        Formula::Not(of) => formula_variables(of, free),
+        Formula::And(left, right)
+        | Formula::Or(left, right)
+        | Formula::Implies(left, right)
+        | Formula::Iff(left, right) => {
+            formula_variables(left, free);
+            formula_variables(right, free);
+        }
+        Formula::Exists(bound, body) | Formula::Forall(bound, body) => {
+            let mut inner = BTreeSet::new();
+            formula_variables(body, &mut inner);
+            free.extend(inner.into_iter().filter(|id| bound.iter().all(|it| it.id != *id)));
+        }
+        Formula::Equal(left, right) => free.extend([left, right].into_iter().filter_map(|it| variable(*it))),
+        Formula::Member(elem, set) => {
+            free.extend(variable(*elem));
+            set_variables(set, free);
+        }
+        Formula::Related(relation, left, right) => {
+            free.extend([left, right].into_iter().filter_map(|it| variable(*it)));
+            relation_variables(relation, free);
+        }
+        Formula::SetWithin(left, right) => {
+            set_variables(left, free);
+            set_variables(right, free);
+        }
+        Formula::Within(left, right) => {
+            relation_variables(left, free);
+            relation_variables(right, free);
+        }
+        Formula::SetEmpty(set) => set_variables(set, free),
+        Formula::Empty(of)
+        | Formula::Acyclic(of)
+        | Formula::Irreflexive(of)
+        | Formula::Total(of)
+        | Formula::Transitive(of) => relation_variables(of, free),
+    }
+}
+
+fn variable(elem: Elem) -> Option<u32> {
+    match elem {
+        Elem::Var(id) => Some(id),
+        Elem::Initial => None,
+    }
+}
+
+fn set_variables(set: &Set, free: &mut BTreeSet<u32>) {
+    match set {
+        Set::Initial => {}
+        Set::Union(left, right) | Set::Intersection(left, right) | Set::Difference(left, right) => {
+            set_variables(left, free);
+            set_variables(right, free);
+        }
+        Set::Such(bound, body) => {
+            let mut inner = BTreeSet::new();
+            formula_variables(body, &mut inner);
+            free.extend(inner.into_iter().filter(|it| *it != bound.id));
+        }
+    }
+}
+
+fn relation_variables(relation: &Relation, free: &mut BTreeSet<u32>) {
+    match relation {
+        Relation::Given(_) => {}
+        Relation::At(_, key) => free.extend(variable(*key)),
+        Relation::Union(left, right)
+        | Relation::Intersection(left, right)
+        | Relation::Difference(left, right)
+        | Relation::Composition(left, right) => {
+            relation_variables(left, free);
+            relation_variables(right, free);
+        }
+        Relation::Inverse(of) | Relation::Closure(of) | Relation::Reflexive(of) => relation_variables(of, free),
+        Relation::On(set) => set_variables(set, free),
+        Relation::Such(left, right, body) => {
+            let mut inner = BTreeSet::new();
+            formula_variables(body, &mut inner);
+            free.extend(inner.into_iter().filter(|it| *it != left.id && *it != right.id));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What is asked: which specs, within which scope, and by which method.
+
+use iso_spec::Spec;
+
+/// Is there a history that all of the first specs allow and all of the others forbid?
+#[derive(Clone, Debug)]
+pub struct Question<'s> {
+    /// Each of these must allow the history.
+    pub allowed: Vec<&'s Spec>,
+    /// Each of these must forbid it.
+    pub forbidden: Vec<&'s Spec>,
+    /// Which histories are looked at.
+    pub scope: Scope,
+    /// How they are looked for. Every method gives the same answer.
+    pub method: Method,
+}
+
+/// Which histories are looked at: registers, committed transactions, values that tell who wrote them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// Up to so many transactions, or exactly so many.
+    pub txns: usize,
+    /// Is the number of transactions a limit, or exact?
+    pub size: Size,
+    /// Up to so many keys.
+    pub keys: usize,
+    /// Up to so many versions of a key, the initial one included.
+    pub values: usize,
+    /// What session order may be.
+    pub sessions: Sessions,
+    /// May a transaction write what it did not read?
+    pub blind_writes: BlindWrites,
+    /// May a transaction read a key twice, and see two versions of it?
+    pub rereads: Rereads,
+}
+
+/// What the number of transactions in a scope means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// At most so many, and the smallest history first.
+    UpTo,
+    /// Exactly so many.
+    Exactly,
+}
+
+/// What session order may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sessions {
+    /// Each transaction belongs to one session, and a session runs one after the other.
+    Chains {
+        /// At most so many sessions, if that is limited.
+        at_most: Option<usize>,
+    },
+    /// Any strict partial order.
+    PartialOrder,
+}
+
+/// May a transaction write a key that it did not read before?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlindWrites {
+    /// Yes.
+    Allowed,
+    /// No: whoever writes a key reads it first.
+    Excluded,
+}
+
+/// May a transaction read a key twice, and see two versions of it?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rereads {
+    /// Yes, if some history of which that is true is allowed by all specs that must allow it; otherwise it makes no
+    /// difference.
+    IfAllowed,
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+}
+
+/// How histories are looked for. The default is the fastest; what is switched off is for comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// Forbid witnesses that are derived from the orders of the allowed specs, before any candidate is looked at.
+    pub derived_witnesses: bool,
+    /// Number the transactions by the order of the first allowed spec.
+    pub fixed_order: bool,
+    /// Without derived witnesses: begin with a forbidden spec failing for the witness of an allowed one of its framework.
+    pub merging: bool,
+}
+
+impl Scope {
+    /// Up to so many transactions, keys and versions of a key; sessions are chains, and nothing else is excluded.
+    pub fn up_to(txns: usize, keys: usize, values: usize) -> Self {
+        Self {
+            txns,
+            size: Size::UpTo,
+            keys,
+            values,
+            sessions: Sessions::Chains { at_most: None },
+            blind_writes: BlindWrites::Allowed,
+            rereads: Rereads::IfAllowed,
+        }
+    }
+
+    /// The setting of the paper on Isolde: any partial order of sessions, no blind writes, each key read once.
+    #[must_use]
+    pub fn as_in_isolde(self) -> Self {
+        Self {
+            sessions: Sessions::PartialOrder,
+            blind_writes: BlindWrites::Excluded,
+            rereads: Rereads::No,
+            ..self
+        }
+    }
+}
+
+impl Default for Scope {
+    /// What most separating histories need.
+    fn default() -> Self {
+        Self::up_to(4, 3, 4)
+    }
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Self { derived_witnesses: true, fixed_order: true, merging: true }
+    }
+}

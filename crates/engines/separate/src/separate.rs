@@ -1,0 +1,284 @@
+//! One history for a question: the smallest, or one of an exact size.
+
+use crate::draft::Draft;
+use crate::form::mentions;
+use crate::question::{Method, Question, Rereads, Scope, Size};
+use crate::search::{Effort, Forms, Model, Search};
+use crate::sketch::Features;
+use crate::translate::WitnessValue;
+use crate::witness::SpecWitness;
+use iso_evidence::{Budget, StopReason};
+use iso_history::{Facts, History, KeyId, OpId, TxnId};
+use iso_solve::Wire;
+use iso_spec::{Execution, Given, NamedRelation, Spec};
+
+/// The answer to a question, and what it took.
+#[derive(Clone, Debug)]
+pub struct Separation {
+    /// The answer.
+    pub answer: Answer,
+    /// Which of the histories' features mattered.
+    pub features: Aspects,
+    /// What it took.
+    pub effort: Effort,
+}
+
+/// Is there such a history?
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Yes, this one.
+    Found(Box<Found>),
+    /// Not within the scope.
+    None,
+    /// The limit was reached first.
+    Unknown(StopReason),
+}
+
+/// What was varied besides operations and sessions, because a spec of the question looks at it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aspects {
+    /// Transactions may read a key twice and see two versions.
+    pub rereads: bool,
+    /// The order of the reads of a transaction.
+    pub read_order: bool,
+    /// When transactions began and ended.
+    pub real_time: bool,
+}
+
+/// A history that all allowed specs allow and all forbidden ones forbid.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The history.
+    pub history: History,
+    /// Session order, if it is no union of chains; then the sessions of the history do not say it.
+    pub session_order: Option<Vec<(TxnId, TxnId)>>,
+    /// How each allowed spec explains it, in the order of the question.
+    pub executions: Vec<Execution>,
+}
+
+impl Found {
+    /// Transactions, without the initial one.
+    pub fn n_txns(&self) -> usize {
+        self.history.n_txns() - 1
+    }
+}
+
+/// Looks for a history that all of some specs allow and all of others forbid.
+pub fn separate(question: &Question<'_>, budget: &Budget<'_>) -> Separation {
+    let forms = Forms::new(&question.allowed, &question.forbidden);
+    let mut hunt = Hunt { forms: &forms, question, budget, features: Features::default(), effort: Effort::default() };
+    let answer = match hunt.run() {
+        Ok(Some(found)) => Answer::Found(Box::new(found)),
+        Ok(None) => Answer::None,
+        Err(reason) => Answer::Unknown(reason),
+    };
+    Separation { answer, features: hunt.aspects(), effort: hunt.effort }
+}
+
+/// The work on one question.
+pub(crate) struct Hunt<'q, 's> {
+    pub(crate) forms: &'q Forms<'s>,
+    pub(crate) question: &'q Question<'s>,
+    pub(crate) budget: &'q Budget<'q>,
+    pub(crate) features: Features,
+    pub(crate) effort: Effort,
+}
+
+impl<'q, 's> Hunt<'q, 's> {
+    fn run(&mut self) -> Result<Option<Found>, StopReason> {
+        self.features = self.features_of_question()?;
+        let exact = self.question.scope.size == Size::Exactly;
+        for n_txns in 1..=self.question.scope.txns {
+            let mut search = self.search(n_txns);
+            let found = self.smallest(&mut search);
+            self.add(&search);
+            let Some(model) = found? else { continue };
+            if !exact || n_txns == self.question.scope.txns {
+                return Ok(Some(found_history(&search, &model)));
+            }
+            if let Some(found) = self.padded(&model.draft)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn search(&self, n_txns: usize) -> Search<'q, 's> {
+        Search::new(self.forms, &self.question.scope, n_txns, self.features, self.question.method, self.budget)
+    }
+
+    pub(crate) fn add(&mut self, search: &Search<'_, '_>) {
+        let more = search.effort();
+        self.effort.candidates += more.candidates;
+        self.effort.instances += more.instances;
+        self.effort.variables += more.variables;
+        self.effort.clauses += more.clauses;
+        self.effort.conflicts += more.conflicts;
+    }
+
+    pub(crate) fn aspects(&self) -> Aspects {
+        let Features { rereads, read_order, real_time, .. } = self.features;
+        Aspects { rereads, read_order, real_time }
+    }
+
+    pub(crate) fn features_of_question(&self) -> Result<Features, StopReason> {
+        let all = || self.question.allowed.iter().chain(&self.question.forbidden);
+        let features = Features {
+            read_order: all().any(|it| mentions(it, Given::ProgramOrder)),
+            real_time: all().any(|it| mentions(it, Given::RealTime)),
+            ..Features::default()
+        };
+        let rereads = match self.question.scope.rereads {
+            Rereads::Yes => true,
+            Rereads::No => false,
+            Rereads::IfAllowed => self.allows_rereads(features)?,
+        };
+        Ok(Features { rereads, ..features })
+    }
+
+    /// Do the allowed specs allow that some transaction reads a key twice and sees two versions?
+    ///
+    /// One reader and two writers are enough to see it: what else a history has only forbids more.
+    fn allows_rereads(&self, features: Features) -> Result<bool, StopReason> {
+        let forms = Forms::new(&self.question.allowed, &[]);
+        let scope = Scope { rereads: Rereads::Yes, ..Scope::up_to(3, 1, 4) };
+        let features = Features { rereads: true, ..features };
+        let mut search = Search::new(&forms, &scope, 3, features, Method::default(), self.budget);
+        let sketch = search.sketch();
+        let second: Vec<Wire> =
+            (0..sketch.slots.len()).filter(|it| sketch.slots[*it].copy == 1).map(|it| sketch.active[it]).collect();
+        let any = search.circuit().or(second);
+        search.assert(any);
+        Ok(search.find(&[])?.is_some())
+    }
+
+    /// A history with as few keys, and then operations and session steps, as possible.
+    pub(crate) fn smallest(&self, search: &mut Search<'q, 's>) -> Result<Option<Model>, StopReason> {
+        let Some(mut model) = search.find(&[])? else { return Ok(None) };
+        let used = search.sketch().used.clone();
+        for n_keys in 1..model.draft.keys().len() {
+            let unused: Vec<Wire> = used[n_keys..].iter().map(|it| !*it).collect();
+            if let Some(smaller) = search.find(&unused)? {
+                model = smaller;
+                break;
+            }
+        }
+        self.fewest(search, model).map(Some)
+    }
+
+    /// Leaves out what can be left out, one thing after the other.
+    pub(crate) fn fewest(&self, search: &mut Search<'q, 's>, mut model: Model) -> Result<Model, StopReason> {
+        let removable = removable(search);
+        let mut kept: Vec<Wire> = Vec::new();
+        loop {
+            let present = removable.iter().copied().filter(|it| model.has(*it));
+            let Some(next) = present.filter(|it| !kept.contains(it)).next_back() else { return Ok(model) };
+            let mut assumed: Vec<Wire> =
+                removable.iter().filter(|it| !model.has(**it)).map(|it| !*it).collect();
+            assumed.push(!next);
+            match search.find(&assumed)? {
+                Some(smaller) => model = smaller,
+                None => kept.push(next),
+            }
+        }
+    }
+
+    /// The history with transactions in front that read the initial state, if it still separates.
+    fn padded(&mut self, draft: &Draft) -> Result<Option<Found>, StopReason> {
+        let mut search = self.search(self.question.scope.txns);
+        let padding = self.question.scope.txns + 1 - draft.n_txns;
+        let is_limited = matches!(self.question.scope.sessions, crate::Sessions::Chains { at_most: Some(_) });
+        let assumed = fixed_to(&search, &draft.with_padding(padding, is_limited));
+        let found = search.find(&assumed);
+        self.add(&search);
+        Ok(found?.map(|model| found_history(&search, &model)))
+    }
+}
+
+/// The inputs that a smaller history may lack: not the order of reads, which every history has.
+fn removable(search: &Search<'_, '_>) -> Vec<Wire> {
+    let sketch = search.sketch();
+    let n = sketch.n_txns;
+    let mut wires = Vec::new();
+    let txn_pairs = || (1..n).flat_map(|a| (1..n).map(move |b| (a, b)));
+    wires.extend(txn_pairs().map(|it| sketch.rt.at(it.0, it.1)));
+    wires.extend(txn_pairs().map(|it| sketch.so.at(it.0, it.1)));
+    wires.extend((1..n).flat_map(|txn| (0..sketch.n_keys).map(move |key| (txn, key))).map(|it| sketch.writes.at(it.0, it.1)));
+    wires.extend((0..sketch.slots.len()).flat_map(|slot| (0..n).map(move |it| (slot, it))).map(|it| sketch.from.at(it.0, it.1)));
+    wires.retain(|it| it.as_constant().is_none());
+    wires
+}
+
+/// What must be assumed for the history to be just this one.
+pub(crate) fn fixed_to(search: &Search<'_, '_>, draft: &Draft) -> Vec<Wire> {
+    let sketch = search.sketch();
+    let n = sketch.n_txns;
+    let mut wires = Vec::new();
+    let mut fix = |wire: Wire, is_in: bool| wires.push(if is_in { wire } else { !wire });
+    for txn in 1..n {
+        for key in 0..sketch.n_keys {
+            fix(sketch.writes.at(txn, key), draft.writes[txn].contains(&key));
+        }
+        for other in 1..n {
+            fix(sketch.so.at(txn, other), draft.so.contains(&(txn, other)));
+            if let Some(rt) = &draft.rt {
+                fix(sketch.rt.at(txn, other), rt.contains(&(txn, other)));
+            }
+        }
+        for slot in sketch.slots_of(txn) {
+            let place = sketch.slots[slot];
+            let mut of_key = draft.reads[txn].iter().filter(|it| it.0 == place.key);
+            let source = of_key.nth(place.copy).map(|it| it.1);
+            for other in 0..n {
+                fix(sketch.from.at(slot, other), source == Some(other));
+            }
+        }
+    }
+    wires
+}
+
+/// The history of a model, with the executions that explain it.
+pub(crate) fn found_history(search: &Search<'_, '_>, model: &Model) -> Found {
+    let written = model.draft.write();
+    let facts = Facts::new(&written.history);
+    let sources: Vec<(OpId, TxnId)> = facts
+        .reads()
+        .iter()
+        .enumerate()
+        .map(|(idx, read)| (read.op, facts.candidates(idx)[0]))
+        .collect();
+    let execution = |(spec, witness): (&Spec, SpecWitness)| {
+        let mut execution = Execution::new(written.ids.iter().copied(), sources.clone());
+        execution.relations = relations(spec, &witness, &written.ids, &written.keys);
+        execution
+    };
+    let executions = search.witnesses(model).into_iter().map(execution).collect();
+    drop(facts);
+    Found { history: written.history, session_order: written.session_order, executions }
+}
+
+fn relations(spec: &Spec, witness: &SpecWitness, ids: &[TxnId], keys: &[Option<KeyId>]) -> Vec<NamedRelation> {
+    let pairs = |of: &crate::matrix::Matrix| -> Vec<(TxnId, TxnId)> {
+        let all = (0..ids.len()).flat_map(|a| (0..ids.len()).map(move |b| (a, b)));
+        let mut pairs: Vec<(TxnId, TxnId)> =
+            all.filter(|it| of.at(it.0, it.1) == Wire::TRUE).map(|it| (ids[it.0], ids[it.1])).collect();
+        pairs.sort_unstable();
+        pairs
+    };
+    let mut relations = Vec::new();
+    for (named, value) in spec.witnesses().iter().zip(&witness.values) {
+        match value {
+            WitnessValue::Binary(of) => {
+                relations.push(NamedRelation { name: named.name.clone(), key: None, pairs: pairs(of) });
+            }
+            WitnessValue::Versions { by_key, .. } => {
+                for (of, key) in by_key.iter().zip(keys) {
+                    if let Some(key) = key {
+                        relations.push(NamedRelation { name: named.name.clone(), key: Some(*key), pairs: pairs(of) });
+                    }
+                }
+            }
+        }
+    }
+    relations
+}
