@@ -41,7 +41,8 @@ impl Draft {
             draft.writes[txn] = (0..sketch.n_keys).filter(|it| values.of(sketch.writes.at(txn, *it))).collect();
             let mut slots: Vec<usize> = sketch.slots_of(txn).filter(|it| values.of(sketch.active[*it])).collect();
             if sketch.features.read_order {
-                let n_before = |slot: usize| sketch.slots_of(txn).filter(|it| values.of(sketch.po.at(*it, slot))).count();
+                let n_before =
+                    |slot: usize| sketch.slots_of(txn).filter(|it| values.of(sketch.po.at(*it, slot))).count();
                 slots.sort_by_key(|it| n_before(*it));
             }
             for slot in slots {
@@ -172,7 +173,8 @@ impl Draft {
         let mut keys = vec![None; used.last().map_or(0, |it| it + 1)];
         let zero = builder.value(Datum::Int(0));
         for (nth, key) in used.into_iter().enumerate() {
-            let name = ["x", "y", "z", "u", "v", "w"].get(nth).map_or_else(|| format!("k{}", nth + 1), |it| (*it).to_owned());
+            let name =
+                ["x", "y", "z", "u", "v", "w"].get(nth).map_or_else(|| format!("k{}", nth + 1), |it| (*it).to_owned());
             let id = builder.key(Datum::text(name));
             builder.initial(id, zero, Place::default());
             keys[key] = Some(id);

@@ -21,6 +21,8 @@ pub(crate) struct Form<'s> {
     pub(crate) spec: &'s Spec,
     /// Everything that must be true, but for the rules of least relations: those are true of them.
     pub(crate) parts: Vec<Part>,
+    /// The rules of least relations.
+    pub(crate) rules: Vec<Signed>,
     pub(crate) witnesses: Vec<Source>,
     /// Is the order of transactions one of the witnesses, or do the versions follow from it?
     pub(crate) has_order: bool,
@@ -86,10 +88,10 @@ impl<'s> Form<'s> {
         let sources: Vec<Source> = (0..spec.witnesses().len())
             .map(|idx| source(spec, &signed, idx, order, extracted.is_some(), &mut kept))
             .collect();
-        let mut parts: Vec<Part> = Vec::new();
+        let (mut parts, mut rules) = (Vec::new(), Vec::new());
         for (idx, it) in signed.iter().cloned().enumerate() {
             match (&extracted, acyclic) {
-                _ if !kept[idx] => {}
+                _ if !kept[idx] => rules.push(it),
                 (Some(relation), Some(at)) if at == idx => {
                     parts.push(Part::InOrder(Arc::clone(relation)));
                     // A condition on more than this relation's cycles stays, too.
@@ -103,6 +105,7 @@ impl<'s> Form<'s> {
         let mut form = Self {
             spec,
             parts,
+            rules,
             witnesses: sources,
             has_order: order.is_some() || extracted.is_some(),
             orders_sessions: false,
@@ -218,7 +221,8 @@ fn relation_source(spec: &Spec, parts: &[Signed], idx: usize, order: Option<usiz
     for (part_idx, part) in parts.iter().enumerate() {
         let dependence = polarity::of_formula(&part.formula, Given::Witness(idx));
         let is_antitone = if part.is_true { dependence.is_antitone() } else { dependence.is_monotone() };
-        let mentions_other = others.iter().any(|it| !polarity::of_formula(&part.formula, Given::Witness(*it)).is_absent());
+        let mentions_other =
+            others.iter().any(|it| !polarity::of_formula(&part.formula, Given::Witness(*it)).is_absent());
         match rule(part, idx, order).filter(|_| !mentions_other) {
             Some(rule) => {
                 rules.push(rule);

@@ -26,6 +26,8 @@ pub(crate) struct Plan {
 pub(crate) struct Step {
     pub(crate) variable: u32,
     pub(crate) sort: Sort,
+    /// How many keys there are before it, if it is one.
+    pub(crate) n_keys_before: usize,
     /// Must it be asked whether there is such an element, or do the parts imply it?
     pub(crate) is_guarded: bool,
     pub(crate) parts: Vec<Signed>,
@@ -83,13 +85,15 @@ fn new_plan(variables: &[Variable], body: &Arc<Formula>, is_true: bool) -> Plan 
         Sort::Read => true,
         Sort::Key => !parts.iter().any(|part| implies_key(part, it.id)),
     };
-    let step = |it: &Variable| Step {
+    let n_keys_before = |idx: usize| variables[..idx].iter().filter(|it| it.sort == Sort::Key).count();
+    let step = |(idx, it): (usize, &Variable)| Step {
         variable: it.id,
         sort: it.sort,
+        n_keys_before: n_keys_before(idx),
         is_guarded: is_guarded(it),
         parts: Vec::new(),
     };
-    let mut plan = Plan { first: Vec::new(), steps: variables.iter().map(step).collect() };
+    let mut plan = Plan { first: Vec::new(), steps: variables.iter().enumerate().map(step).collect() };
     for part in parts {
         let mut free = BTreeSet::new();
         formula_variables(&part.formula, &mut free);

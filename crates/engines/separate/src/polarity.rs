@@ -45,9 +45,7 @@ pub(crate) fn of_formula(formula: &Formula, given: Given) -> Polarity {
     match formula {
         Formula::Truth(_) | Formula::Equal(..) => Polarity::default(),
         Formula::Not(of) => of_formula(of, given).flipped(),
-        Formula::And(left, right) | Formula::Or(left, right) => {
-            of_formula(left, given).and(of_formula(right, given))
-        }
+        Formula::And(left, right) | Formula::Or(left, right) => of_formula(left, given).and(of_formula(right, given)),
         Formula::Implies(left, right) => of_formula(left, given).flipped().and(of_formula(right, given)),
         Formula::Iff(left, right) => of_formula(left, given).and(of_formula(right, given)).both_ways(),
         Formula::Exists(_, body) | Formula::Forall(_, body) => of_formula(body, given),
@@ -73,9 +71,7 @@ fn of_set(set: &Set, given: Given) -> Polarity {
 /// How a relation depends on a given one.
 pub(crate) fn of_relation(relation: &Relation, given: Given) -> Polarity {
     match relation {
-        Relation::Given(own) | Relation::At(own, _) => {
-            Polarity { grows: *own == given, shrinks: false }
-        }
+        Relation::Given(own) | Relation::At(own, _) => Polarity { grows: *own == given, shrinks: false },
         Relation::Union(left, right) | Relation::Intersection(left, right) | Relation::Composition(left, right) => {
             of_relation(left, given).and(of_relation(right, given))
         }

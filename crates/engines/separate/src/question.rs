@@ -104,12 +104,7 @@ impl Scope {
     /// The setting of the paper on Isolde: any partial order of sessions, no blind writes, each key read once.
     #[must_use]
     pub fn as_in_isolde(self) -> Self {
-        Self {
-            sessions: Sessions::PartialOrder,
-            blind_writes: BlindWrites::Excluded,
-            rereads: Rereads::No,
-            ..self
-        }
+        Self { sessions: Sessions::PartialOrder, blind_writes: BlindWrites::Excluded, rereads: Rereads::No, ..self }
     }
 }
 

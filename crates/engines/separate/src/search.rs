@@ -12,7 +12,7 @@ use crate::matrix::Matrix;
 use crate::plan::Plans;
 use crate::question::{Method, Scope};
 use crate::sketch::{Features, Sketch};
-use crate::translate::WitnessValue;
+use crate::translate::{KeyRange, WitnessValue};
 use crate::witness::{Board, N_GUESSES, Rest, SpecWitness};
 use iso_evidence::{Budget, Note, Quantity, StopReason};
 use iso_solve::{Cadical, Circuit, Clauses, SatResult, SatSolver, Values, Wire};
@@ -155,10 +155,8 @@ impl<'q, 's> Search<'q, 's> {
     pub(crate) fn find(&mut self, assumed: &[Wire]) -> Result<Option<Model>, StopReason> {
         loop {
             self.budget.check()?;
-            let assumed: Vec<_> = assumed
-                .iter()
-                .map(|it| self.clauses.literal(&mut self.solver, &self.board.circuit, *it))
-                .collect();
+            let assumed: Vec<_> =
+                assumed.iter().map(|it| self.clauses.literal(&mut self.solver, &self.board.circuit, *it)).collect();
             match solve(&mut self.solver, &assumed, self.budget)? {
                 SatResult::Satisfiable => {}
                 _ => return Ok(None),
@@ -217,10 +215,11 @@ impl<'q, 's> Search<'q, 's> {
     /// The spec must fail for what this witness makes of any history.
     fn learn(&mut self, form: &Form<'_>, found: &SpecWitness, candidate: &Values) {
         let order = found.order.clone();
-        let instance = self.forbid(form, order.clone(), Rest::Known(&found.values));
-        // The instance was made after the candidate: its inputs are older than all of its gates.
-        let inputs = self.board.circuit.evaluate(|it| candidate.has(it) && candidate.of(it));
-        assert!(!inputs.of(instance), "{}: a witness must exclude the candidate that it explains", form.spec.name());
+        let failures = self.forbid(form, order.clone(), Rest::Known(&found.values));
+        // The failures are younger than the candidate, but their inputs are not.
+        let values = self.board.circuit.evaluate(|it| candidate.has(it) && candidate.of(it));
+        let is_excluded = failures.iter().all(|it| !values.of(*it));
+        assert!(is_excluded, "{}: a witness must exclude the candidate that it explains", form.spec.name());
         if !form.follows_from_order() && self.method.derived_witnesses {
             for way in 0..N_GUESSES {
                 self.forbid(form, order.clone(), Rest::Guess(way));
@@ -228,13 +227,16 @@ impl<'q, 's> Search<'q, 's> {
         }
     }
 
-    /// The spec must fail for this witness; the wire says that it does.
-    fn forbid(&mut self, form: &Form<'_>, order: Option<Rc<Matrix>>, rest: Rest<'_>) -> Wire {
+    /// The spec must fail for this witness, in one of the ways that are returned.
+    fn forbid(&mut self, form: &Form<'_>, order: Option<Rc<Matrix>>, rest: Rest<'_>) -> Vec<Wire> {
         let witness = self.board.witness(form, order, rest);
-        let instance = !self.board.holds(form, &witness);
-        self.assert(instance);
+        // Keys have no names yet: the first failure that is asked for may as well be about the first ones.
+        let is_first = self.effort.instances == 0 && self.method.derived_witnesses;
+        let keys = if is_first { KeyRange::AsMentioned } else { KeyRange::All };
+        let failures = self.board.failures(form, &witness, keys);
+        self.clauses.assert_any_probed(&mut self.solver, &self.board.circuit, &failures);
         self.effort.instances += 1;
-        instance
+        failures
     }
 
     /// What can be asked before the first candidate.
@@ -251,7 +253,7 @@ impl<'q, 's> Search<'q, 's> {
             Some((_, witness)) if witness.order.is_some() || !form.has_order => witness.clone(),
             _ => self.board.witness(form, None, Rest::Free),
         };
-        let fails = !self.board.holds(form, &SpecWitness { laws: Vec::new(), ..witness.clone() });
+        let fails = !self.board.holds_with_rules(form, &SpecWitness { laws: Vec::new(), ..witness.clone() });
         for law in witness.laws {
             self.assert(law);
         }
@@ -312,11 +314,7 @@ fn in_sequence(n: usize) -> Matrix {
     Matrix::of_places(&(0..n).collect::<Vec<_>>())
 }
 
-fn solve(
-    solver: &mut Cadical,
-    assumed: &[iso_solve::Lit],
-    budget: &Budget<'_>,
-) -> Result<SatResult, StopReason> {
+fn solve(solver: &mut Cadical, assumed: &[iso_solve::Lit], budget: &Budget<'_>) -> Result<SatResult, StopReason> {
     let result = solver.solve(assumed, &mut || budget.check().is_err());
     if result == SatResult::Stopped {
         budget.check()?;

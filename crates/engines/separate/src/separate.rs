@@ -173,8 +173,7 @@ impl<'q, 's> Hunt<'q, 's> {
         loop {
             let present = removable.iter().copied().filter(|it| model.has(*it));
             let Some(next) = present.filter(|it| !kept.contains(it)).next_back() else { return Ok(model) };
-            let mut assumed: Vec<Wire> =
-                removable.iter().filter(|it| !model.has(**it)).map(|it| !*it).collect();
+            let mut assumed: Vec<Wire> = removable.iter().filter(|it| !model.has(**it)).map(|it| !*it).collect();
             assumed.push(!next);
             match search.find(&assumed)? {
                 Some(smaller) => model = smaller,
@@ -203,8 +202,12 @@ fn removable(search: &Search<'_, '_>) -> Vec<Wire> {
     let txn_pairs = || (1..n).flat_map(|a| (1..n).map(move |b| (a, b)));
     wires.extend(txn_pairs().map(|it| sketch.rt.at(it.0, it.1)));
     wires.extend(txn_pairs().map(|it| sketch.so.at(it.0, it.1)));
-    wires.extend((1..n).flat_map(|txn| (0..sketch.n_keys).map(move |key| (txn, key))).map(|it| sketch.writes.at(it.0, it.1)));
-    wires.extend((0..sketch.slots.len()).flat_map(|slot| (0..n).map(move |it| (slot, it))).map(|it| sketch.from.at(it.0, it.1)));
+    wires.extend(
+        (1..n).flat_map(|txn| (0..sketch.n_keys).map(move |key| (txn, key))).map(|it| sketch.writes.at(it.0, it.1)),
+    );
+    wires.extend(
+        (0..sketch.slots.len()).flat_map(|slot| (0..n).map(move |it| (slot, it))).map(|it| sketch.from.at(it.0, it.1)),
+    );
     wires.retain(|it| it.as_constant().is_none());
     wires
 }
@@ -241,12 +244,8 @@ pub(crate) fn fixed_to(search: &Search<'_, '_>, draft: &Draft) -> Vec<Wire> {
 pub(crate) fn found_history(search: &Search<'_, '_>, model: &Model) -> Found {
     let written = model.draft.write();
     let facts = Facts::new(&written.history);
-    let sources: Vec<(OpId, TxnId)> = facts
-        .reads()
-        .iter()
-        .enumerate()
-        .map(|(idx, read)| (read.op, facts.candidates(idx)[0]))
-        .collect();
+    let sources: Vec<(OpId, TxnId)> =
+        facts.reads().iter().enumerate().map(|(idx, read)| (read.op, facts.candidates(idx)[0])).collect();
     let execution = |(spec, witness): (&Spec, SpecWitness)| {
         let mut execution = Execution::new(written.ids.iter().copied(), sources.clone());
         execution.relations = relations(spec, &witness, &written.ids, &written.keys);

@@ -23,6 +23,15 @@ pub(crate) enum WitnessValue {
     },
 }
 
+/// Which keys the variables of a quantifier go through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyRange {
+    All,
+    /// The first one only the first key, the second one the first two, and so on: as if keys were numbered as they are
+    /// mentioned.
+    AsMentioned,
+}
+
 /// Translates formulas of one spec for one witness.
 pub(crate) struct Translator<'c> {
     pub(crate) circuit: &'c mut Circuit,
@@ -106,7 +115,7 @@ impl<'c> Translator<'c> {
     /// Are there values for which the body is true, or false?
     fn exists(&mut self, variables: &[Variable], body: &Arc<Formula>, is_true: bool) -> Wire {
         let mut cases = Vec::new();
-        self.each_case(variables, body, is_true, &mut |_, case| cases.push(case));
+        self.each_case(variables, body, is_true, KeyRange::All, &mut |_, case| cases.push(case));
         self.circuit.or(cases)
     }
 
@@ -116,6 +125,7 @@ impl<'c> Translator<'c> {
         variables: &[Variable],
         body: &Arc<Formula>,
         is_true: bool,
+        keys: KeyRange,
         tell: &mut dyn FnMut(&[usize], Wire),
     ) {
         let plan = self.plans.plan(variables, body, is_true);
@@ -125,11 +135,18 @@ impl<'c> Translator<'c> {
         }
         let mut so_far = Vec::new();
         if self.all(&plan.first, &mut so_far) {
-            self.descend(&plan, 0, &mut so_far, tell);
+            self.descend(&plan, 0, keys, &mut so_far, tell);
         }
     }
 
-    fn descend(&mut self, plan: &Plan, depth: usize, so_far: &mut Vec<Wire>, tell: &mut dyn FnMut(&[usize], Wire)) {
+    fn descend(
+        &mut self,
+        plan: &Plan,
+        depth: usize,
+        keys: KeyRange,
+        so_far: &mut Vec<Wire>,
+        tell: &mut dyn FnMut(&[usize], Wire),
+    ) {
         let Some(step) = plan.steps.get(depth) else {
             let case = self.circuit.and(so_far.iter().copied());
             if case != Wire::FALSE {
@@ -138,13 +155,17 @@ impl<'c> Translator<'c> {
             return;
         };
         let before = so_far.len();
-        for value in 0..self.size(step.sort) {
+        let n_values = match (step.sort, keys) {
+            (Sort::Key, KeyRange::AsMentioned) => self.sketch.n_keys.min(step.n_keys_before + 1),
+            _ => self.size(step.sort),
+        };
+        for value in 0..n_values {
             self.values[step.variable as usize] = value;
             if step.is_guarded {
                 so_far.push(self.is_there(step.sort, value));
             }
             if so_far.last() != Some(&Wire::FALSE) && self.all(&step.parts, so_far) {
-                self.descend(plan, depth + 1, so_far, tell);
+                self.descend(plan, depth + 1, keys, so_far, tell);
             }
             so_far.truncate(before);
         }

@@ -3,8 +3,9 @@
 use crate::form::{Form, Part, Rule, Source};
 use crate::matrix::Matrix;
 use crate::plan::Plans;
+use crate::plan::Signed;
 use crate::sketch::Sketch;
-use crate::translate::{Translator, WitnessValue};
+use crate::translate::{KeyRange, Translator, WitnessValue};
 use iso_solve::{Circuit, Wire};
 use iso_spec::{Elem, Formula, Variable};
 use std::rc::Rc;
@@ -97,6 +98,36 @@ impl Board {
             all.push(wire);
         }
         circuit.and(all)
+    }
+
+    /// Does this witness, which need not be made for the spec, explain the history?
+    pub(crate) fn holds_with_rules(&mut self, form: &Form<'_>, witness: &SpecWitness) -> Wire {
+        let mut all = vec![self.holds(form, witness)];
+        let Self { circuit, sketch, plans } = self;
+        let mut translator = Translator::new(circuit, sketch, plans, &witness.values);
+        for signed in &form.rules {
+            let wire = translator.formula(&signed.formula);
+            all.push(if signed.is_true { wire } else { !wire });
+        }
+        circuit.and(all)
+    }
+
+    /// The ways in which this witness can fail to explain the history: one of these is true, or it does explain it.
+    pub(crate) fn failures(&mut self, form: &Form<'_>, witness: &SpecWitness, keys: KeyRange) -> Vec<Wire> {
+        let mut failures: Vec<Wire> = witness.laws.iter().map(|it| !*it).collect();
+        let Self { circuit, sketch, plans } = self;
+        let mut translator = Translator::new(circuit, sketch, plans, &witness.values);
+        for part in &form.parts {
+            match (part, &witness.order) {
+                (Part::Formula(signed), _) => failures_of(&mut translator, signed, keys, &mut failures),
+                (Part::InOrder(relation), Some(order)) => {
+                    let within = within(&mut translator, relation, order);
+                    alternatives(translator.circuit, !within, &mut failures);
+                }
+                (Part::InOrder(_), None) => unreachable!("such a part is made with an order"),
+            }
+        }
+        failures
     }
 
     fn free_order(&mut self, laws: &mut Vec<Wire>) -> Rc<Matrix> {
@@ -237,9 +268,8 @@ impl Board {
                 circuit.and([!updates[a], updates[b], !before.at(b, a)]),
             ];
             let mut more = |fewer: usize, most: usize| {
-                let cases: Vec<Wire> = (1..n)
-                    .map(|it| circuit.and([updates[it], before.at(it, most), !before.at(it, fewer)]))
-                    .collect();
+                let cases: Vec<Wire> =
+                    (1..n).map(|it| circuit.and([updates[it], before.at(it, most), !before.at(it, fewer)])).collect();
                 circuit.or(cases)
             };
             let (less, greater) = (more(a, b), more(b, a));
@@ -248,6 +278,30 @@ impl Board {
             cases.push(circuit.and([!updates[a], !updates[b], first]));
             circuit.or(cases)
         }))
+    }
+}
+
+fn failures_of(translator: &mut Translator<'_>, part: &Signed, keys: KeyRange, failures: &mut Vec<Wire>) {
+    match (&*part.formula, part.is_true) {
+        (Formula::Forall(variables, body), true) | (Formula::Exists(variables, body), false) => {
+            translator.each_case(variables, body, !part.is_true, keys, &mut |_, case| failures.push(case));
+        }
+        (formula, is_true) => {
+            let wire = translator.formula(formula);
+            alternatives(translator.circuit, if is_true { !wire } else { wire }, failures);
+        }
+    }
+}
+
+/// The parts of a disjunction.
+fn alternatives(circuit: &Circuit, wire: Wire, all: &mut Vec<Wire>) {
+    let conjuncts = circuit.conjuncts(wire.gate());
+    if wire.is_negated() && !conjuncts.is_empty() {
+        for conjunct in conjuncts {
+            alternatives(circuit, !*conjunct, all);
+        }
+    } else if wire != Wire::FALSE {
+        all.push(wire);
     }
 }
 
@@ -275,7 +329,7 @@ fn whenever(
         Elem::Initial => 0,
         Elem::Var(id) => values[id as usize],
     };
-    translator.each_case(variables, premise, true, &mut |values, case| {
+    translator.each_case(variables, premise, true, KeyRange::All, &mut |values, case| {
         cases[place(left, values) * n + place(right, values)].push(case);
     });
     Matrix::from_fn(n, n, |a, b| translator.circuit.or(cases[a * n + b].iter().copied()))

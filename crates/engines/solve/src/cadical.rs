@@ -120,6 +120,13 @@ impl SatSolver for Cadical {
         }
     }
 
+    fn is_refuted_at_once(&mut self, assumptions: &[Lit]) -> bool {
+        for &lit in assumptions {
+            self.inner.assume(to_dimacs(lit));
+        }
+        self.inner.propagate() == Status::UNSATISFIABLE
+    }
+
     fn value(&self, lit: Lit) -> bool {
         self.model.get(lit.var().index()).copied().unwrap_or(false) != lit.is_negative()
     }

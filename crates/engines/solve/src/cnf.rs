@@ -44,6 +44,20 @@ impl Clauses {
         }
     }
 
+    /// Makes at least one of the wires true from now on; those that unit propagation refutes are dropped at once.
+    pub fn assert_any_probed(&mut self, solver: &mut impl SatSolver, circuit: &Circuit, wires: &[Wire]) {
+        let mut clause = Vec::new();
+        for wire in wires {
+            let lit = self.literal(solver, circuit, *wire);
+            if solver.is_refuted_at_once(&[lit]) {
+                solver.add_clause(&[!lit]);
+            } else {
+                clause.push(lit);
+            }
+        }
+        solver.add_clause(&clause);
+    }
+
     /// A literal that may only be true if the wire is: good for clauses and assumptions.
     pub fn literal(&mut self, solver: &mut impl SatSolver, circuit: &Circuit, wire: Wire) -> Lit {
         let lit = self.lit(solver, circuit, wire);

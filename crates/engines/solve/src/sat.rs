@@ -50,6 +50,9 @@ pub trait SatSolver {
     /// stays usable.
     fn solve(&mut self, assumptions: &[Lit], stop: &mut dyn FnMut() -> bool) -> SatResult;
 
+    /// Whether `assumptions` are refuted by unit propagation alone, without any search.
+    fn is_refuted_at_once(&mut self, assumptions: &[Lit]) -> bool;
+
     /// The value of `lit` in the model of the last call of [`SatSolver::solve`] that answered
     /// [`SatResult::Satisfiable`]. It can be read while clauses are added. Variables made since then are false.
     fn value(&self, lit: Lit) -> bool;
