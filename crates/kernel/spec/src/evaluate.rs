@@ -8,6 +8,7 @@
 use crate::bounds::{Bounds, Truth, all_bits, bits};
 use crate::execution::{Execution, NamedRelation};
 use crate::formula::WitnessKind;
+use crate::session_order::SessionOrder;
 use crate::spec::{DirtyReads, Spec};
 use crate::world::{TooLarge, Unsourced, World, Worlds};
 use iso_history::{Facts, History, OpId, TxnId};
@@ -75,13 +76,27 @@ pub fn evaluate(facts: &Facts<'_>, spec: &Spec, limit: &mut Steps) -> Evaluation
 /// Everything is checked: that the execution is one of the history's, that its relations are legal witnesses, and the
 /// formula.
 pub fn holds(facts: &Facts<'_>, spec: &Spec, execution: &Execution) -> bool {
+    holds_under(facts, &SessionOrder::Recorded, spec, execution)
+}
+
+/// As [`holds`], under the session order of [`Prepared::with_session_order`].
+pub fn holds_with_session_order(
+    facts: &Facts<'_>,
+    spec: &Spec,
+    execution: &Execution,
+    pairs: &[(TxnId, TxnId)],
+) -> bool {
+    holds_under(facts, &SessionOrder::closing(pairs), spec, execution)
+}
+
+fn holds_under(facts: &Facts<'_>, so: &SessionOrder, spec: &Spec, execution: &Execution) -> bool {
     if let Some(history) = most_favourable(facts, spec) {
-        return holds(&Facts::new(&history), spec, execution);
+        return holds_under(&Facts::new(&history), so, spec, execution);
     }
     if local_answer(facts, spec).is_some() {
         return false;
     }
-    match World::of_execution(facts, execution, unsourced(spec)) {
+    match World::of_execution(facts, so, execution, unsourced(spec)) {
         Some(world) => certify(spec, &world, execution),
         None => false,
     }
@@ -91,6 +106,7 @@ pub fn holds(facts: &Facts<'_>, spec: &Spec, execution: &Execution) -> bool {
 #[derive(Debug)]
 pub struct Prepared<'f, 'h> {
     facts: &'f Facts<'h>,
+    so: SessionOrder,
     /// The world, if there is only one.
     only: Option<World>,
 }
@@ -98,20 +114,34 @@ pub struct Prepared<'f, 'h> {
 impl<'f, 'h> Prepared<'f, 'h> {
     /// Derives what the levels have in common.
     pub fn new(facts: &'f Facts<'h>) -> Self {
+        Self::under(facts, SessionOrder::Recorded)
+    }
+
+    /// As [`Prepared::new`], but session order is the transitive closure of these pairs, whatever sessions the history
+    /// has. The initial transaction precedes all others, named or not.
+    ///
+    /// # Panics
+    ///
+    /// If the pairs have a cycle, or put something before the initial transaction.
+    pub fn with_session_order(facts: &'f Facts<'h>, pairs: &[(TxnId, TxnId)]) -> Self {
+        Self::under(facts, SessionOrder::closing(pairs))
+    }
+
+    fn under(facts: &'f Facts<'h>, so: SessionOrder) -> Self {
         let mut only = None;
-        if let Ok(mut worlds) = Worlds::new(facts, Unsourced::Tolerate)
+        if let Ok(mut worlds) = Worlds::new(facts, &so, Unsourced::Tolerate)
             && let Ok(Some(first)) = worlds.next()
             && let Ok(None) = worlds.next()
         {
             only = Some(first);
         }
-        Self { facts, only }
+        Self { facts, so, only }
     }
 
     /// Decides whether a level allows the history.
     pub fn evaluate(&self, spec: &Spec, limit: &mut Steps) -> Evaluation {
         if let Some(history) = most_favourable(self.facts, spec) {
-            return evaluate(&Facts::new(&history), spec, limit);
+            return Prepared::under(&Facts::new(&history), self.so.clone()).evaluate(spec, limit);
         }
         if let Some(answer) = local_answer(self.facts, spec) {
             return answer;
@@ -123,7 +153,7 @@ impl<'f, 'h> Prepared<'f, 'h> {
     }
 
     fn each_world(&self, spec: &Spec, limit: &mut Steps) -> Result<Evaluation, TooLarge> {
-        let mut worlds = Worlds::new(self.facts, unsourced(spec))?;
+        let mut worlds = Worlds::new(self.facts, &self.so, unsourced(spec))?;
         while let Some(world) = worlds.next()? {
             if let Some(answer) = Search::new(spec, &world).answer(limit) {
                 return Ok(answer);

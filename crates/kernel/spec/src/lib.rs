@@ -3,7 +3,8 @@
 //! A level is a text of the [`Catalogue`] or of a user ([`parse`]): a framework, which says what must exist for a
 //! history to be allowed, and a formula about it. [`Spec::formula`] is the typed tree that engines read;
 //! [`evaluate`] decides small histories by searching for the witness, [`evaluate_plainly`] by trying everything,
-//! and [`holds`] checks one given [`Execution`].
+//! and [`holds`] checks one given [`Execution`]. Sessions are the history's, or any partial order
+//! ([`Prepared::with_session_order`]).
 //!
 //! # The language
 //!
@@ -52,6 +53,7 @@ mod parser;
 mod plain;
 mod plan;
 mod program;
+mod session_order;
 mod spec;
 mod syntax;
 mod types;
@@ -59,10 +61,10 @@ mod world;
 
 pub use catalogue::{Catalogue, UnknownLevel};
 pub use error::SpecError;
-pub use evaluate::{Evaluation, Prepared, Steps, evaluate, holds};
+pub use evaluate::{Evaluation, Prepared, Steps, evaluate, holds, holds_with_session_order};
 pub use execution::{Execution, NamedRelation};
 pub use formula::{Elem, Formula, Given, Relation, Set, Sort, Variable, Witness, WitnessKind};
 pub use level::Level;
 pub use module::{Loader, Module, parse};
-pub use plain::evaluate_plainly;
+pub use plain::{evaluate_plainly, evaluate_plainly_with_session_order};
 pub use spec::{DirtyReads, Spec};

@@ -5,26 +5,41 @@
 use crate::evaluate::{Evaluation, Steps, local_answer, most_favourable, unsourced};
 use crate::execution::{Execution, NamedRelation};
 use crate::formula::{Elem, Formula, Given, Relation, Set, Sort, WitnessKind};
+use crate::session_order::SessionOrder;
 use crate::spec::Spec;
 use crate::world::{TooLarge, World, Worlds};
-use iso_history::Facts;
+use iso_history::{Facts, TxnId};
 use std::collections::BTreeSet;
 
 type Pairs = BTreeSet<(usize, usize)>;
 
 /// Decides whether a level allows a history, by trying every witness there is. For tests: only tiny histories end.
 pub fn evaluate_plainly(facts: &Facts<'_>, spec: &Spec, limit: &mut Steps) -> Evaluation {
+    evaluate_under(facts, &SessionOrder::Recorded, spec, limit)
+}
+
+/// As [`evaluate_plainly`], under the session order of [`crate::Prepared::with_session_order`].
+pub fn evaluate_plainly_with_session_order(
+    facts: &Facts<'_>,
+    spec: &Spec,
+    pairs: &[(TxnId, TxnId)],
+    limit: &mut Steps,
+) -> Evaluation {
+    evaluate_under(facts, &SessionOrder::closing(pairs), spec, limit)
+}
+
+fn evaluate_under(facts: &Facts<'_>, so: &SessionOrder, spec: &Spec, limit: &mut Steps) -> Evaluation {
     if let Some(history) = most_favourable(facts, spec) {
-        return evaluate_plainly(&Facts::new(&history), spec, limit);
+        return evaluate_under(&Facts::new(&history), so, spec, limit);
     }
     if let Some(answer) = local_answer(facts, spec) {
         return answer;
     }
-    try_worlds(facts, spec, limit).unwrap_or(Evaluation::TooLarge)
+    try_worlds(facts, so, spec, limit).unwrap_or(Evaluation::TooLarge)
 }
 
-fn try_worlds(facts: &Facts<'_>, spec: &Spec, limit: &mut Steps) -> Result<Evaluation, TooLarge> {
-    let mut worlds = Worlds::new(facts, unsourced(spec))?;
+fn try_worlds(facts: &Facts<'_>, so: &SessionOrder, spec: &Spec, limit: &mut Steps) -> Result<Evaluation, TooLarge> {
+    let mut worlds = Worlds::new(facts, so, unsourced(spec))?;
     while let Some(world) = worlds.next()? {
         let places = matrices(spec, &world);
         let mut chosen = Vec::new();

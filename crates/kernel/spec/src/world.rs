@@ -2,6 +2,7 @@
 
 use crate::execution::Execution;
 use crate::formula::{Given, Sort};
+use crate::session_order::SessionOrder;
 use iso_history::{Facts, KeyId, OpId, Standing, TxnId};
 
 /// Relations are bit matrices with rows of this many bits.
@@ -55,7 +56,12 @@ pub(crate) struct TooLarge;
 
 impl World {
     /// Builds the world of these transactions (ascending, the initial one first) and sources (by read of theirs).
-    pub(crate) fn new(facts: &Facts<'_>, txns: Vec<TxnId>, sources: &[Option<TxnId>]) -> Result<Self, TooLarge> {
+    pub(crate) fn new(
+        facts: &Facts<'_>,
+        so: &SessionOrder,
+        txns: Vec<TxnId>,
+        sources: &[Option<TxnId>],
+    ) -> Result<Self, TooLarge> {
         let reads: Vec<usize> = txns.iter().flat_map(|it| facts.reads_of(*it)).collect();
         let mut keys: Vec<KeyId> = reads.iter().map(|it| facts.reads()[*it].key).collect();
         keys.extend(txns.iter().flat_map(|it| facts.final_writes(*it)).map(|it| it.0));
@@ -79,7 +85,7 @@ impl World {
             reads,
             sources,
         };
-        world.relate_txns(facts);
+        world.relate_txns(facts, so);
         world.relate_reads(facts);
         world.relate_lists(facts);
         Ok(world)
@@ -107,12 +113,12 @@ impl World {
         self.tables[table_idx(given)][row] |= 1 << col;
     }
 
-    fn relate_txns(&mut self, facts: &Facts<'_>) {
+    fn relate_txns(&mut self, facts: &Facts<'_>, so: &SessionOrder) {
         let history = facts.history();
         for left in 0..self.txns.len() {
             self.set(Given::Identity, left, left);
             for right in 0..self.txns.len() {
-                if history.is_session_ordered(self.txns[left], self.txns[right]) {
+                if so.is_ordered(history, self.txns[left], self.txns[right]) {
                     self.set(Given::SessionOrder, left, right);
                 }
                 if history.is_real_time_ordered(self.txns[left], self.txns[right]) {
@@ -169,6 +175,7 @@ impl World {
 /// All worlds of a history: every choice of optional transactions, and for each every choice of sources.
 pub(crate) struct Worlds<'f, 'h> {
     facts: &'f Facts<'h>,
+    so: &'f SessionOrder,
     optional: Vec<TxnId>,
     next_subset: u32,
     txns: Vec<TxnId>,
@@ -186,12 +193,13 @@ pub(crate) enum Unsourced {
 }
 
 impl<'f, 'h> Worlds<'f, 'h> {
-    pub(crate) fn new(facts: &'f Facts<'h>, unsourced: Unsourced) -> Result<Self, TooLarge> {
+    pub(crate) fn new(facts: &'f Facts<'h>, so: &'f SessionOrder, unsourced: Unsourced) -> Result<Self, TooLarge> {
         let optional: Vec<TxnId> = facts.txns().filter(|it| facts.standing(*it) == Standing::Optional).collect();
         if optional.len() > MAX_OPTIONAL {
             return Err(TooLarge);
         }
-        Ok(Self { facts, optional, next_subset: 0, txns: Vec::new(), options: Vec::new(), choice: None, unsourced })
+        let (txns, options) = (Vec::new(), Vec::new());
+        Ok(Self { facts, so, optional, next_subset: 0, txns, options, choice: None, unsourced })
     }
 
     /// The next world, if there is one.
@@ -205,7 +213,7 @@ impl<'f, 'h> Worlds<'f, 'h> {
         let choice = self.choice.clone().unwrap_or_default();
         let sources: Vec<Option<TxnId>> = choice.iter().zip(&self.options).map(|(it, options)| options[*it]).collect();
         self.advance();
-        World::new(self.facts, self.txns.clone(), &sources).map(Some)
+        World::new(self.facts, self.so, self.txns.clone(), &sources).map(Some)
     }
 
     fn start_subset(&mut self) {
@@ -247,7 +255,12 @@ impl<'f, 'h> Worlds<'f, 'h> {
 
 impl World {
     /// The world of a given execution, if it is one of the history's.
-    pub(crate) fn of_execution(facts: &Facts<'_>, execution: &Execution, unsourced: Unsourced) -> Option<Self> {
+    pub(crate) fn of_execution(
+        facts: &Facts<'_>,
+        so: &SessionOrder,
+        execution: &Execution,
+        unsourced: Unsourced,
+    ) -> Option<Self> {
         let mut txns = execution.included.clone();
         txns.push(TxnId::INITIAL);
         txns.sort_unstable();
@@ -270,6 +283,6 @@ impl World {
             }
             sources.push(source);
         }
-        if has_all { Self::new(facts, txns, &sources).ok() } else { None }
+        if has_all { Self::new(facts, so, txns, &sources).ok() } else { None }
     }
 }
