@@ -1,7 +1,7 @@
 //! What brute force says about levels: the paper's problems, and the whole catalogue.
 
 use crate::all_cases;
-use crate::oracle::{Classified, Expected, Scope, classify, paper_problems};
+use crate::oracle::{Classified, Expected, Reads, Scope, classify, paper_problems};
 use iso_spec::{Catalogue, Spec};
 use std::collections::BTreeSet;
 
@@ -143,4 +143,26 @@ fn the_catalogue_is_ordered_by_partial_orders() {
     } else {
         order_catalogue(Scope { n_versions: 2, ..Scope::of_the_paper(3, 2) });
     }
+}
+
+#[test]
+fn the_catalogue_is_ordered_by_reads_in_every_order() {
+    order_catalogue(Scope { reads: Reads::Repeated, ..Scope::new(2, 2) });
+    order_catalogue(Scope { reads: Reads::Repeated, ..Scope::with_partial_orders(3, 1) });
+    if all_cases() {
+        order_catalogue(Scope { reads: Reads::Ordered, ..Scope::new(3, 2) });
+    }
+}
+
+#[test]
+fn reading_again_separates_read_committed_and_read_atomic() {
+    let scope = Scope { reads: Reads::Repeated, ..Scope::new(2, 2) };
+    let classified = classify(&scope.and_smaller(), &levels("biswas.rc biswas.ra adya.pl2_so session.ryw"));
+    let shown = |allowing: &[&str], forbidding: &[&str]| {
+        classified.irreducible(allowing, forbidding).iter().map(|it| it.show()).collect::<Vec<_>>()
+    };
+    let fractured = shown(&["biswas.rc", "session.ryw"], &["biswas.ra"]);
+    assert_eq!(fractured, ["s1.1: w(x,1); s2.1: r(x,0) r(x,1)", "s1.1: w(x,1) w(y,1); s2.1: r(x,0) r(y,1)"]);
+    let backwards = shown(&["adya.pl2_so", "session.ryw"], &["biswas.rc"]);
+    assert_eq!(backwards, ["s1.1: w(x,1); s2.1: r(x,1) r(x,0)", "s1.1: w(x,1) w(y,1); s2.1: r(x,1) r(y,0)"]);
 }
