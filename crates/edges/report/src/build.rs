@@ -46,7 +46,7 @@ pub struct Limits {
 impl CheckReport {
     /// The report of a run that judged a history at some levels.
     pub fn new(history: &History, run: Run, answers: &[Answer<'_>], limits: Limits) -> Self {
-        let builder = Builder { history, facts: OnceCell::new(), limits };
+        let builder = Builder { limits, ..Builder::new(history) };
         Self {
             history: Some(Counts::of(history)),
             levels: answers.iter().map(|it| builder.level(it)).collect(),
@@ -111,7 +111,8 @@ impl From<iso_history::Outcome> for Outcome {
     }
 }
 
-struct Builder<'h> {
+/// Turns evidence about one history into words.
+pub(crate) struct Builder<'h> {
     history: &'h History,
     /// Only refutations need them.
     facts: OnceCell<Facts<'h>>,
@@ -119,6 +120,10 @@ struct Builder<'h> {
 }
 
 impl<'h> Builder<'h> {
+    pub(crate) fn new(history: &'h History) -> Self {
+        Self { history, facts: OnceCell::new(), limits: Limits::default() }
+    }
+
     fn facts(&self) -> &Facts<'h> {
         self.facts.get_or_init(|| Facts::new(self.history))
     }
@@ -164,7 +169,7 @@ impl<'h> Builder<'h> {
         }
     }
 
-    fn part(&self, refutation: &Refutation) -> Part {
+    pub(crate) fn part(&self, refutation: &Refutation) -> Part {
         let explainer = Explainer::new(self.facts());
         let projection = self.projection(refutation);
         let shows_times = shows_times(refutation);
@@ -236,10 +241,16 @@ impl<'h> Builder<'h> {
             links: edges.iter().map(|it| self.link(explainer, it)).collect(),
         })
     }
+
+    /// The same read, with its place in the whole transaction instead of the part's.
+    pub(crate) fn in_whole(&self, read: LocalRead, refutation: &Refutation) -> LocalRead {
+        let op = refutation.local.as_ref().and_then(|it| self.history.ops(it.reader).position(|op| op == it.op));
+        LocalRead { op, ..read }
+    }
 }
 
 /// Keys with what they were at first.
-fn initial_values(history: &History) -> Vec<(String, String)> {
+pub(crate) fn initial_values(history: &History) -> Vec<(String, String)> {
     let value = |key| {
         if history.is_list(key) { "[]".to_owned() } else { history.value(history.initial_value(key)).to_string() }
     };

@@ -1,12 +1,16 @@
-//! The document for a terminal.
+//! Documents for a terminal: what all of them share. Each says its answer first.
 
-use crate::document::{CheckReport, Counts, Defect, Evidence, Judgement, LevelReport, Link, Part};
-use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
-use crate::notation::{Comments, notation};
-use crate::words::{counted, harmless, shortened, width, wrapped};
+mod check;
+mod lattice;
+mod search;
 
-/// Longer witnesses are only counted.
-const MAX_SHOWN_ORDER: usize = 12;
+pub use check::text;
+pub(crate) use check::{defect_text, size, witness};
+pub(crate) use lattice::lattice;
+pub(crate) use search::{compare, separate};
+
+use crate::document::Link;
+use crate::words::{harmless, shortened, width, wrapped};
 
 /// How to write for a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,23 +31,6 @@ pub enum Colour {
     Ansi,
 }
 
-/// The report for a terminal: the verdicts first, then one explanation for each distinct refutation.
-pub fn text(report: &CheckReport, options: TextOptions) -> String {
-    let mut page = Page { out: String::new(), options };
-    page.head(report);
-    match report.levels.as_slice() {
-        [] => {}
-        [level] => page.single(level),
-        levels => page.table(report, levels),
-    }
-    let findings = findings(report);
-    for finding in &findings {
-        page.finding(finding);
-    }
-    page.foot(report, !findings.is_empty());
-    page.out
-}
-
 #[derive(Clone, Copy)]
 enum Tone {
     Bold,
@@ -53,12 +40,17 @@ enum Tone {
     Faint,
 }
 
+/// A page under construction.
 struct Page {
     out: String,
     options: TextOptions,
 }
 
 impl Page {
+    fn new(options: TextOptions) -> Self {
+        Self { out: String::new(), options }
+    }
+
     fn line(&mut self, line: &str) {
         self.out.push_str(line.trim_end());
         self.out.push('\n');
@@ -91,130 +83,37 @@ impl Page {
         }
     }
 
-    fn head(&mut self, report: &CheckReport) {
-        for defect in &report.defects {
-            let (tone, word) = if defect.is_error { (Tone::Bad, "error") } else { (Tone::Unsure, "warning") };
-            let word = self.tinted(tone, word);
-            self.line(&format!("{word}: {}", harmless(&defect_text(defect))));
-        }
-        self.gap();
-    }
-
-    fn single(&mut self, level: &LevelReport) {
-        let verdict = self.verdict(&level.judgement);
-        let mut line = format!("{}: {verdict}", self.tinted(Tone::Bold, &harmless(&level_title(level))));
-        match &level.judgement {
-            Judgement::Violated { anomalies, .. } if !anomalies.is_empty() => {
-                line += &format!(" ({})", harmless(&anomalies.join(", ")));
-            }
-            Judgement::Unknown { reason } => line += &format!(" ({})", harmless(reason)),
-            _ => {}
-        }
-        self.line(&line);
-        if let Judgement::Holds(evidence) = &level.judgement {
-            self.sentence("  ", 2, &witness(&level.level.short, evidence));
+    /// The same in a tone.
+    fn tinted_sentence(&mut self, tone: Tone, sentence: &str) {
+        let room = self.options.columns.map_or(usize::MAX, |it| it.max(24));
+        for line in wrapped(&harmless(sentence), room) {
+            let line = self.tinted(tone, &line);
+            self.line(&line);
         }
     }
 
-    fn verdict(&self, judgement: &Judgement) -> String {
-        let tone = match judgement {
-            Judgement::Holds(_) => Tone::Good,
-            Judgement::Violated { .. } => Tone::Bad,
-            Judgement::Unknown { .. } => Tone::Unsure,
-        };
-        self.tinted(tone, judgement.word())
-    }
-
-    fn table(&mut self, report: &CheckReport, levels: &[LevelReport]) {
-        let columns =
-            |of: fn(&LevelReport) -> &str| levels.iter().map(|it| width(&harmless(of(it)))).max().unwrap_or(0);
-        let (short, full) = (columns(|it| &it.level.short), columns(|it| &it.level.full));
-        for level in levels {
-            let verdict = self.verdict(&level.judgement);
-            let note = match &level.judgement {
-                Judgement::Unknown { reason } => harmless(reason),
-                judgement => harmless(&judgement.anomalies().join(", ")),
-            };
-            let (name, full_name) = (padded(&level.level.short, short), padded(&level.level.full, full));
-            let gap = " ".repeat("violated".len() - level.judgement.word().len());
-            self.line(&format!("{}  {full_name}  {verdict}{gap}  {note}", self.tinted(Tone::Bold, &name)));
-        }
-        self.gap();
-        self.strongest(report);
-    }
-
-    fn strongest(&mut self, report: &CheckReport) {
-        let names: Vec<String> =
-            strongest_that_hold(report).iter().map(|it| harmless(&format!("{} ({})", it.full, it.short))).collect();
-        match names.as_slice() {
-            // A level that a user wrote has no place among the others.
-            [] if any_holds(report) => {}
-            [] => self.line("None of these levels is known to hold."),
-            [one] => self.line(&format!("Strongest level that holds: {}", self.tinted(Tone::Good, one))),
-            many => self.line(&format!("Strongest levels that hold: {}", self.tinted(Tone::Good, &many.join(", ")))),
-        }
-    }
-
-    fn finding(&mut self, finding: &Finding<'_>) {
-        self.gap();
-        let title = self.tinted(Tone::Bad, &harmless(finding.title()));
-        let comma = if finding.anomalies.is_empty() { "" } else { ", forbidden" };
-        self.line(&format!("{title}{comma} by {}", harmless(&finding.level_names())));
-        self.sentence("  ", 2, &finding.part.summary);
-        if let Some(local) = &finding.part.local {
-            self.sentence("  ", 2, &format!("{}.", local.because));
-        }
-        self.history(finding.part);
-        self.cycle(&finding.part.cycle);
-    }
-
-    fn history(&mut self, part: &Part) {
-        self.gap();
-        self.line("  This part of the history is enough:");
-        for line in notation(part, Comments::Names).lines() {
-            let (history, comment) = line.split_once("   # ").unwrap_or((line, ""));
-            let comment = if comment.is_empty() { String::new() } else { format!("   # {}", harmless(comment)) };
-            let comment = self.tinted(Tone::Faint, &comment);
-            self.line(&format!("    {}{comment}", harmless(history)));
-        }
-    }
-
+    /// The links of a circle, each with its reason.
     fn cycle(&mut self, cycle: &[Link]) {
-        if cycle.is_empty() {
-            return;
-        }
-        self.gap();
         self.line("  It goes round in a circle:");
-        let arrows: Vec<String> = cycle.iter().map(arrow).collect();
-        let columns = arrows.iter().map(|it| width(it)).max().unwrap_or(0);
-        // A long name would leave no room for sentences beside the arrows.
-        let sits_beside = columns <= 32;
-        for (link, arrow) in cycle.iter().zip(&arrows) {
-            let arrow = padded_raw(arrow, columns);
-            let arrow = self.tinted(Tone::Bold, &arrow);
-            if sits_beside {
-                self.sentence(&format!("    {arrow}  "), columns + 6, &link.because);
-            } else {
-                self.line(&format!("    {arrow}"));
-                self.sentence("      ", 6, &link.because);
-            }
-        }
+        let links: Vec<(String, &str)> = cycle.iter().map(|it| (arrow(it), it.because.as_str())).collect();
+        self.beside(&links);
     }
 
-    fn foot(&mut self, report: &CheckReport, has_findings: bool) {
-        self.gap();
-        for level in &report.levels {
-            if let Some(Err(why)) = &level.certified {
-                let word = self.tinted(Tone::Bad, "NOT CERTIFIED");
-                self.line(&format!("{word}: the evidence for {} is wrong: {}", level.level.short, harmless(why)));
+    /// Names, each with a sentence beside it.
+    fn beside(&mut self, rows: &[(String, &str)]) {
+        let columns = rows.iter().map(|it| width(&it.0)).max().unwrap_or(0);
+        // A long name would leave no room for sentences beside it.
+        let sits_beside = columns <= 32;
+        for (name, sentence) in rows {
+            let name = padded_raw(name, columns);
+            let name = self.tinted(Tone::Bold, &name);
+            if sits_beside {
+                self.sentence(&format!("    {name}  "), columns + 6, sentence);
+            } else {
+                self.line(&format!("    {name}"));
+                self.sentence("      ", 6, sentence);
             }
         }
-        if has_findings {
-            self.line("For a picture, add --report FILE.svg (or .html).");
-        }
-        let figures = figures(report);
-        let figures = self.tinted(Tone::Faint, &figures);
-        self.line(&figures);
     }
 }
 
@@ -240,94 +139,11 @@ fn padded_raw(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
-fn level_title(level: &LevelReport) -> String {
-    if level.level.full == level.level.short {
-        level.level.full.clone()
-    } else {
-        format!("{} ({})", level.level.full, level.level.short)
-    }
-}
-
-/// A defect in one line, its place first.
-pub(crate) fn defect_text(defect: &Defect) -> String {
-    let place: Vec<String> = defect.place.file.clone().into_iter().chain(defect.place.position()).collect();
-    if place.is_empty() { defect.message.clone() } else { format!("{}: {}", place.join(" "), defect.message) }
-}
-
-/// What a witness says, in one sentence.
-pub(crate) fn witness(level: &str, evidence: &Evidence) -> String {
-    let order_name = if matches!(level, "ser" | "sser") { "serial order" } else { "commit order" };
-    match evidence {
-        Evidence::Order { order, omitted: 0 } if order.len() <= MAX_SHOWN_ORDER => {
-            format!("A {order_name} that explains it: {}.", order.join(", "))
-        }
-        Evidence::Order { order, omitted } => {
-            let n_txns = (order.len() + omitted) as u64;
-            format!("A {order_name} of {} explains it; --json has it.", counted(n_txns, "transaction"))
-        }
-        Evidence::Events { events, omitted: 0 } if events.len() <= MAX_SHOWN_ORDER => {
-            let events: Vec<String> = events.iter().map(|(moment, txn)| format!("{} {txn}", moment.word())).collect();
-            format!("Snapshots and commits that explain it: {}.", events.join(", "))
-        }
-        Evidence::Events { events, omitted } => {
-            let n_events = (events.len() + omitted) as u64;
-            format!("An order of {} (snapshots and commits) explains it; --json has it.", counted(n_events, "event"))
-        }
-        Evidence::Relations(relations) => {
-            let names: Vec<&str> = relations.iter().map(|it| it.0.as_str()).collect();
-            format!("Relations that explain it ({}) are in the --json.", names.join(", "))
-        }
-    }
-}
-
-/// The size of the history and what the run cost, in one line.
-fn figures(report: &CheckReport) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    if !report.inputs.is_empty() {
-        parts.push(harmless(&report.inputs.join(", ")));
-    }
-    parts.extend(report.history.as_ref().map(size));
-    let mut cost = format!("{:.2} s", report.seconds);
-    if let Some(bytes) = report.peak_bytes {
-        cost += &format!(", {}", memory(bytes));
-    }
-    if let Some(certified) = certified(report) {
-        cost += &format!(", {certified}");
-    }
-    format!("{} ({cost})", parts.join(": "))
-}
-
-/// `2 transactions (1 aborted) in 2 sessions, 6 operations on 2 keys`.
-pub(crate) fn size(counts: &Counts) -> String {
-    let outcomes = [(counts.aborted, "aborted"), (counts.unknown, "of unknown outcome")];
-    let outcomes: Vec<String> =
-        outcomes.iter().filter(|it| it.0 > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    let outcomes = if outcomes.is_empty() { String::new() } else { format!(" ({})", outcomes.join(", ")) };
-    format!(
-        "{}{outcomes} in {}, {} on {}",
-        counted(counts.transactions, "transaction"),
-        counted(counts.sessions, "session"),
-        counted(counts.operations, "operation"),
-        counted(counts.keys, "key")
-    )
-}
-
 pub(crate) fn memory(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     match bytes {
         0..MIB => format!("{} KiB", bytes >> 10),
         _ if bytes < 10 * MIB => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
         _ => format!("{} MiB", bytes / MIB),
-    }
-}
-
-/// Was the evidence checked? Failures have lines of their own.
-fn certified(report: &CheckReport) -> Option<String> {
-    let n_certified = report.levels.iter().filter(|it| it.certified == Some(Ok(()))).count();
-    let n_known = report.levels.iter().filter(|it| !matches!(it.judgement, Judgement::Unknown { .. })).count();
-    match n_certified {
-        0 => None,
-        n if n == n_known => Some("evidence certified".to_owned()),
-        n => Some(format!("evidence of {n} of {n_known} answers certified")),
     }
 }

@@ -8,10 +8,21 @@ use iso_history::{Datum, Facts, History, HistoryBuilder, KeyId, LocalAnomaly, Op
 use iso_report::{Answer, CheckReport, Limits, Run};
 use iso_spec::Level;
 
+pub mod search;
+
 /// Reads the part of our notation that the tests use: one line a transaction or several, no quotes.
 pub fn history(text: &str) -> History {
     let mut builder = HistoryBuilder::new();
     let source = builder.source("demo.history", PlaceUnit::Line);
+    read_history(builder, source, text)
+}
+
+/// A history that stands in no file.
+pub fn made_up(text: &str) -> History {
+    read_history(HistoryBuilder::new(), 0, text)
+}
+
+fn read_history(mut builder: HistoryBuilder, source: u32, text: &str) -> History {
     for (idx, line) in text.trim().lines().enumerate() {
         let place = Place { source, at: idx as u64 + 1 };
         let line = line.trim();

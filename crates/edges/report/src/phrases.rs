@@ -1,0 +1,244 @@
+//! What searches found, as sentences that all renderings share.
+
+use crate::found::{Found, RelationShape, SpecRefutation, WitnessRelation};
+use crate::search::{
+    Bound, CompareReport, Effort, LatticeReport, Scope, SearchVerdict, SeparateReport, SpecName, SpecRelation,
+};
+use crate::text::memory;
+use crate::words::counted;
+use std::collections::BTreeSet;
+
+/// The answer of `separate` in one sentence.
+pub(crate) fn separate_headline(report: &SeparateReport) -> String {
+    let (allowed, forbidden) = (names(&report.allowed), names(&report.forbidden));
+    match (&report.verdict, report.found.as_slice()) {
+        (SearchVerdict::Found, [found]) => {
+            let minimal = if report.scope.bound == Bound::UpTo { "; none smaller does" } else { "" };
+            let (n_txns, n_keys) = sizes(found);
+            let claim = claim(&allowed, &forbidden, "this history");
+            format!("{claim} ({n_txns}, {n_keys}){minimal}.")
+        }
+        (SearchVerdict::Found, many) => {
+            format!("{}.", claim(&allowed, &forbidden, &format!("these {} histories", many.len())))
+        }
+        (SearchVerdict::None, _) => format!("None {}: {}.", bound(&report.scope), no_history(&allowed, &forbidden)),
+        (SearchVerdict::Unknown { reason }, _) => format!("Unknown: {reason}."),
+    }
+}
+
+/// The answer of `compare` in one sentence.
+pub(crate) fn compare_headline(report: &CompareReport) -> String {
+    let (left, right, bound) = (&report.left.name, &report.right.name, bound(&report.scope));
+    let one_way = |stronger: &str, weaker: &str| {
+        format!(
+            "{stronger} is stronger than {weaker}: {weaker} allows a history that {stronger} forbids, \
+             and there is none the other way round {bound}."
+        )
+    };
+    match &report.relation {
+        SpecRelation::Equivalent => format!("Equivalent {bound}: {left} and {right} allow the same histories."),
+        SpecRelation::Stronger => one_way(left, right),
+        SpecRelation::Weaker => one_way(right, left),
+        SpecRelation::Incomparable => {
+            format!("Incomparable: {left} and {right} each allow a history that the other one forbids.")
+        }
+        SpecRelation::Unknown { reason } => {
+            let known = match (&report.left_only, &report.right_only) {
+                (Some(_), _) => format!(" {left} does not imply {right}, but the other way round is open."),
+                (None, Some(_)) => format!(" {right} does not imply {left}, but the other way round is open."),
+                (None, None) => String::new(),
+            };
+            format!("Unknown: {reason}.{known}")
+        }
+    }
+}
+
+/// The answer of `lattice` in one sentence.
+pub(crate) fn lattice_headline(report: &LatticeReport) -> String {
+    let levels = counted(report.levels.len() as u64, "level");
+    let n_classes = report.classes.len() as u64;
+    let open = match report.unknown.len() as u64 {
+        0 => String::new(),
+        n => format!(" {} could not be compared.", counted(n, "pair")),
+    };
+    let classes = if n_classes == 1 { "1 class".to_owned() } else { format!("{n_classes} classes") };
+    if report.classes.len() == report.levels.len() {
+        return format!("No two of {levels} coincide {}.{open}", bound(&report.scope));
+    }
+    format!("{levels} make {classes} of equivalent ones {}.{open}", bound(&report.scope))
+}
+
+/// `biswas.cc allows and biswas.pc forbids this history`.
+pub(crate) fn claim(allowed: &[&str], forbidden: &[&str], what: &str) -> String {
+    let side = |names: &[&str], one: &str, many: &str| match names {
+        [] => None,
+        [name] => Some(format!("{name} {one}")),
+        names => Some(format!("{} {many}", listed(names, "and"))),
+    };
+    let sides = [side(allowed, "allows", "allow"), side(forbidden, "forbids", "forbid")];
+    let sides: Vec<String> = sides.into_iter().flatten().collect();
+    // With several names on a side, a plain "and" would join the wrong things.
+    let joint = if allowed.len() > 1 || forbidden.len() > 1 { ", and " } else { " and " };
+    format!("{} {what}", sides.join(joint))
+}
+
+/// The opposite of a claim, for all histories.
+fn no_history(allowed: &[&str], forbidden: &[&str]) -> String {
+    let all = match allowed {
+        [] => "every history".to_owned(),
+        [name] => format!("every history that {name} allows"),
+        names => format!("every history that {} allow", listed(names, "and")),
+    };
+    match forbidden {
+        [] => format!("{} no history", listed(allowed, "and") + if allowed.len() == 1 { " allows" } else { " allow" }),
+        names => format!("{all} is allowed by {}, too", listed(names, "or")),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(names: &[&str], joint: &str) -> String {
+    match names {
+        [] => String::new(),
+        [name] => (*name).to_owned(),
+        [first @ .., last] => format!("{} {joint} {last}", first.join(", ")),
+    }
+}
+
+pub(crate) fn names(specs: &[SpecName]) -> Vec<&str> {
+    specs.iter().map(|it| it.name.as_str()).collect()
+}
+
+/// `up to 4 transactions, 2 keys`.
+pub(crate) fn bound(scope: &Scope) -> String {
+    let word = match scope.bound {
+        Bound::UpTo => "up to",
+        Bound::Exactly => "with exactly",
+    };
+    let mut parts = vec![counted(scope.transactions, "transaction"), counted(scope.keys, "key")];
+    parts.extend(scope.values.map(|it| counted(it, "value")));
+    format!("{word} {}", parts.join(", "))
+}
+
+/// Everything about the scope in one line.
+pub(crate) fn scope_line(scope: &Scope) -> String {
+    let mut parts = vec![bound(scope)];
+    parts.push(match scope.sessions.as_str() {
+        "chains" => "sessions are chains".to_owned(),
+        other => format!("session order: {other}"),
+    });
+    parts.push(if scope.blind_writes { "blind writes".to_owned() } else { "no blind writes".to_owned() });
+    if scope.reads_per_key != 1 {
+        parts.push(format!("{} of a key", counted(scope.reads_per_key, "read")));
+    }
+    if scope.read_order {
+        parts.push("reads in order".to_owned());
+    }
+    if scope.real_time {
+        parts.push("real time".to_owned());
+    }
+    format!("Scope: {}.", parts.join("; "))
+}
+
+/// What the search took, in one line.
+pub(crate) fn effort_line(inputs: &[String], effort: &Effort, certified: Option<&str>) -> String {
+    let mut parts = vec![format!("{:.2} s", effort.seconds)];
+    parts.extend(effort.peak_bytes.map(memory));
+    let counts = [
+        (effort.candidates, "candidate"),
+        (effort.variables, "variable"),
+        (effort.clauses, "clause"),
+        (effort.conflicts, "conflict"),
+    ];
+    parts.extend(counts.iter().filter(|it| it.0 > 0).map(|(count, noun)| counted(*count, noun)));
+    parts.extend(certified.map(str::to_owned));
+    let inputs = if inputs.is_empty() { String::new() } else { format!("{}: ", inputs.join(", ")) };
+    inputs + &parts.join(", ")
+}
+
+/// Was the evidence checked? Failures have lines of their own.
+pub(crate) fn certified_words<'f>(found: impl Iterator<Item = &'f Found>) -> Option<String> {
+    let certificates: Vec<bool> =
+        found.flat_map(|it| it.certificates().map(|it| it.1 == &Some(Ok(()))).collect::<Vec<_>>()).collect();
+    match certificates.iter().filter(|it| **it).count() {
+        0 => None,
+        n if n == certificates.len() => Some("evidence certified".to_owned()),
+        n => Some(format!("{n} of {} pieces of evidence certified", certificates.len())),
+    }
+}
+
+/// `4 transactions` and `2 keys`.
+pub(crate) fn sizes(found: &Found) -> (String, String) {
+    let (n_txns, n_keys) = found.size();
+    (counted(n_txns as u64, "transaction"), counted(n_keys as u64, "key"))
+}
+
+/// What a refutation is called: the names of its anomalies, if it has some.
+pub(crate) fn anomalies(refutation: &SpecRefutation) -> String {
+    let names = refutation.anomalies.join(", ");
+    if names.is_empty() { names } else { format!(" ({names})") }
+}
+
+/// Why a level forbids the history if there is no circle: `No co will do:`, or a sentence for when nothing is known.
+pub(crate) fn failures_lead(refutation: &SpecRefutation) -> &'static str {
+    match (refutation.failures.len(), refutation.omitted) {
+        (1, 0) => "The only witness that one could try fails:",
+        (_, 0) => "Every witness that one could try fails:",
+        _ => "Every witness that one could try fails, as these do:",
+    }
+}
+
+/// A witness relation in one line: `co: s1.1 < s2.1`, `vis: s1.1 -> s2.1, s3.1`, `vo[x]: s1.1 < s2.1`.
+pub(crate) fn relation_words(relation: &WitnessRelation, txns: &[String]) -> String {
+    let name = &relation.name;
+    match &relation.shape {
+        RelationShape::Order(order) => format!("{name}: {}", order.join(" < ")),
+        RelationShape::Versions(keys) => {
+            let of_keys = keys.iter().filter(|it| !it.1.is_empty());
+            let words: Vec<String> =
+                of_keys.map(|(key, writers)| format!("{name}[{key}]: {}", writers.join(" < "))).collect();
+            if words.is_empty() { format!("{name}: nothing is written") } else { words.join("; ") }
+        }
+        RelationShape::Pairs(pairs) => {
+            let shown = without_initial(pairs, txns);
+            match total_order(&shown, txns) {
+                Some(order) => format!("{name}: {}", order.join(" < ")),
+                None if pairs.is_empty() => format!("{name}: empty"),
+                None if shown.is_empty() => format!("{name}: only from init"),
+                None => format!("{name}: {}", pair_words(&shown)),
+            }
+        }
+    }
+}
+
+/// `s1.1 -> s2.1, s3.1; s2.1 -> s3.1`.
+fn pair_words(pairs: &[(&str, &str)]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut last = None;
+    for (from, to) in pairs {
+        match words.last_mut().filter(|_| last == Some(from)) {
+            Some(word) => *word += &format!(", {to}"),
+            None => words.push(format!("{from} -> {to}")),
+        }
+        last = Some(from);
+    }
+    words.join("; ")
+}
+
+/// The pairs but those of the initial transaction, if it stands before all others, as it mostly does.
+pub(crate) fn without_initial<'p>(pairs: &'p [(String, String)], txns: &[String]) -> Vec<(&'p str, &'p str)> {
+    let is_seen_by = |txn: &String| pairs.iter().any(|(from, to)| from == "init" && to == txn);
+    let goes_without_saying = txns.iter().all(is_seen_by);
+    let shown = pairs.iter().filter(|it| !(goes_without_saying && it.0 == "init"));
+    shown.map(|(from, to)| (from.as_str(), to.as_str())).collect()
+}
+
+/// The transactions in order, if the pairs are one of all of them.
+pub(crate) fn total_order<'t>(pairs: &[(&str, &str)], txns: &'t [String]) -> Option<Vec<&'t str>> {
+    let set: BTreeSet<&(&str, &str)> = pairs.iter().collect();
+    let n_before = |txn: &str| pairs.iter().filter(|it| it.1 == txn).count();
+    let mut order: Vec<&str> = txns.iter().map(String::as_str).collect();
+    order.sort_by_key(|it| n_before(it));
+    let n_pairs = txns.len() * txns.len().saturating_sub(1) / 2;
+    let is_ordered = |idx: usize| order[idx + 1..].iter().all(|later| set.contains(&(order[idx], *later)));
+    (txns.len() > 1 && set.len() == n_pairs && (0..order.len()).all(is_ordered)).then_some(order)
+}

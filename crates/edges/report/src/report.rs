@@ -1,0 +1,90 @@
+//! Any of our documents, so that whoever renders a saved one need not know which verb wrote it.
+
+use crate::document::CheckReport;
+use crate::json::{self, JsonLayout, ReadError};
+use crate::search::{CompareReport, LatticeReport, SeparateReport};
+use crate::text::TextOptions;
+
+/// The document of one verb.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Report {
+    /// What `check` found out about a history.
+    Check(CheckReport),
+    /// What `separate` found between levels.
+    Separate(SeparateReport),
+    /// How two levels relate.
+    Compare(CompareReport),
+    /// How many levels relate.
+    Lattice(LatticeReport),
+}
+
+impl Report {
+    /// Reads what [`Report::to_json`] wrote. Members that are not known are skipped.
+    pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        let value = json::tree(text)?;
+        match json::verb(&value) {
+            "check" => CheckReport::from_value(&value).map(Self::Check),
+            "separate" => SeparateReport::from_value(&value).map(Self::Separate),
+            "compare" => CompareReport::from_value(&value).map(Self::Compare),
+            "lattice" => LatticeReport::from_value(&value).map(Self::Lattice),
+            other => Err(ReadError::Verb {
+                found: other.to_owned(),
+                expected: "\"check\", \"separate\", \"compare\" and \"lattice\"",
+            }),
+        }
+    }
+
+    /// The document as JSON; equal documents give equal bytes.
+    pub fn to_json(&self, layout: JsonLayout) -> String {
+        match self {
+            Self::Check(report) => report.to_json(layout),
+            Self::Separate(report) => report.to_json(layout),
+            Self::Compare(report) => report.to_json(layout),
+            Self::Lattice(report) => report.to_json(layout),
+        }
+    }
+
+    /// The document for a terminal.
+    pub fn text(&self, options: TextOptions) -> String {
+        match self {
+            Self::Check(report) => crate::text::text(report, options),
+            Self::Separate(report) => crate::text::separate(report, options),
+            Self::Compare(report) => crate::text::compare(report, options),
+            Self::Lattice(report) => crate::text::lattice(report, options),
+        }
+    }
+
+    /// The verb that wrote it.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Check(_) => "check",
+            Self::Separate(_) => "separate",
+            Self::Compare(_) => "compare",
+            Self::Lattice(_) => "lattice",
+        }
+    }
+}
+
+impl From<CheckReport> for Report {
+    fn from(report: CheckReport) -> Self {
+        Self::Check(report)
+    }
+}
+
+impl From<SeparateReport> for Report {
+    fn from(report: SeparateReport) -> Self {
+        Self::Separate(report)
+    }
+}
+
+impl From<CompareReport> for Report {
+    fn from(report: CompareReport) -> Self {
+        Self::Compare(report)
+    }
+}
+
+impl From<LatticeReport> for Report {
+    fn from(report: LatticeReport) -> Self {
+        Self::Lattice(report)
+    }
+}

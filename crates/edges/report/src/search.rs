@@ -1,0 +1,206 @@
+//! The documents of `separate`, `compare` and `lattice`, which search for histories between levels.
+
+use crate::found::Found;
+use iso_spec::Spec;
+
+/// What `separate` found: histories that some levels allow and others forbid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeparateReport {
+    /// The spec files that were read.
+    pub inputs: Vec<String>,
+    /// The levels that should allow the history.
+    pub allowed: Vec<SpecName>,
+    /// The levels that should forbid it.
+    pub forbidden: Vec<SpecName>,
+    /// Where was looked.
+    pub scope: Scope,
+    /// The answer.
+    pub verdict: SearchVerdict,
+    /// The histories, the smallest first.
+    pub found: Vec<Found>,
+    /// What it took.
+    pub effort: Effort,
+}
+
+/// The answer of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchVerdict {
+    /// There is such a history.
+    Found,
+    /// There is none in the scope.
+    None,
+    /// Nobody knows.
+    Unknown {
+        /// What ran out, or what is not supported.
+        reason: String,
+    },
+}
+
+/// How two levels relate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompareReport {
+    /// The spec files that were read.
+    pub inputs: Vec<String>,
+    /// One level.
+    pub left: SpecName,
+    /// The other one.
+    pub right: SpecName,
+    /// Where was looked.
+    pub scope: Scope,
+    /// How the left level relates to the right one.
+    pub relation: SpecRelation,
+    /// A history that only the left level allows.
+    pub left_only: Option<Box<Found>>,
+    /// A history that only the right level allows.
+    pub right_only: Option<Box<Found>>,
+    /// What it took.
+    pub effort: Effort,
+}
+
+/// How one level relates to another, as far as histories of the scope tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpecRelation {
+    /// Both allow the same histories.
+    Equivalent,
+    /// The left one allows fewer.
+    Stronger,
+    /// The left one allows more.
+    Weaker,
+    /// Each allows one that the other forbids.
+    Incomparable,
+    /// Nobody knows.
+    Unknown {
+        /// What ran out, or what is not supported.
+        reason: String,
+    },
+}
+
+/// How many levels relate: which coincide, and which are just above which.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatticeReport {
+    /// The spec files that were read.
+    pub inputs: Vec<String>,
+    /// The levels that were compared.
+    pub levels: Vec<SpecName>,
+    /// The full names of levels that allow the same histories of the scope; each level is in one class.
+    pub classes: Vec<Vec<String>>,
+    /// Which class is just above which, without what follows from others.
+    pub edges: Vec<LatticeEdge>,
+    /// Pairs that could not be compared.
+    pub unknown: Vec<UnknownPair>,
+    /// Where was looked.
+    pub scope: Scope,
+    /// What it took.
+    pub effort: Effort,
+}
+
+/// A class of levels that implies another, with nothing in between.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LatticeEdge {
+    /// The index of the class that allows fewer histories.
+    pub stronger: usize,
+    /// The index of the class that allows more.
+    pub weaker: usize,
+    /// The smallest history that the weaker one allows and the stronger one forbids.
+    pub found: Found,
+}
+
+/// Two levels that could not be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPair {
+    /// The full name of one level.
+    pub left: String,
+    /// The full name of the other one.
+    pub right: String,
+    /// What ran out, or what is not supported.
+    pub reason: String,
+}
+
+/// A level by name, with what it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecName {
+    /// In full: `biswas.ra`.
+    pub name: String,
+    /// One line about it; may be empty.
+    pub summary: String,
+}
+
+impl From<&Spec> for SpecName {
+    fn from(spec: &Spec) -> Self {
+        Self { name: spec.name().to_owned(), summary: spec.summary().to_owned() }
+    }
+}
+
+/// Which histories were looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// Are the numbers the most, or exactly these?
+    pub bound: Bound,
+    /// Transactions, without the initial one.
+    pub transactions: u64,
+    /// Keys.
+    pub keys: u64,
+    /// Values of a key, the initial one included, if there is a bound.
+    pub values: Option<u64>,
+    /// What session orders there are: `chains`, `at most 2 chains`, `partial order`.
+    pub sessions: String,
+    /// How often a transaction may read a key before it writes it.
+    pub reads_per_key: u64,
+    /// May a transaction write a key that it did not read?
+    pub blind_writes: bool,
+    /// Do transactions have times?
+    pub real_time: bool,
+    /// Does the order of reads within a transaction matter?
+    pub read_order: bool,
+}
+
+/// How the numbers of a scope are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bound {
+    /// At most these, the smallest first, so that what is found first is minimal.
+    #[default]
+    UpTo,
+    /// Exactly these.
+    Exactly,
+}
+
+/// What a search took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Effort {
+    /// How long everything took.
+    pub seconds: f64,
+    /// The most memory that was in use at once, if the system tells.
+    pub peak_bytes: Option<u64>,
+    /// Histories that were proposed, and tried on the levels that should forbid them.
+    pub candidates: u64,
+    /// Variables of the solvers.
+    pub variables: u64,
+    /// Clauses of the solvers.
+    pub clauses: u64,
+    /// Conflicts of the solvers.
+    pub conflicts: u64,
+}
+
+impl SearchVerdict {
+    /// The word in JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Found => "found",
+            Self::None => "none",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+}
+
+impl SpecRelation {
+    /// The word in JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Equivalent => "equivalent",
+            Self::Stronger => "stronger",
+            Self::Weaker => "weaker",
+            Self::Incomparable => "incomparable",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+}

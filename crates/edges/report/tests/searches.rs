@@ -1,0 +1,119 @@
+//! The documents of `separate`, `compare` and `lattice`: what they say, and what they look like.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are test code")]
+
+mod common;
+
+use common::search;
+use iso_report::{Colour, Found, JsonLayout, ReadError, Report, TextOptions};
+
+fn plain(report: &Report) -> String {
+    report.text(TextOptions { colour: Colour::None, columns: Some(100) })
+}
+
+fn case(name: &str) -> Report {
+    search::gallery().into_iter().find(|it| it.0 == name).unwrap().1
+}
+
+#[test]
+fn the_renderings_are_what_they_were() {
+    for (name, report) in search::golden_cases() {
+        common::golden(&format!("{name}.txt"), &plain(&report));
+        common::golden(&format!("{name}.json"), &(report.to_json(JsonLayout::Pretty) + "\n"));
+    }
+}
+
+#[test]
+fn what_was_written_reads_back() {
+    for (name, report) in search::gallery() {
+        for layout in [JsonLayout::Compact, JsonLayout::Pretty] {
+            assert_eq!(Report::from_json(&report.to_json(layout)).as_ref(), Ok(&report), "{name}");
+        }
+        let start = format!("{{\"isoscope\":1,\"verb\":\"{}\"", report.verb());
+        assert!(report.to_json(JsonLayout::Compact).starts_with(&start), "{name}");
+    }
+}
+
+#[test]
+fn the_first_line_is_the_answer() {
+    let cases = [
+        (
+            "separate-cc-pc",
+            "biswas.cc allows and biswas.pc forbids this history (4 transactions, 2 keys); none smaller does.",
+        ),
+        (
+            "separate-si-ser",
+            "cerone.si, crooks.si and adya.si_so allow, and crooks.ser and biswas.ser forbid this history \
+             (2 transactions, 2 keys); none smaller does.",
+        ),
+        ("all", "biswas.cc allows and biswas.pc forbids these 2 histories."),
+        (
+            "none",
+            "None up to 4 transactions, 3 keys: every history that biswas.si allows is allowed by cerone.si, too.",
+        ),
+        ("unknown", "Unknown: the time limit was reached."),
+        ("equivalent", "Equivalent up to 3 transactions, 2 keys: biswas.si and cerone.si allow the same histories."),
+        (
+            "stronger",
+            "biswas.pc is stronger than biswas.cc: biswas.cc allows a history that biswas.pc forbids, and there is none \
+             the other way round up to 3 transactions, 2 keys.",
+        ),
+        (
+            "half-unknown",
+            "Unknown: the time limit was reached. biswas.cc does not imply biswas.pc, but the other way round is open.",
+        ),
+        (
+            "lattice",
+            "12 levels make 5 classes of equivalent ones up to 4 transactions, 3 keys. 1 pair could not be compared.",
+        ),
+    ];
+    for (name, expected) in cases {
+        let found = case(name).text(TextOptions::default());
+        assert_eq!(found.lines().next(), Some(expected), "{name}");
+    }
+    let sentence = |it: &str| case(it).text(TextOptions::default()).lines().next().unwrap().to_owned();
+    assert_eq!(sentence("weaker"), sentence("stronger"));
+}
+
+#[test]
+fn a_session_order_that_is_no_chains_is_written_as_comments() {
+    let Found { history, session_order, .. } = search::diamond();
+    let comments: Vec<&str> = history.lines().filter(|it| it.starts_with('#')).collect();
+    let expected = ["s1.1 < s2.1", "s1.1 < s3.1", "s2.1 < s4.1", "s3.1 < s4.1"];
+    assert_eq!(comments, expected.map(|it| format!("# session order: {it}")));
+    assert_eq!(session_order.len(), comments.len());
+    assert!(!search::long_fork().history.contains('#'));
+}
+
+#[test]
+fn colours_appear_only_where_they_are_asked_for() {
+    for (name, report) in search::gallery() {
+        assert!(!plain(&report).contains('\u{1b}'), "{name}");
+        assert!(report.text(TextOptions { colour: Colour::Ansi, columns: None }).contains("\u{1b}["), "{name}");
+    }
+}
+
+#[test]
+fn sentences_keep_to_the_width() {
+    for (name, report) in search::golden_cases() {
+        let narrow = report.text(TextOptions { colour: Colour::None, columns: Some(60) });
+        let too_long: Vec<&str> = narrow.lines().filter(|it| it.chars().count() > 60).collect();
+        assert!(too_long.is_empty(), "{name}: {too_long:#?}");
+    }
+}
+
+#[test]
+fn failed_certificates_are_loud() {
+    let text = plain(&case("hostile"));
+    assert!(text.contains("NOT CERTIFIED: the evidence for <script>alert(1)</script> is wrong"), "{text}");
+}
+
+#[test]
+fn what_is_no_report_is_refused() {
+    let error = Report::from_json("{\"isoscope\":1,\"verb\":\"predict\"}").unwrap_err();
+    let expected = "this is a report of \"predict\", and only those of \"check\", \"separate\", \"compare\" and \
+                    \"lattice\" are read here";
+    assert_eq!(error.to_string(), expected);
+    let json = case("lattice").to_json(JsonLayout::Compact).replace("\"stronger\":0", "\"stronger\":5");
+    let expected = ReadError::Member { member: "stronger".to_owned(), expected: "the index of a class" };
+    assert_eq!(Report::from_json(&json), Err(expected));
+}
