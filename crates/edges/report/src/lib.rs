@@ -18,6 +18,7 @@ mod hasse;
 mod html;
 mod json;
 mod notation;
+mod panel;
 mod phrases;
 mod picture;
 mod report;

@@ -1,9 +1,12 @@
 //! Any of our documents, so that whoever renders a saved one need not know which verb wrote it.
 
 use crate::document::CheckReport;
+use crate::dot::{compare_dot, dot, lattice_dot, separate_dot};
+use crate::html::{compare_html, html, lattice_html, separate_html};
 use crate::json::{self, JsonLayout, ReadError};
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
-use crate::text::TextOptions;
+use crate::svg::{compare_svg, lattice_svg, separate_svg, svg};
+use crate::text::{TextOptions, compare, lattice, separate, text};
 
 /// The document of one verb.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,10 +50,40 @@ impl Report {
     /// The document for a terminal.
     pub fn text(&self, options: TextOptions) -> String {
         match self {
-            Self::Check(report) => crate::text::text(report, options),
-            Self::Separate(report) => crate::text::separate(report, options),
-            Self::Compare(report) => crate::text::compare(report, options),
-            Self::Lattice(report) => crate::text::lattice(report, options),
+            Self::Check(report) => text(report, options),
+            Self::Separate(report) => separate(report, options),
+            Self::Compare(report) => compare(report, options),
+            Self::Lattice(report) => lattice(report, options),
+        }
+    }
+
+    /// The document as one self-contained page.
+    pub fn html(&self) -> String {
+        match self {
+            Self::Check(report) => html(report),
+            Self::Separate(report) => separate_html(report),
+            Self::Compare(report) => compare_html(report),
+            Self::Lattice(report) => lattice_html(report),
+        }
+    }
+
+    /// The document as one picture.
+    pub fn svg(&self) -> String {
+        match self {
+            Self::Check(report) => svg(report),
+            Self::Separate(report) => separate_svg(report),
+            Self::Compare(report) => compare_svg(report),
+            Self::Lattice(report) => lattice_svg(report),
+        }
+    }
+
+    /// The document for Graphviz.
+    pub fn dot(&self) -> String {
+        match self {
+            Self::Check(report) => dot(report),
+            Self::Separate(report) => separate_dot(report),
+            Self::Compare(report) => compare_dot(report),
+            Self::Lattice(report) => lattice_dot(report),
         }
     }
 

@@ -3,7 +3,9 @@
 
 mod common;
 
-use iso_report::{Frame, dot, figure_svg, findings, html, svg};
+use common::search;
+use common::xml::assert_well_formed;
+use iso_report::{Frame, Report, dot, figure_svg, findings, html, svg};
 
 #[test]
 fn the_pictures_are_what_they_were() {
@@ -15,7 +17,19 @@ fn the_pictures_are_what_they_were() {
 }
 
 #[test]
+fn the_pictures_of_searches_are_what_they_were() {
+    for (name, report) in search::golden_cases() {
+        common::golden(&format!("{name}.svg"), &report.svg());
+        common::golden(&format!("{name}.dot"), &report.dot());
+        common::golden(&format!("{name}.html"), &report.html());
+    }
+}
+
+#[test]
 fn pictures_are_well_formed() {
+    for (name, report) in search::gallery() {
+        assert_well_formed(name, &report.svg());
+    }
     for (name, report) in common::gallery() {
         assert_well_formed(name, &svg(&report));
         for finding in findings(&report) {
@@ -35,6 +49,9 @@ fn a_huge_cycle_is_drawn_in_a_moment() {
 
 #[test]
 fn equal_documents_give_equal_bytes() {
+    for ((name, one), (_, two)) in search::gallery().into_iter().zip(search::gallery()) {
+        assert_eq!((one.svg(), one.dot(), one.html()), (two.svg(), two.dot(), two.html()), "{name}");
+    }
     for ((name, one), (_, two)) in common::gallery().into_iter().zip(common::gallery()) {
         assert_eq!((svg(&one), dot(&one), html(&one)), (svg(&two), dot(&two), html(&two)), "{name}");
     }
@@ -43,10 +60,19 @@ fn equal_documents_give_equal_bytes() {
 #[test]
 fn boxes_do_not_overlap_and_labels_keep_clear_of_them() {
     for (name, report) in common::gallery() {
-        let picture = svg(&report);
+        assert_clear(name, &svg(&report));
+    }
+    for name in ["separate-cc-pc", "separate-partial", "lattice", "large-lattice"] {
+        assert_clear(name, &case(name).svg());
+    }
+}
+
+/// Boxes have strokes, and labels are a little transparent. Panels side by side are looked at one by one.
+fn assert_clear(name: &str, picture: &str) {
+    for panel in picture.split("<g transform=\"translate(0 ").filter(|it| !it.is_empty()) {
         let rects = |wanted: &str| -> Vec<[f64; 4]> {
-            let lines = picture.lines().filter(|it| it.starts_with("<rect x=") && it.contains(wanted));
-            lines.map(|it| ["x", "y", "width", "height"].map(|name| number(it, name))).collect()
+            let elements = panel.split('<').filter(|it| it.starts_with("rect x=") && it.contains(wanted));
+            elements.map(|it| ["x", "y", "width", "height"].map(|name| number(it, name))).collect()
         };
         let (boxes, labels) = (rects("stroke-width"), rects("fill-opacity"));
         let overlap = |a: &[f64; 4], b: &[f64; 4]| {
@@ -62,6 +88,10 @@ fn boxes_do_not_overlap_and_labels_keep_clear_of_them() {
     }
 }
 
+fn case(name: &str) -> Report {
+    search::gallery().into_iter().find(|it| it.0 == name).unwrap().1
+}
+
 fn number(line: &str, attribute: &str) -> f64 {
     let rest = line.split(&format!(" {attribute}=\"")).nth(1).unwrap();
     rest.split('"').next().unwrap().parse().unwrap()
@@ -69,11 +99,12 @@ fn number(line: &str, attribute: &str) -> f64 {
 
 #[test]
 fn a_page_holds_its_document_and_nothing_from_outside() {
-    for (name, report) in common::gallery() {
-        let page = html(&report);
+    let checks = common::gallery().into_iter().map(|(name, report)| (name, Report::from(report)));
+    for (name, report) in checks.chain(search::gallery()) {
+        let page = report.html();
         let start = page.find("<script type=\"application/json\" id=\"report\">").unwrap();
         let json = page[start..].split_once('>').unwrap().1.split_once("</script>").unwrap().0;
-        assert_eq!(iso_report::CheckReport::from_json(json), Ok(report), "{name}");
+        assert_eq!(Report::from_json(json), Ok(report), "{name}");
         assert_eq!(page.matches("<script").count(), 1, "{name}");
         for outside in ["<link", "src=", "@import", "url("] {
             assert!(!page.contains(outside), "{name}: {outside}");
@@ -83,48 +114,26 @@ fn a_page_holds_its_document_and_nothing_from_outside() {
     }
 }
 
-/// A small XML reader: nested tags, quoted attributes that occur once, known entities, allowed characters.
-fn assert_well_formed(name: &str, xml: &str) {
-    let allowed = |it: char| it == '\n' || (it >= ' ' && it != '\u{fffe}' && it != '\u{ffff}');
-    assert!(xml.chars().all(allowed), "{name}: a character that XML has no room for");
-    let mut open: Vec<&str> = Vec::new();
-    let mut rest = xml;
-    while let Some((before, after)) = rest.split_once('<') {
-        assert_text(name, before);
-        let end = after.find('>').unwrap_or_else(|| panic!("{name}: a tag has no end"));
-        let tag = &after[..end];
-        rest = &after[end + 1..];
-        if let Some(closed) = tag.strip_prefix('/') {
-            assert_eq!(open.pop(), Some(closed), "{name}");
-        } else {
-            let (element, attributes) = tag.trim_end_matches('/').split_once(' ').unwrap_or((tag, ""));
-            assert_attributes(name, attributes);
-            if !tag.ends_with('/') {
-                open.push(element);
-            }
-        }
-    }
-    assert_text(name, rest);
-    assert!(open.is_empty(), "{name}: {open:?} is not closed");
-}
-
-fn assert_text(name: &str, text: &str) {
-    assert!(!text.contains('>'), "{name}: {text}");
-    for after in text.split('&').skip(1) {
-        let entity = after.split(';').next().unwrap();
-        assert!(["amp", "lt", "gt", "quot", "#39"].contains(&entity), "{name}: &{entity}");
+#[test]
+fn each_line_of_a_lattice_leads_to_its_section() {
+    let page = case("large-lattice").html();
+    let Report::Lattice(report) = case("large-lattice") else { unreachable!() };
+    for number in 1..=report.edges.len() {
+        assert_eq!(page.matches(&format!("<section id=\"edge-{number}\">")).count(), 1);
+        assert_eq!(page.matches(&format!("<a href=\"#edge-{number}\"><title>")).count(), 1);
     }
 }
 
-fn assert_attributes(name: &str, attributes: &str) {
-    let mut seen: Vec<&str> = Vec::new();
-    let mut rest = attributes.trim();
-    while !rest.is_empty() {
-        let (attribute, after) = rest.split_once("=\"").unwrap_or_else(|| panic!("{name}: {rest}"));
-        let (value, after) = after.split_once('"').unwrap_or_else(|| panic!("{name}: {rest}"));
-        assert!(!seen.contains(&attribute), "{name}: {attribute} stands twice");
-        assert_text(name, value);
-        seen.push(attribute);
-        rest = after.trim_start();
+#[test]
+fn the_strongest_levels_stand_at_the_top() {
+    let Report::Lattice(report) = case("large-lattice") else { unreachable!() };
+    let picture = case("large-lattice").svg();
+    let height = |class: usize| {
+        let title = format!("<title>{}:", report.classes[class][0]);
+        let before = picture.split_once(&title).unwrap().0;
+        number(before.rsplit_once("<text").unwrap().1, "y")
+    };
+    for edge in &report.edges {
+        assert!(height(edge.stronger) < height(edge.weaker));
     }
 }

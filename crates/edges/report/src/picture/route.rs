@@ -20,10 +20,11 @@ pub(crate) struct Route {
     pub(crate) emphasis: Emphasis,
 }
 
-/// Does an arrow carry the explanation, or does it only say where a value came from?
+/// Does an arrow carry the explanation, belong to a witness, or only say where a value came from?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Emphasis {
     Strong,
+    Thin,
     Faint,
 }
 
@@ -33,6 +34,7 @@ struct Wanted<'p> {
     to: usize,
     /// The dependency; none for a faint arrow.
     link: Option<&'p Link>,
+    emphasis: Emphasis,
 }
 
 /// Points along a curve are so far apart.
@@ -48,9 +50,9 @@ const CORNER: f64 = 16.0;
 /// With more arrows than this, nobody can follow them anyway: each takes its shortest way.
 const MAX_CAREFUL: usize = 80;
 
-/// The arrows of a part, in its order, and faint ones for reads that are not among its dependencies.
-pub(crate) fn routes(part: &Part, layout: &Layout) -> Vec<Route> {
-    let wanted = wanted(part, layout);
+/// The arrows of a part, in its order, then thin ones, and faint ones for reads that are not among either.
+pub(crate) fn routes(part: &Part, thin: &[Link], layout: &Layout) -> Vec<Route> {
+    let wanted = wanted(part, thin, layout);
     if wanted.len() > MAX_CAREFUL {
         return hasty(layout, &wanted);
     }
@@ -66,7 +68,7 @@ pub(crate) fn routes(part: &Part, layout: &Layout) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     for (wanted, path) in wanted.iter().zip(drawn) {
         let Some((path, samples)) = path else { continue };
-        routes.push(route(wanted.link, path, samples));
+        routes.push(route(wanted, path, samples));
     }
     place_labels(layout, &mut routes);
     routes
@@ -79,7 +81,7 @@ fn hasty(layout: &Layout, wanted: &[Wanted<'_>]) -> Vec<Route> {
     let mut routes: Vec<Route> = strong
         .filter_map(|it| {
             let (path, samples) = curves(&empty, layout.boxes[it.from].rect, layout.boxes[it.to].rect, &[]).best?.1;
-            Some(route(it.link, path, samples))
+            Some(route(it, path, samples))
         })
         .collect();
     for route in &mut routes {
@@ -89,11 +91,15 @@ fn hasty(layout: &Layout, wanted: &[Wanted<'_>]) -> Vec<Route> {
     routes
 }
 
-fn wanted<'p>(part: &'p Part, layout: &Layout) -> Vec<Wanted<'p>> {
+fn wanted<'p>(part: &'p Part, thin: &'p [Link], layout: &Layout) -> Vec<Wanted<'p>> {
     let mut wanted: Vec<Wanted<'p>> = Vec::new();
-    for link in links(part) {
-        if let (Some(from), Some(to)) = (layout.position(&link.from), layout.position(&link.to)) {
-            wanted.push(Wanted { from, to, link: Some(link) });
+    let strong = links(part).into_iter().map(|it| (it, Emphasis::Strong));
+    for (link, emphasis) in strong.chain(thin.iter().map(|it| (it, Emphasis::Thin))) {
+        let is_there = |it: &Wanted<'_>| it.link.is_some_and(|it| it.kind == link.kind && it.key == link.key);
+        if let (Some(from), Some(to)) = (layout.position(&link.from), layout.position(&link.to))
+            && !wanted.iter().any(|it| (it.from, it.to) == (from, to) && is_there(it))
+        {
+            wanted.push(Wanted { from, to, link: Some(link), emphasis });
         }
     }
     for (writer, reader) in read_from(part) {
@@ -101,21 +107,24 @@ fn wanted<'p>(part: &'p Part, layout: &Layout) -> Vec<Wanted<'p>> {
         if let (Some(from), Some(to)) = (id(writer), id(reader))
             && !wanted.iter().any(|it| (it.from, it.to) == (from, to))
         {
-            wanted.push(Wanted { from, to, link: None });
+            wanted.push(Wanted { from, to, link: None, emphasis: Emphasis::Faint });
         }
     }
     wanted
 }
 
-fn route(link: Option<&Link>, path: Path, samples: Vec<Point>) -> Route {
+fn route(wanted: &Wanted<'_>, path: Path, samples: Vec<Point>) -> Route {
+    let Wanted { link, emphasis, .. } = *wanted;
+    // Thin arrows of one kind are all alike, but for their keys.
+    let labelled = link.filter(|it| emphasis == Emphasis::Strong || it.key.is_some());
     Route {
         kind: link.map_or("wr", |it| it.kind.as_str()).to_owned(),
         because: link.map(|it| it.because.clone()).unwrap_or_default(),
         path,
         samples,
-        label: link.map(label).unwrap_or_default(),
+        label: labelled.map(label).unwrap_or_default(),
         label_rect: Rect::new(0.0, 0.0, 0.0, 0.0),
-        emphasis: if link.is_some() { Emphasis::Strong } else { Emphasis::Faint },
+        emphasis,
     }
 }
 
@@ -271,7 +280,7 @@ fn gap_point(layout: &Layout, (port, out): (Point, Point), x: f64) -> Option<Vec
 
 /// Puts each label on its arrow, as near to the middle as nothing is in the way.
 fn place_labels(layout: &Layout, routes: &mut [Route]) {
-    for idx in (0..routes.len()).filter(|it| routes[*it].emphasis == Emphasis::Strong).collect::<Vec<_>>() {
+    for idx in (0..routes.len()).filter(|it| !routes[*it].label.is_empty()).collect::<Vec<_>>() {
         let (placed, rest) = routes.split_at(idx);
         let candidates = label_rects(&rest[0]);
         let cost = |rect: Rect, from_middle: f64| {

@@ -9,6 +9,7 @@ use iso_report::{Answer, CheckReport, Limits, Run};
 use iso_spec::Level;
 
 pub mod search;
+pub mod xml;
 
 /// Reads the part of our notation that the tests use: one line a transaction or several, no quotes.
 pub fn history(text: &str) -> History {

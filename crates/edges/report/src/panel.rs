@@ -1,0 +1,175 @@
+//! Pictures of a found history: one for each level, with what its witness or its refutation says.
+
+use crate::document::{Link, Part};
+use crate::found::{Found, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
+use crate::phrases::{anomalies, relation_words, total_order, without_initial};
+use std::collections::BTreeSet;
+
+/// The pictures of a history, with one layout for all, so that one can look from one to the other.
+pub(crate) struct Panels {
+    /// What decides where transactions stand.
+    pub(crate) base: Part,
+    /// Those that allow it first.
+    pub(crate) panels: Vec<Panel>,
+}
+
+/// What one level says about a history.
+pub(crate) struct Panel {
+    /// `Allowed by biswas.cc`.
+    pub(crate) heading: String,
+    pub(crate) stance: Stance,
+    /// The history with a circle, if the level forbids it by one.
+    pub(crate) part: Part,
+    /// Arrows that are there besides: a session order that is no chains, and relations of the witness.
+    pub(crate) thin: Vec<Link>,
+    /// Places of transactions in the witness's order.
+    pub(crate) order: Option<Numbering>,
+    /// What the evidence says, in words.
+    pub(crate) captions: Vec<String>,
+    /// Is there something to see, so that the history is worth being drawn once more?
+    pub(crate) is_drawn: bool,
+}
+
+/// Failures beyond these are only counted in a picture.
+const MAX_FAILURES: usize = 12;
+
+/// Does a level allow the history?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stance {
+    Allowed,
+    Forbidden,
+}
+
+/// Transactions with their numbers in an order.
+pub(crate) struct Numbering {
+    /// The name of the order: `co`.
+    pub(crate) name: String,
+    /// The transactions, the first one first.
+    pub(crate) order: Vec<String>,
+}
+
+impl Panels {
+    pub(crate) fn new(found: &Found) -> Self {
+        let so: Vec<Link> = found.session_order.iter().map(|(from, to)| arrow("so", from, to)).collect();
+        let mut base = found.as_part();
+        if let Some(refutation) = found.refutations.first() {
+            base.cycle.clone_from(&refutation.cycle);
+            base.local.clone_from(&refutation.local);
+        }
+        base.cycle.extend(so.iter().cloned());
+        let allowed = found.witnesses.iter().map(|it| of_witness(found, it, &so));
+        let forbidden = found.refutations.iter().map(|it| of_refutation(found, it, &so));
+        let mut panels: Vec<Panel> = allowed.chain(forbidden).collect();
+        for panel in &mut panels {
+            let has_arrows = panel.thin.len() > so.len() || !panel.part.cycle.is_empty();
+            panel.is_drawn = has_arrows || panel.order.is_some() || panel.part.local.is_some();
+        }
+        if !panels.iter().any(|it| it.is_drawn)
+            && let Some(first) = panels.first_mut()
+        {
+            first.is_drawn = true;
+        }
+        Self { base, panels }
+    }
+}
+
+fn arrow(kind: &str, from: &str, to: &str) -> Link {
+    Link { from: from.to_owned(), to: to.to_owned(), kind: kind.to_owned(), key: None, because: String::new() }
+}
+
+fn of_witness(found: &Found, witness: &SpecWitness, so: &[Link]) -> Panel {
+    let txns: Vec<String> = found.transactions.iter().map(|it| it.id.clone()).collect();
+    let mut panel = Panel {
+        heading: format!("Allowed by {}", witness.level),
+        stance: Stance::Allowed,
+        part: found.as_part(),
+        thin: so.to_vec(),
+        order: None,
+        captions: witness.relations.iter().map(|it| relation_words(it, &txns)).collect(),
+        is_drawn: true,
+    };
+    for relation in &witness.relations {
+        panel.show(relation, &txns);
+    }
+    panel
+}
+
+impl Panel {
+    /// Draws a relation: the first total order as numbers, everything else as arrows.
+    fn show(&mut self, relation: &WitnessRelation, txns: &[String]) {
+        let name = &relation.name;
+        match &relation.shape {
+            RelationShape::Order(order) if self.order.is_none() => self.number(name, order),
+            RelationShape::Order(order) => {
+                let steps = order.windows(2).map(|it| arrow(name, &it[0], &it[1]));
+                self.thin.extend(steps);
+            }
+            RelationShape::Versions(keys) => {
+                for (key, writers) in keys {
+                    let steps = writers.windows(2).map(|it| arrow("ww", &it[0], &it[1]));
+                    self.thin.extend(steps.map(|it| Link { key: Some(key.clone()), ..it }));
+                }
+            }
+            RelationShape::Pairs(pairs) => self.show_pairs(name, &without_initial(pairs, txns), txns),
+        }
+    }
+
+    fn show_pairs(&mut self, name: &str, pairs: &[(&str, &str)], txns: &[String]) {
+        match total_order(pairs, txns) {
+            // It says the same as the numbers that are there already.
+            Some(order) if self.order.as_ref().is_some_and(|it| it.order == order) => {}
+            Some(order) if self.order.is_none() => {
+                let order: Vec<String> = order.into_iter().map(str::to_owned).collect();
+                self.number(name, &order);
+            }
+            _ => {
+                let (drawn, is_reduced) = reduced(pairs);
+                self.thin.extend(drawn.iter().map(|(from, to)| arrow(name, from, to)));
+                if is_reduced {
+                    self.captions.push(format!("Arrows of {name} that follow from others are not drawn."));
+                }
+            }
+        }
+    }
+
+    fn number(&mut self, name: &str, order: &[String]) {
+        self.order = Some(Numbering { name: name.to_owned(), order: order.to_vec() });
+    }
+}
+
+/// The pairs of a transitive relation that do not follow from others; all pairs of any other one.
+fn reduced<'p>(pairs: &[(&'p str, &'p str)]) -> (Vec<(&'p str, &'p str)>, bool) {
+    let set: BTreeSet<(&str, &str)> = pairs.iter().copied().collect();
+    let after = |from: &str| pairs.iter().filter(move |it| it.0 == from).map(|it| it.1).collect::<Vec<_>>();
+    let is_transitive = pairs.iter().all(|(from, to)| after(to).iter().all(|it| set.contains(&(*from, *it))));
+    let is_acyclic = pairs.iter().all(|(from, to)| from != to && !set.contains(&(*to, *from)));
+    if !is_transitive || !is_acyclic {
+        return (pairs.to_vec(), false);
+    }
+    let follows = |(from, to): (&str, &str)| after(from).iter().any(|between| set.contains(&(*between, to)));
+    let kept: Vec<(&str, &str)> = pairs.iter().copied().filter(|it| !follows(*it)).collect();
+    let is_reduced = kept.len() < pairs.len();
+    (kept, is_reduced)
+}
+
+fn of_refutation(found: &Found, refutation: &SpecRefutation, so: &[Link]) -> Panel {
+    let mut part = found.as_part();
+    part.cycle.clone_from(&refutation.cycle);
+    part.local.clone_from(&refutation.local);
+    let mut captions: Vec<String> = Vec::new();
+    captions.extend((!refutation.summary.is_empty()).then(|| refutation.summary.clone()));
+    captions.extend(refutation.local.iter().map(|it| format!("{}.", it.because)));
+    let shown = refutation.failures.iter().take(MAX_FAILURES);
+    captions.extend(shown.map(|it| format!("{} fails: {}.", it.witness, it.because)));
+    let n_more = refutation.omitted + refutation.failures.len().saturating_sub(MAX_FAILURES);
+    captions.extend((n_more > 0).then(|| format!("And {n_more} more.")));
+    Panel {
+        heading: format!("Forbidden by {}{}", refutation.level, anomalies(refutation)),
+        stance: Stance::Forbidden,
+        part,
+        thin: so.to_vec(),
+        order: None,
+        captions,
+        is_drawn: true,
+    }
+}
