@@ -1,6 +1,7 @@
 //! Where everything of a picture goes: sessions as lanes, transactions as boxes, dependencies as curves.
 #![allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "pictures are small and have no negative sizes")]
 
+mod crowd;
 mod geometry;
 mod hasse;
 mod layout;

@@ -117,3 +117,24 @@ fn what_is_no_report_is_refused() {
     let expected = ReadError::Member { member: "stronger".to_owned(), expected: "the index of a class" };
     assert_eq!(Report::from_json(&json), Err(expected));
 }
+
+#[test]
+fn documents_that_make_no_sense_are_rendered_all_the_same() {
+    let Report::Lattice(lattice) = case("lattice") else { unreachable!() };
+    let mut circular = lattice.clone();
+    circular.edges[4].stronger = 4;
+    circular.edges[4].weaker = 0;
+    circular.edges[3].stronger = 4;
+    let mut empty = lattice.clone();
+    empty.classes.clear();
+    empty.edges.clear();
+    let mut strangers = lattice;
+    strangers.edges.iter_mut().for_each(|it| it.found.transactions.clear());
+    strangers.edges[0].found = Found::default();
+    for report in [circular, empty, strangers] {
+        let report = Report::from(report);
+        assert_eq!(Report::from_json(&report.to_json(JsonLayout::Compact)).as_ref(), Ok(&report));
+        let renderings = [plain(&report), report.svg(), report.html(), report.dot()];
+        assert!(renderings.iter().all(|it| !it.is_empty()));
+    }
+}

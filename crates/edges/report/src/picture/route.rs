@@ -3,6 +3,7 @@
 //! A curve costs its length, its bends and whatever it runs through. Plain curves are tried first; where every one of
 //! them runs through something, so are detours through the gaps between lanes and columns, which are always free.
 
+use super::crowd::Crowd;
 use super::geometry::{Path, Piece, Point, Rect, length};
 use super::layout::{Layout, Metrics, label, links, read_from};
 use crate::document::{Link, Part};
@@ -62,7 +63,7 @@ pub(crate) fn routes(part: &Part, thin: &[Link], layout: &Layout) -> Vec<Route> 
         for (idx, Wanted { from, to, .. }) in wanted.iter().enumerate() {
             drawn[idx] = None;
             let others: Vec<&[Point]> = drawn.iter().flatten().map(|it| it.1.as_slice()).collect();
-            drawn[idx] = best(layout, *from, *to, &others);
+            drawn[idx] = best(layout, *from, *to, &Crowd::new(&others));
         }
     }
     let mut routes: Vec<Route> = Vec::new();
@@ -77,10 +78,11 @@ pub(crate) fn routes(part: &Part, thin: &[Link], layout: &Layout) -> Vec<Route> 
 /// Arrows that look neither left nor right.
 fn hasty(layout: &Layout, wanted: &[Wanted<'_>]) -> Vec<Route> {
     let empty = Layout { lanes: Vec::new(), boxes: Vec::new(), corridors: Vec::new(), ..*layout };
+    let nobody = Crowd::new(&[]);
     let strong = wanted.iter().filter(|it| it.link.is_some());
     let mut routes: Vec<Route> = strong
         .filter_map(|it| {
-            let (path, samples) = curves(&empty, layout.boxes[it.from].rect, layout.boxes[it.to].rect, &[]).best?.1;
+            let (path, samples) = curves(&empty, layout.boxes[it.from].rect, layout.boxes[it.to].rect, &nobody).best?.1;
             Some(route(it, path, samples))
         })
         .collect();
@@ -128,7 +130,7 @@ fn route(wanted: &Wanted<'_>, path: Path, samples: Vec<Point>) -> Route {
     }
 }
 
-fn best(layout: &Layout, from: usize, to: usize, others: &[&[Point]]) -> Option<(Path, Vec<Point>)> {
+fn best(layout: &Layout, from: usize, to: usize, others: &Crowd<'_>) -> Option<(Path, Vec<Point>)> {
     let mut search = curves(layout, layout.boxes[from].rect, layout.boxes[to].rect, others);
     if search.is_disturbing() {
         for points in detours(layout, from, to) {
@@ -143,7 +145,7 @@ fn best(layout: &Layout, from: usize, to: usize, others: &[&[Point]]) -> Option<
 }
 
 /// The best of all plain curves between two boxes.
-fn curves<'a>(layout: &'a Layout, from: Rect, to: Rect, others: &'a [&'a [Point]]) -> Search<'a> {
+fn curves<'a>(layout: &'a Layout, from: Rect, to: Rect, others: &'a Crowd<'a>) -> Search<'a> {
     let mut search = Search { layout, others, best: None };
     for (start, start_out) in ports(from) {
         for (end, end_out) in ports(to) {
@@ -163,7 +165,7 @@ fn bend(start_out: Point, end_out: Point) -> f64 {
 
 struct Search<'a> {
     layout: &'a Layout,
-    others: &'a [&'a [Point]],
+    others: &'a Crowd<'a>,
     best: Option<(f64, (Path, Vec<Point>))>,
 }
 
@@ -209,16 +211,15 @@ impl Search<'_> {
     fn company(&self, samples: &[Point]) -> f64 {
         let (start, end) = (samples[0], samples[samples.len() - 1]);
         let mut cost = 0.0;
-        for other in self.others {
+        for other in self.others.arrows() {
             for mine in [start, end] {
                 for theirs in [other[0], other[other.len() - 1]] {
                     cost += (PORT_ROOM - theirs.distance(mine)).max(0.0) * CROWDED_PORT;
                 }
             }
-            let near = samples.iter().filter(|mine| other.iter().any(|it| it.is_near(**mine, 9.0))).count();
-            cost += near as f64 * NEAR_ARROW;
         }
-        cost
+        let near: usize = samples.iter().map(|it| self.others.n_near(*it)).sum();
+        cost + near as f64 * NEAR_ARROW
     }
 }
 
