@@ -79,27 +79,23 @@ impl<'s> Form<'s> {
         let order = spec.witnesses().iter().position(|it| it.kind == WitnessKind::Order);
         let versions = spec.witnesses().iter().position(|it| it.kind == WitnessKind::Versions);
         // With an order of its own a spec may relate versions to it in any way.
-        let acyclic = match (order, versions) {
-            (None, Some(versions)) => signed.iter().position(|it| acyclic_with(it, versions).is_some()),
-            _ => None,
+        let (acyclic, extracted) = match (order, versions) {
+            (None, Some(versions)) => acyclic_relation(spec, &signed, versions),
+            _ => (None, None),
         };
-        let extracted = acyclic.zip(versions).and_then(|(at, versions)| acyclic_with(&signed[at], versions));
         let mut kept = vec![true; signed.len()];
         let sources: Vec<Source> = (0..spec.witnesses().len())
             .map(|idx| source(spec, &signed, idx, order, extracted.is_some(), &mut kept))
             .collect();
         let (mut parts, mut rules) = (Vec::new(), Vec::new());
+        parts.extend(extracted.clone().map(Part::InOrder));
         for (idx, it) in signed.iter().cloned().enumerate() {
-            match (&extracted, acyclic) {
-                _ if !kept[idx] => rules.push(it),
-                (Some(relation), Some(at)) if at == idx => {
-                    parts.push(Part::InOrder(Arc::clone(relation)));
-                    // A condition on more than this relation's cycles stays, too.
-                    if !matches!(&*it.formula, Formula::Acyclic(_)) {
-                        parts.push(Part::Formula(it));
-                    }
-                }
-                _ => parts.push(Part::Formula(it)),
+            // That a relation within an order has no cycle need not be said again.
+            let is_said = acyclic == Some(idx) && matches!(&*it.formula, Formula::Acyclic(_));
+            if !kept[idx] {
+                rules.push(it);
+            } else if !is_said {
+                parts.push(Part::Formula(it));
             }
         }
         let mut form = Self {
@@ -170,6 +166,37 @@ fn union_members(relation: &Relation, members: &mut Vec<Given>) {
         Relation::Composition(left, right) if matches!(**right, Relation::Reflexive(_)) => union_members(left, members),
         _ => {}
     }
+}
+
+/// A relation that contains the versions and may have no cycle, and the part that says so alone, if there is one.
+///
+/// A relation that is irreflexive and transitive has no cycle, and one that is part of the witness often contains more.
+fn acyclic_relation(spec: &Spec, parts: &[Signed], versions: usize) -> (Option<usize>, Option<Arc<Relation>>) {
+    for idx in (0..spec.witnesses().len()).filter(|it| spec.witnesses()[*it].kind == WitnessKind::Relation) {
+        let own = Relation::Given(Given::Witness(idx));
+        let asks = |wanted: &dyn Fn(&Formula) -> bool| parts.iter().any(|it| it.is_true && wanted(&it.formula));
+        let is_strict = asks(&|it| matches!(it, Formula::Irreflexive(of) if **of == own));
+        let is_transitive = asks(&|it| match it {
+            Formula::Transitive(of) => **of == own,
+            Formula::Within(left, right) => {
+                matches!(&**left, Relation::Composition(a, b) if **a == own && **b == own) && **right == own
+            }
+            _ => false,
+        });
+        let contains = asks(&|it| match it {
+            Formula::Within(left, right) if **right == own => {
+                let mut members = Vec::new();
+                union_members(left, &mut members);
+                members.contains(&Given::Witness(versions))
+            }
+            _ => false,
+        });
+        if is_strict && is_transitive && contains {
+            return (None, Some(Arc::new(own)));
+        }
+    }
+    let at = parts.iter().position(|it| acyclic_with(it, versions).is_some());
+    (at, at.and_then(|it| acyclic_with(&parts[it], versions)))
 }
 
 /// The relation that this part wants to be acyclic, if the versions are in it.

@@ -35,6 +35,15 @@ pub struct Effort {
 }
 
 impl Effort {
+    /// Adds what another search took.
+    pub fn add(&mut self, other: &Self) {
+        self.candidates += other.candidates;
+        self.instances += other.instances;
+        self.variables += other.variables;
+        self.clauses += other.clauses;
+        self.conflicts += other.conflicts;
+    }
+
     fn add_solver(&mut self, solver: &Cadical) {
         let statistics = solver.statistics();
         self.variables += statistics.n_variables;
@@ -132,8 +141,9 @@ impl<'q, 's> Search<'q, 's> {
         &self.board.sketch
     }
 
-    pub(crate) fn circuit(&mut self) -> &mut Circuit {
-        &mut self.board.circuit
+    /// The sketch, and the circuit to say more about it.
+    pub(crate) fn parts(&mut self) -> (&Sketch, &mut Circuit) {
+        (&self.board.sketch, &mut self.board.circuit)
     }
 
     /// Makes a wire true from now on.

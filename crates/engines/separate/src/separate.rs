@@ -34,6 +34,16 @@ pub enum Answer {
     Unknown(StopReason),
 }
 
+impl Answer {
+    /// The history, if there is one.
+    pub fn found(self) -> Option<Box<Found>> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::None | Self::Unknown(_) => None,
+        }
+    }
+}
+
 /// What was varied besides operations and sessions, because a spec of the question looks at it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aspects {
@@ -43,6 +53,18 @@ pub struct Aspects {
     pub read_order: bool,
     /// When transactions began and ended.
     pub real_time: bool,
+}
+
+impl Aspects {
+    /// What mattered in either of two questions.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            rereads: self.rereads || other.rereads,
+            read_order: self.read_order || other.read_order,
+            real_time: self.real_time || other.real_time,
+        }
+    }
 }
 
 /// A history that all allowed specs allow and all forbidden ones forbid.
@@ -90,7 +112,7 @@ impl<'q, 's> Hunt<'q, 's> {
         let exact = self.question.scope.size == Size::Exactly;
         for n_txns in 1..=self.question.scope.txns {
             let mut search = self.search(n_txns);
-            let found = self.smallest(&mut search);
+            let found = Self::smallest(&mut search);
             self.add(&search);
             let Some(model) = found? else { continue };
             if !exact || n_txns == self.question.scope.txns {
@@ -108,12 +130,7 @@ impl<'q, 's> Hunt<'q, 's> {
     }
 
     pub(crate) fn add(&mut self, search: &Search<'_, '_>) {
-        let more = search.effort();
-        self.effort.candidates += more.candidates;
-        self.effort.instances += more.instances;
-        self.effort.variables += more.variables;
-        self.effort.clauses += more.clauses;
-        self.effort.conflicts += more.conflicts;
+        self.effort.add(&search.effort());
     }
 
     pub(crate) fn aspects(&self) -> Aspects {
@@ -147,13 +164,13 @@ impl<'q, 's> Hunt<'q, 's> {
         let sketch = search.sketch();
         let second: Vec<Wire> =
             (0..sketch.slots.len()).filter(|it| sketch.slots[*it].copy == 1).map(|it| sketch.active[it]).collect();
-        let any = search.circuit().or(second);
+        let any = search.parts().1.or(second);
         search.assert(any);
         Ok(search.find(&[])?.is_some())
     }
 
     /// A history with as few keys, and then operations and session steps, as possible.
-    pub(crate) fn smallest(&self, search: &mut Search<'q, 's>) -> Result<Option<Model>, StopReason> {
+    fn smallest(search: &mut Search<'_, '_>) -> Result<Option<Model>, StopReason> {
         let Some(mut model) = search.find(&[])? else { return Ok(None) };
         let used = search.sketch().used.clone();
         for n_keys in 1..model.draft.keys().len() {
@@ -163,11 +180,11 @@ impl<'q, 's> Hunt<'q, 's> {
                 break;
             }
         }
-        self.fewest(search, model).map(Some)
+        Self::fewest(search, model).map(Some)
     }
 
     /// Leaves out what can be left out, one thing after the other.
-    pub(crate) fn fewest(&self, search: &mut Search<'q, 's>, mut model: Model) -> Result<Model, StopReason> {
+    pub(crate) fn fewest(search: &mut Search<'_, '_>, mut model: Model) -> Result<Model, StopReason> {
         let removable = removable(search);
         let mut kept: Vec<Wire> = Vec::new();
         loop {
