@@ -4,6 +4,7 @@ mod compare;
 mod draft;
 mod explain;
 mod form;
+mod known;
 mod lattice;
 mod matrix;
 mod plan;
@@ -14,6 +15,7 @@ mod separate;
 mod sketch;
 mod translate;
 mod witness;
+mod words;
 
 pub use all::{Separations, separate_all};
 pub use compare::{Comparison, Relation, compare};

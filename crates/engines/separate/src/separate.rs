@@ -273,7 +273,12 @@ pub(crate) fn found_history(search: &Search<'_, '_>, model: &Model) -> Found {
     Found { history: written.history, session_order: written.session_order, executions }
 }
 
-fn relations(spec: &Spec, witness: &SpecWitness, ids: &[TxnId], keys: &[Option<KeyId>]) -> Vec<NamedRelation> {
+pub(crate) fn relations(
+    spec: &Spec,
+    witness: &SpecWitness,
+    ids: &[TxnId],
+    keys: &[Option<KeyId>],
+) -> Vec<NamedRelation> {
     let pairs = |of: &crate::matrix::Matrix| -> Vec<(TxnId, TxnId)> {
         let all = (0..ids.len()).flat_map(|a| (0..ids.len()).map(move |b| (a, b)));
         let mut pairs: Vec<(TxnId, TxnId)> =
