@@ -5,12 +5,12 @@
 //! it can be contained, all that contain it; what is reported in the end contains no other one.
 
 use crate::draft::Draft;
-use crate::question::{Question, Size};
+use crate::question::{Aspects, Question, Size};
 use crate::search::{Effort, Forms, Search};
-use crate::separate::{Aspects, Found, Hunt, found_history};
-use crate::sketch::Features;
+use crate::separate::{Found, Hunt, found_history};
+use crate::sketch::Sketch;
 use iso_evidence::{Budget, StopReason};
-use iso_solve::Wire;
+use iso_solve::{Circuit, Wire};
 
 /// The histories for a question, and what they took.
 #[derive(Clone, Debug)]
@@ -21,8 +21,8 @@ pub struct Separations {
     pub is_complete: bool,
     /// The limit that ended the search, if it was not the number of histories.
     pub stopped: Option<StopReason>,
-    /// Which of the histories' features mattered.
-    pub features: Aspects,
+    /// What was varied.
+    pub aspects: Aspects,
     /// What it took.
     pub effort: Effort,
 }
@@ -31,13 +31,13 @@ pub struct Separations {
 /// ends after so many, if that is limited.
 pub fn separate_all(question: &Question<'_>, limit: Option<usize>, budget: &Budget<'_>) -> Separations {
     let forms = Forms::new(&question.allowed, &question.forbidden);
-    let mut hunt = Hunt { forms: &forms, question, budget, features: Features::default(), effort: Effort::default() };
+    let mut hunt = Hunt { forms: &forms, question, budget, aspects: Aspects::default(), effort: Effort::default() };
     let mut all = Vec::new();
     let ended = hunt.run_all(limit.unwrap_or(usize::MAX), &mut all);
     all.sort_by_key(|it| (it.0.n_txns, it.0.keys().len(), it.0.n_facts()));
     let found = (0..all.len()).filter(|it| is_smallest(*it, &all)).map(|it| all[it].1.clone()).collect();
     let is_complete = ended == Ok(true);
-    Separations { found, is_complete, stopped: ended.err(), features: hunt.aspects(), effort: hunt.effort }
+    Separations { found, is_complete, stopped: ended.err(), aspects: hunt.aspects, effort: hunt.effort }
 }
 
 /// Does it contain none of the others? No two are the same, since what was found is excluded.
@@ -50,7 +50,7 @@ fn is_smallest(idx: usize, all: &[(Draft, Found)]) -> bool {
 
 impl Hunt<'_, '_> {
     fn run_all(&mut self, limit: usize, all: &mut Vec<(Draft, Found)>) -> Result<bool, StopReason> {
-        self.features = self.features_of_question()?;
+        self.aspects = self.aspects_of_question()?;
         let scope = self.question.scope;
         let first = if scope.size == Size::Exactly { scope.txns } else { 1 };
         for n_txns in first..=scope.txns {
@@ -58,7 +58,7 @@ impl Hunt<'_, '_> {
             for (draft, _) in all.iter() {
                 exclude(&mut search, draft);
             }
-            let result = self.all_of_size(&mut search, limit, all);
+            let result = Self::all_of_size(&mut search, limit, all);
             self.add(&search);
             if !result? {
                 return Ok(false);
@@ -68,7 +68,6 @@ impl Hunt<'_, '_> {
     }
 
     fn all_of_size(
-        &self,
         search: &mut Search<'_, '_>,
         limit: usize,
         all: &mut Vec<(Draft, Found)>,
@@ -159,7 +158,7 @@ impl Embedding {
     /// Is the smaller history within the sketched one at these places?
     fn wire(&self, small: &Draft, search: &mut Search<'_, '_>) -> Wire {
         let mut wires = Vec::new();
-        let reads = |sketch: &crate::sketch::Sketch, circuit: &mut iso_solve::Circuit, wires: &mut Vec<Wire>| {
+        let reads = |sketch: &Sketch, circuit: &mut Circuit, wires: &mut Vec<Wire>| {
             for txn in 1..small.n_txns {
                 let place = self.txns[txn];
                 wires.extend(small.writes[txn].iter().map(|it| sketch.writes.at(place, self.keys[*it])));
@@ -176,13 +175,7 @@ impl Embedding {
     }
 
     /// One wire for each choice of slots for the reads of a transaction.
-    fn slot_choices(
-        &self,
-        txn: usize,
-        small: &Draft,
-        sketch: &crate::sketch::Sketch,
-        circuit: &mut iso_solve::Circuit,
-    ) -> Vec<Wire> {
+    fn slot_choices(&self, txn: usize, small: &Draft, sketch: &Sketch, circuit: &mut Circuit) -> Vec<Wire> {
         let mut choices: Vec<(Vec<usize>, Vec<Wire>)> = vec![(Vec::new(), Vec::new())];
         for (key, source) in &small.reads[txn] {
             let mut longer = Vec::new();
@@ -190,7 +183,7 @@ impl Embedding {
                 for slot in sketch.slots_of(self.txns[txn]).filter(|it| sketch.slots[*it].key == self.keys[*key]) {
                     let mut wires = wires.clone();
                     wires.push(sketch.from.at(slot, self.txns[*source]));
-                    if sketch.features.read_order {
+                    if sketch.aspects.read_order {
                         wires.extend(slots.last().map(|it| sketch.po.at(*it, slot)));
                     }
                     longer.push((slots.iter().copied().chain([slot]).collect(), wires));

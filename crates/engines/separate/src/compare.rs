@@ -1,8 +1,8 @@
 //! How two specs relate, up to a scope.
 
-use crate::question::{Method, Question, Scope};
+use crate::question::{Aspects, Method, Question, Scope};
 use crate::search::Effort;
-use crate::separate::{Answer, Aspects, Found, separate};
+use crate::separate::{Answer, Found, separate};
 use iso_evidence::{Budget, StopReason};
 use iso_spec::Spec;
 
@@ -15,8 +15,8 @@ pub struct Comparison {
     pub left_only: Option<Box<Found>>,
     /// A smallest history that only the right one allows.
     pub right_only: Option<Box<Found>>,
-    /// Which of the histories' features mattered in either direction.
-    pub features: Aspects,
+    /// What was varied in either direction.
+    pub aspects: Aspects,
     /// What it took.
     pub effort: Effort,
 }
@@ -45,7 +45,7 @@ pub fn compare(left: &Spec, right: &Spec, scope: &Scope, method: Method, budget:
     let (here, there) = (ask(left, right), ask(right, left));
     let mut effort = here.effort;
     effort.add(&there.effort);
-    let features = here.features.and(there.features);
+    let aspects = here.aspects.and(there.aspects);
     let relation = match (&here.answer, &there.answer) {
         (Answer::Found(_), Answer::Found(_)) => Relation::Incomparable,
         (Answer::Unknown(reason), _) | (_, Answer::Unknown(reason)) => Relation::Unknown(reason.clone()),
@@ -53,5 +53,5 @@ pub fn compare(left: &Spec, right: &Spec, scope: &Scope, method: Method, budget:
         (Answer::None, Answer::Found(_)) => Relation::Stronger,
         (Answer::Found(_), Answer::None) => Relation::Weaker,
     };
-    Comparison { relation, left_only: here.answer.found(), right_only: there.answer.found(), features, effort }
+    Comparison { relation, left_only: here.answer.found(), right_only: there.answer.found(), aspects, effort }
 }

@@ -40,7 +40,7 @@ impl Draft {
         for txn in 1..n {
             draft.writes[txn] = (0..sketch.n_keys).filter(|it| values.of(sketch.writes.at(txn, *it))).collect();
             let mut slots: Vec<usize> = sketch.slots_of(txn).filter(|it| values.of(sketch.active[*it])).collect();
-            if sketch.features.read_order {
+            if sketch.aspects.read_order {
                 let n_before =
                     |slot: usize| sketch.slots_of(txn).filter(|it| values.of(sketch.po.at(*it, slot))).count();
                 slots.sort_by_key(|it| n_before(*it));
@@ -51,7 +51,7 @@ impl Draft {
             }
         }
         draft.so = pairs().filter(|it| values.of(sketch.so.at(it.0, it.1))).collect();
-        if sketch.features.real_time {
+        if sketch.aspects.real_time {
             draft.rt = Some(pairs().filter(|it| values.of(sketch.rt.at(it.0, it.1))).collect());
         }
         draft
@@ -135,7 +135,7 @@ impl Draft {
         for (key, of_key) in values.iter_mut().enumerate() {
             let writers = order.iter().filter(|it| self.writes[**it].contains(&key));
             for (nth, txn) in std::iter::once(&0).chain(writers).enumerate() {
-                of_key[*txn] = builder.value(Datum::Int(nth as i64));
+                of_key[*txn] = builder.value(Datum::Int(number(nth)));
             }
         }
         let mut sessions: Vec<usize> = vec![0; self.n_txns];
@@ -191,10 +191,15 @@ impl Draft {
             let mut counts: Vec<usize> = (1..self.n_txns).map(n_before).collect();
             counts.sort_unstable();
             counts.dedup();
-            2 * counts.iter().position(|it| *it == n_before(txn)).unwrap_or(0) as i64
+            2 * number(counts.iter().position(|it| *it == n_before(txn)).unwrap_or(0))
         };
         let first_after = rt.iter().filter(|it| it.0 == txn).map(|it| begin(it.1)).min();
         let last = (1..self.n_txns).map(begin).max().unwrap_or(0);
         Some((begin(txn), first_after.map_or(last + 1, |it| it - 1)))
     }
+}
+
+/// Drafts are small.
+fn number(of: usize) -> i64 {
+    i64::try_from(of).unwrap_or(i64::MAX)
 }

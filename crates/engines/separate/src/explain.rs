@@ -5,6 +5,7 @@ use crate::known::KnownHistory;
 use crate::matrix::Matrix;
 use crate::plan::{Plans, Signed, conjuncts};
 use crate::separate::relations;
+use crate::sketch::Slot;
 use crate::translate::{KeyRange, Translator, WitnessValue};
 use crate::witness::{Board, Rest};
 use crate::words::Namer;
@@ -135,7 +136,14 @@ impl<'e> Explainer<'e> {
             Sort::Read => {
                 let slot = slots[elem];
                 let (reader, key) = (history.label(txns[slot.txn]), history.key_name(keys[slot.key]));
-                format!("{reader}'s read of {key}")
+                let same = |it: &&Slot| it.txn == slot.txn && it.key == slot.key;
+                let nth = match (slots.iter().filter(same).count(), slots[..elem].iter().filter(same).count()) {
+                    (1, _) => "",
+                    (_, 0) => "first ",
+                    (_, 1) => "second ",
+                    _ => "later ",
+                };
+                format!("{reader}'s {nth}read of {key}")
             }
         };
         let mut namer = Namer { spec: self.spec, name: &name, values: Vec::new() };

@@ -1,7 +1,8 @@
 //! A history that is known, as a sketch without inputs.
 
 use crate::matrix::Matrix;
-use crate::sketch::{Features, Sketch, Slot};
+use crate::question::Aspects;
+use crate::sketch::{Numbering, Sketch, Slot};
 use iso_history::{Facts, KeyId, Standing, TxnId};
 use iso_solve::Wire;
 
@@ -38,7 +39,8 @@ impl KnownHistory {
         let mut sketch = Sketch {
             n_txns: n,
             n_keys,
-            features: Features { read_order: true, ..Features::default() },
+            aspects: Aspects { read_order: true, ..Aspects::default() },
+            numbering: Numbering::default(),
             slots: Vec::new(),
             writes: Matrix::from_fn(n, n_keys, |txn, key| {
                 Wire::constant(txn == 0 || facts.writes(txns[txn], keys[key]))

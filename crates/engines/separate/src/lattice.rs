@@ -3,9 +3,9 @@
 //! Each history that a search finds is evaluated at all specs, and answers most of the other questions; what implies
 //! what is closed transitively. So few of the pairs are searched for.
 
-use crate::question::{Method, Question, Scope};
+use crate::question::{Aspects, Method, Question, Scope};
 use crate::search::Effort;
-use crate::separate::{Answer, Aspects, Found, separate};
+use crate::separate::{Answer, Found, separate};
 use iso_evidence::{Budget, StopReason};
 use iso_history::Facts;
 use iso_spec::{Evaluation, Prepared, Spec, Steps};
@@ -19,8 +19,8 @@ pub struct Lattice {
     pub edges: Vec<LatticeEdge>,
     /// Pairs about which nothing is known: does the first imply the second?
     pub unknown: Vec<(usize, usize, StopReason)>,
-    /// Which of the histories' features mattered for some pair.
-    pub features: Aspects,
+    /// What was varied for some pair.
+    pub aspects: Aspects,
     /// How many pairs were searched for.
     pub n_searches: usize,
     /// What it took.
@@ -76,7 +76,7 @@ struct Table<'a> {
     budget: &'a Budget<'a>,
     /// Does the row imply the column?
     known: Vec<Vec<Known>>,
-    features: Aspects,
+    aspects: Aspects,
     n_searches: usize,
     effort: Effort,
 }
@@ -96,7 +96,7 @@ impl<'a> Table<'a> {
             method,
             budget,
             known,
-            features: Aspects::default(),
+            aspects: Aspects::default(),
             n_searches: 0,
             effort: Effort::default(),
         }
@@ -141,7 +141,7 @@ impl<'a> Table<'a> {
         let separation = separate(&question, self.budget);
         self.n_searches += 1;
         self.effort.add(&separation.effort);
-        self.features = self.features.and(separation.features);
+        self.aspects = self.aspects.and(separation.aspects);
         separation.answer
     }
 
@@ -217,6 +217,6 @@ impl<'a> Table<'a> {
                 }
             }
         }
-        Lattice { classes, edges, unknown, features: self.features, n_searches: self.n_searches, effort: self.effort }
+        Lattice { classes, edges, unknown, aspects: self.aspects, n_searches: self.n_searches, effort: self.effort }
     }
 }

@@ -130,10 +130,10 @@ impl Matrix {
         let mut next = 0;
         while let Some(&row) = order.get(next) {
             next += 1;
-            for col in 0..n {
+            for (col, left) in n_before.iter_mut().enumerate() {
                 if self.at(row, col) != Wire::FALSE {
-                    n_before[col] -= 1;
-                    if n_before[col] == 0 {
+                    *left -= 1;
+                    if *left == 0 {
                         order.push(col);
                     }
                 }

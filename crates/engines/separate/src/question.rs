@@ -76,6 +76,29 @@ pub enum Rereads {
     No,
 }
 
+/// What was varied besides operations and sessions, because a spec of the question looks at it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aspects {
+    /// Transactions may read a key twice and see two versions.
+    pub rereads: bool,
+    /// The order of the reads of a transaction.
+    pub read_order: bool,
+    /// When transactions began and ended.
+    pub real_time: bool,
+}
+
+impl Aspects {
+    /// What mattered in either of two questions.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            rereads: self.rereads || other.rereads,
+            read_order: self.read_order || other.read_order,
+            real_time: self.real_time || other.real_time,
+        }
+    }
+}
+
 /// How histories are looked for. The default is the fastest; what is switched off is for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Method {

@@ -10,8 +10,8 @@ use crate::draft::Draft;
 use crate::form::Form;
 use crate::matrix::Matrix;
 use crate::plan::Plans;
-use crate::question::{Method, Scope};
-use crate::sketch::{Features, Sketch};
+use crate::question::{Aspects, Method, Scope};
+use crate::sketch::{Numbering, Sketch};
 use crate::translate::{KeyRange, WitnessValue};
 use crate::witness::{Board, N_GUESSES, Rest, SpecWitness};
 use iso_evidence::{Budget, Note, Quantity, StopReason};
@@ -98,18 +98,17 @@ impl<'q, 's> Search<'q, 's> {
         forms: &'q Forms<'s>,
         scope: &Scope,
         n_txns: usize,
-        features: Features,
+        aspects: Aspects,
         method: Method,
         budget: &'q Budget<'q>,
     ) -> Self {
         let mut circuit = Circuit::new();
         let fixed = if method.fixed_order { forms.fixed } else { None };
-        let features = Features {
-            wr_forward: fixed.is_some_and(|it| forms.allowed[it].orders_reads),
-            so_forward: fixed.is_some_and(|it| forms.allowed[it].orders_sessions),
-            ..features
+        let numbering = Numbering {
+            orders_reads: fixed.is_some_and(|it| forms.allowed[it].orders_reads),
+            orders_sessions: fixed.is_some_and(|it| forms.allowed[it].orders_sessions),
         };
-        let sketch = Sketch::new(&mut circuit, scope, n_txns, features);
+        let sketch = Sketch::new(&mut circuit, scope, n_txns, aspects, numbering);
         let mut search = Self {
             budget,
             board: Board { circuit, sketch, plans: Plans::default() },

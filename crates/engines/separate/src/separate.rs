@@ -2,9 +2,8 @@
 
 use crate::draft::Draft;
 use crate::form::mentions;
-use crate::question::{Method, Question, Rereads, Scope, Size};
+use crate::question::{Aspects, Method, Question, Rereads, Scope, Size};
 use crate::search::{Effort, Forms, Model, Search};
-use crate::sketch::Features;
 use crate::translate::WitnessValue;
 use crate::witness::SpecWitness;
 use iso_evidence::{Budget, StopReason};
@@ -17,8 +16,8 @@ use iso_spec::{Execution, Given, NamedRelation, Spec};
 pub struct Separation {
     /// The answer.
     pub answer: Answer,
-    /// Which of the histories' features mattered.
-    pub features: Aspects,
+    /// What was varied.
+    pub aspects: Aspects,
     /// What it took.
     pub effort: Effort,
 }
@@ -44,29 +43,6 @@ impl Answer {
     }
 }
 
-/// What was varied besides operations and sessions, because a spec of the question looks at it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Aspects {
-    /// Transactions may read a key twice and see two versions.
-    pub rereads: bool,
-    /// The order of the reads of a transaction.
-    pub read_order: bool,
-    /// When transactions began and ended.
-    pub real_time: bool,
-}
-
-impl Aspects {
-    /// What mattered in either of two questions.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            rereads: self.rereads || other.rereads,
-            read_order: self.read_order || other.read_order,
-            real_time: self.real_time || other.real_time,
-        }
-    }
-}
-
 /// A history that all allowed specs allow and all forbidden ones forbid.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -88,13 +64,13 @@ impl Found {
 /// Looks for a history that all of some specs allow and all of others forbid.
 pub fn separate(question: &Question<'_>, budget: &Budget<'_>) -> Separation {
     let forms = Forms::new(&question.allowed, &question.forbidden);
-    let mut hunt = Hunt { forms: &forms, question, budget, features: Features::default(), effort: Effort::default() };
+    let mut hunt = Hunt { forms: &forms, question, budget, aspects: Aspects::default(), effort: Effort::default() };
     let answer = match hunt.run() {
         Ok(Some(found)) => Answer::Found(Box::new(found)),
         Ok(None) => Answer::None,
         Err(reason) => Answer::Unknown(reason),
     };
-    Separation { answer, features: hunt.aspects(), effort: hunt.effort }
+    Separation { answer, aspects: hunt.aspects, effort: hunt.effort }
 }
 
 /// The work on one question.
@@ -102,13 +78,13 @@ pub(crate) struct Hunt<'q, 's> {
     pub(crate) forms: &'q Forms<'s>,
     pub(crate) question: &'q Question<'s>,
     pub(crate) budget: &'q Budget<'q>,
-    pub(crate) features: Features,
+    pub(crate) aspects: Aspects,
     pub(crate) effort: Effort,
 }
 
 impl<'q, 's> Hunt<'q, 's> {
     fn run(&mut self) -> Result<Option<Found>, StopReason> {
-        self.features = self.features_of_question()?;
+        self.aspects = self.aspects_of_question()?;
         let exact = self.question.scope.size == Size::Exactly;
         for n_txns in 1..=self.question.scope.txns {
             let mut search = self.search(n_txns);
@@ -126,41 +102,36 @@ impl<'q, 's> Hunt<'q, 's> {
     }
 
     pub(crate) fn search(&self, n_txns: usize) -> Search<'q, 's> {
-        Search::new(self.forms, &self.question.scope, n_txns, self.features, self.question.method, self.budget)
+        Search::new(self.forms, &self.question.scope, n_txns, self.aspects, self.question.method, self.budget)
     }
 
     pub(crate) fn add(&mut self, search: &Search<'_, '_>) {
         self.effort.add(&search.effort());
     }
 
-    pub(crate) fn aspects(&self) -> Aspects {
-        let Features { rereads, read_order, real_time, .. } = self.features;
-        Aspects { rereads, read_order, real_time }
-    }
-
-    pub(crate) fn features_of_question(&self) -> Result<Features, StopReason> {
+    pub(crate) fn aspects_of_question(&self) -> Result<Aspects, StopReason> {
         let all = || self.question.allowed.iter().chain(&self.question.forbidden);
-        let features = Features {
+        let aspects = Aspects {
             read_order: all().any(|it| mentions(it, Given::ProgramOrder)),
             real_time: all().any(|it| mentions(it, Given::RealTime)),
-            ..Features::default()
+            rereads: false,
         };
         let rereads = match self.question.scope.rereads {
             Rereads::Yes => true,
             Rereads::No => false,
-            Rereads::IfAllowed => self.allows_rereads(features)?,
+            Rereads::IfAllowed => self.allows_rereads(aspects)?,
         };
-        Ok(Features { rereads, ..features })
+        Ok(Aspects { rereads, ..aspects })
     }
 
     /// Do the allowed specs allow that some transaction reads a key twice and sees two versions?
     ///
     /// One reader and two writers are enough to see it: what else a history has only forbids more.
-    fn allows_rereads(&self, features: Features) -> Result<bool, StopReason> {
+    fn allows_rereads(&self, aspects: Aspects) -> Result<bool, StopReason> {
         let forms = Forms::new(&self.question.allowed, &[]);
         let scope = Scope { rereads: Rereads::Yes, ..Scope::up_to(3, 1, 4) };
-        let features = Features { rereads: true, ..features };
-        let mut search = Search::new(&forms, &scope, 3, features, Method::default(), self.budget);
+        let aspects = Aspects { rereads: true, ..aspects };
+        let mut search = Search::new(&forms, &scope, 3, aspects, Method::default(), self.budget);
         let sketch = search.sketch();
         let second: Vec<Wire> =
             (0..sketch.slots.len()).filter(|it| sketch.slots[*it].copy == 1).map(|it| sketch.active[it]).collect();
@@ -188,8 +159,8 @@ impl<'q, 's> Hunt<'q, 's> {
         let removable = removable(search);
         let mut kept: Vec<Wire> = Vec::new();
         loop {
-            let present = removable.iter().copied().filter(|it| model.has(*it));
-            let Some(next) = present.filter(|it| !kept.contains(it)).next_back() else { return Ok(model) };
+            let is_next = |it: &&Wire| model.has(**it) && !kept.contains(*it);
+            let Some(&next) = removable.iter().rfind(is_next) else { return Ok(model) };
             let mut assumed: Vec<Wire> = removable.iter().filter(|it| !model.has(**it)).map(|it| !*it).collect();
             assumed.push(!next);
             match search.find(&assumed)? {

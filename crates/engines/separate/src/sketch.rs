@@ -4,22 +4,16 @@
 //! somebody reads or writes it, and the initial transaction writes just the keys that exist.
 
 use crate::matrix::Matrix;
-use crate::question::{BlindWrites, Scope, Sessions};
+use crate::question::{Aspects, BlindWrites, Scope, Sessions};
 use iso_solve::{Circuit, Wire};
 
-/// What a sketch must have besides transactions, keys and sessions.
+/// What goes forward in the numbering of transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Features {
-    /// A key may be read twice.
-    pub(crate) rereads: bool,
-    /// Reads of a transaction come in some order.
-    pub(crate) read_order: bool,
-    /// Transactions have begin and end times.
-    pub(crate) real_time: bool,
-    /// Who reads from whom goes forward in the numbering.
-    pub(crate) wr_forward: bool,
-    /// Session order goes forward in the numbering.
-    pub(crate) so_forward: bool,
+pub(crate) struct Numbering {
+    /// Who reads from whom does.
+    pub(crate) orders_reads: bool,
+    /// Session order does.
+    pub(crate) orders_sessions: bool,
 }
 
 /// A read that a transaction may make.
@@ -37,7 +31,8 @@ pub(crate) struct Sketch {
     /// Transactions, the initial one included.
     pub(crate) n_txns: usize,
     pub(crate) n_keys: usize,
-    pub(crate) features: Features,
+    pub(crate) aspects: Aspects,
+    pub(crate) numbering: Numbering,
     pub(crate) slots: Vec<Slot>,
     /// Transactions and keys.
     pub(crate) writes: Matrix,
@@ -63,12 +58,19 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    pub(crate) fn new(circuit: &mut Circuit, scope: &Scope, n_txns: usize, features: Features) -> Self {
+    pub(crate) fn new(
+        circuit: &mut Circuit,
+        scope: &Scope,
+        n_txns: usize,
+        aspects: Aspects,
+        numbering: Numbering,
+    ) -> Self {
         let (n, n_keys) = (n_txns + 1, scope.keys);
         let mut sketch = Self {
             n_txns: n,
             n_keys,
-            features,
+            aspects,
+            numbering,
             slots: Vec::new(),
             writes: Matrix::empty(n, n_keys),
             reads: Matrix::empty(n, n_keys),
@@ -87,10 +89,10 @@ impl Sketch {
         sketch.draw_sessions(circuit);
         sketch.limit_operations(circuit, scope);
         sketch.limit_sessions(circuit, scope.sessions);
-        if features.real_time {
+        if aspects.real_time {
             sketch.draw_times(circuit);
         }
-        if features.read_order {
+        if aspects.read_order {
             sketch.draw_read_order(circuit);
         }
         sketch
@@ -113,7 +115,7 @@ impl Sketch {
             for key in 0..self.n_keys {
                 let write = self.input(circuit);
                 self.writes.set(txn, key, write);
-                for copy in 0..=usize::from(self.features.rereads) {
+                for copy in 0..=usize::from(self.aspects.rereads) {
                     self.slots.push(Slot { txn, key, copy });
                 }
             }
@@ -122,7 +124,7 @@ impl Sketch {
         for slot_idx in 0..self.slots.len() {
             let reader = self.slots[slot_idx].txn;
             for source in 0..n {
-                if source != reader && (source < reader || !self.features.wr_forward) {
+                if source != reader && (source < reader || !self.numbering.orders_reads) {
                     let from = self.input(circuit);
                     self.from.set(slot_idx, source, from);
                 }
@@ -155,7 +157,7 @@ impl Sketch {
     fn draw_sessions(&mut self, circuit: &mut Circuit) {
         for earlier in 0..self.n_txns {
             for later in 1..self.n_txns {
-                let is_possible = earlier < later || (earlier > later && !self.features.so_forward);
+                let is_possible = earlier < later || (earlier > later && !self.numbering.orders_sessions);
                 if earlier == 0 {
                     self.so.set(earlier, later, Wire::TRUE);
                 } else if is_possible {
@@ -199,7 +201,7 @@ impl Sketch {
             if slot.copy > 0 {
                 self.laws.push(circuit.either(!from, self.active[slot_idx - 1]));
                 // Without an order of reads the two are numbered by their sources.
-                let last = if self.features.read_order { source + 1 } else { self.n_txns };
+                let last = if self.aspects.read_order { source + 1 } else { self.n_txns };
                 for other in source..last {
                     self.laws.push(!circuit.both(from, self.from.at(slot_idx - 1, other)));
                 }

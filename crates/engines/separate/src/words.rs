@@ -1,6 +1,7 @@
 //! Formulas in words, with the names of a history in the place of variables.
 
 use iso_spec::{Elem, Formula, Given, Relation, Set, Sort, Spec};
+use std::sync::Arc;
 
 /// What the variables of a formula stand for.
 pub(crate) struct Namer<'n> {
@@ -49,7 +50,7 @@ impl Namer<'_> {
     }
 
     /// A relation as it is written in a spec, cut if it is long.
-    pub(crate) fn relation(&self, relation: &Relation) -> String {
+    pub(crate) fn relation(&self, relation: &Arc<Relation>) -> String {
         let text = self.whole_relation(relation);
         if text.chars().count() <= MAX_RELATION {
             return text;
@@ -57,8 +58,11 @@ impl Namer<'_> {
         text.chars().take(MAX_RELATION - 1).chain(['…']).collect()
     }
 
-    fn whole_relation(&self, relation: &Relation) -> String {
-        match relation {
+    fn whole_relation(&self, relation: &Arc<Relation>) -> String {
+        if let Some(name) = self.spec.name_of_relation(relation) {
+            return name.to_owned();
+        }
+        match &**relation {
             Relation::Given(given) => self.given(*given),
             Relation::At(given, key) => format!("{}[{}]", self.given(*given), self.elem(*key)),
             Relation::Union(left, right) => format!("{} | {}", self.operand(left, 0), self.operand(right, 0)),
@@ -76,8 +80,9 @@ impl Namer<'_> {
     }
 
     /// In parentheses if it binds less than what it stands in.
-    fn operand(&self, relation: &Relation, binding: u8) -> String {
-        let own = match relation {
+    fn operand(&self, relation: &Arc<Relation>, binding: u8) -> String {
+        let own = match &**relation {
+            _ if self.spec.name_of_relation(relation).is_some() => 3,
             Relation::Union(..) | Relation::Difference(..) => 0,
             Relation::Intersection(..) => 1,
             Relation::Composition(..) => 2,
@@ -98,20 +103,25 @@ impl Namer<'_> {
     }
 
     /// A formula within which some variables keep their names.
-    fn inner(&self, formula: &Formula, bound: &[&iso_spec::Variable]) -> String {
+    fn inner(&self, formula: &Arc<Formula>, bound: &[&iso_spec::Variable]) -> String {
         let text = self.formula(formula);
         bound.iter().fold(text, |text, it| text.replace(&placeholder(it.id), &it.name))
     }
 
     /// A formula as it is written in a spec.
-    pub(crate) fn formula(&self, formula: &Formula) -> String {
-        let pair = |relation: &Relation, left, right| {
+    pub(crate) fn formula(&self, formula: &Arc<Formula>) -> String {
+        let pair = |relation: &Arc<Relation>, left, right| {
             let text = self.whole_relation(relation);
-            let is_simple = matches!(relation, Relation::Given(_) | Relation::At(..));
+            let is_named = self.spec.name_of_relation(relation).is_some();
+            let is_simple = is_named || matches!(**relation, Relation::Given(_) | Relation::At(..));
             let text = if is_simple { text } else { format!("({text})") };
             format!("{text}({}, {})", self.elem(left), self.elem(right))
         };
-        match formula {
+        if let Some((name, arguments)) = self.spec.name_of_formula(formula) {
+            let arguments: Vec<String> = arguments.iter().map(|it| self.elem(*it)).collect();
+            return if arguments.is_empty() { name.to_owned() } else { format!("{name}({})", arguments.join(", ")) };
+        }
+        match &**formula {
             Formula::Truth(truth) => truth.to_string(),
             Formula::Not(of) => format!("not ({})", self.formula(of)),
             Formula::And(left, right) => format!("{} and {}", self.formula(left), self.formula(right)),
@@ -119,7 +129,7 @@ impl Namer<'_> {
             Formula::Implies(left, right) => format!("({} implies {})", self.formula(left), self.formula(right)),
             Formula::Iff(left, right) => format!("({} iff {})", self.formula(left), self.formula(right)),
             Formula::Exists(variables, body) | Formula::Forall(variables, body) => {
-                let word = if matches!(formula, Formula::Exists(..)) { "exists" } else { "forall" };
+                let word = if matches!(**formula, Formula::Exists(..)) { "exists" } else { "forall" };
                 let names: Vec<&str> = variables.iter().map(|it| &*it.name).collect();
                 let bound: Vec<&iso_spec::Variable> = variables.iter().collect();
                 format!("{word} {}: {}", names.join(", "), self.inner(body, &bound))
@@ -139,20 +149,26 @@ impl Namer<'_> {
     }
 
     /// One thing that is so, or is not, as a clause of a sentence.
-    pub(crate) fn clause(&self, formula: &Formula, is_true: bool) -> Option<String> {
-        match formula {
-            // What is different is seen from the names.
+    pub(crate) fn clause(&self, formula: &Arc<Formula>, is_true: bool) -> Option<String> {
+        match &**formula {
+            // What is different, or is not the initial transaction, is seen from the names.
             Formula::Equal(..) => None,
+            Formula::Member(_, set) if **set == Set::Initial => None,
+            // The name of a read says these.
+            Formula::Related(of, ..) if is_true && matches!(**of, Relation::Given(Given::Of | Given::KeyOf)) => None,
             Formula::Related(relation, left, right) => {
                 let (left, right) = (self.elem(*left), self.elem(*right));
                 Some(self.related(relation, &left, &right, is_true))
             }
             _ if is_true => Some(self.cut(formula)),
-            _ => Some(format!("it is not so that {}", self.cut(formula))),
+            Formula::Exists(..) if self.spec.name_of_formula(formula).is_none() => {
+                Some(self.cut(formula).replacen("exists", "there is no", 1))
+            }
+            _ => Some(format!("not {}", self.cut(formula))),
         }
     }
 
-    fn cut(&self, formula: &Formula) -> String {
+    fn cut(&self, formula: &Arc<Formula>) -> String {
         let text = self.formula(formula);
         if text.chars().count() <= 2 * MAX_RELATION {
             return text;
@@ -160,9 +176,9 @@ impl Namer<'_> {
         text.chars().take(2 * MAX_RELATION - 1).chain(['…']).collect()
     }
 
-    fn related(&self, relation: &Relation, left: &str, right: &str, is_true: bool) -> String {
+    fn related(&self, relation: &Arc<Relation>, left: &str, right: &str, is_true: bool) -> String {
         let verb = |yes: &str, no: &str| if is_true { yes.to_owned() } else { no.to_owned() };
-        match relation {
+        match &**relation {
             Relation::At(Given::WriteRead, key) => {
                 let key = self.elem(*key);
                 format!("{right} {} {key} from {left}", verb("reads", "does not read"))

@@ -5,7 +5,7 @@ use crate::error::{Problem, Span};
 use crate::formula::{Elem, Formula, Given, Relation, Set, Variable, Witness};
 use crate::module::{Module, Resolved, witnesses};
 use crate::program::Program;
-use crate::spec::{About, DirtyReads, Spec};
+use crate::spec::{About, Definition, DirtyReads, Part, Spec};
 use crate::syntax::{Binary, Binder, Expr, ExprKind, ItemKind, Name, Postfix, Quantifier};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,6 +47,7 @@ pub(crate) fn elaborate_level(module: &Module, item_idx: usize) -> Result<Spec, 
         about: About::from_docs(&item.docs),
         text: item.span.text(&module.text).to_owned(),
         uses: elaborator.used,
+        definitions: elaborator.definitions,
         requirements: required,
         formula,
         program: Arc::new(program),
@@ -66,6 +67,27 @@ enum Value {
     Set(Arc<Set>),
     Relation(Arc<Relation>),
     Formula(Arc<Formula>),
+}
+
+impl Value {
+    fn as_elem(&self) -> Option<Elem> {
+        match self {
+            Self::Elem(elem) => Some(*elem),
+            _ => None,
+        }
+    }
+}
+
+impl Definition {
+    /// A definition of a formula or relation that was filled in; others need no name.
+    fn new(name: &str, arguments: Vec<Elem>, value: &Value) -> Option<Self> {
+        let part = match value {
+            Value::Relation(relation) => Part::Relation(Arc::clone(relation)),
+            Value::Formula(formula) => Part::Formula(Arc::clone(formula)),
+            Value::Elem(_) | Value::Set(_) => return None,
+        };
+        Some(Self { name: name.to_owned(), arguments, part })
+    }
 }
 
 enum Stop {
@@ -99,6 +121,7 @@ struct Elaborator<'m> {
     shared: BTreeMap<(*const Module, usize), (Value, usize)>,
     /// Texts of what was used, a definition after those that it uses.
     used: Vec<String>,
+    definitions: Vec<Definition>,
     n_nodes: usize,
     n_variables: u32,
     depth: usize,
@@ -108,8 +131,8 @@ struct Elaborator<'m> {
 
 impl<'m> Elaborator<'m> {
     fn new(witnesses: &'m [crate::syntax::Declared]) -> Self {
-        let (shared, used) = (BTreeMap::new(), Vec::new());
-        Self { witnesses, shared, used, n_nodes: 0, n_variables: 0, depth: 0, height: 0 }
+        let (shared, used, definitions) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { witnesses, shared, used, definitions, n_nodes: 0, n_variables: 0, depth: 0, height: 0 }
     }
 
     fn count(&mut self) -> Result<(), Stop> {
@@ -265,6 +288,7 @@ impl<'m> Elaborator<'m> {
         let item = &home.module.items[home.item_idx];
         let id = (std::ptr::from_ref(home.module), home.item_idx);
         let is_shared = args.is_empty();
+        let elems: Option<Vec<Elem>> = args.iter().map(|it| it.0.as_elem()).collect();
         if is_shared && let Some((value, height)) = self.shared.get(&id) {
             self.height = self.height.max(*height);
             return Ok(value.clone());
@@ -284,6 +308,9 @@ impl<'m> Elaborator<'m> {
         }
         if is_shared {
             self.shared.insert(id, (value.clone(), height));
+        }
+        if let (ItemKind::Def { .. }, Some(arguments)) = (&item.kind, elems) {
+            self.definitions.extend(Definition::new(&item.name, arguments, &value));
         }
         Ok(value)
     }

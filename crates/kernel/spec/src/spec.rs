@@ -1,6 +1,6 @@
 //! One level: what must exist, what must be true of it, and the words about it.
 
-use crate::formula::{Formula, Witness};
+use crate::formula::{Elem, Formula, Relation, Witness};
 use crate::program::Program;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,9 +16,24 @@ pub struct Spec {
     pub(crate) about: About,
     pub(crate) text: String,
     pub(crate) uses: Vec<String>,
+    pub(crate) definitions: Vec<Definition>,
     pub(crate) requirements: Vec<Arc<Formula>>,
     pub(crate) formula: Arc<Formula>,
     pub(crate) program: Arc<Program>,
+}
+
+/// A definition that was filled in somewhere in the formula.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<Elem>,
+    pub(crate) part: Part,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Relation(Arc<Relation>),
+    Formula(Arc<Formula>),
 }
 
 /// May a transaction read what was rolled back or overwritten before it was committed?
@@ -119,6 +134,19 @@ impl Spec {
     /// The texts of the framework and of every definition that it uses, those first on which others build.
     pub fn uses(&self) -> &[String] {
         &self.uses
+    }
+
+    /// The name of the definition that this part of the formula was filled in for, if it is the whole of one.
+    pub fn name_of_relation(&self, relation: &Arc<Relation>) -> Option<&str> {
+        let is_it = |it: &&Definition| matches!(&it.part, Part::Relation(of) if Arc::ptr_eq(of, relation));
+        self.definitions.iter().find(is_it).map(|it| it.name.as_str())
+    }
+
+    /// The name and arguments of the definition that this part of the formula was filled in for, if it is the whole of
+    /// one.
+    pub fn name_of_formula(&self, formula: &Arc<Formula>) -> Option<(&str, &[Elem])> {
+        let is_it = |it: &&Definition| matches!(&it.part, Part::Formula(of) if Arc::ptr_eq(of, formula));
+        self.definitions.iter().find(is_it).map(|it| (it.name.as_str(), it.arguments.as_slice()))
     }
 
     /// What the framework requires of a witness.
