@@ -10,9 +10,10 @@
 //!
 //! What does not have this form stays free, and search goes through candidates.
 
+use crate::initial::never_leads_there;
 use crate::plan::{Signed, conjuncts};
 use crate::polarity;
-use iso_spec::{Elem, Formula, Given, Relation, Spec, Variable, WitnessKind};
+use iso_spec::{Elem, Formula, Given, Relation, Set, Spec, Variable, WitnessKind};
 use std::sync::Arc;
 
 /// A spec, taken apart.
@@ -191,12 +192,29 @@ fn acyclic_relation(spec: &Spec, parts: &[Signed], versions: usize) -> (Option<u
             }
             _ => false,
         });
-        if is_strict && is_transitive && contains {
+        if is_strict && is_transitive && contains && covers_initial(parts, &own) {
             return (None, Some(Arc::new(own)));
         }
     }
-    let at = parts.iter().position(|it| acyclic_with(it, versions).is_some());
-    (at, at.and_then(|it| acyclic_with(&parts[it], versions)))
+    // The initial transaction comes first in every order, so nothing may lead there.
+    let kinds: Vec<WitnessKind> = spec.witnesses().iter().map(|it| it.kind).collect();
+    let found = |it: &Signed| acyclic_with(it, versions).filter(|it| never_leads_there(it, &kinds));
+    let at = parts.iter().position(|it| found(it).is_some());
+    (at, at.and_then(|it| found(&parts[it])))
+}
+
+/// Does the initial transaction come before all others in this relation? Then nothing can come before it.
+fn covers_initial(parts: &[Signed], own: &Relation) -> bool {
+    parts.iter().any(|it| match &*it.formula {
+        Formula::Within(left, right) if it.is_true && **right == *own => match &**left {
+            Relation::Composition(on, so) => {
+                matches!(&**on, Relation::On(set) if **set == Set::Initial)
+                    && **so == Relation::Given(Given::SessionOrder)
+            }
+            other => *other == Relation::Given(Given::SessionOrder),
+        },
+        _ => false,
+    })
 }
 
 /// The relation that this part wants to be acyclic, if the versions are in it.
@@ -309,4 +327,73 @@ fn contains_rule(left: &Arc<Relation>, idx: usize, order: Option<usize>) -> Opti
         }
     }
     polarity::of_relation(left, Given::Witness(idx)).is_monotone().then(|| Rule::Contains(Arc::clone(left)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_spec::{Catalogue, parse};
+
+    fn spec(text: &str) -> Spec {
+        let module = parse(text, "mine.spec", &mut |_| Err("no files".to_owned())).expect("a spec");
+        module.levels().last().expect("a level").clone()
+    }
+
+    #[test]
+    fn witnesses_of_the_catalogue_follow_from_an_order_but_for_start_orders() {
+        for spec in Catalogue::builtin().levels() {
+            let form = Form::new(spec);
+            assert!(form.has_order, "{}", spec.name());
+            assert_eq!(form.follows_from_order(), spec.framework() != "adya_si", "{}", spec.name());
+        }
+    }
+
+    #[test]
+    fn what_the_order_contains_is_read_from_the_text() {
+        let catalogue = Catalogue::builtin();
+        for (name, sessions, reads) in [
+            ("biswas.rc", true, true),
+            ("cerone.ra", true, true),
+            ("cerone.si_nosession", false, true),
+            ("adya.pl2", false, true),
+            ("adya.ser_so", true, true),
+            ("adya.psi_so", true, true),
+            ("adya.gsi_so", true, true),
+            ("crooks.ser_so", true, false),
+        ] {
+            let form = Form::new(catalogue.find(name).expect("a level"));
+            assert_eq!((form.orders_sessions, form.orders_reads), (sessions, reads), "{name}");
+        }
+    }
+
+    #[test]
+    fn versions_do_not_follow_from_an_order_if_something_may_lead_to_the_initial_transaction() {
+        let level = "import adya\nlevel mine in adya = acyclic(adya.ww | (so^-1 ; so^-1))";
+        assert!(!Form::new(&spec(level)).has_order);
+    }
+
+    #[test]
+    fn a_users_rules_are_recognised_in_both_notations() {
+        for rules in [
+            "so in vis and wr in vis and transitive(vis)",
+            "(forall s, t: (so | wr)(s, t) implies vis(s, t)) and vis ; vis in vis",
+            "so | wr in vis and ar ; vis in vis",
+        ] {
+            let level = format!("import cerone\nlevel mine in cerone = {rules} and irreflexive(vis ; ar)");
+            assert!(Form::new(&spec(&level)).follows_from_order(), "{rules}");
+        }
+    }
+
+    #[test]
+    fn a_relation_that_may_have_to_shrink_and_grow_stays_free() {
+        for rules in [
+            "not transitive(vis)",
+            "(forall s, t: ar(s, t) implies vis(s, t) or wr(s, t))",
+            "(exists s, t: vis(s, t) and not init(s))",
+            "so ; vis in vis and vis ; so in vis",
+        ] {
+            let level = format!("import cerone\nlevel mine in cerone = {rules}");
+            assert!(!Form::new(&spec(&level)).follows_from_order(), "{rules}");
+        }
+    }
 }

@@ -29,6 +29,7 @@ mod compare;
 mod draft;
 mod explain;
 mod form;
+mod initial;
 mod known;
 mod lattice;
 mod matrix;

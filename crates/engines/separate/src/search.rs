@@ -129,11 +129,15 @@ impl<'q, 's> Search<'q, 's> {
             search.assert(holds);
             search.allowed.push((form, witness));
         }
-        for form in &forms.forbidden {
-            search.rivals.push(Rival { form, checker: None, is_wide: false });
-            search.begin_with(form);
-        }
+        search.rivals.extend(forms.forbidden.iter().map(|form| Rival { form, checker: None, is_wide: false }));
         search
+    }
+
+    /// Asks that the forbidden specs fail wherever that can be said before the first candidate.
+    pub(crate) fn begin(&mut self) {
+        for idx in 0..self.rivals.len() {
+            self.begin_with(self.rivals[idx].form);
+        }
     }
 
     pub(crate) fn sketch(&self) -> &Sketch {

@@ -73,6 +73,9 @@ pub fn separate(question: &Question<'_>, budget: &Budget<'_>) -> Separation {
     Separation { answer, aspects: hunt.aspects, effort: hunt.effort }
 }
 
+/// Most questions that have an answer have one of this size.
+const MAX_PADDED: usize = 4;
+
 /// The work on one question.
 pub(crate) struct Hunt<'q, 's> {
     pub(crate) forms: &'q Forms<'s>,
@@ -86,7 +89,7 @@ impl<'q, 's> Hunt<'q, 's> {
     fn run(&mut self) -> Result<Option<Found>, StopReason> {
         self.aspects = self.aspects_of_question()?;
         let exact = self.question.scope.size == Size::Exactly;
-        for n_txns in 1..=self.question.scope.txns {
+        for n_txns in self.sizes() {
             let mut search = self.search(n_txns);
             let found = Self::smallest(&mut search);
             self.add(&search);
@@ -101,7 +104,21 @@ impl<'q, 's> Hunt<'q, 's> {
         Ok(None)
     }
 
+    /// The numbers of transactions to look at. For an exact one few of the smaller ones are worth it: what they have is
+    /// padded, which is quicker than a search, and otherwise the last one decides alone.
+    fn sizes(&self) -> impl Iterator<Item = usize> + use<> {
+        let (last, is_exact) = (self.question.scope.txns, self.question.scope.size == Size::Exactly);
+        (1..=last).filter(move |it| !is_exact || *it <= MAX_PADDED || *it == last)
+    }
+
     pub(crate) fn search(&self, n_txns: usize) -> Search<'q, 's> {
+        let mut search = self.bare_search(n_txns);
+        search.begin();
+        search
+    }
+
+    /// A search that learns from candidates only.
+    fn bare_search(&self, n_txns: usize) -> Search<'q, 's> {
         Search::new(self.forms, &self.question.scope, n_txns, self.aspects, self.question.method, self.budget)
     }
 
@@ -172,7 +189,7 @@ impl<'q, 's> Hunt<'q, 's> {
 
     /// The history with transactions in front that read the initial state, if it still separates.
     fn padded(&mut self, draft: &Draft) -> Result<Option<Found>, StopReason> {
-        let mut search = self.search(self.question.scope.txns);
+        let mut search = self.bare_search(self.question.scope.txns);
         let padding = self.question.scope.txns + 1 - draft.n_txns;
         let is_limited = matches!(self.question.scope.sessions, crate::Sessions::Chains { at_most: Some(_) });
         let assumed = fixed_to(&search, &draft.with_padding(padding, is_limited));
