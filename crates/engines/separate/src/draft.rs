@@ -9,6 +9,8 @@ use iso_solve::Values;
 pub(crate) struct Draft {
     /// Transactions, the initial one included.
     pub(crate) n_txns: usize,
+    /// Does the order of reads matter?
+    pub(crate) reads_are_ordered: bool,
     /// By transaction its reads in program order: key, and who wrote what it saw.
     pub(crate) reads: Vec<Vec<(usize, usize)>>,
     /// By transaction the keys that it writes, ascending.
@@ -36,7 +38,13 @@ impl Draft {
     pub(crate) fn new(sketch: &Sketch, values: &Values) -> Self {
         let n = sketch.n_txns;
         let pairs = || (1..n).flat_map(|a| (1..n).map(move |b| (a, b))).filter(|it| it.0 != it.1);
-        let mut draft = Self { n_txns: n, reads: vec![Vec::new(); n], writes: vec![Vec::new(); n], ..Self::default() };
+        let mut draft = Self {
+            n_txns: n,
+            reads_are_ordered: sketch.aspects.read_order,
+            reads: vec![Vec::new(); n],
+            writes: vec![Vec::new(); n],
+            ..Self::default()
+        };
         for txn in 1..n {
             draft.writes[txn] = (0..sketch.n_keys).filter(|it| values.of(sketch.writes.at(txn, *it))).collect();
             let mut slots: Vec<usize> = sketch.slots_of(txn).filter(|it| values.of(sketch.active[*it])).collect();
@@ -63,7 +71,12 @@ impl Draft {
         let moved = |txn: usize| if txn == 0 { 0 } else { txn + n_more };
         let moved_pairs = |pairs: &[(usize, usize)]| pairs.iter().map(|it| (moved(it.0), moved(it.1))).collect();
         let key = self.keys().first().copied().unwrap_or(0);
-        let mut padded = Self { n_txns: self.n_txns + n_more, so: moved_pairs(&self.so), ..Self::default() };
+        let mut padded = Self {
+            n_txns: self.n_txns + n_more,
+            reads_are_ordered: self.reads_are_ordered,
+            so: moved_pairs(&self.so),
+            ..Self::default()
+        };
         padded.rt = self.rt.as_deref().map(moved_pairs);
         padded.reads = vec![Vec::new()];
         padded.reads.extend(std::iter::repeat_n(vec![(key, 0)], n_more));
@@ -151,10 +164,16 @@ impl Draft {
             );
             let session = builder.session(&format!("s{}", sessions[txn]));
             builder.begin(session, Place::default());
-            for (key, source) in &self.reads[txn] {
+            let mut reads = self.reads[txn].clone();
+            if !self.reads_are_ordered {
+                reads.sort_by_key(|it| keys[it.0]);
+            }
+            for (key, source) in &reads {
                 builder.read(keys[*key].expect("a key that is read exists"), values[*key][*source]);
             }
-            for key in &self.writes[txn] {
+            let mut writes = self.writes[txn].clone();
+            writes.sort_by_key(|it| keys[*it]);
+            for key in &writes {
                 builder.write(keys[*key].expect("a key that is written exists"), values[*key][txn]);
             }
             if let Some((begin, end)) = self.interval(txn) {
@@ -172,7 +191,7 @@ impl Draft {
         let used = self.keys();
         let mut keys = vec![None; used.last().map_or(0, |it| it + 1)];
         let zero = builder.value(Datum::Int(0));
-        for (nth, key) in used.into_iter().enumerate() {
+        for (nth, key) in self.keys_as_mentioned().into_iter().enumerate() {
             let name =
                 ["x", "y", "z", "u", "v", "w"].get(nth).map_or_else(|| format!("k{}", nth + 1), |it| (*it).to_owned());
             let id = builder.key(Datum::text(name));
@@ -180,6 +199,20 @@ impl Draft {
             keys[key] = Some(id);
         }
         keys
+    }
+
+    /// The keys in the order in which a reader of the history meets them.
+    fn keys_as_mentioned(&self) -> Vec<usize> {
+        let mut mentioned: Vec<usize> = Vec::new();
+        for txn in self.order() {
+            let own = self.reads[txn].iter().map(|it| it.0).chain(self.writes[txn].iter().copied());
+            for key in own {
+                if !mentioned.contains(&key) {
+                    mentioned.push(key);
+                }
+            }
+        }
+        mentioned
     }
 
     /// Begin and end of a transaction: whoever has the same transactions before it begins at the same time, and it ends

@@ -4,6 +4,7 @@ use crate::draft::Draft;
 use crate::form::mentions;
 use crate::question::{Aspects, Method, Question, Rereads, Scope, Size};
 use crate::search::{Effort, Forms, Model, Search};
+use crate::sketch::at_most;
 use crate::translate::WitnessValue;
 use crate::witness::SpecWitness;
 use iso_evidence::{Budget, StopReason};
@@ -72,6 +73,9 @@ pub fn separate(question: &Question<'_>, budget: &Budget<'_>) -> Separation {
     };
     Separation { answer, aspects: hunt.aspects, effort: hunt.effort }
 }
+
+/// Up to this many transactions the fewest operations are counted; with more, none can be left out.
+const MAX_COUNTED: usize = 6;
 
 /// Most questions that have an answer have one of this size.
 const MAX_PADDED: usize = 4;
@@ -161,14 +165,27 @@ impl<'q, 's> Hunt<'q, 's> {
     fn smallest(search: &mut Search<'_, '_>) -> Result<Option<Model>, StopReason> {
         let Some(mut model) = search.find(&[])? else { return Ok(None) };
         let used = search.sketch().used.clone();
+        let unused = |n_keys: usize| -> Vec<Wire> { used[n_keys..].iter().map(|it| !*it).collect() };
         for n_keys in 1..model.draft.keys().len() {
-            let unused: Vec<Wire> = used[n_keys..].iter().map(|it| !*it).collect();
-            if let Some(smaller) = search.find(&unused)? {
+            if let Some(smaller) = search.find(&unused(n_keys))? {
                 model = smaller;
                 break;
             }
         }
-        Self::fewest(search, model).map(Some)
+        model = Self::fewest(search, model)?;
+        if search.sketch().n_txns > MAX_COUNTED + 1 {
+            return Ok(Some(model));
+        }
+        let mut assumed = unused(model.draft.keys().len());
+        let facts = facts(search);
+        loop {
+            let fewer = at_most(search.parts().1, &facts, model.draft.n_facts() - 1);
+            assumed.push(fewer);
+            match search.find(&assumed)? {
+                Some(smaller) => model = smaller,
+                None => return Ok(Some(model)),
+            }
+        }
     }
 
     /// Leaves out what can be left out, one thing after the other.
@@ -197,6 +214,19 @@ impl<'q, 's> Hunt<'q, 's> {
         self.add(&search);
         Ok(found?.map(|model| found_history(&search, &model)))
     }
+}
+
+/// What there is to look at in a history: reads, writes, and who comes before whom.
+fn facts(search: &Search<'_, '_>) -> Vec<Wire> {
+    let sketch = search.sketch();
+    let mut facts: Vec<Wire> = removable(search);
+    let sources: Vec<Wire> = (0..sketch.slots.len())
+        .flat_map(|slot| (0..sketch.n_txns).map(move |it| (slot, it)))
+        .map(|it| sketch.from.at(it.0, it.1))
+        .collect();
+    facts.retain(|it| !sources.contains(it));
+    facts.extend(sketch.active.iter().copied());
+    facts
 }
 
 /// The inputs that a smaller history may lack: not the order of reads, which every history has.

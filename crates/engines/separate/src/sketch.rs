@@ -315,7 +315,7 @@ fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// At most so many of the wires are true: counted one after the other (Sinz 2005).
-fn at_most(circuit: &mut Circuit, wires: &[Wire], limit: usize) -> Wire {
+pub(crate) fn at_most(circuit: &mut Circuit, wires: &[Wire], limit: usize) -> Wire {
     if limit >= wires.len() {
         return Wire::TRUE;
     }
