@@ -7,7 +7,7 @@
 //! derived from it for each history, so one instance excludes many candidates.
 
 use crate::draft::Draft;
-use crate::form::Form;
+use crate::form::{Form, Source};
 use crate::matrix::Matrix;
 use crate::plan::Plans;
 use crate::question::{Aspects, Method, Scope};
@@ -203,7 +203,7 @@ impl<'q, 's> Search<'q, 's> {
         if self.rivals[idx].checker.is_none() {
             let witness = self.board.witness(form, None, Rest::Free);
             let holds = self.board.holds(form, &witness);
-            let mut checker = Checker { solver: Cadical::new(), clauses: Clauses::new(), witness };
+            let mut checker = Checker { solver: Cadical::for_short_calls(), clauses: Clauses::new(), witness };
             checker.clauses.assert(&mut checker.solver, &self.board.circuit, holds);
             self.rivals[idx].checker = Some(checker);
         }
@@ -228,21 +228,22 @@ impl<'q, 's> Search<'q, 's> {
     /// The spec must fail for what this witness makes of any history.
     fn learn(&mut self, form: &Form<'_>, found: &SpecWitness, candidate: &Values) {
         let order = found.order.clone();
-        let failures = self.forbid(form, order.clone(), Rest::Known(&found.values));
+        let failures = self.forbid(form, order.clone(), Rest::Known(&found.values), &[]);
         // The failures are younger than the candidate, but their inputs are not.
         let values = self.board.circuit.evaluate(|it| candidate.has(it) && candidate.of(it));
         let is_excluded = failures.iter().all(|it| !values.of(*it));
         assert!(is_excluded, "{}: a witness must exclude the candidate that it explains", form.spec.name());
         if !form.follows_from_order() && self.method.derived_witnesses {
             for way in 0..N_GUESSES {
-                self.forbid(form, order.clone(), Rest::Guess(way));
+                self.forbid(form, order.clone(), Rest::Guess(way), &[]);
             }
         }
     }
 
-    /// The spec must fail for this witness, in one of the ways that are returned.
-    fn forbid(&mut self, form: &Form<'_>, order: Option<Rc<Matrix>>, rest: Rest<'_>) -> Vec<Wire> {
-        let witness = self.board.witness(form, order, rest);
+    /// The spec must fail for this witness, in one of the ways that are returned; or the laws of its order do.
+    fn forbid(&mut self, form: &Form<'_>, order: Option<Rc<Matrix>>, rest: Rest<'_>, laws: &[Wire]) -> Vec<Wire> {
+        let mut witness = self.board.witness(form, order, rest);
+        witness.laws.extend_from_slice(laws);
         // Keys have no names yet: the first failure that is asked for may as well be about the first ones.
         let is_first = self.effort.instances == 0 && self.method.derived_witnesses;
         let keys = if is_first { KeyRange::AsMentioned } else { KeyRange::All };
@@ -256,7 +257,7 @@ impl<'q, 's> Search<'q, 's> {
     fn begin_with(&mut self, form: &'q Form<'s>) {
         if self.method.derived_witnesses {
             for order in self.orders() {
-                self.derive(form, &order);
+                self.derive(form, &order, &[]);
             }
             return;
         }
@@ -283,10 +284,10 @@ impl<'q, 's> Search<'q, 's> {
         orders
     }
 
-    fn derive(&mut self, form: &Form<'_>, order: &Rc<Matrix>) {
+    fn derive(&mut self, form: &Form<'_>, order: &Rc<Matrix>, laws: &[Wire]) {
         let n_ways = if form.follows_from_order() { 1 } else { N_GUESSES };
         for way in 0..n_ways {
-            self.forbid(form, Some(Rc::clone(order)), Rest::Guess(way));
+            self.forbid(form, Some(Rc::clone(order)), Rest::Guess(way), laws);
         }
     }
 
@@ -294,8 +295,25 @@ impl<'q, 's> Search<'q, 's> {
     fn widen(&mut self, form: &Form<'_>) {
         for order in self.orders() {
             let order = self.board.snapshot_order(&order);
-            self.derive(form, &order);
+            self.derive(form, &order, &[]);
         }
+        for (relation, order) in self.free_relations() {
+            let (order, laws) = self.board.order_by_ends(&relation, &order);
+            self.derive(form, &order, &laws);
+        }
+    }
+
+    /// Relations of allowed specs that do not follow from an order, each with the order beside it.
+    fn free_relations(&self) -> Vec<(Rc<Matrix>, Rc<Matrix>)> {
+        let mut relations = Vec::new();
+        for (form, witness) in &self.allowed {
+            for (source, value) in form.witnesses.iter().zip(&witness.values) {
+                if let (Source::Relation(_), WitnessValue::Binary(of), Some(order)) = (source, value, &witness.order) {
+                    relations.push((Rc::clone(of), Rc::clone(order)));
+                }
+            }
+        }
+        relations
     }
 
     /// The witness of each allowed spec, with all choices made.

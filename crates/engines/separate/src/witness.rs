@@ -248,6 +248,37 @@ impl Board {
         }
     }
 
+    /// The transactions by what comes after them in a relation, the one with more first; what has the same in the given
+    /// order. Also what must be true for that to be an order.
+    ///
+    /// If the relation says who ended before whom began, this is the order of the ends.
+    pub(crate) fn order_by_ends(&mut self, relation: &Matrix, order: &Matrix) -> (Rc<Matrix>, Vec<Wire>) {
+        let (n, circuit) = (self.sketch.n_txns, &mut self.circuit);
+        let more = Matrix::from_fn(n, n, |a, b| {
+            let cases: Vec<Wire> = (1..n).map(|it| circuit.both(relation.at(a, it), !relation.at(b, it))).collect();
+            circuit.or(cases)
+        });
+        let by_ends = Matrix::from_fn(n, n, |a, b| {
+            if a == b || a == 0 || b == 0 {
+                return Wire::constant(a == 0 && b != 0);
+            }
+            let tie = circuit.both(!more.at(b, a), order.at(a, b));
+            circuit.either(more.at(a, b), tie)
+        });
+        let mut laws = Vec::new();
+        for a in 1..n {
+            for b in (1..n).filter(|it| *it != a) {
+                laws.push(circuit.either(!by_ends.at(a, b), !by_ends.at(b, a)));
+                laws.push(circuit.either(by_ends.at(a, b), by_ends.at(b, a)));
+                for c in (1..n).filter(|it| *it != a && *it != b) {
+                    let path = circuit.both(by_ends.at(a, b), by_ends.at(b, c));
+                    laws.push(circuit.either(!path, by_ends.at(a, c)));
+                }
+            }
+        }
+        (Rc::new(by_ends), laws)
+    }
+
     /// Updates in the given order; each read-only transaction right after what the order puts before those that it saw.
     ///
     /// A history of snapshots is often serializable in this order where it is not in the order of commits.

@@ -38,6 +38,15 @@ impl Cadical {
         Self { inner, hook, n_variables: 0, n_clauses: 0, model: Vec::new(), failed: Vec::new(), scratch: Vec::new() }
     }
 
+    /// A solver for many short calls: it does not try its luck or simplify at the beginning of each.
+    pub fn for_short_calls() -> Self {
+        let mut solver = Self::new();
+        for option in ["lucky", "walk", "inprocessing"] {
+            solver.inner.set(option, 0);
+        }
+        solver
+    }
+
     /// A solver whose search is followed by `theory`.
     pub(crate) fn with_theory<T: Theory + 'static>(theory: Rc<RefCell<T>>) -> Self {
         let mut solver = Self::new();
