@@ -1,7 +1,8 @@
-//! `cargo xtask bench`: how much the release binary takes.
+//! `cargo xtask bench`: how much the release build takes.
 //!
 //! `bench check` measures time and memory of whole commands on large histories; `bench instructions` counts
-//! instructions on small ones, which does not depend on who else uses the machine.
+//! instructions on small ones, which does not depend on who else uses the machine; `bench separate` measures the search
+//! for histories between levels.
 
 mod cell;
 mod check;
@@ -10,6 +11,7 @@ mod figures;
 mod folder;
 mod inputs;
 mod instructions;
+mod separate;
 mod table;
 
 use crate::root;
@@ -22,6 +24,7 @@ use std::process::Command;
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     match words {
         ["instructions", rest @ ..] => instructions::run(rest),
+        ["separate", rest @ ..] => separate::run(rest),
         ["check", rest @ ..] | rest => check::run(rest),
     }
 }
