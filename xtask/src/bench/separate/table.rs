@@ -2,7 +2,7 @@
 
 use super::inquiry::{Answer, Method, Scope, Size};
 use super::isolde;
-use super::problems::Class;
+use super::problems::{Class, of_class};
 use super::runner::Cell;
 use std::fmt::Write as _;
 
@@ -73,7 +73,10 @@ pub(crate) fn classes(cells: &[Cell], sizes: &[usize], method: Method) -> String
             let solved = format!("{n_solved}/{n_all}");
             // Writing to a string cannot fail.
             let _ = write!(out, "{:<20} {n_txns:>3} {solved:>8} {median:>9.2} {max:>9.2}", class.name());
-            if let Some(isolde) = isolde::times_of(class, *n_txns) {
+            // A part of a class, or the smallest histories, would be compared with something else.
+            let is_whole =
+                n_all == of_class(class).len() && cells.iter().all(|it| it.inquiry.scope.size == Size::Exactly);
+            if let Some(isolde) = isolde::times_of(class, *n_txns).filter(|_| is_whole) {
                 let _ = write!(out, "   {:>8} {:>9.0} {:>9.0}", isolde.n_solved, isolde.median, isolde.max);
                 let _ = write!(out, " {:>8} {:>8}", times(isolde.median, median), times(isolde.max, max));
             }
@@ -124,7 +127,6 @@ pub(crate) fn size_in_words(size: Size) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::super::inquiry::Verdict;
-    use super::super::problems::of_class;
     use super::super::runner::tests::cell;
     use super::*;
 
@@ -143,17 +145,18 @@ mod tests {
     #[test]
     fn classes_are_summed_up_over_what_was_solved() {
         let mixed = of_class(Class::UnsatMixed);
-        let cells = [
-            cell(&mixed[0], 5, Verdict::None, 1.0),
-            cell(&mixed[1], 5, Verdict::None, 3.0),
-            cell(&mixed[2], 5, Verdict::Unknown, 60_000.0),
-            cell(&mixed[0], 7, Verdict::Skipped, 0.0),
-        ];
-        let text = classes(&cells, &[3, 5, 7], Method::default());
+        let mut cells: Vec<Cell> = mixed.iter().map(|it| cell(it, 5, Verdict::None, 1.0)).collect();
+        cells[0].answer.ms = 3.0;
+        cells[1].answer.verdict = Verdict::Unknown;
+        cells.push(cell(&mixed[0], 6, Verdict::None, 1.0));
+        cells.push(cell(&mixed[1], 6, Verdict::None, 2.0));
+        cells.push(cell(&mixed[1], 7, Verdict::Skipped, 0.0));
+        let text = classes(&cells, &[3, 5, 6, 7], Method::default());
         let rows: Vec<Vec<&str>> = text.lines().skip(2).map(|it| it.split_whitespace().collect()).collect();
-        let at_five = ["UNSAT", "mixed", "5", "2/3", "2.00", "3.00", "10", "1789", "10658", "894.5", "3552.7"];
+        let at_five = ["UNSAT", "mixed", "5", "9/10", "1.00", "3.00", "10", "1789", "10658", "1789.0", "3552.7"];
         assert_eq!(rows[0], at_five, "{text}");
-        assert_eq!(rows[1], ["UNSAT", "mixed", "7", "0/1", "0.00", "0.00"], "{text}");
-        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[1], ["UNSAT", "mixed", "6", "2/2", "1.50", "2.00"], "a part is not compared: {text}");
+        assert_eq!(rows[2], ["UNSAT", "mixed", "7", "0/1", "0.00", "0.00"], "{text}");
+        assert_eq!(rows.len(), 3);
     }
 }
