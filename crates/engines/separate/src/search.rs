@@ -15,7 +15,7 @@ use crate::sketch::{Numbering, Sketch};
 use crate::translate::{KeyRange, WitnessValue};
 use crate::witness::{Board, N_GUESSES, Rest, SpecWitness};
 use iso_evidence::{Budget, Note, Quantity, StopReason};
-use iso_solve::{Cadical, Circuit, Clauses, SatResult, SatSolver, Values, Wire};
+use iso_solve::{Cadical, Circuit, Clauses, Probing, SatResult, SatSolver, Values, Wire};
 use iso_spec::Spec;
 use std::rc::Rc;
 
@@ -225,30 +225,37 @@ impl<'q, 's> Search<'q, 's> {
         Ok(Some(known(&checker.witness, &values)))
     }
 
-    /// The spec must fail for what this witness makes of any history.
+    /// The spec must fail for what this witness makes of any history. Many are learned, so they are not probed.
     fn learn(&mut self, form: &Form<'_>, found: &SpecWitness, candidate: &Values) {
         let order = found.order.clone();
-        let failures = self.forbid(form, order.clone(), Rest::Known(&found.values), &[]);
+        let failures = self.forbid(form, order.clone(), Rest::Known(&found.values), &[], Probing::None);
         // The failures are younger than the candidate, but their inputs are not.
         let values = self.board.circuit.evaluate(|it| candidate.has(it) && candidate.of(it));
         let is_excluded = failures.iter().all(|it| !values.of(*it));
         assert!(is_excluded, "{}: a witness must exclude the candidate that it explains", form.spec.name());
         if !form.follows_from_order() && self.method.derived_witnesses {
             for way in 0..N_GUESSES {
-                self.forbid(form, order.clone(), Rest::Guess(way), &[]);
+                self.forbid(form, order.clone(), Rest::Guess(way), &[], Probing::None);
             }
         }
     }
 
     /// The spec must fail for this witness, in one of the ways that are returned; or the laws of its order do.
-    fn forbid(&mut self, form: &Form<'_>, order: Option<Rc<Matrix>>, rest: Rest<'_>, laws: &[Wire]) -> Vec<Wire> {
+    fn forbid(
+        &mut self,
+        form: &Form<'_>,
+        order: Option<Rc<Matrix>>,
+        rest: Rest<'_>,
+        laws: &[Wire],
+        probing: Probing,
+    ) -> Vec<Wire> {
         let mut witness = self.board.witness(form, order, rest);
         witness.laws.extend_from_slice(laws);
         // Keys have no names yet: the first failure that is asked for may as well be about the first ones.
         let is_first = self.effort.instances == 0 && self.method.derived_witnesses;
         let keys = if is_first { KeyRange::AsMentioned } else { KeyRange::All };
         let failures = self.board.failures(form, &witness, keys);
-        self.clauses.assert_any_probed(&mut self.solver, &self.board.circuit, &failures);
+        self.clauses.assert_any(&mut self.solver, &self.board.circuit, &failures, probing);
         self.effort.instances += 1;
         failures
     }
@@ -259,6 +266,7 @@ impl<'q, 's> Search<'q, 's> {
             for order in self.orders() {
                 self.derive(form, &order, &[]);
             }
+            self.merge(form);
             return;
         }
         let same = self.allowed.iter().find(|it| it.0.spec.framework() == form.spec.framework());
@@ -287,15 +295,30 @@ impl<'q, 's> Search<'q, 's> {
     fn derive(&mut self, form: &Form<'_>, order: &Rc<Matrix>, laws: &[Wire]) {
         let n_ways = if form.follows_from_order() { 1 } else { N_GUESSES };
         for way in 0..n_ways {
-            self.forbid(form, Some(Rc::clone(order)), Rest::Guess(way), laws);
+            self.forbid(form, Some(Rc::clone(order)), Rest::Guess(way), laws, Probing::Each);
+        }
+    }
+
+    /// What does not follow from an order may be as in an allowed spec with the same kinds of things.
+    fn merge(&mut self, form: &Form<'_>) {
+        if form.follows_from_order() {
+            return;
+        }
+        let kinds = |it: &Form<'_>| it.spec.witnesses().iter().map(|it| it.kind).collect::<Vec<_>>();
+        let is_same = |it: &&(&Form<'_>, SpecWitness)| kinds(it.0) == kinds(form);
+        let same: Vec<SpecWitness> = self.allowed.iter().filter(is_same).map(|it| it.1.clone()).collect();
+        for witness in same {
+            self.forbid(form, witness.order, Rest::Known(&witness.values), &[], Probing::Each);
         }
     }
 
     /// Derived witnesses that cost more, asked for once the first ones were not enough.
     fn widen(&mut self, form: &Form<'_>) {
         for order in self.orders() {
-            let order = self.board.snapshot_order(&order);
-            self.derive(form, &order, &[]);
+            let by_starts = self.board.order_by_starts(&order);
+            for order in [self.board.snapshot_order(&order), by_starts] {
+                self.derive(form, &order, &[]);
+            }
         }
         for (relation, order) in self.free_relations() {
             let (order, laws) = self.board.order_by_ends(&relation, &order);

@@ -279,6 +279,28 @@ impl Board {
         (Rc::new(by_ends), laws)
     }
 
+    /// The transactions by what the order puts before those that they saw or overwrote: the order of snapshots.
+    pub(crate) fn order_by_starts(&mut self, order: &Matrix) -> Rc<Matrix> {
+        let Self { circuit, sketch, .. } = self;
+        let n = sketch.n_txns;
+        let seen = sketch.so.union(&sketch.wr, circuit);
+        let overwritten = Matrix::from_fn(n, n, |a, b| {
+            let keys: Vec<Wire> =
+                (0..sketch.n_keys).map(|it| circuit.both(sketch.writes.at(a, it), sketch.writes.at(b, it))).collect();
+            let any = circuit.or(keys);
+            circuit.both(any, order.at(a, b))
+        });
+        let before = order.reflexive().compose(&seen.union(&overwritten, circuit), circuit);
+        let fewer = Matrix::from_fn(n, n, |a, b| {
+            let cases: Vec<Wire> = (0..n).map(|it| circuit.both(before.at(it, b), !before.at(it, a))).collect();
+            circuit.or(cases)
+        });
+        Rc::new(Matrix::from_fn(n, n, |a, b| {
+            let tie = circuit.both(!fewer.at(b, a), order.at(a, b));
+            if a == b { Wire::FALSE } else { circuit.either(fewer.at(a, b), tie) }
+        }))
+    }
+
     /// Updates in the given order; each read-only transaction right after what the order puts before those that it saw.
     ///
     /// A history of snapshots is often serializable in this order where it is not in the order of commits.

@@ -14,6 +14,15 @@ pub struct Clauses {
     clause: Vec<Lit>,
 }
 
+/// Is each part of a disjunction looked at by itself?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probing {
+    /// No.
+    None,
+    /// Those that unit propagation refutes are dropped at once. It takes one propagation each, and often spares a search.
+    Each,
+}
+
 const IF_TRUE: u8 = 1;
 const IF_FALSE: u8 = 2;
 
@@ -44,12 +53,12 @@ impl Clauses {
         }
     }
 
-    /// Makes at least one of the wires true from now on; those that unit propagation refutes are dropped at once.
-    pub fn assert_any_probed(&mut self, solver: &mut impl SatSolver, circuit: &Circuit, wires: &[Wire]) {
+    /// Makes at least one of the wires true from now on.
+    pub fn assert_any(&mut self, solver: &mut impl SatSolver, circuit: &Circuit, wires: &[Wire], probing: Probing) {
         let mut clause = Vec::new();
         for wire in wires {
             let lit = self.literal(solver, circuit, *wire);
-            if solver.is_refuted_at_once(&[lit]) {
+            if probing == Probing::Each && solver.is_refuted_at_once(&[lit]) {
                 solver.add_clause(&[!lit]);
             } else {
                 clause.push(lit);

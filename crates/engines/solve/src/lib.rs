@@ -18,6 +18,6 @@ mod theory;
 pub use acyclic::{DecisionPolicy, OrderResult, OrderSolver, OrderStatistics};
 pub use cadical::Cadical;
 pub use circuit::{Circuit, Values, Wire};
-pub use cnf::Clauses;
+pub use cnf::{Clauses, Probing};
 pub use order::{Edge, EdgeId, IncrementalOrder, Mark, Reach, UNTAGGED};
 pub use sat::{Lit, SatResult, SatSolver, SatStatistics, Var};
