@@ -26,13 +26,14 @@ pub(crate) fn explain(part: &Projection, level: Level) -> Vec<Edge> {
 struct Step {
     from: Node,
     to: Node,
-    why: Why,
+    /// None: they write a common key, and the known order is theirs.
+    why: Option<Why>,
     after: u32,
 }
 
 impl Step {
     fn of(edge: &KnownEdge) -> Self {
-        Self { from: edge.from, to: edge.to, why: edge.why, after: edge.after }
+        Self { from: edge.from, to: edge.to, why: Some(edge.why), after: edge.after }
     }
 }
 
@@ -56,7 +57,7 @@ impl Explanation<'_> {
         let Some(path) = self.how_seen(other, reader, last.after) else { return plain() };
         let (from, to) = moments.anti_dependency(reader, other);
         let mut steps: Vec<Step> = path;
-        steps.push(Step { from, to, why: Why::NotSeen { read, other }, after: last.after });
+        steps.push(Step { from, to, why: Some(Why::NotSeen { read, other }), after: last.after });
         steps
     }
 
@@ -64,10 +65,10 @@ impl Explanation<'_> {
     /// one did not see the other, as long as the cycle stays one.
     fn expand_first_committers(&self, mut steps: Vec<Step>) -> Vec<Step> {
         let moments = self.known.rule.moments;
-        let is_first_committer = |it: &Step| matches!(it.why, Why::FirstCommitter { .. });
+        let is_first_committer = |it: &Step| matches!(it.why, Some(Why::FirstCommitter { .. }));
         while steps.iter().filter(|it| is_first_committer(it)).count() > 1 {
             let can_expand = |idx: &usize| {
-                let Why::FirstCommitter { earlier, later } = steps[*idx].why else { return false };
+                let Some(Why::FirstCommitter { earlier, later }) = steps[*idx].why else { return false };
                 let before = steps[(idx + steps.len() - 1) % steps.len()];
                 let next = steps[(idx + 1) % steps.len()];
                 // The path leads from a snapshot to a commit, so the steps around it must meet it there.
@@ -76,7 +77,7 @@ impl Explanation<'_> {
                 starts_early && ends_late
             };
             let Some(idx) = (0..steps.len()).find(can_expand) else { return steps };
-            let Why::FirstCommitter { earlier, later } = steps[idx].why else { return steps };
+            let Some(Why::FirstCommitter { earlier, later }) = steps[idx].why else { return steps };
             let (from, to) = moments.anti_dependency(earlier, later);
             let Some(path) = self.known.graph.path(from, to, steps[idx].after, |_| true) else { return steps };
             let path: Vec<Step> = path.iter().map(|it| Step::of(&self.known.graph.edges[*it as usize])).collect();
@@ -89,8 +90,10 @@ impl Explanation<'_> {
     /// must be older: show the many and conclude from the few.
     fn turn_first_committer(&self, steps: Vec<Step>) -> Vec<Step> {
         let moments = self.known.rule.moments;
-        let Some(idx) = steps.iter().position(|it| matches!(it.why, Why::FirstCommitter { .. })) else { return steps };
-        let Why::FirstCommitter { earlier, later } = steps[idx].why else { return steps };
+        let Some(idx) = steps.iter().position(|it| matches!(it.why, Some(Why::FirstCommitter { .. }))) else {
+            return steps;
+        };
+        let Some(Why::FirstCommitter { earlier, later }) = steps[idx].why else { return steps };
         let others: Vec<Step> = steps[idx + 1..].iter().chain(&steps[..idx]).copied().collect();
         let (from, to) = moments.anti_dependency(earlier, later);
         let path = self.known.graph.path(from, to, steps[idx].after, |_| true).unwrap_or_default();
@@ -101,7 +104,7 @@ impl Explanation<'_> {
         }
         let mut turned: Vec<Step> = path.iter().map(|it| Step::of(&self.known.graph.edges[*it as usize])).collect();
         let (from, to) = moments.version_order(later, earlier);
-        let why = Why::FirstCommitter { earlier: later, later: earlier };
+        let why = Some(Why::FirstCommitter { earlier: later, later: earlier });
         turned.push(Step { from, to, why, after: steps[idx].after });
         turned
     }
@@ -111,8 +114,14 @@ impl Explanation<'_> {
         let (from, to) = self.known.rule.moments.sees(other, reader);
         let is_causal = |it: &KnownEdge| matches!(it.why, Why::Session | Why::ReadFrom { .. });
         let path = match self.known.rule.sees {
-            Sees::Everything | Sees::CausalAndConflicting | Sees::DirectAndConflicting => {
-                self.known.graph.path(from, to, after, |_| true)
+            Sees::Everything | Sees::CausalAndConflicting => self.known.graph.path(from, to, after, |_| true),
+            // What one sees directly is not seen by the next; writers of a key see each other however they are ordered.
+            Sees::DirectAndConflicting => {
+                let path = self.known.graph.path(from, to, after, is_causal).filter(|it| it.len() == 1);
+                if path.is_none() && self.common_key(other, reader).is_some() {
+                    return Some(vec![Step { from, to, why: None, after }]);
+                }
+                path
             }
             _ => self.known.graph.path(from, to, after, is_causal),
         }?;
@@ -139,7 +148,7 @@ impl Explanation<'_> {
     }
 
     /// Leaves out steps inside a transaction, and joins the steps along the time axis.
-    fn between_txns(&self, steps: &[Step]) -> Vec<(Txn, Txn, Why)> {
+    fn between_txns(&self, steps: &[Step]) -> Vec<(Txn, Txn, Option<Why>)> {
         let moments = self.known.rule.moments;
         let n_moments = moments.n_nodes(self.known.problem.n_txns()) as Node;
         let first = steps.iter().position(|it| it.from < n_moments).unwrap_or(0);
@@ -161,10 +170,14 @@ impl Explanation<'_> {
         self.part.txns[in_part.index()]
     }
 
-    fn reason(&self, from: Txn, to: Txn, why: Why) -> Reason {
+    fn reason(&self, from: Txn, to: Txn, why: Option<Why>) -> Reason {
         let problem = self.known.problem;
         let op = |read: usize| self.part.ops[problem.reads[read].op.index()];
         let key = |read: usize| problem.reads[read].key;
+        let Some(why) = why else {
+            let common = self.common_key(from, to).expect("rivals write a common key");
+            return Reason::VersionOrder { key: self.key(common), shown_by: None };
+        };
         match why {
             Why::Session => Reason::Session,
             Why::RealTime => Reason::RealTime,
@@ -180,10 +193,15 @@ impl Explanation<'_> {
             }
             Why::NotSeen { read, .. } => Reason::AntiDependency { key: self.key(key(read)), read: op(read) },
             Why::FirstCommitter { .. } => {
-                let common = problem.writes_of(from).iter().find(|it| problem.writes(to, **it));
-                Reason::FirstCommitter { key: self.key(*common.expect("first committers write a common key")) }
+                let common = self.common_key(from, to).expect("first committers write a common key");
+                Reason::FirstCommitter { key: self.key(common) }
             }
         }
+    }
+
+    fn common_key(&self, left: Txn, right: Txn) -> Option<KeyId> {
+        let problem = self.known.problem;
+        problem.writes_of(left).iter().copied().find(|it| problem.writes(right, *it))
     }
 
     /// A key of the part in the numbers of the whole history.

@@ -34,13 +34,28 @@ pub(crate) fn name(part: &Projection, level: Level, cycle: &[Edge], budget: &Bud
         Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads | Level::CausalConsistency => {
             Anomaly::CausalityViolation
         }
-        Level::UpdateAtomic => Anomaly::LostUpdate,
+        Level::UpdateAtomic if is_about_one_key(cycle) => Anomaly::LostUpdate,
+        Level::UpdateAtomic => Anomaly::GSingle,
         Level::PrefixConsistency => Anomaly::LongFork,
         Level::ParallelSnapshotIsolation | Level::SnapshotIsolation if n_rw <= 1 => Anomaly::GSingle,
         Level::ParallelSnapshotIsolation | Level::SnapshotIsolation => Anomaly::G2Item,
         Level::Serializable => name_unserializable(&facts, cycle, part),
         Level::StrongSnapshotIsolation | Level::StrictSerializable => Anomaly::StaleRead,
     }
+}
+
+/// Is what was overwritten unseen the key that both write?
+fn is_about_one_key(cycle: &[Edge]) -> bool {
+    let written = |it: &Edge| match it.because {
+        Reason::VersionOrder { key, .. } | Reason::FirstCommitter { key } => Some(key),
+        _ => None,
+    };
+    let missed = |it: &Edge| match it.because {
+        Reason::AntiDependency { key, .. } => Some(key),
+        _ => None,
+    };
+    let missed: BTreeSet<_> = cycle.iter().filter_map(missed).collect();
+    missed.is_empty() || cycle.iter().filter_map(written).all(|it| missed.contains(&it))
 }
 
 /// The weakest level that forbids a part, in the order that tells anomalies apart.
