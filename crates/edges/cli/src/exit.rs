@@ -1,5 +1,7 @@
 //! The four exit codes that every verb uses.
 
+use iso_report::{CheckReport, Judgement, LevelReport, Report, SearchVerdict, SpecRelation};
+
 /// How a run ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Exit {
@@ -23,6 +25,35 @@ impl Exit {
             Self::Unasked => 2,
             Self::Unknown => 3,
         }
+    }
+
+    /// What a document says: a violation or a history that was found is a fact, whatever else is unknown.
+    pub(crate) fn of(report: &Report) -> Self {
+        match report {
+            Report::Check(report) => Self::of_check(report),
+            Report::Separate(report) => match report.verdict {
+                SearchVerdict::Found => Self::Found,
+                SearchVerdict::None => Self::Good,
+                SearchVerdict::Unknown { .. } => Self::Unknown,
+            },
+            Report::Compare(report) => match report.relation {
+                SpecRelation::Equivalent => Self::Good,
+                SpecRelation::Stronger | SpecRelation::Weaker | SpecRelation::Incomparable => Self::Found,
+                SpecRelation::Unknown { .. } => Self::Unknown,
+            },
+            Report::Lattice(report) if report.unknown.is_empty() => Self::Good,
+            Report::Lattice(_) => Self::Unknown,
+        }
+    }
+
+    fn of_check(report: &CheckReport) -> Self {
+        let of_level = |level: &LevelReport| match level.judgement {
+            Judgement::Holds(_) => Self::Good,
+            Judgement::Violated { .. } => Self::Found,
+            Judgement::Unknown { .. } => Self::Unknown,
+        };
+        let of_input = if report.defects.iter().any(|it| it.is_error) { Self::Unasked } else { Self::Good };
+        report.levels.iter().map(of_level).fold(of_input, Self::and)
     }
 
     /// The exit of two questions together: an unasked one weighs most, then a violation, then an unknown.

@@ -9,7 +9,7 @@ use crate::source::plain;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_history::Defect;
-use iso_report::{CheckReport, Counts, Evidence, Judgement, LevelName, LevelReport, Run};
+use iso_report::{CheckReport, Counts, Evidence, Judgement, LevelName, LevelReport, Report, Run};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -69,7 +69,7 @@ impl Page {
     }
 
     /// The document, in which everything that is not decided is unknown for that reason.
-    fn report(self, reason: &str) -> CheckReport {
+    fn report(self, reason: &str) -> Report {
         let run = Run {
             inputs: vec![self.input],
             defects: self.defects,
@@ -82,7 +82,7 @@ impl Page {
             certified: None,
         };
         let levels = self.levels.into_iter().map(|it| it.report.unwrap_or_else(|| unknown(it.name))).collect();
-        CheckReport { history: self.counts, levels, ..CheckReport::of_unreadable(run) }
+        CheckReport { history: self.counts, levels, ..CheckReport::of_unreadable(run) }.into()
     }
 }
 
@@ -135,13 +135,13 @@ impl Ledger {
     }
 
     /// The document so far.
-    pub(crate) fn report(&self, reason: &str) -> CheckReport {
+    pub(crate) fn report(&self, reason: &str) -> Report {
         let page = lock(&self.state).page.clone();
         page.report(reason)
     }
 
     /// Writes the files of this input's report, tells it, and turns to the next input. Nothing can stop this half-way.
-    pub(crate) fn tell(&self, report: &CheckReport, write: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    pub(crate) fn tell(&self, report: &Report, write: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
         let words = self.voice.words(report);
         let state = &mut *lock(&self.state);
         self.progress.clear();
@@ -150,7 +150,7 @@ impl Ledger {
         if !(state.page.is_unreadable && matches!(self.voice, Voice::Text(_))) {
             output::print(&(words + &self.notes(&state.page)))?;
         }
-        state.exit = state.exit.and(exit_of(report));
+        state.exit = state.exit.and(Exit::of(report));
         self.turn(state);
         written
     }
@@ -190,7 +190,7 @@ impl Ledger {
             state.exit = state.exit.and(Exit::Unknown);
             let words = self.voice.words(&report) + &self.notes(&state.page);
             output::print(&words).ok();
-            state.exit = state.exit.and(exit_of(&report));
+            state.exit = state.exit.and(Exit::of(&report));
             output::complain(&format!("{}: {}", plain(&state.page.input), stopped(reason)));
             self.turn(state);
         }
@@ -205,17 +205,6 @@ pub(crate) fn stopped(reason: &StopReason) -> String {
         StopReason::Memory => "the memory limit was reached; give it more with --memory".to_owned(),
         other => other.to_string(),
     }
-}
-
-/// The exit code for one history: a violation is a fact, whatever else is unknown.
-fn exit_of(report: &CheckReport) -> Exit {
-    let of_level = |level: &LevelReport| match level.judgement {
-        Judgement::Holds(_) => Exit::Good,
-        Judgement::Violated { .. } => Exit::Found,
-        Judgement::Unknown { .. } => Exit::Unknown,
-    };
-    let of_input = if report.defects.iter().any(|it| it.is_error) { Exit::Unasked } else { Exit::Good };
-    report.levels.iter().map(of_level).fold(of_input, Exit::and)
 }
 
 fn shorten<T>(items: &mut Vec<T>, omitted: &mut usize) {

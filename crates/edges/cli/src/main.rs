@@ -38,7 +38,7 @@ fn main() {
         Verb::Check(raw) => commands::check::run(raw, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),
-        Verb::Report(raw) => commands::report::run(&raw),
+        Verb::Report(raw) => commands::report::run(raw),
         Verb::Demo(raw) => commands::demo::run(&raw),
     };
     end(result.unwrap_or_else(|error| {

@@ -1,7 +1,7 @@
 //! Where results go: standard output, files, and messages on standard error.
 
 use anyhow::{Context, anyhow, bail};
-use iso_report::{CheckReport, Colour, JsonLayout, TextOptions};
+use iso_report::{Colour, JsonLayout, Report, TextOptions};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -26,9 +26,9 @@ impl Voice {
     }
 
     /// The words.
-    pub(crate) fn words(self, report: &CheckReport) -> String {
+    pub(crate) fn words(self, report: &Report) -> String {
         match self {
-            Self::Text(options) => iso_report::text(report, options),
+            Self::Text(options) => report.text(options),
             Self::Json => report.to_json(JsonLayout::Compact) + "\n",
         }
     }
@@ -86,29 +86,40 @@ impl Rendering {
         })
     }
 
-    /// By the ending of a file's name, in a folder that is there: better said before a long run than after it.
-    pub(crate) fn to(path: &Path) -> anyhow::Result<Self> {
+    /// By the ending of a file's name, in a folder that is there.
+    fn to(path: &Path) -> anyhow::Result<Self> {
         let rendering = Self::of(path)?;
-        let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if path.is_dir() {
-            bail!("cannot write {}: it is a directory", path.display());
-        }
-        if !folder.is_dir() {
-            bail!("cannot write {}: there is no folder {}", path.display(), folder.display());
-        }
+        check_folder(path)?;
         Ok(rendering)
     }
 
+    /// As [`Rendering::to`], for each file.
+    pub(crate) fn to_each(paths: Vec<PathBuf>) -> anyhow::Result<Vec<(PathBuf, Self)>> {
+        paths.into_iter().map(|it| Self::to(&it).map(|rendering| (it, rendering))).collect()
+    }
+
     /// The bytes of the file.
-    pub(crate) fn render(self, report: &CheckReport) -> String {
+    pub(crate) fn render(self, report: &Report) -> String {
         match self {
-            Self::Html => iso_report::html(report),
-            Self::Svg => iso_report::svg(report),
-            Self::Dot => iso_report::dot(report),
+            Self::Html => report.html(),
+            Self::Svg => report.svg(),
+            Self::Dot => report.dot(),
             Self::Json => report.to_json(JsonLayout::Pretty) + "\n",
-            Self::Text => iso_report::text(report, TextOptions { colour: Colour::None, columns: Some(COLUMNS) }),
+            Self::Text => report.text(TextOptions { colour: Colour::None, columns: Some(COLUMNS) }),
         }
     }
+}
+
+/// Can there be a file of this name? Better asked before a long run than after it.
+pub(crate) fn check_folder(path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() {
+        bail!("cannot write {}: it is a directory", path.display());
+    }
+    if !folder.is_dir() {
+        bail!("cannot write {}: there is no folder {}", path.display(), folder.display());
+    }
+    Ok(())
 }
 
 /// Writes a file, with a message that names it if that fails.

@@ -14,7 +14,7 @@ use crate::spec_file;
 use iso_evidence::{Budget, StopReason};
 use iso_formats::{ReadError, Reading};
 use iso_history::{Defect, History, Severity};
-use iso_report::{CheckReport, Counts, LevelName, LevelReport};
+use iso_report::{Counts, LevelName, LevelReport, Report};
 use iso_spec::{Level, Module};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,8 +56,7 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
 
 impl<'s> Check<'s> {
     fn resolve(raw: CheckArgs, own: Option<&'s Module>) -> anyhow::Result<Self> {
-        let reports: Vec<(PathBuf, Rendering)> =
-            raw.reports.into_iter().map(|it| Rendering::to(&it).map(|of| (it, of))).collect::<anyhow::Result<_>>()?;
+        let reports = Rendering::to_each(raw.reports)?;
         let has = |wanted| reports.iter().any(|it| it.1 == wanted);
         // A whole schedule is for machines; a page shows its beginning.
         let max_order = match (raw.json || has(Rendering::Json), has(Rendering::Html)) {
@@ -145,7 +144,7 @@ impl Desk<'_> {
         Ok(())
     }
 
-    fn render(&self, idx: usize, report: &CheckReport) -> Vec<(PathBuf, String)> {
+    fn render(&self, idx: usize, report: &Report) -> Vec<(PathBuf, String)> {
         let name =
             |path: &Path| if self.check.inputs.len() > 1 { output::numbered(path, idx + 1) } else { path.to_owned() };
         self.check.reports.iter().map(|(path, rendering)| (name(path), rendering.render(report))).collect()

@@ -4,27 +4,26 @@ use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::output::{self, Rendering};
 use anyhow::{Context, bail};
-use iso_report::CheckReport;
+use iso_report::Report;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Larger files are no results of ours.
 const LONGEST: u64 = 4 << 30;
 
 /// Runs the verb.
-pub(crate) fn run(raw: &ReportArgs) -> anyhow::Result<Exit> {
-    let outputs: Vec<(&PathBuf, Rendering)> =
-        raw.outputs.iter().map(|it| Rendering::to(it).map(|of| (it, of))).collect::<anyhow::Result<_>>()?;
+pub(crate) fn run(raw: ReportArgs) -> anyhow::Result<Exit> {
+    let outputs = Rendering::to_each(raw.outputs)?;
     let text = text_of(&raw.input)?;
     let reports = reports(&text).with_context(|| raw.input.clone())?;
     for (idx, report) in reports.iter().enumerate() {
         if outputs.is_empty() {
             let gap = if idx > 0 { "\n" } else { "" };
-            output::print(&format!("{gap}{}", iso_report::text(report, output::terminal())))?;
+            output::print(&format!("{gap}{}", report.text(output::terminal())))?;
         }
         for (path, rendering) in &outputs {
-            let path = if reports.len() > 1 { output::numbered(path, idx + 1) } else { (*path).clone() };
+            let path = if reports.len() > 1 { output::numbered(path, idx + 1) } else { path.clone() };
             output::write_file(&path, rendering.render(report).as_bytes())?;
             output::print(&format!("{}\n", path.display()))?;
         }
@@ -33,11 +32,11 @@ pub(crate) fn run(raw: &ReportArgs) -> anyhow::Result<Exit> {
 }
 
 /// One document, or one a line as `check` prints them for several inputs.
-fn reports(text: &str) -> anyhow::Result<Vec<CheckReport>> {
+fn reports(text: &str) -> anyhow::Result<Vec<Report>> {
     let lines: Vec<&str> = text.lines().filter(|it| !it.trim().is_empty()).collect();
     let is_each_whole = lines.len() > 1 && lines.iter().all(|it| it.starts_with("{\"isoscope\"") && it.ends_with('}'));
     let documents = if is_each_whole { lines } else { vec![text] };
-    documents.into_iter().map(|it| Ok(CheckReport::from_json(it)?)).collect()
+    documents.into_iter().map(|it| Ok(Report::from_json(it)?)).collect()
 }
 
 fn text_of(input: &str) -> anyhow::Result<String> {
