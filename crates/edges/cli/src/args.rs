@@ -1,11 +1,13 @@
 //! The arguments as they stand on the command line; each verb resolves its own.
 
+use crate::scope::{parse_keys, parse_limit, parse_sessions, parse_txns, parse_values};
 use crate::units::{parse_duration, parse_size};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Everything about transaction isolation: does a recorded history satisfy an isolation level, and if not, why not?
+/// Everything about transaction isolation: does a recorded history satisfy a level, and if not, why not? And which
+/// history tells two levels apart?
 #[derive(Debug, Parser)]
 #[command(name = "isoscope", version, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -16,6 +18,9 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Check(CheckArgs),
+    Separate(SeparateArgs),
+    Compare(CompareArgs),
+    Lattice(LatticeArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),
     Report(ReportArgs),
@@ -65,6 +70,157 @@ pub(crate) struct CheckArgs {
     pub(crate) stats: bool,
 }
 
+/// Find a history that some levels allow and others forbid.
+///
+/// The smallest one within the scope, with how each level that allows it explains it, and why the others do not. The
+/// evidence of both is checked by independent code before it is shown.
+#[derive(Debug, Args)]
+pub(crate) struct SeparateArgs {
+    /// Levels that must all allow the history; without any, --forbid alone decides
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1..)]
+    pub(crate) allow: Vec<String>,
+
+    /// Levels that must all forbid it
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1.., required = true)]
+    pub(crate) forbid: Vec<String>,
+
+    /// Find all histories that contain no smaller one, up to names, and not only the smallest one
+    #[arg(long, conflicts_with = "exact")]
+    pub(crate) all: bool,
+
+    /// With --all: end after so many
+    #[arg(long, value_name = "N", requires = "all", value_parser = parse_limit, allow_hyphen_values = true)]
+    pub(crate) limit: Option<usize>,
+
+    /// Save the history, the first one if there are several; with - it goes to standard output, and the answer to
+    /// standard error
+    #[arg(long, short = 'o', value_name = "FILE.history")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+}
+
+/// Say how two levels relate: equivalent, stronger, weaker or incomparable, up to a scope.
+///
+/// Where one allows what the other one forbids, the smallest such history is shown with its evidence, which is checked
+/// by independent code before.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// One level
+    #[arg(value_name = "LEVEL")]
+    pub(crate) left: String,
+
+    /// The other one
+    #[arg(value_name = "OTHER")]
+    pub(crate) right: String,
+
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+}
+
+/// Draw how levels relate: which coincide, which imply which, and a history for each step.
+#[derive(Debug, Args)]
+pub(crate) struct LatticeArgs {
+    /// The levels; without any, those that check decides by name, and those of --spec
+    #[arg(value_name = "LEVEL", value_delimiter = ',')]
+    pub(crate) levels: Vec<String>,
+
+    /// All definitions of the catalogue
+    #[arg(long, conflicts_with = "levels")]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+}
+
+/// What verbs have in common that search for histories.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Levels of your own, by the names `file.level` or `level`; repeat it for several files
+    #[arg(long = "spec", value_name = "FILE.spec")]
+    pub(crate) specs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+
+    /// Print the answer as one JSON document in one line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write a report, too, rendered by the file's ending: .html .svg .dot .json .txt
+    #[arg(long = "report", value_name = "FILE")]
+    pub(crate) reports: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+}
+
+/// Which histories to look at. The defaults differ by verb; the help has them.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Scope")]
+pub(crate) struct ScopeArgs {
+    /// Up to so many transactions
+    #[arg(long, value_name = "N", value_parser = parse_txns, allow_hyphen_values = true)]
+    pub(crate) txns: Option<usize>,
+
+    /// Up to so many keys
+    #[arg(long, value_name = "N", value_parser = parse_keys, allow_hyphen_values = true)]
+    pub(crate) keys: Option<usize>,
+
+    /// Up to so many values of a key, the initial one included
+    #[arg(long, value_name = "N", value_parser = parse_values, allow_hyphen_values = true)]
+    pub(crate) values: Option<usize>,
+
+    /// Exactly as many transactions as --txns says, and not up to so many
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Whoever writes a key reads it before
+    #[arg(long)]
+    pub(crate) no_blind_writes: bool,
+
+    /// Up to so many sessions; as many as there are transactions if not given
+    #[arg(long, value_name = "N", value_parser = parse_sessions, allow_hyphen_values = true)]
+    pub(crate) sessions: Option<usize>,
+
+    /// Session order is any partial order, and not one chain a session
+    #[arg(long, conflicts_with = "sessions")]
+    pub(crate) partial_order_sessions: bool,
+
+    /// May a transaction read a key twice and see two versions? Where a level allows it, if not given
+    #[arg(long, value_name = "yes|no", hide_possible_values = true)]
+    pub(crate) rereads: Option<YesNo>,
+}
+
+/// An answer on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum YesNo {
+    Yes,
+    No,
+}
+
+/// How to search: every way gives the same answer, and these are for measuring what each idea brings.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Ways to search (the same answer, slower; for comparison)")]
+#[allow(clippy::struct_field_names, reason = "the names are those of the options")]
+pub(crate) struct MethodArgs {
+    /// Do not forbid witnesses derived from the orders of levels that allow the history
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_derived_witnesses: bool,
+
+    /// Do not number transactions by the order of the first level that allows the history
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_fixed_order: bool,
+
+    /// Do not begin with a level failing for the witness of another one of its framework
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_merging: bool,
+}
+
 /// List the definitions of isolation levels, show one, or check your own.
 #[derive(Debug, Args)]
 pub(crate) struct LevelsArgs {
@@ -112,7 +268,7 @@ pub(crate) struct ConvertArgs {
 /// Render a saved result again, as a page, a picture, a graph or text.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Results of `isoscope check --json`, or - for standard input
+    /// What --json printed or --report FILE.json wrote, or - for standard input
     #[arg(value_name = "RESULT.json")]
     pub(crate) input: String,
 

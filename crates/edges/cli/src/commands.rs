@@ -1,7 +1,10 @@
 //! One module a verb: its arguments resolved, its calls, its exit.
 
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod demo;
+pub(crate) mod lattice;
 pub(crate) mod levels;
 pub(crate) mod report;
+pub(crate) mod separate;

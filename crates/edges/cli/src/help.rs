@@ -1,18 +1,41 @@
 //! The parts of the help that are tables: made from the types, so that they cannot get out of date.
 
+use crate::commands::lattice;
 use clap::Command;
 use iso_formats::Format;
+use iso_separate::Scope;
 use iso_spec::Level;
 
 /// The command with its examples and tables.
 pub(crate) fn with_tables(command: Command) -> Command {
     command
         .after_help(format!("{FIRST_STEPS}\n\n{EXIT_CODES}"))
-        .mut_subcommand("check", |it| it.after_help(short(CHECK_EXAMPLES)).after_long_help(check_help()))
+        .mut_subcommand("check", |it| {
+            it.after_help(short(CHECK_EXAMPLES, EXIT_CODES, "level names and formats")).after_long_help(check_help())
+        })
+        .mut_subcommand("separate", |it| search(it, Scope::default(), SEPARATE_EXAMPLES, SEPARATE_CODES))
+        .mut_subcommand("compare", |it| search(it, Scope::default(), COMPARE_EXAMPLES, COMPARE_CODES))
+        .mut_subcommand("lattice", |it| search(it, lattice::default_scope(), LATTICE_EXAMPLES, LATTICE_CODES))
         .mut_subcommand("levels", |it| it.after_help(format!("{LEVELS_EXAMPLES}\n\n{DONE_CODES}")))
         .mut_subcommand("convert", |it| it.after_help(format!("{CONVERT_EXAMPLES}\n\n{}\n\n{LIMIT_CODES}", formats())))
         .mut_subcommand("report", |it| it.after_help(format!("{REPORT_EXAMPLES}\n\n{DONE_CODES}")))
         .mut_subcommand("demo", |it| it.after_help(DONE_CODES))
+}
+
+/// The help of a verb that searches for histories, with the scope that it takes if nothing is said.
+fn search(command: Command, scope: Scope, examples: &str, codes: &str) -> Command {
+    let with_default = |command: Command, name: &'static str, default: usize| {
+        command.mut_arg(name, |it| {
+            let words = it.get_help().map(ToString::to_string).unwrap_or_default();
+            it.help(format!("{words}; {default} if not given"))
+        })
+    };
+    let command = with_default(command, "txns", scope.txns);
+    let command = with_default(command, "keys", scope.keys);
+    let command = with_default(command, "values", scope.values);
+    command
+        .after_help(short(examples, codes, "level names, and ways to search"))
+        .after_long_help(format!("{examples}\n\n{codes}\n\n{}\n\n{OTHER_NAMES}", levels()))
 }
 
 const FIRST_STEPS: &str = "\
@@ -20,6 +43,7 @@ First steps:
   isoscope demo                    meet three anomalies
   isoscope check FILE              judge a recorded history at every level
   isoscope check --help            formats, level names, examples
+  isoscope compare si ser          how two levels relate, and the history that shows it
   isoscope levels                  what the levels mean";
 
 const EXIT_CODES: &str = "\
@@ -28,6 +52,26 @@ Exit codes:
   1  violated, found
   2  the question could not be asked: bad input, bad option
   3  unknown: the time or memory ran out";
+
+const SEPARATE_CODES: &str = "\
+Exit codes:
+  0  there is no such history in the scope
+  1  found
+  2  the question could not be asked: bad name, bad option
+  3  unknown: the time or memory ran out";
+
+const COMPARE_CODES: &str = "\
+Exit codes:
+  0  equivalent up to the scope
+  1  stronger, weaker or incomparable: a history shows it
+  2  the question could not be asked: bad name, bad option
+  3  unknown: the time or memory ran out";
+
+const LATTICE_CODES: &str = "\
+Exit codes:
+  0  done
+  2  the question could not be asked: bad name, bad option
+  3  some pairs are unknown: the time or memory ran out";
 
 const DONE_CODES: &str = "\
 Exit codes:
@@ -49,6 +93,33 @@ Examples:
   isoscope check run.jsonl --spec mine.spec         levels of your own
   generate | isoscope check - --json                from a pipe, for a script";
 
+const SEPARATE_EXAMPLES: &str = "\
+Examples:
+  isoscope separate --allow cc --forbid pc                      between two levels
+  isoscope separate --allow si,biswas.update_ser --forbid ser   two that allow it
+  isoscope separate --allow cc --forbid pc --all --limit 5      more than the smallest one
+  isoscope separate --allow mine --forbid si --spec mine.spec   a level of your own
+  isoscope separate --allow cc --forbid pc -o found.history     saved, for isoscope check
+  isoscope separate --allow si --forbid ser -o - | isoscope check -
+  isoscope separate --allow cerone.si --forbid biswas.si --txns 6 --partial-order-sessions";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  isoscope compare psi pc                          which of the two is stronger?
+  isoscope compare biswas.si cerone.si --txns 6    do two papers define the same?
+  isoscope compare mine si --spec mine.spec        and does mine?
+  isoscope compare psi pc --report why.html        as a page with pictures";
+
+const LATTICE_EXAMPLES: &str = "\
+Examples:
+  isoscope lattice                                    those that check decides by name
+  isoscope lattice cc psi pc si                       these
+  isoscope lattice --spec mine.spec                   with levels of your own among them
+  isoscope lattice --all --report lattice.svg         all definitions, as a picture";
+
+const OTHER_NAMES: &str = "\
+A name such as cerone.si is a definition of the catalogue, and one such as mine.strong, or strong alone, of mine.spec.";
+
 const LEVELS_EXAMPLES: &str = "\
 Examples:
   isoscope levels                        every definition, by framework
@@ -67,8 +138,8 @@ Examples:
   isoscope report result.json                            as text
   isoscope report result.json -o why.html -o why.svg     as a page and a picture";
 
-fn short(examples: &str) -> String {
-    format!("{examples}\n\n{EXIT_CODES}\n\nMore with --help: level names and formats.")
+fn short(examples: &str, codes: &str, more: &str) -> String {
+    format!("{examples}\n\n{codes}\n\nMore with --help: {more}.")
 }
 
 fn check_help() -> String {

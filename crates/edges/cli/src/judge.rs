@@ -106,8 +106,8 @@ impl Told<'_> {
         let judgement = match &certified {
             Some(Err(why)) if is_too_large => Judgement::Unknown { reason: format!("probably violated, but {why}") },
             Some(Err(why)) => {
-                output::complain(&uncertified(&level, why));
-                Judgement::Unknown { reason: "a bug in isoscope: the evidence for the answer is wrong".to_owned() }
+                output::complain(&uncertified(&level.short, why));
+                Judgement::Unknown { reason: WRONG_EVIDENCE.to_owned() }
             }
             _ => self.judgement(verdict, &level),
         };
@@ -132,11 +132,14 @@ impl Told<'_> {
     }
 }
 
-fn uncertified(level: &LevelName, why: &str) -> String {
+/// Why there is no answer, if certify refuses the one that there was.
+pub(crate) const WRONG_EVIDENCE: &str = "a bug in isoscope: the evidence for the answer is wrong";
+
+/// What to say then.
+pub(crate) fn uncertified(level: &str, why: &str) -> String {
     format!(
-        "THIS IS A BUG in isoscope: it has an answer for {}, but the evidence does not pass the independent check \
-         ({why}), so the answer is not shown. Please report it with the command and the input.",
-        level.short
+        "THIS IS A BUG in isoscope: it has an answer for {level}, but the evidence does not pass the independent check \
+         ({why}), so the answer is not shown. Please report it with the command and the input."
     )
 }
 

@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod effort;
 mod exit;
+mod found;
 mod help;
 mod judge;
 mod ledger;
@@ -14,8 +15,10 @@ mod names;
 mod output;
 mod progress;
 mod reference;
+mod scope;
 mod source;
 mod spec_file;
+mod teller;
 mod units;
 
 use args::{Arguments, Verb};
@@ -36,6 +39,9 @@ fn main() {
     let arguments = arguments.unwrap_or_else(|error| error.exit());
     let result = match arguments.verb {
         Verb::Check(raw) => commands::check::run(raw, started),
+        Verb::Separate(raw) => commands::separate::run(&raw, started),
+        Verb::Compare(raw) => commands::compare::run(&raw, started),
+        Verb::Lattice(raw) => commands::lattice::run(&raw, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),
         Verb::Report(raw) => commands::report::run(raw),

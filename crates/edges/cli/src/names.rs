@@ -1,5 +1,6 @@
 //! From names on the command line to what they mean.
 
+use crate::spec_file::OwnLevels;
 use anyhow::anyhow;
 use iso_formats::{CobraIdentity, Format};
 use iso_report::LevelName;
@@ -42,6 +43,30 @@ pub(crate) fn question<'s>(name: &str, own: Option<&'s Module>) -> anyhow::Resul
         return Ok(Question::Level(level));
     }
     definition(name).map(Question::Spec)
+}
+
+/// The definition of a name: one of the user's files, or one of the catalogue.
+pub(crate) fn spec<'s>(name: &str, own: &'s OwnLevels) -> anyhow::Result<&'s Spec> {
+    let name = name.trim();
+    if let Some(spec) = own.find(name)? {
+        return Ok(spec);
+    }
+    definition(name).map_err(|error| {
+        let names: Vec<String> = own.levels().map(|it| format!("`{}`", it.name())).collect();
+        if names.is_empty() { error } else { anyhow!("{error}; the spec files have {}", names.join(", ")) }
+    })
+}
+
+/// As [`spec`], for several names, each definition once.
+pub(crate) fn specs<'s>(names: &[String], own: &'s OwnLevels) -> anyhow::Result<Vec<&'s Spec>> {
+    let mut specs: Vec<&Spec> = Vec::new();
+    for name in names {
+        let spec = spec(name, own)?;
+        if specs.iter().all(|it| it.name() != spec.name()) {
+            specs.push(spec);
+        }
+    }
+    Ok(specs)
 }
 
 /// A definition of the catalogue, by full or bare name.

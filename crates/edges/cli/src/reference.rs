@@ -2,7 +2,7 @@
 
 use iso_evidence::{Budget, Refutation, Schedule, Source, StopReason, Verdict, Witness};
 use iso_history::{Facts, History, OpId, Projection, TxnId};
-use iso_spec::{DirtyReads, Evaluation, Execution, Level, Spec, Steps, evaluate};
+use iso_spec::{DirtyReads, Evaluation, Execution, Level, Prepared, Spec, Steps, evaluate};
 use std::collections::BTreeSet;
 
 /// The first try may take so many steps; each further one four times as many. Between tries the budget is asked.
@@ -14,7 +14,7 @@ const SHRINK_STEPS: u64 = 1 << 16;
 /// The answer of the reference evaluator.
 pub(crate) fn decide(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Verdict {
     let history = facts.history();
-    match evaluate_within(facts, spec, budget) {
+    match evaluate_within(&Prepared::new(facts), spec, MAX_STEPS, budget) {
         Err(reason) => Verdict::Unknown(reason),
         Ok(Evaluation::Allowed(execution)) => Verdict::Allowed(witness(execution)),
         Ok(Evaluation::Forbidden) => Verdict::Forbidden(refute(facts, spec, budget)),
@@ -27,12 +27,18 @@ pub(crate) fn decide(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Ver
     }
 }
 
-fn evaluate_within(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Result<Evaluation, StopReason> {
-    let mut steps = FIRST_STEPS;
+/// The reference evaluator's answer, in several tries that take more and more steps.
+pub(crate) fn evaluate_within(
+    prepared: &Prepared<'_, '_>,
+    spec: &Spec,
+    max_steps: u64,
+    budget: &Budget<'_>,
+) -> Result<Evaluation, StopReason> {
+    let mut steps = FIRST_STEPS.min(max_steps);
     loop {
         budget.check()?;
-        match evaluate(facts, spec, &mut Steps::new(steps)) {
-            Evaluation::OutOfSteps if steps < MAX_STEPS => steps *= 4,
+        match prepared.evaluate(spec, &mut Steps::new(steps)) {
+            Evaluation::OutOfSteps if steps < max_steps => steps = (steps * 4).min(max_steps),
             answer => return Ok(answer),
         }
     }

@@ -1,15 +1,66 @@
-//! Reads a user's spec file, and shows what is wrong with it.
+//! Reads a user's spec files, and shows what is wrong with them.
 
 use anyhow::{Context, anyhow, bail};
-use iso_spec::{Module, SpecError, parse};
+use iso_spec::{Module, Spec, SpecError, parse};
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Longer texts are not written by people.
 const LONGEST: u64 = 4 << 20;
 /// One mistake often makes many messages.
 const MAX_SHOWN_ERRORS: usize = 10;
+
+/// The levels of several files.
+#[derive(Debug, Default)]
+pub(crate) struct OwnLevels {
+    files: Vec<(PathBuf, Module)>,
+}
+
+impl OwnLevels {
+    /// Reads the files; their names must differ, since levels are called by them.
+    pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let mut own = Self::default();
+        for path in paths {
+            let module = read(path)?;
+            if let Some((other, _)) = own.files.iter().find(|it| it.1.name() == module.name()) {
+                bail!(
+                    "{} and {} would both be called `{}`; rename one of the files",
+                    other.display(),
+                    path.display(),
+                    module.name()
+                );
+            }
+            own.files.push((path.clone(), module));
+        }
+        Ok(own)
+    }
+
+    /// The files, as they were named.
+    pub(crate) fn inputs(&self) -> Vec<String> {
+        self.files.iter().map(|it| it.0.display().to_string()).collect()
+    }
+
+    /// All levels, in the order of the files.
+    pub(crate) fn levels(&self) -> impl Iterator<Item = &Spec> {
+        self.files.iter().flat_map(|it| it.1.levels())
+    }
+
+    /// The level of a full name, or of a bare one that is used once.
+    pub(crate) fn find(&self, name: &str) -> anyhow::Result<Option<&Spec>> {
+        if let Some(spec) = self.levels().find(|it| it.name() == name) {
+            return Ok(Some(spec));
+        }
+        let called: Vec<&Spec> = self.levels().filter(|it| it.short_name() == name).collect();
+        match called[..] {
+            [] => Ok(None),
+            [only] => Ok(Some(only)),
+            [first, second, ..] => {
+                bail!("`{name}` is in several spec files; write `{}` or `{}`", first.name(), second.name())
+            }
+        }
+    }
+}
 
 /// The levels of a file. Imported files are looked for beside it.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Module> {

@@ -1,5 +1,6 @@
 //! All help texts, as one snapshot. `UPDATE_HELP=1 cargo test -p iso-cli` writes it again.
 
+use crate::separate::MINE;
 use crate::tool::Folder;
 use std::fmt::Write as _;
 use std::{env, fs};
@@ -8,10 +9,14 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 7] = [
+    let verbs: [&[&str]; 11] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
+        &["separate", "-h"],
+        &["separate", "--help"],
+        &["compare", "--help"],
+        &["lattice", "-h"],
         &["levels", "--help"],
         &["convert", "--help"],
         &["report", "--help"],
@@ -32,4 +37,22 @@ fn the_help_is_as_in_the_snapshot() {
 #[test]
 fn without_a_verb_the_help_is_shown() {
     Folder::new().run(&[]).ends(2).complains("isoscope demo").complains("Exit codes");
+}
+
+#[test]
+fn every_example_of_a_search_runs() {
+    let folder = Folder::new();
+    folder.write("mine.spec", MINE);
+    let mut n_run = 0;
+    for verb in ["separate", "compare", "lattice"] {
+        let help = folder.run(&[verb, "--help"]).ends(0).out;
+        for line in help.lines().filter_map(|it| it.strip_prefix("  isoscope ")) {
+            // What it is for stands behind it.
+            let command = line.split("   ").next().unwrap().trim_end();
+            let said = folder.shell(&format!("isoscope {command}"));
+            assert!(said.code == 0 || said.code == 1, "{command}: {said:#?}");
+            n_run += 1;
+        }
+    }
+    assert!(n_run > 12, "{n_run}");
 }

@@ -4,11 +4,14 @@
 
 mod bad_input;
 mod check;
+mod compare;
 mod convert;
 mod corpus;
 mod demo;
 mod help;
+mod lattice;
 mod levels;
 mod limits;
 mod report;
+mod separate;
 mod tool;

@@ -43,12 +43,24 @@ impl Said {
         self
     }
 
+    /// Standard output has these words, wherever its lines are wrapped.
+    #[track_caller]
+    pub(crate) fn tells(self, words: &str) -> Self {
+        assert!(flowing(&self.out).contains(words), "expected {words:?} in {self:#?}");
+        self
+    }
+
     /// Standard output has these words.
     #[track_caller]
     pub(crate) fn says(self, words: &str) -> Self {
         assert!(self.out.contains(words), "expected {words:?} in {self:#?}");
         self
     }
+}
+
+/// Words with single spaces between them, wherever lines end.
+fn flowing(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A folder with files, where the tool runs.
@@ -89,6 +101,13 @@ impl Folder {
         said(tool(self.0.path()).args(arguments).stdin(stdin))
     }
 
+    /// Runs a line as people type it, with the tool as `isoscope`.
+    pub(crate) fn shell(&self, line: &str) -> Said {
+        let tool = Path::new(env!("CARGO_BIN_EXE_isoscope")).parent().unwrap();
+        let path = format!("{}:{}", tool.display(), std::env::var("PATH").unwrap_or_default());
+        said(Command::new("sh").args(["-c", line]).current_dir(self.0.path()).env("PATH", path).stdin(Stdio::null()))
+    }
+
     /// Runs with this on standard input.
     pub(crate) fn pipe(&self, arguments: &[&str], input: &[u8]) -> Said {
         let mut child = tool(self.0.path())
@@ -109,6 +128,14 @@ pub(crate) fn tool(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isoscope"));
     command.current_dir(folder).env_remove("COLUMNS");
     command
+}
+
+/// Takes out of a document what a run took, which is there and differs from run to run or from solver to solver.
+pub(crate) fn without_effort(document: &mut serde_json::Value) {
+    let members = document.as_object_mut().unwrap();
+    for name in ["seconds", "peak_bytes", "candidates", "variables", "clauses", "conflicts"] {
+        assert!(members.shift_remove(name).is_some_and(|it| it.is_number()), "{name}");
+    }
 }
 
 fn said(command: &mut Command) -> Said {

@@ -1,0 +1,143 @@
+//! `isoscope lattice`: how do many levels relate?
+
+use crate::args::LatticeArgs;
+use crate::exit::Exit;
+use crate::found::shown;
+use crate::limits::Alarm;
+use crate::names;
+use crate::scope;
+use crate::spec_file::OwnLevels;
+use crate::teller::{Channel, Teller, complain_of_limit, effort};
+use anyhow::bail;
+use iso_evidence::Budget;
+use iso_report::{LatticeEdge, LatticeReport, Report, SpecName, UnknownPair};
+use iso_separate::{Aspects, Lattice, LatticeProgress, Method, Scope, lattice};
+use iso_spec::{Catalogue, Level, Spec};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A scope in which the whole catalogue takes seconds, and that tells all levels apart that `check` decides by name.
+pub(crate) fn default_scope() -> Scope {
+    Scope::up_to(4, 2, 4)
+}
+
+/// The arguments, resolved.
+struct Asked<'s> {
+    specs: Vec<&'s Spec>,
+    scope: Scope,
+    method: Method,
+    inputs: Vec<String>,
+}
+
+/// Runs the verb.
+pub(crate) fn run(raw: &LatticeArgs, started: Instant) -> anyhow::Result<Exit> {
+    let own = OwnLevels::read(&raw.search.specs)?;
+    let asked = Asked::resolve(raw, &own)?;
+    let teller = Arc::new(Teller::new(&raw.search, Channel::Output, started)?);
+    let alarm = teller.watch(Report::Lattice(asked.blank()));
+    asked.answer(&teller, &alarm)
+}
+
+impl<'s> Asked<'s> {
+    fn resolve(raw: &LatticeArgs, own: &'s OwnLevels) -> anyhow::Result<Self> {
+        let catalogue = Catalogue::builtin();
+        let specs: Vec<&Spec> = if raw.all {
+            catalogue.levels().chain(own.levels()).collect()
+        } else if raw.levels.is_empty() {
+            Level::ALL.into_iter().map(|it| catalogue.of(it)).chain(own.levels()).collect()
+        } else {
+            names::specs(&raw.levels, own)?
+        };
+        if specs.len() < 2 {
+            bail!("one level alone relates to nothing; name another one, or none for those that check decides");
+        }
+        let scope = scope::resolve(&raw.search.scope, default_scope())?;
+        Ok(Self { specs, scope, method: scope::method(raw.search.method), inputs: own.inputs() })
+    }
+
+    /// The answer before anything is known.
+    fn blank(&self) -> LatticeReport {
+        let name = |it: &&Spec| it.name().to_owned();
+        let pairs = self.specs.iter().enumerate();
+        let pairs = pairs.flat_map(|(idx, left)| self.specs[idx + 1..].iter().map(move |right| (left, right)));
+        let unknown = |(left, right)| UnknownPair { left: name(left), right: name(right), reason: String::new() };
+        LatticeReport {
+            inputs: self.inputs.clone(),
+            levels: self.specs.iter().map(|it| SpecName::from(*it)).collect(),
+            classes: self.specs.iter().map(|it| vec![name(it)]).collect(),
+            edges: Vec::new(),
+            unknown: pairs.map(unknown).collect(),
+            scope: scope::document(&self.scope, Aspects::default()),
+            effort: iso_report::Effort::default(),
+        }
+    }
+
+    fn answer(&self, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
+        let stop = || alarm.reason();
+        let budget = Budget::new(&stop);
+        // Every level relates to itself, which nobody asks.
+        let n_same = self.specs.len();
+        let mut tell = |it: LatticeProgress| {
+            teller.progress.stage(format!("pairs known: {} of {}", it.n_known - n_same, it.n_pairs - n_same));
+        };
+        tell(LatticeProgress { n_known: n_same, n_pairs: n_same * n_same });
+        let lattice = lattice(&self.specs, &self.scope, self.method, &budget, &mut tell);
+        teller.progress.stage("certifying");
+        let (report, notes) = self.worded(&lattice, &budget);
+        let exit = teller.tell(report.into(), notes, || Ok(Vec::new()))?;
+        if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
+            complain_of_limit(&reason);
+        }
+        Ok(exit)
+    }
+
+    /// The document, and what stands below it.
+    fn worded(&self, lattice: &Lattice, budget: &Budget<'_>) -> (LatticeReport, Vec<String>) {
+        let name = |spec: usize| self.specs[spec].name().to_owned();
+        let mut report = LatticeReport {
+            classes: lattice.classes.iter().map(|it| it.iter().map(|spec| name(*spec)).collect()).collect(),
+            unknown: Vec::new(),
+            scope: scope::document(&self.scope, lattice.aspects),
+            effort: effort(&lattice.effort),
+            ..self.blank()
+        };
+        let mut told = BTreeSet::new();
+        for (left, right, reason) in &lattice.unknown {
+            if told.insert((left.min(right), left.max(right))) {
+                report.unknown.push(UnknownPair { left: name(*left), right: name(*right), reason: reason.to_string() });
+            }
+        }
+        let mut notes = Vec::new();
+        for edge in from_the_top(lattice) {
+            let (stronger, weaker) = (lattice.classes[edge.stronger][0], lattice.classes[edge.weaker][0]);
+            match shown(&edge.found, &[self.specs[weaker]], &[self.specs[stronger]], budget) {
+                Ok(shown) => {
+                    notes.extend(shown.notes);
+                    let (stronger, weaker) = (edge.stronger, edge.weaker);
+                    report.edges.push(LatticeEdge { stronger, weaker, found: shown.document });
+                }
+                Err(withheld) => {
+                    withheld.complain();
+                    let (left, right) = (name(weaker), name(stronger));
+                    report.unknown.push(UnknownPair { left, right, reason: withheld.reason() });
+                }
+            }
+        }
+        (report, notes)
+    }
+}
+
+/// The edges, those of the strongest levels first, as one reads the drawing.
+fn from_the_top(lattice: &Lattice) -> Vec<&iso_separate::LatticeEdge> {
+    let mut depths = vec![0; lattice.classes.len()];
+    // No way down is longer than there are classes.
+    for _ in 0..depths.len() {
+        for edge in &lattice.edges {
+            depths[edge.weaker] = depths[edge.weaker].max(depths[edge.stronger] + 1);
+        }
+    }
+    let mut edges: Vec<_> = lattice.edges.iter().collect();
+    edges.sort_by_key(|it| (depths[it.stronger], it.stronger, it.weaker));
+    edges
+}

@@ -1,0 +1,234 @@
+//! `isoscope separate`: which history do some levels allow and others forbid?
+
+use crate::args::SeparateArgs;
+use crate::exit::Exit;
+use crate::found::{Shown, Withheld, shown};
+use crate::limits::Alarm;
+use crate::names;
+use crate::output;
+use crate::scope;
+use crate::spec_file::OwnLevels;
+use crate::teller::{Channel, Teller, complain_of_limit, effort};
+use anyhow::bail;
+use iso_evidence::{Budget, Note, Quantity, StopReason};
+use iso_report::{Report, SearchVerdict, SeparateReport, SpecName};
+use iso_separate::{Answer, Aspects, Effort, Found, Question, Scope, separate, separate_all};
+use iso_spec::Spec;
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How many histories are wanted.
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    Smallest,
+    All { limit: Option<usize> },
+}
+
+/// Where the history goes.
+#[derive(Clone, Debug)]
+enum Target {
+    StandardOutput,
+    File(PathBuf),
+}
+
+/// The arguments, resolved.
+struct Separate<'s> {
+    question: Question<'s>,
+    wanted: Wanted,
+    target: Option<Target>,
+    inputs: Vec<String>,
+}
+
+/// What a search gave.
+struct Outcome {
+    found: Vec<Found>,
+    /// Are these all that were wanted?
+    is_complete: bool,
+    stopped: Option<StopReason>,
+    aspects: Aspects,
+    effort: Effort,
+}
+
+/// Runs the verb.
+pub(crate) fn run(raw: &SeparateArgs, started: Instant) -> anyhow::Result<Exit> {
+    let own = OwnLevels::read(&raw.search.specs)?;
+    let asked = Separate::resolve(raw, &own)?;
+    let channel = match asked.target {
+        Some(Target::StandardOutput) => Channel::Aside,
+        _ => Channel::Output,
+    };
+    let teller = Arc::new(Teller::new(&raw.search, channel, started)?);
+    let alarm = teller.watch(Report::Separate(asked.blank()));
+    asked.answer(&teller, &alarm)
+}
+
+impl<'s> Separate<'s> {
+    fn resolve(raw: &SeparateArgs, own: &'s OwnLevels) -> anyhow::Result<Self> {
+        let question = Question {
+            allowed: names::specs(&raw.allow, own)?,
+            forbidden: names::specs(&raw.forbid, own)?,
+            scope: scope::resolve(&raw.search.scope, Scope::default())?,
+            method: scope::method(raw.search.method),
+        };
+        let wanted = if raw.all { Wanted::All { limit: raw.limit } } else { Wanted::Smallest };
+        let target = raw.output.as_deref().map(|it| Target::of(it, raw.search.json)).transpose()?;
+        Ok(Self { question, wanted, target, inputs: own.inputs() })
+    }
+
+    /// The answer before anything is known.
+    fn blank(&self) -> SeparateReport {
+        let names = |specs: &[&Spec]| specs.iter().map(|it| SpecName::from(*it)).collect();
+        SeparateReport {
+            inputs: self.inputs.clone(),
+            allowed: names(&self.question.allowed),
+            forbidden: names(&self.question.forbidden),
+            scope: scope::document(&self.question.scope, Aspects::default()),
+            verdict: SearchVerdict::Unknown { reason: String::new() },
+            found: Vec::new(),
+            effort: iso_report::Effort::default(),
+        }
+    }
+
+    fn answer(&self, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
+        let stop = || alarm.reason();
+        let n_candidates = Cell::new(0);
+        let hear = |note: Note| {
+            if let Note::Counted(Quantity::Candidates, n_more) = note {
+                n_candidates.set(n_candidates.get() + n_more);
+                teller.progress.stage(searching(n_candidates.get()));
+            }
+        };
+        teller.progress.stage(searching(0));
+        let outcome = self.search(&Budget::new(&stop).heard_by(&hear));
+        teller.progress.stage("certifying");
+        let all = outcome.found.iter().map(|it| self.shown(it, &Budget::new(&stop))).collect::<Result<Vec<_>, _>>();
+        let (report, notes) = self.worded(&outcome, all);
+        let first = report.found.first().cloned();
+        let exit = teller.tell(report.into(), notes, || self.save(first.as_ref()))?;
+        if let Some(reason) = outcome.stopped.or_else(|| alarm.reason().filter(|_| exit == Exit::Unknown)) {
+            complain_of_limit(&reason);
+        }
+        Ok(exit)
+    }
+
+    fn search(&self, budget: &Budget<'_>) -> Outcome {
+        match self.wanted {
+            Wanted::Smallest => {
+                let separation = separate(&self.question, budget);
+                let (aspects, effort) = (separation.aspects, separation.effort);
+                let (found, stopped) = match separation.answer {
+                    Answer::Found(found) => (vec![*found], None),
+                    Answer::None => (Vec::new(), None),
+                    Answer::Unknown(reason) => (Vec::new(), Some(reason)),
+                };
+                Outcome { found, is_complete: stopped.is_none(), stopped, aspects, effort }
+            }
+            Wanted::All { limit } => {
+                let all = separate_all(&self.question, limit, budget);
+                let (aspects, effort) = (all.aspects, all.effort);
+                Outcome { found: all.found, is_complete: all.is_complete, stopped: all.stopped, aspects, effort }
+            }
+        }
+    }
+
+    fn shown(&self, found: &Found, budget: &Budget<'_>) -> Result<Shown, Withheld> {
+        shown(found, &self.question.allowed, &self.question.forbidden, budget)
+    }
+
+    /// The document, and what stands below it.
+    fn worded(&self, outcome: &Outcome, all: Result<Vec<Shown>, Withheld>) -> (SeparateReport, Vec<String>) {
+        let mut report = SeparateReport {
+            scope: scope::document(&self.question.scope, outcome.aspects),
+            effort: effort(&outcome.effort),
+            ..self.blank()
+        };
+        let mut notes = Vec::new();
+        match all {
+            Err(withheld) => {
+                withheld.complain();
+                report.verdict = SearchVerdict::Unknown { reason: withheld.reason() };
+            }
+            Ok(all) => {
+                report.verdict = match &outcome.stopped {
+                    _ if !all.is_empty() => SearchVerdict::Found,
+                    Some(reason) => SearchVerdict::Unknown { reason: reason.to_string() },
+                    None => SearchVerdict::None,
+                };
+                notes.extend(self.completeness(outcome));
+                notes.extend(all.iter().flat_map(|it| it.notes.clone()));
+                report.found = all.into_iter().map(|it| it.document).collect();
+            }
+        }
+        (report, notes)
+    }
+
+    /// Are these all?
+    fn completeness(&self, outcome: &Outcome) -> Option<String> {
+        let Wanted::All { limit } = self.wanted else { return None };
+        if outcome.found.is_empty() {
+            return None;
+        }
+        Some(match (outcome.is_complete, limit) {
+            (true, _) => "These are all, up to names: every other one in the scope contains one of them.".to_owned(),
+            (false, Some(limit)) if outcome.stopped.is_none() => {
+                format!("There are more; the search ended at --limit {limit}.")
+            }
+            (false, _) => "There may be more.".to_owned(),
+        })
+    }
+
+    /// Puts the history where it was wanted.
+    fn save(&self, found: Option<&iso_report::Found>) -> anyhow::Result<Vec<String>> {
+        match (&self.target, found) {
+            (None, _) | (Some(Target::StandardOutput), None) => Ok(Vec::new()),
+            (Some(Target::StandardOutput), Some(found)) => {
+                output::print(&found.history)?;
+                Ok(unwritten_order(found).into_iter().collect())
+            }
+            (Some(Target::File(path)), None) => {
+                Ok(vec![format!("{} is not written: there is no history.", path.display())])
+            }
+            (Some(Target::File(path)), Some(found)) => {
+                output::write_file(path, found.history.as_bytes())?;
+                let place = format!("The history is in {}; isoscope check reads it.", path.display());
+                Ok([place].into_iter().chain(unwritten_order(found)).collect())
+            }
+        }
+    }
+}
+
+impl Target {
+    fn of(path: &Path, is_json: bool) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            if is_json {
+                bail!("--json and -o - both write to standard output; give the history a file");
+            }
+            return Ok(Self::StandardOutput);
+        }
+        if path.extension() != Some(OsStr::new("history")) {
+            bail!(
+                "{}: the name of a history ends in .history; `isoscope convert` makes other formats of it",
+                path.display()
+            );
+        }
+        output::check_folder(path)?;
+        Ok(Self::File(path.to_owned()))
+    }
+}
+
+/// A history file has sessions, and no other session order.
+fn unwritten_order(found: &iso_report::Found) -> Option<String> {
+    let words = "Its session order is no chains, and stands in comments, which isoscope check does not see.";
+    (!found.session_order.is_empty()).then(|| words.to_owned())
+}
+
+fn searching(n_candidates: u64) -> String {
+    match n_candidates {
+        0 => "searching".to_owned(),
+        1 => "searching, 1 candidate".to_owned(),
+        n => format!("searching, {n} candidates"),
+    }
+}

@@ -1,0 +1,166 @@
+//! Tells the one answer of a search: the work does, or the thread that watches the limits, and never both.
+//!
+//! Before the work begins there is an answer already, in which everything is unknown. If the work does not stop by
+//! itself when a limit is reached, that one is told.
+
+use crate::args::SearchArgs;
+use crate::exit::Exit;
+use crate::ledger::stopped;
+use crate::limits::{self, Alarm, Limits};
+use crate::output::{self, Rendering, Voice};
+use crate::progress::Progress;
+use crate::{lock, memory};
+use iso_evidence::StopReason;
+use iso_report::{Effort, Report, SearchVerdict, SpecRelation};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Where the words of the answer go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// Standard output.
+    Output,
+    /// Standard error, because something else goes to standard output.
+    Aside,
+}
+
+/// Who tells the answer.
+#[derive(Debug)]
+pub(crate) struct Teller {
+    voice: Voice,
+    channel: Channel,
+    reports: Vec<(PathBuf, Rendering)>,
+    limits: Limits,
+    pub(crate) progress: Arc<Progress>,
+    started: Instant,
+    /// Is the answer told? Held by who tells it.
+    is_told: Mutex<bool>,
+}
+
+impl Teller {
+    /// Looks at where the answer goes: what is wrong there is better said before a long run than after it.
+    pub(crate) fn new(raw: &SearchArgs, channel: Channel, started: Instant) -> anyhow::Result<Self> {
+        Ok(Self {
+            voice: Voice::new(raw.json),
+            channel,
+            reports: Rendering::to_each(raw.reports.clone())?,
+            limits: Limits::new(raw.limits.timeout, raw.limits.memory),
+            progress: Arc::new(Progress::new(raw.limits.progress, started)),
+            started,
+            is_told: Mutex::new(false),
+        })
+    }
+
+    /// Watches the limits from now on. `blank` is the answer before anything is known.
+    pub(crate) fn watch(self: &Arc<Self>, blank: Report) -> Arc<Alarm> {
+        let teller = Arc::clone(self);
+        let progress = Arc::clone(&self.progress);
+        limits::watch(self.limits, self.started, progress, move |reason| teller.end_now(blank, &reason))
+    }
+
+    /// Tells the answer, with notes for people below it. `save` comes between the report's files and the words, and
+    /// has more notes; nothing can stop this half-way.
+    pub(crate) fn tell(
+        &self,
+        mut report: Report,
+        mut notes: Vec<String>,
+        save: impl FnOnce() -> anyhow::Result<Vec<String>>,
+    ) -> anyhow::Result<Exit> {
+        self.progress.stage("writing the report");
+        self.time(&mut report);
+        let rendered: Vec<String> = self.reports.iter().map(|it| it.1.render(&report)).collect();
+        let mut is_told = lock(&self.is_told);
+        self.progress.clear();
+        self.write(&rendered)?;
+        notes.extend(save()?);
+        self.say(&report, &notes)?;
+        *is_told = true;
+        Ok(Exit::of(&report))
+    }
+
+    /// Ends the process with what is known, which is nothing, unless the work has told its answer just now.
+    fn end_now(&self, mut report: Report, reason: &StopReason) {
+        // The lock is not given back, so that nobody else says anything.
+        let is_told = lock(&self.is_told);
+        if *is_told {
+            return;
+        }
+        self.progress.clear();
+        unknown(&mut report, &reason.to_string());
+        self.time(&mut report);
+        let rendered: Vec<String> = self.reports.iter().map(|it| it.1.render(&report)).collect();
+        if let Err(error) = self.write(&rendered).and_then(|()| self.say(&report, &[])) {
+            output::complain(&format!("{error:#}"));
+        }
+        complain_of_limit(reason);
+        crate::end(Exit::Unknown)
+    }
+
+    fn write(&self, rendered: &[String]) -> anyhow::Result<()> {
+        let mut files = self.reports.iter().zip(rendered);
+        files.try_for_each(|((path, _), text)| output::write_file(path, text.as_bytes()))
+    }
+
+    fn say(&self, report: &Report, notes: &[String]) -> anyhow::Result<()> {
+        let words = self.voice.words(report);
+        let below: String = notes.iter().flat_map(|it| [it.as_str(), "\n"]).collect();
+        match (self.voice, self.channel) {
+            (Voice::Json, _) => {
+                output::print(&words)?;
+                // A script reads the document, and people what stands beside it.
+                for note in notes {
+                    output::complain(note);
+                }
+                Ok(())
+            }
+            (Voice::Text(_), Channel::Output) => output::print(&(words + &below)),
+            (Voice::Text(_), Channel::Aside) => {
+                output::say_aside((words + &below).trim_end());
+                Ok(())
+            }
+        }
+    }
+
+    fn time(&self, report: &mut Report) {
+        if let Some(effort) = effort_of(report) {
+            effort.seconds = self.started.elapsed().as_secs_f64();
+            effort.peak_bytes = memory::peak();
+        }
+    }
+}
+
+/// What a person can do about a limit that ended a search.
+pub(crate) fn complain_of_limit(reason: &StopReason) {
+    let cure = match reason {
+        StopReason::Timeout | StopReason::Memory => ", or look at fewer transactions with --txns",
+        StopReason::Steps | StopReason::Unsupported(_) => "",
+    };
+    output::complain(&format!("{}{cure}", stopped(reason)));
+}
+
+fn effort_of(report: &mut Report) -> Option<&mut Effort> {
+    match report {
+        Report::Check(_) => None,
+        Report::Separate(report) => Some(&mut report.effort),
+        Report::Compare(report) => Some(&mut report.effort),
+        Report::Lattice(report) => Some(&mut report.effort),
+    }
+}
+
+/// Says in a blank answer why it is blank.
+fn unknown(report: &mut Report, reason: &str) {
+    let reason = reason.to_owned();
+    match report {
+        Report::Check(_) => {}
+        Report::Separate(report) => report.verdict = SearchVerdict::Unknown { reason },
+        Report::Compare(report) => report.relation = SpecRelation::Unknown { reason },
+        Report::Lattice(report) => report.unknown.iter_mut().for_each(|it| it.reason.clone_from(&reason)),
+    }
+}
+
+/// What an engine counted, as the report has it; the time comes later.
+pub(crate) fn effort(of: &iso_separate::Effort) -> Effort {
+    let iso_separate::Effort { candidates, variables, clauses, conflicts, .. } = *of;
+    Effort { candidates, variables, clauses, conflicts, ..Effort::default() }
+}

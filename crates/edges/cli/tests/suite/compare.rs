@@ -1,0 +1,70 @@
+//! `isoscope compare`.
+
+use crate::separate::{HARD, MINE};
+use crate::tool::{Folder, without_effort};
+use serde_json::json;
+
+#[test]
+fn the_relation_is_said_with_the_histories_that_show_it() {
+    let folder = Folder::new();
+    let said = folder.run(&["compare", "psi", "pc"]).ends(1).tells("Incomparable: cerone.psi and biswas.pc");
+    let said = said.tells("cerone.psi allows and biswas.pc forbids this history (4 transactions, 2 keys):");
+    said.tells("biswas.pc allows and cerone.psi forbids this history (2 transactions, 1 key):")
+        .tells("evidence certified");
+    let said = folder.run(&["compare", "si", "ser"]).ends(1);
+    said.tells("biswas.ser is stronger than biswas.si").tells("Forbidden by biswas.ser (write-skew):");
+    folder.run(&["compare", "ser", "si"]).ends(1).tells("biswas.ser is stronger than biswas.si");
+    let said = folder.run(&["compare", "biswas.si", "cerone.si"]).ends(0);
+    said.tells("Equivalent up to 4 transactions, 3 keys, 4 values: biswas.si and cerone.si allow the same histories.");
+}
+
+#[test]
+fn a_level_of_ones_own_is_compared() {
+    let folder = Folder::new();
+    folder.write("mine.spec", MINE);
+    let said = folder.run(&["compare", "mine", "pc", "--spec", "mine.spec"]).ends(0);
+    said.tells("mine.mine and biswas.pc allow the same histories").tells("mine.spec: ");
+}
+
+#[test]
+fn the_json_says_the_relation_of_the_first_to_the_second() {
+    let folder = Folder::new();
+    let document = |left: &str, right: &str| folder.run(&["compare", left, right, "--json"]).json().remove(0);
+    for (left, right, relation) in
+        [("si", "ser", "weaker"), ("ser", "si", "stronger"), ("psi", "pc", "incomparable"), ("si", "si", "equivalent")]
+    {
+        assert_eq!(document(left, right)["relation"], relation, "{left} {right}");
+    }
+    let mut weaker = document("si", "ser");
+    assert_eq!(weaker["left_only"]["refutations"][0]["anomalies"], json!(["write-skew"]));
+    assert_eq!(weaker["left_only"]["witnesses"][0]["certified"], true);
+    assert!(weaker.get("right_only").is_none());
+    without_effort(&mut weaker);
+    let members: Vec<&String> = weaker.as_object().unwrap().keys().collect();
+    let expected = ["isoscope", "verb", "inputs", "defects", "relation", "left", "right", "left_only", "scope"];
+    assert_eq!(members, expected);
+}
+
+#[test]
+fn a_time_limit_leaves_the_relation_unknown() {
+    let folder = Folder::new();
+    let said = folder.run(&[&["compare", "cc", "pc", "--timeout", "300ms"], &HARD[..]].concat()).ends(3);
+    said.tells("Unknown: the time limit was reached.").complains("--timeout").complains("--txns");
+}
+
+#[test]
+fn reports_are_written_by_their_endings() {
+    let folder = Folder::new();
+    let said = folder.run(&["compare", "psi", "pc", "--report", "why.html", "--report", "why.svg"]).ends(1);
+    assert!(folder.read("why.html").contains("Incomparable"), "{said:#?}");
+    assert!(folder.read("why.svg").contains("<svg"), "{said:#?}");
+    folder.run(&["compare", "psi", "pc", "--report", "why.pdf"]).ends(2).complains(".html");
+}
+
+#[test]
+fn two_levels_are_needed_and_known() {
+    let folder = Folder::new();
+    folder.run(&["compare", "si"]).ends(2).complains("<OTHER>");
+    folder.run(&["compare", "si", "serr"]).ends(2).complains("did you mean `ser`?");
+    folder.run(&["compare", "si", "ser", "--txns", "0"]).ends(2).complains("1 to 30");
+}
