@@ -1,4 +1,5 @@
-//! Isoscope: does a recorded history of transactions satisfy an isolation level, and if not, why not?
+//! Isoscope: does a recorded history of transactions satisfy an isolation level, and if not, why not? And which history
+//! tells two levels apart?
 //!
 //! This crate is the front door: each module is one of the project's crates under a short name. Bytes become a history
 //! in [`formats`], an engine such as [`check`] gives a verdict with its evidence, [`evidence::certify`] checks the
@@ -29,6 +30,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The other way round, [`separate`] makes histories up: the smallest one that some levels allow and others forbid.
+//!
+//! ```
+//! use isoscope::evidence::Budget;
+//! use isoscope::separate::{Method, Question, Scope, separate};
+//! use isoscope::spec::Catalogue;
+//!
+//! let [si, ser] = ["si", "ser"].map(|it| Catalogue::builtin().find(it).expect("the catalogue has it"));
+//! let question =
+//!     Question { allowed: vec![si], forbidden: vec![ser], scope: Scope::default(), method: Method::default() };
+//! let found = separate(&question, &Budget::unlimited()).answer.found().expect("write skew is one");
+//! assert_eq!(found.n_txns(), 2);
+//! ```
+//!
 //! Answers are values: `Err` means that the question could not be asked. No function prints, reads a clock or keeps
 //! state; equal inputs give equal outputs. Limits come in with a [`evidence::Budget`], and what ran out comes back as
 //! an [`evidence::StopReason`].
@@ -38,6 +53,7 @@ pub use iso_evidence as evidence;
 pub use iso_formats as formats;
 pub use iso_history as history;
 pub use iso_report as report;
+pub use iso_separate as separate;
 pub use iso_spec as spec;
 
 #[cfg(doctest)]

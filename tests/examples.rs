@@ -3,16 +3,29 @@
 
 use std::process::Command;
 
-#[test]
-fn the_check_example_prints_the_verdict_and_the_reason() {
+/// What an example prints.
+fn said(example: &str, arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "isoscope", "--example", "check", "--"])
-        .arg("corpus/anomalies/write-skew.history")
+        .args(["run", "--quiet", "--package", "isoscope", "--example", example, "--"])
+        .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
-    let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{errors}");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_check_example_prints_the_verdict_and_the_reason() {
+    let out = said("check", &["corpus/anomalies/write-skew.history"]);
     assert!(out.contains("write-skew"), "{out}");
     assert!(out.contains("snapshot-isolation"), "{out}");
+}
+
+#[test]
+fn the_separate_example_prints_the_history_and_why_it_is_forbidden() {
+    let out = said("separate", &["cc", "pc"]);
+    assert!(out.contains("biswas.cc allows and biswas.pc forbids"), "{out}");
+    assert!(out.contains("s1: {") && out.contains("Certified"), "{out}");
+    assert!(said("separate", &["ser", "si"]).contains("No history"));
 }
