@@ -86,7 +86,7 @@ impl<'s> Form<'s> {
         };
         let mut kept = vec![true; signed.len()];
         let sources: Vec<Source> = (0..spec.witnesses().len())
-            .map(|idx| source(spec, &signed, idx, order, extracted.is_some(), &mut kept))
+            .map(|idx| source(spec, &signed, idx, order, versions.filter(|_| extracted.is_some()), &mut kept))
             .collect();
         let (mut parts, mut rules) = (Vec::new(), Vec::new());
         parts.extend(extracted.clone().map(Part::InOrder));
@@ -244,13 +244,13 @@ fn source(
     parts: &[Signed],
     idx: usize,
     order: Option<usize>,
-    is_extracted: bool,
+    extracted: Option<usize>,
     kept: &mut [bool],
 ) -> Source {
     match spec.witnesses()[idx].kind {
         WitnessKind::Order if order == Some(idx) => Source::Order,
         WitnessKind::Order => Source::OtherOrder,
-        WitnessKind::Versions if is_extracted => Source::VersionsOfOrder,
+        WitnessKind::Versions if extracted == Some(idx) => Source::VersionsOfOrder,
         WitnessKind::Versions => Source::Versions,
         WitnessKind::Relation => relation_source(spec, parts, idx, order, kept),
     }

@@ -269,9 +269,9 @@ impl<'q, 's> Search<'q, 's> {
             self.merge(form);
             return;
         }
-        let same = self.allowed.iter().find(|it| it.0.spec.framework() == form.spec.framework());
+        let same = self.allowed.iter().find(|it| it.0.spec.witnesses() == form.spec.witnesses());
         let witness = match same.filter(|_| self.method.merging) {
-            // The witnesses of one framework have the same kinds.
+            // What has the same names and kinds can be a witness of either.
             Some((_, witness)) if witness.order.is_some() || !form.has_order => witness.clone(),
             _ => self.board.witness(form, None, Rest::Free),
         };

@@ -10,7 +10,7 @@ use crate::witness::SpecWitness;
 use iso_evidence::{Budget, StopReason};
 use iso_history::{Facts, History, KeyId, OpId, TxnId};
 use iso_solve::Wire;
-use iso_spec::{Execution, Given, NamedRelation, Spec};
+use iso_spec::{Catalogue, Execution, Given, NamedRelation, Spec};
 
 /// The answer to a question, and what it took.
 #[derive(Clone, Debug)]
@@ -147,12 +147,31 @@ impl<'q, 's> Hunt<'q, 's> {
 
     /// Do the allowed specs allow that some transaction reads a key twice and sees two versions?
     ///
-    /// One reader and two writers are enough to see it: what else a history has only forbids more.
+    /// Of a level of the catalogue, one reader and two writers show it: what else a history has only forbids more. Levels
+    /// of users may need more to allow anything at all.
     fn allows_rereads(&self, aspects: Aspects) -> Result<bool, StopReason> {
+        let scope = self.question.scope;
+        if self.rereads_in(&Scope { keys: 1, values: 4, ..scope }, 3, aspects)? {
+            return Ok(true);
+        }
+        let catalogue = Catalogue::builtin();
+        let is_known = |spec: &&Spec| catalogue.find(spec.name()).is_ok_and(|it| std::ptr::eq(it, *spec));
+        if self.question.allowed.iter().all(is_known) {
+            return Ok(false);
+        }
+        for n_txns in 1..=scope.txns {
+            if self.rereads_in(&scope, n_txns, aspects)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Does an allowed history of this size have such a transaction?
+    fn rereads_in(&self, scope: &Scope, n_txns: usize, aspects: Aspects) -> Result<bool, StopReason> {
         let forms = Forms::new(&self.question.allowed, &[]);
-        let scope = Scope { rereads: Rereads::Yes, ..Scope::up_to(3, 1, 4) };
         let aspects = Aspects { rereads: true, ..aspects };
-        let mut search = Search::new(&forms, &scope, 3, aspects, Method::default(), self.budget);
+        let mut search = Search::new(&forms, scope, n_txns, aspects, Method::default(), self.budget);
         let sketch = search.sketch();
         let second: Vec<Wire> =
             (0..sketch.slots.len()).filter(|it| sketch.slots[*it].copy == 1).map(|it| sketch.active[it]).collect();
