@@ -1,6 +1,6 @@
-//! A history without names and values: who reads which key from whom, who writes what, and session order.
+//! A history without names and values: who reads which key from whom, who writes what, session order and real time.
 
-use super::orders::{is_union_of_chains, permutations, renamed};
+use super::orders::{Order, is_union_of_chains, permutations, renamed};
 use iso_history::{Facts, History, HistoryBuilder, Outcome, Place, TxnId};
 
 /// A history whose writes all have values of their own. Transactions and keys are numbers from 0.
@@ -9,12 +9,14 @@ pub(crate) struct Abstract {
     pub(crate) n: usize,
     pub(crate) k: usize,
     /// Session order: closed, ascending, and earlier transactions have smaller numbers.
-    pub(crate) so: Vec<(u8, u8)>,
+    pub(crate) so: Order,
     /// Ascending.
     pub(crate) writes: Vec<Write>,
     /// One transaction after the other, in program order, or in that of the keys if it is ignored.
     pub(crate) reads: Vec<Read>,
     pub(crate) read_order: ReadOrder,
+    /// Who ended before whom began, if there are times: an interval order, ascending, that contains session order.
+    pub(crate) rt: Option<Order>,
 }
 
 /// A transaction writes a key, after all its reads.
@@ -50,7 +52,7 @@ impl Abstract {
         all.min().expect("an order can be numbered from first to last")
     }
 
-    fn renamed(&self, so: Vec<(u8, u8)>, txns: &[u8], keys: &[u8]) -> Self {
+    fn renamed(&self, so: Order, txns: &[u8], keys: &[u8]) -> Self {
         let (txn, key) = (|it: u8| txns[usize::from(it)], |it: u8| keys[usize::from(it)]);
         let write = |it: &Write| Write { txn: txn(it.txn), key: key(it.key) };
         let read = |it: &Read| Read { txn: txn(it.txn), key: key(it.key), source: it.source.map(txn) };
@@ -58,6 +60,7 @@ impl Abstract {
             so,
             writes: self.writes.iter().map(write).collect(),
             reads: self.reads.iter().map(read).collect(),
+            rt: self.rt.as_ref().map(|rt| rt.iter().map(|it| (txn(it.0), txn(it.1))).collect()),
             ..*self
         };
         history.sort();
@@ -68,6 +71,7 @@ impl Abstract {
     pub(crate) fn sort(&mut self) {
         self.so.sort_unstable();
         self.writes.sort_unstable();
+        self.rt.iter_mut().for_each(|it| it.sort_unstable());
         match self.read_order {
             ReadOrder::Ignored => self.reads.sort_unstable(),
             ReadOrder::Kept => self.reads.sort_by_key(|it| it.txn),
@@ -76,11 +80,12 @@ impl Abstract {
 
     /// How much there is to it. What contains another history, and is another one, has a larger size.
     pub(crate) fn size(&self) -> usize {
-        self.n + self.k + self.so.len() + self.writes.len() + self.reads.len()
+        let n_pairs = self.so.len() + self.rt.as_ref().map_or(0, Vec::len);
+        self.n + self.k + n_pairs + self.writes.len() + self.reads.len()
     }
 
     /// Can the other history be found in this one: its transactions and keys under other names, with all its reads from
-    /// the same sources, writes, and session order, and, if it counts, the order of its reads?
+    /// the same sources, writes, and session order, and, if they count, the order of its reads and real time?
     pub(crate) fn contains(&self, other: &Self) -> bool {
         if other.n > self.n || other.k > self.k || other.reads.len() > self.reads.len() || other.size() > self.size() {
             return false;
@@ -88,7 +93,9 @@ impl Abstract {
         let key_names = permutations(self.k);
         permutations(self.n).iter().any(|txns| {
             let txn = |it: u8| txns[usize::from(it)];
-            other.so.iter().all(|it| self.so.contains(&(txn(it.0), txn(it.1))))
+            let has_all = |own: &Order, pairs: &Order| pairs.iter().all(|it| own.contains(&(txn(it.0), txn(it.1))));
+            has_all(&self.so, &other.so)
+                && self.rt.as_ref().zip(other.rt.as_ref()).is_none_or(|(own, pairs)| has_all(own, pairs))
                 && key_names.iter().any(|keys| self.contains_ops(other, txns, keys))
         })
     }
@@ -132,6 +139,10 @@ impl Abstract {
             for write in self.writes.iter().filter(|it| it.txn == txn) {
                 builder.write(keys[usize::from(write.key)], values[usize::from(txn) + 1]);
             }
+            if let Some(rt) = &self.rt {
+                let (begin, end) = interval(self.n, rt, txn);
+                builder.times(Some(begin), Some(end));
+            }
             builder.end(Outcome::Committed);
         }
         let id = |it: u8| TxnId::from_index(usize::from(it) + 1);
@@ -157,6 +168,7 @@ impl Abstract {
         let recorded = || all().filter(|it| history.is_session_ordered(it.0, it.1)).collect();
         let mut so: Vec<_> = so.map_or_else(recorded, <[_]>::to_vec);
         so.retain(|it| !it.0.is_initial());
+        let timed = || all().filter(|it| history.is_real_time_ordered(it.0, it.1));
         let mut found = Self {
             n: history.n_txns() - 1,
             k: keys.len(),
@@ -164,6 +176,7 @@ impl Abstract {
             writes: history.txns().flat_map(own).map(|it| Write { txn: number(it.0), key: key_number(it.1) }).collect(),
             reads: facts.reads().iter().enumerate().map(read).collect(),
             read_order,
+            rt: history.has_times().then(|| timed().map(|it| (number(it.0), number(it.1))).collect()),
         };
         found.sort();
         found.canonical()
@@ -182,8 +195,20 @@ impl Abstract {
             let order: Vec<String> = pairs.iter().map(|it| format!("{} < {}", label(it.0), label(it.1))).collect();
             lines.push(order.join(", "));
         }
+        if let Some(rt) = &self.rt {
+            let id = |it: u8| label(TxnId::from_index(usize::from(it) + 1));
+            let order: Vec<String> = rt.iter().map(|it| format!("{} ended before {}", id(it.0), id(it.1))).collect();
+            lines.push(order.join(", "));
+        }
         lines.join("; ")
     }
+}
+
+/// Begin and end: in an interval order, of two sets of predecessors one contains the other.
+fn interval(n: usize, rt: &Order, txn: u8) -> (i64, i64) {
+    let begin = |txn: u8| 2 * i64::from(rt.iter().filter(|it| it.1 == txn).count() as u32);
+    let first_after = rt.iter().filter(|it| it.0 == txn).map(|it| begin(it.1)).min();
+    (begin(txn), first_after.unwrap_or(2 * i64::from(n as u32)) - 1)
 }
 
 fn touches(history: &History, txn: TxnId, key: iso_history::KeyId) -> bool {

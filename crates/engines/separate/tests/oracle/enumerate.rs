@@ -3,14 +3,20 @@
 //! For each shape of session order, a history is one use of a key for each of its keys: who writes it, and who reads it
 //! from whom. The names of keys do not matter, so uses are taken as a multiset; those of transactions matter as far as
 //! session order tells them apart, so of the multisets that renamings keeping that order turn into each other the least
-//! is taken. Only then are reads put into all their orders, where what is left of symmetry is removed by comparing.
+//! is taken. Only then are reads put into all their orders, and transactions into all real-time orders, where what is
+//! left of symmetry is removed by comparing.
 
-use super::orders::{Order, automorphisms, order_classes, permutations};
-use super::{Abstract, BlindWrites, Read, ReadOrder, Reads, Scope, Write};
+use super::orders::{Order, automorphisms, interval_orders, order_classes, permutations};
+use super::{Abstract, BlindWrites, Read, ReadOrder, Scope, Times, Write};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls `visit` with every history of the scope in its canonical form, each once.
 pub(crate) fn each(scope: Scope, visit: &mut dyn FnMut(Abstract)) {
+    each_shape(scope, &mut |shape| arrangements(scope, &shape).into_iter().for_each(&mut *visit));
+}
+
+/// Calls `visit` with every history of the scope, each once, but with times and the order of reads left out.
+pub(crate) fn each_shape(scope: Scope, visit: &mut dyn FnMut(Abstract)) {
     let uses = key_uses(scope);
     for so in order_classes(scope.n_txns).into_iter().filter(|it| scope.has_order(scope.n_txns, it)) {
         let images = images(&uses, &automorphisms(scope.n_txns, &so));
@@ -19,7 +25,7 @@ pub(crate) fn each(scope: Scope, visit: &mut dyn FnMut(Abstract)) {
                 let chosen_uses: Vec<&KeyUse> = chosen.iter().map(|it| &uses[*it]).collect();
                 let has_ops = |txn: usize| chosen_uses.iter().any(|it| it.is_used_by(txn));
                 if (0..scope.n_txns).all(has_ops) && is_least(chosen, &images) {
-                    each_read_order(scope, &build(scope, &so, &chosen_uses), visit);
+                    visit(build(scope, &so, &chosen_uses).canonical());
                 }
             });
         }
@@ -70,10 +76,10 @@ fn key_uses(scope: Scope) -> Vec<KeyUse> {
 /// Whom a transaction may read a key from, taken together.
 fn source_sets(scope: Scope, writers: u32, txn: usize) -> Vec<u32> {
     let is_writer = writers >> txn & 1 == 1;
-    let n_least = u32::from(is_writer && scope.blind_writes == BlindWrites::Excluded);
-    let n_most = if scope.reads == Reads::Repeated { 2 } else { 1 };
+    let n_least = usize::from(is_writer && scope.blind_writes == BlindWrites::Excluded);
+    let n_most = scope.reads.n_most();
     let possible = (writers & !(1 << txn)) << 1 | 1;
-    let fits = |set: &u32| set & !possible == 0 && (n_least..=n_most).contains(&set.count_ones());
+    let fits = |set: &u32| set & !possible == 0 && (n_least..=n_most).contains(&(set.count_ones() as usize));
     (0..=possible).filter(fits).collect()
 }
 
@@ -119,25 +125,46 @@ fn build(scope: Scope, so: &Order, uses: &[&KeyUse]) -> Abstract {
             reads.extend(bits.map(|bit| Read { txn, key, source: source(bit) }));
         }
     }
-    let read_order = scope.read_order();
-    let mut history = Abstract { n: scope.n_txns, k: uses.len(), so: so.clone(), writes, reads, read_order };
+    let (n, k, so, read_order) = (scope.n_txns, uses.len(), so.clone(), ReadOrder::Ignored);
+    let mut history = Abstract { n, k, so, writes, reads, read_order, rt: None };
     history.sort();
     history
 }
 
-fn each_read_order(scope: Scope, history: &Abstract, visit: &mut dyn FnMut(Abstract)) {
+/// The histories of the scope of which only the order of reads and real time were left out, in their canonical form.
+pub(crate) fn arrangements(scope: Scope, shape: &Abstract) -> BTreeSet<Abstract> {
+    if scope.read_order() == ReadOrder::Ignored && scope.times == Times::None {
+        return BTreeSet::from([shape.clone()]);
+    }
+    let times = match scope.times {
+        Times::None => vec![None],
+        Times::Intervals => interval_orders(shape.n, &shape.so).into_iter().map(Some).collect(),
+    };
+    let mut all = BTreeSet::new();
+    for reads in read_orders(scope, shape) {
+        let timed = |rt: &Option<Order>| Abstract {
+            reads: reads.clone(),
+            read_order: scope.read_order(),
+            rt: rt.clone(),
+            ..shape.clone()
+        };
+        all.extend(times.iter().map(|rt| timed(rt).canonical()));
+    }
+    all
+}
+
+fn read_orders(scope: Scope, shape: &Abstract) -> Vec<Vec<Read>> {
     if scope.read_order() == ReadOrder::Ignored {
-        return visit(history.canonical());
+        return vec![shape.reads.clone()];
     }
     let mut all = vec![vec![]];
-    for txn in 0..history.n as u8 {
-        let own: Vec<Read> = history.reads.iter().filter(|it| it.txn == txn).copied().collect();
+    for txn in 0..shape.n as u8 {
+        let own: Vec<Read> = shape.reads.iter().filter(|it| it.txn == txn).copied().collect();
         let orders = permutations(own.len());
         let in_order = |order: &Vec<u8>| order.iter().map(|it| own[usize::from(*it)]).collect::<Vec<_>>();
         let extend =
             |it: &Vec<Read>| orders.iter().map(|order| [&it[..], &in_order(order)].concat()).collect::<Vec<_>>();
         all = all.iter().flat_map(extend).collect();
     }
-    let ordered = all.into_iter().map(|reads| Abstract { reads, ..history.clone() }.canonical());
-    ordered.collect::<BTreeSet<_>>().into_iter().for_each(visit);
+    all
 }

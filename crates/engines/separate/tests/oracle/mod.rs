@@ -14,9 +14,9 @@ mod orders;
 mod problems;
 
 pub(crate) use abstract_history::{Abstract, Read, ReadOrder, Write};
-pub(crate) use classify::{Classified, classify};
-pub(crate) use enumerate::each;
-pub(crate) use orders::{is_union_of_chains, permutations};
+pub(crate) use classify::{Classified, allowed_by, classify};
+pub(crate) use enumerate::{arrangements, each, each_shape};
+pub(crate) use orders::{Order, interval_orders, is_union_of_chains, permutations};
 pub(crate) use problems::{Expected, Problem, paper_problems};
 
 /// Which histories there are.
@@ -31,6 +31,7 @@ pub(crate) struct Scope {
     pub(crate) sessions: Sessions,
     pub(crate) blind_writes: BlindWrites,
     pub(crate) reads: Reads,
+    pub(crate) times: Times,
 }
 
 /// What session order may be.
@@ -56,8 +57,26 @@ pub(crate) enum Reads {
     Unordered,
     /// Each key at most once, in every order.
     Ordered,
+    /// Each key at most twice, then from different writers; the order is left out, as in `Unordered`.
+    RepeatedUnordered,
     /// Each key at most twice, then from different writers, in every order.
     Repeated,
+}
+
+impl Reads {
+    /// How often a transaction may read a key.
+    pub(crate) fn n_most(self) -> usize {
+        if matches!(self, Self::Unordered | Self::Ordered) { 1 } else { 2 }
+    }
+}
+
+/// Is it known when transactions began and ended?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// No. Enough for levels that do not speak of `rt`.
+    None,
+    /// Yes, in every way in which sessions run one transaction after the other.
+    Intervals,
 }
 
 impl Scope {
@@ -70,6 +89,7 @@ impl Scope {
             sessions: Sessions::Chains { at_most: n_txns },
             blind_writes: BlindWrites::Allowed,
             reads: Reads::Unordered,
+            times: Times::None,
         }
     }
 
@@ -88,7 +108,29 @@ impl Scope {
     }
 
     pub(crate) fn read_order(self) -> ReadOrder {
-        if self.reads == Reads::Unordered { ReadOrder::Ignored } else { ReadOrder::Kept }
+        match self.reads {
+            Reads::Unordered | Reads::RepeatedUnordered => ReadOrder::Ignored,
+            Reads::Ordered | Reads::Repeated => ReadOrder::Kept,
+        }
+    }
+
+    /// Is this one of the scope's histories, leaving aside whether it has times and the order of reads?
+    pub(crate) fn has(self, history: &Abstract) -> bool {
+        let (n, k) = (history.n as u8, history.k as u8);
+        let writes = |txn: u8, key: u8| history.writes.contains(&Write { txn, key });
+        let n_reads = |txn: u8, key: u8| history.reads.iter().filter(|it| it.txn == txn && it.key == key).count();
+        let is_sourced = |it: &Read| it.source.is_none_or(|source| source != it.txn && writes(source, it.key));
+        let is_read_first = |it: &Write| self.blind_writes == BlindWrites::Allowed || n_reads(it.txn, it.key) > 0;
+        let is_touched = |txn: u8, key: u8| writes(txn, key) || n_reads(txn, key) > 0;
+        let n_versions = |key: u8| 1 + (0..n).filter(|txn| writes(*txn, key)).count();
+        history.n == self.n_txns
+            && history.k <= self.n_keys
+            && self.has_order(history.n, &history.so)
+            && history.reads.iter().all(is_sourced)
+            && history.writes.iter().all(is_read_first)
+            && (0..n).all(|txn| (0..k).all(|key| n_reads(txn, key) <= self.reads.n_most()))
+            && (0..n).all(|txn| (0..k).any(|key| is_touched(txn, key)))
+            && (0..k).all(|key| (0..n).any(|txn| is_touched(txn, key)) && n_versions(key) <= self.n_versions)
     }
 
     pub(crate) fn has_order(self, n_txns: usize, so: &[(u8, u8)]) -> bool {

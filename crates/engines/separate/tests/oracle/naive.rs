@@ -1,6 +1,6 @@
 //! The histories of a scope by trying everything that can be written down, for comparison.
 
-use crate::oracle::{Abstract, BlindWrites, Read, Reads, Scope, Write, permutations};
+use crate::oracle::{Abstract, Read, ReadOrder, Scope, Times, Write, interval_orders, permutations};
 use std::collections::BTreeSet;
 
 /// Every subset of every pair, every write, every read: what is a history of the scope is taken, in its canonical form.
@@ -16,9 +16,10 @@ pub(crate) fn histories(scope: Scope) -> BTreeSet<Abstract> {
                 for reads in subsets(&all_reads) {
                     let read_order = scope.read_order();
                     let (n, k, so, writes) = (scope.n_txns, usize::from(k), so.clone(), writes.clone());
-                    let history = Abstract { n, k, so, writes, reads, read_order };
-                    if is_in(scope, &history) {
-                        found.extend(in_all_orders(scope, &history).iter().map(Abstract::canonical));
+                    let history = Abstract { n, k, so, writes, reads, read_order, rt: None };
+                    if scope.has(&history) {
+                        let ordered = in_all_orders(scope, &history).into_iter();
+                        found.extend(ordered.flat_map(|it| at_all_times(scope, it)).map(|it| it.canonical()));
                     }
                 }
             }
@@ -45,24 +46,18 @@ fn is_order(so: &[(u8, u8)]) -> bool {
     so.iter().all(|a| a.0 != a.1 && so.iter().all(|b| is_closed(a, b)))
 }
 
-fn is_in(scope: Scope, history: &Abstract) -> bool {
-    let writes = |txn: u8, key: u8| history.writes.contains(&Write { txn, key });
-    let n_reads = |txn: u8, key: u8| history.reads.iter().filter(|it| it.txn == txn && it.key == key).count();
-    let n_most = if scope.reads == Reads::Repeated { 2 } else { 1 };
-    let (n, k) = (history.n as u8, history.k as u8);
-    let is_sourced = |it: &Read| it.source.is_none_or(|source| source != it.txn && writes(source, it.key));
-    let is_read_first = |it: &Write| scope.blind_writes == BlindWrites::Allowed || n_reads(it.txn, it.key) > 0;
-    let is_touched = |txn: u8, key: u8| writes(txn, key) || n_reads(txn, key) > 0;
-    let n_versions = |key: u8| 1 + (0..n).filter(|txn| writes(*txn, key)).count();
-    history.reads.iter().all(is_sourced)
-        && history.writes.iter().all(is_read_first)
-        && (0..n).all(|txn| (0..k).all(|key| n_reads(txn, key) <= n_most))
-        && (0..n).all(|txn| (0..k).any(|key| is_touched(txn, key)))
-        && (0..k).all(|key| (0..n).any(|txn| is_touched(txn, key)) && n_versions(key) <= scope.n_versions)
+fn at_all_times(scope: Scope, history: Abstract) -> Vec<Abstract> {
+    match scope.times {
+        Times::None => vec![history],
+        Times::Intervals => {
+            let orders = interval_orders(history.n, &history.so).into_iter();
+            orders.map(|rt| Abstract { rt: Some(rt), ..history.clone() }).collect()
+        }
+    }
 }
 
 fn in_all_orders(scope: Scope, history: &Abstract) -> Vec<Abstract> {
-    if scope.reads == Reads::Unordered {
+    if scope.read_order() == ReadOrder::Ignored {
         return vec![history.clone()];
     }
     // Orders of all reads, of which only those within each transaction are left after sorting.

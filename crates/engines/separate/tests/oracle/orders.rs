@@ -37,6 +37,28 @@ pub(crate) fn order_classes(size: usize) -> Vec<Order> {
     orders.map(least).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
+/// The interval orders that contain an order: of two pairs, the first of one is before the second of the other.
+pub(crate) fn interval_orders(size: usize, within: &Order) -> Vec<Order> {
+    let pairs: Order =
+        (0..size as u8).flat_map(|a| (0..size as u8).map(move |b| (a, b))).filter(|it| it.0 != it.1).collect();
+    let free: Order = pairs.into_iter().filter(|it| !within.contains(it)).collect();
+    let chosen = |mask: u32| free.iter().enumerate().filter(move |it| mask >> it.0 & 1 == 1).map(|it| *it.1);
+    let mut orders: Vec<Order> =
+        (0..1u32 << free.len()).map(|it| within.iter().copied().chain(chosen(it)).collect()).collect();
+    for order in &mut orders {
+        order.sort_unstable();
+    }
+    orders.retain(is_interval_order);
+    orders
+}
+
+/// Transitivity is the case of two pairs that share an element; nothing is before itself.
+fn is_interval_order(order: &Order) -> bool {
+    let fits =
+        |one: &(u8, u8), other: &(u8, u8)| order.contains(&(one.0, other.1)) || order.contains(&(other.0, one.1));
+    order.iter().all(|one| one.0 != one.1 && order.iter().all(|other| fits(one, other))) && is_transitive(order)
+}
+
 /// The renamings that leave the order as it is.
 pub(crate) fn automorphisms(size: usize, order: &Order) -> Vec<Vec<u8>> {
     permutations(size).into_iter().filter(|it| renamed(order, it).as_ref() == Some(order)).collect()

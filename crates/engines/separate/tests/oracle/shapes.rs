@@ -1,7 +1,9 @@
 //! The oracle's histories: none is missing, none comes twice, and they can be found in each other.
 
 use crate::naive;
-use crate::oracle::{Abstract, BlindWrites, Read, ReadOrder, Reads, Scope, Sessions, Write, each};
+use crate::oracle::{
+    Abstract, BlindWrites, Read, ReadOrder, Reads, Scope, Sessions, Times, Write, each, interval_orders,
+};
 use std::collections::BTreeSet;
 
 /// Asserts that the clever and the naive way find the same histories, each once, and how many.
@@ -26,6 +28,13 @@ fn every_history_is_found_once() {
     check(Scope::new(2, 2), 471);
     check(Scope { reads: Reads::Ordered, ..Scope::of_the_paper(2, 2) }, 382);
     check(Scope { reads: Reads::Repeated, ..Scope::new(2, 1) }, 66);
+    check(Scope { reads: Reads::RepeatedUnordered, ..Scope::new(2, 1) }, 46);
+    check(Scope { times: Times::Intervals, ..Scope::new(2, 1) }, 47);
+    check(
+        Scope { times: Times::Intervals, reads: Reads::Repeated, n_versions: 2, ..Scope::with_partial_orders(2, 1) },
+        43,
+    );
+    check(Scope { times: Times::Intervals, n_versions: 2, ..Scope::new(3, 1) }, 262);
     check(
         Scope { reads: Reads::Repeated, n_versions: 2, blind_writes: BlindWrites::Excluded, ..Scope::new(3, 1) },
         109,
@@ -34,13 +43,24 @@ fn every_history_is_found_once() {
 
 #[test]
 fn a_history_is_found_again_from_what_the_evaluator_gets() {
-    for scope in [Scope::with_partial_orders(3, 1), Scope { reads: Reads::Repeated, ..Scope::new(2, 2) }] {
+    for scope in [
+        Scope::with_partial_orders(3, 1),
+        Scope { reads: Reads::Repeated, ..Scope::new(2, 2) },
+        Scope { times: Times::Intervals, n_versions: 2, ..Scope::new(3, 1) },
+    ] {
         each(scope, &mut |history| {
             let (written, pairs) = history.to_history();
             let again = Abstract::from_history(&written, pairs.as_deref(), scope.read_order());
             assert_eq!(again, history);
         });
     }
+}
+
+#[test]
+fn interval_orders_are_counted() {
+    // The labelled interval orders (OEIS A079144).
+    let counts: Vec<usize> = (1..=4).map(|it| interval_orders(it, &Vec::new()).len()).collect();
+    assert_eq!(counts, [1, 3, 19, 207]);
 }
 
 /// A history from words such as `r0x0`, transaction 0 reads x from the initial state; `r1x2` reads what 1 wrote if
@@ -57,7 +77,7 @@ fn history(ops: &str, so: &[(u8, u8)], read_order: ReadOrder) -> Abstract {
     let txns = reads.iter().map(|it| it.txn).chain(writes.iter().map(|it| it.txn));
     let keys = reads.iter().map(|it| it.key).chain(writes.iter().map(|it| it.key));
     let (n, k) = (1 + usize::from(txns.max().unwrap_or(0)), 1 + usize::from(keys.max().unwrap_or(0)));
-    let mut history = Abstract { n, k, so: so.to_vec(), writes, reads, read_order };
+    let mut history = Abstract { n, k, so: so.to_vec(), writes, reads, read_order, rt: None };
     history.sort();
     history
 }
