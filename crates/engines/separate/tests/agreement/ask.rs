@@ -9,7 +9,7 @@ use iso_spec::{Catalogue, Prepared, Spec, Steps, holds, holds_with_session_order
 /// What the engine says.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
-    pub(crate) features: Aspects,
+    pub(crate) aspects: Aspects,
     /// The history that it found, in its canonical form.
     pub(crate) found: Option<Abstract>,
     /// What is wrong with it.
@@ -26,14 +26,14 @@ impl Reply {
 /// Asks the engine. What it finds should be explained by all allowed specs, forbidden by all others, and in the scope.
 pub(crate) fn ask(question: &Question<'_>) -> Reply {
     let separation = separate(question, &Budget::unlimited());
-    let features = separation.features;
+    let aspects = separation.aspects;
     let mut faults = Vec::new();
     let found = match &separation.answer {
-        Answer::Found(found) => Some(examined(question, features, found, &mut faults)),
+        Answer::Found(found) => Some(examined(question, aspects, found, &mut faults)),
         Answer::None => None,
         Answer::Unknown(reason) => panic!("{}: {reason:?} without a limit", name(question)),
     };
-    Reply { features, found, faults }
+    Reply { aspects, found, faults }
 }
 
 /// A level of the catalogue.
@@ -48,7 +48,7 @@ pub(crate) fn name(question: &Question<'_>) -> String {
 }
 
 /// The oracle's scope of the same histories.
-pub(crate) fn universe(scope: &Scope, features: Aspects) -> oracle::Scope {
+pub(crate) fn universe(scope: &Scope, aspects: Aspects) -> oracle::Scope {
     oracle::Scope {
         n_txns: scope.txns,
         n_keys: scope.keys,
@@ -61,20 +61,20 @@ pub(crate) fn universe(scope: &Scope, features: Aspects) -> oracle::Scope {
             BlindWrites::Allowed => oracle::BlindWrites::Allowed,
             BlindWrites::Excluded => oracle::BlindWrites::Excluded,
         },
-        reads: match (features.rereads, features.read_order) {
+        reads: match (aspects.rereads, aspects.read_order) {
             (false, false) => Reads::Unordered,
             (false, true) => Reads::Ordered,
             (true, false) => Reads::RepeatedUnordered,
             (true, true) => Reads::Repeated,
         },
-        times: if features.real_time { Times::Intervals } else { Times::None },
+        times: if aspects.real_time { Times::Intervals } else { Times::None },
     }
 }
 
-fn examined(question: &Question<'_>, features: Aspects, found: &Found, faults: &mut Vec<String>) -> Abstract {
+fn examined(question: &Question<'_>, aspects: Aspects, found: &Found, faults: &mut Vec<String>) -> Abstract {
     let facts = Facts::new(&found.history);
     let order = found.session_order.as_deref();
-    let read_order = if features.read_order { ReadOrder::Kept } else { ReadOrder::Ignored };
+    let read_order = if aspects.read_order { ReadOrder::Kept } else { ReadOrder::Ignored };
     let history = Abstract::from_history(&found.history, order, read_order);
     let mut fault = |text: &str| faults.push(format!("{}: {text} {}", name(question), history.show()));
     assert_eq!(found.executions.len(), question.allowed.len(), "each allowed spec explains it");
@@ -93,16 +93,16 @@ fn examined(question: &Question<'_>, features: Aspects, found: &Found, faults: &
             fault(&format!("{} allows", spec.name()));
         }
     }
-    let universe = oracle::Scope { n_txns: history.n, ..universe(&question.scope, features) };
-    if history.n > question.scope.txns || !universe.has(&history) || history.rt.is_some() != features.real_time {
+    let universe = oracle::Scope { n_txns: history.n, ..universe(&question.scope, aspects) };
+    if history.n > question.scope.txns || !universe.has(&history) || history.rt.is_some() != aspects.real_time {
         fault("the scope does not have");
     }
     history
 }
 
 /// A part of the history that separates, too: without a read, a write, or some of session order or real time.
-pub(crate) fn smaller(question: &Question<'_>, features: Aspects, history: &Abstract) -> Option<Abstract> {
-    let universe = oracle::Scope { n_txns: history.n, ..universe(&question.scope, features) };
+pub(crate) fn smaller(question: &Question<'_>, aspects: Aspects, history: &Abstract) -> Option<Abstract> {
+    let universe = oracle::Scope { n_txns: history.n, ..universe(&question.scope, aspects) };
     let specs = [&question.allowed[..], &question.forbidden[..]].concat();
     let wanted = (1u128 << question.allowed.len()) - 1;
     parts(history).into_iter().filter(|it| universe.has(it)).find(|it| allowed_by(it, &specs) == wanted)

@@ -31,35 +31,35 @@ pub(crate) fn compare(
     one_in: impl Fn(Aspects) -> Option<u64>,
 ) -> Comparison {
     let mut comparison = Comparison::default();
-    let mut by_features: BTreeMap<[bool; 3], Vec<(&Asked, Reply)>> = BTreeMap::new();
+    let mut by_aspects: BTreeMap<[bool; 3], Vec<(&Asked, Reply)>> = BTreeMap::new();
     for asked in questions {
         let question = question(specs, asked, scope);
         let reply = ask(&question);
         comparison.disagreements.extend_from_slice(&reply.faults);
         if let Some(found) = &reply.found
             && scope.size == Size::UpTo
-            && let Some(part) = smaller(&question, reply.features, found)
+            && let Some(part) = smaller(&question, reply.aspects, found)
         {
             comparison.reducible.push(format!("{}: {} has {}", name(&question), found.show(), part.show()));
         }
-        let Aspects { rereads, read_order, real_time } = reply.features;
-        by_features.entry([rereads, read_order, real_time]).or_default().push((asked, reply));
+        let Aspects { rereads, read_order, real_time } = reply.aspects;
+        by_aspects.entry([rereads, read_order, real_time]).or_default().push((asked, reply));
     }
     println!("{} of {} answers can be reduced", comparison.reducible.len(), questions.len());
     comparison.reducible.iter().for_each(|it| println!("  {it}"));
-    for replies in by_features.into_values() {
-        let features = replies[0].1.features;
-        comparison.disagreements.extend(disagreements(specs, &replies, scope, one_in(features)));
+    for replies in by_aspects.into_values() {
+        let aspects = replies[0].1.aspects;
+        comparison.disagreements.extend(disagreements(specs, &replies, scope, one_in(aspects)));
     }
     comparison
 }
 
-/// What brute force says otherwise; the engine looked at the same features for all of these.
+/// What brute force says otherwise; the engine looked at the same aspects for all of these.
 fn disagreements(specs: &[&Spec], replies: &[(&Asked, Reply)], scope: Scope, one_in: Option<u64>) -> Vec<String> {
-    let features = replies[0].1.features;
-    let plan = plan(&scope, features, one_in);
+    let aspects = replies[0].1.aspects;
+    let plan = plan(&scope, aspects, one_in);
     let survey = Survey::new(&plan, specs, looked_for(&plan, replies));
-    println!("{features:?}: {} questions, {} histories", replies.len(), survey.n_histories);
+    println!("{aspects:?}: {} questions, {} histories", replies.len(), survey.n_histories);
     let mut disagreements: Vec<String> =
         survey.missing.iter().map(|it| format!("brute force does not know {}", it.show())).collect();
     for (asked, reply) in replies {
@@ -84,11 +84,11 @@ pub(crate) fn question<'s>(specs: &[&'s Spec], asked: &Asked, scope: Scope) -> Q
     Question { allowed: pick(&asked.0), forbidden: pick(&asked.1), scope, method: Method::default() }
 }
 
-fn plan(scope: &Scope, features: Aspects, one_in: Option<u64>) -> Plan {
+fn plan(scope: &Scope, aspects: Aspects, one_in: Option<u64>) -> Plan {
     // If the engine says that rereads make no difference, then they do not.
     let rereads = scope.rereads != Rereads::No;
-    let with_rereads = universe(scope, Aspects { rereads, ..features });
-    let last = universe(scope, features);
+    let with_rereads = universe(scope, Aspects { rereads, ..aspects });
+    let last = universe(scope, aspects);
     if scope.size == Size::Exactly {
         return Plan { whole: vec![with_rereads], sampled: Vec::new() };
     }
@@ -121,8 +121,8 @@ pub(crate) fn pairs(n_specs: usize) -> Vec<Asked> {
 }
 
 /// How many histories of the last size are looked at: where there are too many, few or none.
-pub(crate) fn one_in(features: Aspects) -> Option<u64> {
-    match (all_cases(), features.rereads, features.read_order || features.real_time) {
+pub(crate) fn one_in(aspects: Aspects) -> Option<u64> {
+    match (all_cases(), aspects.rereads, aspects.read_order || aspects.real_time) {
         (true, true, true) => Some(100),
         (true, ..) => Some(1),
         (false, true, true) => None,

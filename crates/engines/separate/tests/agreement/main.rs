@@ -4,6 +4,7 @@
 //! `--nocapture` shows what was asked.
 #![allow(clippy::print_stdout, reason = "tables are shown with --nocapture")]
 
+mod all;
 mod ask;
 mod catalogue;
 #[path = "../oracle/mod.rs"]

@@ -29,7 +29,7 @@ fn solve(n_txns: usize, size: Size, method: Method) {
         if size == Size::Exactly {
             assert_eq!(found.n, n_txns, "{name}: {}", found.show());
         } else {
-            let part = smaller(&question, reply.features, &found).map(|it| it.show());
+            let part = smaller(&question, reply.aspects, &found).map(|it| it.show());
             assert_eq!(part, None, "{name}: {} has a part", found.show());
         }
     }

@@ -15,7 +15,7 @@ fn check(seed: u64, scope: Scope) {
     let specs: Vec<&Spec> = levels.filter(|it| is_chosen(&it.0)).map(|it| it.1).collect();
     println!("seed {seed}, {} levels: {scope:?}", specs.len());
     let is_small = scope.txns * scope.keys < 6;
-    let one_in = |features| if is_small { Some(1) } else { one_in(features).map(|it| it.max(100)) };
+    let one_in = |aspects| if is_small { Some(1) } else { one_in(aspects).map(|it| it.max(100)) };
     assert_none(&compare(&specs, &pairs(specs.len()), scope, one_in).disagreements);
 }
 
