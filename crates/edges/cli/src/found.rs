@@ -104,6 +104,7 @@ struct Refuted<'s> {
     refutation: Option<Refutation>,
     failures: Vec<Failure>,
     n_omitted: usize,
+    is_exhaustive: bool,
     certified: Certified,
 }
 
@@ -129,7 +130,8 @@ impl<'s> Refuted<'s> {
             None => None,
         };
         let certified = (is_evaluated || refutation.is_some()).then_some(Ok(()));
-        let mut refuted = Self { spec, refutation, failures: Vec::new(), n_omitted: 0, certified };
+        let mut refuted =
+            Self { spec, refutation, failures: Vec::new(), n_omitted: 0, is_exhaustive: false, certified };
         if refuted.refutation.as_ref().is_none_or(|it| it.cycle.is_empty() && it.local.is_none()) {
             refuted.explain(found);
         }
@@ -141,6 +143,7 @@ impl<'s> Refuted<'s> {
         let explanation = explain(&found.history, found.session_order.as_deref(), self.spec, MAX_FAILURES);
         let n_alike: usize = explanation.failures.iter().map(|it| it.n_alike).sum();
         self.n_omitted = explanation.n_omitted + n_alike;
+        self.is_exhaustive = explanation.is_exhaustive;
         let failure =
             |it: &iso_separate::Failure| Failure::new(&found.history, self.spec, &it.execution, it.because.clone());
         self.failures = explanation.failures.iter().map(failure).collect();
@@ -152,6 +155,7 @@ impl<'s> Refuted<'s> {
             refutation: self.refutation.as_ref(),
             failures: self.failures.clone(),
             omitted: self.n_omitted,
+            is_exhaustive: self.is_exhaustive,
             certified: self.certified.clone(),
         }
     }

@@ -32,6 +32,8 @@ pub struct ForbiddenBy<'a> {
     pub failures: Vec<Failure>,
     /// How many more of them fail.
     pub omitted: usize,
+    /// Are these all witnesses that one could try, or only some that come near?
+    pub is_exhaustive: bool,
     /// Was it checked?
     pub certified: Certified,
 }
@@ -143,6 +145,7 @@ fn refutation(builder: &Builder<'_>, forbidden: &ForbiddenBy<'_>) -> SpecRefutat
         level: forbidden.spec.name().to_owned(),
         failures: forbidden.failures.clone(),
         omitted: forbidden.omitted,
+        is_exhaustive: forbidden.is_exhaustive,
         certified: forbidden.certified.clone(),
         ..SpecRefutation::default()
     };

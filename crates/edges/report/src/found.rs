@@ -72,6 +72,8 @@ pub struct SpecRefutation {
     pub failures: Vec<Failure>,
     /// How many more witnesses fail.
     pub omitted: usize,
+    /// Are these all witnesses that one could try, or only some that come near?
+    pub is_exhaustive: bool,
     /// Was it checked?
     pub certified: Certified,
 }

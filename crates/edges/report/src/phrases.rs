@@ -13,17 +13,26 @@ pub(crate) fn separate_headline(report: &SeparateReport) -> String {
     let (allowed, forbidden) = (names(&report.allowed), names(&report.forbidden));
     match (&report.verdict, report.found.as_slice()) {
         (SearchVerdict::Found, [found]) => {
-            let minimal = if report.scope.bound == Bound::UpTo { "; none smaller does" } else { "" };
+            let minimal = match report.complete {
+                Some(is_complete) => completeness(is_complete),
+                None if report.scope.bound == Bound::UpTo => "; none smaller does",
+                None => "",
+            };
             let (n_txns, n_keys) = sizes(found);
             let claim = claim(&allowed, &forbidden, "this history");
             format!("{claim} ({n_txns}, {n_keys}){minimal}.")
         }
         (SearchVerdict::Found, many) => {
-            format!("{}.", claim(&allowed, &forbidden, &format!("these {} histories", many.len())))
+            let complete = report.complete.map_or("", completeness);
+            format!("{}{complete}.", claim(&allowed, &forbidden, &format!("these {} histories", many.len())))
         }
         (SearchVerdict::None, _) => format!("None {}: {}.", bound(&report.scope), no_history(&allowed, &forbidden)),
         (SearchVerdict::Unknown { reason }, _) => format!("Unknown: {reason}."),
     }
+}
+
+fn completeness(is_complete: bool) -> &'static str {
+    if is_complete { "; up to names, every other one in the scope contains one of them" } else { "; there may be more" }
 }
 
 /// The answer of `compare` in one sentence.
@@ -62,6 +71,9 @@ pub(crate) fn lattice_headline(report: &LatticeReport) -> String {
         n => format!(" {} could not be compared.", counted(n, "pair")),
     };
     let classes = if n_classes == 1 { "1 class".to_owned() } else { format!("{n_classes} classes") };
+    if report.classes.len() == report.levels.len() && !report.unknown.is_empty() {
+        return format!("No two of {levels} are known to coincide {}.{open}", bound(&report.scope));
+    }
     if report.classes.len() == report.levels.len() {
         return format!("No two of {levels} coincide {}.{open}", bound(&report.scope));
     }
@@ -91,6 +103,7 @@ fn no_history(allowed: &[&str], forbidden: &[&str]) -> String {
     };
     match forbidden {
         [] => format!("{} no history", listed(allowed, "and") + if allowed.len() == 1 { " allows" } else { " allow" }),
+        names if allowed.is_empty() => format!("{all} is allowed by {}", listed(names, "or")),
         names => format!("{all} is allowed by {}, too", listed(names, "or")),
     }
 }
@@ -181,6 +194,8 @@ pub(crate) fn anomalies(refutation: &SpecRefutation) -> String {
 /// Why a level forbids the history if there is no circle: `No co will do:`, or a sentence for when nothing is known.
 pub(crate) fn failures_lead(refutation: &SpecRefutation) -> &'static str {
     match (refutation.failures.len(), refutation.omitted) {
+        (1, 0) if !refutation.is_exhaustive => "A witness that comes near fails:",
+        _ if !refutation.is_exhaustive => "Witnesses that come near fail, as these do:",
         (1, 0) => "The only witness that one could try fails:",
         (_, 0) => "Every witness that one could try fails:",
         _ => "Every witness that one could try fails, as these do:",

@@ -18,6 +18,8 @@ pub struct SeparateReport {
     pub verdict: SearchVerdict,
     /// The histories, the smallest first.
     pub found: Vec<Found>,
+    /// If all were asked for: are these all, in the sense that every other one contains one of them?
+    pub complete: Option<bool>,
     /// What it took.
     pub effort: Effort,
 }

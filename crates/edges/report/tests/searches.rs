@@ -45,7 +45,11 @@ fn the_first_line_is_the_answer() {
             "cerone.si, crooks.si and adya.si_so allow, and crooks.ser and biswas.ser forbid this history \
              (2 transactions, 2 keys); none smaller does.",
         ),
-        ("all", "biswas.cc allows and biswas.pc forbids these 2 histories."),
+        (
+            "all",
+            "biswas.cc allows and biswas.pc forbids these 2 histories; up to names, every other one in the scope \
+             contains one of them.",
+        ),
         (
             "none",
             "None up to 4 transactions, 3 keys: every history that biswas.si allows is allowed by cerone.si, too.",

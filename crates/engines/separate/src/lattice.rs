@@ -76,9 +76,18 @@ struct Table<'a> {
     budget: &'a Budget<'a>,
     /// Does the row imply the column?
     known: Vec<Vec<Known>>,
+    /// What was found so far.
+    pool: Vec<Found>,
     aspects: Aspects,
     n_searches: usize,
     effort: Effort,
+}
+
+fn prepared<'f, 'h>(facts: &'f Facts<'h>, found: &Found) -> Prepared<'f, 'h> {
+    match &found.session_order {
+        Some(pairs) => Prepared::with_session_order(facts, pairs),
+        None => Prepared::new(facts),
+    }
 }
 
 /// Histories of a scope are small; those that take longer tell less than they cost.
@@ -96,6 +105,7 @@ impl<'a> Table<'a> {
             method,
             budget,
             known,
+            pool: Vec::new(),
             aspects: Aspects::default(),
             n_searches: 0,
             effort: Effort::default(),
@@ -108,7 +118,12 @@ impl<'a> Table<'a> {
         for distance in 1..n {
             for left in 0..n {
                 let other = (left + distance) % n;
-                if self.known[left][other] == Known::Open {
+                if self.known[left][other] != Known::Open {
+                    continue;
+                }
+                if let Err(reason) = self.budget.check() {
+                    self.known[left][other] = Known::Unknown(reason);
+                } else {
                     let n_known = self.known.iter().flatten().filter(|it| **it != Known::Open).count();
                     tell(LatticeProgress { n_known, n_pairs: n * n });
                     self.ask(left, other);
@@ -125,7 +140,10 @@ impl<'a> Table<'a> {
             Answer::Unknown(reason) => Known::Unknown(reason.clone()),
         };
         match found {
-            Answer::Found(found) => self.evaluate(&found),
+            Answer::Found(found) => {
+                self.evaluate(&found);
+                self.pool.push(*found);
+            }
             Answer::None => self.close(left, right),
             Answer::Unknown(_) => {}
         }
@@ -148,10 +166,7 @@ impl<'a> Table<'a> {
     /// What a history says about all pairs.
     fn evaluate(&mut self, found: &Found) {
         let facts = Facts::new(&found.history);
-        let prepared = match &found.session_order {
-            Some(pairs) => Prepared::with_session_order(&facts, pairs),
-            None => Prepared::new(&facts),
-        };
+        let prepared = prepared(&facts, found);
         let verdict = |spec: &&Spec| match prepared.evaluate(spec, &mut Steps::new(MAX_STEPS)) {
             Evaluation::Allowed(_) => Some(true),
             Evaluation::Forbidden => Some(false),
@@ -166,6 +181,21 @@ impl<'a> Table<'a> {
                 }
             }
         }
+    }
+
+    /// A history that was found for another pair and tells these apart, too.
+    fn known_history(&self, allowing: usize, forbidding: usize) -> Option<Found> {
+        self.pool.iter().find_map(|found| {
+            let facts = Facts::new(&found.history);
+            let prepared = prepared(&facts, found);
+            let forbids = prepared.evaluate(self.specs[forbidding], &mut Steps::new(MAX_STEPS));
+            match prepared.evaluate(self.specs[allowing], &mut Steps::new(MAX_STEPS)) {
+                Evaluation::Allowed(execution) if forbids == Evaluation::Forbidden => {
+                    Some(Found { executions: vec![execution], ..found.clone() })
+                }
+                _ => None,
+            }
+        })
     }
 
     /// What follows from one more implication.
@@ -206,7 +236,10 @@ impl<'a> Table<'a> {
             match self.search(heads[weaker], heads[stronger]) {
                 Answer::Found(found) => edges.push(LatticeEdge { stronger, weaker, found: *found }),
                 Answer::None => unreachable!("classes that imply each other are one"),
-                Answer::Unknown(reason) => self.known[heads[weaker]][heads[stronger]] = Known::Unknown(reason),
+                Answer::Unknown(reason) => match self.known_history(heads[weaker], heads[stronger]) {
+                    Some(found) => edges.push(LatticeEdge { stronger, weaker, found }),
+                    None => self.known[heads[weaker]][heads[stronger]] = Known::Unknown(reason),
+                },
             }
         }
         let mut unknown = Vec::new();

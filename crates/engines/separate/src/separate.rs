@@ -94,6 +94,7 @@ impl<'q, 's> Hunt<'q, 's> {
         self.aspects = self.aspects_of_question()?;
         let exact = self.question.scope.size == Size::Exactly;
         for n_txns in self.sizes() {
+            self.budget.check()?;
             let mut search = self.search(n_txns);
             let found = Self::smallest(&mut search);
             self.add(&search);

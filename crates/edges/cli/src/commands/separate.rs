@@ -88,6 +88,7 @@ impl<'s> Separate<'s> {
             scope: scope::document(&self.question.scope, Aspects::default()),
             verdict: SearchVerdict::Unknown { reason: String::new() },
             found: Vec::new(),
+            complete: None,
             effort: iso_report::Effort::default(),
         }
     }
@@ -160,24 +161,17 @@ impl<'s> Separate<'s> {
                 notes.extend(self.completeness(outcome));
                 notes.extend(all.iter().flat_map(|it| it.notes.clone()));
                 report.found = all.into_iter().map(|it| it.document).collect();
+                report.complete = matches!(self.wanted, Wanted::All { .. }).then_some(outcome.is_complete);
             }
         }
         (report, notes)
     }
 
-    /// Are these all?
+    /// Did it end because there were enough?
     fn completeness(&self, outcome: &Outcome) -> Option<String> {
-        let Wanted::All { limit } = self.wanted else { return None };
-        if outcome.found.is_empty() {
-            return None;
-        }
-        Some(match (outcome.is_complete, limit) {
-            (true, _) => "These are all, up to names: every other one in the scope contains one of them.".to_owned(),
-            (false, Some(limit)) if outcome.stopped.is_none() => {
-                format!("There are more; the search ended at --limit {limit}.")
-            }
-            (false, _) => "There may be more.".to_owned(),
-        })
+        let Wanted::All { limit: Some(limit) } = self.wanted else { return None };
+        let is_limited = !outcome.found.is_empty() && !outcome.is_complete && outcome.stopped.is_none();
+        is_limited.then(|| format!("The search ended at --limit {limit}."))
     }
 
     /// Puts the history where it was wanted.

@@ -84,6 +84,7 @@ fn refutation(refutation: &SpecRefutation) -> Value {
     let failure = |it: &Failure| json!({ "witness": it.witness, "because": it.because });
     members.put("failures", list(&refutation.failures, failure));
     members.maybe("failures_omitted", (refutation.omitted > 0).then_some(refutation.omitted));
+    members.maybe("exhaustive", (!refutation.failures.is_empty()).then_some(refutation.is_exhaustive));
     put_certified(&mut members, &refutation.certified);
     members.done()
 }
@@ -98,6 +99,7 @@ fn read_refutation(of: &Value) -> Read<SpecRefutation> {
         local: read_local(of)?,
         failures: items(of, "failures", failure)?,
         omitted: maybe_size(of, "failures_omitted").unwrap_or(0),
+        is_exhaustive: of["exhaustive"].as_bool().unwrap_or(false),
         certified: read_certified(of),
     })
 }

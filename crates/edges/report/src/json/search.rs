@@ -25,6 +25,7 @@ impl SeparateReport {
             members.put("witnesses", list(&first.witnesses, witness));
         }
         members.put("found", list(&self.found, found));
+        members.maybe("complete", self.complete);
         put_scope(&mut members, &self.scope, &self.effort);
         laid_out(&members.done(), layout)
     }
@@ -43,6 +44,7 @@ impl SeparateReport {
             scope: read_scope(&of["scope"])?,
             verdict,
             found: items(of, "found", read_found)?,
+            complete: of["complete"].as_bool(),
             effort: read_effort(of)?,
         })
     }

@@ -8,6 +8,9 @@ use crate::phrases::{anomalies, claim, lattice_headline, sizes};
 use crate::search::{LatticeEdge, LatticeReport};
 use crate::words::{harmless, width};
 
+/// Longer lists of open pairs say little more.
+const MAX_UNKNOWN: usize = 10;
+
 /// The document of `lattice`.
 pub(crate) fn lattice(report: &LatticeReport, options: TextOptions) -> String {
     let mut page = Page::new(options);
@@ -62,8 +65,11 @@ impl Page {
         self.gap();
         let word = self.tinted(Tone::Unsure, "Unknown");
         self.line(&format!("{word} how these relate:"));
-        for pair in &report.unknown {
+        for pair in report.unknown.iter().take(MAX_UNKNOWN) {
             self.sentence("  ", 4, &format!("{} and {}: {}", pair.left, pair.right, pair.reason));
+        }
+        if report.unknown.len() > MAX_UNKNOWN {
+            self.line(&format!("  and {} more pairs", report.unknown.len() - MAX_UNKNOWN));
         }
     }
 

@@ -82,11 +82,18 @@ fn allowed<'a>(history: &History, spec: &'a Spec, execution: &'a Execution) -> A
 }
 
 fn by_refutation<'a>(spec: &'a Spec, refutation: &'a Refutation) -> ForbiddenBy<'a> {
-    ForbiddenBy { spec, refutation: Some(refutation), failures: Vec::new(), omitted: 0, certified: Some(Ok(())) }
+    ForbiddenBy {
+        spec,
+        refutation: Some(refutation),
+        failures: Vec::new(),
+        omitted: 0,
+        is_exhaustive: false,
+        certified: Some(Ok(())),
+    }
 }
 
 fn by_failures(spec: &Spec, failures: Vec<Failure>, omitted: usize) -> ForbiddenBy<'_> {
-    ForbiddenBy { spec, refutation: None, failures, omitted, certified: Some(Ok(())) }
+    ForbiddenBy { spec, refutation: None, failures, omitted, is_exhaustive: true, certified: Some(Ok(())) }
 }
 
 /// Causal consistency allows it, prefix consistency does not.
@@ -190,6 +197,7 @@ fn separate(allowed: &[&str], forbidden: &[&str], verdict: SearchVerdict, found:
         forbidden: names(forbidden),
         scope: scope(),
         verdict,
+        complete: (found.len() > 1).then_some(true),
         found,
         effort: effort(),
     }
