@@ -142,6 +142,15 @@ impl Circuit {
         self.either(both, neither)
     }
 
+    /// The first if the condition is true, else the second.
+    pub fn choose(&mut self, condition: Wire, yes: Wire, no: Wire) -> Wire {
+        if yes == no {
+            return yes;
+        }
+        let (taken, not_taken) = (self.both(condition, yes), self.both(!condition, no));
+        self.either(taken, not_taken)
+    }
+
     /// The value of every gate, given those of the inputs.
     pub fn evaluate(&self, mut input: impl FnMut(Wire) -> bool) -> Values {
         let mut values = vec![true];

@@ -2,6 +2,7 @@
 //!
 //! - [`SatSolver`] is plain incremental SAT under assumptions; [`Cadical`] implements it.
 //! - [`Circuit`] holds formulas with equal parts shared, and [`Clauses`] gives them to a solver.
+//! - [`Word`] is an integer of a fixed width in a circuit.
 //! - [`IncrementalOrder`] keeps a topological order of a growing and shrinking graph.
 //! - [`OrderSolver`] joins the two: which edges to choose so that the clauses hold and no cycle arises.
 //!
@@ -14,6 +15,7 @@ mod cnf;
 mod order;
 mod sat;
 mod theory;
+mod word;
 
 pub use acyclic::{DecisionPolicy, OrderResult, OrderSolver, OrderStatistics};
 pub use cadical::Cadical;
@@ -21,3 +23,4 @@ pub use circuit::{Circuit, Values, Wire};
 pub use cnf::{Clauses, Probing};
 pub use order::{Edge, EdgeId, IncrementalOrder, Mark, Reach, UNTAGGED};
 pub use sat::{Lit, SatResult, SatSolver, SatStatistics, Var};
+pub use word::{Computed, Word, fits};
