@@ -12,6 +12,7 @@ mod help;
 mod lattice;
 mod levels;
 mod limits;
+mod notebook;
 mod report;
 mod separate;
 mod tool;

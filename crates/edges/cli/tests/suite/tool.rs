@@ -105,7 +105,14 @@ impl Folder {
     pub(crate) fn shell(&self, line: &str) -> Said {
         let tool = Path::new(env!("CARGO_BIN_EXE_isoscope")).parent().unwrap();
         let path = format!("{}:{}", tool.display(), std::env::var("PATH").unwrap_or_default());
-        said(Command::new("sh").args(["-c", line]).current_dir(self.0.path()).env("PATH", path).stdin(Stdio::null()))
+        said(
+            Command::new("sh")
+                .args(["-c", line])
+                .current_dir(self.0.path())
+                .env("PATH", path)
+                .env_remove("COLUMNS")
+                .stdin(Stdio::null()),
+        )
     }
 
     /// Runs with this on standard input.
