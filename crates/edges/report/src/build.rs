@@ -272,7 +272,7 @@ fn summary(refutation: &Refutation, part: &History) -> String {
             sentence("a list shows one transaction's elements between another's (G0, dirty write)")
         }
         (_, Some(Anomaly::LostUpdate)) if !has_updates(part) => {
-            sentence(&format!("transactions write {} without seeing each other, so one update is lost", rivals(part)))
+            sentence(&format!("transactions write {} without seeing each other", rivals(part)))
         }
         (_, Some(anomaly)) => sentence(anomaly.summary()),
         (_, None) if refutation.cycle.is_empty() => sentence("no order of these transactions explains what they read"),

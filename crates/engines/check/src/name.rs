@@ -25,7 +25,9 @@ pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
 pub(crate) fn name(part: &Projection, level: Level, cycle: &[Edge], budget: &Budget<'_>) -> Anomaly {
     let facts = Facts::new(&part.history);
     let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
+    let is_flow = |it: &Edge| matches!(it.because, Reason::Session | Reason::ReadFrom { .. });
     match weakest(&facts, level, budget) {
+        _ if !cycle.is_empty() && cycle.iter().all(is_flow) => Anomaly::CircularInformationFlow,
         Level::ReadUncommitted => Anomaly::DirtyWrite,
         Level::ReadCommitted if n_rw == 0 => Anomaly::CircularInformationFlow,
         Level::ReadCommitted => Anomaly::NonMonotonicRead,

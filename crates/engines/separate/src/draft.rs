@@ -106,11 +106,16 @@ impl Draft {
         keys
     }
 
-    /// Reads, writes and session steps: how much there is to look at.
-    pub(crate) fn n_facts(&self) -> usize {
+    /// Reads and writes.
+    pub(crate) fn n_operations(&self) -> usize {
         let n_reads: usize = self.reads.iter().map(Vec::len).sum();
         let n_writes: usize = self.writes.iter().map(Vec::len).sum();
-        n_reads + n_writes + self.so.len() + self.rt.as_ref().map_or(0, Vec::len)
+        n_reads + n_writes
+    }
+
+    /// Operations, and who comes before whom: how much there is to look at.
+    pub(crate) fn n_facts(&self) -> usize {
+        self.n_operations() + self.so.len() + self.rt.as_ref().map_or(0, Vec::len)
     }
 
     fn is_before(&self, a: usize, b: usize) -> bool {

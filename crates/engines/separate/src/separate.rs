@@ -197,14 +197,30 @@ impl<'q, 's> Hunt<'q, 's> {
             return Ok(Some(model));
         }
         let mut assumed = unused(model.draft.keys().len());
-        let facts = facts(search);
+        model = Self::fewest_of(search, model, &operations(search), Draft::n_operations, &mut assumed)?;
+        let facts = [operations(search), order_steps(search)].concat();
+        Self::fewest_of(search, model, &facts, Draft::n_facts, &mut assumed).map(Some)
+    }
+
+    /// A history with the fewest of these things, among those for which all is true that is assumed; that there are no
+    /// more of them is assumed from then on.
+    fn fewest_of(
+        search: &mut Search<'_, '_>,
+        mut model: Model,
+        things: &[Wire],
+        count: impl Fn(&Draft) -> usize,
+        assumed: &mut Vec<Wire>,
+    ) -> Result<Model, StopReason> {
         loop {
-            let fewer = at_most(search.parts().1, &facts, model.draft.n_facts() - 1);
-            assumed.push(fewer);
-            match search.find(&assumed)? {
-                Some(smaller) => model = smaller,
-                None => return Ok(Some(model)),
-            }
+            let n_things = count(&model.draft);
+            let fewer = at_most(search.parts().1, things, n_things.saturating_sub(1));
+            let smaller = if n_things == 0 { None } else { search.find(&[&assumed[..], &[fewer]].concat())? };
+            let Some(smaller) = smaller else {
+                let no_more = at_most(search.parts().1, things, n_things);
+                assumed.push(no_more);
+                return Ok(model);
+            };
+            model = smaller;
         }
     }
 
@@ -236,17 +252,20 @@ impl<'q, 's> Hunt<'q, 's> {
     }
 }
 
-/// What there is to look at in a history: reads, writes, and who comes before whom.
-fn facts(search: &Search<'_, '_>) -> Vec<Wire> {
+/// Reads and writes.
+fn operations(search: &Search<'_, '_>) -> Vec<Wire> {
     let sketch = search.sketch();
-    let mut facts: Vec<Wire> = removable(search);
-    let sources: Vec<Wire> = (0..sketch.slots.len())
-        .flat_map(|slot| (0..sketch.n_txns).map(move |it| (slot, it)))
-        .map(|it| sketch.from.at(it.0, it.1))
-        .collect();
-    facts.retain(|it| !sources.contains(it));
-    facts.extend(sketch.active.iter().copied());
-    facts
+    let writes = (1..sketch.n_txns).flat_map(|txn| (0..sketch.n_keys).map(move |key| (txn, key)));
+    let writes = writes.map(|it| sketch.writes.at(it.0, it.1));
+    sketch.active.iter().copied().chain(writes).collect()
+}
+
+/// Who comes before whom, in sessions and in time.
+fn order_steps(search: &Search<'_, '_>) -> Vec<Wire> {
+    let sketch = search.sketch();
+    let pairs = || (1..sketch.n_txns).flat_map(|a| (1..sketch.n_txns).map(move |b| (a, b)));
+    let so = pairs().map(|it| sketch.so.at(it.0, it.1));
+    so.chain(pairs().map(|it| sketch.rt.at(it.0, it.1))).filter(|it| *it != Wire::FALSE).collect()
 }
 
 /// The inputs that a smaller history may lack: not the order of reads, which every history has.

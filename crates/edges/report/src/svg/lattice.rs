@@ -40,7 +40,9 @@ fn diagram(report: &LatticeReport, links: Links) -> Figure {
     let shift = (figure.width - hasse.width) / 2.0;
     figure.body += &format!("<g transform=\"translate({} {})\">\n", n(shift), n(figure.height));
     for (idx, drawn) in hasse.lines.iter().enumerate() {
-        let title = format!("<title>{}</title>", xml(&title(report, idx)));
+        // Line by line, since a line break inside of a text is shown as what it is.
+        let lines: Vec<String> = title(report, idx).lines().map(xml).collect();
+        let title = format!("<title>{}</title>", lines.join("&#10;"));
         let inside = format!("{title}{}", line_body(drawn));
         figure.body += &match links {
             Links::None => format!("<g>{inside}</g>\n"),
