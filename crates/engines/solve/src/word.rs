@@ -22,6 +22,11 @@ impl Word {
         Self((0..width).map(|it| Wire::constant(value >> it & 1 == 1)).collect())
     }
 
+    /// The number with these bits, the lowest first.
+    pub fn of_bits(bits: &[Wire]) -> Self {
+        Self(bits.to_vec())
+    }
+
     /// Any number of the width.
     pub fn input(circuit: &mut Circuit, width: usize) -> Self {
         Self((0..width).map(|_| circuit.input()).collect())

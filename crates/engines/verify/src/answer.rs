@@ -1,0 +1,219 @@
+//! What verification answers: that a program holds, or one execution that breaks it.
+
+use crate::encode::{Deed, Model, Suspect};
+use crate::execute::FailureKind;
+use iso_evidence::StopReason;
+use iso_history::{Datum, History, HistoryBuilder, Outcome, Place, TxnId};
+use iso_program::{InstanceId, Program, ReadId, Span, SymbolId, UnitId, UnitValue, Value};
+
+/// Does the program keep its promises under the level?
+#[derive(Clone, Debug)]
+pub struct Verification {
+    /// The answer.
+    pub verdict: Verdict,
+    /// What it took.
+    pub effort: Effort,
+}
+
+/// The answer for one level.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// In every execution that the level allows, for all open values.
+    Holds,
+    /// Not in this execution.
+    Violated(Box<Counterexample>),
+    /// The limit was reached first.
+    Unknown(StopReason),
+}
+
+/// What a search took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Variables of the solver.
+    pub variables: u64,
+    /// Clauses of the solver.
+    pub clauses: u64,
+    /// Conflicts of the solver.
+    pub conflicts: u64,
+}
+
+/// An execution that the level allows and in which something is wrong.
+#[derive(Clone, Debug)]
+pub struct Counterexample {
+    /// What is wrong; at least one thing.
+    pub wrong: Vec<Wrong>,
+    /// The open values, by symbol.
+    pub symbols: Vec<Value>,
+    /// The transactions in the order that decides between their writes.
+    pub order: Vec<InstanceId>,
+    /// Who is seen by whom. Under read committed each read has its own source instead.
+    pub sees: Vec<(InstanceId, InstanceId)>,
+    /// What each transaction did, by instance.
+    pub transactions: Vec<Ran>,
+    /// What the observer saw, if one saw something wrong.
+    pub observed: Option<Observed>,
+    /// The last state, by unit.
+    pub last_state: Vec<UnitValue>,
+    /// The execution as a history that `check` can judge, observer included.
+    pub history: History,
+    /// By instance, its transaction in the history; nothing if it is not in it.
+    pub ids: Vec<Option<TxnId>>,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// The invariant of that place is false in the last state.
+    Invariant(usize),
+    /// The observer of that place is false in the state that it saw.
+    Observer(usize),
+    /// Something failed in a transaction.
+    Inside {
+        /// The transaction.
+        instance: InstanceId,
+        /// What it was.
+        kind: FailureKind,
+        /// Where.
+        span: Span,
+    },
+    /// Something failed while an invariant or observer was evaluated.
+    InClaim {
+        /// What it was.
+        kind: FailureKind,
+        /// Where.
+        span: Span,
+    },
+}
+
+/// What a transaction did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// Did it commit?
+    pub commits: bool,
+    /// What it read from outside, in program order.
+    pub reads: Vec<Seen>,
+    /// What it wrote, if it committed.
+    pub writes: Vec<(UnitId, UnitValue)>,
+}
+
+/// A read from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The place that reads; none for an observer.
+    pub read: Option<ReadId>,
+    /// The unit.
+    pub unit: UnitId,
+    /// What it found.
+    pub value: UnitValue,
+    /// Who wrote that; none for the initial state.
+    pub source: Option<InstanceId>,
+}
+
+/// What an observer saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// The place of the observer.
+    pub observer: usize,
+    /// Each unit, as it saw it.
+    pub reads: Vec<Seen>,
+}
+
+impl Counterexample {
+    pub(crate) fn new(program: &Program, model: &Model, initial: &[UnitValue]) -> Self {
+        let n = program.instances().len();
+        let wrong: Vec<Wrong> = model.suspects.iter().map(|it| wrong(*it)).collect();
+        let observer = wrong.iter().find_map(|it| if let Wrong::Observer(idx) = it { Some(*idx) } else { None });
+        let symbols = program.symbols().iter().zip(&model.symbols).map(|(symbol, code)| symbol.ty.value_of(*code));
+        let order: Vec<usize> = model.order.iter().copied().filter(|it| *it < n).collect();
+        let observed = observer.map(|it| Observed { observer: it, reads: seen(&model.deeds[n + it]) });
+        let shown = model.order.iter().copied().filter(|it| *it < n || observer.is_some_and(|o| *it == n + o));
+        let (history, ids) = history(program, model, &shown.collect::<Vec<_>>(), initial);
+        Self {
+            wrong,
+            symbols: symbols.collect(),
+            last_state: last_state(model, &order, initial),
+            sees: model.sees.iter().filter(|it| it.0 < n && it.1 < n).map(|it| (id(it.0), id(it.1))).collect(),
+            transactions: model.deeds[..n].iter().map(ran).collect(),
+            order: order.into_iter().map(id).collect(),
+            observed,
+            history,
+            ids: ids[..n].to_vec(),
+        }
+    }
+
+    /// The value of an open value.
+    pub fn symbol(&self, symbol: SymbolId) -> Value {
+        self.symbols[symbol.index()]
+    }
+}
+
+fn id(node: usize) -> InstanceId {
+    InstanceId::from_index(node)
+}
+
+fn wrong(suspect: Suspect) -> Wrong {
+    match suspect {
+        Suspect::Invariant(idx) => Wrong::Invariant(idx),
+        Suspect::Observer(idx) => Wrong::Observer(idx),
+        Suspect::Inside { instance, kind, span } => Wrong::Inside { instance: id(instance), kind, span },
+        Suspect::Claim { kind, span } => Wrong::InClaim { kind, span },
+    }
+}
+
+fn seen(deed: &Deed) -> Vec<Seen> {
+    let seen = |(read, unit, value, source): &(Option<ReadId>, UnitId, UnitValue, Option<usize>)| Seen {
+        read: *read,
+        unit: *unit,
+        value: value.clone(),
+        source: source.map(id),
+    };
+    deed.reads.iter().map(seen).collect()
+}
+
+fn ran(deed: &Deed) -> Ran {
+    Ran { commits: deed.commits, reads: seen(deed), writes: deed.writes.clone() }
+}
+
+fn last_state(model: &Model, order: &[usize], initial: &[UnitValue]) -> Vec<UnitValue> {
+    let mut state = initial.to_vec();
+    for node in order {
+        for (unit, value) in &model.deeds[*node].writes {
+            state[unit.index()] = value.clone();
+        }
+    }
+    state
+}
+
+/// The execution as a history: sessions as in the program, and one for the observer.
+fn history(program: &Program, model: &Model, order: &[usize], initial: &[UnitValue]) -> (History, Vec<Option<TxnId>>) {
+    let mut builder = HistoryBuilder::new();
+    let shown = |unit: UnitId, value: &UnitValue| Datum::text(program.show_unit(unit, value));
+    for (idx, value) in initial.iter().enumerate() {
+        let unit = UnitId::from_index(idx);
+        let key = builder.key(Datum::text(program.unit(unit).name.clone()));
+        let value = builder.value(shown(unit, value));
+        builder.initial(key, value, Place::default());
+    }
+    let mut ids = vec![None; model.deeds.len()];
+    for node in order {
+        let deed = &model.deeds[*node];
+        let session = match program.instances().get(*node) {
+            Some(instance) => builder.session(&format!("s{}", instance.session + 1)),
+            None => builder.session("observer"),
+        };
+        builder.begin(session, Place::default());
+        for (_, unit, value, _) in &deed.reads {
+            let key = builder.key(Datum::text(program.unit(*unit).name.clone()));
+            let value = builder.value(shown(*unit, value));
+            builder.read(key, value);
+        }
+        for (unit, value) in &deed.writes {
+            let key = builder.key(Datum::text(program.unit(*unit).name.clone()));
+            let value = builder.value(shown(*unit, value));
+            builder.write(key, value);
+        }
+        let outcome = if deed.commits { Outcome::Committed } else { Outcome::Aborted };
+        ids[*node] = Some(builder.end(outcome));
+    }
+    (builder.finish().expect("an execution is a valid history"), ids)
+}

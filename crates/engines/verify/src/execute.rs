@@ -1,0 +1,305 @@
+//! Symbolic execution: what an instance does, as wires over what it reads and over the open values.
+//!
+//! Both ways of each branch are followed, and every effect is guarded by the way that leads to it, so the summary of an
+//! instance is as long as its text.
+
+use crate::record::{Record, Shapes, truth_word};
+use iso_program::{Arith, Expr, Instance, Part, Program, ReadId, ReadMode, Span, Stmt, UnitId};
+use iso_solve::{Circuit, Wire, Word};
+use std::collections::BTreeMap;
+
+/// What an instance does.
+#[derive(Clone, Debug)]
+pub(crate) struct Summary {
+    /// By read: is the outside asked?
+    pub(crate) asks: Vec<Wire>,
+    /// What is written, if the instance commits.
+    pub(crate) writes: BTreeMap<UnitId, Write>,
+    /// Does it commit?
+    pub(crate) commits: Wire,
+    /// What can go wrong.
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// A unit that an instance may write.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    /// Does it?
+    pub(crate) happens: Wire,
+    pub(crate) value: Record,
+}
+
+/// Something that must not happen.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) happens: Wire,
+    pub(crate) kind: FailureKind,
+    pub(crate) span: Span,
+}
+
+/// What can go wrong inside of a transaction, or of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// An assertion is false.
+    Assertion,
+    /// An integer leaves the program's width.
+    Overflow,
+    /// A row is inserted that the program's tables do not have.
+    NoSuchRow,
+}
+
+/// What expressions are made of.
+pub(crate) struct Scope<'a> {
+    pub(crate) shapes: Shapes<'a>,
+    pub(crate) circuit: &'a mut Circuit,
+    /// By symbol.
+    pub(crate) symbols: &'a [Word],
+    /// By read, once it was made.
+    pub(crate) reads: Vec<Option<Record>>,
+    /// By local, once it was bound.
+    pub(crate) locals: Vec<Option<Word>>,
+    /// By unit, in claims.
+    pub(crate) state: &'a [Record],
+    pub(crate) failures: Vec<Failure>,
+}
+
+impl<'a> Scope<'a> {
+    pub(crate) fn new(
+        program: &'a Program,
+        circuit: &'a mut Circuit,
+        symbols: &'a [Word],
+        state: &'a [Record],
+    ) -> Self {
+        let shapes = Shapes { program };
+        Self { shapes, circuit, symbols, reads: Vec::new(), locals: Vec::new(), state, failures: Vec::new() }
+    }
+
+    /// A truth value.
+    pub(crate) fn truth(&mut self, expr: &Expr, guard: Wire) -> Wire {
+        match expr {
+            Expr::Not(of) => !self.truth(of, guard),
+            Expr::And(parts) => {
+                let mut so_far = Wire::TRUE;
+                for part in parts {
+                    let guard = self.circuit.both(guard, so_far);
+                    let part = self.truth(part, guard);
+                    so_far = self.circuit.both(so_far, part);
+                }
+                so_far
+            }
+            Expr::Or(parts) => {
+                let mut so_far = Wire::FALSE;
+                for part in parts {
+                    let guard = self.circuit.both(guard, !so_far);
+                    let part = self.truth(part, guard);
+                    so_far = self.circuit.either(so_far, part);
+                }
+                so_far
+            }
+            Expr::Equal(left, right) => {
+                let (left, right) = (self.word(left, guard), self.word(right, guard));
+                left.equals(&right, self.circuit)
+            }
+            Expr::Less(left, right) => {
+                let (left, right) = (self.word(left, guard), self.word(right, guard));
+                left.less_than(&right, self.circuit)
+            }
+            Expr::Read(read, Part::Exists) => self.read(*read).exists,
+            Expr::State(unit, Part::Exists) => self.state[unit.index()].exists,
+            Expr::If(condition, yes, no) => {
+                let condition = self.truth(condition, guard);
+                let (then, otherwise) = (self.circuit.both(guard, condition), self.circuit.both(guard, !condition));
+                let (yes, no) = (self.truth(yes, then), self.truth(no, otherwise));
+                self.circuit.choose(condition, yes, no)
+            }
+            other => self.word(other, guard).bits()[0],
+        }
+    }
+
+    /// A value of any type.
+    pub(crate) fn word(&mut self, expr: &Expr, guard: Wire) -> Word {
+        match expr {
+            Expr::Const(value) => self.shapes.constant(*value),
+            Expr::Symbol(symbol) => self.symbols[symbol.index()].clone(),
+            Expr::Local(local) => self.locals[local.index()].clone().expect("a name is bound before it is used"),
+            Expr::Read(read, Part::Field(field)) => self.read(*read).fields[*field].clone(),
+            Expr::State(unit, Part::Field(field)) => self.state[unit.index()].fields[*field].clone(),
+            Expr::Arith { op, left, right, span } => {
+                let (left, right) = (self.word(left, guard), self.word(right, guard));
+                let computed = match op {
+                    Arith::Add => left.add(&right, self.circuit),
+                    Arith::Sub => left.sub(&right, self.circuit),
+                    Arith::Mul => left.mul(&right, self.circuit),
+                };
+                let happens = self.circuit.both(guard, computed.overflows);
+                self.fail(happens, FailureKind::Overflow, *span);
+                computed.word
+            }
+            Expr::If(condition, yes, no) => {
+                let condition = self.truth(condition, guard);
+                let (then, otherwise) = (self.circuit.both(guard, condition), self.circuit.both(guard, !condition));
+                let (yes, no) = (self.word(yes, then), self.word(no, otherwise));
+                Word::choose(condition, &yes, &no, self.circuit)
+            }
+            truth => {
+                let truth = self.truth(truth, guard);
+                truth_word(truth)
+            }
+        }
+    }
+
+    /// A read that was not made is only mentioned where nothing depends on it.
+    fn read(&self, read: ReadId) -> Record {
+        self.reads[read.index()].clone().expect("a read is made before it is used")
+    }
+
+    pub(crate) fn fail(&mut self, happens: Wire, kind: FailureKind, span: Span) {
+        if happens != Wire::FALSE {
+            self.failures.push(Failure { happens, kind, span });
+        }
+    }
+}
+
+/// Executes an instance. `outside` says what a read finds there.
+pub(crate) fn execute(
+    program: &Program,
+    instance: &Instance,
+    circuit: &mut Circuit,
+    symbols: &[Word],
+    outside: &dyn Fn(ReadId, UnitId) -> Record,
+) -> Summary {
+    let mut scope = Scope::new(program, circuit, symbols, &[]);
+    scope.reads = vec![None; instance.reads.len()];
+    scope.locals = vec![None; instance.locals.len()];
+    let asks = vec![Wire::FALSE; instance.reads.len()];
+    let mut run = Execution { instance, scope, outside, own: BTreeMap::new(), asks, ended: Wire::FALSE };
+    run.block(&instance.body, Wire::TRUE);
+    let commits = !run.ended;
+    let circuit = run.scope.circuit;
+    let mut writes = BTreeMap::new();
+    for (unit, write) in run.own {
+        let happens = circuit.both(write.happens, commits);
+        if happens != Wire::FALSE {
+            writes.insert(unit, Write { happens, ..write });
+        }
+    }
+    Summary { asks: run.asks, writes, commits, failures: run.scope.failures }
+}
+
+struct Execution<'a> {
+    instance: &'a Instance,
+    scope: Scope<'a>,
+    outside: &'a dyn Fn(ReadId, UnitId) -> Record,
+    own: BTreeMap<UnitId, Write>,
+    asks: Vec<Wire>,
+    /// Did it give up or fail before?
+    ended: Wire,
+}
+
+impl Execution<'_> {
+    fn block(&mut self, body: &[Stmt], way: Wire) {
+        for stmt in body {
+            let guard = self.scope.circuit.both(way, !self.ended);
+            if guard == Wire::FALSE {
+                self.skip(stmt);
+            } else {
+                self.statement(stmt, way, guard);
+            }
+        }
+    }
+
+    /// What is never reached may still be mentioned.
+    fn skip(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Read(read) => {
+                let unit = self.instance.read(*read).unit;
+                self.scope.reads[read.index()] = Some(self.scope.shapes.missing(unit));
+            }
+            Stmt::Let { local, .. } => {
+                let ty = self.instance.locals[local.index()].ty;
+                self.scope.locals[local.index()] = Some(self.scope.shapes.constant(ty.default_value()));
+            }
+            Stmt::If { then, otherwise, .. } => {
+                for stmt in then.iter().chain(otherwise) {
+                    self.skip(stmt);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn statement(&mut self, stmt: &Stmt, way: Wire, guard: Wire) {
+        let n_failures = self.scope.failures.len();
+        match stmt {
+            Stmt::Read(read) => self.read(*read, guard),
+            Stmt::Let { local, value } => {
+                let value = self.scope.word(value, guard);
+                self.scope.locals[local.index()] = Some(value);
+            }
+            Stmt::Write { unit, row, .. } => self.write(*unit, row.as_deref(), guard),
+            Stmt::If { condition, then, otherwise } => {
+                let condition = self.scope.truth(condition, guard);
+                self.end_failed(n_failures);
+                let (yes, no) = (self.scope.circuit.both(way, condition), self.scope.circuit.both(way, !condition));
+                self.block(then, yes);
+                self.block(otherwise, no);
+                return;
+            }
+            Stmt::Abort { .. } => self.ended = self.scope.circuit.either(self.ended, guard),
+            Stmt::Assert { holds, span } => {
+                let holds = self.scope.truth(holds, guard);
+                let happens = self.scope.circuit.both(guard, !holds);
+                self.scope.fail(happens, FailureKind::Assertion, *span);
+            }
+            Stmt::NoSuchRow { span } => self.scope.fail(guard, FailureKind::NoSuchRow, *span),
+        }
+        self.end_failed(n_failures);
+    }
+
+    /// What failed does nothing more.
+    fn end_failed(&mut self, n_before: usize) {
+        let failed: Vec<Wire> = self.scope.failures[n_before..].iter().map(|it| it.happens).collect();
+        let failed = self.scope.circuit.or(failed);
+        self.ended = self.scope.circuit.either(self.ended, failed);
+    }
+
+    fn read(&mut self, read: ReadId, guard: Wire) {
+        let of = self.instance.read(read);
+        let outside = (self.outside)(read, of.unit);
+        let (value, asks) = match self.own.get(&of.unit) {
+            Some(own) => {
+                let value = Record::choose(own.happens, &own.value, &outside, self.scope.circuit);
+                (value, self.scope.circuit.both(guard, !own.happens))
+            }
+            None => (outside, guard),
+        };
+        self.asks[read.index()] = asks;
+        if of.mode == ReadMode::ForUpdate {
+            let locks = self.scope.circuit.both(guard, value.exists);
+            self.put(of.unit, value.clone(), locks);
+        }
+        self.scope.reads[read.index()] = Some(value);
+    }
+
+    fn write(&mut self, unit: UnitId, row: Option<&[Expr]>, guard: Wire) {
+        let value = match row {
+            Some(fields) => {
+                let fields = fields.iter().map(|it| self.scope.word(it, guard)).collect();
+                Record { exists: Wire::TRUE, fields }
+            }
+            None => self.scope.shapes.missing(unit),
+        };
+        self.put(unit, value, guard);
+    }
+
+    fn put(&mut self, unit: UnitId, value: Record, guard: Wire) {
+        let write = match self.own.remove(&unit) {
+            Some(before) => Write {
+                happens: self.scope.circuit.either(before.happens, guard),
+                value: Record::choose(guard, &value, &before.value, self.scope.circuit),
+            },
+            None => Write { happens: guard, value },
+        };
+        self.own.insert(unit, write);
+    }
+}

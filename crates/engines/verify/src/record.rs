@@ -1,0 +1,113 @@
+//! Values, rows and states of a program as wires.
+
+use iso_program::{Program, Type, UnitId, UnitValue, Value};
+use iso_solve::{Circuit, Values, Wire, Word};
+
+/// A unit: does it exist, and its fields.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) exists: Wire,
+    /// What the fields are, defaults if it does not exist.
+    pub(crate) fields: Vec<Word>,
+}
+
+/// Widths and types of the values of one program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shapes<'p> {
+    pub(crate) program: &'p Program,
+}
+
+impl Shapes<'_> {
+    /// How many bits a value of the type has. Positions of members are never negative, so they have a bit more.
+    pub(crate) fn width(self, ty: Type) -> usize {
+        match ty {
+            Type::Int => self.program.width() as usize,
+            Type::Bool => 2,
+            Type::Member(domain) => {
+                let n_members = self.program.domains()[domain.index()].members.len().max(2);
+                (usize::BITS - (n_members - 1).leading_zeros()) as usize + 1
+            }
+        }
+    }
+
+    pub(crate) fn constant(self, value: Value) -> Word {
+        Word::constant(value.code(), self.width(value.type_of()))
+    }
+
+    /// Any value of the type, and what makes it one.
+    pub(crate) fn any(self, circuit: &mut Circuit, ty: Type) -> (Word, Wire) {
+        match ty {
+            Type::Int => (Word::input(circuit, self.width(ty)), Wire::TRUE),
+            Type::Bool => (truth_word(circuit.input()), Wire::TRUE),
+            Type::Member(domain) => {
+                let word = Word::input(circuit, self.width(ty));
+                let n_members = self.program.domains()[domain.index()].members.len();
+                let last = i64::try_from(n_members).unwrap_or(i64::MAX) - 1;
+                let is_member = within(circuit, &word, 0, last);
+                (word, is_member)
+            }
+        }
+    }
+
+    /// Any value of a unit, and what makes it one.
+    pub(crate) fn any_record(self, circuit: &mut Circuit, unit: UnitId) -> (Record, Wire) {
+        let of = self.program.unit(unit);
+        let exists = if of.kind == iso_program::UnitKind::Var { Wire::TRUE } else { circuit.input() };
+        let mut laws = Vec::new();
+        let mut fields = Vec::new();
+        for field in &of.fields {
+            let (word, law) = self.any(circuit, field.ty);
+            let default = self.constant(field.ty.default_value());
+            let is_default = word.equals(&default, circuit);
+            laws.extend([law, circuit.either(exists, is_default)]);
+            fields.push(word);
+        }
+        (Record { exists, fields }, circuit.and(laws))
+    }
+
+    /// A row that does not exist.
+    pub(crate) fn missing(self, unit: UnitId) -> Record {
+        let fields = self.program.unit(unit).fields.iter().map(|it| self.constant(it.ty.default_value())).collect();
+        Record { exists: Wire::FALSE, fields }
+    }
+
+    /// What the unit holds for certain inputs.
+    pub(crate) fn value(self, unit: UnitId, record: &Record, values: &Values) -> UnitValue {
+        if !values.of(record.exists) {
+            return UnitValue::Missing;
+        }
+        let fields = self.program.unit(unit).fields.iter().zip(&record.fields);
+        UnitValue::Present(fields.map(|(field, word)| field.ty.value_of(word.value(values))).collect())
+    }
+}
+
+/// A truth value as a number.
+pub(crate) fn truth_word(wire: Wire) -> Word {
+    Word::of_bits(&[wire, Wire::FALSE])
+}
+
+/// Is the number between the two, both included?
+pub(crate) fn within(circuit: &mut Circuit, word: &Word, low: i64, high: i64) -> Wire {
+    let (low, high) = (Word::constant(low, word.width()), Word::constant(high, word.width()));
+    let (too_small, too_large) = (word.less_than(&low, circuit), high.less_than(word, circuit));
+    circuit.and([!too_small, !too_large])
+}
+
+impl Record {
+    /// This if the condition is true, else the other.
+    pub(crate) fn choose(condition: Wire, yes: &Self, no: &Self, circuit: &mut Circuit) -> Self {
+        let fields = yes.fields.iter().zip(&no.fields);
+        Self {
+            exists: circuit.choose(condition, yes.exists, no.exists),
+            fields: fields.map(|it| Word::choose(condition, it.0, it.1, circuit)).collect(),
+        }
+    }
+
+    pub(crate) fn equals(&self, other: &Self, circuit: &mut Circuit) -> Wire {
+        let mut same = vec![circuit.same(self.exists, other.exists)];
+        for (left, right) in self.fields.iter().zip(&other.fields) {
+            same.push(left.equals(right, circuit));
+        }
+        circuit.and(same)
+    }
+}

@@ -1,0 +1,101 @@
+//! Verification at one level, at several, and the search for the weakest.
+
+use crate::answer::{Counterexample, Effort, Verdict, Verification};
+use crate::encode::{Encoding, Visibility};
+use crate::level::{LEVELS, rules};
+use iso_evidence::{Budget, StopReason};
+use iso_program::{InstanceId, Program};
+use iso_spec::Level;
+
+/// Decides whether a program keeps its promises under a level.
+///
+/// # Panics
+///
+/// If the level is none of [`LEVELS`].
+pub fn verify(program: &Program, level: Level, budget: &Budget<'_>) -> Verification {
+    Verifier::new(program).verify(level, &[], budget)
+}
+
+/// Decides several levels, one after the other, and tells each answer as soon as it is known.
+pub fn verify_levels(
+    program: &Program,
+    levels: &[Level],
+    budget: &Budget<'_>,
+    tell: &mut dyn FnMut(Level, &Verification),
+) {
+    let mut verifier = Verifier::new(program);
+    for level in levels {
+        tell(*level, &verifier.verify(*level, &[], budget));
+    }
+}
+
+/// Which levels are enough.
+#[derive(Clone, Debug)]
+pub struct Weakest {
+    /// Every level with its answer, weaker ones first. What follows from another answer was not searched for.
+    pub levels: Vec<(Level, Verification)>,
+    /// The levels that hold and of which no weaker one does.
+    pub weakest: Vec<Level>,
+}
+
+/// Finds the weakest levels under which a program keeps its promises.
+pub fn weakest(program: &Program, budget: &Budget<'_>) -> Weakest {
+    let mut verifier = Verifier::new(program);
+    let mut levels: Vec<(Level, Verification)> = Vec::new();
+    for level in LEVELS {
+        // What holds under a weaker level holds under this one.
+        let holds = |it: &&(Level, Verification)| level.implies(it.0) && matches!(it.1.verdict, Verdict::Holds);
+        let verification = match levels.iter().find(holds) {
+            Some(_) => Verification { verdict: Verdict::Holds, effort: Effort::default() },
+            None => verifier.verify(level, &[], budget),
+        };
+        levels.push((level, verification));
+    }
+    let holding: Vec<Level> =
+        levels.iter().filter(|it| matches!(it.1.verdict, Verdict::Holds)).map(|it| it.0).collect();
+    let is_weakest = |it: &&Level| !holding.iter().any(|other| other != *it && it.implies(*other));
+    Weakest { weakest: holding.iter().filter(is_weakest).copied().collect(), levels }
+}
+
+/// The formulas of a program, made when they are needed.
+pub(crate) struct Verifier<'p> {
+    program: &'p Program,
+    atomic: Option<Encoding<'p>>,
+    per_read: Option<Encoding<'p>>,
+}
+
+impl<'p> Verifier<'p> {
+    pub(crate) fn new(program: &'p Program) -> Self {
+        Self { program, atomic: None, per_read: None }
+    }
+
+    /// Some transactions may have to see everything before them, whatever the level.
+    pub(crate) fn verify(&mut self, level: Level, raised: &[InstanceId], budget: &Budget<'_>) -> Verification {
+        let (visibility, axioms) = rules(level).expect("callers choose one of LEVELS");
+        if let Err(reason) = budget.check() {
+            return Verification { verdict: Verdict::Unknown(reason), effort: Effort::default() };
+        }
+        let encoding = match visibility {
+            Visibility::Atomic => &mut self.atomic,
+            Visibility::PerRead => &mut self.per_read,
+        };
+        let encoding = encoding.get_or_insert_with(|| Encoding::new(self.program, visibility));
+        let before = encoding.statistics();
+        let raised: Vec<usize> = raised.iter().map(|it| it.index()).collect();
+        let found = encoding.find(axioms, &raised, &mut || budget.check().is_err());
+        let after = encoding.statistics();
+        let effort = Effort {
+            variables: after.n_variables,
+            clauses: after.n_clauses,
+            conflicts: after.n_conflicts - before.n_conflicts,
+        };
+        let verdict = match found {
+            Ok(None) => Verdict::Holds,
+            Ok(Some((model, initial))) => {
+                Verdict::Violated(Box::new(Counterexample::new(self.program, &model, &initial)))
+            }
+            Err(_) => Verdict::Unknown(budget.check().err().unwrap_or(StopReason::Steps)),
+        };
+        Verification { verdict, effort }
+    }
+}
