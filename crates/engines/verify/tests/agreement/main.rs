@@ -8,7 +8,7 @@ mod oracle;
 use generate::{Dice, program};
 use iso_evidence::Budget;
 use iso_program::parse;
-use iso_verify::{LEVELS, Verdict, verify_levels};
+use iso_verify::{LEVELS, Verdict, replay, verify_levels};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
@@ -16,14 +16,16 @@ fn setting(name: &str, default: u64) -> u64 {
 
 /// Levels at which engine and brute force disagree about a program.
 fn disagreements(text: &str) -> Vec<String> {
-    let program = parse(text, "random.txn").unwrap_or_else(|it| {
-        panic!("{text}\n{}", it.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-    });
+    let program = parse(text, "random.txn")
+        .unwrap_or_else(|it| panic!("{text}\n{}", it.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")));
     let mut all = Vec::new();
     verify_levels(&program, &LEVELS, &Budget::unlimited(), &mut |level, answer| {
         let is_violated = match &answer.verdict {
             Verdict::Holds => false,
-            Verdict::Violated(_) => true,
+            Verdict::Violated(found) => {
+                all.extend(replay(&program, found).err().map(|it| format!("{level}: {it}")));
+                true
+            }
             Verdict::Unknown(reason) => panic!("{reason} without a limit"),
         };
         if is_violated != oracle::is_violated(&program, level) {

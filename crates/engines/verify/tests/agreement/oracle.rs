@@ -1,6 +1,9 @@
 //! Brute force: every order of the transactions, everything that each may see, run by the interpreter.
 
-use iso_program::{Claim, Outcome, Program, ReadId, Ran, UnitId, UnitValue, Value, evaluate_claim, initial_state, run_instance};
+use iso_program::{
+    Claim, InstanceId, Judgement, Outcome, Program, ReadId, TxnRun, UnitId, UnitValue, Value, initial_state, judge,
+    judge_assumptions, run_instance,
+};
 use iso_spec::Level;
 
 /// Can something go wrong under the level? The program has no open values.
@@ -16,9 +19,7 @@ pub(crate) fn is_violated(program: &Program, level: Level) -> bool {
 
 /// The initial state, if the assumptions hold in it.
 fn start(program: &Program, symbols: &[Value]) -> Option<Vec<UnitValue>> {
-    let initial = initial_state(program, symbols)?;
-    let holds = |it: &Claim| evaluate_claim(program, it, symbols, &initial) == Ok(true);
-    program.assumptions().iter().all(holds).then_some(initial)
+    (judge_assumptions(program, symbols) == Judgement::Holds).then(|| initial_state(program, symbols))
 }
 
 /// All orders of the instances that keep sessions in order.
@@ -58,7 +59,7 @@ struct World<'w> {
 /// What is known of an execution so far: who ran, in order, whom each saw, and what it wrote.
 #[derive(Clone, Default)]
 struct Past {
-    ran: Vec<(usize, u32, Ran)>,
+    ran: Vec<(usize, u32, TxnRun)>,
 }
 
 impl Past {
@@ -68,8 +69,12 @@ impl Past {
 
     /// What a unit is for someone who sees these.
     fn value(&self, unit: UnitId, sees: u32, initial: &[UnitValue]) -> UnitValue {
-        let writes = |it: &&(usize, u32, Ran)| sees >> it.0 & 1 == 1 && it.2.writes.contains_key(&unit);
-        self.ran.iter().rev().find(writes).map_or_else(|| initial[unit.index()].clone(), |it| it.2.writes[&unit].clone())
+        let writes = |it: &&(usize, u32, TxnRun)| sees >> it.0 & 1 == 1 && it.2.writes.contains_key(&unit);
+        self.ran
+            .iter()
+            .rev()
+            .find(writes)
+            .map_or_else(|| initial[unit.index()].clone(), |it| it.2.writes[&unit].clone())
     }
 }
 
@@ -88,7 +93,10 @@ impl World<'_> {
                 return false;
             }
             let ran = self.run(next, &mut |_, unit| past.value(unit, sees, self.initial));
-            if matches!(ran.outcome, Outcome::AssertFailed { .. } | Outcome::Overflow { .. } | Outcome::NoSuchRow { .. }) {
+            if matches!(
+                ran.outcome,
+                Outcome::AssertFailed { .. } | Outcome::Overflow { .. } | Outcome::NoSuchRow { .. }
+            ) {
                 return true;
             }
             if !self.has_no_conflict(past, sees, &ran) {
@@ -100,8 +108,8 @@ impl World<'_> {
         })
     }
 
-    fn run(&self, instance: usize, outside: &mut dyn FnMut(ReadId, UnitId) -> UnitValue) -> Ran {
-        run_instance(self.program, &self.program.instances()[instance], self.symbols, outside)
+    fn run(&self, instance: usize, outside: &mut dyn FnMut(ReadId, UnitId) -> UnitValue) -> TxnRun {
+        run_instance(self.program, InstanceId::from_index(instance), self.symbols, outside)
     }
 
     /// May someone after all of these see just those?
@@ -122,12 +130,10 @@ impl World<'_> {
         }
     }
 
-    fn has_no_conflict(&self, past: &Past, sees: u32, ran: &Ran) -> bool {
-        let asks = matches!(
-            self.level,
-            Level::UpdateAtomic | Level::ParallelSnapshotIsolation | Level::SnapshotIsolation
-        );
-        let clash = |it: &(usize, u32, Ran)| {
+    fn has_no_conflict(&self, past: &Past, sees: u32, ran: &TxnRun) -> bool {
+        let asks =
+            matches!(self.level, Level::UpdateAtomic | Level::ParallelSnapshotIsolation | Level::SnapshotIsolation);
+        let clash = |it: &(usize, u32, TxnRun)| {
             sees >> it.0 & 1 == 0 && it.2.writes.keys().any(|unit| ran.writes.contains_key(unit))
         };
         !asks || !past.ran.iter().any(clash)
@@ -155,7 +161,7 @@ impl World<'_> {
     }
 
     fn is_false(&self, claims: &[Claim], state: &[UnitValue]) -> bool {
-        claims.iter().any(|it| evaluate_claim(self.program, it, self.symbols, state) != Ok(true))
+        claims.iter().any(|it| judge(self.program, it, self.symbols, state) != Judgement::Holds)
     }
 }
 
@@ -179,7 +185,10 @@ impl World<'_> {
                 floor.push(chosen);
                 chosen.map_or_else(|| self.initial[unit.index()].clone(), |it| past.ran[it].2.writes[&unit].clone())
             });
-            if matches!(ran.outcome, Outcome::AssertFailed { .. } | Outcome::Overflow { .. } | Outcome::NoSuchRow { .. }) {
+            if matches!(
+                ran.outcome,
+                Outcome::AssertFailed { .. } | Outcome::Overflow { .. } | Outcome::NoSuchRow { .. }
+            ) {
                 return true;
             }
             let mut longer = past.clone();
