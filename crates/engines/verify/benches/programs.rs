@@ -97,7 +97,13 @@ fn generate(kind: Kind, n_txns: usize) -> String {
     let mut text = String::new();
     for idx in 0..N_VARIABLES {
         let initial = match kind {
-            Kind::Chain => if idx == 0 { "1" } else { "0" },
+            Kind::Chain => {
+                if idx == 0 {
+                    "1"
+                } else {
+                    "0"
+                }
+            }
             Kind::Transfer | Kind::Leak => "10",
             Kind::Open => "any int in 0..100",
             Kind::Skew => "1",
@@ -117,7 +123,8 @@ fn generate(kind: Kind, n_txns: usize) -> String {
             Kind::Skew => format!("if {total} >= {N_VARIABLES} {{ x{from} -= 1 }}"),
         };
         let _ = writeln!(text, "txn t{idx}(amount: int) {{ {body} }}");
-        let amount = if matches!(kind, Kind::Open) { "any int in 1..100".to_owned() } else { (idx % 4 + 1).to_string() };
+        let amount =
+            if matches!(kind, Kind::Open) { "any int in 1..100".to_owned() } else { (idx % 4 + 1).to_string() };
         calls.push(format!("t{idx}({amount})"));
     }
     let _ = writeln!(text, "run {}", calls.join(" || "));

@@ -1,10 +1,11 @@
 //! Every program of the corpus is what its header says, under every level, and its page says the same.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use iso_check::check;
 use iso_evidence::Budget;
 use iso_program::{Program, parse, pretty};
 use iso_spec::Level;
-use iso_verify::{LEVELS, Verdict, verify, verify_levels};
+use iso_verify::{LEVELS, Verdict, replay, verify, verify_levels};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -24,7 +25,12 @@ fn every_program_is_what_its_header_says() {
         for level in LEVELS {
             let answer = word(&verify(&sample.program, level, &Budget::unlimited()).verdict);
             if answer != expected[level.short_name()] {
-                found.push(format!("{} {}: the header says {}, found {answer}", sample.name, level.short_name(), expected[level.short_name()]));
+                found.push(format!(
+                    "{} {}: the header says {}, found {answer}",
+                    sample.name,
+                    level.short_name(),
+                    expected[level.short_name()]
+                ));
             }
         }
     }
@@ -41,6 +47,22 @@ fn levels_that_share_a_formula_give_the_same_answers() {
     }
 }
 
+/// The interpreter runs what the engine found and judges it; the checker must allow its history under the level.
+#[test]
+fn what_breaks_a_program_is_real_and_allowed_by_the_level() {
+    for sample in samples() {
+        for level in LEVELS {
+            let Verdict::Violated(found) = verify(&sample.program, level, &Budget::unlimited()).verdict else {
+                continue;
+            };
+            let at = format!("{} {}", sample.name, level.short_name());
+            replay(&sample.program, &found).unwrap_or_else(|it| panic!("{at}: {it}"));
+            let verdict = check(&found.history, level, &Budget::unlimited());
+            assert!(matches!(verdict, iso_evidence::Verdict::Allowed(_)), "{at}: {verdict:?}");
+        }
+    }
+}
+
 #[test]
 fn what_holds_under_a_level_holds_under_every_stronger_one() {
     for sample in samples() {
@@ -48,7 +70,13 @@ fn what_holds_under_a_level_holds_under_every_stronger_one() {
         let holds = |it: Level| expected[it.short_name()] == "holds";
         for weak in LEVELS.into_iter().filter(|it| holds(*it)) {
             for strong in LEVELS.into_iter().filter(|it| it.implies(weak)) {
-                assert!(holds(strong), "{}: {} holds and {} does not", sample.name, weak.short_name(), strong.short_name());
+                assert!(
+                    holds(strong),
+                    "{}: {} holds and {} does not",
+                    sample.name,
+                    weak.short_name(),
+                    strong.short_name()
+                );
             }
         }
     }
@@ -107,7 +135,8 @@ fn every_program_has_a_page_with_its_text_and_its_verdicts() {
 /// `| rc | ra | .. |` with a word for each.
 fn verdict_row(sample: &Sample) -> String {
     let expected = expected(sample);
-    let words: Vec<&str> = LEVELS.iter().map(|it| if expected[it.short_name()] == "holds" { "holds" } else { "**no**" }).collect();
+    let words: Vec<&str> =
+        LEVELS.iter().map(|it| if expected[it.short_name()] == "holds" { "holds" } else { "**no**" }).collect();
     format!("| {} |", words.join(" | "))
 }
 
