@@ -9,6 +9,8 @@ mod lexer;
 mod parser;
 mod print;
 mod program;
+#[cfg(test)]
+mod round_trip;
 mod syntax;
 mod value;
 
