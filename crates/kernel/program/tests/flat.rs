@@ -42,6 +42,11 @@ fn rows_are_the_keys_that_are_used_anywhere() {
              txn b() { for r in u { delete t[r.id + 10] } for r in v { delete u[r.id] } } run b() invariant true",
             &["t[11]", "t[12]", "u[1]", "u[2]", "v[1]", "v[2]"],
         ),
+        // A row that is not found yet does not read as 0, which would be a key.
+        (
+            "table t(id) { to: int } txn b() { delete t[t[1].to]; delete t[t[2].to] } run b() invariant true",
+            &["t[1]", "t[2]"],
+        ),
         // What is read is no reason for a row.
         ("var x: int table t(id) txn b() { delete t[x]; delete t[1] } run b() invariant true", &["x", "t[1]"]),
     ];
