@@ -57,3 +57,21 @@ fn deep_and_long_texts_are_refused() {
     let errors = parse(&" ".repeat(2_000_000), "p").unwrap_err();
     assert_eq!(errors[0].message, "this text is longer than a mebibyte");
 }
+
+/// Cuts pieces out of texts and puts them elsewhere.
+#[test]
+fn no_text_makes_the_reader_panic() {
+    let texts: Vec<&str> = WRONG.lines().filter(|it| !it.starts_with("    ")).collect();
+    for seed in 0_u64..20_000 {
+        let mut state = seed;
+        let mut below = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % n.max(1)
+        };
+        let words: Vec<&str> = texts[below(texts.len())].split_inclusive([' ', '(', '[', '.']).collect();
+        let others: Vec<&str> = texts[below(texts.len())].split_inclusive([' ', ')', ']', '"']).collect();
+        let (cut, from) = (below(words.len()), below(others.len()));
+        let text = words[..cut].concat() + &others[from..].concat() + &words[cut..].concat();
+        drop(parse(&text, "p"));
+    }
+}
