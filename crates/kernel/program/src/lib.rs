@@ -54,6 +54,7 @@
 //!   all rows of its table, also those that do not exist.
 //! - A field of a row that does not exist reads as 0, `false`, `""` or the first of its enum; assignment to it does
 //!   nothing, as UPDATE; `delete` of it does nothing. Assignment to a field reads the row and writes it as a whole.
+//!   Key and values are computed first, then the row is read.
 //! - `insert` of a row that the transaction sees aborts it, as a violated primary key. Fields not named get defaults.
 //! - `e for update` writes the row back with the value it has. A row that does not exist cannot be locked.
 //! - A transaction sees its own writes. `abort` undoes all of them, and so does every other end but a commit.
@@ -69,6 +70,8 @@ mod ids;
 mod interpret;
 mod lexer;
 mod parser;
+#[cfg(test)]
+mod plain;
 mod print;
 mod program;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{body, check_shape, program, show_expr};
+use common::{body, cases, check_shape, program, show_expr};
 use iso_program::{Program, UnitKind};
 use std::fmt::Write;
 
@@ -11,16 +11,12 @@ const BODIES: &str = include_str!("data/bodies.txt");
 
 #[test]
 fn every_program_has_its_body() {
-    let mut found = String::new();
-    for line in BODIES.lines().filter(|it| !it.starts_with("    ")) {
-        let program = program(line);
+    for (text, expected) in cases(BODIES) {
+        let program = program(text);
         check_shape(&program);
-        let _ = writeln!(found, "{line}");
-        for stmt in body(&program, 0).lines() {
-            let _ = writeln!(found, "    {}", stmt.trim_end());
-        }
+        let found: String = body(&program, 0).lines().map(|it| it.trim_end().to_owned() + "\n").collect();
+        assert_eq!(found, expected, "{text}\n{found}");
     }
-    assert_eq!(found, BODIES, "found:\n{found}");
 }
 
 fn units(program: &Program) -> Vec<&str> {

@@ -1,7 +1,7 @@
 //! Which rows a key expression may mean, and access to them.
 
 use super::fold;
-use super::scope::{Possible, RowBinding, Scope, Seen, Typed};
+use super::scope::{Possible, RowBinding, Scope, Seen};
 use crate::error::{Checked, Span, fail};
 use crate::ids::{TableId, UnitId};
 use crate::program::{Expr, Part, ReadMode};
@@ -135,11 +135,5 @@ impl Scope<'_, '_, '_> {
     /// The row of a loop as the loop saw it, or seen again if the transaction may have written it since.
     pub(super) fn current(&mut self, row: RowBinding, span: Span) -> Checked<Seen> {
         if self.writes_of(row.unit) == row.n_writes { Ok(row.seen) } else { self.see(row.unit, ReadMode::Plain, span) }
-    }
-
-    /// Values that are written to one of several rows are computed once, before it is known to which.
-    pub(super) fn shared(&mut self, choice: &Choice, value: Typed, span: Span) -> Checked<Expr> {
-        let is_shared = choice.rows.len() > 1 || choice.may_be_outside;
-        if is_shared { self.simple(value, span) } else { Ok(value.expr) }
     }
 }

@@ -1,11 +1,24 @@
 //! Shows flat programs as a person would write them, and runs them.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::format_push_string, reason = "these are tests")]
 
 use iso_program::{Arith, Expr, Instance, InstanceId, LocalId, Part, Program, ReadId, ReadMode, Stmt, parse};
 use std::fmt::Write;
 
 pub(crate) fn program(text: &str) -> Program {
     parse(text, "p").unwrap_or_else(|errors| panic!("{}\nin {text}", errors[0]))
+}
+
+/// The parts of a data file: a line, and the indented lines after it. Lines that start with `##` are titles.
+pub(crate) fn cases(text: &str) -> Vec<(&str, String)> {
+    let mut cases: Vec<(&str, String)> = Vec::new();
+    for line in text.lines().filter(|it| !it.is_empty() && !it.starts_with("##")) {
+        match (line.strip_prefix("    "), cases.last_mut()) {
+            (Some(expected), Some(case)) => case.1 += &format!("{expected}\n"),
+            _ => cases.push((line, String::new())),
+        }
+    }
+    cases
 }
 
 /// The body of an instance, one statement a line.
