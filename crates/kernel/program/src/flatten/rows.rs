@@ -1,0 +1,132 @@
+//! Which rows a key expression may mean, and access to them.
+
+use super::fold;
+use super::scope::{Possible, RowBinding, Scope, Seen, Typed};
+use crate::error::{Checked, Span, fail};
+use crate::ids::{TableId, UnitId};
+use crate::program::{Expr, Part, ReadMode};
+use crate::syntax::{ExprKind, Row};
+use crate::value::{Type, Value};
+
+/// The rows that `t[k]` may mean.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) table: TableId,
+    key: Expr,
+    pub(super) rows: Vec<(Value, UnitId)>,
+    /// May it be none of them?
+    pub(super) may_be_outside: bool,
+}
+
+impl Choice {
+    /// Is it the row with this key?
+    pub(super) fn is(&self, key: Value) -> Expr {
+        fold::equal(self.key.clone(), Expr::Const(key))
+    }
+
+    /// Is it none of the rows?
+    pub(super) fn is_outside(&self) -> Expr {
+        fold::and(self.rows.iter().map(|it| fold::not(self.is(it.0))))
+    }
+}
+
+impl Scope<'_, '_, '_> {
+    pub(super) fn rows_at(&mut self, row: &Row) -> Checked<Choice> {
+        let table = self.world.declared.table_named(&row.table)?;
+        let key = self.expr(&row.key)?;
+        self.check_key_type(table, key.ty, row.key.span)?;
+        let is_declared = self.world.declared.tables[table.index()].keys.is_some();
+        let possible = match self.possible_values(&key.expr) {
+            Possible::Values(values) => Some(values),
+            Possible::TooMany if !is_declared => {
+                let message = "this key may be any of too many values";
+                let hint = "give it a range, as in `any int in 1..4`, or declare the keys, as in `table t(id in 1..4)`";
+                return fail(row.key.span, message, hint);
+            }
+            _ => None,
+        };
+        let rows = self.world.rows(table).to_vec();
+        let is_row = |key: &Value| rows.iter().any(|it| it.0 == *key);
+        let outside = possible.iter().flatten().find(|it| !is_row(it)).copied();
+        if let Some(outside) = outside {
+            self.want_row(table, outside, row, is_declared)?;
+        }
+        if let (Some(values), false) = (&possible, is_declared) {
+            self.world.want(table, values.iter().copied(), row.key.span);
+        }
+        let may_be_outside = possible.is_none() || outside.is_some();
+        let fits = |key: &Value| possible.as_ref().is_none_or(|it| it.contains(key));
+        let rows = rows.iter().filter(|it| fits(&it.0)).copied().collect();
+        let key = self.simple(key, row.key.span)?;
+        Ok(Choice { table, key, rows, may_be_outside })
+    }
+
+    /// A constant that stands in the text should be among the keys that the text declares.
+    fn want_row(&mut self, table: TableId, key: Value, row: &Row, is_declared: bool) -> Checked<()> {
+        let is_literal = matches!(row.key.kind, ExprKind::Int(_) | ExprKind::Text(_));
+        if !is_declared || !is_literal {
+            return Ok(());
+        }
+        let decl = &self.world.declared.tables[table.index()];
+        let keys: Vec<String> = decl.keys.iter().flatten().map(|it| self.world.declared.show(*it)).collect();
+        let message = format!("{} is no key of `{}`", self.world.declared.show(key), decl.name.text);
+        fail(row.key.span, message, format!("its keys are {}", keys.join(", ")))
+    }
+
+    fn check_key_type(&mut self, table: TableId, ty: Type, at: Span) -> Checked<()> {
+        let declared = self.world.declared;
+        if ty != Type::Int && ty != Type::TEXT {
+            let message = format!("a key cannot be {}", declared.show_type(ty));
+            return fail(at, message, "keys are numbers or texts");
+        }
+        let known = *self.world.key_types[table.index()].get_or_insert(ty);
+        if known != ty {
+            let name = &declared.tables[table.index()].name.text;
+            let (known, found) = (declared.show_type(known), declared.show_type(ty));
+            let message = format!("the keys of `{name}` are {known}, and this is {found}");
+            return fail(at, message, "keys of a table have one type");
+        }
+        Ok(())
+    }
+
+    /// A part of the row that is meant; what a row that does not exist has, if none is.
+    pub(super) fn look(&mut self, choice: &Choice, part: Part, ty: Type, mode: ReadMode, span: Span) -> Checked<Expr> {
+        let mut found = Vec::new();
+        for (key, unit) in &choice.rows {
+            let mut condition = choice.is(*key);
+            let seen = self.guarded_row(&mut condition, span, |it| it.see(*unit, mode, span))?;
+            found.push((condition, seen.part(part)));
+        }
+        let missing = Expr::Const(ty.default_value());
+        Ok(found.into_iter().rev().fold(missing, |other, (condition, part)| fold::choose(condition, part, other)))
+    }
+
+    /// Conditions on a simple key are said again, not bound: there is one for each row.
+    pub(super) fn guarded_row<T>(
+        &mut self,
+        condition: &mut Expr,
+        span: Span,
+        flatten: impl FnOnce(&mut Self) -> Checked<T>,
+    ) -> Checked<T> {
+        if let Expr::Const(_) = condition {
+            return self.guarded(condition, true, span, flatten);
+        }
+        let (result, then) = self.apart(flatten)?;
+        if !then.is_empty() {
+            let condition = condition.clone();
+            self.push(crate::program::Stmt::If { condition, then, otherwise: Vec::new() }, span)?;
+        }
+        Ok(result)
+    }
+
+    /// The row of a loop as the loop saw it, or seen again if the transaction may have written it since.
+    pub(super) fn current(&mut self, row: RowBinding, span: Span) -> Checked<Seen> {
+        if self.writes_of(row.unit) == row.n_writes { Ok(row.seen) } else { self.see(row.unit, ReadMode::Plain, span) }
+    }
+
+    /// Values that are written to one of several rows are computed once, before it is known to which.
+    pub(super) fn shared(&mut self, choice: &Choice, value: Typed, span: Span) -> Checked<Expr> {
+        let is_shared = choice.rows.len() > 1 || choice.may_be_outside;
+        if is_shared { self.simple(value, span) } else { Ok(value.expr) }
+    }
+}

@@ -1,0 +1,313 @@
+//! Flattens statements: loops are unrolled, changes of rows become a read, a condition and a write.
+
+use super::declared::Global;
+use super::rows::Choice;
+use super::scope::{Binding, RowBinding, Scope, Seen, Typed};
+use crate::error::{Checked, Span, fail};
+use crate::ids::{TableId, UnitId};
+use crate::program::{AbortCause, Arith, Expr, Part, ReadMode, Stmt};
+use crate::syntax::{self, AssignOp, ExprKind, Ident, Row, StmtKind, Target};
+use crate::value::{Type, Value};
+
+/// How often a loop over numbers may run.
+const MAX_TURNS: i64 = 256;
+
+impl Scope<'_, '_, '_> {
+    pub(super) fn block(&mut self, stmts: &[syntax::Stmt]) -> Checked<()> {
+        let n_names = self.names.len();
+        for stmt in stmts {
+            self.stmt(stmt)?;
+        }
+        self.names.truncate(n_names);
+        Ok(())
+    }
+
+    fn stmt(&mut self, stmt: &syntax::Stmt) -> Checked<()> {
+        let span = stmt.span;
+        match &stmt.kind {
+            StmtKind::Let { name, value } => self.binding(name, value),
+            StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span),
+            StmtKind::If { condition, then, otherwise } => self.branch(condition, then, otherwise, span),
+            StmtKind::ForRows { row, table, body } => self.for_rows(row, table, body),
+            StmtKind::ForRange { name, low, high, body } => {
+                let body = |it: &mut Self| it.block(body);
+                self.for_range(name, low, high, body)
+            }
+            StmtKind::Insert { row, fields } => self.insert(row, fields, span),
+            StmtKind::Delete(target) => self.delete(target, span),
+            StmtKind::Abort => self.push(Stmt::Abort { cause: AbortCause::Asked, span }, span),
+            StmtKind::Assert(condition) => {
+                self.world.has_assert = true;
+                let holds = self.condition(condition)?;
+                self.push(Stmt::Assert { holds, span: condition.span }, span)
+            }
+            StmtKind::Maybe { .. } => {
+                fail(span, "`maybe` is about the initial state", "write it in `init`; a transaction decides with `if`")
+            }
+        }
+    }
+
+    fn binding(&mut self, name: &Ident, value: &syntax::Expr) -> Checked<()> {
+        let value = self.expr(value)?;
+        let ty = value.ty;
+        let is_constant = matches!(value.expr, Expr::Const(_));
+        let expr = if is_constant { value.expr } else { self.bind(&name.text, value, name.span)? };
+        self.define(name, Binding::Value(Typed { expr, ty }))
+    }
+
+    fn branch(
+        &mut self,
+        condition: &syntax::Expr,
+        then: &[syntax::Stmt],
+        otherwise: &[syntax::Stmt],
+        span: Span,
+    ) -> Checked<()> {
+        let condition = self.condition(condition)?;
+        let constant = if let Expr::Const(it) = condition { Some(it == Value::Bool(true)) } else { None };
+        let mut ways = Vec::new();
+        for (way, stmts) in [(true, then), (false, otherwise)] {
+            let (n_reads, n_locals) = (self.reads.len(), self.locals.len());
+            let ((), inner) = self.apart(|it| it.block(stmts))?;
+            match constant {
+                None => ways.push(inner),
+                Some(truth) => self.keep_if(truth == way, inner, n_reads, n_locals),
+            }
+        }
+        if let (Some(otherwise), Some(then)) = (ways.pop(), ways.pop()) {
+            self.push(Stmt::If { condition, then, otherwise }, span)?;
+        }
+        Ok(())
+    }
+
+    fn for_rows(&mut self, row: &Ident, table: &Ident, body: &[syntax::Stmt]) -> Checked<()> {
+        let table_id = self.world.declared.table_named(table)?;
+        for (key, unit) in self.world.rows(table_id).to_vec() {
+            let seen = self.see(unit, ReadMode::Plain, table.span)?;
+            let binding = RowBinding { table: table_id, key, unit, seen, n_writes: self.writes_of(unit) };
+            let n_names = self.names.len();
+            self.define(row, Binding::Row(binding))?;
+            self.guarded(&mut seen.part(Part::Exists), true, table.span, |it| it.block(body))?;
+            self.names.truncate(n_names);
+        }
+        Ok(())
+    }
+
+    /// Does something for each number of a range.
+    pub(super) fn for_range(
+        &mut self,
+        name: &Ident,
+        low: &syntax::Expr,
+        high: &syntax::Expr,
+        mut body: impl FnMut(&mut Self) -> Checked<()>,
+    ) -> Checked<()> {
+        let (first, last) = (self.bound(low)?, self.bound(high)?);
+        if last - first >= MAX_TURNS {
+            let hint = format!("a loop runs at most {MAX_TURNS} times");
+            return fail(low.span.to(high.span), format!("this loop runs {} times", last - first + 1), hint);
+        }
+        for number in first..=last {
+            let n_names = self.names.len();
+            let value = Typed { expr: Expr::Const(Value::Int(number)), ty: Type::Int };
+            self.define(name, Binding::Value(value))?;
+            body(self)?;
+            self.names.truncate(n_names);
+        }
+        Ok(())
+    }
+
+    fn bound(&mut self, bound: &syntax::Expr) -> Checked<i64> {
+        let hint = "a loop is `for i in 1..3 { .. }` or `for a in accounts { .. }`";
+        match self.of_type(bound, Type::Int, hint)? {
+            Expr::Const(value) => Ok(value.code()),
+            _ => {
+                fail(bound.span, "bounds of a loop are constants", "use a number, or a parameter that is one at `run`")
+            }
+        }
+    }
+
+    fn assign(&mut self, target: &syntax::Expr, op: AssignOp, value: &syntax::Expr, span: Span) -> Checked<()> {
+        match &target.kind {
+            ExprKind::Name(name) => self.assign_var(name, target.span, op, value, span),
+            ExprKind::Field(Target::Row(row), field) => {
+                let choice = self.rows_at(row)?;
+                let (position, value) = self.field_value(choice.table, field, op, value)?;
+                let value = self.shared(&choice, value, span)?;
+                for (key, unit) in choice.rows.clone() {
+                    self.guarded_row(&mut choice.is(key), span, |it| {
+                        let seen = it.see(unit, ReadMode::Plain, target.span)?;
+                        it.set_field(unit, seen, position, op, value.clone(), span)
+                    })?;
+                }
+                Ok(())
+            }
+            ExprKind::Field(Target::Name(name), field) => {
+                let row = self.row_named(name)?;
+                let (position, value) = self.field_value(row.table, field, op, value)?;
+                let seen = self.current(row, target.span)?;
+                self.set_field(row.unit, seen, position, op, value.expr, span)
+            }
+            _ => fail(target.span, "only a variable or a field can be written", "as in `accounts[\"x\"].balance = 0`"),
+        }
+    }
+
+    fn row_named(&mut self, name: &Ident) -> Checked<RowBinding> {
+        match (self.lookup(&name.text), self.world.declared.global(&name.text)) {
+            (Some(Binding::Row(row)), _) => Ok(*row),
+            (None, None) => self.unknown_name(&name.text, name.span),
+            (_, global) => {
+                let is = global.map_or("a value", Global::describe);
+                fail(
+                    name.span,
+                    format!("`{}` is {is}, and no row", name.text),
+                    "a row is `accounts[\"x\"]`, or that of a loop",
+                )
+            }
+        }
+    }
+
+    fn assign_var(
+        &mut self,
+        name: &str,
+        name_span: Span,
+        op: AssignOp,
+        value: &syntax::Expr,
+        span: Span,
+    ) -> Checked<()> {
+        let idx = match (self.lookup(name), self.world.declared.global(name)) {
+            (None, Some(Global::Var(idx))) => idx,
+            (None, None) => return self.unknown_name(name, name_span),
+            (Some(_), _) => {
+                let hint = "only variables and rows change; a total is `sum r in t: r.x`";
+                return fail(name_span, format!("`{name}` keeps its value"), hint);
+            }
+            (None, Some(other)) => {
+                return fail(name_span, format!("`{name}` is {}", other.describe()), "only variables and rows change");
+            }
+        };
+        let (ty, unit) = (self.world.declared.vars[idx].ty, UnitId::from_index(idx));
+        let value = self.assigned(name, ty, op, value)?;
+        let value = if op == AssignOp::Set {
+            value
+        } else {
+            let old = self.see(unit, ReadMode::Plain, name_span)?.part(Part::Field(0));
+            self.changed(old, op, value, span)
+        };
+        self.push(Stmt::Write { unit, row: Some(vec![value]), span }, span)
+    }
+
+    /// A value of the type of what it is written to.
+    fn assigned(&mut self, name: &str, ty: Type, op: AssignOp, value: &syntax::Expr) -> Checked<Expr> {
+        let shown = self.world.declared.show_type(ty).to_owned();
+        if op != AssignOp::Set && ty != Type::Int {
+            return fail(value.span, format!("`{name}` is {shown}"), "`+=` and `-=` are for numbers");
+        }
+        self.of_type(value, ty, &format!("`{name}` is {shown}"))
+    }
+
+    fn field_value(
+        &mut self,
+        table: TableId,
+        field: &Ident,
+        op: AssignOp,
+        value: &syntax::Expr,
+    ) -> Checked<(usize, Typed)> {
+        let position = self.world.declared.field_named(table, field)?;
+        let ty = self.world.declared.tables[table.index()].fields[position].ty;
+        let expr = self.assigned(&field.text, ty, op, value)?;
+        Ok((position, Typed { expr, ty }))
+    }
+
+    fn changed(&self, old: Expr, op: AssignOp, value: Expr, span: Span) -> Expr {
+        match op {
+            AssignOp::Set => value,
+            AssignOp::Add => self.arith(Arith::Add, old, value, span).expr,
+            AssignOp::Sub => self.arith(Arith::Sub, old, value, span).expr,
+        }
+    }
+
+    /// As UPDATE: the row keeps its other fields, and a row that does not exist stays so.
+    fn set_field(
+        &mut self,
+        unit: UnitId,
+        seen: Seen,
+        position: usize,
+        op: AssignOp,
+        value: Expr,
+        span: Span,
+    ) -> Checked<()> {
+        let new = self.changed(seen.part(Part::Field(position)), op, value, span);
+        let n_fields = self.world.units[unit.index()].fields.len();
+        let mut row: Vec<Expr> = (0..n_fields).map(|it| seen.part(Part::Field(it))).collect();
+        row[position] = new;
+        self.if_exists(seen, Stmt::Write { unit, row: Some(row), span }, span)
+    }
+
+    fn if_exists(&mut self, seen: Seen, stmt: Stmt, span: Span) -> Checked<()> {
+        self.guarded(&mut seen.part(Part::Exists), true, span, |it| it.push(stmt, span))
+    }
+
+    fn insert(&mut self, row: &Row, fields: &[(Ident, syntax::Expr)], span: Span) -> Checked<()> {
+        let choice = self.rows_at(row)?;
+        let values = self
+            .record(choice.table, fields, |it, field, ty, value| it.assigned(&field.text, ty, AssignOp::Set, value))?;
+        let values = self.shared_record(&choice, values, span)?;
+        for (key, unit) in choice.rows.clone() {
+            self.guarded_row(&mut choice.is(key), span, |it| {
+                let seen = it.see(unit, ReadMode::Plain, row.span)?;
+                it.if_exists(seen, Stmt::Abort { cause: AbortCause::DuplicateKey, span }, span)?;
+                it.push(Stmt::Write { unit, row: Some(values.clone()), span }, span)
+            })?;
+        }
+        if choice.may_be_outside {
+            let mut is_outside = choice.is_outside();
+            self.guarded(&mut is_outside, true, span, |it| it.push(Stmt::NoSuchRow { span }, span))?;
+        }
+        Ok(())
+    }
+
+    fn shared_record(&mut self, choice: &Choice, values: Vec<Expr>, span: Span) -> Checked<Vec<Expr>> {
+        let types: Vec<Type> = self.world.declared.tables[choice.table.index()].fields.iter().map(|it| it.ty).collect();
+        let typed = values.into_iter().zip(types).map(|(expr, ty)| Typed { expr, ty });
+        typed.map(|it| self.shared(choice, it, span)).collect()
+    }
+
+    /// All fields of a new row; those that are not named have the default of their type.
+    pub(super) fn record(
+        &mut self,
+        table: TableId,
+        fields: &[(Ident, syntax::Expr)],
+        mut flatten: impl FnMut(&mut Self, &Ident, Type, &syntax::Expr) -> Checked<Expr>,
+    ) -> Checked<Vec<Expr>> {
+        let declared = self.world.declared;
+        let types: Vec<Type> = declared.tables[table.index()].fields.iter().map(|it| it.ty).collect();
+        let mut values: Vec<Expr> = types.iter().map(|it| Expr::Const(it.default_value())).collect();
+        for (idx, (field, value)) in fields.iter().enumerate() {
+            let position = declared.field_named(table, field)?;
+            if fields[..idx].iter().any(|it| it.0 == *field) {
+                return fail(field.span, format!("`{}` is given twice", field.text), "leave one of them out");
+            }
+            values[position] = flatten(self, field, types[position], value)?;
+        }
+        Ok(values)
+    }
+
+    fn delete(&mut self, target: &Target, span: Span) -> Checked<()> {
+        match target {
+            Target::Name(name) => {
+                let row = self.row_named(name)?;
+                let seen = self.current(row, name.span)?;
+                self.if_exists(seen, Stmt::Write { unit: row.unit, row: None, span }, span)
+            }
+            Target::Row(row) => {
+                let choice = self.rows_at(row)?;
+                for (key, unit) in choice.rows.clone() {
+                    self.guarded_row(&mut choice.is(key), span, |it| {
+                        let seen = it.see(unit, ReadMode::Plain, row.span)?;
+                        it.if_exists(seen, Stmt::Write { unit, row: None, span }, span)
+                    })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
