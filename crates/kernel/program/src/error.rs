@@ -112,18 +112,22 @@ pub(crate) fn did_you_mean<'a>(wanted: &str, known: impl IntoIterator<Item = &'a
     if names.is_empty() { otherwise.to_owned() } else { format!("did you mean {}?", names.join(" or ")) }
 }
 
-/// Insertions, deletions and replacements between two words. Long words count by their start.
+/// Insertions, deletions, replacements and swaps of neighbours between two words. Long words count by their start.
 fn distance(left: &str, right: &str) -> usize {
+    let left: Vec<char> = left.chars().take(40).collect();
     let right: Vec<char> = right.chars().take(40).collect();
-    let mut costs: Vec<usize> = (0..=right.len()).collect();
-    for (row, a) in left.chars().take(40).enumerate() {
-        let mut diagonal = costs[0];
-        costs[0] = row + 1;
+    let mut rows: Vec<Vec<usize>> = vec![(0..=right.len()).collect()];
+    for (row, a) in left.iter().enumerate() {
+        let mut costs = vec![row + 1];
         for (col, b) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = costs[col + 1];
-            costs[col + 1] = replaced.min(costs[col] + 1).min(diagonal + 1);
+            let replaced = rows[row][col] + usize::from(a != b);
+            let mut best = replaced.min(rows[row][col + 1] + 1).min(costs[col] + 1);
+            if row > 0 && col > 0 && *a == right[col - 1] && left[row - 1] == *b {
+                best = best.min(rows[row - 1][col - 1] + 1);
+            }
+            costs.push(best);
         }
+        rows.push(costs);
     }
-    costs[right.len()]
+    rows[left.len()][right.len()]
 }

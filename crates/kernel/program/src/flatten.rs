@@ -81,7 +81,11 @@ fn settle_rows(declared: &Declared<'_>) -> Result<Flat, Vec<Problem>> {
             }
         }
         if n_rows(&more) == n_rows(&keys) {
-            world.problems.extend(declared.tables.iter().zip(&keys).filter_map(|(table, keys)| no_rows(table, keys)));
+            if world.problems.is_empty() {
+                world
+                    .problems
+                    .extend(declared.tables.iter().zip(&keys).filter_map(|(table, keys)| no_rows(table, keys)));
+            }
             world.problems.sort_unstable();
             world.problems.dedup();
             return if world.problems.is_empty() { Ok(flat) } else { Err(world.problems) };
@@ -160,7 +164,7 @@ impl<'d, 's> World<'d, 's> {
         self.check_idle_txns(&instances);
         let assumptions = self.assumptions(&instances);
         let claims = self.claims();
-        self.check_purpose(&instances);
+        self.check_purpose();
         Flat {
             tables: self.declared.tables.iter().zip(&self.tables).map(|(decl, rows)| table(decl, rows)).collect(),
             units: self.units.clone(),
@@ -260,11 +264,15 @@ impl<'d, 's> World<'d, 's> {
         }
     }
 
-    fn check_purpose(&mut self, instances: &[Instance]) {
+    /// What else is wrong matters more.
+    fn check_purpose(&mut self) {
+        if !self.problems.is_empty() {
+            return;
+        }
         if self.declared.sessions.is_empty() {
             let hint = "say what runs, as in `run withdraw(\"x\", 100) || withdraw(\"y\", 100)`";
             self.problems.push(Problem::new(Span::default(), "nothing runs", hint));
-        } else if self.declared.claims.is_empty() && !self.has_assert && !instances.is_empty() {
+        } else if self.declared.claims.is_empty() && !self.has_assert {
             let hint = "say what must hold, as in `invariant x + y > 0`, or with `assert` in a transaction";
             self.problems.push(Problem::new(Span::default(), "nothing is claimed", hint));
         }

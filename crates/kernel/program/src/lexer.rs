@@ -202,10 +202,10 @@ fn token(text: &str, at: usize, starts_line: bool, lexed: &mut Lexed) -> usize {
             at + len
         }
         Err((len, message, hint)) => {
-            let sign = rest[..len].escape_debug();
+            let sign = &rest[..len];
             let message = if message.is_empty() { format!("`{sign}` means nothing here") } else { message.to_owned() };
             lexed.problems.push(Problem::new(span(at, at + len), message, hint));
-            at + len
+            at + foreign_len(rest, sign)
         }
     }
 }
@@ -256,6 +256,18 @@ fn sign(rest: &str) -> Result<(Tok, usize), Meaningless> {
             Err((len, "", "names are letters, digits and `_`; comments start with `//`"))
         }
     }
+}
+
+/// How much belongs to a sign of another language: one message is enough for a comment or text.
+fn foreign_len(rest: &str, sign: &str) -> usize {
+    let after = &rest[sign.len()..];
+    let more = match sign {
+        "/*" => after.find("*/").map_or(after.len(), |it| it + 2),
+        "#" => after.find('\n').unwrap_or(after.len()),
+        "'" => after.find(['\'', '\n']).map_or(after.len(), |it| it + usize::from(after[it..].starts_with('\''))),
+        _ => 0,
+    };
+    sign.len() + more
 }
 
 fn span(start: usize, end: usize) -> Span {

@@ -28,6 +28,10 @@ pub(crate) fn parse_items(text: &str) -> Parsed {
         return Parsed { problems: vec![problem], ..Parsed::default() };
     }
     let Lexed { tokens, problems } = lex(text);
+    if !problems.is_empty() {
+        // What the parser would miss are the signs that are named already.
+        return Parsed { problems, ..Parsed::default() };
+    }
     let mut parser = Parser { text, tokens, at: 0, depth: 0 };
     let mut parsed = Parsed { items: Vec::new(), texts: parser.texts(), problems };
     while parser.peek() != Tok::End {
@@ -198,7 +202,7 @@ impl Parser<'_> {
                 let field = self.ident("the name of a field or `}`")?;
                 self.expect(Tok::Colon, "`:` and a type", "a field is `balance: int`")?;
                 fields.push((field, self.ident("a type")?));
-                self.separator("field")?;
+                self.field_separator()?;
             }
         }
         Ok(Table { name, key, keys, fields })

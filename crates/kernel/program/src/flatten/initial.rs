@@ -1,7 +1,6 @@
 //! The state before anything runs: `var`, `init`, and values that are left open.
 
 use super::World;
-use super::declared::Global;
 use super::fold;
 use super::scope::{Mode, Scope};
 use crate::error::{Checked, Span, fail};
@@ -138,7 +137,7 @@ impl Scope<'_, '_, '_> {
     }
 
     fn initialize_var(&mut self, name: &str, at: Span, value: &syntax::Expr, init: &mut Init) -> Checked<()> {
-        let Some(Global::Var(idx)) = self.world.declared.global(name) else { return self.unknown_name(name, at) };
+        let idx = self.var_named(name, at)?;
         let value = self.open_value(value, self.world.declared.vars[idx].ty, name)?;
         if init.vars.insert(idx, value).is_some() {
             return fail(at, format!("`{name}` has two initial values"), "leave one of them out");

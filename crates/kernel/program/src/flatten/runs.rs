@@ -48,7 +48,7 @@ impl<'s> World<'_, 's> {
         if call.args.len() != txn.params.len() {
             let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
             let (wanted, found) = (count(txn.params.len(), "argument"), call.args.len());
-            let message = format!("`{}` takes {wanted}, and here are {found}", txn.name.text);
+            let message = format!("`{}` takes {wanted} and is given {found}", txn.name.text);
             let params: Vec<&str> = txn.params.iter().map(|it| it.name.text.as_str()).collect();
             return fail(call.span, message, format!("it is `txn {}({})`", txn.name.text, params.join(", ")));
         }

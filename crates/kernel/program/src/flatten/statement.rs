@@ -173,17 +173,7 @@ impl Scope<'_, '_, '_> {
         value: &syntax::Expr,
         span: Span,
     ) -> Checked<()> {
-        let idx = match (self.lookup(name), self.world.declared.global(name)) {
-            (None, Some(Global::Var(idx))) => idx,
-            (None, None) => return self.unknown_name(name, name_span),
-            (Some(_), _) => {
-                let hint = "only variables and rows change; a total is `sum r in t: r.x`";
-                return fail(name_span, format!("`{name}` keeps its value"), hint);
-            }
-            (None, Some(other)) => {
-                return fail(name_span, format!("`{name}` is {}", other.describe()), "only variables and rows change");
-            }
-        };
+        let idx = self.var_named(name, name_span)?;
         let (ty, unit) = (self.world.declared.vars[idx].ty, UnitId::from_index(idx));
         let value = self.assigned(name, ty, op, value)?;
         let value = if op == AssignOp::Set {
@@ -193,6 +183,21 @@ impl Scope<'_, '_, '_> {
             self.changed(old, op, value, span)
         };
         self.push(Stmt::Write { unit, row: Some(vec![value]), span }, span)
+    }
+
+    /// A variable that is written.
+    pub(super) fn var_named(&self, name: &str, at: Span) -> Checked<usize> {
+        match (self.lookup(name), self.world.declared.global(name)) {
+            (None, Some(Global::Var(idx))) => Ok(idx),
+            (None, None) => self.unknown_name(name, at),
+            (Some(_), _) => {
+                let hint = "only variables and rows change; a total is `sum r in t: r.x`";
+                fail(at, format!("`{name}` keeps its value"), hint)
+            }
+            (None, Some(other)) => {
+                fail(at, format!("`{name}` is {}", other.describe()), "only variables and rows change")
+            }
+        }
     }
 
     /// A value of the type of what it is written to.

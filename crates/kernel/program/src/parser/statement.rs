@@ -15,25 +15,30 @@ impl Parser<'_> {
                 continue;
             }
             stmts.push(self.stmt()?);
-            self.separator("statement")?;
+            self.separator()?;
         }
         self.depth -= 1;
         Ok(stmts)
     }
 
-    /// What must stand between two of a kind: a semicolon or comma, the end of the line, or a brace before or after.
-    pub(super) fn separator(&mut self, of_what: &str) -> Checked<()> {
-        let comma = of_what != "statement" && self.eat(Tok::Comma);
-        let ended = comma
-            || self.eat(Tok::Semicolon)
-            || self.peek() == Tok::RightBrace
-            || self.tokens[self.at].starts_line
-            || self.last().tok == Tok::RightBrace;
-        if ended {
+    /// What must stand between two statements: a semicolon, the end of the line, or a brace before or after.
+    fn separator(&mut self) -> Checked<()> {
+        if self.eat(Tok::Semicolon) || self.is_separated() {
             return Ok(());
         }
-        let hint = format!("a {of_what} ends with its line, or with `;`");
-        self.expected("`;` or a new line", &hint)
+        self.expected("`;` or a new line", "a statement ends with its line, or with `;`")
+    }
+
+    /// What must stand between two fields; also a comma.
+    pub(super) fn field_separator(&mut self) -> Checked<()> {
+        if self.eat(Tok::Comma) || self.eat(Tok::Semicolon) || self.is_separated() {
+            return Ok(());
+        }
+        self.expected("`,` or a new line", "fields stand on lines of their own, or have `,` or `;` between them")
+    }
+
+    fn is_separated(&self) -> bool {
+        self.peek() == Tok::RightBrace || self.tokens[self.at].starts_line || self.last().tok == Tok::RightBrace
     }
 
     fn stmt(&mut self) -> Checked<Stmt> {
@@ -126,7 +131,7 @@ impl Parser<'_> {
                 let field = self.ident("the name of a field or `}`")?;
                 self.expect(Tok::Colon, "`:`", "a field has its value after a colon, as in `{ balance: 0 }`")?;
                 fields.push((field, self.expr()?));
-                self.separator("field")?;
+                self.field_separator()?;
             }
         }
         Ok(fields)
