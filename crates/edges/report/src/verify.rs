@@ -65,6 +65,8 @@ pub struct BadRun {
     pub wrong: Vec<Fault>,
     /// The open values, as they were in this run.
     pub open_values: Vec<(String, String)>,
+    /// The state before everything.
+    pub initial: Vec<(String, String)>,
     /// The transactions, in the order that decides between their writes.
     pub transactions: Vec<Executed>,
     /// What an observer saw, if one saw something wrong.

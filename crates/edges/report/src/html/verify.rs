@@ -92,7 +92,7 @@ fn listing(report: &VerifyReport) -> String {
 
 /// What happened, step by step.
 fn steps(run: &BadRun) -> String {
-    let mut out = values("Open values", &run.open_values) + &values("Initial state", &run.part.initial);
+    let mut out = values("Open values", &run.open_values) + &values("Initial state", &run.initial);
     out += "<ol class=\"run\">\n";
     for txn in &run.transactions {
         out += &format!("<li><b>{}</b> <code>{}</code> {}\n<ul>\n", xml(&txn.name), xml(&txn.id), xml(&role(txn)));

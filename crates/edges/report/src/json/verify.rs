@@ -87,6 +87,7 @@ fn bad_run(run: &BadRun) -> Value {
     let mut members = Members::default();
     members.put("wrong", list(&run.wrong, fault));
     members.put("open_values", pairs(&run.open_values));
+    members.put("initial_state", pairs(&run.initial));
     members.put("transactions", list(&run.transactions, executed));
     members.maybe("observer", run.observer.as_ref().map(|it| list(it, access)));
     members.put("last_state", pairs(&run.last_state));
@@ -101,6 +102,7 @@ fn read_bad_run(of: &Value) -> Read<BadRun> {
     Ok(BadRun {
         wrong: items(of, "wrong", read_fault)?,
         open_values: items(of, "open_values", pair)?,
+        initial: items(of, "initial_state", pair)?,
         transactions: items(of, "transactions", read_executed)?,
         observer: of.get("observer").map(|_| items(of, "observer", read_access)).transpose()?,
         last_state: items(of, "last_state", pair)?,

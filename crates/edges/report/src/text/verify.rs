@@ -62,7 +62,7 @@ impl Page {
             self.sentence("  ", 4, &format!("{}, {}", fault.words, place_words(&fault.place)));
         }
         self.values("Open values:", &run.open_values);
-        self.values("Initial state:", &run.part.initial);
+        self.values("Initial state:", &run.initial);
         self.executed(run);
         self.values("Last state:", &run.last_state);
         self.gap();
