@@ -5,7 +5,7 @@ use iso_program::{
     initial_state, judge, judge_assumptions, run_execution, run_reads,
 };
 use iso_spec::Level;
-use iso_verify::{Counterexample, FailureKind, Observed, Wrong};
+use iso_verify::{Counterexample, FailureKind, Observed, Seen, Wrong};
 
 /// Runs the transactions again as the counterexample says, and compares everything: reads, writes, ends, the last
 /// state, and what is wrong. Returns the run and what the interpreter confirms to be wrong; the error says where they
@@ -68,15 +68,18 @@ fn compare(program: &Program, found: &Counterexample, run: &Run, instance: Insta
     if !claimed.writes.iter().map(|it| (&it.0, &it.1)).eq(&real.writes) {
         return Err(format!("{name} writes something else"));
     }
-    let is_written = |it: &iso_verify::Seen| match it.source {
-        Some(writer) => run.txn(writer).writes.get(&it.unit) == Some(&it.value),
-        None => run.initial[it.unit.index()] == it.value,
-    };
-    let observed = found.observed.iter().flat_map(|it| &it.reads);
-    if !claimed.reads.iter().chain(observed).all(is_written) {
+    if !claimed.reads.iter().all(|it| is_written(it, run)) {
         return Err(format!("what {name} reads was not written"));
     }
     Ok(())
+}
+
+/// Did its source write what the read found?
+fn is_written(seen: &Seen, run: &Run) -> bool {
+    match seen.source {
+        Some(writer) => run.txn(writer).writes.get(&seen.unit) == Some(&seen.value),
+        None => run.initial[seen.unit.index()] == seen.value,
+    }
 }
 
 /// What is wrong in the run, of what is said to be.
@@ -96,6 +99,9 @@ fn confirmed(program: &Program, found: &Counterexample, run: &Run) -> Result<Vec
         confirmed.extend(failed_inside(program, found, run, instance)?);
     }
     if let Some(observed) = &found.observed {
+        if !observed.reads.iter().all(|it| is_written(it, run)) {
+            return Err("what the observer reads was not written".to_owned());
+        }
         confirmed.push(judge_observer(program, found, observed, &overflows)?);
     }
     // An observer that overflows without being false is not among what was observed, so its state is not known here.
