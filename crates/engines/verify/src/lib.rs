@@ -13,10 +13,12 @@ mod execute;
 mod level;
 mod record;
 mod repair;
+mod replay;
 mod verify;
 
 pub use answer::{Counterexample, Effort, Observed, Ran, Seen, Verdict, Verification, Wrong};
 pub use execute::FailureKind;
 pub use level::LEVELS;
 pub use repair::{Repair, repairs};
+pub use replay::replay;
 pub use verify::{Weakest, verify, verify_levels, weakest};
