@@ -46,7 +46,7 @@ pub(crate) fn bounds(program: &ProgramScope) -> String {
     let n = program.transactions.len() as u64;
     let open = match program.open_values.len() as u64 {
         0 => String::new(),
-        n => format!(", for every choice of its {}", counted(n, "open value")),
+        n => format!(", and all choices of {}", counted(n, "open value")),
     };
     let these = if n == 1 { "this 1 transaction".to_owned() } else { format!("these {n} transactions") };
     let sessions = counted(program.sessions, "session");
@@ -90,7 +90,8 @@ pub(crate) fn history_lead(level: &LevelName, run: &BadRun) -> String {
     let names = if run.anomalies.is_empty() { String::new() } else { format!(" ({})", run.anomalies.join(", ")) };
     match run.forbidden_by.as_slice() {
         [] => format!("The history, which is serializable and so allowed by {} and all other levels:", level.short),
-        levels => format!("The history, which {} allows and {} forbids{names}:", level.short, and(levels)),
+        [only] => format!("The history, which {} allows and {only} forbids{names}:", level.short),
+        levels => format!("The history, which {} allows, and {} forbid{names}:", level.short, and(levels)),
     }
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn change_words(change: &Change) -> String {
             format!("lock what is read, with `for update`: {}", each.join(", and "))
         }
         Change::Raise(names) => {
-            format!("run {} as under serializability, so that it sees everything before it", and(names))
+            format!("run {} at serializable, so that it sees everything before it", and(names))
         }
     }
 }
