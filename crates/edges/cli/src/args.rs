@@ -170,8 +170,8 @@ pub(crate) struct AnswerArgs {
 /// Decide whether a program of transactions keeps its invariants under isolation levels.
 ///
 /// A program is a text with tables, transactions, which of them run, and what must hold in the end. Every run that a
-/// level allows is looked at. If something is wrong in one, that run is shown: it is replayed step by step by an
-/// independent interpreter, and its history judged as check does, before.
+/// level allows is looked at. If something is wrong in one, that run is shown. Before, an independent interpreter
+/// replays it step by step, and its history is checked: the level must allow it.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The program

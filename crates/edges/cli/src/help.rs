@@ -150,8 +150,9 @@ A program:
   run withdraw(\"x\", 100) || withdraw(\"y\", 100)
   invariant accounts[\"x\"].balance + accounts[\"y\"].balance > 0
 
-Sessions stand on the sides of ||, and a; b in one of them is one after the other. A number may be left open, as in
-withdraw(\"x\", any int in 0..100). Holds means: in all runs of these transactions, each once, for all open values.";
+Sessions stand on the sides of ||, and a; b in one of them is one after the other.
+A number may be left open, as in withdraw(\"x\", any int in 0..100).
+Holds means: in all runs of these transactions, each once, for all open values.";
 
 const OTHER_NAMES: &str = "\
 A name such as cerone.si is a definition of the catalogue, and one such as mine.strong, or strong alone, of mine.spec.";
