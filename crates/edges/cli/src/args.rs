@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Everything about transaction isolation: does a recorded history satisfy a level, and if not, why not? And which
-/// history tells two levels apart?
+/// history tells two levels apart? And does a program keep its invariants under a level?
 #[derive(Debug, Parser)]
 #[command(name = "isoscope", version, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -21,6 +21,7 @@ pub(crate) enum Verb {
     Separate(SeparateArgs),
     Compare(CompareArgs),
     Lattice(LatticeArgs),
+    Verify(VerifyArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),
     Report(ReportArgs),
@@ -142,6 +143,19 @@ pub(crate) struct SearchArgs {
     pub(crate) specs: Vec<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) answer: AnswerArgs,
+
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+}
+
+/// What one answer may take, and where it goes.
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
     /// Print the answer as one JSON document in one line
@@ -151,12 +165,34 @@ pub(crate) struct SearchArgs {
     /// Write a report, too, rendered by the file's ending: .html .svg .dot .json .txt
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
+}
+
+/// Decide whether a program of transactions keeps its invariants under isolation levels.
+///
+/// A program is a text with tables, transactions, which of them run, and what must hold in the end. Every run that a
+/// level allows is looked at. If something is wrong in one, that run is shown. Before, an independent interpreter
+/// replays it step by step, and its history is checked: the level must allow it.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The program
+    #[arg(value_name = "FILE.txn")]
+    pub(crate) input: PathBuf,
+
+    /// Decide only these levels; repeat it, or separate names with commas
+    #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
+    pub(crate) levels: Vec<String>,
+
+    /// Name the weakest of the levels that hold; without --level that is so anyway
+    #[arg(long)]
+    pub(crate) weakest: bool,
+
+    /// Try what would repair it: reads to lock, or transactions to run as serializable; for each violated level of
+    /// --level, or for the strongest violated one
+    #[arg(long)]
+    pub(crate) repair: bool,
 
     #[command(flatten)]
-    pub(crate) scope: ScopeArgs,
-
-    #[command(flatten)]
-    pub(crate) method: MethodArgs,
+    pub(crate) answer: AnswerArgs,
 }
 
 /// Which histories to look at. The defaults differ by verb; the help has them.

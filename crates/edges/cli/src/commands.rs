@@ -8,3 +8,4 @@ pub(crate) mod lattice;
 pub(crate) mod levels;
 pub(crate) mod report;
 pub(crate) mod separate;
+pub(crate) mod verify;

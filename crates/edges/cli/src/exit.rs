@@ -1,6 +1,8 @@
 //! The four exit codes that every verb uses.
 
-use iso_report::{CheckReport, Judgement, LevelReport, Report, SearchVerdict, SpecRelation};
+use iso_report::{
+    CheckReport, Judgement, LevelReport, Report, SearchVerdict, SpecRelation, VerifiedLevel, VerifyVerdict,
+};
 
 /// How a run ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -43,6 +45,14 @@ impl Exit {
             },
             Report::Lattice(report) if report.unknown.is_empty() => Self::Good,
             Report::Lattice(_) => Self::Unknown,
+            Report::Verify(report) => {
+                let of_level = |level: &VerifiedLevel| match level.verdict {
+                    VerifyVerdict::Holds => Self::Good,
+                    VerifyVerdict::Violated(_) => Self::Found,
+                    VerifyVerdict::Unknown { .. } => Self::Unknown,
+                };
+                report.levels.iter().map(of_level).fold(Self::Good, Self::and)
+            }
         }
     }
 

@@ -16,6 +16,13 @@ pub(crate) fn with_tables(command: Command) -> Command {
         .mut_subcommand("separate", |it| search(it, Scope::default(), SEPARATE_EXAMPLES, SEPARATE_CODES))
         .mut_subcommand("compare", |it| search(it, Scope::default(), COMPARE_EXAMPLES, COMPARE_CODES))
         .mut_subcommand("lattice", |it| search(it, lattice::default_scope(), LATTICE_EXAMPLES, LATTICE_CODES))
+        .mut_subcommand("verify", |it| {
+            it.after_help(short(VERIFY_EXAMPLES, VERIFY_CODES, "what a program looks like, and level names"))
+                .after_long_help(format!(
+                    "{VERIFY_EXAMPLES}\n\n{VERIFY_CODES}\n\n{VERIFY_PROGRAM}\n\n{}",
+                    verify_levels()
+                ))
+        })
         .mut_subcommand("levels", |it| it.after_help(format!("{LEVELS_EXAMPLES}\n\n{DONE_CODES}")))
         .mut_subcommand("convert", |it| it.after_help(format!("{CONVERT_EXAMPLES}\n\n{}\n\n{LIMIT_CODES}", formats())))
         .mut_subcommand("report", |it| it.after_help(format!("{REPORT_EXAMPLES}\n\n{DONE_CODES}")))
@@ -44,6 +51,7 @@ First steps:
   isoscope check FILE              judge a recorded history at every level
   isoscope check --help            formats, level names, examples
   isoscope compare si ser          how two levels relate, and the history that shows it
+  isoscope verify FILE.txn         does a program keep its invariants? under which levels?
   isoscope levels                  what the levels mean";
 
 const EXIT_CODES: &str = "\
@@ -117,6 +125,35 @@ Examples:
   isoscope lattice --spec mine.spec                   with levels of your own among them
   isoscope lattice --all --report lattice.svg         all definitions, as a picture";
 
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  isoscope verify bank.txn                             every level, and the weakest that holds
+  isoscope verify bank.txn --level si                  is snapshot isolation enough?
+  isoscope verify bank.txn --level si,psi --repair     and if not, what would repair it?
+  isoscope verify bank.txn --report why.html           the program beside a run that breaks it";
+
+const VERIFY_CODES: &str = "\
+Exit codes:
+  0  the program keeps its invariants under all levels that were asked
+  1  violated under one of them: a run shows it
+  2  the question could not be asked: a mistake in the program, bad name, bad option
+  3  unknown: the time or memory ran out";
+
+const VERIFY_PROGRAM: &str = "\
+A program:
+  table accounts(id) { balance: int }
+  init { accounts[\"x\"].balance = 60; accounts[\"y\"].balance = 60 }
+  txn withdraw(from, amount) {
+      let total = accounts[\"x\"].balance + accounts[\"y\"].balance
+      if total > amount { accounts[from].balance -= amount }
+  }
+  run withdraw(\"x\", 100) || withdraw(\"y\", 100)
+  invariant accounts[\"x\"].balance + accounts[\"y\"].balance > 0
+
+Sessions stand on the sides of ||, and a; b in one of them is one after the other.
+A number may be left open, as in withdraw(\"x\", any int in 0..100).
+Holds means: in all runs of these transactions, each once, for all open values.";
+
 const OTHER_NAMES: &str = "\
 A name such as cerone.si is a definition of the catalogue, and one such as mine.strong, or strong alone, of mine.spec.";
 
@@ -158,6 +195,16 @@ fn levels() -> String {
         Level::ALL.iter().map(|it| format!("  {:<5}{}{}", it.short_name(), it.full_name(), times(*it))).collect();
     format!(
         "Levels, weakest first (short and full names; `isoscope levels` has their definitions):\n{}",
+        lines.join("\n")
+    )
+}
+
+fn verify_levels() -> String {
+    let lines: Vec<String> =
+        iso_verify::LEVELS.iter().map(|it| format!("  {:<5}{}", it.short_name(), it.full_name())).collect();
+    format!(
+        "Levels, weakest first (short and full names):\n{}\n  ec   eventual consistency; transactions are seen as a \
+         whole, so for programs it is ra",
         lines.join("\n")
     )
 }

@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod counterexample;
 mod effort;
 mod exit;
 mod found;
@@ -15,10 +16,12 @@ mod names;
 mod output;
 mod progress;
 mod reference;
+mod replay;
 mod scope;
 mod source;
 mod spec_file;
 mod teller;
+mod text_file;
 mod units;
 
 use args::{Arguments, Verb};
@@ -42,6 +45,7 @@ fn main() {
         Verb::Separate(raw) => commands::separate::run(&raw, started),
         Verb::Compare(raw) => commands::compare::run(&raw, started),
         Verb::Lattice(raw) => commands::lattice::run(&raw, started),
+        Verb::Verify(raw) => commands::verify::run(&raw, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),
         Verb::Report(raw) => commands::report::run(raw),

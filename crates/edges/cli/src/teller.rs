@@ -3,7 +3,7 @@
 //! Before the work begins there is an answer already, in which everything is unknown. If the work does not stop by
 //! itself when a limit is reached, that one is told.
 
-use crate::args::SearchArgs;
+use crate::args::AnswerArgs;
 use crate::exit::Exit;
 use crate::ledger::stopped;
 use crate::limits::{self, Alarm, Limits};
@@ -11,7 +11,7 @@ use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
-use iso_report::{Effort, Report, SearchVerdict, SpecRelation};
+use iso_report::{Effort, Report, SearchVerdict, SpecRelation, VerifyVerdict};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -40,7 +40,7 @@ pub(crate) struct Teller {
 
 impl Teller {
     /// Looks at where the answer goes: what is wrong there is better said before a long run than after it.
-    pub(crate) fn new(raw: &SearchArgs, channel: Channel, started: Instant) -> anyhow::Result<Self> {
+    pub(crate) fn new(raw: &AnswerArgs, channel: Channel, started: Instant) -> anyhow::Result<Self> {
         Ok(Self {
             voice: Voice::new(raw.json),
             channel,
@@ -93,7 +93,7 @@ impl Teller {
         if let Err(error) = self.write(&rendered).and_then(|()| self.say(&report, &[])) {
             output::complain(&format!("{error:#}"));
         }
-        complain_of_limit(reason);
+        complain_of_limit(reason, Limited::of(&report));
         crate::end(Exit::Unknown)
     }
 
@@ -130,11 +130,27 @@ impl Teller {
     }
 }
 
+/// What ended at a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limited {
+    /// For histories.
+    Search,
+    /// Of a program.
+    Verification,
+}
+
+impl Limited {
+    fn of(report: &Report) -> Self {
+        if matches!(report, Report::Verify(_)) { Self::Verification } else { Self::Search }
+    }
+}
+
 /// What a person can do about a limit that ended a search.
-pub(crate) fn complain_of_limit(reason: &StopReason) {
-    let cure = match reason {
-        StopReason::Timeout | StopReason::Memory => ", or look at fewer transactions with --txns",
-        StopReason::Steps | StopReason::Unsupported(_) => "",
+pub(crate) fn complain_of_limit(reason: &StopReason, limited: Limited) {
+    let cure = match (reason, limited) {
+        (StopReason::Steps | StopReason::Unsupported(_), _) => "",
+        (_, Limited::Search) => ", or look at fewer transactions with --txns",
+        (_, Limited::Verification) => ", or ask for one level with --level",
     };
     output::complain(&format!("{}{cure}", stopped(reason)));
 }
@@ -145,6 +161,7 @@ fn effort_of(report: &mut Report) -> Option<&mut Effort> {
         Report::Separate(report) => Some(&mut report.effort),
         Report::Compare(report) => Some(&mut report.effort),
         Report::Lattice(report) => Some(&mut report.effort),
+        Report::Verify(report) => Some(&mut report.effort),
     }
 }
 
@@ -156,6 +173,10 @@ fn unknown(report: &mut Report, reason: &str) {
         Report::Separate(report) => report.verdict = SearchVerdict::Unknown { reason },
         Report::Compare(report) => report.relation = SpecRelation::Unknown { reason },
         Report::Lattice(report) => report.unknown.iter_mut().for_each(|it| it.reason.clone_from(&reason)),
+        Report::Verify(report) => {
+            let unknown = VerifyVerdict::Unknown { reason };
+            report.levels.iter_mut().for_each(|it| it.verdict.clone_from(&unknown));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! From the kernel's types to a found history.
 
 use crate::build::Builder;
-use crate::document::{Outcome, Transaction};
+use crate::document::{Outcome, Part, Transaction};
 use crate::found::{Certified, Failure, Found, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
 use crate::notation::{Comments, notation};
 use crate::phrases::relation_words;
@@ -61,6 +61,21 @@ impl Found {
         let comments = found.session_order.iter().map(|(from, to)| format!("# session order: {from} < {to}\n"));
         found.history = comments.collect::<String>() + &notation(&found.as_part(), Comments::None);
         found
+    }
+}
+
+impl Part {
+    /// A whole history, with what makes a level forbid it, if one does.
+    pub fn whole(history: &History, refutation: Option<&Refutation>) -> Self {
+        let mut whole = Found::new(history, None, &[], &[]).as_part();
+        if let Some(refutation) = refutation {
+            let builder = Builder::new(history);
+            let part = builder.part(refutation);
+            whole.summary = part.summary;
+            whole.cycle = part.cycle;
+            whole.local = part.local.map(|it| builder.in_whole(it, refutation));
+        }
+        whole
     }
 }
 

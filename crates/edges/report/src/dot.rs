@@ -3,10 +3,12 @@
 mod check;
 mod lattice;
 mod search;
+mod verify;
 
 pub use check::dot;
 pub(crate) use lattice::lattice_dot;
 pub(crate) use search::{compare_dot, separate_dot};
+pub(crate) use verify::verify_dot;
 
 use crate::document::{Link, Part, Transaction};
 use crate::notation::{sessions, times};

@@ -3,10 +3,12 @@
 mod check;
 mod lattice;
 mod search;
+mod verify;
 
 pub use check::html;
 pub(crate) use lattice::lattice_html;
 pub(crate) use search::{compare_html, separate_html};
+pub(crate) use verify::verify_html;
 
 use crate::document::Link;
 use crate::words::xml;

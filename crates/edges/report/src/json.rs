@@ -4,6 +4,7 @@ mod check;
 mod found;
 mod members;
 mod search;
+mod verify;
 
 use members::Members;
 use serde_json::Value;

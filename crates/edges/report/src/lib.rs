@@ -1,7 +1,7 @@
 //! Answers for people and machines: one versioned document a verb, and its renderings as text, JSON, DOT, SVG and HTML.
 //!
-//! [`CheckReport`], [`SeparateReport`], [`CompareReport`] and [`LatticeReport`] are made from the kernel's types once;
-//! every rendering reads only the document, so a report that was saved as JSON renders again exactly as it did the first
+//! [`CheckReport`], [`SeparateReport`], [`CompareReport`], [`LatticeReport`] and [`VerifyReport`] are made once; every
+//! rendering reads only the document, so a report that was saved as JSON renders again exactly as it did the first
 //! time. [`Report`] is any of them.
 
 #![allow(clippy::format_push_string, reason = "renderings are small, and writing to a string cannot fail")]
@@ -25,6 +25,8 @@ mod report;
 mod search;
 mod svg;
 mod text;
+mod verify;
+mod verify_phrases;
 mod words;
 
 pub use build::{Answer, Limits, Run};
@@ -45,3 +47,7 @@ pub use search::{
 };
 pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, TextOptions, text};
+pub use verify::{
+    Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, VerifiedLevel, VerifyReport,
+    VerifyVerdict,
+};

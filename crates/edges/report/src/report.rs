@@ -1,12 +1,13 @@
 //! Any of our documents, so that whoever renders a saved one need not know which verb wrote it.
 
 use crate::document::CheckReport;
-use crate::dot::{compare_dot, dot, lattice_dot, separate_dot};
-use crate::html::{compare_html, html, lattice_html, separate_html};
+use crate::dot::{compare_dot, dot, lattice_dot, separate_dot, verify_dot};
+use crate::html::{compare_html, html, lattice_html, separate_html, verify_html};
 use crate::json::{self, JsonLayout, ReadError};
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
-use crate::svg::{compare_svg, lattice_svg, separate_svg, svg};
-use crate::text::{TextOptions, compare, lattice, separate, text};
+use crate::svg::{compare_svg, lattice_svg, separate_svg, svg, verify_svg};
+use crate::text::{TextOptions, compare, lattice, separate, text, verify};
+use crate::verify::VerifyReport;
 
 /// The document of one verb.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,8 @@ pub enum Report {
     Compare(CompareReport),
     /// How many levels relate.
     Lattice(LatticeReport),
+    /// Whether a program keeps its promises.
+    Verify(VerifyReport),
 }
 
 impl Report {
@@ -30,9 +33,10 @@ impl Report {
             "separate" => SeparateReport::from_value(&value).map(Self::Separate),
             "compare" => CompareReport::from_value(&value).map(Self::Compare),
             "lattice" => LatticeReport::from_value(&value).map(Self::Lattice),
+            "verify" => VerifyReport::from_value(&value).map(Self::Verify),
             other => Err(ReadError::Verb {
                 found: other.to_owned(),
-                expected: "\"check\", \"separate\", \"compare\" and \"lattice\"",
+                expected: "\"check\", \"separate\", \"compare\", \"lattice\" and \"verify\"",
             }),
         }
     }
@@ -44,6 +48,7 @@ impl Report {
             Self::Separate(report) => report.to_json(layout),
             Self::Compare(report) => report.to_json(layout),
             Self::Lattice(report) => report.to_json(layout),
+            Self::Verify(report) => report.to_json(layout),
         }
     }
 
@@ -54,6 +59,7 @@ impl Report {
             Self::Separate(report) => separate(report, options),
             Self::Compare(report) => compare(report, options),
             Self::Lattice(report) => lattice(report, options),
+            Self::Verify(report) => verify(report, options),
         }
     }
 
@@ -64,6 +70,7 @@ impl Report {
             Self::Separate(report) => separate_html(report),
             Self::Compare(report) => compare_html(report),
             Self::Lattice(report) => lattice_html(report),
+            Self::Verify(report) => verify_html(report),
         }
     }
 
@@ -74,6 +81,7 @@ impl Report {
             Self::Separate(report) => separate_svg(report),
             Self::Compare(report) => compare_svg(report),
             Self::Lattice(report) => lattice_svg(report),
+            Self::Verify(report) => verify_svg(report),
         }
     }
 
@@ -84,6 +92,7 @@ impl Report {
             Self::Separate(report) => separate_dot(report),
             Self::Compare(report) => compare_dot(report),
             Self::Lattice(report) => lattice_dot(report),
+            Self::Verify(report) => verify_dot(report),
         }
     }
 
@@ -94,6 +103,7 @@ impl Report {
             Self::Separate(_) => "separate",
             Self::Compare(_) => "compare",
             Self::Lattice(_) => "lattice",
+            Self::Verify(_) => "verify",
         }
     }
 }
@@ -119,5 +129,11 @@ impl From<CompareReport> for Report {
 impl From<LatticeReport> for Report {
     fn from(report: LatticeReport) -> Self {
         Self::Lattice(report)
+    }
+}
+
+impl From<VerifyReport> for Report {
+    fn from(report: VerifyReport) -> Self {
+        Self::Verify(report)
     }
 }

@@ -4,9 +4,11 @@
 mod figure;
 mod lattice;
 mod search;
+mod verify;
 
 pub(crate) use lattice::{lattice_svg, linked_diagram};
 pub(crate) use search::{compare_svg, panel_svg, separate_svg};
+pub(crate) use verify::{run_svg, verify_svg, visibility};
 
 use crate::document::CheckReport;
 use crate::findings::{Finding, findings};

@@ -3,11 +3,13 @@
 mod check;
 mod lattice;
 mod search;
+mod verify;
 
 pub use check::text;
 pub(crate) use check::{defect_text, size, witness};
 pub(crate) use lattice::lattice;
 pub(crate) use search::{compare, separate};
+pub(crate) use verify::verify;
 
 use crate::document::Link;
 use crate::words::{harmless, shortened, width, wrapped};

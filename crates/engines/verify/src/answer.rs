@@ -4,7 +4,7 @@ use crate::encode::{Deed, Model, Suspect};
 use crate::execute::FailureKind;
 use iso_evidence::StopReason;
 use iso_history::{Datum, History, HistoryBuilder, Outcome, Place, TxnId};
-use iso_program::{InstanceId, Program, ReadId, Span, SymbolId, UnitId, UnitValue, Value};
+use iso_program::{InstanceId, Program, ReadId, Span, SymbolId, UnitId, UnitKind, UnitValue, Value};
 
 /// Does the program keep its promises under the level?
 #[derive(Clone, Debug)]
@@ -187,11 +187,10 @@ fn last_state(model: &Model, order: &[usize], initial: &[UnitValue]) -> Vec<Unit
 /// The execution as a history: sessions as in the program, and one for the observer.
 fn history(program: &Program, model: &Model, order: &[usize], initial: &[UnitValue]) -> (History, Vec<Option<TxnId>>) {
     let mut builder = HistoryBuilder::new();
-    let shown = |unit: UnitId, value: &UnitValue| Datum::text(program.show_unit(unit, value));
     for (idx, value) in initial.iter().enumerate() {
         let unit = UnitId::from_index(idx);
-        let key = builder.key(Datum::text(program.unit(unit).name.clone()));
-        let value = builder.value(shown(unit, value));
+        let key = builder.key(key_of(program, unit));
+        let value = builder.value(datum(program, value));
         builder.initial(key, value, Place::default());
     }
     let mut ids = vec![None; model.deeds.len()];
@@ -203,17 +202,51 @@ fn history(program: &Program, model: &Model, order: &[usize], initial: &[UnitVal
         };
         builder.begin(session, Place::default());
         for (_, unit, value, _) in &deed.reads {
-            let key = builder.key(Datum::text(program.unit(*unit).name.clone()));
-            let value = builder.value(shown(*unit, value));
+            let key = builder.key(key_of(program, *unit));
+            let value = builder.value(datum(program, value));
             builder.read(key, value);
         }
         for (unit, value) in &deed.writes {
-            let key = builder.key(Datum::text(program.unit(*unit).name.clone()));
-            let value = builder.value(shown(*unit, value));
+            let key = builder.key(key_of(program, *unit));
+            let value = builder.value(datum(program, value));
             builder.write(key, value);
         }
         let outcome = if deed.commits { Outcome::Committed } else { Outcome::Aborted };
         ids[*node] = Some(builder.end(outcome));
     }
     (builder.finish().expect("an execution is a valid history"), ids)
+}
+
+/// A unit as a key that needs no quotes, mostly: `x`, `accounts.x`, `seats.1`.
+fn key_of(program: &Program, unit: UnitId) -> Datum {
+    let of = program.unit(unit);
+    Datum::text(match of.kind {
+        UnitKind::Var => of.name.clone(),
+        UnitKind::Row { table, key } => format!("{}.{}", program.tables()[table.index()].name, bare(program, key)),
+    })
+}
+
+/// What a unit holds as one value. Values of one unit that differ stay so.
+fn datum(program: &Program, value: &UnitValue) -> Datum {
+    const MISSING: &str = "missing";
+    match value {
+        UnitValue::Missing => Datum::text(MISSING),
+        UnitValue::Present(fields) => match fields[..] {
+            [] => Datum::text("present"),
+            [Value::Int(number)] => Datum::Int(number),
+            [only] => {
+                let word = bare(program, only);
+                Datum::text(if word == MISSING { program.show(only) } else { word })
+            }
+            _ => Datum::text(fields.iter().map(|it| program.show(*it)).collect::<Vec<_>>().join(", ")),
+        },
+    }
+}
+
+/// A value as the program spells it, texts without quotes.
+fn bare(program: &Program, value: Value) -> String {
+    match value {
+        Value::Member(domain, member) => program.domains()[domain.index()].members[member as usize].clone(),
+        other => program.show(other),
+    }
 }

@@ -521,9 +521,10 @@ impl<'p> Encoding<'p> {
         let mut reads = Vec::new();
         for ((unit, read), input) in &of.inputs {
             let value = self.shapes().value(*unit, &input.record, values);
-            let source = match read {
-                Some(_) => input.sources.iter().position(|it| values.of(*it)),
-                None => self.last_seen(node, *unit, order, values),
+            let source = if input.sources.is_empty() {
+                self.last_seen(node, *unit, order, values)
+            } else {
+                input.sources.iter().position(|it| values.of(*it))
             };
             // One input may serve several reads.
             let own = self.program.instances().get(node).map_or(&[][..], |it| &it.reads[..]);

@@ -7,7 +7,7 @@ use crate::limits::Alarm;
 use crate::names;
 use crate::scope;
 use crate::spec_file::OwnLevels;
-use crate::teller::{Channel, Teller, complain_of_limit, effort};
+use crate::teller::{Channel, Limited, Teller, complain_of_limit, effort};
 use iso_evidence::Budget;
 use iso_report::{CompareReport, Report, SpecRelation};
 use iso_separate::{Aspects, Comparison, Found, Method, Relation, Scope, compare};
@@ -28,7 +28,7 @@ struct Compare<'s> {
 pub(crate) fn run(raw: &CompareArgs, started: Instant) -> anyhow::Result<Exit> {
     let own = OwnLevels::read(&raw.search.specs)?;
     let asked = Compare::resolve(raw, &own)?;
-    let teller = Arc::new(Teller::new(&raw.search, Channel::Output, started)?);
+    let teller = Arc::new(Teller::new(&raw.search.answer, Channel::Output, started)?);
     let alarm = teller.watch(Report::Compare(asked.blank()));
     asked.answer(&teller, &alarm)
 }
@@ -72,7 +72,7 @@ impl<'s> Compare<'s> {
         let (report, notes) = self.worded(&comparison, [left, right]);
         let exit = teller.tell(report.into(), notes, || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
-            complain_of_limit(&reason);
+            complain_of_limit(&reason, Limited::Search);
         }
         Ok(exit)
     }

@@ -7,7 +7,7 @@ use crate::limits::Alarm;
 use crate::names;
 use crate::scope;
 use crate::spec_file::OwnLevels;
-use crate::teller::{Channel, Teller, complain_of_limit, effort};
+use crate::teller::{Channel, Limited, Teller, complain_of_limit, effort};
 use anyhow::bail;
 use iso_evidence::Budget;
 use iso_report::{LatticeEdge, LatticeReport, Report, SpecName, UnknownPair};
@@ -34,7 +34,7 @@ struct Asked<'s> {
 pub(crate) fn run(raw: &LatticeArgs, started: Instant) -> anyhow::Result<Exit> {
     let own = OwnLevels::read(&raw.search.specs)?;
     let asked = Asked::resolve(raw, &own)?;
-    let teller = Arc::new(Teller::new(&raw.search, Channel::Output, started)?);
+    let teller = Arc::new(Teller::new(&raw.search.answer, Channel::Output, started)?);
     let alarm = teller.watch(Report::Lattice(asked.blank()));
     asked.answer(&teller, &alarm)
 }
@@ -87,7 +87,7 @@ impl<'s> Asked<'s> {
         let (report, notes) = self.worded(&lattice, &budget);
         let exit = teller.tell(report.into(), notes, || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
-            complain_of_limit(&reason);
+            complain_of_limit(&reason, Limited::Search);
         }
         Ok(exit)
     }

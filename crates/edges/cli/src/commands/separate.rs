@@ -8,7 +8,7 @@ use crate::names;
 use crate::output;
 use crate::scope;
 use crate::spec_file::OwnLevels;
-use crate::teller::{Channel, Teller, complain_of_limit, effort};
+use crate::teller::{Channel, Limited, Teller, complain_of_limit, effort};
 use anyhow::bail;
 use iso_evidence::{Budget, Note, Quantity, StopReason};
 use iso_report::{Report, SearchVerdict, SeparateReport, SpecName};
@@ -60,7 +60,7 @@ pub(crate) fn run(raw: &SeparateArgs, started: Instant) -> anyhow::Result<Exit> 
         Some(Target::StandardOutput) => Channel::Aside,
         _ => Channel::Output,
     };
-    let teller = Arc::new(Teller::new(&raw.search, channel, started)?);
+    let teller = Arc::new(Teller::new(&raw.search.answer, channel, started)?);
     let alarm = teller.watch(Report::Separate(asked.blank()));
     asked.answer(&teller, &alarm)
 }
@@ -74,7 +74,7 @@ impl<'s> Separate<'s> {
             method: scope::method(raw.search.method),
         };
         let wanted = if raw.all { Wanted::All { limit: raw.limit } } else { Wanted::Smallest };
-        let target = raw.output.as_deref().map(|it| Target::of(it, raw.search.json)).transpose()?;
+        let target = raw.output.as_deref().map(|it| Target::of(it, raw.search.answer.json)).transpose()?;
         Ok(Self { question, wanted, target, inputs: own.inputs() })
     }
 
@@ -110,7 +110,7 @@ impl<'s> Separate<'s> {
         let first = report.found.first().cloned();
         let exit = teller.tell(report.into(), notes, || self.save(first.as_ref()))?;
         if let Some(reason) = outcome.stopped.or_else(|| alarm.reason().filter(|_| exit == Exit::Unknown)) {
-            complain_of_limit(&reason);
+            complain_of_limit(&reason, Limited::Search);
         }
         Ok(exit)
     }

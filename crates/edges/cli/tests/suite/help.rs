@@ -2,6 +2,7 @@
 
 use crate::separate::MINE;
 use crate::tool::Folder;
+use crate::verify::BANK;
 use std::fmt::Write as _;
 use std::{env, fs};
 
@@ -9,7 +10,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 11] = [
+    let verbs: [&[&str]; 13] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -17,6 +18,8 @@ fn the_help_is_as_in_the_snapshot() {
         &["separate", "--help"],
         &["compare", "--help"],
         &["lattice", "-h"],
+        &["verify", "-h"],
+        &["verify", "--help"],
         &["levels", "--help"],
         &["convert", "--help"],
         &["report", "--help"],
@@ -40,11 +43,12 @@ fn without_a_verb_the_help_is_shown() {
 }
 
 #[test]
-fn every_example_of_a_search_runs() {
+fn every_example_of_a_search_or_verification_runs() {
     let folder = Folder::new();
     folder.write("mine.spec", MINE);
+    folder.write("bank.txn", BANK);
     let mut n_run = 0;
-    for verb in ["separate", "compare", "lattice"] {
+    for verb in ["separate", "compare", "lattice", "verify"] {
         let help = folder.run(&[verb, "--help"]).ends(0).out;
         for line in help.lines().filter_map(|it| it.strip_prefix("  isoscope ")) {
             // What it is for stands behind it.

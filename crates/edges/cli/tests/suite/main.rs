@@ -16,3 +16,4 @@ mod notebook;
 mod report;
 mod separate;
 mod tool;
+mod verify;

@@ -116,7 +116,7 @@ fn witness(evidence: &Evidence) -> Value {
     members.done()
 }
 
-fn write_part(part: &Part) -> Value {
+pub(super) fn write_part(part: &Part) -> Value {
     let mut members = Members::default();
     members.put("summary", part.summary.as_str());
     members.put("history", part.history.as_str());
@@ -231,7 +231,7 @@ fn read_event(value: &Value) -> Read<(Moment, String)> {
     }
 }
 
-fn read_part(of: &Value) -> Read<Part> {
+pub(super) fn read_part(of: &Value) -> Read<Part> {
     Ok(Part {
         history: text(of, "history")?,
         initial: items(of, "initial", pair)?,

@@ -149,8 +149,8 @@ fn read_spec_name(of: &Value) -> Read<SpecName> {
     Ok(SpecName { name: text(of, "name")?, summary: text(of, "summary")? })
 }
 
-/// What the documents of all verbs have in common. A text of a spec with defects is refused, so there are none.
-fn put_run(members: &mut Members, inputs: &[String], effort: &Effort) {
+/// What the documents of all verbs have in common. A spec or program with defects is refused, so there are none.
+pub(super) fn put_run(members: &mut Members, inputs: &[String], effort: &Effort) {
     members.put("inputs", json!(inputs));
     members.put("defects", json!([]));
     members.put("seconds", effort.seconds);
@@ -169,6 +169,10 @@ fn put_scope(members: &mut Members, scope: &Scope, effort: &Effort) {
     inside.put("real_time", scope.real_time);
     inside.put("read_order", scope.read_order);
     members.put("scope", inside.done());
+    put_effort(members, effort);
+}
+
+pub(super) fn put_effort(members: &mut Members, effort: &Effort) {
     members.put("candidates", effort.candidates);
     members.put("variables", effort.variables);
     members.put("clauses", effort.clauses);
@@ -189,7 +193,7 @@ fn read_scope(of: &Value) -> Read<Scope> {
     })
 }
 
-fn read_effort(of: &Value) -> Read<Effort> {
+pub(super) fn read_effort(of: &Value) -> Read<Effort> {
     Ok(Effort {
         seconds: number(of, "seconds")?,
         peak_bytes: of["peak_bytes"].as_u64(),

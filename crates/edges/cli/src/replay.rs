@@ -1,0 +1,163 @@
+//! Replays a counterexample with the interpreter, which shares nothing with the engine that found it.
+
+use iso_program::{
+    InstanceId, Judgement, Outcome, Program, ReadId, Request, Run, Source, Span, Step, UnitId, UnitValue,
+    initial_state, judge, judge_assumptions, run_execution, run_reads,
+};
+use iso_spec::Level;
+use iso_verify::{Counterexample, FailureKind, Observed, Seen, Wrong};
+
+/// Runs the transactions again as the counterexample says, and compares everything: reads, writes, ends, the last
+/// state, and what is wrong. Returns the run and what the interpreter confirms to be wrong; the error says where they
+/// differ.
+pub(crate) fn replay(program: &Program, level: Level, found: &Counterexample) -> Result<(Run, Vec<Wrong>), String> {
+    if judge_assumptions(program, &found.symbols) != Judgement::Holds {
+        return Err("the open values break an assumption".to_owned());
+    }
+    let run = match level {
+        Level::ReadCommitted => run_by_sources(program, found)?,
+        // Who sees whom decides what is read.
+        _ => run_execution(program, &found.symbols, &found.order, &|reader, writer| {
+            found.sees.contains(&(writer, reader))
+        }),
+    };
+    for instance in program.instance_ids() {
+        compare(program, found, &run, instance)?;
+    }
+    if run.last != found.last_state {
+        return Err("the last state differs".to_owned());
+    }
+    let confirmed = confirmed(program, found, &run)?;
+    if confirmed.is_empty() { Err("nothing is wrong in it".to_owned()) } else { Ok((run, confirmed)) }
+}
+
+fn run_by_sources(program: &Program, found: &Counterexample) -> Result<Run, String> {
+    let mut unknown = None;
+    let mut choose = |request: &Request<'_>| {
+        let reads = &found.transactions[request.reader.index()].reads;
+        let seen = reads.iter().find(|it| it.read == Some(request.read));
+        if seen.is_none() {
+            unknown = Some(request.reader);
+        }
+        seen.and_then(|it| it.source)
+    };
+    let run = run_reads(program, &found.symbols, &found.order, &mut choose).map_err(|it| it.to_string())?;
+    match unknown {
+        Some(reader) => Err(format!("{} reads more", program.instance(reader).name)),
+        None => Ok(run),
+    }
+}
+
+/// Did the transaction do the same?
+fn compare(program: &Program, found: &Counterexample, run: &Run, instance: InstanceId) -> Result<(), String> {
+    let name = &program.instance(instance).name;
+    let (claimed, real) = (&found.transactions[instance.index()], run.txn(instance));
+    let claimed_reads: Vec<(ReadId, UnitId, &UnitValue)> =
+        claimed.reads.iter().filter_map(|it| Some((it.read?, it.unit, &it.value))).collect();
+    let outside = |step| match step {
+        &Step::Read { read, unit, ref value, source: Source::Outside, .. } => Some((read, unit, value)),
+        _ => None,
+    };
+    let real_reads: Vec<(ReadId, UnitId, &UnitValue)> = real.steps.iter().filter_map(outside).collect();
+    if claimed_reads != real_reads {
+        return Err(format!("{name} reads something else"));
+    }
+    if claimed.commits != (real.outcome == Outcome::Committed) {
+        return Err(format!("{name} ends differently"));
+    }
+    if !claimed.writes.iter().map(|it| (&it.0, &it.1)).eq(&real.writes) {
+        return Err(format!("{name} writes something else"));
+    }
+    if !claimed.reads.iter().all(|it| is_written(it, run)) {
+        return Err(format!("what {name} reads was not written"));
+    }
+    Ok(())
+}
+
+/// Did its source write what the read found?
+fn is_written(seen: &Seen, run: &Run) -> bool {
+    match seen.source {
+        Some(writer) => run.txn(writer).writes.get(&seen.unit) == Some(&seen.value),
+        None => run.initial[seen.unit.index()] == seen.value,
+    }
+}
+
+/// What is wrong in the run, of what is said to be.
+fn confirmed(program: &Program, found: &Counterexample, run: &Run) -> Result<Vec<Wrong>, String> {
+    let overflows: Vec<Span> = found.wrong.iter().filter_map(claim_span).collect();
+    let mut confirmed = Vec::new();
+    for (idx, claim) in program.invariants().iter().enumerate() {
+        let is_claimed = found.wrong.contains(&Wrong::Invariant(idx));
+        match judge(program, claim, &found.symbols, &run.last) {
+            Judgement::Holds if !is_claimed => {}
+            Judgement::Fails if is_claimed => confirmed.push(Wrong::Invariant(idx)),
+            Judgement::Overflow { span } if overflows.contains(&span) => confirmed.push(overflow(span)),
+            _ => return Err("an invariant is judged differently".to_owned()),
+        }
+    }
+    for instance in program.instance_ids() {
+        confirmed.extend(failed_inside(program, found, run, instance)?);
+    }
+    if let Some(observed) = &found.observed {
+        if !observed.reads.iter().all(|it| is_written(it, run)) {
+            return Err("what the observer reads was not written".to_owned());
+        }
+        confirmed.push(judge_observer(program, found, observed, &overflows)?);
+    }
+    // An observer that overflows without being false is not among what was observed, so its state is not known here.
+    let is_observed =
+        |span: Span| program.observers().iter().any(|it| it.span.start <= span.start && span.end <= it.span.end);
+    let unseen = overflows.into_iter().filter(|it| found.observed.is_none() && is_observed(*it));
+    confirmed.extend(unseen.map(overflow));
+    Ok(confirmed)
+}
+
+fn claim_span(wrong: &Wrong) -> Option<Span> {
+    if let Wrong::InClaim { span, .. } = wrong { Some(*span) } else { None }
+}
+
+fn overflow(span: Span) -> Wrong {
+    Wrong::InClaim { kind: FailureKind::Overflow, span }
+}
+
+/// How the transaction failed, if it did. Of several failures in one statement the interpreter meets the first.
+fn failed_inside(
+    program: &Program,
+    found: &Counterexample,
+    run: &Run,
+    instance: InstanceId,
+) -> Result<Option<Wrong>, String> {
+    let is_claimed = found.wrong.iter().any(|it| matches!(it, Wrong::Inside { instance: it, .. } if *it == instance));
+    let (kind, span) = match run.txn(instance).outcome {
+        Outcome::AssertFailed { span } => (FailureKind::Assertion, span),
+        Outcome::Overflow { span } => (FailureKind::Overflow, span),
+        Outcome::NoSuchRow { span } => (FailureKind::NoSuchRow, span),
+        Outcome::Committed | Outcome::Aborted { .. } if !is_claimed => return Ok(None),
+        Outcome::Committed | Outcome::Aborted { .. } => {
+            return Err(format!("{} does not fail", program.instance(instance).name));
+        }
+    };
+    let wrong = Wrong::Inside { instance, kind, span };
+    if found.wrong.contains(&wrong) {
+        Ok(Some(wrong))
+    } else {
+        Err(format!("{} fails elsewhere", program.instance(instance).name))
+    }
+}
+
+fn judge_observer(
+    program: &Program,
+    found: &Counterexample,
+    observed: &Observed,
+    overflows: &[Span],
+) -> Result<Wrong, String> {
+    let mut state = initial_state(program, &found.symbols);
+    for seen in &observed.reads {
+        state[seen.unit.index()].clone_from(&seen.value);
+    }
+    match judge(program, &program.observers()[observed.observer], &found.symbols, &state) {
+        Judgement::Fails => Ok(Wrong::Observer(observed.observer)),
+        Judgement::Overflow { span } if overflows.contains(&span) => Ok(overflow(span)),
+        _ => Err("the observer is judged differently".to_owned()),
+    }
+}

@@ -1,0 +1,237 @@
+//! `isoscope verify`.
+
+use crate::tool::{Folder, without_effort};
+use serde_json::json;
+
+/// Two withdrawals look at both accounts and take from one: write skew.
+pub(crate) const BANK: &str = r#"table accounts(id) { balance: int }
+init { accounts["x"].balance = 60; accounts["y"].balance = 60 }
+txn withdraw(from, amount) {
+    let total = accounts["x"].balance + accounts["y"].balance
+    if total > amount { accounts[from].balance -= amount }
+}
+run withdraw("x", 100) || withdraw("y", 100)
+invariant accounts["x"].balance + accounts["y"].balance > 0
+"#;
+
+/// Lost update: what nobody may lose is lost below update atomicity.
+const COUNTER: &str = "var x: int = 0\ntxn inc() { x += 1 }\nrun inc() || inc()\ninvariant x == 2\n";
+
+/// An observer sees a sum that no transaction leaves behind, if reads are not of one state.
+const MOVE: &str = "var x: int = 5\nvar y: int = 5\ntxn move(n) { x -= n; y += n }\n\
+    run move(any int in 0..3) || move(1)\nobserver x + y == 10\n";
+
+const RIGHT: &str = "var x: int = 0\ntxn set() { x = 1 }\nrun set() || set()\ninvariant x == 1\n";
+
+fn folder(program: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("p.txn", program);
+    folder
+}
+
+#[test]
+fn write_skew_breaks_the_bank_below_serializability() {
+    let said = folder(BANK).run(&["verify", "p.txn"]).ends(1);
+    assert!(said.err.is_empty(), "{said:#?}");
+    said.says("Violated under 7 of these 8 levels.\n")
+        .says("\nser  serializable                 holds\n")
+        .says("\nsi   snapshot-isolation           violated  the invariant is false in the last state (line 8)\n")
+        .says("Weakest level that holds: serializable (ser)\n")
+        .tells("for all runs of these 2 transactions in 2 sessions, integers of 16 bits.")
+        .says("Counterexample under snapshot-isolation (si)\n")
+        .tells("line 8, column 11: `accounts[\"x\"].balance + accounts[\"y\"].balance > 0`")
+        .tells("withdraw#1: withdraw(\"x\", 100), sees nobody")
+        .tells("reads accounts[\"x\"] = { balance: 60 } from the initial state (line 4)")
+        .tells("writes accounts[\"x\"] = { balance: -40 }")
+        .tells("Last state: accounts[\"x\"] = { balance: -40 }, accounts[\"y\"] = { balance: -40 }")
+        .tells("The history, which si allows and ser forbids (write-skew):")
+        .says("    init accounts.x=60 accounts.y=60\n")
+        .tells("It goes round in a circle:");
+}
+
+#[test]
+fn the_history_of_a_counterexample_is_ready_for_check() {
+    let folder = folder(BANK);
+    let said = folder.run(&["verify", "p.txn", "--level", "si", "--json"]).ends(1);
+    let history = said.json()[0]["levels"][0]["counterexample"]["history"].as_str().unwrap().to_owned();
+    folder.write("found.history", &history);
+    folder.run(&["check", "found.history", "--level", "si"]).ends(0);
+    folder.run(&["check", "found.history", "--level", "ser"]).ends(1).tells("write-skew");
+}
+
+#[test]
+fn levels_come_in_lists_and_the_weakest_of_them_is_named_if_asked() {
+    let folder = folder(COUNTER);
+    let said = folder.run(&["verify", "p.txn", "--level", "ser,si", "-l", "snapshot-isolation"]).ends(0);
+    assert!(!said.out.contains("Weakest"), "{said:#?}");
+    said.says("Holds under all of these 2 levels.\n");
+    let weakest = ["verify", "p.txn", "--level", "ser,si", "--weakest"];
+    folder.run(&weakest).ends(0).says("Weakest level that holds: snapshot-isolation (si)\n");
+    folder.run(&["verify", "p.txn"]).ends(1).says("Weakest level that holds: update-atomic (ua)\n");
+    let each = folder.run(&["verify", "p.txn", "--level", "rc,cc,si"]).ends(1);
+    each.says("Counterexample under read-committed (rc)").says("Counterexample under causal-consistency (cc)");
+}
+
+#[test]
+fn eventual_consistency_is_read_atomicity_for_programs() {
+    let folder = folder(COUNTER);
+    folder.run(&["verify", "p.txn", "--level", "ec"]).ends(1).says("ra  read-atomic  violated");
+    folder.run(&["verify", "--help"]).ends(0).tells("ec eventual consistency");
+}
+
+#[test]
+fn what_holds_says_for_what() {
+    let said = folder(RIGHT).run(&["verify", "p.txn"]).ends(0);
+    said.says("Holds under all of these 8 levels.\n")
+        .says("Weakest level that holds: read-committed (rc)\n")
+        .tells("\"Holds\" is for all runs of these 2 transactions in 2 sessions, integers of 16 bits.");
+}
+
+#[test]
+fn an_observer_sees_what_is_wrong_for_a_moment() {
+    let said = folder(MOVE).run(&["verify", "p.txn"]).ends(1);
+    said.says("Violated under 1 of these 8 levels.\n")
+        .tells("the observer is false in a state that can be seen")
+        .tells("Open values: move#1.n = ")
+        .tells("and all choices of 1 open value.")
+        .tells("An observer, who only looks:")
+        .says("Weakest level that holds: read-atomic (ra)\n");
+}
+
+#[test]
+fn failures_inside_transactions_are_shown_where_they_are() {
+    let assertion = "var x: int = 0\ntxn a() { x += 1 }\ntxn b() {\n  assert x == 0\n}\nrun a() || b()\n";
+    folder(assertion)
+        .run(&["verify", "p.txn", "--level", "ser"])
+        .ends(1)
+        .tells("an assertion is false in b (line 4)")
+        .tells("which is serializable and so allowed by ser and all other levels");
+    let overflow = "width 8\nvar x: int = 100\ntxn a() { x += 100 }\nrun a()\ninvariant x > 0\n";
+    folder(overflow)
+        .run(&["verify", "p.txn", "--level", "ser"])
+        .ends(1)
+        .tells("a number leaves the range of its integers in a (line 3)")
+        .tells("this 1 transaction in 1 session, integers of 8 bits");
+    let claim = "width 8\nvar x: int = 100\ntxn a() { x = 90 }\nrun a()\ninvariant x + x > 0\n";
+    folder(claim)
+        .run(&["verify", "p.txn", "--level", "ser"])
+        .ends(1)
+        .tells("a number leaves the range of its integers in a condition (line 5)");
+}
+
+#[test]
+fn repairs_are_reads_to_lock_or_transactions_to_raise() {
+    let said = folder(BANK).run(&["verify", "p.txn", "--repair"]).ends(1);
+    said.says("Repairs under snapshot-isolation (si), each enough by itself:\n")
+        .tells("lock what is read, with `for update`: line 4, column 17: `accounts[\"x\"].balance`")
+        .tells("run withdraw at serializable");
+    let said = folder(BANK).run(&["verify", "p.txn", "--level", "si,psi", "--repair", "--json"]).ends(1);
+    let repairs = &said.json()[0]["repairs"];
+    assert_eq!(repairs.as_array().map(Vec::len), Some(2), "{repairs}");
+    assert_eq!(repairs[1]["level"], "si");
+    let lock = json!({ "lock": [{ "line": 4, "column": 17, "text": "accounts[\"x\"].balance" }] });
+    assert_eq!(repairs[1]["changes"][0], lock);
+    folder(RIGHT).run(&["verify", "p.txn", "--repair"]).ends(0);
+}
+
+#[test]
+fn the_json_has_a_stable_shape() {
+    let said = folder(COUNTER).run(&["verify", "p.txn", "--json"]).ends(1);
+    let document = &said.json()[0];
+    assert_eq!((&document["isoscope"], &document["verb"]), (&json!(1), &json!("verify")));
+    assert_eq!(document["inputs"], json!(["p.txn"]));
+    assert_eq!(document["weakest"], json!(["ua"]));
+    assert_eq!(document["repairs"], json!([]));
+    assert!(document["seconds"].as_f64().is_some_and(|it| it > 0.0));
+    let verdicts: Vec<(&str, &str)> = document["levels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (it["level"].as_str().unwrap(), it["verdict"].as_str().unwrap()))
+        .collect();
+    let (yes, no) = ("holds", "violated");
+    let expected =
+        [("rc", no), ("ra", no), ("ua", yes), ("cc", no), ("pc", no), ("psi", yes), ("si", yes), ("ser", yes)];
+    assert_eq!(verdicts, expected);
+    let found = &document["levels"][4]["counterexample"];
+    assert_eq!(found["anomalies"], json!(["lost-update"]));
+    assert_eq!(found["last_state"], json!([["x", "1"]]));
+    assert_eq!(found["wrong"][0]["text"], "x == 2");
+    assert!(document["levels"][2].get("counterexample").is_none());
+}
+
+#[test]
+fn reports_are_written_and_rendered_again() {
+    let folder = folder(BANK);
+    let arguments = ["verify", "p.txn", "--report", "why.json", "--report", "why.html", "--report", "why.svg"];
+    let said = folder.run(&arguments).ends(1);
+    assert_eq!(folder.run(&["report", "why.json"]).ends(0).out, said.out);
+    folder.run(&["report", "why.json", "-o", "again.html", "-o", "again.svg", "-o", "why.dot"]).ends(0);
+    for ending in ["html", "svg"] {
+        assert_eq!(folder.read(&format!("again.{ending}")), folder.read(&format!("why.{ending}")));
+    }
+    let page = folder.read("why.html");
+    assert!(page.contains("<mark>invariant accounts[&quot;x&quot;].balance"), "{page}");
+    assert!(folder.read("why.dot").starts_with("digraph \"Violated under snapshot-isolation (si)\""));
+}
+
+#[test]
+fn equal_questions_have_equal_answers() {
+    let folder = folder(MOVE);
+    let ask = || {
+        let mut document = folder.run(&["verify", "p.txn", "--json"]).ends(1).json().remove(0);
+        without_effort(&mut document);
+        document.to_string()
+    };
+    assert_eq!(ask(), ask());
+}
+
+#[test]
+fn every_kind_of_mistake_is_pointed_at() {
+    let cases = [
+        ("syntax", "var x: int = 0\ntxn a() { x = }\nrun a()\n", "p.txn: line 2, column 15: "),
+        ("type", "var x: int = 0\ntxn a() { x = true }\nrun a()\n", "p.txn: line 2, column 15: "),
+        ("name", "var x: int = 0\ntxn a() { z = 1 }\nrun a()\n", "p.txn: line 2, column 11: nothing is called `z`"),
+        ("txn", "var x: int = 0\ntxn a() { x = 1 }\nrun c()\n", "p.txn: line 3, column 5: "),
+        ("empty", "", "p.txn: line 1, column 1: nothing runs"),
+    ];
+    for (kind, program, words) in cases {
+        let said = folder(program).run(&["verify", "p.txn"]).ends(2).complains(words);
+        assert!(said.out.is_empty(), "{kind}: {said:#?}");
+        assert!(program.is_empty() || said.err.contains("^\n"), "{kind}: {said:#?}");
+        assert!(said.err.contains("hint: "), "{kind}: {said:#?}");
+    }
+}
+
+#[test]
+fn a_key_without_a_bound_is_refused() {
+    let program = "table seats(no) { taken: bool }\ntxn take(n) { insert seats[n] { taken: true } }\n\
+        run take(any int)\ninvariant true\n";
+    let said = folder(program).run(&["verify", "p.txn"]).ends(2);
+    said.complains("p.txn: line ")
+        .complains("this key may be any of too many values")
+        .complains("hint: give it a range");
+}
+
+#[test]
+fn levels_and_files_that_are_not_there_are_named() {
+    let folder = folder(COUNTER);
+    folder.run(&["verify", "p.txn", "--level", "xy"]).ends(2).complains("there is no level `xy` for programs");
+    let strict = folder.run(&["verify", "p.txn", "--level", "sser"]).ends(2);
+    strict.complains("programs cannot be verified under strict-serializable (`sser`); choose one of rc, ra");
+    folder.run(&["verify", "q.txn"]).ends(2).complains("cannot open q.txn");
+    folder.run(&["verify", "."]).ends(2).complains("is a directory; name a program");
+    folder.run(&["verify"]).ends(2);
+}
+
+#[test]
+fn a_limit_leaves_levels_unknown() {
+    let many = ["a(any int in 0..3)"; 6].join(" || ");
+    let hard = format!(
+        "width 24\nvar x: int = 1\nvar y: int = 1\ntxn a(n) {{ x = x * n; y = y + x * x }}\nrun {many}\n\
+         invariant x * y >= 0\n"
+    );
+    let said = folder(&hard).run(&["verify", "p.txn", "--level", "si", "--timeout", "100ms"]).ends(3);
+    said.says("si  snapshot-isolation  unknown   the time limit was reached\n")
+        .complains("give it more with --timeout, or ask for one level with --level");
+}

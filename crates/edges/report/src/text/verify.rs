@@ -1,0 +1,129 @@
+//! The document of `verify` for a terminal: the verdicts, then a run in which something is wrong.
+
+use super::{Page, TextOptions, Tone, padded};
+use crate::document::LevelName;
+use crate::phrases::effort_line;
+use crate::verify::{BadRun, RepairReport, VerifiedLevel, VerifyReport, VerifyVerdict};
+use crate::verify_phrases::{
+    access_words, bounds, change_words, faults, headline, history_lead, place_words, role, titled, weakest_line,
+};
+use crate::words::{harmless, width};
+
+/// The document: verdicts, the weakest levels, what it means, runs, repairs.
+pub(crate) fn verify(report: &VerifyReport, options: TextOptions) -> String {
+    let mut page = Page::new(options);
+    page.tinted_sentence(Tone::Bold, &headline(report));
+    page.gap();
+    page.verdicts(&report.levels);
+    page.gap();
+    if let Some(line) = weakest_line(report) {
+        page.tinted_sentence(Tone::Bold, &line);
+    }
+    page.sentence("", 0, &bounds(&report.program));
+    for (level, run) in report.shown() {
+        page.bad_run(level, run);
+    }
+    for repair in &report.repairs {
+        page.repair(repair);
+    }
+    page.gap();
+    page.tinted_sentence(Tone::Faint, &effort_line(&report.inputs, &report.effort, None));
+    page.out
+}
+
+impl Page {
+    fn verdicts(&mut self, levels: &[VerifiedLevel]) {
+        let columns = |of: fn(&LevelName) -> &str| levels.iter().map(|it| width(&harmless(of(&it.level)))).max();
+        let (short, full) = (columns(|it| &it.short).unwrap_or(0), columns(|it| &it.full).unwrap_or(0));
+        for level in levels {
+            let (tone, note) = match &level.verdict {
+                VerifyVerdict::Holds => (Tone::Good, String::new()),
+                VerifyVerdict::Violated(run) => (Tone::Bad, faults(run)),
+                VerifyVerdict::Unknown { reason } => (Tone::Unsure, reason.clone()),
+            };
+            let word = level.verdict.word();
+            let verdict = self.tinted(tone, word);
+            let name = self.tinted(Tone::Bold, &padded(&level.level.short, short));
+            let gap = " ".repeat("violated".len() - word.len());
+            let lead = format!("{name}  {}  {verdict}{gap}  ", padded(&level.level.full, full));
+            if note.is_empty() {
+                self.line(&lead);
+            } else {
+                self.sentence(&lead, short + full + "violated".len() + 6, &note);
+            }
+        }
+    }
+
+    fn bad_run(&mut self, level: &LevelName, run: &BadRun) {
+        self.gap();
+        let title = self.tinted(Tone::Bad, "Counterexample");
+        self.line(&format!("{title} under {}", harmless(&titled(level))));
+        for fault in &run.wrong {
+            self.sentence("  ", 4, &format!("{}, {}", fault.words, place_words(&fault.place)));
+        }
+        self.values("Open values:", &run.open_values);
+        self.values("Initial state:", &run.initial);
+        self.executed(run);
+        self.values("Last state:", &run.last_state);
+        self.gap();
+        self.sentence("  ", 2, &history_lead(level, run));
+        self.gap();
+        for line in run.part.history.lines() {
+            self.line(&format!("    {}", harmless(line)));
+        }
+        if !run.part.summary.is_empty() {
+            self.gap();
+            self.sentence("  ", 2, &run.part.summary);
+        }
+        if let Some(local) = &run.part.local {
+            self.sentence("  ", 2, &format!("{}.", local.because));
+        }
+        if !run.part.cycle.is_empty() {
+            self.cycle(&run.part.cycle);
+        }
+    }
+
+    fn values(&mut self, lead: &str, values: &[(String, String)]) {
+        if values.is_empty() {
+            return;
+        }
+        let words: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        self.sentence(&format!("  {lead} "), 4, &words.join(", "));
+    }
+
+    fn executed(&mut self, run: &BadRun) {
+        self.gap();
+        self.sentence("  ", 2, "The transactions, in the order that decides between their writes:");
+        for (idx, txn) in run.transactions.iter().enumerate() {
+            let name = self.tinted(Tone::Bold, &harmless(&txn.name));
+            let id = format!("{} of the history", txn.id);
+            self.sentence(&format!("  {}. {name}: ", idx + 1), 6, &format!("{}; {id}", role(txn)));
+            for read in &txn.reads {
+                self.sentence("      reads  ", 14, &format!("{} = {}", read.unit, access_words(read)));
+            }
+            for (unit, value) in &txn.writes {
+                self.sentence("      writes ", 14, &format!("{unit} = {value}"));
+            }
+        }
+        if let Some(reads) = &run.observer {
+            self.line("  An observer, who only looks:");
+            for read in reads {
+                self.sentence("      reads  ", 14, &format!("{} = {}", read.unit, access_words(read)));
+            }
+        }
+    }
+
+    fn repair(&mut self, repair: &RepairReport) {
+        self.gap();
+        let title = self.tinted(Tone::Good, "Repairs");
+        let level = harmless(&titled(&repair.level));
+        match (repair.changes.as_slice(), &repair.stopped) {
+            (_, Some(reason)) => self.line(&format!("{title} under {level}: unknown, {}", harmless(reason))),
+            ([], None) => self.line(&format!("{title} under {level}: no small change is enough")),
+            (_, None) => self.line(&format!("{title} under {level}, each enough by itself:")),
+        }
+        for change in &repair.changes {
+            self.sentence("  - ", 4, &change_words(change));
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The document of `verify`: does a program keep its promises, and if not, one run in which it does not.
+
+use crate::document::{LevelName, Outcome, Part};
+use crate::search::Effort;
+
+/// What `verify` found out about one program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VerifyReport {
+    /// The program's file.
+    pub inputs: Vec<String>,
+    /// The program, and which runs were looked at.
+    pub program: ProgramScope,
+    /// One answer a level, weaker levels first.
+    pub levels: Vec<VerifiedLevel>,
+    /// The short names of the levels that hold and of which no weaker one was found to hold, if that was asked.
+    pub weakest: Option<Vec<String>>,
+    /// What would repair it, for each level that was asked about.
+    pub repairs: Vec<RepairReport>,
+    /// What it took.
+    pub effort: Effort,
+}
+
+/// A program, and which of its runs were looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramScope {
+    /// Its text.
+    pub text: String,
+    /// The transactions that run: `withdraw("x", 100)`.
+    pub transactions: Vec<String>,
+    /// How many sessions they run in.
+    pub sessions: u64,
+    /// How many bits an integer has, with its sign.
+    pub int_bits: u64,
+    /// The values that it leaves open: `withdraw#1.amount`.
+    pub open_values: Vec<String>,
+}
+
+/// The answer for one level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifiedLevel {
+    /// The level.
+    pub level: LevelName,
+    /// The answer.
+    pub verdict: VerifyVerdict,
+}
+
+/// Does the program keep its promises under a level?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VerifyVerdict {
+    /// In all runs.
+    Holds,
+    /// Not in this one.
+    Violated(Box<BadRun>),
+    /// Nobody knows.
+    Unknown {
+        /// What ran out.
+        reason: String,
+    },
+}
+
+/// A run that a level allows and in which something is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BadRun {
+    /// What is wrong; at least one thing.
+    pub wrong: Vec<Fault>,
+    /// The open values, as they were in this run.
+    pub open_values: Vec<(String, String)>,
+    /// The state before everything.
+    pub initial: Vec<(String, String)>,
+    /// The transactions, in the order that decides between their writes.
+    pub transactions: Vec<Executed>,
+    /// What an observer saw, if one saw something wrong.
+    pub observer: Option<Vec<Access>>,
+    /// The last state.
+    pub last_state: Vec<(String, String)>,
+    /// The run as a whole history, with the circle that makes it not serializable, if one does.
+    pub part: Part,
+    /// What the field calls it, the most telling name first; nothing if it is serializable.
+    pub anomalies: Vec<String>,
+    /// The short names of the levels that forbid the history.
+    pub forbidden_by: Vec<String>,
+}
+
+/// Something that is wrong in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// As a clause: `the invariant x > 0 is false in the last state`.
+    pub words: String,
+    /// Where in the program.
+    pub place: CodePlace,
+}
+
+/// A place in a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodePlace {
+    /// The line, from 1.
+    pub line: u64,
+    /// The column, from 1.
+    pub column: u64,
+    /// What stands there.
+    pub text: String,
+}
+
+/// A transaction of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// Its name in the program: `withdraw#1`.
+    pub name: String,
+    /// As it was called: `withdraw("x", 100)`.
+    pub call: String,
+    /// Its name in the history: `s1.1`.
+    pub id: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The names of those that it sees; nothing if each of its reads has its own source.
+    pub sees: Option<Vec<String>>,
+    /// What it read from outside, in order.
+    pub reads: Vec<Access>,
+    /// What it wrote.
+    pub writes: Vec<(String, String)>,
+}
+
+/// A read from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// What was read: `accounts["x"]`.
+    pub unit: String,
+    /// What it held: `{ balance: 60 }`.
+    pub value: String,
+    /// The name of who wrote that; none for the initial state.
+    pub from: Option<String>,
+    /// The line of the program that reads, if there is one.
+    pub line: Option<u64>,
+}
+
+/// What would make a program keep its promises under a level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepairReport {
+    /// The level.
+    pub level: LevelName,
+    /// Each is enough by itself; nothing if no small change is.
+    pub changes: Vec<Change>,
+    /// Why they were not all tried, if so.
+    pub stopped: Option<String>,
+}
+
+/// A change to a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Lock what these places read: `for update`.
+    Lock(Vec<CodePlace>),
+    /// Run these transactions as under serializability.
+    Raise(Vec<String>),
+}
+
+impl VerifyVerdict {
+    /// The word in JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Violated(_) => "violated",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// The run in which something is wrong.
+    pub fn bad_run(&self) -> Option<&BadRun> {
+        match self {
+            Self::Violated(run) => Some(run),
+            Self::Holds | Self::Unknown { .. } => None,
+        }
+    }
+}
+
+impl VerifyReport {
+    /// The runs that renderings show: of all levels the strongest violated one's, or each if only some were asked.
+    ///
+    /// What a stronger level allows a weaker one allows, too, so the others say less.
+    pub(crate) fn shown(&self) -> Vec<(&LevelName, &BadRun)> {
+        let all = self.levels.iter().filter_map(|it| Some((&it.level, it.verdict.bad_run()?)));
+        let all: Vec<(&LevelName, &BadRun)> = all.collect();
+        let n_skipped = if self.weakest.is_some() { all.len().saturating_sub(1) } else { 0 };
+        all[n_skipped..].to_vec()
+    }
+
+    /// The lines of the program where something is wrong in a shown run.
+    pub(crate) fn faulty_lines(&self) -> Vec<u64> {
+        let faults = self.shown().into_iter().flat_map(|it| &it.1.wrong);
+        let lines = |it: &Fault| {
+            let n_more = it.place.text.matches('\n').count() as u64;
+            it.place.line..=it.place.line.saturating_add(n_more)
+        };
+        faults.flat_map(lines).collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! What `verify` found, as sentences that all renderings share.
+
+use crate::document::{LevelName, Outcome};
+use crate::verify::{Access, BadRun, Change, CodePlace, Executed, ProgramScope, VerifyReport, VerifyVerdict};
+use crate::words::counted;
+
+/// The answer in one sentence.
+pub(crate) fn headline(report: &VerifyReport) -> String {
+    let with = |wanted: &str| {
+        let levels = report.levels.iter().filter(|it| it.verdict.word() == wanted);
+        levels.map(|it| titled(&it.level)).collect::<Vec<_>>()
+    };
+    let (holds, violated, unknown) = (with("holds"), with("violated"), with("unknown"));
+    match (holds.as_slice(), violated.as_slice(), unknown.as_slice()) {
+        ([], [], []) => "No level was verified.".to_owned(),
+        ([], [], _) => "Unknown.".to_owned(),
+        ([only], [], []) => format!("Holds under {only}."),
+        (all, [], []) => format!("Holds under all of these {} levels.", all.len()),
+        ([], [only], []) => format!("Violated under {only}."),
+        ([], all, []) => format!("Violated under all of these {} levels.", all.len()),
+        (_, [], _) => "Not violated under any level that was decided, but some are unknown.".to_owned(),
+        (_, some, _) => format!("Violated under {} of these {} levels.", some.len(), report.levels.len()),
+    }
+}
+
+/// Which levels are enough, if that was asked and everything is known.
+pub(crate) fn weakest_line(report: &VerifyReport) -> Option<String> {
+    let names = report.weakest.as_ref()?;
+    let full = |short: &String| {
+        let level = report.levels.iter().find(|it| it.level.short == *short);
+        level.map_or_else(|| short.clone(), |it| titled(&it.level))
+    };
+    let names: Vec<String> = names.iter().map(full).collect();
+    Some(match names.as_slice() {
+        [] if report.levels.iter().any(|it| matches!(it.verdict, VerifyVerdict::Unknown { .. })) => {
+            "No level is known to be enough.".to_owned()
+        }
+        [] => "None of these levels is enough: the program breaks its promises even there.".to_owned(),
+        [one] => format!("Weakest level that holds: {one}"),
+        many => format!("Weakest levels that hold: {}", many.join(", ")),
+    })
+}
+
+/// What `holds` means, plainly.
+pub(crate) fn bounds(program: &ProgramScope) -> String {
+    let n = program.transactions.len() as u64;
+    let open = match program.open_values.len() as u64 {
+        0 => String::new(),
+        n => format!(", and all choices of {}", counted(n, "open value")),
+    };
+    let these = if n == 1 { "this 1 transaction".to_owned() } else { format!("these {n} transactions") };
+    let sessions = counted(program.sessions, "session");
+    format!("\"Holds\" is for all runs of {these} in {sessions}, integers of {} bits{open}.", program.int_bits)
+}
+
+/// `snapshot isolation (si)`.
+pub(crate) fn titled(level: &LevelName) -> String {
+    format!("{} ({})", level.full, level.short)
+}
+
+/// What is wrong, in one clause a fault.
+pub(crate) fn faults(run: &BadRun) -> String {
+    let clauses: Vec<String> = run.wrong.iter().map(|it| format!("{} (line {})", it.words, it.place.line)).collect();
+    clauses.join("; ")
+}
+
+/// `withdraw("x", 100), s1.1 of the history, sees withdraw#2`.
+pub(crate) fn role(txn: &Executed) -> String {
+    let sees = match txn.sees.as_deref() {
+        None => String::new(),
+        Some([]) => ", sees nobody".to_owned(),
+        Some(names) => format!(", sees {}", names.join(", ")),
+    };
+    let outcome = match txn.outcome {
+        Outcome::Committed => "",
+        Outcome::Aborted | Outcome::Unknown => ", aborts",
+    };
+    format!("{}{sees}{outcome}", txn.call)
+}
+
+/// `{ balance: 60 } from the initial state (line 4)`.
+pub(crate) fn access_words(access: &Access) -> String {
+    let from = access.from.as_deref().unwrap_or("the initial state");
+    let line = access.line.map(|it| format!(" (line {it})")).unwrap_or_default();
+    format!("{} from {from}{line}", access.value)
+}
+
+/// Who allows and forbids the history, and what it is called.
+pub(crate) fn history_lead(level: &LevelName, run: &BadRun) -> String {
+    let names = if run.anomalies.is_empty() { String::new() } else { format!(" ({})", run.anomalies.join(", ")) };
+    match run.forbidden_by.as_slice() {
+        [] => format!("The history, which is serializable and so allowed by {} and all other levels:", level.short),
+        [only] => format!("The history, which {} allows and {only} forbids{names}:", level.short),
+        levels => format!("The history, which {} allows, and {} forbid{names}:", level.short, and(levels)),
+    }
+}
+
+/// A change, as something to do.
+pub(crate) fn change_words(change: &Change) -> String {
+    match change {
+        Change::Lock(places) => {
+            let each: Vec<String> = places.iter().map(place_words).collect();
+            format!("lock what is read, with `for update`: {}", each.join(", and "))
+        }
+        Change::Raise(names) => {
+            format!("run {} at serializable, so that nothing before it is missed", and(names))
+        }
+    }
+}
+
+/// `line 4, column 17: accounts["x"].balance`.
+pub(crate) fn place_words(place: &CodePlace) -> String {
+    let text = place.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("line {}, column {}: `{text}`", place.line, place.column)
+}
+
+fn and(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => name.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
