@@ -1,4 +1,67 @@
 //! What clients may run: transaction programs and their invariants, as text, as a flat typed form, and run by hand.
+//!
+//! [`parse`] reads a text (`*.txn`) and gives a [`Program`], which engines read: units, open values, and one [`Instance`]
+//! for each transaction that runs. [`run_instance`] runs one of them, [`run_execution`] and [`run_reads`] run all along an
+//! order, and [`judge`] says whether a claim holds in a state. What a program means is what these functions do.
+//!
+//! ```
+//! use iso_program::{InstanceId, Judgement, judge, parse, run_execution};
+//! let text = r#"
+//!     table accounts(id) { balance: int }
+//!     init { accounts["x"].balance = 60; accounts["y"].balance = 60 }
+//!     txn withdraw(from, amount) {
+//!         let total = accounts["x"].balance + accounts["y"].balance
+//!         if total > amount { accounts[from].balance -= amount }
+//!     }
+//!     run withdraw("x", 100) || withdraw("y", 100)
+//!     invariant accounts["x"].balance + accounts["y"].balance > 0
+//! "#;
+//! let program = parse(text, "withdraw.txn").unwrap();
+//! let order: Vec<InstanceId> = program.instance_ids().collect();
+//! let blind = run_execution(&program, &[], &order, &|_reader, _writer| false);
+//! assert_eq!(judge(&program, &program.invariants()[0], &[], &blind.last), Judgement::Fails);
+//! ```
+//!
+//! # The language
+//!
+//! A text is a list of items, in any order. Comments start with `//`. Statements end with their line or with `;`.
+//!
+//! | item | as in |
+//! |---|---|
+//! | bits of an integer with its sign, 4 to 32, otherwise 16 | `width 24` |
+//! | finite type | `enum Color { red, green }` |
+//! | scalar | `var x: int = 0`, `var c: Color`, `var t: text = any text` |
+//! | table; its keys are those that are used, or declared | `table accounts(id) { balance: int, owner: text }`, `table seats(no in 1..4)` |
+//! | initial rows; what is not mentioned does not exist | `init { accounts["x"].balance = 60; insert seats[1]; maybe seats[2] }` |
+//! | restriction of open values | `assume forall a in accounts: a.balance >= 0`, `assume withdraw.amount > 0` |
+//! | transaction | `txn withdraw(from, amount: int) { .. }` |
+//! | sessions, and what each runs | `run a(); b() \|\| 3 * inc() \|\| c(any int in 0..10)` |
+//! | what holds in the last state | `invariant "name": x + y > 0` |
+//! | what holds in every state that a read-only transaction may see | `observer x <= y` |
+//!
+//! Statements: `let n = e`, `x = e`, `t[k].f += e`, `-=`, `if c { } else if c { } else { }`, `for r in t { }`,
+//! `for i in 1..3 { }`, `insert t[k] { f: e }`, `delete t[k]`, `abort`, `assert c`. Expressions: numbers, `true`, `false`,
+//! texts in double quotes, names, `t[k].f`, `r.f`, `exists t[k]`, `forall r in t: c`, `exists r in t: c`,
+//! `count r in t: c`, `sum r in t: e`, `if c then e else e`. Operators, the tightest first: unary `-`, `*`, `+` and `-`,
+//! comparisons, `not`, `and`, `or`, `implies`; a quantifier and a choice reach as far as they can. Ranges include both
+//! ends. `any int in 0..10`, `any bool`, `any Color` leave a value open.
+//!
+//! # What it means
+//!
+//! - The unit of reading, writing and conflict is a scalar or a whole row. Every access in the text is one read; a row
+//!   of a loop or quantifier is read once and, if the transaction may have written it since, again.
+//! - `and`, `or`, `implies` and choices evaluate, and read, no more than they need. A quantifier is a scan: it reads
+//!   all rows of its table, also those that do not exist.
+//! - A field of a row that does not exist reads as 0, `false`, `""` or the first of its enum; assignment to it does
+//!   nothing, as UPDATE; `delete` of it does nothing. Assignment to a field reads the row and writes it as a whole.
+//!   Key and values are computed first, then the row is read.
+//! - `insert` of a row that the transaction sees aborts it, as a violated primary key. Fields not named get defaults.
+//! - `e for update` writes the row back with the value it has. A row that does not exist cannot be locked.
+//! - A transaction sees its own writes. `abort` undoes all of them, and so does every other end but a commit.
+//! - Arithmetic beyond the width is [`Outcome::Overflow`], an `insert` with a key that is none of the table's rows is
+//!   [`Outcome::NoSuchRow`]: neither is silent.
+//! - A key may depend on what is read; a key that is no row is a row that does not exist.
+//! - An assumption about `txn.parameter` holds for every instance of that transaction.
 
 mod error;
 mod execution;
@@ -7,8 +70,12 @@ mod ids;
 mod interpret;
 mod lexer;
 mod parser;
+#[cfg(test)]
+mod plain;
 mod print;
 mod program;
+#[cfg(test)]
+mod round_trip;
 mod syntax;
 mod value;
 

@@ -16,7 +16,7 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 
-/// `any int in 0..10`; also of a call, to show it.
+/// A transaction of `run`: `withdraw("x", any int in 0..10)`.
 pub(crate) fn call(call: &Call) -> String {
     format!("{}({})", call.txn.text, list(&call.args, |it| expr(it, 0)))
 }

@@ -1,26 +1,21 @@
 //! Every message once: programs that are wrong, and what is said about them.
 
-use iso_program::{ProgramError, parse};
-use std::fmt::Write;
+mod common;
+
+use common::cases;
+use iso_program::parse;
 
 /// A program of one line, then what is wrong with it; lines that start with `##` are titles.
 const WRONG: &str = include_str!("data/errors.txt");
 
-fn shown(errors: &[ProgramError]) -> String {
-    errors.iter().map(|it| format!("    {it}\n").replacen("p:", "", 1)).collect()
-}
-
 #[test]
 fn every_wrong_program_gets_its_message() {
-    let mut found = String::new();
-    for line in WRONG.lines().filter(|it| !it.starts_with("    ")) {
-        let _ = writeln!(found, "{line}");
-        if !line.is_empty() && !line.starts_with("##") {
-            let text = if line == "(empty)" { "" } else { line };
-            found += &parse(text, "p").map_or_else(|it| shown(&it), |_| "    nothing is wrong\n".to_owned());
-        }
+    for (line, expected) in cases(WRONG) {
+        let text = if line == "(empty)" { "" } else { line };
+        let errors = parse(text, "p").expect_err(text);
+        let found: String = errors.iter().map(|it| format!("{it}\n").replacen("p:", "", 1)).collect();
+        assert_eq!(found, expected, "{line}");
     }
-    assert_eq!(found, WRONG, "found:\n{found}");
 }
 
 #[test]
@@ -56,4 +51,22 @@ fn deep_and_long_texts_are_refused() {
     }
     let errors = parse(&" ".repeat(2_000_000), "p").unwrap_err();
     assert_eq!(errors[0].message, "this text is longer than a mebibyte");
+}
+
+/// Cuts pieces out of texts and puts them elsewhere.
+#[test]
+fn no_text_makes_the_reader_panic() {
+    let texts: Vec<&str> = cases(WRONG).into_iter().map(|it| it.0).collect();
+    for seed in 0_u64..20_000 {
+        let mut state = seed;
+        let mut below = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % n.max(1)
+        };
+        let words: Vec<&str> = texts[below(texts.len())].split_inclusive([' ', '(', '[', '.']).collect();
+        let others: Vec<&str> = texts[below(texts.len())].split_inclusive([' ', ')', ']', '"']).collect();
+        let (cut, from) = (below(words.len()), below(others.len()));
+        let text = words[..cut].concat() + &others[from..].concat() + &words[cut..].concat();
+        drop(parse(&text, "p"));
+    }
 }

@@ -1,18 +1,25 @@
 //! Small random programs, as texts.
 
+use crate::oracle::orders;
+use iso_program::{InstanceId, Outcome, Program, TxnRun, UnitKind, UnitValue, run_execution};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// A sequence of numbers that look random (splitmix64).
-pub(crate) struct Dice(u64);
+pub(crate) struct Dice {
+    state: u64,
+    /// Is this outside of transactions, where there are no parameters?
+    outside: bool,
+}
 
 impl Dice {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self { state: seed, outside: false }
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ mixed >> 31
@@ -32,21 +39,80 @@ impl Dice {
     }
 }
 
+/// The program with an invariant that says: the last state is one of a run of one transaction after the other.
+///
+/// It holds under serializability, and weaker levels differ in whether they keep it. Nothing if the program has open
+/// values or fails anyway.
+pub(crate) fn with_serial_invariant(text: &str, program: &Program) -> Option<String> {
+    if !program.symbols().is_empty() {
+        return None;
+    }
+    let mut states = BTreeSet::new();
+    for order in orders(program) {
+        let order: Vec<InstanceId> = order.into_iter().map(InstanceId::from_index).collect();
+        let run = run_execution(program, &[], &order, &|_, _| true);
+        let is_fine = |it: &TxnRun| matches!(it.outcome, Outcome::Committed | Outcome::Aborted { .. });
+        if !run.txns.iter().all(is_fine) {
+            return None;
+        }
+        states.insert(described(program, &run.last));
+    }
+    let states: Vec<String> = states.into_iter().collect();
+    let kept: Vec<&str> =
+        text.lines().filter(|it| !it.starts_with("invariant") && !it.starts_with("observer")).collect();
+    Some(format!("{}\ninvariant {}\n", kept.join("\n"), states.join(" or ")))
+}
+
+fn described(program: &Program, state: &[UnitValue]) -> String {
+    let mut parts = Vec::new();
+    for (unit, value) in program.units().iter().zip(state) {
+        match (value, unit.kind) {
+            (UnitValue::Missing, _) => parts.push(format!("not exists {}", unit.name)),
+            (UnitValue::Present(fields), UnitKind::Var) => {
+                parts.push(format!("{} == {}", unit.name, program.show(fields[0])));
+            }
+            (UnitValue::Present(fields), UnitKind::Row { .. }) => {
+                parts.push(format!("exists {0} and {0}.v == {1}", unit.name, program.show(fields[0])));
+            }
+        }
+    }
+    format!("({})", parts.join(" and "))
+}
+
+/// Does a program have open values?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Openness {
+    Open,
+    Closed,
+}
+
 /// A program of up to so many transactions.
-pub(crate) fn program(dice: &mut Dice, n_max: u64) -> String {
-    let mut text = "width 6\nvar a: int = 0\nvar b: int = 1\nvar f: bool = false\n".to_owned();
-    text += "table t(k) { v: int }\ninit { t[\"p\"].v = 1 }\n";
+pub(crate) fn program(dice: &mut Dice, n_max: u64, openness: Openness) -> String {
+    let mut text = "width 6\nvar a: int = 0\n".to_owned();
+    // Open values are tried one by one by brute force, so there are few.
+    let n_choices = if openness == Openness::Open { 3 } else { 2 };
+    text += dice.pick(&["var b: int = 1\n", "var b: int = 1\n", "var b: int = any int in 0..2\n"][..n_choices]);
+    text += dice.pick(&["var f: bool = false\n", "var f: bool = true\n", "var f: bool = any bool\n"][..n_choices]);
+    text += "table t(k) { v: int }\n";
+    text += dice.pick(
+        &["init { t[\"p\"].v = 1 }\n", "init { t[\"p\"].v = 1 }\n", "init { t[\"p\"].v = 1; maybe t[\"q\"] }\n"]
+            [..n_choices],
+    );
     let n_kinds = 1 + dice.below(3);
     for kind in 0..n_kinds {
-        let _ = write!(text, "txn t{kind}() {{\n{}}}\n", block(dice, 2, 1 + dice.0 % 3));
+        let length = 1 + dice.below(3);
+        let _ = write!(text, "txn t{kind}(n: int) {{\n{}}}\n", block(dice, 2, length));
     }
     let n = 2 + dice.below(n_max - 1);
     let mut run = String::new();
     for idx in 0..n {
         let joint = if idx == 0 { "" } else { dice.pick(&[" || ", " || ", " || ", "; "]) };
-        let _ = write!(run, "{joint}t{}()", dice.below(n_kinds));
+        let arguments = ["0", "1", "2", "any int in 0..1"];
+        let argument = dice.pick(&arguments[..=n_choices]);
+        let _ = write!(run, "{joint}t{}({argument})", dice.below(n_kinds));
     }
     let _ = writeln!(text, "run {run}");
+    dice.outside = true;
     let _ = writeln!(text, "invariant {}", condition(dice, 1));
     if dice.one_in(3) {
         let _ = writeln!(text, "observer {}", condition(dice, 1));
@@ -67,25 +133,27 @@ fn statement(dice: &mut Dice, depth: u64) -> String {
         6 => match dice.below(4) {
             0 => format!("insert t[{}] {{ v: {} }}\n", dice.pick(&["\"p\"", "\"q\""]), number(dice, 0)),
             1 => format!("delete t[{}]\n", dice.pick(&["\"p\"", "\"q\""])),
-            2 => format!("a = b for update\n"),
+            2 => "a = b for update\n".to_owned(),
             _ => format!("for r in t {{ r.v += {} }}\n", number(dice, 0)),
         },
         7 if dice.one_in(3) => "abort\n".to_owned(),
-        7 if dice.one_in(3) => format!("assert {}\n", condition(dice, 0)),
+        7 if dice.one_in(6) => format!("assert {}\n", condition(dice, 0)),
         7 => format!("b = {}\n", number(dice, 1)),
         _ => {
             let (condition, then) = (condition(dice, 1), block(dice, depth - 1, 1));
-            match dice.one_in(2) {
-                true => format!("if {condition} {{\n{then}}} else {{\n{}}}\n", block(dice, depth - 1, 1)),
-                false => format!("if {condition} {{\n{then}}}\n"),
+            if dice.one_in(2) {
+                return format!("if {condition} {{\n{then}}} else {{\n{}}}\n", block(dice, depth - 1, 1));
             }
+            format!("if {condition} {{\n{then}}}\n")
         }
     }
 }
 
 fn number(dice: &mut Dice, depth: u64) -> String {
     match dice.below(if depth == 0 { 6 } else { 9 }) {
-        0 | 1 => dice.below(3).to_string(),
+        0 => dice.below(3).to_string(),
+        1 if dice.outside => "1".to_owned(),
+        1 => "n".to_owned(),
         2 => "a".to_owned(),
         3 => "b".to_owned(),
         4 => "t[\"p\"].v".to_owned(),

@@ -2,23 +2,29 @@
 //!
 //! `ISOSCOPE_SEED` and `ISOSCOPE_CASES=N` choose others and more.
 
+#![allow(clippy::print_stdout, reason = "counts are shown with --nocapture")]
+
 mod generate;
 mod oracle;
 
-use generate::{Dice, program};
+use generate::{Dice, Openness, program, with_serial_invariant};
 use iso_evidence::Budget;
-use iso_program::parse;
+use iso_program::{Program, ProgramError, parse};
 use iso_verify::{LEVELS, Verdict, replay, verify_levels};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
 }
 
-/// Levels at which engine and brute force disagree about a program.
-fn disagreements(text: &str) -> Vec<String> {
-    let program = parse(text, "random.txn")
-        .unwrap_or_else(|it| panic!("{text}\n{}", it.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")));
-    let mut all = Vec::new();
+fn read(text: &str) -> Program {
+    let shown = |it: Vec<ProgramError>| it.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    parse(text, "random.txn").unwrap_or_else(|it| panic!("{text}\n{}", shown(it)))
+}
+
+/// How many levels break a program, and those at which engine and brute force disagree.
+fn disagreements(text: &str) -> (usize, Vec<String>) {
+    let program = read(text);
+    let (mut n_violated, mut all) = (0, Vec::new());
     verify_levels(&program, &LEVELS, &Budget::unlimited(), &mut |level, answer| {
         let is_violated = match &answer.verdict {
             Verdict::Holds => false,
@@ -28,23 +34,37 @@ fn disagreements(text: &str) -> Vec<String> {
             }
             Verdict::Unknown(reason) => panic!("{reason} without a limit"),
         };
+        n_violated += usize::from(is_violated);
         if is_violated != oracle::is_violated(&program, level) {
             all.push(format!("{level}: the engine says violated = {is_violated}"));
         }
     });
-    all
+    (n_violated, all)
 }
 
 #[test]
 fn random_programs_are_judged_as_by_brute_force() {
-    let (seed, n_cases) = (setting("ISOSCOPE_SEED", 1), setting("ISOSCOPE_CASES", 300));
-    let mut n_disagreements = 0;
+    compare(setting("ISOSCOPE_CASES", 250), 4);
+}
+
+#[test]
+fn larger_random_programs_are_judged_as_by_brute_force() {
+    compare(setting("ISOSCOPE_CASES", 250) / 25, 5);
+}
+
+/// Compares so many programs of up to so many transactions.
+fn compare(n_cases: u64, n_max: u64) {
+    let seed = setting("ISOSCOPE_SEED", n_max);
+    let mut counts = [0; 9];
     for case in 0..n_cases {
-        let text = program(&mut Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(case)), 4);
-        let found = disagreements(&text);
-        if !found.is_empty() {
-            n_disagreements += 1;
-            assert!(n_disagreements < 1, "case {case}\n{text}\n{}", found.join("\n"));
-        }
+        let openness = if case % 4 == 0 { Openness::Open } else { Openness::Closed };
+        let text = program(&mut Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(case)), n_max, openness);
+        let text = with_serial_invariant(&text, &read(&text)).unwrap_or(text);
+        let (n_violated, found) = disagreements(&text);
+        assert!(found.is_empty(), "case {case}\n{text}\n{}", found.join("\n"));
+        counts[n_violated] += 1;
     }
+    // Programs that hold or break everywhere say little; there must be others.
+    println!("programs by how many levels break them: {counts:?}");
+    assert!(counts[1..8].iter().sum::<u64>() * 20 > n_cases, "{counts:?}");
 }

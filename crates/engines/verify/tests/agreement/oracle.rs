@@ -6,15 +6,28 @@ use iso_program::{
 };
 use iso_spec::Level;
 
-/// Can something go wrong under the level? The program has no open values.
+/// Can something go wrong under the level, for some of the open values?
 pub(crate) fn is_violated(program: &Program, level: Level) -> bool {
-    let symbols: Vec<Value> = Vec::new();
-    let Some(initial) = start(program, &symbols) else { return false };
-    let world = World { program, level, symbols: &symbols, initial: &initial };
-    orders(program).iter().any(|order| match level {
-        Level::ReadCommitted => world.breaks_by_reads(order),
-        _ => world.breaks(order),
+    let orders = orders(program);
+    valuations(program).iter().any(|symbols| {
+        let Some(initial) = start(program, symbols) else { return false };
+        let world = World { program, level, symbols, initial: &initial };
+        orders.iter().any(|order| match level {
+            Level::ReadCommitted => world.breaks_by_reads(order),
+            _ => world.breaks(order),
+        })
     })
+}
+
+/// All values of the open values.
+fn valuations(program: &Program) -> Vec<Vec<Value>> {
+    let mut all = vec![Vec::new()];
+    for symbol in program.symbols() {
+        let values = || (symbol.low..=symbol.high).map(|it| symbol.ty.value_of(it));
+        let longer = |it: &Vec<Value>| values().map(|value| [it.clone(), vec![value]].concat()).collect::<Vec<_>>();
+        all = all.iter().flat_map(longer).collect();
+    }
+    all
 }
 
 /// The initial state, if the assumptions hold in it.
@@ -23,7 +36,7 @@ fn start(program: &Program, symbols: &[Value]) -> Option<Vec<UnitValue>> {
 }
 
 /// All orders of the instances that keep sessions in order.
-fn orders(program: &Program) -> Vec<Vec<usize>> {
+pub(crate) fn orders(program: &Program) -> Vec<Vec<usize>> {
     fn extend(program: &Program, order: &mut Vec<usize>, all: &mut Vec<Vec<usize>>) {
         let n = program.instances().len();
         if order.len() == n {

@@ -327,5 +327,11 @@ impl<'s> Declared<'s> {
 
 pub(super) fn too_many_rows<T>(at: Span, table: &str, n_rows: u64) -> Checked<T> {
     let message = format!("`{table}` would have {n_rows} rows");
-    fail(at, message, format!("a table has at most {MAX_ROWS} rows: use fewer keys, or smaller ranges"))
+    fail(
+        at,
+        message,
+        format!(
+            "at most {MAX_ROWS} are allowed: use smaller ranges, or declare the keys, as in `table {table}(id in 1..4)`"
+        ),
+    )
 }

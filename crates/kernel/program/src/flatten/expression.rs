@@ -2,6 +2,7 @@
 
 use super::declared::Global;
 use super::fold;
+use super::rows::unsettled;
 use super::scope::{Binding, Mode, RowBinding, Scope, Typed};
 use crate::error::{Checked, Span, did_you_mean, fail};
 use crate::ids::UnitId;
@@ -11,6 +12,15 @@ use crate::value::{Type, Value};
 
 fn constant(value: Value) -> Typed {
     Typed { expr: Expr::Const(value), ty: value.type_of() }
+}
+
+/// The types of the body and of the whole.
+fn quantifier_types(quantifier: Quantifier) -> (Type, Type) {
+    match quantifier {
+        Quantifier::Forall | Quantifier::Exists => (Type::Bool, Type::Bool),
+        Quantifier::Count => (Type::Bool, Type::Int),
+        Quantifier::Sum => (Type::Int, Type::Int),
+    }
 }
 
 fn truth(expr: Expr) -> Typed {
@@ -233,7 +243,10 @@ impl Scope<'_, '_, '_> {
             let seen = self.see(unit, ReadMode::Plain, span)?;
             scanned.push(RowBinding { table, key, unit, seen, n_writes: self.writes_of(unit) });
         }
-        let ty = if quantifier == Quantifier::Sum { Type::Int } else { Type::Bool };
+        let (ty, joined_ty) = quantifier_types(quantifier);
+        if scanned.is_empty() {
+            return Ok(Typed { expr: unsettled(Part::Exists), ty: joined_ty });
+        }
         let mut parts = Vec::new();
         for binding in scanned {
             let mut exists = binding.seen.part(Part::Exists);

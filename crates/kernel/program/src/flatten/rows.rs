@@ -1,7 +1,7 @@
 //! Which rows a key expression may mean, and access to them.
 
 use super::fold;
-use super::scope::{Possible, RowBinding, Scope, Seen, Typed};
+use super::scope::{Possible, RowBinding, Scope, Seen};
 use crate::error::{Checked, Span, fail};
 use crate::ids::{TableId, UnitId};
 use crate::program::{Expr, Part, ReadMode};
@@ -16,6 +16,8 @@ pub(super) struct Choice {
     pub(super) rows: Vec<(Value, UnitId)>,
     /// May it be none of them?
     pub(super) may_be_outside: bool,
+    /// May it be a row that only the next round knows?
+    is_unsettled: bool,
 }
 
 impl Choice {
@@ -28,6 +30,13 @@ impl Choice {
     pub(super) fn is_outside(&self) -> Expr {
         fold::and(self.rows.iter().map(|it| fold::not(self.is(it.0))))
     }
+}
+
+/// A part of a row that only the next round knows.
+///
+/// It must not look like the default of a row that does not exist, which would be a constant, and in turn a key.
+pub(super) fn unsettled(part: Part) -> Expr {
+    Expr::State(UnitId::from_index(u32::MAX as usize - 1), part)
 }
 
 impl Scope<'_, '_, '_> {
@@ -55,10 +64,11 @@ impl Scope<'_, '_, '_> {
             self.world.want(table, values.iter().copied(), row.key.span);
         }
         let may_be_outside = possible.is_none() || outside.is_some();
+        let is_unsettled = !is_declared && (outside.is_some() || rows.is_empty());
         let fits = |key: &Value| possible.as_ref().is_none_or(|it| it.contains(key));
         let rows = rows.iter().filter(|it| fits(&it.0)).copied().collect();
         let key = self.simple(key, row.key.span)?;
-        Ok(Choice { table, key, rows, may_be_outside })
+        Ok(Choice { table, key, rows, may_be_outside, is_unsettled })
     }
 
     /// A constant that stands in the text should be among the keys that the text declares.
@@ -91,6 +101,9 @@ impl Scope<'_, '_, '_> {
 
     /// A part of the row that is meant; what a row that does not exist has, if none is.
     pub(super) fn look(&mut self, choice: &Choice, part: Part, ty: Type, mode: ReadMode, span: Span) -> Checked<Expr> {
+        if choice.is_unsettled {
+            return Ok(unsettled(part));
+        }
         let mut found = Vec::new();
         for (key, unit) in &choice.rows {
             let mut condition = choice.is(*key);
@@ -122,11 +135,5 @@ impl Scope<'_, '_, '_> {
     /// The row of a loop as the loop saw it, or seen again if the transaction may have written it since.
     pub(super) fn current(&mut self, row: RowBinding, span: Span) -> Checked<Seen> {
         if self.writes_of(row.unit) == row.n_writes { Ok(row.seen) } else { self.see(row.unit, ReadMode::Plain, span) }
-    }
-
-    /// Values that are written to one of several rows are computed once, before it is known to which.
-    pub(super) fn shared(&mut self, choice: &Choice, value: Typed, span: Span) -> Checked<Expr> {
-        let is_shared = choice.rows.len() > 1 || choice.may_be_outside;
-        if is_shared { self.simple(value, span) } else { Ok(value.expr) }
     }
 }

@@ -1,7 +1,6 @@
 //! Flattens statements: loops are unrolled, changes of rows become a read, a condition and a write.
 
 use super::declared::Global;
-use super::rows::Choice;
 use super::scope::{Binding, RowBinding, Scope, Seen, Typed};
 use crate::error::{Checked, Span, fail};
 use crate::ids::{TableId, UnitId};
@@ -131,7 +130,8 @@ impl Scope<'_, '_, '_> {
             ExprKind::Field(Target::Row(row), field) => {
                 let choice = self.rows_at(row)?;
                 let (position, value) = self.field_value(choice.table, field, op, value)?;
-                let value = self.shared(&choice, value, span)?;
+                // The value is computed before the row is looked at, and also if there is none.
+                let value = self.simple(value, span)?;
                 for (key, unit) in choice.rows.clone() {
                     self.guarded_row(&mut choice.is(key), span, |it| {
                         let seen = it.see(unit, ReadMode::Plain, target.span)?;
@@ -143,8 +143,9 @@ impl Scope<'_, '_, '_> {
             ExprKind::Field(Target::Name(name), field) => {
                 let row = self.row_named(name)?;
                 let (position, value) = self.field_value(row.table, field, op, value)?;
+                let value = self.simple(value, span)?;
                 let seen = self.current(row, target.span)?;
-                self.set_field(row.unit, seen, position, op, value.expr, span)
+                self.set_field(row.unit, seen, position, op, value, span)
             }
             _ => fail(target.span, "only a variable or a field can be written", "as in `accounts[\"x\"].balance = 0`"),
         }
@@ -255,7 +256,7 @@ impl Scope<'_, '_, '_> {
         let choice = self.rows_at(row)?;
         let values = self
             .record(choice.table, fields, |it, field, ty, value| it.assigned(&field.text, ty, AssignOp::Set, value))?;
-        let values = self.shared_record(&choice, values, span)?;
+        let values = self.simple_record(choice.table, values, span)?;
         for (key, unit) in choice.rows.clone() {
             self.guarded_row(&mut choice.is(key), span, |it| {
                 let seen = it.see(unit, ReadMode::Plain, row.span)?;
@@ -270,10 +271,10 @@ impl Scope<'_, '_, '_> {
         Ok(())
     }
 
-    fn shared_record(&mut self, choice: &Choice, values: Vec<Expr>, span: Span) -> Checked<Vec<Expr>> {
-        let types: Vec<Type> = self.world.declared.tables[choice.table.index()].fields.iter().map(|it| it.ty).collect();
+    fn simple_record(&mut self, table: TableId, values: Vec<Expr>, span: Span) -> Checked<Vec<Expr>> {
+        let types: Vec<Type> = self.world.declared.tables[table.index()].fields.iter().map(|it| it.ty).collect();
         let typed = values.into_iter().zip(types).map(|(expr, ty)| Typed { expr, ty });
-        typed.map(|it| self.shared(choice, it, span)).collect()
+        typed.map(|it| self.simple(it, span)).collect()
     }
 
     /// All fields of a new row; those that are not named have the default of their type.

@@ -1,0 +1,182 @@
+//! Every program of the corpus is what its header says, under every level, and its page says the same.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use iso_check::check;
+use iso_evidence::Budget;
+use iso_program::{Program, parse, pretty};
+use iso_spec::Level;
+use iso_verify::{LEVELS, Verdict, replay, verify, verify_levels};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+/// A program of the corpus.
+struct Sample {
+    name: String,
+    text: String,
+    program: Program,
+}
+
+#[test]
+fn every_program_is_what_its_header_says() {
+    let mut found = Vec::new();
+    for sample in samples() {
+        let expected = expected(&sample);
+        for level in LEVELS {
+            let answer = word(&verify(&sample.program, level, &Budget::unlimited()).verdict);
+            if answer != expected[level.short_name()] {
+                found.push(format!(
+                    "{} {}: the header says {}, found {answer}",
+                    sample.name,
+                    level.short_name(),
+                    expected[level.short_name()]
+                ));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{} disagreements:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn levels_that_share_a_formula_give_the_same_answers() {
+    for sample in samples() {
+        let expected = expected(&sample);
+        verify_levels(&sample.program, &LEVELS, &Budget::unlimited(), &mut |level, it| {
+            assert_eq!(word(&it.verdict), expected[level.short_name()], "{} {}", sample.name, level.short_name());
+        });
+    }
+}
+
+/// The interpreter runs what the engine found and judges it; the checker must allow its history under the level.
+#[test]
+fn what_breaks_a_program_is_real_and_allowed_by_the_level() {
+    for sample in samples() {
+        for level in LEVELS {
+            let Verdict::Violated(found) = verify(&sample.program, level, &Budget::unlimited()).verdict else {
+                continue;
+            };
+            let at = format!("{} {}", sample.name, level.short_name());
+            replay(&sample.program, &found).unwrap_or_else(|it| panic!("{at}: {it}"));
+            let verdict = check(&found.history, level, &Budget::unlimited());
+            assert!(matches!(verdict, iso_evidence::Verdict::Allowed(_)), "{at}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn what_holds_under_a_level_holds_under_every_stronger_one() {
+    for sample in samples() {
+        let expected = expected(&sample);
+        let holds = |it: Level| expected[it.short_name()] == "holds";
+        for weak in LEVELS.into_iter().filter(|it| holds(*it)) {
+            for strong in LEVELS.into_iter().filter(|it| it.implies(weak)) {
+                assert!(
+                    holds(strong),
+                    "{}: {} holds and {} does not",
+                    sample.name,
+                    weak.short_name(),
+                    strong.short_name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_program_is_printed_as_a_text_that_reads_back() {
+    for sample in samples() {
+        let printed = pretty(&sample.text, &sample.name).unwrap();
+        let again = parse(&printed, &sample.name).unwrap_or_else(|it| panic!("{printed}\n{it:?}"));
+        assert_eq!(pretty(&printed, &sample.name).unwrap(), printed, "{}", sample.name);
+        assert_eq!(again.units(), sample.program.units(), "{}", sample.name);
+        assert_eq!(again.instances().len(), sample.program.instances().len(), "{}", sample.name);
+        assert_eq!(again.symbols().len(), sample.program.symbols().len(), "{}", sample.name);
+    }
+}
+
+/// Table 2 of the paper, which gives no program texts: these are written from its section 4.
+#[test]
+fn verdicts_of_the_paper_come_out() {
+    let paper = [
+        ("auction-v1", "ser"),
+        ("auction-v2", "ser si psi pc cc"),
+        ("courseware-b1", "ser"),
+        ("courseware-b2", "ser si psi"),
+        ("courseware-b3", "ser si psi pc cc"),
+        ("fusion-ticket-b1", "ser si psi"),
+        ("fusion-ticket-b2", "ser si psi"),
+        ("simple-bank", "ser"),
+    ];
+    let samples = samples();
+    for (name, holding) in paper {
+        let sample = samples.iter().find(|it| it.name == name).unwrap();
+        for level in ["ser", "si", "psi", "pc", "cc"] {
+            let verdict = if holding.split(' ').any(|it| it == level) { "holds" } else { "violated" };
+            assert_eq!(expected(sample)[level], verdict, "{name} {level}");
+        }
+    }
+}
+
+#[test]
+fn every_program_has_a_page_with_its_text_and_its_verdicts() {
+    let index = fs::read_to_string(root().join("docs/programs/README.md")).unwrap();
+    for sample in samples() {
+        let name = &sample.name;
+        let page = fs::read_to_string(root().join(format!("docs/programs/{name}.md"))).unwrap();
+        let body = sample.text.split_once("\n\n").unwrap().1;
+        assert!(page.contains(&format!("```txn\n{body}```\n")), "the page of {name} has another text");
+        let verdicts = verdict_row(&sample);
+        assert!(page.contains(&format!("\n{verdicts}\n")), "the page of {name} needs\n{verdicts}");
+        let line = format!("| [{name}]({name}.md) {verdicts}\n");
+        assert!(index.contains(&line), "the index needs\n{line}");
+    }
+}
+
+/// `| rc | ra | .. |` with a word for each.
+fn verdict_row(sample: &Sample) -> String {
+    let expected = expected(sample);
+    let words: Vec<&str> =
+        LEVELS.iter().map(|it| if expected[it.short_name()] == "holds" { "holds" } else { "**no**" }).collect();
+    format!("| {} |", words.join(" | "))
+}
+
+fn samples() -> Vec<Sample> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(root().join("corpus/programs")).unwrap().map(|it| it.unwrap().path()).collect();
+    paths.retain(|it| it.extension().is_some_and(|it| it == "txn"));
+    paths.sort();
+    assert!(!paths.is_empty(), "the corpus has no programs");
+    paths.into_iter().map(sample).collect()
+}
+
+fn sample(path: PathBuf) -> Sample {
+    let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+    let text = fs::read_to_string(path).unwrap();
+    let program = parse(&text, &name).unwrap_or_else(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        panic!("{name}:\n{}", errors.join("\n"))
+    });
+    Sample { name, text, program }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+/// What the header says, by the short name of the level.
+fn expected(sample: &Sample) -> BTreeMap<&str, &str> {
+    let line = sample.text.lines().find_map(|it| it.strip_prefix("// expect: "));
+    let pairs = line.unwrap_or_else(|| panic!("{} has no `// expect:`", sample.name)).split(' ');
+    let expected: BTreeMap<&str, &str> = pairs.map(|it| it.split_once('=').unwrap()).collect();
+    assert!(sample.text.lines().any(|it| it.starts_with("// source: ")), "{} has no `// source:`", sample.name);
+    assert_eq!(expected.len(), LEVELS.len(), "{}: one verdict for each level", sample.name);
+    expected
+}
+
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "holds",
+        Verdict::Violated(_) => "violated",
+        Verdict::Unknown(_) => "unknown",
+    }
+}
