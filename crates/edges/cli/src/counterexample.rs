@@ -92,17 +92,17 @@ impl Teller<'_> {
             FailureKind::NoSuchRow => "a row is inserted that the program's tables do not have",
         };
         let named = |kind: &str, claim: &iso_program::Claim| match &claim.label {
-            Some(label) => format!("the {kind} {label}"),
-            None => format!("the {kind}"),
+            Some(label) => format!("{kind} \"{label}\""),
+            None => kind.to_owned(),
         };
         let (words, span): (String, Span) = match wrong {
             Wrong::Invariant(idx) => {
                 let claim = &self.program.invariants()[idx];
-                (format!("{} is false in the last state", named("invariant", claim)), claim.span)
+                (format!("{} is false", named("invariant", claim)), claim.span)
             }
             Wrong::Observer(idx) => {
                 let claim = &self.program.observers()[idx];
-                (format!("{} is false in a state that can be seen", named("observer", claim)), claim.span)
+                (format!("{} is false at some time", named("observer", claim)), claim.span)
             }
             Wrong::Inside { instance, kind, span } => (format!("{} in {}", failure(kind), self.name(instance)), span),
             Wrong::InClaim { kind, span } => (format!("{} in a condition", failure(kind)), span),
