@@ -155,3 +155,24 @@ impl Teller<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_program::parse;
+    use iso_verify::verify;
+
+    const COUNTER: &str = "var x: int = 0\ntxn inc() { x += 1 }\nrun inc() || inc()\ninvariant x == 2\n";
+
+    #[test]
+    fn a_run_that_the_level_forbids_is_not_shown() {
+        let program = parse(COUNTER, "counter.txn").unwrap();
+        let verdict = verify(&program, Level::PrefixConsistency, &Budget::unlimited()).verdict;
+        let iso_verify::Verdict::Violated(found) = verdict else { unreachable!() };
+        let run = bad_run(&program, Level::PrefixConsistency, &found, &Budget::unlimited()).unwrap();
+        assert_eq!(run.anomalies, ["lost-update"]);
+        assert_eq!(run.forbidden_by, ["ua", "psi", "si", "ser"]);
+        let withheld = bad_run(&program, Level::SnapshotIsolation, &found, &Budget::unlimited()).unwrap_err();
+        assert!(matches!(withheld, Withheld::Wrong { level, .. } if level == "si"));
+    }
+}
