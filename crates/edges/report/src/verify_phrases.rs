@@ -104,7 +104,7 @@ pub(crate) fn change_words(change: &Change) -> String {
             format!("lock what is read, with `for update`: {}", each.join(", and "))
         }
         Change::Raise(names) => {
-            format!("run {} at serializable, so that nothing before it is missed", and(names))
+            format!("run {} at serializable, so that nothing that came before is missed", and(names))
         }
     }
 }
