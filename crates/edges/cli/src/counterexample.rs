@@ -92,17 +92,17 @@ impl Teller<'_> {
             FailureKind::NoSuchRow => "a row is inserted that the program's tables do not have",
         };
         let named = |kind: &str, claim: &iso_program::Claim| match &claim.label {
-            Some(label) => format!("the {kind} {label}"),
-            None => format!("the {kind}"),
+            Some(label) => format!("{kind} \"{label}\""),
+            None => kind.to_owned(),
         };
         let (words, span): (String, Span) = match wrong {
             Wrong::Invariant(idx) => {
                 let claim = &self.program.invariants()[idx];
-                (format!("{} is false in the last state", named("invariant", claim)), claim.span)
+                (format!("{} is false", named("invariant", claim)), claim.span)
             }
             Wrong::Observer(idx) => {
                 let claim = &self.program.observers()[idx];
-                (format!("{} is false in a state that can be seen", named("observer", claim)), claim.span)
+                (format!("{} is false at some time", named("observer", claim)), claim.span)
             }
             Wrong::Inside { instance, kind, span } => (format!("{} in {}", failure(kind), self.name(instance)), span),
             Wrong::InClaim { kind, span } => (format!("{} in a condition", failure(kind)), span),
@@ -153,5 +153,26 @@ impl Teller<'_> {
             from: seen.source.map(|it| self.name(it)),
             line: place.map(|it| self.program.place(it).line.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_program::parse;
+    use iso_verify::verify;
+
+    const COUNTER: &str = "var x: int = 0\ntxn inc() { x += 1 }\nrun inc() || inc()\ninvariant x == 2\n";
+
+    #[test]
+    fn a_run_that_the_level_forbids_is_not_shown() {
+        let program = parse(COUNTER, "counter.txn").unwrap();
+        let verdict = verify(&program, Level::PrefixConsistency, &Budget::unlimited()).verdict;
+        let iso_verify::Verdict::Violated(found) = verdict else { unreachable!() };
+        let run = bad_run(&program, Level::PrefixConsistency, &found, &Budget::unlimited()).unwrap();
+        assert_eq!(run.anomalies, ["lost-update"]);
+        assert_eq!(run.forbidden_by, ["ua", "psi", "si", "ser"]);
+        let withheld = bad_run(&program, Level::SnapshotIsolation, &found, &Budget::unlimited()).unwrap_err();
+        assert!(matches!(withheld, Withheld::Wrong { level, .. } if level == "si"));
     }
 }

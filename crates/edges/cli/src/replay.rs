@@ -161,3 +161,56 @@ fn judge_observer(
         _ => Err("the observer is judged differently".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_evidence::Budget;
+    use iso_program::{Value, parse};
+    use iso_verify::{Verdict, verify};
+
+    const SKEW: &str = "var x: int = 60\nvar y: int = 60\ntxn a() { if x + y > 100 { x -= 100 } }\n\
+        txn b() { if x + y > 100 { y -= 100 } }\nrun a() || b()\ninvariant x + y > 0\nobserver x + y > -10\n";
+
+    fn found(level: Level) -> (Program, Counterexample) {
+        let program = parse(SKEW, "skew.txn").unwrap();
+        let Verdict::Violated(found) = verify(&program, level, &Budget::unlimited()).verdict else { unreachable!() };
+        (program, *found)
+    }
+
+    #[test]
+    fn what_the_engine_finds_is_confirmed() {
+        for level in [Level::ReadCommitted, Level::CausalConsistency, Level::SnapshotIsolation] {
+            let (program, found) = found(level);
+            let (run, wrong) = replay(&program, level, &found).unwrap();
+            assert_eq!(run.last, found.last_state);
+            assert!(!wrong.is_empty() && wrong.iter().all(|it| found.wrong.contains(it)), "{wrong:?}");
+        }
+    }
+
+    /// Makes a counterexample wrong.
+    type Change<'c> = &'c dyn Fn(&mut Counterexample);
+
+    #[test]
+    fn what_was_changed_is_refused() {
+        let sixty = UnitValue::Present(vec![Value::Int(60)]);
+        let changes: [(&str, Change<'_>); 8] = [
+            ("who sees whom", &|it| it.sees = vec![(it.order[0], it.order[1])]),
+            ("a value that is read", &|it| it.transactions[0].reads[0].value = UnitValue::Present(vec![Value::Int(7)])),
+            ("a source", &|it| it.transactions[0].reads[0].source = Some(it.order[0])),
+            ("a write", &|it| it.transactions[0].writes.clear()),
+            ("an end", &|it| it.transactions[1].commits = false),
+            ("the last state", &|it| it.last_state[0] = sixty.clone()),
+            ("what is wrong", &|it| it.wrong.clear()),
+            ("another thing that is wrong", &|it| {
+                let span = Span::default();
+                it.wrong.push(Wrong::Inside { instance: it.order[0], kind: FailureKind::Assertion, span });
+            }),
+        ];
+        for (name, change) in changes {
+            let (program, mut found) = found(Level::SnapshotIsolation);
+            change(&mut found);
+            assert!(replay(&program, Level::SnapshotIsolation, &found).is_err(), "{name}");
+        }
+    }
+}

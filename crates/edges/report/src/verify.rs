@@ -84,7 +84,7 @@ pub struct BadRun {
 /// Something that is wrong in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// As a clause: `the invariant x > 0 is false in the last state`.
+    /// As a clause: `invariant "no debts" is false`.
     pub words: String,
     /// Where in the program.
     pub place: CodePlace,

@@ -23,7 +23,7 @@ pub(crate) fn headline(report: &VerifyReport) -> String {
     }
 }
 
-/// Which levels are enough, if that was asked and everything is known.
+/// Which levels are enough, if that was asked.
 pub(crate) fn weakest_line(report: &VerifyReport) -> Option<String> {
     let names = report.weakest.as_ref()?;
     let full = |short: &String| {
@@ -31,12 +31,13 @@ pub(crate) fn weakest_line(report: &VerifyReport) -> Option<String> {
         level.map_or_else(|| short.clone(), |it| titled(&it.level))
     };
     let names: Vec<String> = names.iter().map(full).collect();
+    let is_open = report.levels.iter().any(|it| matches!(it.verdict, VerifyVerdict::Unknown { .. }));
     Some(match names.as_slice() {
-        [] if report.levels.iter().any(|it| matches!(it.verdict, VerifyVerdict::Unknown { .. })) => {
-            "No level is known to be enough.".to_owned()
-        }
-        [] => "None of these levels is enough: the program breaks its promises even there.".to_owned(),
+        [] if is_open => "No level is known to be enough.".to_owned(),
+        [] => "None of these levels is enough.".to_owned(),
+        [one] if is_open => format!("Weakest level that is known to hold: {one}"),
         [one] => format!("Weakest level that holds: {one}"),
+        many if is_open => format!("Weakest levels that are known to hold: {}", many.join(", ")),
         many => format!("Weakest levels that hold: {}", many.join(", ")),
     })
 }
@@ -103,7 +104,7 @@ pub(crate) fn change_words(change: &Change) -> String {
             format!("lock what is read, with `for update`: {}", each.join(", and "))
         }
         Change::Raise(names) => {
-            format!("run {} at serializable, so that nothing before it is missed", and(names))
+            format!("run {} at serializable, so that nothing that came before is missed", and(names))
         }
     }
 }

@@ -42,7 +42,7 @@ fn write_skew() -> BadRun {
     let Verdict::Forbidden(refutation) = common::cyclic(&history, Anomaly::WriteSkew, &edges) else { unreachable!() };
     BadRun {
         wrong: vec![Fault {
-            words: "the invariant is false in the last state".to_owned(),
+            words: "invariant is false".to_owned(),
             place: CodePlace { line: 10, column: 11, text: "x + y > 0".to_owned() },
         }],
         open_values: pairs(&[("take.n", "100")]),

@@ -96,8 +96,9 @@ impl Verify {
             let violated: Vec<Level> = decided().filter(|it| it.1.verdict.bad_run().is_some()).map(|it| it.0).collect();
             report.repairs = self.repairs(&violated, teller, &budget);
         }
+        let is_cut = is_cut(&report);
         let exit = teller.tell(report.into(), Vec::new(), || Ok(Vec::new()))?;
-        if let Some(reason) = alarm.reason() {
+        if let Some(reason) = alarm.reason().filter(|_| is_cut) {
             complain_of_limit(&reason, Limited::Verification);
         }
         Ok(exit)
@@ -227,6 +228,12 @@ fn scope(program: &Program) -> ProgramScope {
 fn weakest_of(holding: &[Level]) -> Vec<String> {
     let is_weakest = |it: &&Level| !holding.iter().any(|other| other != *it && it.implies(*other));
     holding.iter().filter(is_weakest).map(|it| it.short_name().to_owned()).collect()
+}
+
+/// Is something missing in the answer?
+fn is_cut(report: &VerifyReport) -> bool {
+    let is_unknown = |it: &VerifiedLevel| matches!(it.verdict, VerifyVerdict::Unknown { .. });
+    report.levels.iter().any(is_unknown) || report.repairs.iter().any(|it| it.stopped.is_some())
 }
 
 /// What the searches took together; their formulas are shared, so the largest counts.
