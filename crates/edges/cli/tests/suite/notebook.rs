@@ -4,7 +4,7 @@
 //! - In a block `console`, a line `$ isoscope ...` is run, in a folder that has the corpus; what follows is what it
 //!   says. What a run took is left out, since it differs from run to run. A picture that it draws is the one of the
 //!   same name in `docs/images`.
-//! - `console exit=1` says how its commands end, if not with 0. `console release` takes seconds, and is run with
+//! - `console exit-1` says how its commands end, if not with 0. `console release` takes seconds, and is run with
 //!   `ISOSCOPE_CASES=all`.
 //! - A block `spec file=mine.spec` is written to that file for the commands after it.
 
@@ -88,7 +88,7 @@ impl Page {
             let setting = |name: &str| words.split(' ').find_map(|it| it.strip_prefix(name));
             match kind {
                 "console" if is_run(words, &block) => {
-                    let code = setting("exit=").map_or(0, |it| it.parse().unwrap());
+                    let code = setting("exit-").map_or(0, |it| it.parse().unwrap());
                     written.console(folder, idx + 1, code, &block);
                 }
                 "spec" => {
