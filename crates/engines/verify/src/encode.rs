@@ -85,6 +85,8 @@ pub(crate) struct Encoding<'p> {
     /// By node: does it see everyone before it?
     total: Vec<Wire>,
     suspects: Vec<(Suspect, Wire)>,
+    /// With a source for each read: in which order an observer reads the units.
+    observed_orders: BTreeMap<usize, Vec<Vec<Wire>>>,
 }
 
 /// One execution that the formula has.
@@ -125,6 +127,7 @@ impl<'p> Encoding<'p> {
             axioms: BTreeMap::new(),
             total: Vec::new(),
             suspects: Vec::new(),
+            observed_orders: BTreeMap::new(),
         };
         encoding.add_symbols();
         encoding.add_initial();
@@ -233,26 +236,21 @@ impl<'p> Encoding<'p> {
         let (holds, failures) = self.judge(claim, &state);
         self.suspects.push((Suspect::Observer(n_before), !holds));
         self.suspects.extend(failures);
-        let summary = Summary { asks: Vec::new(), writes: BTreeMap::new(), commits: Wire::TRUE, failures: Vec::new() };
+        let (writes, locks) = (BTreeMap::new(), BTreeMap::new());
+        let (asks, locking, failures) = (Vec::new(), Vec::new(), Vec::new());
+        let summary = Summary { asks, writes, locks, locking, commits: Wire::TRUE, failures };
         self.nodes.push(Node { summary, inputs, session: None });
     }
 
     /// Order and visibility, and the axioms about them.
     fn relate(&mut self) {
         let n = self.nodes.len();
-        self.order = vec![vec![Wire::FALSE; n]; n];
+        self.order = self.free_order(n);
         self.sees = vec![vec![Wire::FALSE; n]; n];
-        for a in 0..n {
-            for b in a + 1..n {
-                let before = self.fixed_order(a, b).unwrap_or_else(|| self.circuit.input());
-                (self.order[a][b], self.order[b][a]) = (before, !before);
+        for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
+            if self.is_session_ordered(a, b) {
+                self.assert(self.order[a][b]);
             }
-        }
-        for (a, b, c) in triples(n).filter(|it| it.0 < it.1 && it.1 < it.2) {
-            let (ab, bc, ca) = (self.order[a][b], self.order[b][c], self.order[c][a]);
-            let (one_way, other_way) = (self.circuit.and([ab, bc, ca]), self.circuit.and([!ab, !bc, !ca]));
-            self.assert(!one_way);
-            self.assert(!other_way);
         }
         for a in 0..n {
             for b in (0..n).filter(|it| *it != a) {
@@ -270,12 +268,21 @@ impl<'p> Encoding<'p> {
         matches!((self.nodes[a].session, self.nodes[b].session), (Some(a), Some(b)) if a.0 == b.0 && a.1 < b.1)
     }
 
-    fn fixed_order(&self, a: usize, b: usize) -> Option<Wire> {
-        match (self.is_session_ordered(a, b), self.is_session_ordered(b, a)) {
-            (true, _) => Some(Wire::TRUE),
-            (_, true) => Some(Wire::FALSE),
-            _ => None,
+    /// Any strict total order of so many.
+    fn free_order(&mut self, n: usize) -> Vec<Vec<Wire>> {
+        let mut order = vec![vec![Wire::FALSE; n]; n];
+        for (a, b) in (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))) {
+            let before = self.circuit.input();
+            (order[a][b], order[b][a]) = (before, !before);
         }
+        // Each cycle of three, once in each direction; without one a tournament has no cycle at all.
+        for (a, b, c) in triples(n).filter(|it| it.0 < it.1 && it.1 < it.2) {
+            let (ab, bc, ca) = (order[a][b], order[b][c], order[c][a]);
+            let (one_way, other_way) = (self.circuit.and([ab, bc, ca]), self.circuit.and([!ab, !bc, !ca]));
+            self.assert(!one_way);
+            self.assert(!other_way);
+        }
+        order
     }
 
     /// Sessions that are alike may as well begin in the order in which they are written.
@@ -336,8 +343,25 @@ impl<'p> Encoding<'p> {
         self.circuit.or(both)
     }
 
+    /// Of two that lock a unit, or of which one locks it and the other writes it, one sees the other.
+    fn respect_locks(&mut self) {
+        for a in 0..self.nodes.len() {
+            let locked: Vec<(UnitId, Wire)> = self.nodes[a].summary.locks.iter().map(|it| (*it.0, *it.1)).collect();
+            for (unit, locks) in locked {
+                for b in (0..self.nodes.len()).filter(|it| *it != a) {
+                    let other = self.nodes[b].summary.locks.get(&unit).copied().unwrap_or(Wire::FALSE);
+                    let touches = self.circuit.either(other, self.writes(b, unit));
+                    let both = self.circuit.both(locks, touches);
+                    let law = self.circuit.or([!both, self.sees[a][b], self.sees[b][a]]);
+                    self.assert(law);
+                }
+            }
+        }
+    }
+
     /// Each input is what the last visible writer wrote.
     fn connect_atomic(&mut self) {
+        self.respect_locks();
         let n = self.nodes.len();
         for reader in 0..n {
             let inputs: Vec<(UnitId, Record)> =
@@ -423,36 +447,63 @@ impl<'p> Encoding<'p> {
 
     /// Whoever read from a writer of another unit does not read an older version of that unit afterwards.
     fn keep_going_forward(&mut self, reader: usize) {
-        // An observer reads units in the order in which the program has them.
         let mut reads: Vec<(UnitId, Option<ReadId>, Vec<Wire>)> =
             self.nodes[reader].inputs.iter().map(|(place, it)| (place.0, place.1, it.sources.clone())).collect();
         reads.sort_by_key(|it| (it.1, it.0));
-        for (idx, (_, earlier, from_earlier)) in reads.iter().enumerate() {
-            for (unit, later, from_later) in &reads[idx + 1..] {
+        // An observer may read in any order; the reads of a transaction come in that of the program, if they are made.
+        let order = match self.nodes[reader].session {
+            Some(_) => (0..reads.len()).map(|a| (0..reads.len()).map(|b| Wire::constant(a < b)).collect()).collect(),
+            None => self.free_order(reads.len()),
+        };
+        for (a, (_, earlier, from_earlier)) in reads.iter().enumerate() {
+            for (b, (unit, later, from_later)) in reads.iter().enumerate().filter(|it| it.0 != a) {
                 let asks =
                     |it: &Option<ReadId>| it.map_or(Wire::TRUE, |it| self.nodes[reader].summary.asks[it.index()]);
-                let made = [asks(earlier), asks(later)];
+                let made = [asks(earlier), asks(later), order[a][b]];
                 self.not_behind(*unit, from_earlier, from_later, made);
+            }
+        }
+        if self.nodes[reader].session.is_none() {
+            self.observed_orders.insert(reader, order);
+        }
+        self.lock_reads(reader, &reads);
+    }
+
+    /// A read that locks finds what the last one before its transaction wrote.
+    fn lock_reads(&mut self, reader: usize, reads: &[(UnitId, Option<ReadId>, Vec<Wire>)]) {
+        for (unit, read, sources) in reads {
+            let Some(read) = read else { continue };
+            let locks = self.nodes[reader].summary.locking[read.index()];
+            for writer in (0..self.nodes.len()).filter(|it| *it != reader && locks != Wire::FALSE) {
+                let writes = self.writes(writer, *unit);
+                let premise = self.circuit.and([locks, writes, self.order[writer][reader]]);
+                let law = self.at_least(writer, sources);
+                let law = self.circuit.either(!premise, law);
+                self.assert(law);
             }
         }
     }
 
-    fn not_behind(&mut self, unit: UnitId, from_earlier: &[Wire], from_later: &[Wire], made: [Wire; 2]) {
+    /// Is the source this writer, or a later one?
+    fn at_least(&mut self, writer: usize, sources: &[Wire]) -> Wire {
+        let cases: Vec<Wire> = (0..sources.len())
+            .map(|it| {
+                let newer = if it == writer { Wire::TRUE } else { self.order[writer][it] };
+                self.circuit.both(sources[it], newer)
+            })
+            .collect();
+        self.circuit.or(cases)
+    }
+
+    fn not_behind(&mut self, unit: UnitId, from_earlier: &[Wire], from_later: &[Wire], made: [Wire; 3]) {
         for (writer, source) in from_earlier.iter().enumerate().filter(|it| *it.1 != Wire::FALSE) {
             let writes = self.writes(writer, unit);
-            let premise = self.circuit.and([*source, writes, made[0], made[1]]);
-            if premise == Wire::FALSE {
-                continue;
+            let premise = self.circuit.and([*source, writes, made[0], made[1], made[2]]);
+            if premise != Wire::FALSE {
+                let law = self.at_least(writer, from_later);
+                let law = self.circuit.either(!premise, law);
+                self.assert(law);
             }
-            let at_least: Vec<Wire> = (0..from_later.len())
-                .map(|it| {
-                    let newer = if it == writer { Wire::TRUE } else { self.order[writer][it] };
-                    self.circuit.both(from_later[it], newer)
-                })
-                .collect();
-            let at_least = self.circuit.or(at_least);
-            let law = self.circuit.either(!premise, at_least);
-            self.assert(law);
         }
     }
 
@@ -537,7 +588,11 @@ impl<'p> Encoding<'p> {
                 reads.push((Some(ReadId::from_index(place)), *unit, value.clone(), source));
             }
         }
-        reads.sort_by_key(|it| (it.0, it.1));
+        let rank = |unit: UnitId| match self.observed_orders.get(&node) {
+            Some(order) => order.iter().filter(|it| values.of(it[unit.index()])).count(),
+            None => unit.index(),
+        };
+        reads.sort_by_key(|it| (it.0, rank(it.1)));
         let happened = of.summary.writes.iter().filter(|it| values.of(it.1.happens));
         let writes = happened.map(|it| (*it.0, self.shapes().value(*it.0, &it.1.value, values))).collect();
         Deed { commits: values.of(of.summary.commits), reads, writes }

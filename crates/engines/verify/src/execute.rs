@@ -15,6 +15,10 @@ pub(crate) struct Summary {
     pub(crate) asks: Vec<Wire>,
     /// What is written, if the instance commits.
     pub(crate) writes: BTreeMap<UnitId, Write>,
+    /// What is locked in the end, if the instance commits.
+    pub(crate) locks: BTreeMap<UnitId, Wire>,
+    /// By read: does it lock?
+    pub(crate) locking: Vec<Wire>,
     /// Does it commit?
     pub(crate) commits: Wire,
     /// What can go wrong.
@@ -172,7 +176,8 @@ pub(crate) fn execute(
     scope.reads = vec![None; instance.reads.len()];
     scope.locals = vec![None; instance.locals.len()];
     let asks = vec![Wire::FALSE; instance.reads.len()];
-    let mut run = Execution { instance, scope, outside, own: BTreeMap::new(), asks, ended: Wire::FALSE };
+    let (own, locks, locking) = (BTreeMap::new(), BTreeMap::new(), asks.clone());
+    let mut run = Execution { instance, scope, outside, own, asks, locks, locking, ended: Wire::FALSE };
     run.block(&instance.body, Wire::TRUE);
     let commits = !run.ended;
     let circuit = run.scope.circuit;
@@ -183,7 +188,8 @@ pub(crate) fn execute(
             writes.insert(unit, Write { happens, ..write });
         }
     }
-    Summary { asks: run.asks, writes, commits, failures: run.scope.failures }
+    let locks = run.locks.into_iter().map(|(unit, it)| (unit, circuit.both(it, commits))).collect();
+    Summary { asks: run.asks, writes, locks, locking: run.locking, commits, failures: run.scope.failures }
 }
 
 struct Execution<'a> {
@@ -192,6 +198,8 @@ struct Execution<'a> {
     outside: &'a dyn Fn(ReadId, UnitId) -> Record,
     own: BTreeMap<UnitId, Write>,
     asks: Vec<Wire>,
+    locks: BTreeMap<UnitId, Wire>,
+    locking: Vec<Wire>,
     /// Did it give up or fail before?
     ended: Wire,
 }
@@ -276,7 +284,9 @@ impl Execution<'_> {
         self.asks[read.index()] = asks;
         if of.mode == ReadMode::ForUpdate {
             let locks = self.scope.circuit.both(guard, value.exists);
-            self.put(of.unit, value.clone(), locks);
+            self.locking[read.index()] = self.scope.circuit.both(locks, asks);
+            let before = self.locks.get(&of.unit).copied().unwrap_or(Wire::FALSE);
+            self.locks.insert(of.unit, self.scope.circuit.either(before, locks));
         }
         self.scope.reads[read.index()] = Some(value);
     }

@@ -49,7 +49,9 @@ fn confirm(program: &Program, found: &Counterexample, run: &Run, wrong: &Wrong) 
             judge(program, &program.invariants()[*idx], &found.symbols, &run.last) != Judgement::Holds
         }
         Wrong::Observer(idx) => found.observed.as_ref().is_some_and(|it| {
-            let state: Vec<_> = it.reads.iter().map(|it| it.value.clone()).collect();
+            let mut reads = it.reads.clone();
+            reads.sort_by_key(|it| it.unit);
+            let state: Vec<_> = reads.iter().map(|it| it.value.clone()).collect();
             it.observer != *idx
                 || judge(program, &program.observers()[*idx], &found.symbols, &state) != Judgement::Holds
         }),

@@ -6,7 +6,7 @@ use crate::error::Span;
 use crate::ids::{InstanceId, ReadId, UnitId};
 use crate::program::{AbortCause, Claim, Expr, Instance, Part, Program, ReadMode, Stmt};
 use crate::value::{UnitValue, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +48,18 @@ pub struct TxnRun {
     pub writes: BTreeMap<UnitId, UnitValue>,
 }
 
+impl TxnRun {
+    /// The units that it held locked when it committed: what a locking read found to exist.
+    pub fn locked(&self) -> BTreeSet<UnitId> {
+        let lock = |it: &Step| match it {
+            Step::Read { unit, value, mode: ReadMode::ForUpdate, .. } if value.exists() => Some(*unit),
+            _ => None,
+        };
+        let is_committed = self.outcome == Outcome::Committed;
+        self.steps.iter().filter(|_| is_committed).filter_map(lock).collect()
+    }
+}
+
 /// A read or a write of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -64,7 +76,7 @@ pub enum Step {
         /// Who wrote what it found.
         source: Source,
     },
-    /// It wrote a unit; a locking read is followed by one of these with the same value.
+    /// It wrote a unit.
     Write {
         /// Which.
         unit: UnitId,
@@ -273,10 +285,7 @@ impl Running<'_, '_> {
         let source = if own.is_some() { Source::Itself } else { Source::Outside };
         let value = own.unwrap_or_else(|| (self.provide)(read, unit));
         self.steps.push(Step::Read { read, unit, value: value.clone(), mode, source });
-        self.seen.reads[read.index()] = Some(value.clone());
-        if mode == ReadMode::ForUpdate && source == Source::Outside && value.exists() {
-            self.write(unit, value);
-        }
+        self.seen.reads[read.index()] = Some(value);
     }
 
     fn write(&mut self, unit: UnitId, value: UnitValue) {

@@ -56,7 +56,8 @@
 //!   nothing, as UPDATE; `delete` of it does nothing. Assignment to a field reads the row and writes it as a whole.
 //!   Key and values are computed first, then the row is read.
 //! - `insert` of a row that the transaction sees aborts it, as a violated primary key. Fields not named get defaults.
-//! - `e for update` writes the row back with the value it has. A row that does not exist cannot be locked.
+//! - `e for update` locks what it reads until the transaction ends: of two that lock a unit, or of which one locks it and
+//!   the other writes it, one sees the other, under every level. A row that does not exist cannot be locked.
 //! - A transaction sees its own writes. `abort` undoes all of them, and so does every other end but a commit.
 //! - Arithmetic beyond the width is [`Outcome::Overflow`], an `insert` with a key that is none of the table's rows is
 //!   [`Outcome::NoSuchRow`]: neither is silent.

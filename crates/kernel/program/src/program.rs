@@ -161,8 +161,8 @@ pub struct Read {
 pub enum ReadMode {
     /// It only looks.
     Plain,
-    /// `for update`: if the unit exists, the transaction also writes it, with the value that it has. A row that does
-    /// not exist cannot be locked.
+    /// `for update`: it also locks the unit, if that exists, until the transaction ends. Who else locks or writes it comes
+    /// before and is seen, or comes after and sees.
     ForUpdate,
 }
 
@@ -180,7 +180,7 @@ pub struct Local {
 pub enum Stmt {
     /// Reads a unit: what the transaction itself wrote last, or else what the outside provides.
     ///
-    /// Each read stands once in the body. A `for update` read of a unit that exists also writes it.
+    /// Each read stands once in the body.
     Read(ReadId),
     /// Binds a name. Each local is bound once in the body, before it is used.
     Let {
@@ -443,10 +443,9 @@ impl Instance {
         &self.reads[read.index()]
     }
 
-    /// The units that some run of this instance writes, locked ones included.
+    /// The units that some run of this instance writes.
     pub fn may_write(&self) -> BTreeSet<UnitId> {
-        let locked = self.reads.iter().filter(|it| it.mode == ReadMode::ForUpdate).map(|it| it.unit);
-        let mut units: BTreeSet<UnitId> = locked.collect();
+        let mut units = BTreeSet::new();
         collect_writes(&self.body, &mut units);
         units
     }

@@ -198,5 +198,5 @@ fn what_an_instance_may_write_is_known() {
     );
     let names: Vec<&str> =
         program.instances()[0].may_write().into_iter().map(|it| program.unit(it).name.as_str()).collect();
-    assert_eq!(names, ["y", "t[2]"]);
+    assert_eq!(names, ["t[2]"]);
 }

@@ -183,14 +183,14 @@ fn reads_and_writes_are_told_in_order() {
             }
         })
         .collect();
-    assert_eq!(shown, ["r0 x=1", "x:=1", "y:=1", "r1 x=1 own", "r2 y=1 own", "y:=2"]);
-    assert_eq!(run.txns[0].writes.len(), 2);
+    assert_eq!(shown, ["r0 x=1", "y:=1", "r1 x=1", "r2 y=1 own", "y:=2"]);
+    assert_eq!((run.txns[0].writes.len(), run.txns[0].locked().len()), (1, 1));
 }
 
 #[test]
 fn a_row_that_does_not_exist_is_not_locked() {
     let program = program("table t(id) { n: int } txn a() { let m = t[1].n for update } run a() invariant true");
-    assert!(serial(&program).txns[0].writes.is_empty());
+    assert!(serial(&program).txns[0].locked().is_empty());
 }
 
 #[test]

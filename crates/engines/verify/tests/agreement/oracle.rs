@@ -1,8 +1,8 @@
 //! Brute force: every order of the transactions, everything that each may see, run by the interpreter.
 
 use iso_program::{
-    Claim, InstanceId, Judgement, Outcome, Program, ReadId, TxnRun, UnitId, UnitValue, Value, initial_state, judge,
-    judge_assumptions, run_instance,
+    Claim, InstanceId, Judgement, Outcome, Program, ReadId, ReadMode, Source, Step, TxnRun, UnitId, UnitValue, Value,
+    initial_state, judge, judge_assumptions, run_instance,
 };
 use iso_spec::Level;
 
@@ -149,7 +149,14 @@ impl World<'_> {
         let clash = |it: &(usize, u32, TxnRun)| {
             sees >> it.0 & 1 == 0 && it.2.writes.keys().any(|unit| ran.writes.contains_key(unit))
         };
-        !asks || !past.ran.iter().any(clash)
+        // Locks are respected under every level.
+        let touches = |it: &TxnRun, unit: &UnitId| it.writes.contains_key(unit) || it.locked().contains(unit);
+        let is_locked_out = |it: &(usize, u32, TxnRun)| {
+            sees >> it.0 & 1 == 0
+                && (ran.locked().iter().any(|unit| touches(&it.2, unit))
+                    || it.2.locked().iter().any(|unit| touches(ran, unit)))
+        };
+        !past.ran.iter().any(is_locked_out) && (!asks || !past.ran.iter().any(clash))
     }
 
     fn ends_badly(&self, past: &Past) -> bool {
@@ -204,10 +211,21 @@ impl World<'_> {
             ) {
                 return true;
             }
-            let mut longer = past.clone();
-            longer.ran.push((next, 0, ran));
-            if self.go_on_by_reads(order, &longer) {
-                return true;
+            // A read that locks finds what the last writer before it wrote.
+            let asked = ran.steps.iter().filter(|it| matches!(it, Step::Read { source: Source::Outside, .. }));
+            let is_stale = |(step, from): (&Step, &Option<usize>)| match step {
+                Step::Read { unit, value, mode: ReadMode::ForUpdate, .. } if value.exists() => {
+                    let writes = |it: &usize| past.ran[*it].2.writes.contains_key(unit);
+                    (0..past.ran.len()).rev().find(writes) != *from
+                }
+                _ => false,
+            };
+            if !asked.zip(&floor).any(is_stale) {
+                let mut longer = past.clone();
+                longer.ran.push((next, 0, ran));
+                if self.go_on_by_reads(order, &longer) {
+                    return true;
+                }
             }
             choices.resize(sizes.len(), 0);
             if !advance(&mut choices, &sizes) {
@@ -230,22 +248,24 @@ impl World<'_> {
             })
     }
 
-    /// An observer reads the units in their order.
-    fn observed_by_reads(&self, past: &Past, sources: &mut Vec<Option<usize>>) -> bool {
-        if sources.len() == self.initial.len() {
-            let value = |(idx, it): (usize, &Option<usize>)| match it {
-                Some(place) => past.ran[*place].2.writes[&UnitId::from_index(idx)].clone(),
-                None => self.initial[idx].clone(),
-            };
-            let state: Vec<UnitValue> = sources.iter().enumerate().map(value).collect();
+    /// An observer reads the units in any order.
+    fn observed_by_reads(&self, past: &Past, read: &mut Vec<(usize, Option<usize>)>) -> bool {
+        if read.len() == self.initial.len() {
+            let mut state = self.initial.to_vec();
+            for (idx, place) in read.iter().filter_map(|it| Some((it.0, it.1?))) {
+                state[idx] = past.ran[place].2.writes[&UnitId::from_index(idx)].clone();
+            }
             return self.is_false(self.program.observers(), &state);
         }
-        let unit = UnitId::from_index(sources.len());
-        options(past, unit, sources).into_iter().any(|it| {
-            sources.push(it);
-            let found = self.observed_by_reads(past, sources);
-            sources.pop();
-            found
+        let sources: Vec<Option<usize>> = read.iter().map(|it| it.1).collect();
+        let left: Vec<usize> = (0..self.initial.len()).filter(|it| read.iter().all(|done| done.0 != *it)).collect();
+        left.into_iter().any(|next| {
+            options(past, UnitId::from_index(next), &sources).into_iter().any(|it| {
+                read.push((next, it));
+                let found = self.observed_by_reads(past, read);
+                read.pop();
+                found
+            })
         })
     }
 }
