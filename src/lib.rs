@@ -1,5 +1,5 @@
-//! Isoscope: does a recorded history of transactions satisfy an isolation level, and if not, why not? And which history
-//! tells two levels apart?
+//! Isoscope: does a recorded history of transactions satisfy an isolation level, and if not, why not? Which history tells
+//! two levels apart? And does a program keep its invariants under a level?
 //!
 //! This crate is the front door: each module is one of the project's crates under a short name. Bytes become a history
 //! in [`formats`], an engine such as [`check`] gives a verdict with its evidence, [`evidence::certify`] checks the
@@ -44,6 +44,25 @@
 //! assert_eq!(found.n_txns(), 2);
 //! ```
 //!
+//! And [`verify`] asks about programs instead of runs: does what clients may do keep an invariant under a level?
+//!
+//! ```
+//! use isoscope::evidence::Budget;
+//! use isoscope::program::parse;
+//! use isoscope::spec::Level;
+//! use isoscope::verify::weakest;
+//!
+//! let program = parse(
+//!     "var hits: int = 0
+//!      txn hit() { hits += 1 }
+//!      run hit() || hit()
+//!      invariant hits == 2",
+//!     "counter.txn",
+//! )
+//! .expect("a program");
+//! assert_eq!(weakest(&program, &Budget::unlimited()).weakest, [Level::UpdateAtomic]);
+//! ```
+//!
 //! Answers are values: `Err` means that the question could not be asked. No function prints, reads a clock or keeps
 //! state; equal inputs give equal outputs. Limits come in with a [`evidence::Budget`], and what ran out comes back as
 //! an [`evidence::StopReason`].
@@ -52,9 +71,11 @@ pub use iso_check as check;
 pub use iso_evidence as evidence;
 pub use iso_formats as formats;
 pub use iso_history as history;
+pub use iso_program as program;
 pub use iso_report as report;
 pub use iso_separate as separate;
 pub use iso_spec as spec;
+pub use iso_verify as verify;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

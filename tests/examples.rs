@@ -29,3 +29,10 @@ fn the_separate_example_prints_the_history_and_why_it_is_forbidden() {
     assert!(out.contains("s1: {") && out.contains("Certified"), "{out}");
     assert!(said("separate", &["ser", "si"]).contains("No history"));
 }
+
+#[test]
+fn the_verify_example_prints_an_execution_that_the_interpreter_confirms() {
+    let out = said("verify", &["corpus/programs/doctors-on-call.txn", "si"]);
+    assert!(out.contains("violated under si") && out.contains("Replayed."), "{out}");
+    assert!(said("verify", &["corpus/programs/doctors-on-call.txn", "ser"]).contains("holds under ser"));
+}

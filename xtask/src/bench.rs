@@ -25,8 +25,15 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     match words {
         ["instructions", rest @ ..] => instructions::run(rest),
         ["separate", rest @ ..] => separate::run(rest),
+        ["verify", rest @ ..] => verify(rest),
         ["check", rest @ ..] | rest => check::run(rest),
     }
+}
+
+/// Times the programs of the corpus, and generated ones that grow; the engine's own bench knows how.
+fn verify(words: &[&str]) -> Result<()> {
+    let bench = ["bench", "--quiet", "--package", "iso-verify", "--bench", "programs", "--"];
+    run_program(Command::new(env!("CARGO")).args(bench).args(words).current_dir(root()))
 }
 
 /// Builds the release binary, and says where it is.
