@@ -9,8 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// How long to go on unless told otherwise.
 pub(crate) const DEFAULT_MINUTES: u64 = 10;
 
-/// Cases of one round: many enough that starting the test is not what takes the time.
-const CASES: &str = "20000";
+/// What a round tries: the package of each agreement test that takes a seed, and how many cases. They are many enough
+/// that starting the test is not what takes the time.
+const TRIED: [(&str, &str); 2] = [("iso-check", "20000"), ("iso-verify", "4000")];
 
 /// Runs rounds until the time is over, or until one fails; then the seed says how to repeat it.
 pub(crate) fn soak(minutes: u64) -> Result<()> {
@@ -18,14 +19,16 @@ pub(crate) fn soak(minutes: u64) -> Result<()> {
     let mut seed = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let mut n_rounds = 0;
     while n_rounds == 0 || Instant::now() < until {
-        println!("soak: ISOSCOPE_SEED={seed} ISOSCOPE_CASES={CASES}");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo
-            .args(["test", "--quiet", "--release", "--package", "iso-check", "--test", "agreement"])
-            .env("ISOSCOPE_SEED", seed.to_string())
-            .env("ISOSCOPE_CASES", CASES)
-            .current_dir(root());
-        run(&mut cargo).with_context(|| format!("repeat it with ISOSCOPE_SEED={seed} ISOSCOPE_CASES={CASES}"))?;
+        for (package, cases) in TRIED {
+            println!("soak: {package} ISOSCOPE_SEED={seed} ISOSCOPE_CASES={cases}");
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo
+                .args(["test", "--quiet", "--release", "--package", package, "--test", "agreement"])
+                .env("ISOSCOPE_SEED", seed.to_string())
+                .env("ISOSCOPE_CASES", cases)
+                .current_dir(root());
+            run(&mut cargo).with_context(|| format!("repeat it with ISOSCOPE_SEED={seed} ISOSCOPE_CASES={cases}"))?;
+        }
         n_rounds += 1;
         seed += 1;
     }

@@ -187,6 +187,10 @@ fn last_state(model: &Model, order: &[usize], initial: &[UnitValue]) -> Vec<Unit
 /// The execution as a history: sessions as in the program, and one for the observer.
 fn history(program: &Program, model: &Model, order: &[usize], initial: &[UnitValue]) -> (History, Vec<Option<TxnId>>) {
     let mut builder = HistoryBuilder::new();
+    // Sessions stand as in the program, whoever comes first.
+    for instance in program.instances() {
+        builder.session(&format!("s{}", instance.session + 1));
+    }
     for (idx, value) in initial.iter().enumerate() {
         let unit = UnitId::from_index(idx);
         let key = builder.key(key_of(program, unit));
