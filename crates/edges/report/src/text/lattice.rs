@@ -78,24 +78,26 @@ impl Page {
         self.gap();
         let (stronger, weaker) = (class_name(report, edge.stronger), class_name(report, edge.weaker));
         let names = edge.found.refutations.iter().map(anomalies).find(|it| !it.is_empty()).unwrap_or_default();
-        let number = self.tinted(Tone::Bold, &format!("#{}", idx + 1));
-        self.sentence(&format!("{number}  "), 4, &format!("{}{names}:", claim(&[weaker], &[stronger], "this")));
-        self.flowing_history(&edge.found);
+        let columns = format!("#{}", report.edges.len()).len();
+        let number = self.tinted(Tone::Bold, &format!("{:<columns$}", format!("#{}", idx + 1)));
+        let indent = columns + 2;
+        self.sentence(&format!("{number}  "), indent, &format!("{}{names}:", claim(&[weaker], &[stronger], "this")));
+        self.flowing_history(&edge.found, indent);
     }
 
     /// A history on few lines: as many sessions on each as there is room for.
-    fn flowing_history(&mut self, found: &Found) {
+    fn flowing_history(&mut self, found: &Found, indent: usize) {
         let room = self.options.columns.unwrap_or(100).max(24);
         let mut line = String::new();
         for piece in found.history.lines().map(harmless) {
-            if !line.is_empty() && 4 + width(&line) + 3 + width(&piece) > room {
-                self.line(&format!("    {line}"));
+            if !line.is_empty() && indent + width(&line) + 3 + width(&piece) > room {
+                self.line(&format!("{:indent$}{line}", ""));
                 line.clear();
             }
             let gap = if line.is_empty() { "" } else { "   " };
             line += &format!("{gap}{piece}");
         }
-        self.line(&format!("    {line}"));
+        self.line(&format!("{:indent$}{line}", ""));
     }
 }
 
