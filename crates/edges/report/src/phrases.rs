@@ -14,16 +14,16 @@ pub(crate) fn separate_headline(report: &SeparateReport) -> String {
     match (&report.verdict, report.found.as_slice()) {
         (SearchVerdict::Found, [found]) => {
             let minimal = match report.complete {
-                Some(is_complete) => completeness(is_complete),
-                None if report.scope.bound == Bound::UpTo => "; none smaller does",
-                None => "",
+                Some(is_complete) => completeness(is_complete, "it"),
+                None if report.scope.bound == Bound::UpTo => "; none smaller does".to_owned(),
+                None => String::new(),
             };
             let (n_txns, n_keys) = sizes(found);
             let claim = claim(&allowed, &forbidden, "this history");
             format!("{claim} ({n_txns}, {n_keys}){minimal}.")
         }
         (SearchVerdict::Found, many) => {
-            let complete = report.complete.map_or("", completeness);
+            let complete = report.complete.map_or(String::new(), |it| completeness(it, "one of them"));
             format!("{}{complete}.", claim(&allowed, &forbidden, &format!("these {} histories", many.len())))
         }
         (SearchVerdict::None, _) => format!("None {}: {}.", bound(&report.scope), no_history(&allowed, &forbidden)),
@@ -31,8 +31,11 @@ pub(crate) fn separate_headline(report: &SeparateReport) -> String {
     }
 }
 
-fn completeness(is_complete: bool) -> &'static str {
-    if is_complete { "; up to names, every other one in the scope contains one of them" } else { "; there may be more" }
+fn completeness(is_complete: bool, them: &str) -> String {
+    if is_complete {
+        return format!("; up to names, every other one in the scope contains {them}");
+    }
+    "; there may be more".to_owned()
 }
 
 /// The answer of `compare` in one sentence.

@@ -130,10 +130,14 @@ fn statement(dice: &mut Dice, depth: u64) -> String {
         2 | 3 => format!("{} {} {}\n", dice.pick(&["a", "b"]), dice.pick(&["+=", "-="]), number(dice, 0)),
         4 => format!("t[{}].v = {}\n", dice.pick(&["\"p\"", "\"q\""]), number(dice, 1)),
         5 => format!("f = {}\n", condition(dice, 0)),
-        6 => match dice.below(4) {
+        6 => match dice.below(5) {
             0 => format!("insert t[{}] {{ v: {} }}\n", dice.pick(&["\"p\"", "\"q\""]), number(dice, 0)),
             1 => format!("delete t[{}]\n", dice.pick(&["\"p\"", "\"q\""])),
             2 => "a = b for update\n".to_owned(),
+            3 => {
+                let row = dice.pick(&["\"p\"", "\"q\""]);
+                format!("if exists t[{row}] for update {{ t[{row}].v += {} }}\n", number(dice, 0))
+            }
             _ => format!("for r in t {{ r.v += {} }}\n", number(dice, 0)),
         },
         7 if dice.one_in(3) => "abort\n".to_owned(),
