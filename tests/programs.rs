@@ -50,6 +50,19 @@ fn levels_that_share_a_formula_give_the_same_answers() {
     }
 }
 
+#[test]
+fn integers_may_be_as_wide_and_as_narrow_as_the_language_allows() {
+    for (width, expected) in [(32, "holds"), (4, "violated")] {
+        let text = format!(
+            "width {width}\nvar x: int = any int in 1..3\ntxn t(n: int) {{ x = x * n }}\nrun 2 * t(2)\ninvariant x > 0"
+        );
+        let program = parse(&text, "wide.txn").unwrap();
+        for level in LEVELS {
+            assert_eq!(word(&verify(&program, level, &Budget::unlimited()).verdict), expected, "{width} {level}");
+        }
+    }
+}
+
 /// Brute force tries every open value, order and visibility, so programs with wide ranges are left to the engine.
 #[test]
 fn brute_force_says_the_same_where_it_can() {

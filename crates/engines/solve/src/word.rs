@@ -149,6 +149,10 @@ impl Word {
 
 /// Is the number one of that many bits?
 pub fn fits(value: i64, width: usize) -> bool {
+    // All numbers here have 64 bits.
+    if width >= 64 {
+        return true;
+    }
     let limit = 1i64 << (width - 1);
     (-limit..limit).contains(&value)
 }
@@ -159,6 +163,16 @@ mod tests {
 
     fn value(word: &Word, circuit: &Circuit) -> i64 {
         word.value(&circuit.evaluate(|_| false))
+    }
+
+    #[test]
+    fn wide_numbers_are_multiplied() {
+        let mut circuit = Circuit::new();
+        for (a, b) in [(46_340, 46_340), (46_341, 46_341), (-65_536, 32_768), (-65_537, 32_768), (0, -5)] {
+            let product = Word::constant(a, 32).mul(&Word::constant(b, 32), &mut circuit);
+            assert_eq!(product.overflows, Wire::constant(!fits(a * b, 32)), "{a} {b}");
+            assert!(!fits(a * b, 32) || value(&product.word, &circuit) == a * b, "{a} {b}");
+        }
     }
 
     /// All pairs of four bits, and of constants and inputs.
