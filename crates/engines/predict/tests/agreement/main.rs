@@ -1,0 +1,33 @@
+//! The engine against brute force: all that could have happened instead of small random runs, at every level.
+//!
+//! `ISOSCOPE_SEED` and `ISOSCOPE_CASES=N` choose others and more.
+
+#![allow(clippy::print_stdout, reason = "counts are shown with --nocapture")]
+
+mod draft;
+mod generate;
+mod known;
+mod oracle;
+mod right;
+
+use iso_evidence::{Budget, Verdict, Witness};
+use iso_history::Facts;
+use iso_predict::Boundary;
+use iso_spec::Level;
+
+const BOUNDARIES: [Boundary; 2] = [Boundary::Strict, Boundary::Relaxed];
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
+}
+
+/// How the observed run may have happened: one after the other if that is possible, else as the level allows.
+fn witness(facts: &Facts<'_>, level: Level) -> Option<Witness> {
+    [Level::Serializable, level].into_iter().find_map(|it| {
+        match iso_check::check_facts(facts, it, &Budget::unlimited()) {
+            Verdict::Allowed(witness) => Some(witness),
+            Verdict::Forbidden(_) => None,
+            Verdict::Unknown(reason) => panic!("{reason} without a limit"),
+        }
+    })
+}
