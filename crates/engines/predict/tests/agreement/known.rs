@@ -122,7 +122,7 @@ fn each_random_run(visit: &mut dyn FnMut(&Observed<'_>, &Run, (&Facts<'_>, Bound
 }
 
 /// What an engine would have to say about a run.
-pub(crate) fn as_prediction(facts: &Facts<'_>, observed: &Observed<'_>, run: &Run) -> Prediction {
+fn as_prediction(facts: &Facts<'_>, observed: &Observed<'_>, run: &Run) -> Prediction {
     let history = run.history(observed);
     let txns: Vec<TxnId> = std::iter::once(TxnId::INITIAL).chain(run.txns.iter().map(|it| it.0)).collect();
     let mut cuts = Vec::new();

@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "counts are shown with --nocapture")]
 
+mod compare;
 mod draft;
 mod generate;
 mod known;
