@@ -9,6 +9,7 @@
 //!
 //! Too many edges only make a constraint weaker, too few would make "none" wrong.
 
+use crate::Boundary;
 use crate::frame::Frame;
 use crate::trace::{INITIAL, Key, Trace, Txn};
 use iso_solve::{Lit, SatSolver};
@@ -145,7 +146,7 @@ impl<'a> Demand<'a> {
             Shape::Plain | Shape::Prefixes => for_readers.clone(),
         };
         for (nth, writer) in line.writers.iter().enumerate() {
-            if let Some(then) = for_writers.after(nth + 1, solver) {
+            if let Some(then) = for_writers.after(nth + 1) {
                 let edge = Self::both(self.frame.complete[*writer as usize], then, solver);
                 self.after_end[*writer as usize].push(edge);
             }
@@ -174,41 +175,30 @@ impl<'a> Demand<'a> {
 
     /// Edges from a transaction's reads of the key to who overwrites what they saw.
     fn add_reads(&mut self, key: Key, txn: Txn, line: &Line, chain: &Chain, solver: &mut impl SatSolver) {
-        let updating = Frame::updating_read(self.trace, txn, key).filter(|_| self.trace.write(txn, key).is_some());
-        let cut_write = self.frame.cut_write(self.trace, txn, key);
-        let reads = self.trace.reads[txn as usize].iter().zip(&self.frame.spots[txn as usize]).enumerate();
-        for (nth, (read, spot)) in reads.filter(|it| it.1.0.key == Some(key)) {
+        let (trace, frame) = (self.trace, self.frame);
+        let own = line.slots.get(&txn).copied();
+        let update = Update::new(self, key, txn);
+        let reads = trace.reads[txn as usize].iter().zip(&frame.spots[txn as usize]);
+        for (read, spot) in reads.filter(|it| it.0.key == Some(key)) {
             let group = line.group_of(read.source);
-            if let Some(then) = chain.after_complete_read(group, line.slots.get(&txn).copied(), solver) {
-                let edge = Self::both(self.frame.complete[txn as usize], then, solver);
+            if let Some(then) = chain.after_complete_read(group, own, solver) {
+                let edge = Self::both(frame.complete[txn as usize], then, solver);
                 self.after_start[txn as usize].push(edge);
             }
-            let is_updating = updating == Some(nth);
-            if let Some(kept) = spot.kept
-                && let Some(then) = chain.after(group, solver)
-            {
-                let edge = Self::both(kept, then, solver);
-                // Where the write is kept as well, it stands in the line and has an edge of its own.
-                if let Some(write) = cut_write.filter(|_| is_updating) {
-                    solver.add_clause(&[!edge, !write]);
-                }
-                self.after_start[txn as usize].push(edge);
-            }
-            for choice in &spot.choices {
-                let is_in_line = is_updating && cut_write.is_some() && spot.kept.is_none() && self.is_relaxed();
-                if is_in_line {
+            let kept = spot.kept.map(|it| (it, read.source));
+            for (because, writer) in spot.choices.iter().map(|it| (it.lit, it.writer)).chain(kept) {
+                if update.stands_after(writer) == Some(because) {
                     continue;
                 }
-                if let Some(then) = chain.after(line.group_of(choice.writer), solver) {
-                    let edge = Self::both(choice.lit, then, solver);
-                    self.after_start[txn as usize].push(edge);
+                let Some(then) = chain.after(line.group_of(writer)) else { continue };
+                let edge = Self::both(because, then, solver);
+                // Where it also writes the key right after that version, it has the edge of that write.
+                if let Some(stands) = update.stands_after(writer) {
+                    solver.add_clause(&[!edge, !stands]);
                 }
+                self.after_start[txn as usize].push(edge);
             }
         }
-    }
-
-    fn is_relaxed(&self) -> bool {
-        self.frame.boundary() == crate::Boundary::Relaxed
     }
 
     fn finish(self, solver: &mut impl SatSolver) {
@@ -244,6 +234,31 @@ struct Member {
     because: Lit,
 }
 
+/// Where a transaction on the boundary that reads and writes a key stands: right after the version that it read first.
+struct Update {
+    /// Versions, each with the literal that it stands after that one.
+    stands: Vec<(Txn, Lit)>,
+}
+
+impl Update {
+    fn new(demand: &Demand<'_>, key: Key, txn: Txn) -> Self {
+        let (trace, frame) = (demand.trace, demand.frame);
+        let read = trace.reads[txn as usize].iter().position(|it| it.key == Some(key));
+        let stands = match (read, frame.cut_write(trace, txn, key), frame.boundary()) {
+            (None, _, _) | (_, None, _) => Vec::new(),
+            (Some(nth), Some(write), Boundary::Strict) => vec![(trace.reads[txn as usize][nth].source, write)],
+            (Some(nth), Some(_), Boundary::Relaxed) => {
+                frame.spots[txn as usize][nth].choices.iter().map(|it| (it.writer, it.lit)).collect()
+            }
+        };
+        Self { stands }
+    }
+
+    fn stands_after(&self, writer: Txn) -> Option<Lit> {
+        self.stands.iter().find(|it| it.0 == writer).map(|it| it.1)
+    }
+}
+
 /// All versions of a key in their order: what was there before, then each complete version, and after each of them a
 /// group: first the updates of that version on the boundary, in no order, then blind writes, one after the other.
 struct Line {
@@ -263,23 +278,15 @@ impl Line {
         let n_groups = writers.len() + 1;
         let mut line = Self { writers, slots, updates: vec![Vec::new(); n_groups], blind: vec![Vec::new(); n_groups] };
         for txn in &trace.writers[key as usize] {
-            let Some(because) = frame.cut_write(trace, *txn, key) else { continue };
-            match Frame::updating_read(trace, *txn, key) {
-                None => {
-                    let group = order.blind.get(&(*txn, key)).copied().unwrap_or(n_groups - 1);
-                    line.blind[group].push(Member { txn: *txn, because });
-                }
-                Some(_) if !demand.is_relaxed() => {
-                    let read = Frame::updating_read(trace, *txn, key).map(|nth| trace.reads[*txn as usize][nth]);
-                    let group = line.group_of(read.map_or(INITIAL, |it| it.source));
-                    line.updates[group].push(Member { txn: *txn, because });
-                }
-                Some(nth) => {
-                    for choice in &frame.spots[*txn as usize][nth].choices {
-                        let group = line.group_of(choice.writer);
-                        line.updates[group].push(Member { txn: *txn, because: choice.lit });
-                    }
-                }
+            let Some(write) = frame.cut_write(trace, *txn, key) else { continue };
+            let update = Update::new(demand, key, *txn);
+            for (writer, because) in &update.stands {
+                let group = line.group_of(*writer);
+                line.updates[group].push(Member { txn: *txn, because: *because });
+            }
+            if update.stands.is_empty() {
+                let group = order.blind.get(&(*txn, key)).copied().unwrap_or(n_groups - 1);
+                line.blind[group].push(Member { txn: *txn, because: write });
             }
         }
         line
@@ -347,7 +354,7 @@ impl Chain {
     }
 
     /// Somebody after the version that the group follows.
-    fn after(&self, group: usize, _solver: &mut impl SatSolver) -> Option<Lit> {
+    fn after(&self, group: usize) -> Option<Lit> {
         self.all[group]
     }
 

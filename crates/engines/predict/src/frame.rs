@@ -138,12 +138,6 @@ impl Frame {
             }
         }
     }
-
-    /// The position of the read that decides between versions of a key that the transaction writes: its first read of
-    /// the key, which comes before its first write of it.
-    pub(crate) fn updating_read(trace: &Trace, txn: Txn, key: Key) -> Option<usize> {
-        trace.reads[txn as usize].iter().position(|it| it.key == Some(key))
-    }
 }
 
 /// True if the transaction is cut at that read or later.
