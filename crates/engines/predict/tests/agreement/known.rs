@@ -12,9 +12,9 @@ use iso_spec::Level;
 /// The levels at which brute force predicts a run that is not serializable.
 fn predictable(text: &str, boundary: Boundary) -> String {
     let history = Draft::parse(text).build();
-    let witness = witness(&Facts::new(&history), Level::Serializable).expect("the observed run is serializable");
+    let witness = witness(&Facts::new(&history), &[Level::Serializable]).expect("the observed run is serializable");
     let findings = Judge::default().findings(&Observed::new(&history, &witness), boundary);
-    let found = LEVELS.into_iter().filter(|it| findings.find(*it, Level::Serializable).is_some());
+    let found = LEVELS.into_iter().filter(|it| findings.of(*it, Level::Serializable).next().is_some());
     found.map(Level::short_name).collect::<Vec<_>>().join(" ")
 }
 
@@ -86,7 +86,7 @@ fn interleavings_of_sessions_decide_serializability_as_its_text_does() {
 fn what_brute_force_predicts_is_right_and_nothing_else_is() {
     let mut n_right = 0;
     each_random_run(&mut |observed, run, (facts, boundary)| {
-        let witness = witness(facts, Level::Serializable).unwrap();
+        let witness = witness(facts, &[Level::Serializable]).unwrap();
         let (level, target) = (Level::ReadCommitted, Level::Serializable);
         let question = Question { level, target, boundary, precision: Precision::Exact };
         let judge = |prediction: &Prediction| prediction_is_right(facts, &witness, prediction, question, &allows);
@@ -109,7 +109,7 @@ fn each_random_run(visit: &mut dyn FnMut(&Observed<'_>, &Run, (&Facts<'_>, Bound
         let mut dice = Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(case));
         let history = trace(&mut dice, 300).build();
         let facts = Facts::new(&history);
-        let Some(witness) = witness(&facts, Level::Serializable) else { continue };
+        let Some(witness) = witness(&facts, &[Level::Serializable]) else { continue };
         let observed = Observed::new(&history, &witness);
         for boundary in BOUNDARIES {
             each_run(&observed, boundary, &mut |run| {

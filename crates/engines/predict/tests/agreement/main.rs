@@ -22,13 +22,11 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
 }
 
-/// How the observed run may have happened: one after the other if that is possible, else as the level allows.
-fn witness(facts: &Facts<'_>, level: Level) -> Option<Witness> {
-    [Level::Serializable, level].into_iter().find_map(|it| {
-        match iso_check::check_facts(facts, it, &Budget::unlimited()) {
-            Verdict::Allowed(witness) => Some(witness),
-            Verdict::Forbidden(_) => None,
-            Verdict::Unknown(reason) => panic!("{reason} without a limit"),
-        }
+/// How the observed run may have happened, as the first of these levels says that allows it.
+fn witness(facts: &Facts<'_>, levels: &[Level]) -> Option<Witness> {
+    levels.iter().find_map(|it| match iso_check::check_facts(facts, *it, &Budget::unlimited()) {
+        Verdict::Allowed(witness) => Some(witness),
+        Verdict::Forbidden(_) => None,
+        Verdict::Unknown(reason) => panic!("{reason} without a limit"),
     })
 }

@@ -10,7 +10,7 @@ use iso_history::{Datum, Facts, History, HistoryBuilder, KeyId, Name, Op, OpId, 
 use iso_predict::Boundary;
 use iso_spec::{Catalogue, Level, Prepared, Steps};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is decided about each run; a level after those that it implies.
 const JUDGED: [Level; 6] = iso_predict::LEVELS;
@@ -182,6 +182,12 @@ impl Run {
         ops.find(|it| (writer.is_some() || *it <= op) && observed.is_write_of(*it, key))
     }
 
+    /// The reads whose writer is another one than observed, and that writer.
+    pub(crate) fn changes(&self, observed: &Observed<'_>) -> BTreeSet<(OpId, TxnId)> {
+        let is_other = |it: &(OpId, TxnId)| observed.source(it.0) != Some(it.1);
+        self.sources.iter().map(|(read, writer)| (*read, *writer)).filter(is_other).collect()
+    }
+
     /// The transactions with who reads from whom, as in `s1.2: { r(x) from init, w(x) }`.
     pub(crate) fn describe(&self, history: &History) -> String {
         let key = |it| history.key_name(history.op(it).key());
@@ -273,14 +279,14 @@ pub(crate) struct Judge {
     pub(crate) n_evaluated: u64,
 }
 
-/// The runs that are not serializable: one for each answer that levels can give about one.
+/// The runs that are not serializable.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Findings(BTreeMap<Allowed, Run>);
+pub(crate) struct Findings(Vec<(Allowed, Run)>);
 
 impl Findings {
-    /// A run that the level allows and the target forbids.
-    pub(crate) fn find(&self, level: Level, target: Level) -> Option<&Run> {
-        self.0.iter().find(|(allowed, _)| allowed.has(level) && !allowed.has(target)).map(|it| it.1)
+    /// The runs that the level allows and the target forbids.
+    pub(crate) fn of(&self, level: Level, target: Level) -> impl Iterator<Item = &Run> {
+        self.0.iter().filter(move |it| it.0.has(level) && !it.0.has(target)).map(|it| &it.1)
     }
 }
 
@@ -292,7 +298,7 @@ impl Judge {
             // All targets are implied by serializability, so such a run is never predicted.
             if !run.is_serializable(observed) {
                 let allowed = self.allowed(observed, &run);
-                findings.0.entry(allowed).or_insert(run);
+                findings.0.push((allowed, run));
             }
         });
         findings

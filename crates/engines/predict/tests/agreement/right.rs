@@ -194,15 +194,3 @@ fn is_named(name: Name<'_>, original: Name<'_>) -> bool {
     let is_number = |it: &str| it.strip_prefix('#').is_some_and(|it| it.parse::<u32>().is_ok());
     name == original || text(name).strip_prefix(&text(original)).is_some_and(is_number)
 }
-
-/// What makes two predictions different: how far transactions are repeated, and who reads from whom.
-pub(crate) fn identity(prediction: &Prediction) -> Vec<(TxnId, usize, Vec<TxnId>)> {
-    let facts = Facts::new(&prediction.history);
-    let original = |it: TxnId| prediction.txns[it.index()];
-    let writer = |read_idx: usize| facts.candidates(read_idx).first().map_or(TxnId::INITIAL, |it| original(*it));
-    let described =
-        |it: TxnId| (original(it), prediction.history.ops(it).len(), facts.reads_of(it).map(writer).collect());
-    let mut all: Vec<(TxnId, usize, Vec<TxnId>)> = prediction.history.txns().map(described).collect();
-    all.sort();
-    all
-}
