@@ -1,4 +1,5 @@
 //! The traces of `IsoPredict`: what its own tool predicts from them, and whether the answers fit together.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 #![allow(clippy::print_stdout, reason = "a test may say that it was skipped, and the table is shown with --nocapture")]
 
 #[path = "agreement/right.rs"]

@@ -50,7 +50,7 @@ enum Store {
 
 /// A random run that brute force can deal with: about so many runs at most could have happened instead.
 pub(crate) fn trace(dice: &mut Dice, n_runs_max: usize) -> Draft {
-    let keys = &['x', 'y', 'z'][..1 + dice.below(3)];
+    let keys = &['x', 'y', 'z'][..=dice.below(3)];
     let store =
         dice.pick(&[Store::Serial, Store::Serial, Store::Serial, Store::Snapshot, Store::Prefix, Store::Careless]);
     let mut run = Running { draft: Draft::default(), store, has_duplicates: dice.percent(15), n_values: 0 };
@@ -131,7 +131,7 @@ impl Running {
 
     fn value(&mut self, dice: &mut Dice) -> i64 {
         self.n_values += 1;
-        if self.has_duplicates { dice.below(3) as i64 } else { self.n_values }
+        if self.has_duplicates { dice.pick(&[0, 1, 2]) } else { self.n_values }
     }
 
     /// How many of the transactions so far the next one sees.

@@ -101,8 +101,11 @@ fn what_brute_force_predicts_is_right_and_nothing_else_is() {
     assert!(n_right > 0);
 }
 
+/// Takes the observed run, one that could have happened, and what it was derived from.
+type Visit<'v> = dyn FnMut(&Observed<'_>, &Run, (&Facts<'_>, Boundary)) + 'v;
+
 /// Visits a few runs of each of a few serializable traces.
-fn each_random_run(visit: &mut dyn FnMut(&Observed<'_>, &Run, (&Facts<'_>, Boundary))) {
+fn each_random_run(visit: &mut Visit<'_>) {
     const ONE_IN: usize = 17;
     let (seed, n_cases) = (setting("ISOSCOPE_SEED", 1), setting("ISOSCOPE_CASES", 100) / 2);
     for case in 0..n_cases {

@@ -1,7 +1,7 @@
 //! The engine against brute force: all that could have happened instead of small random runs, at every level.
 //!
 //! `ISOSCOPE_SEED` and `ISOSCOPE_CASES=N` choose others and more.
-
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 #![allow(clippy::print_stdout, reason = "counts are shown with --nocapture")]
 
 mod compare;

@@ -11,6 +11,7 @@ use iso_predict::Boundary;
 use iso_spec::{Catalogue, Level, Prepared, Steps};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice::from_ref;
 
 /// What is decided about each run; a level after those that it implies.
 const JUDGED: [Level; 6] = iso_predict::LEVELS;
@@ -140,7 +141,7 @@ fn ends(observed: &Observed<'_>, complete: &[TxnId], rest: &[TxnId], boundary: B
 fn product<T: Clone>(choices: &[Vec<T>]) -> Vec<Vec<T>> {
     let mut found = vec![Vec::new()];
     for choices in choices {
-        let longer = |it: &Vec<T>| choices.iter().map(|last| [it.as_slice(), &[last.clone()]].concat()).collect();
+        let longer = |it: &Vec<T>| choices.iter().map(|last| [it.as_slice(), from_ref(last)].concat()).collect();
         found = found.iter().flat_map(|it| -> Vec<Vec<T>> { longer(it) }).collect();
     }
     found
