@@ -166,27 +166,7 @@ impl Stage {
                     };
                     return shrink.smallest(&run, &reasons).map(Some);
                 }
-                Opinion::Allowed => {
-                    if std::env::var("DBG").is_ok() {
-                        eprintln!("--- candidate {}", self.n_candidates);
-                        for t in self.trace.txns() {
-                            if run.is_in(t) {
-                                eprintln!(
-                                    "  t{t} s{} {:?} reads {:?} writes {:?}",
-                                    self.trace.places[t as usize].0,
-                                    run.roles[t as usize],
-                                    run.reads[t as usize].iter().map(|r| (r.key, r.source as i32)).collect::<Vec<_>>(),
-                                    run.writes[t as usize].iter().map(|w| w.key).collect::<Vec<_>>()
-                                );
-                            }
-                        }
-                        let o = self.explaining_order(&run).unwrap();
-                        let mut v: Vec<_> = self.trace.txns().collect();
-                        v.sort_by_key(|t| o.places[*t as usize]);
-                        eprintln!("  order {v:?} blind {:?}", o.blind);
-                    }
-                    self.learn(&run)
-                }
+                Opinion::Allowed => self.learn(&run),
             }
         }
         Ok(None)
