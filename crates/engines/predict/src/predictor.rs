@@ -12,18 +12,19 @@
 use crate::circle::{VersionOrder, demand};
 use crate::frame::Frame;
 use crate::judge::{Judge, Opinion};
+use crate::late::{causes, late_order, sorted};
 use crate::level::{Case, Rules};
 use crate::record::record;
 use crate::run::{Role, Run};
-use crate::saturate::is_forced_cyclic;
+use crate::saturate::forced;
 use crate::shrink::{Shrink, changed};
 use crate::trace::{Trace, Txn};
 use crate::{Answer, Effort, LEVELS, Precision, Prediction, Question, Refused, TARGETS, Unknown};
 use iso_evidence::{Budget, StopReason, Witness};
 use iso_history::{Facts, History};
 use iso_solve::{Cadical, Lit, SatResult, SatSolver};
+use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BinaryHeap;
 
 /// How many transactions are looked at first.
 const FIRST_PREFIX: usize = 25;
@@ -68,7 +69,7 @@ impl<'h> Predictor<'h> {
         })
     }
 
-    /// The next prediction; each has changed reads that are not all in an earlier one.
+    /// The next prediction. None has all the changed reads of an earlier one.
     pub fn next(&mut self, budget: &Budget<'_>) -> Answer {
         match self.search(budget) {
             Ok(Some(prediction)) => Answer::Predicted(Box::new(prediction)),
@@ -128,18 +129,29 @@ struct Stage {
     allows: Judge,
     forbids: Judge,
     n_candidates: u64,
-    last: Option<Vec<Lit>>,
+    /// Runs that were proposed, by their literals.
+    seen: FxHashSet<Vec<Lit>>,
 }
 
 impl Stage {
     fn new(trace: Trace, question: Question, found: &[Vec<Change>]) -> Self {
-        let mut proposer = Cadical::new();
+        let mut proposer = Cadical::for_short_calls();
         let frame = Frame::new(&trace, question.level, question.boundary, &mut proposer);
         let rules = Rules::new(&trace, &frame, question.level, &mut proposer);
         demand(&trace, &frame, question.target, &VersionOrder::observed(&trace), &mut proposer);
         let judge = |level| Judge::new(&trace, question.level, question.boundary, level);
         let (allows, forbids) = (judge(question.level), judge(question.target));
-        let mut stage = Self { trace, frame, question, proposer, rules, allows, forbids, n_candidates: 0, last: None };
+        let mut stage = Self {
+            trace,
+            frame,
+            question,
+            proposer,
+            rules,
+            allows,
+            forbids,
+            n_candidates: 0,
+            seen: FxHashSet::default(),
+        };
         for changes in found {
             stage.exclude(changes);
         }
@@ -151,7 +163,7 @@ impl Stage {
         while let Some(run) = self.propose(budget)? {
             self.n_candidates += 1;
             let case = Case { trace: &self.trace, frame: &self.frame, run: &run };
-            if self.question.precision == Precision::Approximate && !is_forced_cyclic(&case) {
+            if self.question.precision == Precision::Approximate && forced(&case).is_some() {
                 self.block(&run);
                 continue;
             }
@@ -194,17 +206,23 @@ impl Stage {
 
     /// Excludes the run, and all others that are explained in the same way.
     fn learn(&mut self, run: &Run) {
-        let literals = run.literals(&self.frame, &self.trace);
-        if self.last.as_ref() == Some(&literals) {
+        let is_new = self.seen.insert(run.literals(&self.frame, &self.trace));
+        let order = match self.question.target {
+            Level::Serializable => {
+                let case = Case { trace: &self.trace, frame: &self.frame, run };
+                late_order(&case).or_else(|| self.explaining_order(run))
+            }
+            Level::SnapshotIsolation | Level::PrefixConsistency => self.explaining_order(run),
+            // These allow runs that have a cycle in every order.
+            _ => None,
+        };
+        match order {
+            Some(order) if is_new => {
+                demand(&self.trace, &self.frame, self.question.target, &order, &mut self.proposer);
+            }
             // The order that explains it is none of those that the constraint can speak of.
-            self.block(run);
-            return;
+            _ => self.block(run),
         }
-        match self.explaining_order(run) {
-            Some(order) => demand(&self.trace, &self.frame, self.question.target, &order, &mut self.proposer),
-            None => self.block(run),
-        }
-        self.last = Some(literals);
     }
 
     /// Excludes all parts of a run that the target allows: it allows them, too.
@@ -230,12 +248,7 @@ impl Stage {
     fn explaining_order(&self, run: &Run) -> Option<VersionOrder> {
         let trace = &self.trace;
         let is_complete = |txn: &&Txn| run.roles[**txn as usize] == Role::Complete;
-        let mut edges: Vec<(Txn, Txn)> = Vec::new();
-        for txn in trace.txns() {
-            let sources =
-                trace.reads[txn as usize].iter().map(|it| it.source).filter(|it| *it != crate::trace::INITIAL);
-            edges.extend(sources.chain(trace.before_in_session(txn)).map(|it| (it, txn)));
-        }
+        let mut edges = causes(trace);
         for writers in &trace.writers {
             let writers: Vec<Txn> = writers.iter().filter(is_complete).copied().collect();
             for (nth, later) in writers.iter().enumerate() {
@@ -245,7 +258,7 @@ impl Stage {
                 }
             }
         }
-        let places = sorted(trace.n_txns(), &edges)?;
+        let places = sorted(trace.n_txns(), &edges, |it| it)?;
         let mut blind = FxHashMap::default();
         for (key, writers) in (0..).zip(&trace.writers) {
             let mut line: Vec<Txn> = writers.clone();
@@ -291,32 +304,4 @@ impl Stage {
         effort.candidates += self.n_candidates;
         effort.transactions = self.trace.n_txns() as u64;
     }
-}
-
-/// Each transaction's place in the order that respects the edges and is otherwise as it was; nothing if they have a cycle.
-fn sorted(n_txns: usize, edges: &[(Txn, Txn)]) -> Option<Vec<u32>> {
-    let mut next = vec![Vec::new(); n_txns];
-    let mut n_before = vec![0; n_txns];
-    let unique: FxHashSet<(Txn, Txn)> = edges.iter().copied().collect();
-    let mut unique: Vec<(Txn, Txn)> = unique.into_iter().collect();
-    unique.sort_unstable();
-    for (from, to) in unique {
-        next[from as usize].push(to);
-        n_before[to as usize] += 1;
-    }
-    let mut ready: BinaryHeap<std::cmp::Reverse<Txn>> =
-        (0..n_txns as Txn).filter(|it| n_before[*it as usize] == 0).map(std::cmp::Reverse).collect();
-    let mut places = vec![u32::MAX; n_txns];
-    let mut n_placed = 0;
-    while let Some(std::cmp::Reverse(txn)) = ready.pop() {
-        places[txn as usize] = n_placed;
-        n_placed += 1;
-        for to in &next[txn as usize] {
-            n_before[*to as usize] -= 1;
-            if n_before[*to as usize] == 0 {
-                ready.push(std::cmp::Reverse(*to));
-            }
-        }
-    }
-    (n_placed as usize == n_txns).then_some(places)
 }
