@@ -111,6 +111,13 @@ fn read_line(
                 sink.session(&session_name(&name))?;
                 Ok(())
             })?,
+            "origin" => {
+                json.peek()?;
+                let start = json.bytes().spot().column as usize;
+                json.skip()?;
+                let end = json.bytes().spot().column as usize;
+                sink.header.origin = Some(String::from_utf8_lossy(&line.bytes[start..end]).into_owned());
+            }
             "s" => txn.session = Some(json.datum()?),
             "ops" => {
                 txn.has_ops = true;
