@@ -2,4 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
+mod replay;
 mod serial;
+mod weak;

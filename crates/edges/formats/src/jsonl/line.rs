@@ -2,7 +2,7 @@
 
 use super::VERSION;
 use crate::fault::{Fault, show};
-use crate::input::{Line, LineBytes};
+use crate::input::{Bytes, Line, LineBytes};
 use crate::json::Json;
 use crate::sink::{Sink, TxnOps};
 use crate::{ReadError, report};
