@@ -10,6 +10,7 @@ use crate::{Conflict, Divergence, Error, Key, LEVELS, Plan, Rows, Source, TxnNam
 use iso_history::{Datum, History, Outcome, SessionId};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Which of the versions that the level allows a read gets.
@@ -412,7 +413,7 @@ impl Store {
 
     /// Notes which planned rows a scan did not find, as nobody has written them yet.
     fn note_missing(&mut self, session: SessionId, open: &mut Open, table: u32, rows: &Rows) {
-        let keys: Vec<Key> = open.planned.iter().map(|it| it.0.clone()).collect();
+        let keys: BTreeSet<Key> = open.planned.iter().map(|it| it.0.clone()).collect();
         for key in keys {
             let idx = self.past.intern(&key);
             let entry = self.past.key(idx);
