@@ -49,6 +49,8 @@ pub(crate) struct OpenScan {
 impl Open {
     /// Takes in what others committed since the last operation.
     pub(crate) fn refresh(&mut self, past: &Past) {
+        // Before later rows are noted, as their writers may come after the first one who changed what was read.
+        self.view.refresh(past, &self.reads);
         for scan in &mut self.scans {
             let born = &past.table(scan.table).born;
             for key in &born[scan.n_born..] {
@@ -60,7 +62,6 @@ impl Open {
             }
             scan.n_born = born.len();
         }
-        self.view.refresh(past, &self.reads);
     }
 
     /// What is planned for the next read of a key; from then on, it is not.
