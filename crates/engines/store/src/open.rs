@@ -1,6 +1,7 @@
 //! An open transaction: what it read and wrote so far.
 
-use crate::past::{KeyIdx, Past, Pos, ValueIdx};
+use crate::adversary::Ancestors;
+use crate::past::{KeyIdx, Past, ValueIdx};
 use crate::record::Recorded;
 use crate::view::{Reads, View};
 use crate::{Key, Rows, Writer};
@@ -22,8 +23,9 @@ pub(crate) struct Open {
     pub(crate) mood: Mood,
     /// What is left of the plan.
     pub(crate) planned: Vec<(Key, Writer)>,
-    /// The transactions that it has read from.
-    pub(crate) sources: Vec<Pos>,
+    /// Versions of others that it has read, for an adversary.
+    pub(crate) taken: Vec<(KeyIdx, u32)>,
+    pub(crate) ancestors: Ancestors,
 }
 
 /// Which versions a transaction is given.
