@@ -166,7 +166,7 @@ Holds means: in all runs of these transactions, each once, for all open values."
 const STORE_EXAMPLES: &str = "\
 Examples:
   isoscope store apps                                         the applications
-  isoscope store run smallbank                                is money conserved under causal consistency?
+  isoscope store run smallbank                                is money conserved under cc?
   isoscope store run tpcc --level si --policy adversarial     does snapshot isolation help?
   isoscope store run voter --level rc --seed 7 -o run.jsonl   recorded, for isoscope check
   isoscope store run auction --level psi -o - | isoscope check -";
