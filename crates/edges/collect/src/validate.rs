@@ -6,6 +6,7 @@
 
 use crate::drive::{drive_along, session_name};
 use crate::{Application, Assertion, Ending, Failure, Setup, Slot, Step, drive, transaction};
+use iso_evidence::{Event, Schedule, Witness};
 use iso_history::{History, Outcome, TxnId};
 use iso_predict::Prediction;
 use iso_spec::Level;
@@ -101,6 +102,23 @@ pub fn replay(
         divergences: run.divergences,
         assertions: run.assertions,
     })
+}
+
+/// The order in which the transactions of a history commit, as a level's witness has it: what [`replay`] wants.
+///
+/// None for a witness of the reference evaluator, whose levels no store has.
+pub fn commit_order(witness: &Witness) -> Option<Vec<TxnId>> {
+    match &witness.schedule {
+        Schedule::Order(order) => Some(order.clone()),
+        Schedule::Events(events) => {
+            let commits = events.iter().filter_map(|it| match it {
+                Event::Commit(txn) => Some(*txn),
+                Event::Snapshot(_) => None,
+            });
+            Some(commits.collect())
+        }
+        Schedule::Execution(_) => None,
+    }
 }
 
 /// Which transactions run, in which order.
