@@ -88,13 +88,17 @@ fn larger_runs_satisfy_their_level() {
 #[test]
 fn large_runs_satisfy_their_level() {
     let seed = setting("ISOSCOPE_SEED", 0).wrapping_mul(1_000_003);
+    let many = |dice: &mut Dice| Shape { n_sessions: 20, n_txns: 3000, n_rows: 60, ..Shape::middle(dice) };
+    let long = |dice: &mut Dice| Shape { n_txns: 200, max_ops: 300, n_rows: 400, ..Shape::middle(dice) };
     for (level, policy) in LEVELS.into_iter().flat_map(|level| POLICIES.map(|it| (level, it))) {
-        let mut dice = Dice::new(seed);
-        let shape = Shape { n_sessions: 20, n_txns: 3000, n_rows: 60, ..Shape::middle(&mut dice) };
-        let store = run(&mut dice, &shape, level, policy.clone(), seed);
-        let verdict = Verdict::Allowed(store.witness());
-        certify(&store.history(Values::Distinct), level, &verdict)
-            .unwrap_or_else(|it| panic!("{level} {policy:?} {it}"));
+        for shape in [many, long] {
+            let mut dice = Dice::new(seed);
+            let shape = shape(&mut dice);
+            let store = run(&mut dice, &shape, level, policy.clone(), seed);
+            let verdict = Verdict::Allowed(store.witness());
+            let certified = certify(&store.history(Values::Distinct), level, &verdict);
+            certified.unwrap_or_else(|it| panic!("{level} {policy:?} {it}"));
+        }
     }
 }
 
