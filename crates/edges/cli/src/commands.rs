@@ -8,4 +8,5 @@ pub(crate) mod lattice;
 pub(crate) mod levels;
 pub(crate) mod report;
 pub(crate) mod separate;
+pub(crate) mod store;
 pub(crate) mod verify;

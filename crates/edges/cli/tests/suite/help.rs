@@ -10,7 +10,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 13] = [
+    let verbs: [&[&str]; 17] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -20,6 +20,10 @@ fn the_help_is_as_in_the_snapshot() {
         &["lattice", "-h"],
         &["verify", "-h"],
         &["verify", "--help"],
+        &["store", "--help"],
+        &["store", "run", "-h"],
+        &["store", "run", "--help"],
+        &["store", "apps", "--help"],
         &["levels", "--help"],
         &["convert", "--help"],
         &["report", "--help"],
@@ -43,12 +47,12 @@ fn without_a_verb_the_help_is_shown() {
 }
 
 #[test]
-fn every_example_of_a_search_or_verification_runs() {
+fn every_example_of_a_search_a_verification_or_a_store_runs() {
     let folder = Folder::new();
     folder.write("mine.spec", MINE);
     folder.write("bank.txn", BANK);
     let mut n_run = 0;
-    for verb in ["separate", "compare", "lattice", "verify"] {
+    for verb in ["separate", "compare", "lattice", "verify", "store"] {
         let help = folder.run(&[verb, "--help"]).ends(0).out;
         for line in help.lines().filter_map(|it| it.strip_prefix("  isoscope ")) {
             // What it is for stands behind it.

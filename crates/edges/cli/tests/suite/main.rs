@@ -15,5 +15,6 @@ mod limits;
 mod notebook;
 mod report;
 mod separate;
+mod store;
 mod tool;
 mod verify;
