@@ -38,7 +38,7 @@ pub struct Predictor<'h> {
     history: &'h History,
     trace: Trace,
     question: Question,
-    stage: Option<Stage>,
+    stage: Stage,
     /// The changes of earlier predictions.
     found: Vec<Vec<Change>>,
     is_exhausted: bool,
@@ -57,12 +57,12 @@ impl<'h> Predictor<'h> {
             return Err(Refused::WrongLevels);
         }
         let trace = Trace::new(facts, witness)?;
-        let history = facts.history();
+        let first = trace.prefix(trace.n_txns().min(FIRST_PREFIX));
         Ok(Self {
-            history,
+            history: facts.history(),
+            stage: Stage::new(first, question, &[]),
             trace,
             question,
-            stage: None,
             found: Vec::new(),
             is_exhausted: false,
             effort: Effort::default(),
@@ -82,20 +82,13 @@ impl<'h> Predictor<'h> {
     /// What the search took so far.
     pub fn effort(&self) -> Effort {
         let mut effort = self.effort;
-        if let Some(stage) = &self.stage {
-            stage.add_effort(&mut effort);
-        }
+        self.stage.add_effort(&mut effort);
         effort
     }
 
     fn search(&mut self, budget: &Budget<'_>) -> Result<Option<Prediction>, StopReason> {
         while !self.is_exhausted {
-            let question = self.question;
-            let n_txns = self.trace.n_txns();
-            let stage = match &mut self.stage {
-                Some(stage) => stage,
-                empty => empty.insert(Stage::new(self.trace.prefix(n_txns.min(FIRST_PREFIX)), question, &self.found)),
-            };
+            let stage = &mut self.stage;
             if let Some(run) = stage.search(budget)? {
                 let prediction = record(self.history, &stage.trace, &run);
                 let changes = stage.changes(&run);
@@ -104,14 +97,12 @@ impl<'h> Predictor<'h> {
                 self.found.push(changes);
                 return Ok(Some(prediction));
             }
-            let n_seen = stage.trace.n_txns();
-            stage.add_effort(&mut self.effort);
-            if n_seen == n_txns {
-                self.is_exhausted = true;
-                self.stage = None;
-            } else {
+            let (n_seen, n_txns) = (stage.trace.n_txns(), self.trace.n_txns());
+            self.is_exhausted = n_seen == n_txns;
+            if !self.is_exhausted {
+                stage.add_effort(&mut self.effort);
                 let next = self.trace.prefix(n_txns.min(n_seen * 2));
-                self.stage = Some(Stage::new(next, question, &self.found));
+                self.stage = Stage::new(next, self.question, &self.found);
             }
         }
         Ok(None)
