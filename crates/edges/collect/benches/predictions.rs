@@ -2,7 +2,7 @@
 //! takes, and how often the weak store fails by chance.
 //!
 //! `cargo xtask bench predict [APPLICATION..] [--levels cc,rc] [--sizes 3x4,3x8] [--seeds 10] [--limit SECONDS]`
-#![allow(clippy::print_stdout, missing_docs, reason = "a bench prints, and nobody imports it")]
+#![allow(clippy::print_stdout, clippy::cast_precision_loss, missing_docs, reason = "a bench prints means")]
 
 use iso_check::{check, check_facts};
 use iso_collect::{APPLICATIONS, Application, Choice, Observed, Run, Setup, commit_order, drive, replay};
