@@ -100,6 +100,7 @@ struct Row {
     predicted: usize,
     validated: usize,
     diverged: usize,
+    hidden: usize,
     clauses: u64,
     preparing: Duration,
     predicting: Duration,
@@ -111,7 +112,7 @@ struct Row {
 fn predictions_table(options: &Options, size: (usize, usize), level: Level) {
     println!("\npredictions at {} ({}x{}, {} seeds; times are means in ms)", level, size.0, size.1, options.n_seeds);
     println!(
-        "{:14} {:14} {:>7} {:>5} {:>4} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "{:14} {:14} {:>7} {:>5} {:>4} {:>9} {:>8} {:>6} {:>8} {:>8} {:>8} {:>8}",
         "application",
         "strategy",
         "unknown",
@@ -119,6 +120,7 @@ fn predictions_table(options: &Options, size: (usize, usize), level: Level) {
         "sat",
         "validated",
         "diverged",
+        "hidden",
         "clauses",
         "generate",
         "sat",
@@ -196,6 +198,7 @@ impl Row {
         let keeps_level = matches!(check(&replayed.history, level, &Budget::unlimited()), Verdict::Allowed(_));
         assert!(keeps_level, "the store keeps its level");
         self.diverged += usize::from(replayed.has_diverged());
+        self.hidden += usize::from(prediction.hides_conflict);
         if is_certainly_forbidden(&replayed.history, Level::Serializable) {
             self.validated += 1;
             return;
@@ -204,7 +207,8 @@ impl Row {
         let strayed = replayed.strayed.iter().map(|it| format!("{} did something else", it.call));
         let why: Vec<String> =
             replayed.divergences.iter().map(ToString::to_string).chain(aborted).chain(strayed).collect();
-        self.failures.push(format!("seed {seed}: {}", why.join("; ")));
+        let hint = if prediction.hides_conflict { " (the cut hides a write conflict)" } else { "" };
+        self.failures.push(format!("seed {seed}: {}{hint}", why.join("; ")));
     }
 
     fn print(&self, application: &str, strategy: &str, n_seeds: u64) {
@@ -213,12 +217,13 @@ impl Row {
             n => format!("{:.2}", time.as_secs_f64() * 1e3 / n as f64),
         };
         println!(
-            "{application:14} {strategy:14} {:7} {:5} {:4} {:9} {:>8} {:8} {:>8} {:>8} {:>8}",
+            "{application:14} {strategy:14} {:7} {:5} {:4} {:9} {:>8} {:6} {:8} {:>8} {:>8} {:>8}",
             self.unknown,
             self.none,
             self.predicted,
             self.validated,
             format!("({})", self.diverged),
+            self.hidden,
             self.clauses / n_seeds,
             mean(self.preparing, n_seeds as usize),
             mean(self.predicting, self.predicted),

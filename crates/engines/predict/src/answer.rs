@@ -70,6 +70,9 @@ pub struct Prediction {
     pub cuts: Vec<Cut>,
     /// The reads whose writer is another one, in the order of their transactions.
     pub changed: Vec<ChangedRead>,
+    /// A strict boundary left out writes with which the level would forbid the run: the application, if it goes on as
+    /// observed, will be aborted. Such predictions come last.
+    pub hides_conflict: bool,
 }
 
 /// A transaction on the boundary.

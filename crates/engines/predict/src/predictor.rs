@@ -15,11 +15,11 @@ use crate::judge::{Judge, Opinion};
 use crate::late::{causes, late_order, sorted};
 use crate::level::{Case, Rules};
 use crate::record::record;
-use crate::run::{Role, Run};
+use crate::run::{Role, Run, Writes};
 use crate::saturate::forced;
 use crate::shrink::{Shrink, changed};
 use crate::trace::{Trace, Txn};
-use crate::{Answer, Effort, LEVELS, Precision, Prediction, Question, Refused, TARGETS, Unknown};
+use crate::{Answer, Boundary, Effort, LEVELS, Precision, Prediction, Question, Refused, TARGETS, Unknown};
 use iso_evidence::{Budget, StopReason, Witness};
 use iso_history::{Facts, History};
 use iso_solve::{Cadical, Lit, SatResult, SatSolver};
@@ -28,6 +28,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many transactions are looked at first.
 const FIRST_PREFIX: usize = 25;
+/// In how many of them predictions are looked for first whose transactions can go on.
+const MAX_CAUTIOUS: usize = 50;
 
 /// A read with another writer: transaction, position among its reads, writer.
 type Change = (Txn, usize, Txn);
@@ -60,7 +62,7 @@ impl<'h> Predictor<'h> {
         let first = trace.prefix(trace.n_txns().min(FIRST_PREFIX));
         Ok(Self {
             history: facts.history(),
-            stage: Stage::new(first, question, &[]),
+            stage: Stage::new(first, question, first_writes(question), &[]),
             trace,
             question,
             found: Vec::new(),
@@ -88,25 +90,41 @@ impl<'h> Predictor<'h> {
 
     fn search(&mut self, budget: &Budget<'_>) -> Result<Option<Prediction>, StopReason> {
         while !self.is_exhausted {
-            let stage = &mut self.stage;
-            if let Some(run) = stage.search(budget)? {
-                let prediction = record(self.history, &stage.trace, &run);
-                let changes = stage.changes(&run);
-                self.is_exhausted = changes.is_empty();
-                stage.exclude(&changes);
-                self.found.push(changes);
-                return Ok(Some(prediction));
+            if let Some(run) = self.stage.search(budget)? {
+                return self.predict(&run, budget).map(Some);
             }
-            let (n_seen, n_txns) = (stage.trace.n_txns(), self.trace.n_txns());
-            self.is_exhausted = n_seen == n_txns;
-            if !self.is_exhausted {
-                stage.add_effort(&mut self.effort);
-                let next = self.trace.prefix(n_txns.min(n_seen * 2));
-                self.stage = Stage::new(next, self.question, &self.found);
+            let (n_seen, n_txns) = (self.stage.trace.n_txns(), self.trace.n_txns());
+            let next = match self.stage.writes {
+                Writes::All if n_seen < n_txns.min(MAX_CAUTIOUS) => Some((n_seen * 2, Writes::All)),
+                Writes::All => Some((FIRST_PREFIX, Writes::Kept)),
+                Writes::Kept if n_seen < n_txns => Some((n_seen * 2, Writes::Kept)),
+                Writes::Kept => None,
+            };
+            self.is_exhausted = next.is_none();
+            if let Some((n_next, writes)) = next {
+                self.stage.add_effort(&mut self.effort);
+                self.stage = Stage::new(self.trace.prefix(n_txns.min(n_next)), self.question, writes, &self.found);
             }
         }
         Ok(None)
     }
+
+    fn predict(&mut self, run: &Run, budget: &Budget<'_>) -> Result<Prediction, StopReason> {
+        let stage = &mut self.stage;
+        let mut prediction = record(self.history, &stage.trace, run);
+        prediction.hides_conflict = stage.hides_conflict(run, budget)?;
+        let changes = stage.changes(run);
+        self.is_exhausted = changes.is_empty();
+        stage.exclude(&changes);
+        self.found.push(changes);
+        Ok(prediction)
+    }
+}
+
+/// Under a level where writes conflict, a transaction that is cut should be able to go on: such predictions come first.
+fn first_writes(question: Question) -> Writes {
+    let conflicts = matches!(question.level, Level::SnapshotIsolation | Level::ParallelSnapshotIsolation);
+    if conflicts && question.boundary == Boundary::Strict { Writes::All } else { Writes::Kept }
 }
 
 /// The search in a prefix of the run.
@@ -115,6 +133,8 @@ struct Stage {
     trace: Trace,
     frame: Frame,
     question: Question,
+    /// What the level must allow of transactions on the boundary.
+    writes: Writes,
     proposer: Cadical,
     rules: Rules,
     allows: Judge,
@@ -125,7 +145,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(trace: Trace, question: Question, found: &[Vec<Change>]) -> Self {
+    fn new(trace: Trace, question: Question, writes: Writes, found: &[Vec<Change>]) -> Self {
         let mut proposer = Cadical::for_short_calls();
         let frame = Frame::new(&trace, question.level, question.boundary, &mut proposer);
         let rules = Rules::new(&trace, &frame, question.level, &mut proposer);
@@ -136,6 +156,7 @@ impl Stage {
             trace,
             frame,
             question,
+            writes,
             proposer,
             rules,
             allows,
@@ -164,6 +185,7 @@ impl Stage {
                         trace: &self.trace,
                         frame: &self.frame,
                         allows: &mut self.allows,
+                        writes: self.writes,
                         forbids: &mut self.forbids,
                         budget,
                     };
@@ -183,11 +205,11 @@ impl Stage {
                 SatResult::Unsatisfiable => return Ok(None),
                 SatResult::Satisfiable => {}
             }
-            let run = Run::of_model(&self.trace, &self.frame, &self.proposer);
+            let run = Run::of_model(&self.trace, &self.frame, self.writes, &self.proposer);
             let case = Case { trace: &self.trace, frame: &self.frame, run: &run };
             let objections = self.rules.objections(&case, |lit| self.proposer.value(lit));
             if objections.is_empty() {
-                return Ok(Some(run));
+                return Ok(Some(Run::of_model(&self.trace, &self.frame, Writes::Kept, &self.proposer)));
             }
             for clause in &objections {
                 self.proposer.add_clause(clause);
@@ -263,6 +285,18 @@ impl Stage {
             }
         }
         Some(VersionOrder { places, blind })
+    }
+
+    /// Does the level forbid the run once its transactions on the boundary go on to write what they wrote?
+    fn hides_conflict(&self, run: &Run, budget: &Budget<'_>) -> Result<bool, StopReason> {
+        if self.writes == Writes::All || first_writes(self.question) == Writes::Kept {
+            return Ok(false);
+        }
+        let Question { level, boundary, .. } = self.question;
+        let run = run.with(&self.trace, &self.frame, Writes::All);
+        let case = Case { trace: &self.trace, frame: &self.frame, run: &run };
+        let opinion = Judge::new(&self.trace, level, boundary, level).decide(&case, budget)?;
+        Ok(matches!(opinion, Opinion::Forbidden(_)))
     }
 
     /// The changed reads of a run.

@@ -19,7 +19,7 @@ pub(crate) fn record(history: &History, trace: &Trace, run: &Run) -> Prediction 
     }
     let Recorder { builder, kept, cuts, changed, .. } = writer;
     let history = builder.finish().expect("a run made of a valid history is valid");
-    Prediction { history, txns: kept, cuts, changed }
+    Prediction { history, txns: kept, cuts, changed, hides_conflict: false }
 }
 
 struct Recorder<'a> {

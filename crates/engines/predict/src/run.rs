@@ -15,6 +15,15 @@ pub(crate) enum Role {
     Cut(usize),
 }
 
+/// Which writes of a transaction on the boundary count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// Those before the cut.
+    Kept,
+    /// All that were observed: it will go on to write something like them.
+    All,
+}
+
 /// A read of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
@@ -48,16 +57,22 @@ pub(crate) struct Run {
 
 impl Run {
     /// The run of the solver's model.
-    pub(crate) fn of_model(trace: &Trace, frame: &Frame, solver: &impl SatSolver) -> Self {
-        Self::new(trace, frame, |lit| solver.value(lit))
+    pub(crate) fn of_model(trace: &Trace, frame: &Frame, writes: Writes, solver: &impl SatSolver) -> Self {
+        Self::new(trace, frame, writes, |lit| solver.value(lit))
     }
 
     /// The run in which exactly these literals of the frame are true.
-    pub(crate) fn of_literals(trace: &Trace, frame: &Frame, literals: &FxHashSet<Lit>) -> Self {
-        Self::new(trace, frame, |lit| literals.contains(&lit))
+    pub(crate) fn of_literals(trace: &Trace, frame: &Frame, writes: Writes, literals: &FxHashSet<Lit>) -> Self {
+        Self::new(trace, frame, writes, |lit| literals.contains(&lit))
     }
 
-    fn new(trace: &Trace, frame: &Frame, is_true: impl Fn(Lit) -> bool) -> Self {
+    /// The same run with other writes.
+    pub(crate) fn with(&self, trace: &Trace, frame: &Frame, writes: Writes) -> Self {
+        let literals = self.literals(frame, trace).into_iter().collect();
+        Self::of_literals(trace, frame, writes, &literals)
+    }
+
+    fn new(trace: &Trace, frame: &Frame, writes: Writes, is_true: impl Fn(Lit) -> bool) -> Self {
         let mut run = Self {
             roles: Vec::new(),
             reads: Vec::new(),
@@ -77,15 +92,15 @@ impl Run {
             let because = |key| match role {
                 Role::Out => None,
                 Role::Complete => Some(frame.complete[idx]),
+                Role::Cut(_) if writes == Writes::All => frame.cut[idx],
                 Role::Cut(_) => frame.cut_write(trace, txn, key).filter(|it| is_true(*it)),
             };
-            let writes = trace.writes[idx].iter();
-            let writes: Vec<Done> =
-                writes.filter_map(|it| Some(Done { key: it.key, because: because(it.key)? })).collect();
-            for write in &writes {
+            let done = trace.writes[idx].iter();
+            let done: Vec<Done> = done.filter_map(|it| Some(Done { key: it.key, because: because(it.key)? })).collect();
+            for write in &done {
                 run.writers[write.key as usize].push((txn, write.because));
             }
-            run.writes.push(writes);
+            run.writes.push(done);
         }
         run
     }

@@ -6,7 +6,7 @@
 use crate::frame::Frame;
 use crate::judge::{Judge, Opinion};
 use crate::level::Case;
-use crate::run::{Role, Run};
+use crate::run::{Role, Run, Writes};
 use crate::trace::{INITIAL, Trace, Txn};
 use iso_evidence::{Budget, StopReason};
 use iso_solve::Lit;
@@ -16,8 +16,9 @@ use rustc_hash::FxHashSet;
 pub(crate) struct Shrink<'a> {
     pub(crate) trace: &'a Trace,
     pub(crate) frame: &'a Frame,
-    /// Of the level that must go on to allow the run.
+    /// Of the level that must go on to allow the run, with these writes.
     pub(crate) allows: &'a mut Judge,
+    pub(crate) writes: Writes,
     /// Of the level that must go on to forbid it.
     pub(crate) forbids: &'a mut Judge,
     pub(crate) budget: &'a Budget<'a>,
@@ -70,8 +71,9 @@ impl Shrink<'_> {
                 literals.remove(&choice.lit);
             }
             literals.insert(observed.lit);
-            let turned = Run::of_literals(self.trace, self.frame, &literals);
-            let case = Case { trace: self.trace, frame: self.frame, run: &turned };
+            let turned = Run::of_literals(self.trace, self.frame, Writes::Kept, &literals);
+            let run_of_level = turned.with(self.trace, self.frame, self.writes);
+            let case = Case { trace: self.trace, frame: self.frame, run: &run_of_level };
             let is_allowed = matches!(self.allows.decide(&case, self.budget)?, Opinion::Allowed);
             if is_allowed && self.is_forbidden(&turned)?.is_some() {
                 run = turned;
@@ -100,7 +102,7 @@ impl Shrink<'_> {
         }
         let is_needed = |txn: &Txn| tops.iter().any(|it| self.trace.is_in_past(*txn, *it));
         literals.extend(self.trace.txns().filter(is_needed).map(|it| self.frame.complete[it as usize]));
-        Run::of_literals(self.trace, self.frame, &literals)
+        Run::of_literals(self.trace, self.frame, Writes::Kept, &literals)
     }
 }
 

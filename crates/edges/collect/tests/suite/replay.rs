@@ -47,7 +47,13 @@ fn repeated(history: &History, parts: Part<'_>) -> Prediction {
         builder.end(Outcome::Committed);
     }
     let txns = [TxnId::INITIAL].into_iter().chain(parts.iter().map(|it| it.0)).collect();
-    Prediction { history: builder.finish().unwrap(), txns, cuts: Vec::new(), changed: Vec::new() }
+    Prediction {
+        history: builder.finish().unwrap(),
+        txns,
+        cuts: Vec::new(),
+        changed: Vec::new(),
+        hides_conflict: false,
+    }
 }
 
 /// The committed transactions as they were, and their order.

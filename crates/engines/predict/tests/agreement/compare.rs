@@ -338,7 +338,7 @@ impl Asked<'_> {
 
 /// The transactions of a prediction, and what it says about them.
 fn described(prediction: &Prediction) -> String {
-    let Prediction { history, txns, cuts, changed } = prediction;
+    let Prediction { history, txns, cuts, changed, .. } = prediction;
     let txn = |it| history.ops(it).map(|op| history.render_op(op)).collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = history.txns().map(|it| format!("{}: {{ {} }}", history.label(it), txn(it))).collect();
     format!("{}\n{txns:?}, {cuts:?}, {changed:?}", lines.join("\n"))

@@ -144,7 +144,7 @@ fn as_prediction(facts: &Facts<'_>, observed: &Observed<'_>, run: &Run) -> Predi
             }
         }
     }
-    Prediction { history, txns, cuts, changed }
+    Prediction { history, txns, cuts, changed, hides_conflict: false }
 }
 
 /// The prediction with a mistake.
