@@ -1,9 +1,26 @@
 //! From this run of an application, which unserializable run does a weaker level allow?
+//!
+//! [`Predictor`] takes an observed history and looks for a run that the same application could have had: each session
+//! repeats its transactions up to a boundary, and reads on the boundary may see other writers. A prediction is allowed by
+//! the level and forbidden by the target, and if there is none, the search says so for sure.
 
 mod answer;
+mod circle;
+mod frame;
+mod graph;
+mod judge;
+mod level;
+mod predictor;
+mod record;
+mod run;
+mod saturate;
+mod shrink;
+mod trace;
+mod versions;
 
 pub use answer::{Answer, Boundary, ChangedRead, Cut, Effort, Precision, Prediction, Question, Refused, Unknown};
 use iso_spec::Level;
+pub use predictor::Predictor;
 
 /// The levels that may allow a predicted run, weaker ones first.
 pub const LEVELS: [Level; 6] = [

@@ -1,0 +1,284 @@
+//! Which runs are possible at all, as clauses: where each session stops, and what reads on its boundary see.
+//!
+//! A transaction is complete, on the boundary, or out. Nothing that is kept reads from a transaction on the boundary, so
+//! what happens before a complete transaction is what was observed, a constant. A prediction is therefore fixed by who
+//! is complete and what each read on the boundary sees.
+
+use crate::Boundary;
+use crate::trace::{INITIAL, Key, Read, Trace, Txn};
+use iso_solve::{Lit, SatSolver};
+use iso_spec::Level;
+use rustc_hash::FxHashMap;
+
+/// The literals that say which run it is. Frames of one trace and question have the same literals in each new solver.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    boundary: Boundary,
+    /// By transaction: all of it is there, as observed.
+    pub(crate) complete: Vec<Lit>,
+    /// By transaction: it is on the boundary. Nothing for those that have no read.
+    pub(crate) cut: Vec<Option<Lit>>,
+    /// By transaction and read.
+    pub(crate) spots: Vec<Vec<Spot>>,
+    /// By choice.
+    writers: FxHashMap<Lit, Txn>,
+}
+
+/// A read in the frame.
+#[derive(Clone, Debug)]
+pub(crate) struct Spot {
+    pub(crate) key: Option<Key>,
+    /// Who it may read from, if its transaction is on the boundary; strictly, if it is cut right here.
+    pub(crate) choices: Vec<Choice>,
+    /// Its transaction is on the boundary, and it reads what was observed because it is before the cut.
+    /// Nothing under a relaxed boundary.
+    pub(crate) kept: Option<Lit>,
+}
+
+/// A read may read from this transaction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    pub(crate) writer: Txn,
+    pub(crate) lit: Lit,
+}
+
+impl Frame {
+    /// Makes the literals and their clauses in a new solver. Choices that the level forbids at once are left out.
+    pub(crate) fn new(trace: &Trace, level: Level, boundary: Boundary, solver: &mut impl SatSolver) -> Self {
+        let mut frame = Self {
+            boundary,
+            complete: trace.txns().map(|_| solver.new_var().positive()).collect(),
+            cut: Vec::new(),
+            spots: Vec::new(),
+            writers: FxHashMap::default(),
+        };
+        for txn in trace.txns() {
+            frame.add_cut(trace, level, txn, solver);
+            frame.close(trace, txn, solver);
+        }
+        frame
+    }
+
+    fn add_cut(&mut self, trace: &Trace, level: Level, txn: Txn, solver: &mut impl SatSolver) {
+        let mut spots = Vec::new();
+        for (nth, read) in trace.reads[txn as usize].iter().enumerate() {
+            let writers = match (self.boundary, read.key) {
+                (Boundary::Strict, None) if is_place_to_cut(trace, txn, nth) => vec![INITIAL],
+                (_, None) => Vec::new(),
+                (_, Some(key)) => candidates(trace, level, self.boundary, txn, nth, key),
+            };
+            let choices = writers.into_iter().map(|writer| Choice { writer, lit: solver.new_var().positive() });
+            spots.push(Spot { key: read.key, choices: choices.collect(), kept: None });
+        }
+        let cut = spots.iter().any(|it| !it.choices.is_empty()).then(|| solver.new_var().positive());
+        if let Some(cut) = cut {
+            match self.boundary {
+                Boundary::Strict => cut_at_one(&mut spots, cut, solver),
+                Boundary::Relaxed => choose_everywhere(&spots, cut, solver),
+            }
+            self.close_cut(trace, txn, cut, &spots, solver);
+        }
+        let choices = spots.iter().flat_map(|it| &it.choices).filter(|it| it.writer != INITIAL);
+        self.writers.extend(choices.map(|it| (it.lit, it.writer)));
+        self.cut.push(cut);
+        self.spots.push(spots);
+    }
+
+    /// Whoever is read from is complete.
+    fn close_cut(&self, trace: &Trace, txn: Txn, cut: Lit, spots: &[Spot], solver: &mut impl SatSolver) {
+        solver.add_clause(&[!cut, !self.complete[txn as usize]]);
+        if let Some(before) = trace.before_in_session(txn) {
+            solver.add_clause(&[!cut, self.complete[before as usize]]);
+        }
+        for (spot, read) in spots.iter().zip(&trace.reads[txn as usize]) {
+            for choice in spot.choices.iter().filter(|it| it.writer != INITIAL) {
+                solver.add_clause(&[!choice.lit, self.complete[choice.writer as usize]]);
+            }
+            if let Some(kept) = spot.kept.filter(|_| read.source != INITIAL) {
+                solver.add_clause(&[!kept, self.complete[read.source as usize]]);
+            }
+        }
+    }
+
+    fn close(&self, trace: &Trace, txn: Txn, solver: &mut impl SatSolver) {
+        let sources = trace.reads[txn as usize].iter().map(|it| it.source).filter(|it| *it != INITIAL);
+        let mut causes: Vec<Txn> = sources.chain(trace.before_in_session(txn)).collect();
+        causes.sort_unstable();
+        causes.dedup();
+        for cause in causes {
+            solver.add_clause(&[!self.complete[txn as usize], self.complete[cause as usize]]);
+        }
+    }
+
+    /// The transaction that is complete if the literal is true.
+    pub(crate) fn complete_txn(&self, lit: Lit) -> Option<Txn> {
+        let idx = lit.var().index();
+        (idx < self.complete.len() && !lit.is_negative()).then_some(idx as Txn)
+    }
+
+    /// The transaction that a choice reads from.
+    pub(crate) fn writer_of(&self, lit: Lit) -> Option<Txn> {
+        self.writers.get(&lit).copied()
+    }
+
+    pub(crate) fn boundary(&self) -> Boundary {
+        self.boundary
+    }
+
+    /// True if the transaction is on the boundary and its writes of the key are kept; nothing if they never are.
+    pub(crate) fn cut_write(&self, trace: &Trace, txn: Txn, key: Key) -> Option<Lit> {
+        let cut = self.cut[txn as usize]?;
+        let write = trace.write(txn, key)?;
+        match self.boundary {
+            Boundary::Relaxed => Some(cut),
+            Boundary::Strict => {
+                let reads = &trace.reads[txn as usize];
+                let after = reads.partition_point(|it| it.op < write.op);
+                reached(&self.spots[txn as usize], cut, after)
+            }
+        }
+    }
+
+    /// The position of the read that decides between versions of a key that the transaction writes: its first read of
+    /// the key, which comes before its first write of it.
+    pub(crate) fn updating_read(trace: &Trace, txn: Txn, key: Key) -> Option<usize> {
+        trace.reads[txn as usize].iter().position(|it| it.key == Some(key))
+    }
+}
+
+/// True if the transaction is cut at that read or later.
+fn reached(spots: &[Spot], cut: Lit, nth: usize) -> Option<Lit> {
+    match nth.checked_sub(1) {
+        None => Some(cut),
+        Some(before) => spots.get(before).and_then(|it| it.kept),
+    }
+}
+
+/// Exactly one choice is true if the transaction is on the boundary; reads before it are kept.
+fn cut_at_one(spots: &mut [Spot], cut: Lit, solver: &mut impl SatSolver) {
+    let mut later: Option<Lit> = None;
+    for spot in spots.iter_mut().rev() {
+        spot.kept = later;
+        let mut here: Vec<Lit> = spot.choices.iter().map(|it| it.lit).collect();
+        here.extend(later);
+        if spot.choices.is_empty() {
+            continue;
+        }
+        // From here on: one of these, and only one.
+        let reached = solver.new_var().positive();
+        exactly_one_if(reached, &here, solver);
+        later = Some(reached);
+    }
+    match later {
+        Some(reached) => {
+            solver.add_clause(&[!reached, cut]);
+            solver.add_clause(&[!cut, reached]);
+        }
+        None => solver.add_clause(&[!cut]),
+    }
+}
+
+/// Each read has exactly one writer if the transaction is on the boundary.
+fn choose_everywhere(spots: &[Spot], cut: Lit, solver: &mut impl SatSolver) {
+    for spot in spots.iter().filter(|it| it.key.is_some()) {
+        let lits: Vec<Lit> = spot.choices.iter().map(|it| it.lit).collect();
+        exactly_one_if(cut, &lits, solver);
+    }
+}
+
+/// If `condition`, exactly one of `lits`, and none else.
+fn exactly_one_if(condition: Lit, lits: &[Lit], solver: &mut impl SatSolver) {
+    let mut some = vec![!condition];
+    some.extend(lits);
+    solver.add_clause(&some);
+    for lit in lits {
+        solver.add_clause(&[!*lit, condition]);
+    }
+    at_most_one(lits, solver);
+}
+
+/// Pairs if few, else a chain of "one of those before".
+fn at_most_one(lits: &[Lit], solver: &mut impl SatSolver) {
+    if lits.len() <= 5 {
+        for (nth, left) in lits.iter().enumerate() {
+            for right in &lits[nth + 1..] {
+                solver.add_clause(&[!*left, !*right]);
+            }
+        }
+        return;
+    }
+    let mut before = lits[0];
+    for lit in &lits[1..] {
+        let until = solver.new_var().positive();
+        solver.add_clause(&[!*lit, !before]);
+        solver.add_clause(&[!*lit, until]);
+        solver.add_clause(&[!before, until]);
+        before = until;
+    }
+}
+
+/// A cut at a read that says nothing matters only if something was written since the read before it.
+fn is_place_to_cut(trace: &Trace, txn: Txn, nth: usize) -> bool {
+    let reads = &trace.reads[txn as usize];
+    let is_between = |op| op < reads[nth].op && nth.checked_sub(1).is_none_or(|before| reads[before].op < op);
+    trace.writes[txn as usize].iter().any(|it| is_between(it.op))
+}
+
+/// Who a read may read from, if it is on the boundary.
+fn candidates(trace: &Trace, level: Level, boundary: Boundary, txn: Txn, nth: usize, key: Key) -> Vec<Txn> {
+    let writers = &trace.writers[key as usize];
+    let possible = writers.iter().copied().filter(|it| !trace.is_in_past(txn, *it));
+    let past = Past { trace, level, boundary, txn, nth };
+    std::iter::once(INITIAL).chain(possible).filter(|it| past.allows(key, *it)).collect()
+}
+
+/// What a transaction on the boundary has seen for sure when it comes to a read.
+struct Past<'t> {
+    trace: &'t Trace,
+    level: Level,
+    boundary: Boundary,
+    txn: Txn,
+    nth: usize,
+}
+
+impl Past<'_> {
+    /// Reads that are fixed before this one.
+    fn fixed(&self) -> &[Read] {
+        match self.boundary {
+            Boundary::Strict => &self.trace.reads[self.txn as usize][..self.nth],
+            Boundary::Relaxed => &[],
+        }
+    }
+
+    /// Would a read from the writer contradict what was seen? Says no only if it is sure to.
+    fn allows(&self, key: Key, writer: Txn) -> bool {
+        let later = |key: Key, than: Txn| {
+            let writers = self.trace.writers[key as usize].iter().copied();
+            writers.filter(move |it| self.trace.happens_before(than, *it))
+        };
+        if later(key, writer).any(|it| self.sees(it)) {
+            return false;
+        }
+        writer == INITIAL || self.level == Level::ReadCommitted || {
+            let behind = |it: Txn| self.is_shown_by(it, writer);
+            !self.fixed().iter().any(|it| it.key.is_some_and(|key| later(key, it.source).any(behind)))
+        }
+    }
+
+    fn sees(&self, other: Txn) -> bool {
+        let by_session = self.level != Level::ReadCommitted
+            && self.trace.before_in_session(self.txn).is_some_and(|before| match self.level {
+                Level::ReadAtomic => other == before || self.trace.is_session_ordered(other, before),
+                _ => self.trace.is_in_past(other, before),
+            });
+        by_session || self.fixed().iter().any(|it| it.source != INITIAL && self.is_shown_by(other, it.source))
+    }
+
+    /// Does who reads from `source` see `other`?
+    fn is_shown_by(&self, other: Txn, source: Txn) -> bool {
+        match self.level {
+            Level::ReadCommitted | Level::ReadAtomic => other == source,
+            _ => self.trace.is_in_past(other, source),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What a level has against a run: cycles, each as a clause that no run of the level violates.
+//!
+//! Read committed, read atomic and causal consistency order the writers that a transaction has seen before the one it
+//! reads from (Biswas & Enea 2019). The stronger levels choose an order of versions, and forbid cycles of dependencies
+//! by their anti-dependencies: none at all for serializability, no two of them in a row for snapshot isolation, none but
+//! those between what was read and what reads for prefix consistency, not one alone for parallel snapshot isolation
+//! (Cerone & Gotsman 2018). Cost of one call: reads times writers of their keys.
+
+use crate::frame::Frame;
+use crate::graph::{Graph, Reachable};
+use crate::run::{Role, Run, Seen};
+use crate::trace::{INITIAL, Trace, Txn};
+use crate::versions::Versions;
+use iso_solve::{Lit, SatSolver};
+use iso_spec::Level;
+
+/// More objections to one run are not worth their time.
+const MAX_OBJECTIONS: usize = 64;
+
+/// The rules of a level in one solver.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    level: Level,
+    /// Nothing for levels that order versions by what was seen.
+    pub(crate) versions: Option<Versions>,
+}
+
+impl Rules {
+    pub(crate) fn new(trace: &Trace, frame: &Frame, level: Level, solver: &mut impl SatSolver) -> Self {
+        use Level::{CausalConsistency, ReadAtomic, ReadCommitted};
+        let orders_what_was_seen = matches!(level, ReadCommitted | ReadAtomic | CausalConsistency);
+        let versions = (!orders_what_was_seen).then(|| Versions::new(trace, frame, solver));
+        Self { level, versions }
+    }
+
+    /// Clauses that the model violates and every run of the level satisfies. None if the level allows the model's run.
+    pub(crate) fn objections(&self, case: &Case<'_>, is_true: impl Fn(Lit) -> bool) -> Vec<Vec<Lit>> {
+        let cycles = match &self.versions {
+            None => case.cycles_of_seen(self.level),
+            Some(versions) => case.cycles_of_versions(self.level, versions, is_true),
+        };
+        let mut clauses: Vec<Vec<Lit>> = cycles.into_iter().map(|it| case.clause(it)).collect();
+        clauses.sort_unstable();
+        clauses.dedup();
+        clauses
+    }
+}
+
+/// A run with what it was taken from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case<'a> {
+    pub(crate) trace: &'a Trace,
+    pub(crate) frame: &'a Frame,
+    pub(crate) run: &'a Run,
+}
+
+impl Case<'_> {
+    fn txns(&self) -> impl Iterator<Item = Txn> + '_ {
+        self.trace.txns().filter(|it| self.run.is_in(*it))
+    }
+
+    /// Transactions on the boundary first: most cycles go through them.
+    fn cut_first(&self) -> impl Iterator<Item = Txn> + '_ {
+        let is_cut = |txn: &Txn| matches!(self.run.roles[*txn as usize], Role::Cut(_));
+        self.txns().filter(move |it| is_cut(it)).chain(self.txns().filter(move |it| !is_cut(it)))
+    }
+
+    fn presence(&self, txn: Txn) -> Lit {
+        self.run.presence(self.frame, txn).expect("only transactions of the run are asked for")
+    }
+
+    /// Edges for session order and reads.
+    fn add_causes(&self, graph: &mut Graph, nodes: Nodes) {
+        for txn in self.txns() {
+            if let Some(before) = self.trace.before_in_session(txn) {
+                graph.add(nodes.end(before), nodes.start(txn), &[self.presence(txn)]);
+            }
+            for seen in self.run.reads[txn as usize].iter().filter(|it| it.source != INITIAL) {
+                graph.add(nodes.end(seen.source), nodes.start(txn), &[seen.because]);
+            }
+        }
+    }
+
+    fn cycles_of_seen(&self, level: Level) -> Vec<Vec<Lit>> {
+        let mut graph = Graph::new(self.trace.n_txns());
+        let mut cycles = Vec::new();
+        self.add_causes(&mut graph, Nodes::One);
+        for txn in self.txns() {
+            for seen in &self.run.reads[txn as usize] {
+                for (writer, _) in &self.run.writers[seen.key as usize] {
+                    if *writer == seen.source || *writer == txn || self.trace.happens_before(*writer, seen.source) {
+                        continue;
+                    }
+                    let Some(because) = self.sees(level, txn, seen, *writer) else { continue };
+                    if self.trace.happens_before(seen.source, *writer) {
+                        cycles.push(vec![because, seen.because, self.presence(*writer)]);
+                    } else {
+                        graph.add(*writer, seen.source, &[because, seen.because]);
+                    }
+                }
+            }
+            if cycles.len() >= MAX_OBJECTIONS {
+                return cycles;
+            }
+        }
+        if cycles.is_empty() {
+            cycles = graph.cycles(self.cut_first(), MAX_OBJECTIONS);
+        }
+        cycles
+    }
+
+    /// What says that the transaction, when it comes to the read, has seen the writer.
+    fn sees(&self, level: Level, txn: Txn, read: &Seen, writer: Txn) -> Option<Lit> {
+        let shows = |source: Txn| match level {
+            Level::CausalConsistency => self.trace.is_in_past(writer, source),
+            _ => source == writer,
+        };
+        let before = self.trace.before_in_session(txn);
+        let by_session = match level {
+            Level::ReadCommitted => false,
+            Level::ReadAtomic => self.trace.is_session_ordered(writer, txn),
+            _ => before.is_some_and(|it| self.trace.is_in_past(writer, it)),
+        };
+        if by_session {
+            return Some(self.presence(txn));
+        }
+        let is_early = |it: &&Seen| level != Level::ReadCommitted || it.nth < read.nth;
+        let reads = self.run.reads[txn as usize].iter().filter(is_early);
+        reads.filter(|it| it.source != INITIAL).find(|it| shows(it.source)).map(|it| it.because)
+    }
+
+    fn cycles_of_versions(&self, level: Level, versions: &Versions, is_true: impl Fn(Lit) -> bool) -> Vec<Vec<Lit>> {
+        let nodes =
+            if matches!(level, Level::SnapshotIsolation | Level::PrefixConsistency) { Nodes::Two } else { Nodes::One };
+        let mut graph = Graph::new(nodes.count(self.trace.n_txns()));
+        self.add_causes(&mut graph, nodes);
+        if nodes == Nodes::Two {
+            for txn in self.txns() {
+                graph.add(nodes.start(txn), nodes.end(txn), &[]);
+            }
+        }
+        for writers in &self.run.writers {
+            for (nth, (later, late)) in writers.iter().enumerate() {
+                for (earlier, early) in &writers[..nth] {
+                    let lit = versions.before(*earlier, *later);
+                    let (from, to, lit) = if is_true(lit) { (*earlier, *later, lit) } else { (*later, *earlier, !lit) };
+                    let to = if level == Level::PrefixConsistency { nodes.end(to) } else { nodes.start(to) };
+                    graph.add(nodes.end(from), to, &[*early, *late, lit]);
+                }
+            }
+        }
+        let is_alone = level == Level::ParallelSnapshotIsolation;
+        let mut against = Vec::new();
+        self.for_anti_dependencies(versions, is_true, |reader, overwriter, because| {
+            if is_alone {
+                against.push((reader, overwriter, because.to_vec()));
+            } else {
+                graph.add(nodes.start(reader), nodes.end(overwriter), because);
+            }
+        });
+        let cycles = graph.cycles(self.cut_first().map(|it| nodes.end(it)), MAX_OBJECTIONS);
+        if !cycles.is_empty() || !is_alone {
+            return cycles;
+        }
+        cycles_with_one(&graph, &against)
+    }
+
+    /// Calls with each transaction that read a version, each that overwrote it, and what says so.
+    fn for_anti_dependencies(
+        &self,
+        versions: &Versions,
+        is_true: impl Fn(Lit) -> bool,
+        mut then: impl FnMut(Txn, Txn, &[Lit]),
+    ) {
+        for txn in self.txns() {
+            for seen in &self.run.reads[txn as usize] {
+                for (writer, wrote) in &self.run.writers[seen.key as usize] {
+                    if *writer == txn || *writer == seen.source {
+                        continue;
+                    }
+                    if seen.source == INITIAL {
+                        then(txn, *writer, &[seen.because, *wrote]);
+                        continue;
+                    }
+                    let lit = versions.before(seen.source, *writer);
+                    if is_true(lit) {
+                        then(txn, *writer, &[seen.because, *wrote, lit]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The clause that not all of these hold, without those that follow from others.
+    fn clause(&self, mut lits: Vec<Lit>) -> Vec<Lit> {
+        lits.sort_unstable();
+        lits.dedup();
+        let complete = |lit: &Lit| self.frame.complete_txn(*lit);
+        let shown: Vec<Txn> = lits.iter().filter_map(|it| complete(it).or_else(|| self.frame.writer_of(*it))).collect();
+        let follows = |lit: &Lit| {
+            complete(lit).is_some_and(|txn| shown.iter().any(|it| self.trace.happens_before(txn, *it)))
+                || complete(lit).is_some_and(|txn| lits.iter().any(|it| self.frame.writer_of(*it) == Some(txn)))
+        };
+        lits.iter().filter(|it| !follows(it)).map(|it| !*it).collect()
+    }
+}
+
+/// Cycles of a graph without cycles and one more edge.
+fn cycles_with_one(graph: &Graph, against: &[(Txn, Txn, Vec<Lit>)]) -> Vec<Vec<Lit>> {
+    let components = graph.components();
+    debug_assert!(components.is_acyclic());
+    let reachable = Reachable::new(graph, &components);
+    let mut cycles = Vec::new();
+    for (reader, overwriter, because) in against {
+        if reachable.is_path(*overwriter, *reader) {
+            let mut lits = graph.path(*overwriter, *reader, |_| true).expect("it is reachable");
+            lits.extend(because);
+            cycles.push(lits);
+        }
+        if cycles.len() >= MAX_OBJECTIONS {
+            break;
+        }
+    }
+    cycles
+}
+
+/// Whether a transaction is one node, or one for its snapshot and one for its commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nodes {
+    One,
+    Two,
+}
+
+impl Nodes {
+    fn count(self, n_txns: usize) -> usize {
+        match self {
+            Self::One => n_txns,
+            Self::Two => 2 * n_txns,
+        }
+    }
+
+    fn start(self, txn: Txn) -> u32 {
+        match self {
+            Self::One => txn,
+            Self::Two => 2 * txn,
+        }
+    }
+
+    fn end(self, txn: Txn) -> u32 {
+        match self {
+            Self::One => txn,
+            Self::Two => 2 * txn + 1,
+        }
+    }
+}

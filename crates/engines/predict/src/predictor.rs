@@ -1,0 +1,322 @@
+//! The search: propose a run that the level allows, ask whether the target allows it, learn from the order it gives.
+//!
+//! Prefixes of the run come first: what is predicted from a prefix is predicted from the whole. A proposal is a model of
+//! three kinds of clauses: which runs are possible (`frame.rs`), what the level has against runs that were proposed
+//! (`level.rs`), and for each order of versions that explained a proposal, that it must not explain the next one
+//! (`circle.rs`). The observed order is the first of them. No model of all transactions means that there is no
+//! prediction.
+//!
+//! Source: Geng et al. 2024 (`IsoPredict`), sections 4 and 4.5. We differ: their exact condition is one quantified
+//! formula; ours quantifies over the orders that matter.
+
+use crate::circle::{VersionOrder, demand};
+use crate::frame::Frame;
+use crate::judge::{Judge, Opinion};
+use crate::level::{Case, Rules};
+use crate::record::record;
+use crate::run::{Role, Run};
+use crate::saturate::is_forced_cyclic;
+use crate::shrink::{Shrink, changed};
+use crate::trace::{Trace, Txn};
+use crate::{Answer, Effort, LEVELS, Precision, Prediction, Question, Refused, TARGETS, Unknown};
+use iso_evidence::{Budget, StopReason, Witness};
+use iso_history::{Facts, History};
+use iso_solve::{Cadical, Lit, SatResult, SatSolver};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BinaryHeap;
+
+/// How many transactions are looked at first.
+const FIRST_PREFIX: usize = 25;
+
+/// A read with another writer: transaction, position among its reads, writer.
+type Change = (Txn, usize, Txn);
+
+/// Predicts runs from an observed one.
+#[derive(Debug)]
+pub struct Predictor<'h> {
+    history: &'h History,
+    trace: Trace,
+    question: Question,
+    stage: Option<Stage>,
+    /// The changes of earlier predictions.
+    found: Vec<Vec<Change>>,
+    is_exhausted: bool,
+    /// Of stages that are done.
+    effort: Effort,
+}
+
+impl<'h> Predictor<'h> {
+    /// Prepares a search.
+    ///
+    /// The witness says who wrote what each read saw, and one order of the transactions: the one that the target gives
+    /// for the history if it allows it, else that of the level, which must allow it.
+    pub fn new(facts: &Facts<'h>, witness: &Witness, question: Question) -> Result<Self, Refused> {
+        let is_stronger = question.target != question.level && question.target.implies(question.level);
+        if !LEVELS.contains(&question.level) || !TARGETS.contains(&question.target) || !is_stronger {
+            return Err(Refused::WrongLevels);
+        }
+        let trace = Trace::new(facts, witness)?;
+        let history = facts.history();
+        Ok(Self {
+            history,
+            trace,
+            question,
+            stage: None,
+            found: Vec::new(),
+            is_exhausted: false,
+            effort: Effort::default(),
+        })
+    }
+
+    /// The next prediction; each has changed reads that are not all in an earlier one.
+    pub fn next(&mut self, budget: &Budget<'_>) -> Answer {
+        match self.search(budget) {
+            Ok(Some(prediction)) => Answer::Predicted(Box::new(prediction)),
+            Ok(None) if self.question.precision == Precision::Exact => Answer::None,
+            Ok(None) => Answer::Unknown(Unknown::Approximate),
+            Err(reason) => Answer::Unknown(Unknown::Stopped(reason)),
+        }
+    }
+
+    /// What the search took so far.
+    pub fn effort(&self) -> Effort {
+        let mut effort = self.effort;
+        if let Some(stage) = &self.stage {
+            stage.add_effort(&mut effort);
+        }
+        effort
+    }
+
+    fn search(&mut self, budget: &Budget<'_>) -> Result<Option<Prediction>, StopReason> {
+        while !self.is_exhausted {
+            let question = self.question;
+            let n_txns = self.trace.n_txns();
+            let stage = match &mut self.stage {
+                Some(stage) => stage,
+                empty => empty.insert(Stage::new(self.trace.prefix(n_txns.min(FIRST_PREFIX)), question, &self.found)),
+            };
+            if let Some(run) = stage.search(budget)? {
+                let prediction = record(self.history, &stage.trace, &run);
+                let changes = stage.changes(&run);
+                self.is_exhausted = changes.is_empty();
+                stage.exclude(&changes);
+                self.found.push(changes);
+                return Ok(Some(prediction));
+            }
+            let n_seen = stage.trace.n_txns();
+            stage.add_effort(&mut self.effort);
+            if n_seen == n_txns {
+                self.is_exhausted = true;
+                self.stage = None;
+            } else {
+                let next = self.trace.prefix(n_txns.min(n_seen * 2));
+                self.stage = Some(Stage::new(next, question, &self.found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The search in a prefix of the run.
+#[derive(Debug)]
+struct Stage {
+    trace: Trace,
+    frame: Frame,
+    question: Question,
+    proposer: Cadical,
+    rules: Rules,
+    allows: Judge,
+    forbids: Judge,
+    n_candidates: u64,
+    last: Option<Vec<Lit>>,
+}
+
+impl Stage {
+    fn new(trace: Trace, question: Question, found: &[Vec<Change>]) -> Self {
+        let mut proposer = Cadical::new();
+        let frame = Frame::new(&trace, question.level, question.boundary, &mut proposer);
+        let rules = Rules::new(&trace, &frame, question.level, &mut proposer);
+        demand(&trace, &frame, question.target, &VersionOrder::observed(&trace), &mut proposer);
+        let judge = |level| Judge::new(&trace, question.level, question.boundary, level);
+        let (allows, forbids) = (judge(question.level), judge(question.target));
+        let mut stage = Self { trace, frame, question, proposer, rules, allows, forbids, n_candidates: 0, last: None };
+        for changes in found {
+            stage.exclude(changes);
+        }
+        stage
+    }
+
+    /// A small run that the level allows and the target forbids.
+    fn search(&mut self, budget: &Budget<'_>) -> Result<Option<Run>, StopReason> {
+        while let Some(run) = self.propose(budget)? {
+            self.n_candidates += 1;
+            let case = Case { trace: &self.trace, frame: &self.frame, run: &run };
+            if self.question.precision == Precision::Approximate && !is_forced_cyclic(&case) {
+                self.block(&run);
+                continue;
+            }
+            match self.forbids.decide(&case, budget)? {
+                Opinion::Forbidden(reasons) => {
+                    let mut shrink = Shrink {
+                        trace: &self.trace,
+                        frame: &self.frame,
+                        allows: &mut self.allows,
+                        forbids: &mut self.forbids,
+                        budget,
+                    };
+                    return shrink.smallest(&run, &reasons).map(Some);
+                }
+                Opinion::Allowed => self.learn(&run),
+            }
+        }
+        Ok(None)
+    }
+
+    /// A run that the level allows and that no learned order explains.
+    fn propose(&mut self, budget: &Budget<'_>) -> Result<Option<Run>, StopReason> {
+        loop {
+            match self.proposer.solve(&[], &mut || budget.check().is_err()) {
+                SatResult::Stopped => return Err(budget.check().err().unwrap_or(StopReason::Timeout)),
+                SatResult::Unsatisfiable => return Ok(None),
+                SatResult::Satisfiable => {}
+            }
+            let run = Run::of_model(&self.trace, &self.frame, &self.proposer);
+            let case = Case { trace: &self.trace, frame: &self.frame, run: &run };
+            let objections = self.rules.objections(&case, |lit| self.proposer.value(lit));
+            if objections.is_empty() {
+                return Ok(Some(run));
+            }
+            for clause in &objections {
+                self.proposer.add_clause(clause);
+            }
+        }
+    }
+
+    /// Excludes the run, and all others that are explained in the same way.
+    fn learn(&mut self, run: &Run) {
+        let literals = run.literals(&self.frame, &self.trace);
+        if self.last.as_ref() == Some(&literals) {
+            // The order that explains it is none of those that the constraint can speak of.
+            self.block(run);
+            return;
+        }
+        match self.explaining_order(run) {
+            Some(order) => demand(&self.trace, &self.frame, self.question.target, &order, &mut self.proposer),
+            None => self.block(run),
+        }
+        self.last = Some(literals);
+    }
+
+    /// Excludes all parts of a run that the target allows: it allows them, too.
+    fn block(&mut self, run: &Run) {
+        let mut clause = Vec::new();
+        for txn in self.trace.txns() {
+            let idx = txn as usize;
+            let is_complete = run.roles[idx] == Role::Complete;
+            if !is_complete {
+                clause.push(self.frame.complete[idx]);
+            }
+            for (spot, read) in self.frame.spots[idx].iter().zip(&self.trace.reads[idx]) {
+                let is_same = |writer| is_complete && writer == read.source;
+                let others = spot.choices.iter().filter(|it| !is_same(it.writer)).map(|it| it.lit);
+                let own = &run.literals_of(&self.frame, txn);
+                clause.extend(others.filter(|it| !own.contains(it)));
+            }
+        }
+        self.proposer.add_clause(&clause);
+    }
+
+    /// The order of versions by which the target's judge allowed the run, for all transactions.
+    fn explaining_order(&self, run: &Run) -> Option<VersionOrder> {
+        let trace = &self.trace;
+        let is_complete = |txn: &&Txn| run.roles[**txn as usize] == Role::Complete;
+        let mut edges: Vec<(Txn, Txn)> = Vec::new();
+        for txn in trace.txns() {
+            let sources =
+                trace.reads[txn as usize].iter().map(|it| it.source).filter(|it| *it != crate::trace::INITIAL);
+            edges.extend(sources.chain(trace.before_in_session(txn)).map(|it| (it, txn)));
+        }
+        for writers in &trace.writers {
+            let writers: Vec<Txn> = writers.iter().filter(is_complete).copied().collect();
+            for (nth, later) in writers.iter().enumerate() {
+                for earlier in &writers[..nth] {
+                    let is_before = self.forbids.is_before(*earlier, *later)?;
+                    edges.push(if is_before { (*earlier, *later) } else { (*later, *earlier) });
+                }
+            }
+        }
+        let places = sorted(trace.n_txns(), &edges)?;
+        let mut blind = FxHashMap::default();
+        for (key, writers) in (0..).zip(&trace.writers) {
+            let mut line: Vec<Txn> = writers.clone();
+            line.sort_unstable_by_key(|it| places[*it as usize]);
+            for txn in writers.iter().filter(|it| matches!(run.roles[**it as usize], Role::Cut(_))) {
+                let comes_after =
+                    |other: &Txn| is_complete(&other) && self.forbids.is_before(*txn, *other).is_some_and(|it| it);
+                if let Some(slot) = line.iter().position(comes_after) {
+                    blind.insert((*txn, key), slot);
+                }
+            }
+        }
+        Some(VersionOrder { places, blind })
+    }
+
+    /// The changed reads of a run.
+    fn changes(&self, run: &Run) -> Vec<Change> {
+        let source = |txn: Txn, nth: usize| {
+            let reads = run.reads[txn as usize].iter();
+            reads.filter(|it| it.nth == nth).map(|it| (txn, nth, it.source)).next()
+        };
+        changed(&self.trace, run).into_iter().filter_map(|(txn, nth)| source(txn, nth)).collect()
+    }
+
+    /// Excludes runs with all of these changes.
+    fn exclude(&mut self, changes: &[Change]) {
+        let literal = |(txn, nth, writer): &Change| {
+            let spot = self.frame.spots.get(*txn as usize)?.get(*nth)?;
+            spot.choices.iter().find(|it| it.writer == *writer).map(|it| !it.lit)
+        };
+        let clause: Option<Vec<Lit>> = changes.iter().map(literal).collect();
+        if let Some(clause) = clause {
+            self.proposer.add_clause(&clause);
+        }
+    }
+
+    fn add_effort(&self, effort: &mut Effort) {
+        for it in [self.proposer.statistics(), self.allows.statistics(), self.forbids.statistics()] {
+            effort.variables += it.n_variables;
+            effort.clauses += it.n_clauses;
+            effort.conflicts += it.n_conflicts;
+        }
+        effort.candidates += self.n_candidates;
+        effort.transactions = self.trace.n_txns() as u64;
+    }
+}
+
+/// Each transaction's place in the order that respects the edges and is otherwise as it was; nothing if they have a cycle.
+fn sorted(n_txns: usize, edges: &[(Txn, Txn)]) -> Option<Vec<u32>> {
+    let mut next = vec![Vec::new(); n_txns];
+    let mut n_before = vec![0; n_txns];
+    let unique: FxHashSet<(Txn, Txn)> = edges.iter().copied().collect();
+    let mut unique: Vec<(Txn, Txn)> = unique.into_iter().collect();
+    unique.sort_unstable();
+    for (from, to) in unique {
+        next[from as usize].push(to);
+        n_before[to as usize] += 1;
+    }
+    let mut ready: BinaryHeap<std::cmp::Reverse<Txn>> =
+        (0..n_txns as Txn).filter(|it| n_before[*it as usize] == 0).map(std::cmp::Reverse).collect();
+    let mut places = vec![u32::MAX; n_txns];
+    let mut n_placed = 0;
+    while let Some(std::cmp::Reverse(txn)) = ready.pop() {
+        places[txn as usize] = n_placed;
+        n_placed += 1;
+        for to in &next[txn as usize] {
+            n_before[*to as usize] -= 1;
+            if n_before[*to as usize] == 0 {
+                ready.push(std::cmp::Reverse(*to));
+            }
+        }
+    }
+    (n_placed as usize == n_txns).then_some(places)
+}
