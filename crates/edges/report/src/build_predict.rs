@@ -100,17 +100,20 @@ struct Selection {
 
 impl Selection {
     fn new(of: &Predicted<'_>) -> Self {
-        let is_short = |txn: TxnId| of.observed.ops(txn).len() <= MAX_OPS;
-        let is_whole = of.observed.n_txns() <= MAX_TXNS + 1 && of.observed.txns().all(is_short);
+        let is_small = |it: &History| it.n_txns() <= MAX_TXNS + 1 && it.txns().all(|txn| it.ops(txn).len() <= MAX_OPS);
+        let (is_whole, is_all_observed) = (is_small(of.history), is_small(of.observed));
         let (mut predicted, mut observed): (BTreeSet<TxnId>, BTreeSet<TxnId>) = (BTreeSet::new(), BTreeSet::new());
+        let writers: Vec<TxnId> = of.changed.iter().flat_map(|it| [it.from, it.to]).collect();
         if is_whole {
             predicted.extend(of.history.txns());
-            observed.extend(of.observed.txns());
         } else {
             predicted.extend(&of.refutation.txns);
             predicted.extend(of.changed.iter().map(|it| of.history.txn_of(it.op)));
-            let writers: Vec<TxnId> = of.changed.iter().flat_map(|it| [it.from, it.to]).collect();
             predicted.extend(of.history.txns().filter(|it| writers.contains(&of.txns[it.index()])));
+        }
+        if is_all_observed {
+            observed.extend(of.observed.txns());
+        } else {
             observed.extend(predicted.iter().map(|it| of.txns[it.index()]));
             observed.extend(writers.iter().filter(|it| !it.is_initial()));
         }
@@ -122,7 +125,7 @@ impl Selection {
     /// The operations of a transaction of the predicted run that are shown, each with its place.
     fn kept(&self, of: &Predicted<'_>, txn: TxnId) -> Vec<(usize, OpId)> {
         let twin = of.txns[txn.index()];
-        let is_long = of.observed.ops(twin).len() > MAX_OPS;
+        let is_long = of.history.ops(txn).len() > MAX_OPS;
         // Names of keys may have other ids here, so that places are what the two runs share.
         let of_keys: Vec<bool> =
             of.observed.ops(twin).map(|it| self.keys.contains(&of.observed.op(it).key())).collect();

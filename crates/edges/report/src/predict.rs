@@ -95,7 +95,7 @@ pub struct PredictedRun {
     pub observed: Part,
     /// The same transactions of the predicted run, with the cycle for which the target forbids it.
     pub predicted: Part,
-    /// Do the two parts have all transactions and operations?
+    /// Does the predicted part have all transactions and operations of the predicted run?
     pub is_whole: bool,
     /// Transactions whose names differ: in the predicted run, and in the observed one.
     pub renamed: Vec<(String, String)>,

@@ -164,18 +164,23 @@ pub(crate) fn risk(run: &PredictedRun, boundary: Boundary) -> Option<String> {
         let cut: Vec<&str> = run.cuts.iter().map(|it| it.transaction.as_str()).collect();
         parts.push(format!("the rest of {} kept as observed", cut.join(" and ")));
     }
-    parts.extend(dropped(run));
+    parts.extend(run.cuts.iter().filter(|it| it.n_dropped > 0).map(dropped));
     Some(format!("{}; a different value read may make the application do something else.", parts.join(", ")))
 }
 
-/// `2 later operations of s2.1 and 1 whole transaction dropped`.
-fn dropped(run: &PredictedRun) -> Option<String> {
-    let of_cut = |it: &Cut| format!("{} of {}", counted(it.n_dropped, "later operation"), it.transaction);
-    let mut all: Vec<String> = run.cuts.iter().filter(|it| it.n_dropped > 0).map(of_cut).collect();
-    all.extend((run.n_left_out > 0).then(|| counted(run.n_left_out, "whole transaction")));
-    let (last, others) = all.split_last()?;
-    let others = if others.is_empty() { String::new() } else { format!("{} and ", others.join(", ")) };
-    Some(format!("{others}{last} dropped"))
+/// `2 later operations of s2.1 dropped`.
+fn dropped(cut: &Cut) -> String {
+    format!("{} of {} dropped", counted(cut.n_dropped, "later operation"), cut.transaction)
+}
+
+/// How many transactions the predicted run does without.
+pub(crate) fn left_out(run: &PredictedRun) -> Option<String> {
+    let words = match run.n_left_out {
+        0 => return None,
+        1 => "1 observed transaction is left out: it comes later, or does not matter.".to_owned(),
+        n => format!("{n} observed transactions are left out: they come later, or do not matter."),
+    };
+    Some(words)
 }
 
 /// That a strict boundary hides write conflicts, where the level looks at them.

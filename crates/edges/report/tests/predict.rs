@@ -173,7 +173,8 @@ fn hostile() -> PredictReport {
 
 /// Too large to be shown as a whole: a lost update among many others.
 fn large() -> PredictReport {
-    let others: String = (1..30).map(|it| format!("\ns3: {{ r(y,{}) w(y,{it}) }}", it - 1)).collect();
+    let others: Vec<String> = (1..30).map(|it| format!("\ns3: {{ r(y,{}) w(y,{it}) }}", it - 1)).collect();
+    let others = others.concat();
     let run = Told {
         observed: &format!("init x=0 y=0\ns1: {{ r(x,0) w(x,60) }}\ns2: {{ r(x,60) w(x,10) }}{others}"),
         predicted: &format!("init x=0 y=0\ns1: {{ r(x,0) w(x,60) }}\ns2: {{ r(x,0) w(x,10) }}{others}"),

@@ -8,8 +8,8 @@ use crate::notation::{sessions, times};
 use crate::phrases::effort_line;
 use crate::predict::{PredictReport, PredictedLevel, PredictedRun, Validation, ValidationVerdict};
 use crate::predict_phrases::{
-    certified_words, change_words, changed_lead, conflict_hint, ended_words, headline, names, note, observed_size,
-    question, read_name, risk, schedule_words, strongest_line, title, validation_words,
+    certified_words, change_words, changed_lead, conflict_hint, ended_words, headline, left_out, names, note,
+    observed_size, question, read_name, risk, schedule_words, strongest_line, title, validation_words, whole_size,
 };
 use crate::svg::run_svgs;
 use crate::text::defect_text;
@@ -85,7 +85,11 @@ fn section(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> Str
     let heading = format!("{what}: {} allows it, {} forbids it", level.short, report.target.short);
     let predicted = format!("<figure>\n{predicted}</figure>\n<pre>{history}</pre>\n");
     out += &panel("forbidden", &heading, &predicted);
-    out += "</div>\n<div class=\"panels\">\n";
+    out += "</div>\n";
+    for words in whole_size(run).into_iter().chain(left_out(run)) {
+        out += &format!("<p>{}</p>\n", xml(&words));
+    }
+    out += "<div class=\"panels\">\n";
     let allowed = format!("<p>{}</p>\n", xml(&schedule_words(level, run).replace("--json", "the JSON in this page")));
     out += &panel("allowed", &format!("Why {} allows it", level.short), &(allowed + &uncertified(&run.allowed)));
     let why = format!("Why {} forbids it{}", report.target.short, names(run));

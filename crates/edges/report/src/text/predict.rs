@@ -5,8 +5,9 @@ use crate::document::LevelName;
 use crate::phrases::effort_line;
 use crate::predict::{PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Validation, ValidationVerdict};
 use crate::predict_phrases::{
-    certified_words, change_words, changed_lead, conflict_hint, ended_words, headline, history_lead, names, note,
-    observed_size, question, read_name, risk, schedule_words, strongest_line, title, validation_words, whole_size,
+    certified_words, change_words, changed_lead, conflict_hint, ended_words, headline, history_lead, left_out, names,
+    note, observed_size, question, read_name, risk, schedule_words, strongest_line, title, validation_words,
+    whole_size,
 };
 use crate::words::{harmless, width};
 
@@ -91,8 +92,9 @@ impl Page {
         self.sentence("  ", 2, &history_lead(report, level, run));
         self.gap();
         self.named_history(&run.predicted);
-        if let Some(words) = whole_size(run) {
-            self.sentence("    ", 4, &words);
+        self.gap();
+        for words in whole_size(run).into_iter().chain(left_out(run)) {
+            self.sentence("  ", 2, &words);
         }
         self.gap();
         let allowed = self.tinted(Tone::Good, "Allowed");
