@@ -2,8 +2,9 @@
 //!
 //! `{"isoscope":1,"initial":0}` and `{"s":0,"ops":[["r","x",0],["w","x",1]],"status":"commit","begin":1,"end":2}`.
 //! Optional members of the header: `"init":[["x",1],..]` gives keys an initial value of their own, `"sessions":[..]`
-//! names sessions that have no transaction or come in another order than their first transactions. Members that are
-//! not known are passed over. Each line is complete in itself: a file that is cut between two lines is a shorter
+//! names sessions that have no transaction or come in another order than their first transactions, and
+//! `"origin":{..}` says how the history was recorded, in words of the recorder. Members that are not known are passed
+//! over. Each line is complete in itself: a file that is cut between two lines is a shorter
 //! history, a cut anywhere else is a defect.
 //!
 //! Blocks of lines are scanned on all cores; their names are numbered in the order of the input, so that ids do not

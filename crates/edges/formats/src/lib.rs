@@ -180,7 +180,7 @@ pub fn write(history: &History, format: Format, out: &mut dyn Write) -> Result<(
     let mut out = BufWriter::new(out);
     match format {
         Format::Text => text::write(history, &mut out)?,
-        Format::Jsonl => jsonl::write(history, &mut out)?,
+        Format::Jsonl => jsonl::write(history, None, &mut out)?,
         Format::Dbcop => dbcop::write(history, &mut out)?,
         Format::DbcopJson => dbcop_json::write(history, &mut out)?,
         Format::Cobra => {
@@ -201,11 +201,29 @@ pub fn write_path(history: &History, format: Format, path: &Path) -> Result<(), 
     if format == Format::Cobra {
         return cobra::write_directory(history, path);
     }
-    let compression = Compression::from_extension(path.extension().and_then(OsStr::to_str).unwrap_or_default());
     // In memory first: a history that cannot be written must not destroy the file that was there.
     let mut bytes = Vec::new();
     write(history, format, &mut bytes)?;
-    let mut file = File::create(path)?;
-    compression.wrap(&mut file, |out| out.write_all(&bytes).map_err(WriteError::from))?;
+    write_bytes(&bytes, path)
+}
+
+/// Writes a history as JSON lines whose header says how it was recorded; `origin` is a JSON object in one line.
+pub fn write_recorded(history: &History, origin: &str, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut out = BufWriter::new(out);
+    jsonl::write(history, Some(origin), &mut out)?;
+    out.flush()?;
     Ok(())
+}
+
+/// As [`write_recorded`], to a file, compressed if its name ends in `.gz` or `.zst`.
+pub fn write_recorded_path(history: &History, origin: &str, path: &Path) -> Result<(), WriteError> {
+    let mut bytes = Vec::new();
+    write_recorded(history, origin, &mut bytes)?;
+    write_bytes(&bytes, path)
+}
+
+fn write_bytes(bytes: &[u8], path: &Path) -> Result<(), WriteError> {
+    let compression = Compression::from_extension(path.extension().and_then(OsStr::to_str).unwrap_or_default());
+    let mut file = File::create(path)?;
+    compression.wrap(&mut file, |out| out.write_all(bytes).map_err(WriteError::from))
 }

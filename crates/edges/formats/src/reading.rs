@@ -94,13 +94,15 @@ impl Reading {
     }
 }
 
-/// What the header comments of a text file say.
+/// What the header of a file says: comments of a text, members of the first JSON line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// What the history's author expects of it.
     pub expectations: Vec<Expectation>,
     /// Where the history comes from.
     pub source: Option<String>,
+    /// The JSON object in which whoever recorded the history says how, so that it can be recorded again.
+    pub origin: Option<String>,
 }
 
 /// One level that is expected to hold or not to hold.

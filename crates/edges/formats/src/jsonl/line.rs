@@ -2,7 +2,7 @@
 
 use super::VERSION;
 use crate::fault::{Fault, show};
-use crate::input::{Line, LineBytes};
+use crate::input::{Bytes, Line, LineBytes};
 use crate::json::Json;
 use crate::sink::{Sink, TxnOps};
 use crate::{ReadError, report};
@@ -111,6 +111,13 @@ fn read_line(
                 sink.session(&session_name(&name))?;
                 Ok(())
             })?,
+            "origin" => {
+                json.peek()?;
+                let start = json.bytes().spot().column as usize;
+                json.skip()?;
+                let end = json.bytes().spot().column as usize;
+                sink.header.origin = Some(String::from_utf8_lossy(&line.bytes[start..end]).into_owned());
+            }
             "s" => txn.session = Some(json.datum()?),
             "ops" => {
                 txn.has_ops = true;

@@ -219,3 +219,16 @@ proptest! {
         compare(format!("{}\n{{\"s\":1,\"ops\":[[\"w\",{},{zeros}{}]]}}\n", LINES[0], key >> shift, value >> shift).as_bytes());
     }
 }
+
+#[test]
+fn the_origin_of_a_recording_comes_back_as_it_was_written() {
+    let origin = r#"{"application":"bank","seed":7,"more":[1,{"x":"}"}]}"#;
+    let text = format!("{{\"isoscope\":1, \"origin\" : {origin} ,\"initial\":0}}\n{{\"s\":0,\"ops\":[[\"r\",1,0]]}}\n");
+    let reading = read_with(text.as_bytes(), None, read_lines);
+    assert_eq!(reading.header.origin.as_deref(), Some(origin));
+    let mut bytes = Vec::new();
+    crate::write_recorded(&reading.history.unwrap(), origin, &mut bytes).unwrap();
+    let again = read_with(&bytes, None, |input, sink| read_blocks(input, sink, 1));
+    assert_eq!(again.header.origin.as_deref(), Some(origin));
+    assert!(again.history.is_some() && bytes.ends_with(b"\n"));
+}

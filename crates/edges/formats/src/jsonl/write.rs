@@ -6,15 +6,15 @@ use crate::write::{Initials, WriteError, sessions_come_in_order};
 use iso_history::{History, Op, Outcome, TxnId};
 use std::io::Write;
 
-pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
-    write_header(history, out)?;
+pub(crate) fn write(history: &History, origin: Option<&str>, out: &mut dyn Write) -> Result<(), WriteError> {
+    write_header(history, origin, out)?;
     for txn in history.txns() {
         write_txn(history, txn, out)?;
     }
     Ok(())
 }
 
-fn write_header(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
+fn write_header(history: &History, origin: Option<&str>, out: &mut dyn Write) -> Result<(), WriteError> {
     let initials = Initials::new(history);
     write!(out, "{{\"isoscope\":{VERSION},\"initial\":")?;
     write_name(out, initials.default.as_name())?;
@@ -35,6 +35,9 @@ fn write_header(history: &History, out: &mut dyn Write) -> Result<(), WriteError
             write_session(history.session_name(session), out)?;
         }
         out.write_all(b"]")?;
+    }
+    if let Some(origin) = origin {
+        write!(out, ",\"origin\":{origin}")?;
     }
     out.write_all(b"}\n")?;
     Ok(())

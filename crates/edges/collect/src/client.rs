@@ -1,0 +1,135 @@
+//! What an application needs of a database: one small trait, for the weak store and for real ones alike.
+//!
+//! A table has rows with a text as key and a number or a text as value, so that any database can hold one as
+//! `(key text primary key, value text)`. Applications talk through the typed helpers of `dyn Client`.
+
+use crate::{Record, Value};
+use std::fmt::Display;
+use thiserror::Error;
+
+/// One session of a database. Everything but [`Client::begin`] happens inside a transaction.
+pub trait Client {
+    /// Begins a transaction.
+    fn begin(&mut self) -> Result<(), Failure>;
+
+    /// The value of a row, if there is one.
+    fn get(&mut self, table: &str, row: &str) -> Result<Option<Value>, Failure>;
+
+    /// Puts a value into a row, which is made if there is none.
+    fn put(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure>;
+
+    /// Makes a row of which the application believes that it is not there. A database may refuse if it is.
+    fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure>;
+
+    /// Removes a row.
+    fn delete(&mut self, table: &str, row: &str) -> Result<(), Failure>;
+
+    /// The rows whose keys begin with a prefix, in the order of their keys.
+    fn scan(&mut self, table: &str, prefix: &str) -> Result<Vec<(String, Value)>, Failure>;
+
+    /// Ends the transaction. If that fails, it is as if it never was.
+    fn commit(&mut self) -> Result<(), Failure>;
+
+    /// Ends the transaction as if it never was.
+    fn abort(&mut self) -> Result<(), Failure>;
+}
+
+/// Why a transaction did not commit.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// The database aborted it; another try may succeed.
+    #[error("the database aborted the transaction: {reason}")]
+    Conflict {
+        /// What the database says.
+        reason: String,
+    },
+    /// The application aborted it, because of what it read.
+    #[error("{reason}")]
+    Aborted {
+        /// What was wrong.
+        reason: String,
+    },
+    /// Something else is wrong: no connection, a row that is no record.
+    #[error("{message}")]
+    Broken {
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl Failure {
+    /// The application aborts.
+    pub fn aborted(reason: impl Into<String>) -> Self {
+        Self::Aborted { reason: reason.into() }
+    }
+
+    /// The database aborts.
+    pub fn conflict(reason: impl Into<String>) -> Self {
+        Self::Conflict { reason: reason.into() }
+    }
+
+    /// Something else is wrong.
+    pub fn broken(message: impl Into<String>) -> Self {
+        Self::Broken { message: message.into() }
+    }
+}
+
+impl dyn Client + '_ {
+    /// The number in a row. An application that misses a row aborts.
+    pub fn int(&mut self, table: &str, row: impl Display) -> Result<i64, Failure> {
+        let row = row.to_string();
+        match self.get(table, &row)? {
+            Some(value) => int_of(table, &row, &value),
+            None => Err(missing(table, &row)),
+        }
+    }
+
+    /// The record in a row. An application that misses a row aborts.
+    pub fn record(&mut self, table: &str, row: impl Display) -> Result<Record, Failure> {
+        let row = row.to_string();
+        self.find(table, &row)?.ok_or_else(|| missing(table, &row))
+    }
+
+    /// The record in a row that may be missing.
+    pub fn find(&mut self, table: &str, row: impl Display) -> Result<Option<Record>, Failure> {
+        self.get(table, &row.to_string())?.map(|it| Record::parse(&it.to_string())).transpose()
+    }
+
+    /// The numbers in the rows whose keys begin with a prefix.
+    pub fn ints(&mut self, table: &str, prefix: impl Display) -> Result<Vec<(String, i64)>, Failure> {
+        let rows = self.scan(table, &prefix.to_string())?;
+        rows.into_iter().map(|(row, value)| Ok((row.clone(), int_of(table, &row, &value)?))).collect()
+    }
+
+    /// The records in the rows whose keys begin with a prefix.
+    pub fn records(&mut self, table: &str, prefix: impl Display) -> Result<Vec<(String, Record)>, Failure> {
+        let rows = self.scan(table, &prefix.to_string())?;
+        rows.into_iter().map(|(row, value)| Ok((row, Record::parse(&value.to_string())?))).collect()
+    }
+
+    /// Puts a number or a record into a row.
+    pub fn write(&mut self, table: &str, row: impl Display, value: impl Into<Value>) -> Result<(), Failure> {
+        self.put(table, &row.to_string(), value.into())
+    }
+
+    /// Makes a row with a number or a record.
+    pub fn add(&mut self, table: &str, row: impl Display, value: impl Into<Value>) -> Result<(), Failure> {
+        self.insert(table, &row.to_string(), value.into())
+    }
+
+    /// Removes a row.
+    pub fn remove(&mut self, table: &str, row: impl Display) -> Result<(), Failure> {
+        self.delete(table, &row.to_string())
+    }
+}
+
+fn int_of(table: &str, row: &str, value: &Value) -> Result<i64, Failure> {
+    match value {
+        Value::Int(number) => Ok(*number),
+        Value::Text(text) => text.parse().map_err(|_| Failure::broken(format!("{table}/{row} is no number: `{text}`"))),
+    }
+}
+
+fn missing(table: &str, row: &str) -> Failure {
+    Failure::aborted(format!("there is no row {table}/{row}"))
+}

@@ -1,0 +1,55 @@
+//! A store of many sessions that answers each read with one of the values that an isolation level allows.
+//!
+//! A [`Store`] lives in the process and is weak on purpose: under a weak level it serves the old, torn and reordered
+//! values that a real database of that level might serve once in a million runs. Which of them is a [`Policy`]. What
+//! happened is a history that satisfies the level, whatever the application did.
+//!
+//! ```
+//! use iso_spec::Level;
+//! use iso_store::{Key, Policy, Store};
+//! let mut store = Store::new(Level::SnapshotIsolation, Policy::Latest, 1)?;
+//! let account = Key::new("account", "alice");
+//! store.load(&account, 100.into())?;
+//! let (one, other) = (store.session("s1"), store.session("s2"));
+//! for session in [one, other] {
+//!     store.begin(session)?;
+//!     assert_eq!(store.get(session, &account)?, Some(100.into()));
+//! }
+//! store.put(one, &account, 90.into())?;
+//! store.commit(one)?;
+//! // Both read 100, so the second one would lose the first one's update.
+//! assert!(store.put(other, &account, 80.into()).unwrap_err().conflict().is_some());
+//! # Ok::<(), iso_store::Error>(())
+//! ```
+
+mod choose;
+mod error;
+mod key;
+mod open;
+mod past;
+mod plan;
+mod random;
+mod record;
+mod store;
+mod view;
+
+pub use error::{Conflict, Error};
+pub use iso_evidence::Source;
+pub use iso_history::SessionId;
+pub use key::{Key, NotAKey, Rows, TxnName, Writer};
+pub use plan::{Divergence, Plan, Why};
+pub use record::Values;
+pub use store::{Committed, Policy, Store};
+
+use iso_spec::Level;
+
+/// The levels that a store can have, weaker ones first.
+pub const LEVELS: [Level; 7] = [
+    Level::ReadCommitted,
+    Level::ReadAtomic,
+    Level::CausalConsistency,
+    Level::PrefixConsistency,
+    Level::ParallelSnapshotIsolation,
+    Level::SnapshotIsolation,
+    Level::Serializable,
+];

@@ -1,0 +1,71 @@
+//! An open transaction: what it read and wrote so far.
+
+use crate::past::{KeyIdx, Past, Pos, ValueIdx};
+use crate::record::Recorded;
+use crate::view::{Reads, View};
+use crate::{Key, Rows, Writer};
+use rustc_hash::FxHashMap;
+
+/// A transaction that was begun and has not ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub(crate) nth: u32,
+    pub(crate) view: View,
+    /// What each key was when it was read from others; not kept by levels at which it may change.
+    pub(crate) reads: Reads,
+    pub(crate) own: FxHashMap<KeyIdx, ValueIdx>,
+    /// The keys of `own` in the order of their first writes.
+    pub(crate) own_keys: Vec<KeyIdx>,
+    pub(crate) ops: Vec<Recorded>,
+    pub(crate) scans: Vec<OpenScan>,
+    pub(crate) n_calls: usize,
+    pub(crate) mood: Mood,
+    /// What is left of the plan.
+    pub(crate) planned: Vec<(Key, Writer)>,
+    /// The transactions that it has read from.
+    pub(crate) sources: Vec<Pos>,
+}
+
+/// Which versions a transaction is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mood {
+    /// What the policy says.
+    Free,
+    /// The newest ones, so that a second try succeeds.
+    Careful,
+}
+
+/// A scan whose transaction has not ended: rows that come later were read, too, as missing.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenScan {
+    pub(crate) table: u32,
+    pub(crate) rows: Rows,
+    /// Rows that the transaction itself had written before.
+    pub(crate) own: Vec<KeyIdx>,
+    /// So many later rows of the table are known.
+    pub(crate) n_born: usize,
+}
+
+impl Open {
+    /// Takes in what others committed since the last operation.
+    pub(crate) fn refresh(&mut self, past: &Past) {
+        for scan in &mut self.scans {
+            let born = &past.table(scan.table).born;
+            for key in &born[scan.n_born..] {
+                let is_missed = scan.rows.contains(&past.key(*key).key.row) && !scan.own.contains(key);
+                if is_missed && self.reads.get(*key).is_none() {
+                    self.reads.insert(*key, 0);
+                    self.view.missed(past, *key);
+                }
+            }
+            scan.n_born = born.len();
+        }
+        self.view.refresh(past, &self.reads);
+    }
+
+    /// What is planned for the next read of a key; from then on, it is not.
+    pub(crate) fn take_planned(&mut self, key: &Key) -> Option<Writer> {
+        let at = self.planned.iter().position(|it| it.0 == *key)?;
+        Some(self.planned.remove(at).1)
+    }
+}

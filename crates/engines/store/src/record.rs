@@ -1,0 +1,249 @@
+//! What happened, as a history.
+
+use crate::Rows;
+use crate::past::{ABSENT, KeyIdx, Past, Pos, ValueIdx};
+use iso_evidence::Source;
+use iso_history::{Datum, History, HistoryBuilder, KeyId, OpId, Outcome, Place, SessionId, TxnId, ValueId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// How values are spelled in a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// As they were written; a row that is not there is null. Several writes of a key may look alike.
+    AsWritten,
+    /// What is written to a key again is told apart, as in `5#2`; so are deleted rows (`deleted`), and a row that was
+    /// never there is null. Each read then has one possible writer.
+    Distinct,
+}
+
+/// An operation that was served.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Recorded {
+    /// A read of another transaction's version.
+    Read {
+        key: KeyIdx,
+        value: ValueIdx,
+        source: Pos,
+    },
+    /// A read of what the transaction itself wrote.
+    ReadOwn {
+        key: KeyIdx,
+        value: ValueIdx,
+    },
+    Write {
+        key: KeyIdx,
+        value: ValueIdx,
+    },
+    /// A scan, by its number; its reads are the next so many operations.
+    Scan {
+        scan: u32,
+        n_reads: u32,
+    },
+}
+
+/// Everything that transactions that have ended did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    txns: Vec<Ended>,
+    ops: Vec<Recorded>,
+    scans: Vec<(u32, Rows)>,
+}
+
+/// A transaction that has ended.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    session: u32,
+    outcome: Outcome,
+    /// Its place in the log, if it wrote and committed; else 0.
+    pos: Pos,
+    ops_start: u32,
+}
+
+impl Record {
+    pub(crate) fn add_scan(&mut self, table: u32, rows: Rows) -> u32 {
+        self.scans.push((table, rows));
+        self.scans.len() as u32 - 1
+    }
+
+    pub(crate) fn end(&mut self, session: u32, outcome: Outcome, pos: Option<Pos>, ops: &[Recorded]) {
+        let ops_start = self.ops.len() as u32;
+        self.txns.push(Ended { session, outcome, pos: pos.unwrap_or(0), ops_start });
+        self.ops.extend_from_slice(ops);
+    }
+
+    pub(crate) fn n_ops(&self) -> usize {
+        self.ops.len()
+    }
+
+    fn ops_of(&self, txn_idx: usize) -> &[Recorded] {
+        let end = self.txns.get(txn_idx + 1).map_or(self.ops.len(), |it| it.ops_start as usize);
+        &self.ops[self.txns[txn_idx].ops_start as usize..end]
+    }
+
+    /// The transactions that have ended, in the order in which they did.
+    pub(crate) fn history(&self, past: &Past, sessions: &[Arc<str>], values: Values) -> History {
+        let mut writing = Writing::new(past, sessions, values);
+        self.for_each(past, &mut |session, outcome, ops| {
+            writing.builder.begin(SessionId::from_index(session as usize), Place::default());
+            for op in ops {
+                writing.write_down(*op);
+            }
+            writing.builder.end(outcome);
+        });
+        match writing.builder.finish() {
+            Ok(history) => history,
+            Err(defects) => unreachable!("transactions are ended and keys are registers: {defects:?}"),
+        }
+    }
+
+    /// For each external read of the history, whose version it saw.
+    pub(crate) fn sources(&self, past: &Past) -> Vec<Source> {
+        let mut writers: FxHashMap<Pos, TxnId> = FxHashMap::default();
+        writers.insert(0, TxnId::INITIAL);
+        for (idx, ended) in self.txns.iter().enumerate().filter(|it| it.1.pos != 0) {
+            writers.insert(ended.pos, TxnId::from_index(idx + 1));
+        }
+        let (mut n_ops, mut sources) = (0, Vec::new());
+        self.for_each(past, &mut |_, _, ops| {
+            for op in ops {
+                if let Recorded::Read { source, .. } = op {
+                    sources.push(Source { read: OpId::from_index(n_ops), writer: writers[source] });
+                }
+                n_ops += 1;
+            }
+        });
+        sources
+    }
+
+    /// Calls with each transaction and its operations; scans are reads of all their rows, later ones included.
+    fn for_each(&self, past: &Past, call: &mut dyn FnMut(u32, Outcome, &[Recorded])) {
+        let mut ops = Vec::new();
+        for (idx, ended) in self.txns.iter().enumerate() {
+            ops.clear();
+            let mut left = self.ops_of(idx);
+            while let [first, rest @ ..] = left {
+                left = rest;
+                if let Recorded::Scan { scan, n_reads } = first {
+                    let (reads, rest) = left.split_at(*n_reads as usize);
+                    self.expand_scan(past, *scan, reads, &mut ops);
+                    left = rest;
+                } else {
+                    ops.push(*first);
+                }
+            }
+            call(ended.session, ended.outcome, &ops);
+        }
+    }
+
+    /// The reads of a scan, and those of rows that were not there yet.
+    fn expand_scan(&self, past: &Past, scan: u32, reads: &[Recorded], ops: &mut Vec<Recorded>) {
+        let (table, rows) = &self.scans[scan as usize];
+        let key_of = |it: &Recorded| match it {
+            Recorded::Read { key, .. } | Recorded::ReadOwn { key, .. } => *key,
+            Recorded::Write { .. } | Recorded::Scan { .. } => unreachable!("a scan has reads only"),
+        };
+        let known: FxHashSet<KeyIdx> = reads.iter().map(key_of).collect();
+        ops.extend_from_slice(reads);
+        let is_later = |it: &KeyIdx| !known.contains(it);
+        let later = past.rows(*table, rows).into_iter().filter(is_later);
+        ops.extend(later.map(|key| Recorded::Read { key, value: ABSENT, source: 0 }));
+    }
+}
+
+/// A history that is being written down.
+struct Writing<'s> {
+    past: &'s Past,
+    values: Values,
+    builder: HistoryBuilder,
+    keys: Vec<Option<KeyId>>,
+    /// By value, how it is spelled.
+    spelled: FxHashMap<ValueIdx, ValueId>,
+    used: FxHashSet<(KeyIdx, ValueId)>,
+    /// By key and plain value, how many more there were.
+    n_again: FxHashMap<(KeyIdx, ValueId), u32>,
+}
+
+impl<'s> Writing<'s> {
+    fn new(past: &'s Past, sessions: &[Arc<str>], values: Values) -> Self {
+        let mut builder = HistoryBuilder::new();
+        for session in sessions {
+            builder.session(session);
+        }
+        Self {
+            past,
+            values,
+            builder,
+            keys: vec![None; past.n_keys()],
+            spelled: FxHashMap::default(),
+            used: FxHashSet::default(),
+            n_again: FxHashMap::default(),
+        }
+    }
+
+    fn write_down(&mut self, op: Recorded) {
+        match op {
+            Recorded::Read { key, value, .. } | Recorded::ReadOwn { key, value } => {
+                let (key_id, value) = (self.key(key), self.spelling(value));
+                self.builder.read(key_id, value);
+            }
+            Recorded::Write { key, value } => {
+                let key_id = self.key(key);
+                let value_id = self.spell(key, value);
+                self.builder.write(key_id, value_id);
+            }
+            Recorded::Scan { .. } => unreachable!("scans are written down as reads"),
+        }
+    }
+
+    /// The key, with its initial value told.
+    fn key(&mut self, key: KeyIdx) -> KeyId {
+        if let Some(id) = self.keys[key as usize] {
+            return id;
+        }
+        let entry = self.past.key(key);
+        let id = self.builder.key(Datum::text(entry.key.to_string()));
+        self.keys[key as usize] = Some(id);
+        let initial = self.spell(key, entry.versions[0].value);
+        self.builder.initial(id, initial, Place::default());
+        id
+    }
+
+    fn spelling(&mut self, value: ValueIdx) -> ValueId {
+        // Whoever is read from ended before, so its values are spelled.
+        match self.spelled.get(&value) {
+            Some(spelled) => *spelled,
+            None => self.builder.value(Datum::Null),
+        }
+    }
+
+    /// Chooses how a write's value is spelled.
+    fn spell(&mut self, key: KeyIdx, value: ValueIdx) -> ValueId {
+        let datum = self.past.value(value);
+        let plain = match (datum, self.values) {
+            (Some(datum), _) => datum.clone(),
+            (None, Values::Distinct) if value != ABSENT => Datum::text("deleted"),
+            (None, _) => Datum::Null,
+        };
+        let mut id = self.builder.value_named(plain.as_name());
+        if self.values == Values::Distinct {
+            let plain_id = id;
+            while !self.used.insert((key, id)) {
+                let n_again = self.n_again.entry((key, plain_id)).or_insert(1);
+                *n_again += 1;
+                id = self.builder.value(again(&plain, *n_again));
+            }
+        }
+        self.spelled.insert(value, id);
+        id
+    }
+}
+
+/// How a value is spelled when it is written for the nth time.
+fn again(plain: &Datum, nth: u32) -> Datum {
+    Datum::text(match plain {
+        Datum::Null => format!("null#{nth}"),
+        Datum::Int(number) => format!("{number}#{nth}"),
+        Datum::Number(text) | Datum::Text(text) => format!("{text}#{nth}"),
+    })
+}

@@ -1,0 +1,123 @@
+//! Every run satisfies its level.
+
+use crate::dice::Dice;
+use crate::run::{Shape, run};
+use crate::setting;
+use iso_check::check;
+use iso_evidence::{Budget, Verdict};
+use iso_history::{Facts, History, Op, Outcome};
+use iso_spec::Level;
+use iso_store::{LEVELS, Policy, Store, Values};
+
+const POLICIES: [Policy; 3] = [Policy::Latest, Policy::Random, Policy::Adversarial];
+
+fn is_allowed(history: &History, level: Level) -> bool {
+    match check(history, level, &Budget::unlimited()) {
+        Verdict::Allowed(_) => true,
+        Verdict::Forbidden(_) => false,
+        Verdict::Unknown(reason) => panic!("{reason} without a limit"),
+    }
+}
+
+fn text(history: &History) -> String {
+    let txn = |it| {
+        let ops: Vec<String> = history.ops(it).map(|op| history.render_op(op)).collect();
+        format!("{} {:?}: {}", history.label(it), history.outcome(it), ops.join(" "))
+    };
+    history.txns().map(txn).collect::<Vec<_>>().join("\n")
+}
+
+/// The sources that the store tells are the only possible ones where values are distinct, and fit the others.
+fn assert_sources(store: &Store, distinct: &History, as_written: &History) {
+    let facts = Facts::new(distinct);
+    assert!(!facts.has_ambiguous_reads() && facts.local().is_empty(), "{}", text(distinct));
+    let sources = store.sources();
+    let is_judged = |it: &&iso_store::Source| distinct.outcome(distinct.txn_of(it.read)) == Outcome::Committed;
+    let told: Vec<_> = sources.iter().filter(is_judged).map(|it| (it.read, vec![it.writer])).collect();
+    let derived: Vec<_> =
+        facts.reads().iter().enumerate().map(|(idx, it)| (it.op, facts.candidates(idx).to_vec())).collect();
+    assert_eq!(told, derived, "{}", text(distinct));
+    let facts = Facts::new(as_written);
+    let fits = |(idx, read): (usize, &iso_history::ExternalRead)| {
+        let source = told.iter().find(|it| it.0 == read.op);
+        source.is_some_and(|it| facts.candidates(idx).contains(&it.1[0]))
+    };
+    assert!(facts.reads().iter().enumerate().all(fits), "{}", text(as_written));
+    for source in sources {
+        assert!(matches!(distinct.op(source.read), Op::Read { .. }));
+    }
+}
+
+fn runs(n_cases: u64, shape: fn(&mut Dice) -> Shape, is_small: bool) {
+    let seed = setting("ISOSCOPE_SEED", 0).wrapping_mul(1_000_003);
+    let mut n_committed = [0; LEVELS.len()];
+    for case in 0..n_cases {
+        for (at, level) in LEVELS.into_iter().enumerate() {
+            for policy in POLICIES {
+                let mut dice = Dice::new(seed.wrapping_add(case));
+                let shape = shape(&mut dice);
+                let store = run(&mut dice, &shape, level, policy.clone(), seed + case);
+                let (distinct, plain) = (store.history(Values::Distinct), store.history(Values::AsWritten));
+                let about = || format!("case {case} {level} {policy:?}\n{}", text(&distinct));
+                assert!(is_allowed(&distinct, level), "{}", about());
+                // Many values that look alike make a hard question.
+                assert!(!is_small || is_allowed(&plain, level), "{}\n{}", about(), text(&plain));
+                assert_sources(&store, &distinct, &plain);
+                n_committed[at] += distinct.txns().filter(|it| distinct.outcome(*it) == Outcome::Committed).count();
+            }
+        }
+    }
+    println!("transactions committed by level: {n_committed:?}");
+}
+
+#[test]
+fn small_runs_satisfy_their_level() {
+    runs(setting("ISOSCOPE_CASES", 300), Shape::small, true);
+}
+
+#[test]
+fn larger_runs_satisfy_their_level() {
+    runs(setting("ISOSCOPE_CASES", 300) / 15, Shape::middle, false);
+}
+
+#[test]
+fn the_same_calls_with_the_same_seed_give_the_same_run() {
+    for level in LEVELS {
+        let once = || {
+            let mut dice = Dice::new(7);
+            let shape = Shape::middle(&mut dice);
+            text(&run(&mut dice, &shape, level, Policy::Random, 3).history(Values::AsWritten))
+        };
+        assert_eq!(once(), once());
+    }
+}
+
+/// How many of so many runs at a level another level forbids.
+fn n_forbidden(level: Level, policy: &Policy, stronger: Level, n_runs: u64) -> usize {
+    let is_forbidden = |case: &u64| {
+        let mut dice = Dice::new(*case);
+        let shape = Shape::small(&mut dice);
+        !is_allowed(&run(&mut dice, &shape, level, policy.clone(), *case).history(Values::Distinct), stronger)
+    };
+    (0..n_runs).filter(is_forbidden).count()
+}
+
+#[test]
+fn weak_runs_break_the_next_stronger_level() {
+    for stronger in LEVELS {
+        for weaker in stronger.implied().iter().filter(|it| LEVELS.contains(it)) {
+            let n = n_forbidden(*weaker, &Policy::Random, stronger, 300);
+            println!("{n} of 300 random runs at {weaker} are forbidden by {stronger}");
+            assert!(n > 0, "every run at {weaker} satisfies {stronger}");
+        }
+    }
+}
+
+#[test]
+fn an_adversary_breaks_serializability_more_often_than_chance() {
+    for level in &LEVELS[..LEVELS.len() - 1] {
+        let [latest, random, adversarial] = [Policy::Latest, Policy::Random, Policy::Adversarial]
+            .map(|it| n_forbidden(*level, &it, Level::Serializable, 400));
+        println!("unserializable of 400 runs at {level}: latest {latest}, random {random}, adversarial {adversarial}");
+    }
+}
