@@ -231,6 +231,15 @@ pub(crate) struct PredictArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
+    /// Run this application on the weak store, along each prediction: is there such a run indeed? The observed history
+    /// must be one of it
+    #[arg(long, value_name = "APP")]
+    pub(crate) validate: Option<String>,
+
+    /// With --validate: the seed of the observed run, if its recording does not have it
+    #[arg(long, value_name = "N", requires = "validate")]
+    pub(crate) seed: Option<u64>,
+
     /// Save the predicted history, the first one if there are several; with - it goes to standard output, and the
     /// answer to standard error
     #[arg(long, short = 'o', value_name = "FILE.history")]

@@ -25,6 +25,7 @@ mod target;
 mod teller;
 mod text_file;
 mod units;
+mod validation;
 
 use args::{Arguments, Verb};
 use clap::{CommandFactory, FromArgMatches};

@@ -2,7 +2,7 @@
 //! forbids it is checked before it is shown, by code that has no part in the search.
 
 use crate::found::Withheld;
-use iso_evidence::{Budget, Refutation, Schedule, StopReason, Verdict, Witness, certify_facts};
+use iso_evidence::{Budget, Event, Refutation, Schedule, StopReason, Verdict, Witness, certify_facts};
 use iso_history::{Facts, History, Op, OpId, TxnId};
 use iso_predict::{Boundary, Prediction, Question};
 use iso_report::{Predicted, PredictedRun, Rewired};
@@ -16,18 +16,26 @@ pub(crate) struct Observed<'a> {
     pub(crate) witness: &'a Witness,
 }
 
-/// The document of a prediction that passed all checks.
-pub(crate) fn predicted_run(
+/// A prediction that passed all checks.
+pub(crate) struct Checked {
+    /// Its document.
+    pub(crate) run: PredictedRun,
+    /// Its transactions in an order that explains it under the level.
+    pub(crate) order: Vec<TxnId>,
+}
+
+/// Checks a prediction.
+pub(crate) fn checked(
     observed: &Observed<'_>,
     question: Question,
     prediction: &Prediction,
     budget: &Budget<'_>,
-) -> Result<PredictedRun, Withheld> {
+) -> Result<Checked, Withheld> {
     repeats(observed, question.boundary, prediction).map_err(|why| wrong(question.level, why))?;
     let rewired =
         |it: &iso_predict::ChangedRead| Rewired { op: it.op, observed_op: it.observed_op, from: it.from, to: it.to };
     let judged = Judged::new(&prediction.history, question, budget)?;
-    Ok(PredictedRun::new(&Predicted {
+    let run = PredictedRun::new(&Predicted {
         observed: observed.facts.history(),
         history: &prediction.history,
         txns: &prediction.txns,
@@ -37,7 +45,8 @@ pub(crate) fn predicted_run(
         refutation: &judged.refutation,
         allowed: Some(Ok(())),
         forbidden: Some(Ok(())),
-    }))
+    });
+    Ok(Checked { run, order: commits(&judged.witness) })
 }
 
 /// The observed run as its own prediction: the level allows it, and the target forbids it.
@@ -136,7 +145,7 @@ impl<'a> Repetition<'a> {
     /// Each session repeats the first of its transactions, and only the last one is on the boundary.
     fn sessions(&self) -> Result<(), String> {
         let (history, whole) = (&self.prediction.history, self.observed.facts.history());
-        let happened = happened(self.observed.witness);
+        let happened: BTreeSet<TxnId> = commits(self.observed.witness).into_iter().collect();
         for session in history.sessions() {
             let name = history.session_name(session);
             let txns = history.session_txns(session);
@@ -207,17 +216,16 @@ impl<'a> Repetition<'a> {
     }
 }
 
-/// The transactions that took place.
-fn happened(witness: &Witness) -> BTreeSet<TxnId> {
+/// The transactions that took place, in the order of their commits.
+fn commits(witness: &Witness) -> Vec<TxnId> {
+    let commit = |it: &Event| match it {
+        Event::Commit(txn) => Some(*txn),
+        Event::Snapshot(_) => None,
+    };
     match &witness.schedule {
-        Schedule::Order(order) => order.iter().copied().collect(),
-        Schedule::Events(events) => events
-            .iter()
-            .map(|it| match it {
-                iso_evidence::Event::Snapshot(txn) | iso_evidence::Event::Commit(txn) => *txn,
-            })
-            .collect(),
-        Schedule::Execution(_) => BTreeSet::new(),
+        Schedule::Order(order) => order.clone(),
+        Schedule::Events(events) => events.iter().filter_map(commit).collect(),
+        Schedule::Execution(_) => Vec::new(),
     }
 }
 

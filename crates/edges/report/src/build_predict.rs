@@ -88,11 +88,13 @@ pub fn shape(cycle: &[Edge]) -> String {
 
 /// Which transactions and operations are shown.
 struct Selection {
+    /// Is everything of the predicted run shown, and of the observed one?
     is_whole: bool,
+    is_all_observed: bool,
     /// Transactions of the predicted run, and of the observed one.
     predicted: BTreeSet<TxnId>,
     observed: BTreeSet<TxnId>,
-    /// Operations of long transactions of the predicted run.
+    /// Operations of the predicted run that are shown if not all are.
     ops: BTreeSet<OpId>,
     /// Keys of changed reads, in the observed run.
     keys: BTreeSet<KeyId>,
@@ -119,17 +121,17 @@ impl Selection {
         }
         let ops = of.refutation.ops.iter().copied().chain(of.changed.iter().map(|it| it.op)).collect();
         let keys = of.changed.iter().map(|it| of.observed.op(it.observed_op).key()).collect();
-        Self { is_whole, predicted, observed, ops, keys }
+        Self { is_whole, is_all_observed, predicted, observed, ops, keys }
     }
 
     /// The operations of a transaction of the predicted run that are shown, each with its place.
     fn kept(&self, of: &Predicted<'_>, txn: TxnId) -> Vec<(usize, OpId)> {
         let twin = of.txns[txn.index()];
-        let is_long = of.history.ops(txn).len() > MAX_OPS;
         // Names of keys may have other ids here, so that places are what the two runs share.
         let of_keys: Vec<bool> =
             of.observed.ops(twin).map(|it| self.keys.contains(&of.observed.op(it).key())).collect();
-        let is_kept = |(idx, op): &(usize, OpId)| !is_long || self.ops.contains(op) || of_keys.get(*idx) == Some(&true);
+        let is_kept =
+            |(idx, op): &(usize, OpId)| self.is_whole || self.ops.contains(op) || of_keys.get(*idx) == Some(&true);
         of.history.ops(txn).enumerate().filter(is_kept).collect()
     }
 
@@ -147,8 +149,7 @@ impl Selection {
             let twin = of.history.txns().find(|it| of.txns[it.index()] == *txn);
             let n_kept = twin.map_or(0, |it| of.history.ops(it).len());
             let kept: BTreeSet<usize> = twin.iter().flat_map(|it| self.kept(of, *it)).map(|it| it.0).collect();
-            let is_long = of.observed.ops(*txn).len() > MAX_OPS;
-            let is_of_interest = |op: OpId| !is_long || self.keys.contains(&of.observed.op(op).key());
+            let is_of_interest = |op: OpId| self.is_all_observed || self.keys.contains(&of.observed.op(op).key());
             let is_shown = |(idx, op): &(usize, OpId)| kept.contains(idx) || (*idx >= n_kept && is_of_interest(*op));
             let ops = of.observed.ops(*txn).enumerate().filter(is_shown).map(|it| it.1);
             transaction(of.observed, *txn, ops)

@@ -161,7 +161,7 @@ pub(crate) fn risk(run: &PredictedRun, boundary: Boundary) -> Option<String> {
     }
     let mut parts = vec![format!("{} changed", counted(run.changed.len() as u64, "read"))];
     if boundary == Boundary::Relaxed {
-        let cut: Vec<&str> = run.cuts.iter().map(|it| it.transaction.as_str()).collect();
+        let cut: Vec<&str> = run.cuts.iter().filter(|it| it.n_changed > 0).map(|it| it.transaction.as_str()).collect();
         parts.push(format!("the rest of {} kept as observed", cut.join(" and ")));
     }
     parts.extend(run.cuts.iter().filter(|it| it.n_dropped > 0).map(dropped));

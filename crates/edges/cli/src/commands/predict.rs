@@ -4,14 +4,15 @@ use crate::args::{BoundaryName, PredictArgs, Strategy};
 use crate::exit::Exit;
 use crate::found::Withheld;
 use crate::limits::Alarm;
-use crate::prediction::{Observed, certified, observed_run, predicted_run};
+use crate::prediction::{Checked, Observed, certified, checked, observed_run};
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::target::Target;
 use crate::teller::{Limited, Teller, complain_of_limit};
+use crate::validation::{self, Validator};
 use anyhow::{anyhow, bail};
 use iso_evidence::{Budget, Refutation, Verdict, Witness};
 use iso_history::{Facts, History, OpId};
-use iso_predict::{Answer, Boundary, LEVELS, Precision, Predictor, Question, Refused, TARGETS, Unknown};
+use iso_predict::{Answer, Boundary, LEVELS, Precision, Prediction, Predictor, Question, Refused, TARGETS, Unknown};
 use iso_report::{Counts, Defect, Effort, PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Report};
 use iso_spec::Level;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ struct Predict {
     boundary: Boundary,
     precision: Precision,
     all: bool,
+    validator: Option<validation::Asked>,
     output: Option<Target>,
 }
 
@@ -38,6 +40,12 @@ enum Asked {
     Everything(Vec<Level>),
     /// These; each must allow the observed run.
     Levels(Vec<Level>),
+}
+
+/// The observed run, and who can run it again, if somebody can.
+struct Given<'a> {
+    history: &'a History,
+    validator: Option<&'a Validator>,
 }
 
 /// What `check` says about the observed run.
@@ -60,8 +68,12 @@ pub(crate) fn run(raw: &PredictArgs, started: Instant) -> anyhow::Result<Exit> {
         complain_of(&reading.defects, &asked.input);
         return Ok(Exit::Unasked);
     };
+    let validator = match &asked.validator {
+        Some(validator) => Some(validator.of_run(&history, reading.header.origin.as_deref(), &asked.input)?),
+        None => None,
+    };
     let defects = reading.defects.into_iter().map(Defect::from).collect();
-    asked.answer(&history, defects, &teller, &alarm)
+    asked.answer(&Given { history: &history, validator: validator.as_ref() }, defects, &teller, &alarm)
 }
 
 impl Predict {
@@ -76,6 +88,7 @@ impl Predict {
             boundary,
             precision,
             all: raw.all,
+            validator: raw.validate.as_deref().map(|it| validation::Asked::new(it, raw.seed)).transpose()?,
             output: raw.output.as_deref().map(|it| Target::of(it, raw.answer.json)).transpose()?,
         })
     }
@@ -129,16 +142,23 @@ impl Predict {
         Ok(exit)
     }
 
-    fn answer(&self, history: &History, defects: Vec<Defect>, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
+    fn answer(&self, given: &Given<'_>, defects: Vec<Defect>, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
         let budget = Budget::new(&stop);
         teller.progress.stage("looking at the observed run");
-        let facts = Facts::new(history);
+        let facts = Facts::new(given.history);
         let known = self.known(&facts, teller, &budget);
-        let mut report = PredictReport { defects, observed: Some(Counts::of(history)), ..self.blank() };
+        let mut report = PredictReport { defects, observed: Some(Counts::of(given.history)), ..self.blank() };
         let levels = self.possible(&known, &mut report.notes)?;
-        let mut search =
-            Search { asked: self, facts: &facts, known: &known, teller, budget, effort: Effort::default() };
+        let mut search = Search {
+            asked: self,
+            facts: &facts,
+            known: &known,
+            validator: given.validator,
+            teller,
+            budget,
+            effort: Effort::default(),
+        };
         report.levels.clear();
         for level in &levels {
             let is_none = |it: &PredictedLevel| it.verdict == PredictVerdict::None;
@@ -213,6 +233,7 @@ struct Search<'a> {
     asked: &'a Predict,
     facts: &'a Facts<'a>,
     known: &'a [Standing],
+    validator: Option<&'a Validator>,
     teller: &'a Teller,
     budget: Budget<'a>,
     effort: Effort,
@@ -278,10 +299,10 @@ impl Search<'_> {
                 Answer::Unknown(Unknown::Stopped(reason)) => break reason.to_string(),
             };
             self.teller.progress.stage("checking a prediction");
-            match predicted_run(&observed, question, &prediction, &self.budget) {
-                Ok(run) if runs.iter().any(|it| is_alike(it, &run)) => n_repeats += 1,
-                Ok(run) => {
-                    runs.push(run);
+            match checked(&observed, question, &prediction, &self.budget) {
+                Ok(it) if runs.iter().any(|run| is_alike(run, &it.run)) => n_repeats += 1,
+                Ok(it) => {
+                    runs.push(self.validated(it, question, &prediction));
                     n_repeats = 0;
                 }
                 Err(withheld) if runs.is_empty() => return withheld_verdict(&withheld),
@@ -298,6 +319,16 @@ impl Search<'_> {
             }
         };
         PredictVerdict::Predicted { runs, ended: Some(ended) }
+    }
+
+    /// The application runs along the prediction, if that was asked.
+    fn validated(&self, checked: Checked, question: Question, prediction: &Prediction) -> PredictedRun {
+        let mut run = checked.run;
+        if let Some(validator) = self.validator {
+            self.teller.progress.stage(format!("running {} along a prediction", validator.application()));
+            run.validation = Some(validator.validate(question, prediction, &checked.order, &self.budget));
+        }
+        run
     }
 
     fn refused(&self, level: Level, refused: &Refused) -> anyhow::Result<PredictVerdict> {
