@@ -1,5 +1,6 @@
 //! The arguments as they stand on the command line; each verb resolves its own.
 
+use crate::commands::store::{parse_sessions as parse_run_sessions, parse_txns as parse_run_txns};
 use crate::scope::{parse_keys, parse_limit, parse_sessions, parse_txns, parse_values};
 use crate::units::{parse_duration, parse_size};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -24,6 +25,7 @@ pub(crate) enum Verb {
     Lattice(LatticeArgs),
     Verify(VerifyArgs),
     Predict(PredictArgs),
+    Store(StoreArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),
     Report(ReportArgs),
@@ -266,6 +268,81 @@ pub(crate) enum Strategy {
     ExactRelaxed,
     ApproxStrict,
     ApproxRelaxed,
+}
+
+/// Run applications on a store that is as weak as a level allows, and record what happens.
+///
+/// The store answers each read with any value that its level allows, so that an application meets in one run what a real
+/// database shows once in a million. After the run it is asked what must hold.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    #[command(subcommand)]
+    pub(crate) what: StoreVerb,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
+pub(crate) enum StoreVerb {
+    Run(StoreRunArgs),
+    Apps(StoreAppsArgs),
+}
+
+/// Run an application, and say what its assertions say.
+///
+/// One transaction runs at a time, in an order that the seed decides; the weakness is in what reads are served. The same
+/// options give the same run, byte for byte.
+#[derive(Debug, Args)]
+pub(crate) struct StoreRunArgs {
+    /// The application; `isoscope store apps` lists them
+    #[arg(value_name = "APP")]
+    pub(crate) application: String,
+
+    /// What the store promises
+    #[arg(long, short = 'l', value_name = "LEVEL", default_value = "cc")]
+    pub(crate) level: String,
+
+    /// What reads are served of what the level allows
+    #[arg(long, value_name = "latest|random|adversarial", default_value = "random")]
+    pub(crate) policy: String,
+
+    /// How many sessions there are
+    #[arg(long, value_name = "N", default_value = "3", value_parser = parse_run_sessions, allow_hyphen_values = true)]
+    pub(crate) sessions: usize,
+
+    /// How many transactions each session runs
+    #[arg(long, value_name = "N", default_value = "8", value_parser = parse_run_txns, allow_hyphen_values = true)]
+    pub(crate) txns: usize,
+
+    /// Decides which transactions run, in which order, and what is served
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+
+    /// Try a transaction again that the store aborted because of a conflict
+    #[arg(long)]
+    pub(crate) retry: bool,
+
+    /// Save the history; with - it goes to standard output, and the answer to standard error
+    #[arg(long, short = 'o', value_name = "FILE.jsonl")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// List the transactions, too, in the order in which they ran
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Print the answer as one JSON document in one line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+/// List the applications.
+#[derive(Debug, Args)]
+pub(crate) struct StoreAppsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Which histories to look at. The defaults differ by verb; the help has them.

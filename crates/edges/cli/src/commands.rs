@@ -9,4 +9,5 @@ pub(crate) mod levels;
 pub(crate) mod predict;
 pub(crate) mod report;
 pub(crate) mod separate;
+pub(crate) mod store;
 pub(crate) mod verify;

@@ -1,6 +1,6 @@
 //! The parts of the help that are tables: made from the types, so that they cannot get out of date.
 
-use crate::commands::lattice;
+use crate::commands::{lattice, store};
 use clap::Command;
 use iso_formats::Format;
 use iso_separate::Scope;
@@ -28,9 +28,17 @@ pub(crate) fn with_tables(command: Command) -> Command {
                 .after_long_help(format!(
                     "{PREDICT_EXAMPLES}\n\n{PREDICT_CODES}\n\n{}\n\n{}\n\n{}",
                     predict_levels(),
-                    applications(),
+                    store::applications(),
                     formats()
                 ))
+        })
+        .mut_subcommand("store", |it| {
+            it.after_help(format!("{STORE_EXAMPLES}\n\n{STORE_CODES}"))
+                .mut_subcommand("run", |it| {
+                    it.after_help(short(STORE_EXAMPLES, STORE_CODES, "applications, levels and policies"))
+                        .after_long_help(format!("{STORE_EXAMPLES}\n\n{STORE_CODES}\n\n{}", store::tables()))
+                })
+                .mut_subcommand("apps", |it| it.after_help(DONE_CODES))
         })
         .mut_subcommand("levels", |it| it.after_help(format!("{LEVELS_EXAMPLES}\n\n{DONE_CODES}")))
         .mut_subcommand("convert", |it| it.after_help(format!("{CONVERT_EXAMPLES}\n\n{}\n\n{LIMIT_CODES}", formats())))
@@ -62,6 +70,7 @@ First steps:
   isoscope compare si ser          how two levels relate, and the history that shows it
   isoscope verify FILE.txn         does a program keep its invariants? under which levels?
   isoscope predict FILE            what could have happened instead of a recorded run?
+  isoscope store run smallbank     what happens to an application on a weak store?
   isoscope levels                  what the levels mean";
 
 const EXIT_CODES: &str = "\
@@ -181,6 +190,21 @@ Sessions stand on the sides of ||, and a; b in one of them is one after the othe
 A number may be left open, as in withdraw(\"x\", any int in 0..100).
 Holds means: in all runs of these transactions, each once, for all open values.";
 
+const STORE_EXAMPLES: &str = "\
+Examples:
+  isoscope store apps                                         the applications
+  isoscope store run smallbank                                is money conserved under cc?
+  isoscope store run tpcc --level si --policy adversarial     does snapshot isolation help?
+  isoscope store run voter --level rc --seed 7 -o run.jsonl   recorded, for isoscope check
+  isoscope store run auction --level psi -o - | isoscope check -";
+
+const STORE_CODES: &str = "\
+Exit codes:
+  0  everything held that must
+  1  an assertion of the application failed
+  2  the question could not be asked: bad name, bad option
+  3  unknown: the time or memory ran out";
+
 const OTHER_NAMES: &str = "\
 A name such as cerone.si is a definition of the catalogue, and one such as mine.strong, or strong alone, of mine.spec.";
 
@@ -245,12 +269,6 @@ fn predict_levels() -> String {
         lines.join("\n"),
         targets.join(", ")
     )
-}
-
-fn applications() -> String {
-    let line = |it: &&dyn iso_collect::Application| format!("  {:<15}{}", it.name(), it.about());
-    let lines: Vec<String> = iso_collect::APPLICATIONS.iter().map(line).collect();
-    format!("Applications:\n{}", lines.join("\n"))
 }
 
 fn times(level: Level) -> &'static str {

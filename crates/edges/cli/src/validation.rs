@@ -1,10 +1,11 @@
 //! Runs an application along a prediction, and looks at the run that comes of it.
 
+use crate::commands::store::no_application;
 use crate::found::Withheld;
 use crate::prediction::certified;
 use crate::source::{plain, shown};
 use anyhow::{anyhow, bail};
-use iso_collect::{APPLICATIONS, Application, Ending, Observed, Replayed, Setup, Step, application, replay};
+use iso_collect::{Application, Ending, Observed, Replayed, Setup, Step, application, replay};
 use iso_evidence::{Budget, Verdict};
 use iso_history::{Facts, History, TxnId};
 use iso_predict::{Prediction, Question};
@@ -20,10 +21,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// By its name.
     pub(crate) fn new(name: &str, seed: Option<u64>) -> anyhow::Result<Self> {
-        let known = || APPLICATIONS.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
-        let application =
-            application(name).ok_or_else(|| anyhow!("there is no application `{name}`; choose one of {}", known()))?;
-        Ok(Self { application, seed })
+        Ok(Self { application: application(name.trim()).ok_or_else(|| no_application(name))?, seed })
     }
 
     /// The observed run must be one of the application's: as the recording says, or as the seed makes it.

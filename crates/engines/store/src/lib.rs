@@ -22,6 +22,7 @@
 //! # Ok::<(), iso_store::Error>(())
 //! ```
 
+mod adversary;
 mod choose;
 mod error;
 mod key;

@@ -1,6 +1,7 @@
 //! An open transaction: what it read and wrote so far.
 
-use crate::past::{KeyIdx, Past, Pos, ValueIdx};
+use crate::adversary::Ancestors;
+use crate::past::{KeyIdx, Past, ValueIdx};
 use crate::record::Recorded;
 use crate::view::{Reads, View};
 use crate::{Key, Rows, Writer};
@@ -22,8 +23,9 @@ pub(crate) struct Open {
     pub(crate) mood: Mood,
     /// What is left of the plan.
     pub(crate) planned: Vec<(Key, Writer)>,
-    /// The transactions that it has read from.
-    pub(crate) sources: Vec<Pos>,
+    /// Versions of others that it has read, for an adversary.
+    pub(crate) taken: Vec<(KeyIdx, u32)>,
+    pub(crate) ancestors: Ancestors,
 }
 
 /// Which versions a transaction is given.
@@ -49,6 +51,8 @@ pub(crate) struct OpenScan {
 impl Open {
     /// Takes in what others committed since the last operation.
     pub(crate) fn refresh(&mut self, past: &Past) {
+        // Before later rows are noted, as their writers may come after the first one who changed what was read.
+        self.view.refresh(past, &self.reads);
         for scan in &mut self.scans {
             let born = &past.table(scan.table).born;
             for key in &born[scan.n_born..] {
@@ -60,7 +64,6 @@ impl Open {
             }
             scan.n_born = born.len();
         }
-        self.view.refresh(past, &self.reads);
     }
 
     /// What is planned for the next read of a key; from then on, it is not.

@@ -1,5 +1,6 @@
 //! The store: sessions begin transactions, read, write, and end them.
 
+use crate::adversary::{Adversary, Ancestors};
 use crate::choose;
 use crate::open::{Mood, Open, OpenScan};
 use crate::past::{KeyIdx, Past, Pos, ValueIdx};
@@ -42,6 +43,8 @@ pub struct Store {
     session_ids: FxHashMap<Arc<str>, SessionId>,
     record: Record,
     divergences: Vec<Divergence>,
+    /// Only with that policy.
+    adversary: Option<Adversary>,
 }
 
 #[derive(Clone, Debug)]
@@ -68,8 +71,10 @@ impl Store {
         if !LEVELS.contains(&level) {
             return Err(Error::UnknownLevel { level });
         }
+        let adversary = (policy == Policy::Adversarial).then(Adversary::default);
         Ok(Self {
             level,
+            adversary,
             policy,
             random: Random::new(seed),
             past: Past::new(),
@@ -131,7 +136,8 @@ impl Store {
             n_calls: 0,
             mood: std::mem::replace(&mut entry.mood, Mood::Free),
             planned,
-            sources: Vec::new(),
+            taken: Vec::new(),
+            ancestors: self.adversary.as_ref().map_or_else(Ancestors::default, |it| it.begin(session.raw())),
         });
         entry.n_begun += 1;
         Ok(txn)
@@ -232,6 +238,9 @@ impl Store {
             let clock = open.view.clock(session.raw(), open.nth);
             self.past.commit(session.raw(), open.nth, clock, &writes)
         });
+        if let Some(adversary) = &mut self.adversary {
+            adversary.commit(&self.past, session.raw(), &open, pos);
+        }
         self.record.end(session.raw(), Outcome::Committed, pos, &open.ops);
         let txn = self.name(session, open.nth);
         self.sessions[session.index()].seen = open.view.into_seen(pos);
@@ -321,6 +330,9 @@ impl Store {
             let value = store.past.add_value(value);
             if open.own.insert(key, value).is_none() {
                 open.own_keys.push(key);
+                if let Some(adversary) = &store.adversary {
+                    adversary.note_write(&store.past, &mut open.ancestors, key);
+                }
             }
             open.ops.push(Recorded::Write { key, value });
             Ok(())
@@ -341,7 +353,10 @@ impl Store {
             }
         }
         let chosen = self.past.key(key).versions[version as usize];
-        open.sources.push(chosen.pos);
+        if let Some(adversary) = &self.adversary {
+            open.taken.push((key, version));
+            adversary.note_read(&mut open.ancestors, chosen.pos);
+        }
         open.ops.push(Recorded::Read { key, value: chosen.value, source: chosen.pos });
         chosen.value
     }
@@ -362,7 +377,11 @@ impl Store {
             _ if repeated.is_some() => newest(self, open),
             Policy::Latest => newest(self, open),
             _ if open.mood == Mood::Careful => newest(self, open),
-            Policy::Random | Policy::Adversarial => choose::any(&self.past, open, key, &mut self.random),
+            Policy::Random => choose::any(&self.past, open, key, &mut self.random),
+            Policy::Adversarial => match &self.adversary {
+                Some(adversary) => adversary.choose(&self.past, open, key, &mut self.random),
+                None => newest(self, open),
+            },
         }
     }
 

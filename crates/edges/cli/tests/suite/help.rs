@@ -11,7 +11,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 15] = [
+    let verbs: [&[&str]; 19] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -23,6 +23,10 @@ fn the_help_is_as_in_the_snapshot() {
         &["verify", "--help"],
         &["predict", "-h"],
         &["predict", "--help"],
+        &["store", "--help"],
+        &["store", "run", "-h"],
+        &["store", "run", "--help"],
+        &["store", "apps", "--help"],
         &["levels", "--help"],
         &["convert", "--help"],
         &["report", "--help"],
@@ -46,14 +50,14 @@ fn without_a_verb_the_help_is_shown() {
 }
 
 #[test]
-fn every_example_of_a_search_verification_or_prediction_runs() {
+fn every_example_of_a_search_a_verification_a_prediction_or_a_store_runs() {
     let folder = Folder::new();
     folder.write("mine.spec", MINE);
     folder.write("bank.txn", BANK);
     folder.write("run.history", ACCOUNT);
     record(&folder, "smallbank", "run.jsonl", 1);
     let mut n_run = 0;
-    for verb in ["separate", "compare", "lattice", "verify", "predict"] {
+    for verb in ["separate", "compare", "lattice", "verify", "predict", "store"] {
         let help = folder.run(&[verb, "--help"]).ends(0).out;
         for line in help.lines().filter_map(|it| it.strip_prefix("  isoscope ")) {
             // What it is for stands behind it.

@@ -16,5 +16,6 @@ mod notebook;
 mod predict;
 mod report;
 mod separate;
+mod store;
 mod tool;
 mod verify;

@@ -172,6 +172,19 @@ fn a_row_that_a_scan_missed_stays_missing_for_its_transaction() {
 }
 
 #[test]
+fn a_new_row_does_not_hide_an_earlier_change_of_another_one() {
+    for level in [Level::ParallelSnapshotIsolation, Level::SnapshotIsolation, Level::Serializable] {
+        let (mut store, one, two) = store(level);
+        store.begin(one).unwrap();
+        store.scan(one, "t", &Rows::All).unwrap();
+        overwrite(&mut store, two, "x", 1);
+        overwrite(&mut store, two, "a", 1);
+        let error = store.put(one, &key("x"), 2.into()).unwrap_err();
+        assert_eq!(error.conflict().unwrap().other, TxnName::new("s2", 0), "{level}");
+    }
+}
+
+#[test]
 fn scans_see_own_writes_and_not_what_was_deleted() {
     let (mut store, one, _) = store(Level::SnapshotIsolation);
     store.begin(one).unwrap();

@@ -18,6 +18,15 @@ pub(crate) struct Shape {
     pub(crate) deletes: usize,
     pub(crate) aborts: usize,
     pub(crate) writes: usize,
+    pub(crate) interleaving: Interleaving,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interleaving {
+    /// Sessions take turns at each operation.
+    Any,
+    /// A transaction ends before the next one begins.
+    Serial,
 }
 
 impl Shape {
@@ -32,6 +41,7 @@ impl Shape {
             deletes: [0, 10][dice.below(2)],
             aborts: [0, 5][dice.below(2)],
             writes: 30 + dice.below(40),
+            interleaving: Interleaving::Any,
         }
     }
 
@@ -68,7 +78,8 @@ pub(crate) fn run(dice: &mut Dice, shape: &Shape, level: Level, policy: Policy, 
         .collect();
     let mut n_begun = 0;
     loop {
-        let at = dice.below(clients.len());
+        let open = clients.iter().position(|it| it.left.is_some() && shape.interleaving == Interleaving::Serial);
+        let at = open.unwrap_or_else(|| dice.below(clients.len()));
         match clients[at].left {
             None if n_begun == shape.n_txns => {
                 if clients.iter().all(|it| it.left.is_none()) {

@@ -1,7 +1,7 @@
 //! Every run satisfies its level.
 
 use crate::dice::Dice;
-use crate::run::{Shape, run};
+use crate::run::{Interleaving, Shape, run};
 use crate::setting;
 use iso_check::check;
 use iso_evidence::{Budget, Verdict};
@@ -93,21 +93,23 @@ fn the_same_calls_with_the_same_seed_give_the_same_run() {
 }
 
 /// How many of so many runs at a level another level forbids.
-fn n_forbidden(level: Level, policy: &Policy, stronger: Level, n_runs: u64) -> usize {
+fn n_forbidden(level: Level, policy: &Policy, stronger: Level, interleaving: Interleaving) -> usize {
     let is_forbidden = |case: &u64| {
         let mut dice = Dice::new(*case);
-        let shape = Shape::small(&mut dice);
+        let shape = Shape { interleaving, ..Shape::small(&mut dice) };
         !is_allowed(&run(&mut dice, &shape, level, policy.clone(), *case).history(Values::Distinct), stronger)
     };
-    (0..n_runs).filter(is_forbidden).count()
+    (0..N_RUNS).filter(is_forbidden).count()
 }
+
+const N_RUNS: u64 = 400;
 
 #[test]
 fn weak_runs_break_the_next_stronger_level() {
     for stronger in LEVELS {
         for weaker in stronger.implied().iter().filter(|it| LEVELS.contains(it)) {
-            let n = n_forbidden(*weaker, &Policy::Random, stronger, 300);
-            println!("{n} of 300 random runs at {weaker} are forbidden by {stronger}");
+            let n = n_forbidden(*weaker, &Policy::Random, stronger, Interleaving::Any);
+            println!("{n} of {N_RUNS} random runs at {weaker} are forbidden by {stronger}");
             assert!(n > 0, "every run at {weaker} satisfies {stronger}");
         }
     }
@@ -115,9 +117,13 @@ fn weak_runs_break_the_next_stronger_level() {
 
 #[test]
 fn an_adversary_breaks_serializability_more_often_than_chance() {
-    for level in &LEVELS[..LEVELS.len() - 1] {
-        let [latest, random, adversarial] = [Policy::Latest, Policy::Random, Policy::Adversarial]
-            .map(|it| n_forbidden(*level, &it, Level::Serializable, 400));
-        println!("unserializable of 400 runs at {level}: latest {latest}, random {random}, adversarial {adversarial}");
+    for interleaving in [Interleaving::Any, Interleaving::Serial] {
+        for level in &LEVELS[..LEVELS.len() - 1] {
+            let [latest, random, adversarial] =
+                POLICIES.map(|it| n_forbidden(*level, &it, Level::Serializable, interleaving));
+            println!("{interleaving:?} {level}, unserializable of {N_RUNS} runs: {latest} {random} {adversarial}");
+            assert!(adversarial * 20 > random * 21, "{level} {interleaving:?}: {adversarial} not more than {random}");
+            assert!(latest <= random && (latest == 0 || interleaving == Interleaving::Any));
+        }
     }
 }

@@ -1,0 +1,171 @@
+//! Reads that are likely to break serializability.
+//!
+//! A run is not serializable if its dependencies have a cycle (Adya 1999): session order, who read from whom, who
+//! overwrote whom, and who read what another one overwrote. An open transaction comes after its session, those that it
+//! reads from and those whose versions or reads it overwrites, and so after all that these come after: its *ancestors*.
+//! If it reads a version that an ancestor overwrote, it comes before that ancestor, too. So such versions are taken
+//! where they are legal. Else an old version is better than a new one, as ancestors may follow.
+//! Ancestors are searched only so far; what is missed is a chance and no mistake.
+
+use crate::choose;
+use crate::open::Open;
+use crate::past::{KeyIdx, Past, Pos};
+use crate::random::Random;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A committed transaction by its number, in the order of commits; those that only read have one, too.
+type Node = u32;
+
+/// So many ancestors are looked for after each operation.
+const N_STEPS: usize = 48;
+/// So many versions of a key are compared.
+const N_COMPARED: u32 = 8;
+/// Of a transaction with more operations, only so many are followed.
+const N_FOLLOWED: usize = 16;
+
+/// What is known about who depends on whom.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Adversary {
+    nodes: Vec<Vec<Node>>,
+    /// By place in the log; the initial state depends on nobody.
+    node_at: Vec<Option<Node>>,
+    last_of_session: FxHashMap<u32, Node>,
+    readers: FxHashMap<(KeyIdx, u32), Vec<Node>>,
+}
+
+/// The ancestors of an open transaction, as far as they are known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ancestors {
+    known: FxHashSet<Node>,
+    /// Those whose own ancestors are not.
+    pending: Vec<Node>,
+}
+
+impl Ancestors {
+    fn add(&mut self, node: Node) {
+        if self.known.insert(node) {
+            self.pending.push(node);
+        }
+    }
+}
+
+impl Adversary {
+    /// A session's next transaction begins.
+    pub(crate) fn begin(&self, session: u32) -> Ancestors {
+        let mut ancestors = Ancestors::default();
+        if let Some(last) = self.last_of_session.get(&session) {
+            ancestors.add(*last);
+        }
+        ancestors
+    }
+
+    /// The transaction reads a version of whoever committed at this place.
+    pub(crate) fn note_read(&self, ancestors: &mut Ancestors, source: Pos) {
+        if let Some(node) = self.node_at(source) {
+            ancestors.add(node);
+        }
+    }
+
+    /// The transaction writes a key after its last version.
+    pub(crate) fn note_write(&self, past: &Past, ancestors: &mut Ancestors, key: KeyIdx) {
+        for node in self.overwritten(past, key, past.key(key).newest()) {
+            ancestors.add(node);
+        }
+    }
+
+    /// Chooses what to read.
+    pub(crate) fn choose(&self, past: &Past, open: &mut Open, key: KeyIdx, random: &mut Random) -> u32 {
+        self.climb(&mut open.ancestors, N_STEPS);
+        let overwriters = self.overwriters(past, open);
+        let (oldest, newest) = open.view.span(past, key);
+        let last = choose::newest(past, open, key);
+        if self.brings_back(past, key, last, &overwriters) {
+            return last;
+        }
+        let mut best = (0, last);
+        let n_versions = newest - oldest + 1;
+        for nth in 0..N_COMPARED.min(n_versions) {
+            let version = oldest + if n_versions <= N_COMPARED { nth } else { random.below(n_versions) };
+            if version == last || !open.view.allows(past, &open.reads, key, version) {
+                continue;
+            }
+            let closes = self.is_overwritten_by_ancestor(past, open, key, version)
+                || self.brings_back(past, key, version, &overwriters);
+            let age = (newest - version).min(N_COMPARED) + random.below(3);
+            let score = age + 16 * u32::from(self.is_read_by_overwriter(past, key, version)) + 64 * u32::from(closes);
+            best = best.max((1 + score, version));
+        }
+        best.1
+    }
+
+    /// Those who overwrote what the transaction read: it comes before them.
+    fn overwriters(&self, past: &Past, open: &Open) -> Vec<Node> {
+        let next = |(key, version): &(KeyIdx, u32)| past.key(*key).versions.get(*version as usize + 1);
+        let found = open.taken.iter().rev().take(N_FOLLOWED).filter_map(next);
+        found.filter_map(|it| self.node_at(it.pos)).collect()
+    }
+
+    /// Does a version's writer come after one of these, as far as is looked?
+    fn brings_back(&self, past: &Past, key: KeyIdx, version: u32, overwriters: &[Node]) -> bool {
+        let Some(writer) = self.node_at(past.key(key).pos(version)).filter(|_| !overwriters.is_empty()) else {
+            return false;
+        };
+        let mut ancestors = Ancestors::default();
+        ancestors.add(writer);
+        self.climb(&mut ancestors, N_STEPS / 4);
+        overwriters.iter().any(|it| ancestors.known.contains(it))
+    }
+
+    /// Did whoever overwrote a version read it? One who reads and overwrites it now may lose that update.
+    fn is_read_by_overwriter(&self, past: &Past, key: KeyIdx, version: u32) -> bool {
+        let overwriter = past.key(key).versions.get(version as usize + 1).and_then(|it| self.node_at(it.pos));
+        let readers = self.readers.get(&(key, version)).map_or(&[][..], Vec::as_slice);
+        overwriter.is_some_and(|it| readers.iter().rev().take(N_FOLLOWED).any(|reader| *reader == it))
+    }
+
+    fn is_overwritten_by_ancestor(&self, past: &Past, open: &Open, key: KeyIdx, version: u32) -> bool {
+        let later = past.key(key).versions[version as usize + 1..].iter().take(N_FOLLOWED);
+        later.filter_map(|it| self.node_at(it.pos)).any(|it| open.ancestors.known.contains(&it))
+    }
+
+    /// A transaction commits, at a place of the log if it wrote.
+    pub(crate) fn commit(&mut self, past: &Past, session: u32, open: &Open, pos: Option<Pos>) {
+        let node = self.nodes.len() as Node;
+        let mut before: Vec<Node> = self.last_of_session.get(&session).copied().into_iter().collect();
+        for (key, version) in open.taken.iter().take(N_FOLLOWED) {
+            before.extend(self.node_at(past.key(*key).pos(*version)));
+        }
+        for key in open.own_keys.iter().take(N_FOLLOWED) {
+            before.extend(self.overwritten(past, *key, past.key(*key).newest() - 1));
+        }
+        self.nodes.push(before);
+        self.last_of_session.insert(session, node);
+        for (key, version) in &open.taken {
+            self.readers.entry((*key, *version)).or_default().push(node);
+        }
+        if let Some(pos) = pos {
+            self.node_at.resize(pos as usize, None);
+            self.node_at.push(Some(node));
+        }
+    }
+
+    fn node_at(&self, pos: Pos) -> Option<Node> {
+        self.node_at.get(pos as usize).copied().flatten()
+    }
+
+    /// Who comes before the writer of the version after this one: its writer and its readers.
+    fn overwritten(&self, past: &Past, key: KeyIdx, version: u32) -> impl Iterator<Item = Node> {
+        let readers = self.readers.get(&(key, version)).map_or(&[][..], Vec::as_slice);
+        self.node_at(past.key(key).pos(version)).into_iter().chain(readers.iter().rev().take(N_FOLLOWED).copied())
+    }
+
+    /// Finds more ancestors.
+    fn climb(&self, ancestors: &mut Ancestors, n_steps: usize) {
+        for _ in 0..n_steps {
+            let Some(node) = ancestors.pending.pop() else { return };
+            for before in &self.nodes[node as usize] {
+                ancestors.add(*before);
+            }
+        }
+    }
+}
