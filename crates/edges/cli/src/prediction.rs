@@ -242,3 +242,78 @@ fn kind(op: Op<'_>) -> &'static str {
         Op::ReadList { .. } => "read list",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_formats::{ReadOptions, read_from};
+    use iso_predict::{Answer, Precision, Predictor};
+
+    const ACCOUNT: &str = "init x=0\ns1: { r(x,0) w(x,60) } { r(x,10) w(x,15) }\ns2: { r(x,60) w(x,10) w(y,1) }\n";
+
+    fn history(text: &str) -> History {
+        read_from("run", text.as_bytes(), &ReadOptions::default()).unwrap().into_history().unwrap()
+    }
+
+    fn question(boundary: Boundary) -> Question {
+        let (level, target) = (Level::CausalConsistency, Level::Serializable);
+        Question { level, target, boundary, precision: Precision::Exact }
+    }
+
+    /// What is said about a prediction that was changed.
+    fn said(text: &str, boundary: Boundary, change: &dyn Fn(&mut Prediction)) -> Result<PredictedRun, Withheld> {
+        let observed = history(text);
+        let facts = Facts::new(&observed);
+        let Verdict::Allowed(witness) = iso_check::check(&observed, Level::Serializable, &Budget::unlimited()) else {
+            unreachable!()
+        };
+        let mut predictor = Predictor::new(&facts, &witness, question(boundary)).unwrap();
+        let Answer::Predicted(mut prediction) = predictor.next(&Budget::unlimited()) else { unreachable!() };
+        change(&mut prediction);
+        let observed = Observed { facts: &facts, witness: &witness };
+        checked(&observed, question(boundary), &prediction, &Budget::unlimited()).map(|it| it.run)
+    }
+
+    #[test]
+    fn what_the_engine_predicts_is_shown_as_certified() {
+        let run = said(ACCOUNT, Boundary::Relaxed, &|_| {}).unwrap();
+        assert_eq!((run.allowed, run.forbidden), (Some(Ok(())), Some(Ok(()))));
+        assert_eq!((run.anomalies, run.changed.len()), (vec!["lost-update".to_owned()], 1));
+    }
+
+    /// Makes a prediction wrong.
+    type Change<'c> = &'c dyn Fn(&mut Prediction);
+
+    #[test]
+    fn a_prediction_that_does_not_repeat_the_observed_run_is_not_shown() {
+        let cases: [(&str, Change<'_>); 7] = [
+            ("repeat nothing", &|it| it.txns.clear()),
+            ("does not repeat its first", &|it| it.txns.swap(1, 2)),
+            ("changed before the boundary", &|it| it.cuts.clear()),
+            ("another writer than it is said to", &|it| it.changed.clear()),
+            ("another writer than it is said to", &|it| it.changed[0].to = it.changed[0].from),
+            ("does something else", &|it| {
+                it.history = history("init x=0\ns1: { r(x,0) w(x,60) }\ns2: { r(x,0) w(x,10) r(y,-) }\n");
+            }),
+            ("does not end where it did", &|it| {
+                it.history = history("init x=0\ns1: { r(x,0) w(x,60) }\ns2: { r(x,0) }\n");
+            }),
+        ];
+        for (words, change) in cases {
+            match said(ACCOUNT, Boundary::Relaxed, change) {
+                Err(Withheld::Wrong { level, why }) => assert!(level == "cc" && why.contains(words), "{why}"),
+                other => panic!("{words}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_that_the_target_allows_or_the_level_forbids_is_not_shown() {
+        let level = |text: &str| match observed_run(&history(text), question(Boundary::Strict), &Budget::unlimited()) {
+            Err(Withheld::Wrong { level, .. }) => level,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(level("init x=0\ns1: { w(x,1) }\ns2: { r(x,1) }\n"), "ser");
+        assert_eq!(level("init x=0\ns1: { w(x,1) } { r(x,0) }\n"), "cc");
+    }
+}

@@ -70,9 +70,11 @@ impl Validator {
         budget: &Budget<'_>,
     ) -> Validation {
         let application = self.application().to_owned();
+        let calls = self.calls(prediction);
         match replay(&self.observed, prediction, order, question.level) {
             Err(failure) => Validation {
                 application,
+                calls,
                 verdict: ValidationVerdict::NotValidated { reason: failure.to_string() },
                 divergences: Vec::new(),
                 failed: Vec::new(),
@@ -80,12 +82,23 @@ impl Validator {
             },
             Ok(replayed) => Validation {
                 application,
+                calls,
                 verdict: verdict(&replayed.history, question, budget),
                 divergences: divergences(&replayed),
                 failed: failed(&replayed),
                 history: Part::whole(&replayed.history, None).history,
             },
         }
+    }
+
+    /// What the transactions of a prediction are.
+    fn calls(&self, prediction: &Prediction) -> Vec<(String, String)> {
+        let history = &prediction.history;
+        let call = |txn: TxnId| {
+            let step = self.observed.step_of(*prediction.txns.get(txn.index())?)?;
+            Some((history.label(txn), step.call.clone()))
+        };
+        history.txns().filter_map(call).collect()
     }
 }
 

@@ -165,6 +165,8 @@ pub struct Cut {
 pub struct Validation {
     /// The application.
     pub application: String,
+    /// The transactions of the predicted run, each with what it is: `SendPayment(1,3,20)`.
+    pub calls: Vec<(String, String)>,
     /// Is there such a run indeed?
     pub verdict: ValidationVerdict,
     /// Where the application did something else than predicted.
@@ -303,6 +305,15 @@ impl PredictedRun {
             Some(Mark { transaction: it.transaction.clone(), op: it.op?, sign })
         });
         changed.collect()
+    }
+
+    /// What the application calls the transactions that matter, if that is known.
+    pub(crate) fn calls(&self) -> Vec<&(String, String)> {
+        let matters = |name: &String| {
+            self.changed.iter().any(|it| it.transaction == *name)
+                || self.predicted.cycle.iter().any(|it| it.from == *name || it.to == *name)
+        };
+        self.validation.iter().flat_map(|it| &it.calls).filter(|it| matters(&it.0)).collect()
     }
 
     /// Every certificate with what it is about.

@@ -130,6 +130,7 @@ fn none() -> PredictReport {
 fn validation(verdict: ValidationVerdict) -> Validation {
     Validation {
         application: "smallbank".to_owned(),
+        calls: vec![("s2.1".to_owned(), "Withdraw(50)".to_owned()), ("s9.9".to_owned(), "Other()".to_owned())],
         verdict,
         divergences: vec!["s2.1 read y, and x was predicted".to_owned()],
         failed: vec!["money is conserved".to_owned()],
@@ -159,6 +160,7 @@ fn hostile() -> PredictReport {
     run.observed.transactions[1].ops[0] = name(1);
     run.validation = Some(Validation {
         application: name(0),
+        calls: vec![(name(2), name(1))],
         divergences: vec![name(1)],
         failed: vec![name(2)],
         history: name(3),
@@ -281,6 +283,14 @@ fn changed_reads_are_marked_in_both_runs() {
     assert!(page.contains("<mark title=\"becomes r(x,0)\">r(x,60)</mark>"), "{page}");
     assert!(page.contains("<mark title=\"was r(x,60)\">r(x,0)</mark>"), "{page}");
     assert!(page.contains("<s>r(x,10)</s> <s>w(x,15)</s>"), "{page}");
+}
+
+#[test]
+fn a_validation_says_what_the_transactions_are_and_what_failed() {
+    let text = plain(&validated(ValidationVerdict::Validated).into());
+    assert!(text.contains("Validated: smallbank ran along the prediction"), "{text}");
+    assert!(text.contains("  s2.1 is Withdraw(50)\n") && !text.contains("Other()"), "{text}");
+    assert!(text.contains("  diverged: s2.1 read y") && text.contains("  assertion failed: money"), "{text}");
 }
 
 #[test]

@@ -96,7 +96,8 @@ fn section(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> Str
     out += &panel("forbidden", &why, &(refutation(&run.predicted) + &uncertified(&run.forbidden)));
     out += "</div>\n";
     if let Some(validation) = &run.validation {
-        out += &validated(report, level, validation);
+        let calls: Vec<String> = run.calls().iter().map(|(name, call)| format!("{name} is {call}")).collect();
+        out += &validated(report, level, validation, &calls);
     }
     out
 }
@@ -155,14 +156,18 @@ fn marked(part: &Part, marks: &[Mark]) -> String {
     lines.join("\n")
 }
 
-fn validated(report: &PredictReport, level: &LevelName, validation: &Validation) -> String {
+fn validated(report: &PredictReport, level: &LevelName, validation: &Validation, calls: &[String]) -> String {
     let class = match validation.verdict {
         ValidationVerdict::Validated => "local",
         ValidationVerdict::NotValidated { .. } => "note",
     };
     let words = validation_words(level, &report.target, validation);
     let mut out = format!("<h3>Validation</h3>\n<p class=\"{class}\">{}</p>\n", xml(&words));
-    let lists = [("Where it diverged:", &validation.divergences), ("Assertions that failed:", &validation.failed)];
+    let lists = [
+        ("What the transactions are:", calls),
+        ("Where it diverged:", &validation.divergences),
+        ("Assertions that failed:", &validation.failed),
+    ];
     for (lead, items) in lists.into_iter().filter(|it| !it.1.is_empty()) {
         let items: Vec<String> = items.iter().map(|it| format!("<li>{}</li>\n", xml(it))).collect();
         out += &format!("<p>{lead}</p>\n<ul>\n{}</ul>\n", items.concat());

@@ -221,6 +221,7 @@ fn validation(of: &Validation) -> Value {
     if let ValidationVerdict::NotValidated { reason } = &of.verdict {
         members.put("reason", reason.as_str());
     }
+    members.put("calls", pairs(&of.calls));
     members.put("divergences", json!(of.divergences));
     members.put("failed_assertions", json!(of.failed));
     members.put("history", of.history.as_str());
@@ -235,6 +236,7 @@ fn read_validation(of: &Value) -> Read<Validation> {
     };
     Ok(Validation {
         application: text(of, "application")?,
+        calls: items(of, "calls", pair)?,
         verdict,
         divergences: items(of, "divergences", string)?,
         failed: items(of, "failed_assertions", string)?,

@@ -112,6 +112,9 @@ impl Page {
         }
         if let Some(validation) = &run.validation {
             self.validation(report, level, validation);
+            for (name, call) in run.calls() {
+                self.sentence("  ", 4, &format!("{name} is {call}"));
+            }
         }
         for (what, certified) in run.certificates() {
             if let Some(Err(why)) = certified {
