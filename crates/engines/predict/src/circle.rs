@@ -9,11 +9,14 @@
 //!
 //! Too many edges only make a constraint weaker, too few would make "none" wrong.
 
+use crate::Boundary;
 use crate::frame::Frame;
+use crate::line::{Chain, Line, Node, When, any, both, stands_after};
 use crate::trace::{INITIAL, Key, Trace, Txn};
 use iso_solve::{Lit, SatSolver};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// An order of all versions of all runs.
 #[derive(Clone, Debug)]
@@ -61,6 +64,18 @@ enum Shape {
     Prefixes,
 }
 
+/// A step of the cycle.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// Where it leads.
+    then: Lit,
+    /// It is no step if the transaction also does this.
+    unless: Option<When>,
+}
+
+/// Steps by their reasons.
+type Steps = BTreeMap<When, Vec<Step>>;
+
 struct Demand<'a> {
     trace: &'a Trace,
     frame: &'a Frame,
@@ -70,8 +85,11 @@ struct Demand<'a> {
     /// By transaction, whether its commit is.
     ends: Vec<Lit>,
     /// By transaction, what may follow its snapshot, and what its commit.
-    after_start: Vec<Vec<Lit>>,
-    after_end: Vec<Vec<Lit>>,
+    after_start: Vec<Steps>,
+    after_end: Vec<Steps>,
+    /// By node and reason, that the node is on the cycle and the reason holds. Nodes are taken apart by their reasons, so
+    /// that what cannot lead back is seen without search.
+    entries: FxHashMap<(Lit, Lit), (Lit, When)>,
 }
 
 impl<'a> Demand<'a> {
@@ -81,90 +99,110 @@ impl<'a> Demand<'a> {
             Shape::Plain => starts.clone(),
             _ => trace.txns().map(|_| solver.new_var().positive()).collect(),
         };
-        let none = vec![Vec::new(); trace.n_txns()];
-        Self { trace, frame, shape, starts, ends, after_start: none.clone(), after_end: none }
-    }
-
-    /// True only if both are.
-    fn both(condition: Lit, then: Lit, solver: &mut impl SatSolver) -> Lit {
-        let both = solver.new_var().positive();
-        solver.add_clause(&[!both, condition]);
-        solver.add_clause(&[!both, then]);
-        both
-    }
-
-    /// True only if one is. Nothing if there are none.
-    fn any(lits: &[Lit], solver: &mut impl SatSolver) -> Option<Lit> {
-        match lits {
-            [] => None,
-            [one] => Some(*one),
-            _ => {
-                let any = solver.new_var().positive();
-                let mut clause = vec![!any];
-                clause.extend(lits);
-                solver.add_clause(&clause);
-                Some(any)
-            }
+        let none = vec![Steps::new(); trace.n_txns()];
+        Self {
+            trace,
+            frame,
+            shape,
+            starts,
+            ends,
+            after_start: none.clone(),
+            after_end: none,
+            entries: FxHashMap::default(),
         }
+    }
+
+    fn start(&self, txn: Txn) -> Node {
+        Node { txn, lit: self.starts[txn as usize] }
+    }
+
+    fn end(&self, txn: Txn) -> Node {
+        Node { txn, lit: self.ends[txn as usize] }
+    }
+
+    /// The literal of a reason; nothing if it never holds.
+    fn reason(&self, txn: Txn, when: When) -> Option<Lit> {
+        let idx = txn as usize;
+        match when {
+            When::Complete => Some(self.frame.complete[idx]),
+            When::Choice(nth, choice) => Some(self.frame.spots[idx][nth].choices[choice].lit),
+            When::Reached(nth) => self.frame.reached(txn, nth),
+        }
+    }
+
+    /// True only if the node is on the cycle and the reason holds.
+    fn entry(&mut self, node: Node, when: When, solver: &mut impl SatSolver) -> Option<Lit> {
+        let because = self.reason(node.txn, when)?;
+        let known = self.entries.entry((node.lit, because));
+        Some(known.or_insert_with(|| (both(because, node.lit, solver), when)).0)
     }
 
     fn add_causes(&mut self, solver: &mut impl SatSolver) {
-        for txn in self.trace.txns() {
-            if let Some(next) = self.trace.after_in_session(txn) {
-                self.after_end[txn as usize].push(self.starts[next as usize]);
+        let (trace, frame) = (self.trace, self.frame);
+        for txn in trace.txns() {
+            if let Some(next) = trace.after_in_session(txn) {
+                let then = self.starts[next as usize];
+                self.add_step_after_end(txn, When::Complete, then);
             }
-            for (read, spot) in self.trace.reads[txn as usize].iter().zip(&self.frame.spots[txn as usize]) {
-                if read.source != INITIAL {
-                    let observed = std::iter::once(self.frame.complete[txn as usize]).chain(spot.kept);
-                    for because in observed {
-                        self.add_read(read.source, txn, because, solver);
-                    }
+            for (nth, (read, spot)) in trace.reads[txn as usize].iter().zip(&frame.spots[txn as usize]).enumerate() {
+                self.add_read(read.source, txn, When::Complete, solver);
+                if spot.kept.is_some() {
+                    self.add_read(read.source, txn, When::Reached(nth + 1), solver);
                 }
-                for choice in spot.choices.iter().filter(|it| it.writer != INITIAL) {
-                    self.add_read(choice.writer, txn, choice.lit, solver);
+                for (choice, it) in spot.choices.iter().enumerate() {
+                    self.add_read(it.writer, txn, When::Choice(nth, choice), solver);
                 }
             }
         }
     }
 
-    fn add_read(&mut self, writer: Txn, reader: Txn, because: Lit, solver: &mut impl SatSolver) {
-        let edge = Self::both(because, self.starts[reader as usize], solver);
-        self.after_end[writer as usize].push(edge);
+    fn add_read(&mut self, writer: Txn, reader: Txn, when: When, solver: &mut impl SatSolver) {
+        if writer != INITIAL
+            && let Some(then) = self.entry(self.start(reader), when, solver)
+        {
+            self.add_step_after_end(writer, When::Complete, then);
+        }
     }
 
-    /// Edges to who overwrites, for one key.
+    fn add_step_after_start(&mut self, txn: Txn, when: When, step: Step) {
+        self.after_start[txn as usize].entry(when).or_default().push(step);
+    }
+
+    fn add_step_after_end(&mut self, txn: Txn, when: When, then: Lit) {
+        let steps = if self.shape == Shape::Plain { &mut self.after_start } else { &mut self.after_end };
+        steps[txn as usize].entry(when).or_default().push(Step { then, unless: None });
+    }
+
+    /// Steps to who overwrites, for one key.
     fn add_key(&mut self, key: Key, order: &VersionOrder, solver: &mut impl SatSolver) {
-        let line = Line::new(self, key, order);
-        let ends = self.ends.clone();
-        let for_readers = Chain::new(self, &line, &ends, solver);
+        let line = Line::new(self.trace, self.frame, key, order);
+        let for_readers = self.chain(&line, Self::end, solver);
         let for_writers = match self.shape {
-            Shape::Snapshots => {
-                let starts = self.starts.clone();
-                Chain::new(self, &line, &starts, solver)
-            }
+            Shape::Snapshots => self.chain(&line, Self::start, solver),
             Shape::Plain | Shape::Prefixes => for_readers.clone(),
         };
         for (nth, writer) in line.writers.iter().enumerate() {
-            if let Some(then) = for_writers.after(nth + 1, solver) {
-                let edge = Self::both(self.frame.complete[*writer as usize], then, solver);
-                self.after_end[*writer as usize].push(edge);
+            if let Some(then) = for_writers.after(nth + 1) {
+                self.add_step_after_end(*writer, When::Complete, then);
             }
         }
         for (group, members) in line.updates.iter().enumerate() {
             for (nth, member) in members.iter().enumerate() {
-                for (chain, is_read) in [(&for_readers, true), (&for_writers, false)] {
-                    let Some(then) = chain.after_update(group, nth, solver) else { continue };
-                    let edge = Self::both(member.because, then, solver);
-                    let list = if is_read { &mut self.after_start } else { &mut self.after_end };
-                    list[member.txn as usize].push(edge);
+                if let Some(then) = for_readers.after_update(self.trace, &line, group, nth, solver) {
+                    self.add_step_after_start(member.txn, member.when, Step { then, unless: None });
+                }
+                if self.shape != Shape::Plain
+                    && let Some(then) = for_writers.after_update(self.trace, &line, group, nth, solver)
+                {
+                    self.add_step_after_end(member.txn, member.when, then);
                 }
             }
         }
         for (group, members) in line.blind.iter().enumerate() {
             for (nth, member) in members.iter().enumerate() {
-                let Some(then) = for_writers.after_blind(group, nth, solver) else { continue };
-                let edge = Self::both(member.because, then, solver);
-                self.after_end[member.txn as usize].push(edge);
+                if let Some(then) = for_writers.after_blind(group, nth, solver) {
+                    self.add_step_after_end(member.txn, member.when, then);
+                }
             }
         }
         for txn in self.trace.txns() {
@@ -172,221 +210,157 @@ impl<'a> Demand<'a> {
         }
     }
 
-    /// Edges from a transaction's reads of the key to who overwrites what they saw.
+    fn chain<S: SatSolver>(&mut self, line: &Line, node: fn(&Self, Txn) -> Node, solver: &mut S) -> Chain {
+        let mut entry = |txn, when, solver: &mut S| {
+            let node = node(self, txn);
+            self.entry(node, when, solver).expect("what is in line may be there")
+        };
+        Chain::new(line, &mut entry, solver)
+    }
+
+    /// Steps from a transaction's reads of the key to who overwrites what they saw.
     fn add_reads(&mut self, key: Key, txn: Txn, line: &Line, chain: &Chain, solver: &mut impl SatSolver) {
-        let updating = Frame::updating_read(self.trace, txn, key).filter(|_| self.trace.write(txn, key).is_some());
-        let cut_write = self.frame.cut_write(self.trace, txn, key);
-        let reads = self.trace.reads[txn as usize].iter().zip(&self.frame.spots[txn as usize]).enumerate();
+        let (trace, frame) = (self.trace, self.frame);
+        let stands = stands_after(trace, frame, key, txn);
+        let reads = trace.reads[txn as usize].iter().zip(&frame.spots[txn as usize]).enumerate();
         for (nth, (read, spot)) in reads.filter(|it| it.1.0.key == Some(key)) {
-            let group = line.group_of(read.source);
-            if let Some(then) = chain.after_complete_read(group, line.slots.get(&txn).copied(), solver) {
-                let edge = Self::both(self.frame.complete[txn as usize], then, solver);
-                self.after_start[txn as usize].push(edge);
+            if let Some(then) = chain.after_complete_read(line, line.group_of(read.source), txn, solver) {
+                self.add_step_after_start(txn, When::Complete, Step { then, unless: None });
             }
-            let is_updating = updating == Some(nth);
-            if let Some(kept) = spot.kept
-                && let Some(then) = chain.after(group, solver)
-            {
-                let edge = Self::both(kept, then, solver);
-                // Where the write is kept as well, it stands in the line and has an edge of its own.
-                if let Some(write) = cut_write.filter(|_| is_updating) {
-                    solver.add_clause(&[!edge, !write]);
-                }
-                self.after_start[txn as usize].push(edge);
-            }
-            for choice in &spot.choices {
-                let is_in_line = is_updating && cut_write.is_some() && spot.kept.is_none() && self.is_relaxed();
-                if is_in_line {
-                    continue;
-                }
-                if let Some(then) = chain.after(line.group_of(choice.writer), solver) {
-                    let edge = Self::both(choice.lit, then, solver);
-                    self.after_start[txn as usize].push(edge);
+            let kept = spot.kept.map(|_| (When::Reached(nth + 1), read.source));
+            let choices = spot.choices.iter().enumerate();
+            for (when, writer) in choices.map(|(at, it)| (When::Choice(nth, at), it.writer)).chain(kept) {
+                // Where it also writes the key right after that version, it has the step of that write.
+                let unless = stands.iter().find(|it| it.0 == writer).map(|it| it.1);
+                if unless != Some(when)
+                    && let Some(then) = chain.after_cut_read(trace, line, line.group_of(writer), txn, solver)
+                {
+                    self.add_step_after_start(txn, when, Step { then, unless });
                 }
             }
         }
     }
 
-    fn is_relaxed(&self) -> bool {
-        self.frame.boundary() == crate::Boundary::Relaxed
-    }
-
-    fn finish(self, solver: &mut impl SatSolver) {
+    fn finish(mut self, solver: &mut impl SatSolver) {
         for txn in self.trace.txns() {
-            let idx = txn as usize;
-            let mut is_there = vec![!self.starts[idx], self.frame.complete[idx]];
-            is_there.extend(self.frame.cut[idx]);
-            solver.add_clause(&is_there);
-            if self.shape == Shape::Plain {
-                let mut follows = vec![!self.starts[idx]];
-                follows.extend(&self.after_start[idx]);
-                follows.extend(&self.after_end[idx]);
-                solver.add_clause(&follows);
-            } else {
-                is_there[0] = !self.ends[idx];
-                solver.add_clause(&is_there);
-                let mut follows = vec![!self.starts[idx], self.ends[idx]];
-                follows.extend(&self.after_start[idx]);
-                solver.add_clause(&follows);
-                let mut follows = vec![!self.ends[idx]];
-                follows.extend(&self.after_end[idx]);
-                solver.add_clause(&follows);
+            let steps = std::mem::take(&mut self.after_start[txn as usize]);
+            let end = (self.shape != Shape::Plain).then(|| self.ends[txn as usize]);
+            self.finish_node(self.start(txn), &steps, end, solver);
+            if self.shape != Shape::Plain {
+                let steps = std::mem::take(&mut self.after_end[txn as usize]);
+                self.finish_node(self.end(txn), &steps, None, solver);
             }
         }
         solver.add_clause(&self.ends);
     }
-}
 
-/// A write on the boundary.
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    txn: Txn,
-    because: Lit,
-}
+    /// Whoever is on the cycle is there for a reason, and has a next step for the same reason.
+    fn finish_node(&mut self, node: Node, steps: &Steps, always: Option<Lit>, solver: &mut impl SatSolver) {
+        let complete = self.entry(node, When::Complete, solver).expect("any transaction may be complete");
+        let mut clause = vec![!complete];
+        clause.extend(steps.get(&When::Complete).into_iter().flatten().map(|it| it.then).chain(always));
+        solver.add_clause(&clause);
+        let spots = &self.frame.spots[node.txn as usize];
+        let mut entries: Vec<Vec<Lit>> = Vec::new();
+        for (nth, spot) in spots.iter().enumerate() {
+            let choices = (0..spot.choices.len()).map(|it| When::Choice(nth, it));
+            entries.push(choices.filter_map(|it| self.entry(node, it, solver)).collect());
+        }
+        match self.frame.boundary() {
+            Boundary::Strict => self.finish_strict(node, complete, steps, always, &entries, solver),
+            Boundary::Relaxed => self.finish_relaxed(node, complete, steps, always, &entries, solver),
+        }
+    }
 
-/// All versions of a key in their order: what was there before, then each complete version, and after each of them a
-/// group: first the updates of that version on the boundary, in no order, then blind writes, one after the other.
-struct Line {
-    /// Complete versions; the one at a place is followed by the group of the next place.
-    writers: Vec<Txn>,
-    slots: FxHashMap<Txn, usize>,
-    updates: Vec<Vec<Member>>,
-    blind: Vec<Vec<Member>>,
-}
-
-impl Line {
-    fn new(demand: &Demand<'_>, key: Key, order: &VersionOrder) -> Self {
-        let (trace, frame) = (demand.trace, demand.frame);
-        let mut writers = trace.writers[key as usize].clone();
-        writers.sort_unstable_by_key(|it| order.places[*it as usize]);
-        let slots = writers.iter().enumerate().map(|(slot, txn)| (*txn, slot)).collect();
-        let n_groups = writers.len() + 1;
-        let mut line = Self { writers, slots, updates: vec![Vec::new(); n_groups], blind: vec![Vec::new(); n_groups] };
-        for txn in &trace.writers[key as usize] {
-            let Some(because) = frame.cut_write(trace, *txn, key) else { continue };
-            match Frame::updating_read(trace, *txn, key) {
-                None => {
-                    let group = order.blind.get(&(*txn, key)).copied().unwrap_or(n_groups - 1);
-                    line.blind[group].push(Member { txn: *txn, because });
-                }
-                Some(_) if !demand.is_relaxed() => {
-                    let read = Frame::updating_read(trace, *txn, key).map(|nth| trace.reads[*txn as usize][nth]);
-                    let group = line.group_of(read.map_or(INITIAL, |it| it.source));
-                    line.updates[group].push(Member { txn: *txn, because });
-                }
-                Some(nth) => {
-                    for choice in &frame.spots[*txn as usize][nth].choices {
-                        let group = line.group_of(choice.writer);
-                        line.updates[group].push(Member { txn: *txn, because: choice.lit });
-                    }
-                }
+    fn finish_strict(
+        &self,
+        node: Node,
+        complete: Lit,
+        steps: &Steps,
+        always: Option<Lit>,
+        entries: &[Vec<Lit>],
+        solver: &mut impl SatSolver,
+    ) {
+        let mut somehow = vec![!node.lit, complete];
+        somehow.extend(entries.iter().flatten());
+        solver.add_clause(&somehow);
+        for (nth, choices) in entries.iter().enumerate() {
+            let holds = |when: &When| matches!(when, When::Reached(from) if *from <= nth);
+            let before = steps.iter().filter(|it| holds(it.0)).flat_map(|it| it.1);
+            let before: Vec<Lit> =
+                before.filter(|it| !it.unless.is_some_and(|it| holds(&it))).map(|it| it.then).chain(always).collect();
+            for (choice, entry) in choices.iter().enumerate() {
+                let mut clause = vec![!*entry];
+                clause.extend(steps.get(&When::Choice(nth, choice)).into_iter().flatten().map(|it| it.then));
+                clause.extend(&before);
+                solver.add_clause(&clause);
             }
         }
-        line
+        // Entered because it was cut late enough: it was cut somewhere there.
+        for nth in 0..entries.len() {
+            let Some(entry) = self.entered(node, When::Reached(nth)) else { continue };
+            let mut clause = vec![!entry];
+            clause.extend(entries[nth..].iter().flatten());
+            solver.add_clause(&clause);
+        }
     }
 
-    /// The group after a version.
-    fn group_of(&self, writer: Txn) -> usize {
-        if writer == INITIAL { 0 } else { self.slots[&writer] + 1 }
-    }
-}
-
-/// Literals that say that somebody later in a line is on the cycle, by one of their nodes.
-#[derive(Clone, Debug)]
-struct Chain {
-    /// By group, its updates, each with the literal that it is there and on the cycle.
-    updates: Vec<Vec<Lit>>,
-    /// By group and blind write, that it or a later one of the group is on the cycle; one more at the end, nothing.
-    blind: Vec<Vec<Option<Lit>>>,
-    /// By group, that its complete version after the group is on the cycle.
-    next: Vec<Option<Lit>>,
-    /// By group, that something after the next complete version is.
-    rest: Vec<Option<Lit>>,
-    /// By group, that one of its updates is.
-    any_update: Vec<Option<Lit>>,
-    /// By group, that something in it or after it is.
-    all: Vec<Option<Lit>>,
-    /// By group and update, that one before it in its group is, and that one after it is.
-    around: Vec<Vec<[Option<Lit>; 2]>>,
-}
-
-impl Chain {
-    fn new(demand: &Demand<'_>, line: &Line, nodes: &[Lit], solver: &mut impl SatSolver) -> Self {
-        let n_groups = line.updates.len();
-        let member = |it: &Member, solver: &mut _| Demand::both(it.because, nodes[it.txn as usize], solver);
-        let mut chain = Self {
-            updates: Vec::new(),
-            blind: Vec::new(),
-            next: Vec::new(),
-            rest: vec![None; n_groups],
-            any_update: Vec::new(),
-            all: vec![None; n_groups],
-            around: Vec::new(),
-        };
-        for group in 0..n_groups {
-            let updates: Vec<Lit> = line.updates[group].iter().map(|it| member(it, solver)).collect();
-            chain.any_update.push(Demand::any(&updates, solver));
-            chain.around.push(around(&updates, solver));
-            chain.updates.push(updates);
-            let mut blind = vec![None; line.blind[group].len() + 1];
-            for (nth, it) in line.blind[group].iter().enumerate().rev() {
-                let here = member(it, solver);
-                let lits: Vec<Lit> = std::iter::once(here).chain(blind[nth + 1]).collect();
-                blind[nth] = Demand::any(&lits, solver);
+    fn finish_relaxed(
+        &self,
+        node: Node,
+        complete: Lit,
+        steps: &Steps,
+        always: Option<Lit>,
+        entries: &[Vec<Lit>],
+        solver: &mut impl SatSolver,
+    ) {
+        let own = |when| steps.get(&when).into_iter().flatten();
+        let blind: Vec<Lit> = own(When::Reached(0)).map(|it| it.then).chain(always).collect();
+        let mut by_choice: Vec<Vec<Vec<Lit>>> = Vec::new();
+        let mut by_read = Vec::new();
+        for (nth, choices) in entries.iter().enumerate() {
+            let mut followers = Vec::new();
+            let mut leaving = Vec::new();
+            for (choice, entry) in choices.iter().enumerate() {
+                let then: Vec<Lit> =
+                    own(When::Choice(nth, choice)).map(|it| self.conditional(node.txn, it, solver)).collect();
+                leaving.extend(any(&then, solver).map(|it| both(*entry, it, solver)));
+                followers.push(then);
             }
-            chain.blind.push(blind);
-            let complete = |txn: &Txn| Member { txn: *txn, because: demand.frame.complete[*txn as usize] };
-            chain.next.push(line.writers.get(group).map(complete).map(|it| member(&it, solver)));
+            by_choice.push(followers);
+            by_read.push(any(&leaving, solver));
         }
-        for group in (0..n_groups).rev() {
-            chain.rest[group] = chain.all.get(group + 1).copied().flatten();
-            let parts = [chain.any_update[group], chain.blind[group][0], chain.next[group], chain.rest[group]];
-            chain.all[group] = any_of(&parts, solver);
+        let cut = self.entered(node, When::Reached(0));
+        for (nth, choices) in entries.iter().enumerate().filter(|it| !it.1.is_empty()) {
+            for entered in [vec![!node.lit, complete]].into_iter().chain(cut.map(|it| vec![!it])) {
+                let mut clause = entered;
+                clause.extend(choices);
+                solver.add_clause(&clause);
+            }
+            let others: Vec<Lit> = by_read.iter().enumerate().filter(|it| it.0 != nth).filter_map(|it| *it.1).collect();
+            let elsewhere = any(&others, solver);
+            for (entry, followers) in choices.iter().zip(&by_choice[nth]) {
+                let mut clause = vec![!*entry];
+                clause.extend(followers.iter().chain(&blind).copied().chain(elsewhere));
+                solver.add_clause(&clause);
+            }
         }
-        chain
-    }
-
-    /// Somebody after the version that the group follows.
-    fn after(&self, group: usize, _solver: &mut impl SatSolver) -> Option<Lit> {
-        self.all[group]
-    }
-
-    /// Somebody after an update of the group; other updates of the same version are before and after it.
-    fn after_update(&self, group: usize, nth: usize, solver: &mut impl SatSolver) -> Option<Lit> {
-        let [before, after] = self.around[group][nth];
-        any_of(&[before, after, self.blind[group][0], self.next[group], self.rest[group]], solver)
-    }
-
-    /// Somebody after a blind write of the group.
-    fn after_blind(&self, group: usize, nth: usize, solver: &mut impl SatSolver) -> Option<Lit> {
-        any_of(&[self.blind[group][nth + 1], self.next[group], self.rest[group]], solver)
-    }
-
-    /// Somebody after the version that a complete transaction read. What follows its own version is an edge of that.
-    fn after_complete_read(&self, group: usize, own: Option<usize>, solver: &mut impl SatSolver) -> Option<Lit> {
-        let Some(own) = own.filter(|it| *it >= group) else { return self.all[group] };
-        let mut parts = Vec::new();
-        for between in group..=own {
-            parts.extend([self.any_update[between], self.blind[between][0]]);
-            parts.extend((between < own).then_some(self.next[between]));
+        if entries.iter().all(Vec::is_empty) {
+            solver.add_clause(&[!node.lit, complete]);
         }
-        any_of(&parts, solver)
     }
-}
 
-fn any_of(parts: &[Option<Lit>], solver: &mut impl SatSolver) -> Option<Lit> {
-    let lits: Vec<Lit> = parts.iter().copied().flatten().collect();
-    Demand::any(&lits, solver)
-}
+    /// The step, if it is one.
+    fn conditional(&self, txn: Txn, step: &Step, solver: &mut impl SatSolver) -> Lit {
+        match step.unless.and_then(|it| self.reason(txn, it)) {
+            Some(unless) => both(!unless, step.then, solver),
+            None => step.then,
+        }
+    }
 
-/// For each, that one before it is true, and that one after it is.
-fn around(lits: &[Lit], solver: &mut impl SatSolver) -> Vec<[Option<Lit>; 2]> {
-    let mut around = vec![[None; 2]; lits.len()];
-    for nth in 1..lits.len() {
-        around[nth][0] = any_of(&[around[nth - 1][0], Some(lits[nth - 1])], solver);
+    /// The literal of an entry that somebody uses.
+    fn entered(&self, node: Node, when: When) -> Option<Lit> {
+        let because = self.reason(node.txn, when)?;
+        self.entries.get(&(node.lit, because)).filter(|it| matches!(it.1, When::Reached(_))).map(|it| it.0)
     }
-    for nth in (0..lits.len().saturating_sub(1)).rev() {
-        around[nth][1] = any_of(&[around[nth + 1][1], Some(lits[nth + 1])], solver);
-    }
-    around
 }

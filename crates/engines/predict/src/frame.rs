@@ -127,30 +127,26 @@ impl Frame {
 
     /// True if the transaction is on the boundary and its writes of the key are kept; nothing if they never are.
     pub(crate) fn cut_write(&self, trace: &Trace, txn: Txn, key: Key) -> Option<Lit> {
-        let cut = self.cut[txn as usize]?;
+        self.reached(txn, self.kept_write(trace, txn, key)?)
+    }
+
+    /// The first read at which the transaction may be cut without losing its writes of the key; nothing if there is none.
+    pub(crate) fn kept_write(&self, trace: &Trace, txn: Txn, key: Key) -> Option<usize> {
         let write = trace.write(txn, key)?;
-        match self.boundary {
-            Boundary::Relaxed => Some(cut),
-            Boundary::Strict => {
-                let reads = &trace.reads[txn as usize];
-                let after = reads.partition_point(|it| it.op < write.op);
-                reached(&self.spots[txn as usize], cut, after)
-            }
+        let from = match self.boundary {
+            Boundary::Relaxed => 0,
+            Boundary::Strict => trace.reads[txn as usize].partition_point(|it| it.op < write.op),
+        };
+        self.reached(txn, from).map(|_| from)
+    }
+
+    /// Strictly: true if the transaction is cut at that read or later; nothing if it cannot. Relaxed, with 0: true if it
+    /// is on the boundary.
+    pub(crate) fn reached(&self, txn: Txn, nth: usize) -> Option<Lit> {
+        match nth.checked_sub(1) {
+            None => self.cut[txn as usize],
+            Some(before) => self.spots[txn as usize].get(before).and_then(|it| it.kept),
         }
-    }
-
-    /// The position of the read that decides between versions of a key that the transaction writes: its first read of
-    /// the key, which comes before its first write of it.
-    pub(crate) fn updating_read(trace: &Trace, txn: Txn, key: Key) -> Option<usize> {
-        trace.reads[txn as usize].iter().position(|it| it.key == Some(key))
-    }
-}
-
-/// True if the transaction is cut at that read or later.
-fn reached(spots: &[Spot], cut: Lit, nth: usize) -> Option<Lit> {
-    match nth.checked_sub(1) {
-        None => Some(cut),
-        Some(before) => spots.get(before).and_then(|it| it.kept),
     }
 }
 

@@ -10,6 +10,7 @@ mod frame;
 mod graph;
 mod judge;
 mod level;
+mod line;
 mod predictor;
 mod record;
 mod run;
