@@ -92,11 +92,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`collect`] runs whole applications, on a [`store`] that is as weak as a level allows, and records what happens:
+//!
+//! ```
+//! use isoscope::check::check;
+//! use isoscope::collect::{Choice, Setup, application, drive};
+//! use isoscope::evidence::{Budget, Verdict};
+//! use isoscope::spec::Level;
+//!
+//! let application = application("smallbank").expect("an application");
+//! let (level, policy) = (Level::CausalConsistency, Choice::Random);
+//! let run = drive(&Setup { application, level, policy, sessions: 3, txns: 8, seed: 7, retries: false })?;
+//! assert!(!run.holds(), "money is lost");
+//! assert!(matches!(check(&run.history, level, &Budget::unlimited()), Verdict::Allowed(_)));
+//! # Ok::<(), isoscope::collect::Failure>(())
+//! ```
+//!
 //! Answers are values: `Err` means that the question could not be asked. No function prints, reads a clock or keeps
 //! state; equal inputs give equal outputs. Limits come in with a [`evidence::Budget`], and what ran out comes back as
 //! an [`evidence::StopReason`].
 
 pub use iso_check as check;
+pub use iso_collect as collect;
 pub use iso_evidence as evidence;
 pub use iso_formats as formats;
 pub use iso_history as history;
@@ -105,6 +122,7 @@ pub use iso_program as program;
 pub use iso_report as report;
 pub use iso_separate as separate;
 pub use iso_spec as spec;
+pub use iso_store as store;
 pub use iso_verify as verify;
 
 #[cfg(doctest)]

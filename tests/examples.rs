@@ -31,6 +31,13 @@ fn the_separate_example_prints_the_history_and_why_it_is_forbidden() {
 }
 
 #[test]
+fn the_store_example_prints_the_transactions_and_what_broke() {
+    let out = said("store", &["courseware", "ser"]);
+    assert!(out.contains("Enrol(") && out.contains("Everything holds"), "{out}");
+    assert!(said("store", &["smallbank", "rc"]).contains("broken: money is conserved"));
+}
+
+#[test]
 fn the_verify_example_prints_an_execution_that_the_interpreter_confirms() {
     let out = said("verify", &["corpus/programs/doctors-on-call.txn", "si"]);
     assert!(out.contains("violated under si") && out.contains("Replayed."), "{out}");

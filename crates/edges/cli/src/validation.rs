@@ -126,7 +126,8 @@ fn verdict(history: &History, question: Question, budget: &Budget<'_>) -> Valida
 
 fn divergences(replayed: &Replayed) -> Vec<String> {
     let reads = replayed.divergences.iter().map(divergence);
-    reads.chain(replayed.aborted.iter().map(aborted)).collect()
+    let strayed = |it: &Step| format!("{}, {}, did not do all that was predicted", it.slot, it.call);
+    reads.chain(replayed.aborted.iter().map(aborted)).chain(replayed.strayed.iter().map(strayed)).collect()
 }
 
 fn divergence(divergence: &Divergence) -> String {

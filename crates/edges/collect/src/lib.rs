@@ -43,4 +43,4 @@ pub use memory::Memory;
 pub use random::Random;
 pub use record::{Record, Value};
 pub use setup::{Choice, Setup};
-pub use validate::{Observed, Replayed, replay};
+pub use validate::{Observed, Replayed, commit_order, replay};

@@ -6,6 +6,7 @@
 
 use crate::drive::{drive_along, session_name};
 use crate::{Application, Assertion, Ending, Failure, Setup, Slot, Step, drive, transaction};
+use iso_evidence::{Event, Schedule, Witness};
 use iso_history::{History, Outcome, TxnId};
 use iso_predict::Prediction;
 use iso_spec::Level;
@@ -75,8 +76,17 @@ pub struct Replayed {
     pub divergences: Vec<Divergence>,
     /// Predicted transactions that were aborted now.
     pub aborted: Vec<Step>,
+    /// Predicted transactions that were committed, but left out a read or a write that was predicted.
+    pub strayed: Vec<Step>,
     /// What must hold of the state at the end.
     pub assertions: Vec<Assertion>,
+}
+
+impl Replayed {
+    /// Did the application do something else than predicted? The history may be what was looked for all the same.
+    pub fn has_diverged(&self) -> bool {
+        !self.divergences.is_empty() || !self.aborted.is_empty() || !self.strayed.is_empty()
+    }
 }
 
 /// Runs the predicted transactions, in full, under the level and in an order of all of them that explains the
@@ -93,9 +103,18 @@ pub fn replay(
     let plan = Plan::of_renamed(&prediction.history, |txn| script.name(txn))
         .map_err(|it| Failure::broken(format!("the history was not recorded by an application: {it}")))?;
     let run = drive_along(observed.application, observed.seed, level, &script.slots, plan)?;
-    let is_aborted = |it: &&Step| it.ending != Ending::Committed && script.predicted.contains(&it.slot);
+    let (mut aborted, mut strayed) = (Vec::new(), Vec::new());
+    for (predicted, place) in &script.places {
+        let step = &run.steps[*place];
+        if step.ending != Ending::Committed {
+            aborted.push(step.clone());
+        } else if !repeats(&prediction.history, *predicted, &run.history, TxnId::from_index(place + 1)) {
+            strayed.push(step.clone());
+        }
+    }
     Ok(Replayed {
-        aborted: run.steps.iter().filter(is_aborted).cloned().collect(),
+        aborted,
+        strayed,
         history: run.history,
         steps: run.steps,
         divergences: run.divergences,
@@ -103,17 +122,35 @@ pub fn replay(
     })
 }
 
+/// The order in which the transactions of a history commit, as a level's witness has it: what [`replay`] wants.
+///
+/// None for a witness of the reference evaluator, whose levels no store has.
+pub fn commit_order(witness: &Witness) -> Option<Vec<TxnId>> {
+    match &witness.schedule {
+        Schedule::Order(order) => Some(order.clone()),
+        Schedule::Events(events) => {
+            let commits = events.iter().filter_map(|it| match it {
+                Event::Commit(txn) => Some(*txn),
+                Event::Snapshot(_) => None,
+            });
+            Some(commits.collect())
+        }
+        Schedule::Execution(_) => None,
+    }
+}
+
 /// Which transactions run, in which order.
 struct Script {
     slots: Vec<Slot>,
-    predicted: BTreeSet<Slot>,
+    /// By predicted transaction, its place among the slots.
+    places: BTreeMap<TxnId, usize>,
     /// By predicted transaction, what it is called in the replay.
     names: BTreeMap<TxnId, TxnName>,
 }
 
 impl Script {
     fn new(observed: &Observed, prediction: &Prediction, order: &[TxnId]) -> Result<Self, Failure> {
-        let mut script = Self { slots: Vec::new(), predicted: BTreeSet::new(), names: BTreeMap::new() };
+        let mut script = Self { slots: Vec::new(), places: BTreeMap::new(), names: BTreeMap::new() };
         let mut n_done: BTreeMap<usize, usize> = BTreeMap::new();
         for txn in order.iter().filter(|it| !it.is_initial()) {
             let observed_txn = prediction.txns.get(txn.index()).copied();
@@ -125,8 +162,8 @@ impl Script {
                 *n_done += 1;
             }
             script.names.insert(*txn, TxnName::new(session_name(step.slot.session), *n_done));
+            script.places.insert(*txn, script.slots.len());
             script.slots.push(step.slot);
-            script.predicted.insert(step.slot);
             *n_done += 1;
         }
         Ok(script)
@@ -150,6 +187,19 @@ impl Observed {
         };
         self.steps.iter().filter(is_before).map(|it| it.slot).collect()
     }
+}
+
+/// Does a replayed transaction read and write what was predicted, if perhaps more? Rows that nobody wrote in the replay
+/// may be missing in its scans.
+fn repeats(predicted: &History, txn: TxnId, replayed: &History, again: TxnId) -> bool {
+    let accesses = |history: &History, txn: TxnId| -> BTreeSet<(bool, String)> {
+        let ops = history.ops(txn).map(|it| history.op(it));
+        ops.map(|it| (it.is_write(), history.key_name(it.key()).to_string())).collect()
+    };
+    let is_known = |key: &str| replayed.keys().any(|it| replayed.key_name(it).to_string() == key);
+    let made = accesses(replayed, again);
+    let mut left_out = accesses(predicted, txn).into_iter().filter(|it| !made.contains(it));
+    left_out.all(|(is_write, key)| !is_write && !is_known(&key))
 }
 
 /// The first transaction in which two histories differ.

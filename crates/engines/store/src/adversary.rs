@@ -12,16 +12,21 @@ use crate::open::Open;
 use crate::past::{KeyIdx, Past, Pos};
 use crate::random::Random;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 
 /// A committed transaction by its number, in the order of commits; those that only read have one, too.
 type Node = u32;
 
 /// So many ancestors are looked for after each operation.
-const N_STEPS: usize = 48;
+const N_STEPS: usize = 24;
+/// So many ancestors are enough: the nearest ones are found first.
+const N_ANCESTORS: usize = 256;
 /// So many versions of a key are compared.
 const N_COMPARED: u32 = 8;
 /// Of a transaction with more operations, only so many are followed.
 const N_FOLLOWED: usize = 16;
+/// Of a version with more readers, only so many, the last ones.
+const N_READERS: usize = 4;
 
 /// What is known about who depends on whom.
 #[derive(Clone, Debug, Default)]
@@ -38,13 +43,13 @@ pub(crate) struct Adversary {
 pub(crate) struct Ancestors {
     known: FxHashSet<Node>,
     /// Those whose own ancestors are not.
-    pending: Vec<Node>,
+    pending: VecDeque<Node>,
 }
 
 impl Ancestors {
     fn add(&mut self, node: Node) {
         if self.known.insert(node) {
-            self.pending.push(node);
+            self.pending.push_back(node);
         }
     }
 }
@@ -75,7 +80,7 @@ impl Adversary {
 
     /// Chooses what to read.
     pub(crate) fn choose(&self, past: &Past, open: &mut Open, key: KeyIdx, random: &mut Random) -> u32 {
-        self.climb(&mut open.ancestors, N_STEPS);
+        self.climb(&mut open.ancestors);
         let overwriters = self.overwriters(past, open);
         let (oldest, newest) = open.view.span(past, key);
         let last = choose::newest(past, open, key);
@@ -110,10 +115,16 @@ impl Adversary {
         let Some(writer) = self.node_at(past.key(key).pos(version)).filter(|_| !overwriters.is_empty()) else {
             return false;
         };
-        let mut ancestors = Ancestors::default();
-        ancestors.add(writer);
-        self.climb(&mut ancestors, N_STEPS / 4);
-        overwriters.iter().any(|it| ancestors.known.contains(it))
+        // So few that a list is faster than a set.
+        let mut seen = vec![writer];
+        let mut at = 0;
+        while at < seen.len() && seen.len() < N_STEPS {
+            let fresh = self.nodes[seen[at] as usize].iter().filter(|it| !seen.contains(it)).copied();
+            let fresh: Vec<Node> = fresh.collect();
+            seen.extend(fresh);
+            at += 1;
+        }
+        overwriters.iter().any(|it| seen.contains(it))
     }
 
     /// Did whoever overwrote a version read it? One who reads and overwrites it now may lose that update.
@@ -138,6 +149,8 @@ impl Adversary {
         for key in open.own_keys.iter().take(N_FOLLOWED) {
             before.extend(self.overwritten(past, *key, past.key(*key).newest() - 1));
         }
+        before.sort_unstable();
+        before.dedup();
         self.nodes.push(before);
         self.last_of_session.insert(session, node);
         for (key, version) in &open.taken {
@@ -156,13 +169,15 @@ impl Adversary {
     /// Who comes before the writer of the version after this one: its writer and its readers.
     fn overwritten(&self, past: &Past, key: KeyIdx, version: u32) -> impl Iterator<Item = Node> {
         let readers = self.readers.get(&(key, version)).map_or(&[][..], Vec::as_slice);
-        self.node_at(past.key(key).pos(version)).into_iter().chain(readers.iter().rev().take(N_FOLLOWED).copied())
+        self.node_at(past.key(key).pos(version)).into_iter().chain(readers.iter().rev().take(N_READERS).copied())
     }
 
     /// Finds more ancestors.
-    fn climb(&self, ancestors: &mut Ancestors, n_steps: usize) {
-        for _ in 0..n_steps {
-            let Some(node) = ancestors.pending.pop() else { return };
+    fn climb(&self, ancestors: &mut Ancestors) {
+        for _ in 0..N_STEPS {
+            let Some(node) = ancestors.pending.pop_front().filter(|_| ancestors.known.len() < N_ANCESTORS) else {
+                return;
+            };
             for before in &self.nodes[node as usize] {
                 ancestors.add(*before);
             }

@@ -35,7 +35,7 @@ mod store;
 mod view;
 
 pub use error::{Conflict, Error};
-pub use iso_evidence::Source;
+pub use iso_evidence::{Source, Witness};
 pub use iso_history::SessionId;
 pub use key::{Key, NotAKey, Rows, TxnName, Writer};
 pub use plan::{Divergence, Plan, Why};

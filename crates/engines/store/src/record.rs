@@ -2,8 +2,9 @@
 
 use crate::Rows;
 use crate::past::{ABSENT, KeyIdx, Past, Pos, ValueIdx};
-use iso_evidence::Source;
+use iso_evidence::{Event, Schedule, Source, Witness};
 use iso_history::{Datum, History, HistoryBuilder, KeyId, OpId, Outcome, Place, SessionId, TxnId, ValueId};
+use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -57,6 +58,8 @@ struct Ended {
     outcome: Outcome,
     /// Its place in the log, if it wrote and committed; else 0.
     pos: Pos,
+    /// It has seen the log up to this place, at levels with snapshots.
+    snapshot: Pos,
     ops_start: u32,
 }
 
@@ -66,9 +69,16 @@ impl Record {
         self.scans.len() as u32 - 1
     }
 
-    pub(crate) fn end(&mut self, session: u32, outcome: Outcome, pos: Option<Pos>, ops: &[Recorded]) {
+    /// A transaction commits, at a place of the log if it wrote.
+    pub(crate) fn commit(&mut self, session: u32, snapshot: Pos, pos: Option<Pos>, ops: &[Recorded]) {
         let ops_start = self.ops.len() as u32;
-        self.txns.push(Ended { session, outcome, pos: pos.unwrap_or(0), ops_start });
+        self.txns.push(Ended { session, outcome: Outcome::Committed, pos: pos.unwrap_or(0), snapshot, ops_start });
+        self.ops.extend_from_slice(ops);
+    }
+
+    pub(crate) fn abort(&mut self, session: u32, ops: &[Recorded]) {
+        let ops_start = self.ops.len() as u32;
+        self.txns.push(Ended { session, outcome: Outcome::Aborted, pos: 0, snapshot: 0, ops_start });
         self.ops.extend_from_slice(ops);
     }
 
@@ -99,21 +109,59 @@ impl Record {
 
     /// For each external read of the history, whose version it saw.
     pub(crate) fn sources(&self, past: &Past) -> Vec<Source> {
+        self.sources_of(past, |_| true)
+    }
+
+    fn sources_of(&self, past: &Past, is_wanted: impl Fn(Outcome) -> bool) -> Vec<Source> {
         let mut writers: FxHashMap<Pos, TxnId> = FxHashMap::default();
         writers.insert(0, TxnId::INITIAL);
         for (idx, ended) in self.txns.iter().enumerate().filter(|it| it.1.pos != 0) {
             writers.insert(ended.pos, TxnId::from_index(idx + 1));
         }
         let (mut n_ops, mut sources) = (0, Vec::new());
-        self.for_each(past, &mut |_, _, ops| {
+        self.for_each(past, &mut |_, outcome, ops| {
             for op in ops {
-                if let Recorded::Read { source, .. } = op {
+                if let Recorded::Read { source, .. } = op
+                    && is_wanted(outcome)
+                {
                     sources.push(Source { read: OpId::from_index(n_ops), writer: writers[source] });
                 }
                 n_ops += 1;
             }
         });
         sources
+    }
+
+    /// How the history came to be, which shows that the level allows it.
+    pub(crate) fn witness(&self, past: &Past, level: Level) -> Witness {
+        let is_committed = |txn: TxnId| self.txns[txn.index() - 1].outcome == Outcome::Committed;
+        let txns = (1..=self.txns.len()).map(TxnId::from_index).filter(|it| is_committed(*it));
+        let schedule = match level {
+            Level::PrefixConsistency | Level::SnapshotIsolation => Schedule::Events(self.events(txns)),
+            Level::Serializable => {
+                let is_commit = |it: Event| match it {
+                    Event::Commit(txn) => Some(txn),
+                    Event::Snapshot(_) => None,
+                };
+                Schedule::Order(self.events(txns).into_iter().filter_map(is_commit).collect())
+            }
+            _ => Schedule::Order(txns.collect()),
+        };
+        Witness { schedule, sources: self.sources_of(past, |it| it == Outcome::Committed).into() }
+    }
+
+    /// Snapshots and commits in the order of the log. Who only reads commits right after its snapshot.
+    fn events(&self, txns: impl Iterator<Item = TxnId>) -> Vec<Event> {
+        let mut events = Vec::new();
+        for txn in txns {
+            let Ended { pos, snapshot, .. } = self.txns[txn.index() - 1];
+            events.push(((snapshot, 1, txn), Event::Snapshot(txn)));
+            let at = if pos == 0 { (snapshot, 1, txn) } else { (pos, 0, txn) };
+            events.push((at, Event::Commit(txn)));
+        }
+        // A snapshot was pushed before its commit, and the sort is stable.
+        events.sort_by_key(|it| it.0);
+        events.into_iter().map(|it| it.1).collect()
     }
 
     /// Calls with each transaction and its operations; scans are reads of all their rows, later ones included.

@@ -8,7 +8,8 @@ use crate::random::Random;
 use crate::record::{Record, Recorded};
 use crate::view::{Blocked, Reads, Seen, View};
 use crate::{Conflict, Divergence, Error, Key, LEVELS, Plan, Rows, Source, TxnName, Values, Why, Writer};
-use iso_history::{Datum, History, Outcome, SessionId};
+use iso_evidence::Witness;
+use iso_history::{Datum, History, SessionId};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -241,7 +242,7 @@ impl Store {
         if let Some(adversary) = &mut self.adversary {
             adversary.commit(&self.past, session.raw(), &open, pos);
         }
-        self.record.end(session.raw(), Outcome::Committed, pos, &open.ops);
+        self.record.commit(session.raw(), open.view.snapshot(), pos, &open.ops);
         let txn = self.name(session, open.nth);
         self.sessions[session.index()].seen = open.view.into_seen(pos);
         Ok(Committed { txn, position: pos.map(|it| it as usize) })
@@ -250,7 +251,7 @@ impl Store {
     /// Ends the session's transaction, and forgets its writes.
     pub fn abort(&mut self, session: SessionId) -> Result<(), Error> {
         let open = self.close(session)?;
-        self.record.end(session.raw(), Outcome::Aborted, None, &open.ops);
+        self.record.abort(session.raw(), &open.ops);
         Ok(())
     }
 
@@ -265,6 +266,11 @@ impl Store {
     /// For each read of the history that saw another transaction's version, whose; in the order of the history.
     pub fn sources(&self) -> Vec<Source> {
         self.record.sources(&self.past)
+    }
+
+    /// How the history came to be: evidence that the level allows it.
+    pub fn witness(&self) -> Witness {
+        self.record.witness(&self.past, self.level)
     }
 
     /// Where the run could not follow its plan.

@@ -149,6 +149,14 @@ impl View {
         }
     }
 
+    /// The snapshot, as early as can be; 0 where there are none.
+    pub(crate) fn snapshot(&self) -> Pos {
+        match self {
+            Self::Prefix(view) => view.first(),
+            _ => 0,
+        }
+    }
+
     /// What the session has seen once the transaction committed, at a place of the log if it wrote.
     pub(crate) fn into_seen(self, pos: Option<Pos>) -> Seen {
         match self {

@@ -179,7 +179,8 @@ impl Application for Courseware {
                 overfull.push(format!("course {course} has {n_students} students for {CAPACITY} places"));
             }
             if !enrolled.is_empty() && row.word("status")? != "open" {
-                closed.push(format!("course {course} is closed and has {} students", enrolled.len()));
+                let students: Vec<&str> = enrolled.iter().filter_map(|it| it.0.split('.').nth(1)).collect();
+                closed.push(format!("course {course} is closed, with student {} in it", students.join(" and ")));
             }
             for student in 1..=STUDENTS {
                 let is_enrolled = enrolled.iter().any(|it| it.0 == enrolment_key(course, student));

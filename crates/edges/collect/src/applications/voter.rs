@@ -69,7 +69,7 @@ impl Application for Voter {
                 too_many.push(format!("phone {phone} has {n_votes} votes"));
             }
             if n_votes != counted {
-                miscounted.push(format!("phone {phone} has {n_votes} votes, and {counted} are counted"));
+                miscounted.push(format!("phone {phone} has {n_votes} votes, but the count is {counted}"));
             }
         }
         Ok(vec![

@@ -1,10 +1,11 @@
 //! What single calls answer: misuse, conflicts, phantoms, sessions.
 
 use iso_check::check;
-use iso_evidence::{Budget, Verdict};
+use iso_evidence::{Budget, Verdict, certify};
 use iso_history::Datum;
 use iso_spec::Level;
 use iso_store::{Error, Key, LEVELS, Policy, Rows, SessionId, Store, TxnName, Values, Writer};
+use std::sync::Mutex;
 
 fn key(row: &str) -> Key {
     Key::new("t", row)
@@ -222,6 +223,36 @@ fn a_transaction_that_only_reads_may_be_old_at_any_level() {
         assert_eq!(store.get_from(one, &key("x"), &Writer::Initial).unwrap(), Some(0.into()));
         store.commit(one).unwrap();
     }
+}
+
+#[test]
+fn a_transaction_may_do_nothing() {
+    for level in LEVELS {
+        let (mut store, one, two) = store(level);
+        overwrite(&mut store, two, "x", 1);
+        store.begin(one).unwrap();
+        assert_eq!(store.commit(one).unwrap().position, None);
+        store.begin(two).unwrap();
+        let history = store.history(Values::Distinct);
+        assert_eq!(history.n_txns(), 3, "open transactions are left out");
+        certify(&history, level, &Verdict::Allowed(store.witness())).unwrap();
+    }
+}
+
+#[test]
+fn a_store_can_be_shared_by_threads() {
+    let store = Mutex::new(Store::new(Level::CausalConsistency, Policy::Random, 0).unwrap());
+    std::thread::scope(|scope| {
+        for name in ["s1", "s2"] {
+            scope.spawn(|| {
+                let session = store.lock().unwrap().session(name);
+                store.lock().unwrap().begin(session).unwrap();
+                store.lock().unwrap().put(session, &key("x"), 1.into()).unwrap();
+                store.lock().unwrap().commit(session).unwrap();
+            });
+        }
+    });
+    assert_eq!(store.lock().unwrap().history(Values::AsWritten).n_txns(), 3);
 }
 
 #[test]

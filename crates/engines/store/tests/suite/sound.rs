@@ -4,7 +4,7 @@ use crate::dice::Dice;
 use crate::run::{Interleaving, Shape, run};
 use crate::setting;
 use iso_check::check;
-use iso_evidence::{Budget, Verdict};
+use iso_evidence::{Budget, Verdict, certify};
 use iso_history::{Facts, History, Op, Outcome};
 use iso_spec::Level;
 use iso_store::{LEVELS, Policy, Store, Values};
@@ -63,6 +63,10 @@ fn runs(n_cases: u64, shape: fn(&mut Dice) -> Shape, is_small: bool) {
                 // Many values that look alike make a hard question.
                 assert!(!is_small || is_allowed(&plain, level), "{}\n{}", about(), text(&plain));
                 assert_sources(&store, &distinct, &plain);
+                for history in [&distinct, &plain] {
+                    let verdict = Verdict::Allowed(store.witness());
+                    certify(history, level, &verdict).unwrap_or_else(|it| panic!("{it}\n{}", about()));
+                }
                 n_committed[at] += distinct.txns().filter(|it| distinct.outcome(*it) == Outcome::Committed).count();
             }
         }
@@ -78,6 +82,24 @@ fn small_runs_satisfy_their_level() {
 #[test]
 fn larger_runs_satisfy_their_level() {
     runs(setting("ISOSCOPE_CASES", 300) / 15, Shape::middle, false);
+}
+
+/// Too large to be searched for a witness, but the store has one.
+#[test]
+fn large_runs_satisfy_their_level() {
+    let seed = setting("ISOSCOPE_SEED", 0).wrapping_mul(1_000_003);
+    let many = |dice: &mut Dice| Shape { n_sessions: 20, n_txns: 3000, n_rows: 60, ..Shape::middle(dice) };
+    let long = |dice: &mut Dice| Shape { n_txns: 200, max_ops: 300, n_rows: 400, ..Shape::middle(dice) };
+    for (level, policy) in LEVELS.into_iter().flat_map(|level| POLICIES.map(|it| (level, it))) {
+        for shape in [many, long] {
+            let mut dice = Dice::new(seed);
+            let shape = shape(&mut dice);
+            let store = run(&mut dice, &shape, level, policy.clone(), seed);
+            let verdict = Verdict::Allowed(store.witness());
+            let certified = certify(&store.history(Values::Distinct), level, &verdict);
+            certified.unwrap_or_else(|it| panic!("{level} {policy:?} {it}"));
+        }
+    }
 }
 
 #[test]
