@@ -309,11 +309,18 @@ impl PredictedRun {
 
     /// What the application calls the transactions that matter, if that is known.
     pub(crate) fn calls(&self) -> Vec<&(String, String)> {
-        let matters = |name: &String| {
-            self.changed.iter().any(|it| it.transaction == *name)
-                || self.predicted.cycle.iter().any(|it| it.from == *name || it.to == *name)
-        };
-        self.validation.iter().flat_map(|it| &it.calls).filter(|it| matters(&it.0)).collect()
+        self.validation.iter().flat_map(|it| &it.calls).filter(|it| self.matters(&it.0)).collect()
+    }
+
+    /// The transactions that matter and that have another name in the observed run.
+    pub(crate) fn renamed_that_matter(&self) -> Vec<&(String, String)> {
+        self.renamed.iter().filter(|it| self.matters(&it.0)).collect()
+    }
+
+    /// Does a transaction read something else, or is it part of the cycle?
+    fn matters(&self, name: &str) -> bool {
+        let is_read_from = |it: &ChangedRead| it.transaction == name || it.predicted.writer == name;
+        self.changed.iter().any(is_read_from) || self.predicted.cycle.iter().any(|it| it.from == name || it.to == name)
     }
 
     /// Every certificate with what it is about.

@@ -183,6 +183,14 @@ pub(crate) fn left_out(run: &PredictedRun) -> Option<String> {
     Some(words)
 }
 
+/// Which transactions have other names than in the observed run, because what was rolled back is not repeated.
+pub(crate) fn renamed_words(run: &PredictedRun) -> Option<String> {
+    let all = run.renamed_that_matter();
+    let words: Vec<String> = all.iter().map(|(predicted, observed)| format!("{predicted} is {observed}")).collect();
+    (!words.is_empty())
+        .then(|| format!("What was rolled back is not repeated, so that in the observed run {}.", words.join(", ")))
+}
+
 /// That a strict boundary hides write conflicts, where the level looks at them.
 pub(crate) fn conflict_hint(level: &LevelName, run: &PredictedRun, boundary: Boundary) -> Option<String> {
     let is_blind = matches!(level.short.as_str(), "psi" | "si") && boundary == Boundary::Strict;
@@ -236,7 +244,11 @@ pub(crate) fn commit_order(run: &PredictedRun) -> Vec<String> {
 pub(crate) fn ended_words(verdict: &PredictVerdict) -> Option<String> {
     match verdict {
         PredictVerdict::Predicted { ended: Some(ended), runs } => {
-            Some(format!("{} with different shapes of cycles: {ended}.", counted(runs.len() as u64, "prediction")))
+            let shapes = match runs.len() {
+                1 => "One shape of cycles".to_owned(),
+                n => format!("{n} different shapes of cycles"),
+            };
+            Some(format!("{shapes}: {ended}."))
         }
         _ => None,
     }

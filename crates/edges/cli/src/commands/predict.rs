@@ -190,7 +190,7 @@ impl Predict {
         let mut known: Vec<Standing> = Vec::new();
         let asked = [Level::Serializable, self.target].into_iter().chain(self.levels().iter().rev().copied());
         for level in asked {
-            if known.iter().all(|it| it.level != level) {
+            if verdict_of(&known, level).is_none() {
                 teller.progress.stage(format!("checking the observed run at {}", level.full_name()));
                 known.push(Standing { level, verdict: certified(facts, level, budget) });
             }
@@ -291,11 +291,11 @@ impl Search<'_> {
             let prediction = match predictor.next(&self.budget) {
                 Answer::Predicted(prediction) => prediction,
                 Answer::None if runs.is_empty() => return PredictVerdict::None,
-                Answer::None => break "there are no others".to_owned(),
+                Answer::None => break "every other one changes all that an earlier one changes".to_owned(),
                 Answer::Unknown(unknown) if runs.is_empty() => {
                     return PredictVerdict::Unknown { reason: reason(&unknown, self.asked.boundary) };
                 }
-                Answer::Unknown(Unknown::Approximate) => break "the approximation finds no others".to_owned(),
+                Answer::Unknown(Unknown::Approximate) => break "the approximation finds no more".to_owned(),
                 Answer::Unknown(Unknown::Stopped(reason)) => break reason.to_string(),
             };
             self.teller.progress.stage("checking a prediction");
@@ -359,8 +359,12 @@ fn withheld_verdict(withheld: &Withheld) -> PredictVerdict {
     PredictVerdict::Unknown { reason: withheld.reason() }
 }
 
+/// What is known about the observed run at a level: what a stronger one allows, this one allows.
 fn verdict_of(known: &[Standing], level: Level) -> Option<Result<&Verdict, &Withheld>> {
-    known.iter().find(|it| it.level == level).map(|it| it.verdict.as_ref())
+    let says = |it: &&Standing| {
+        it.level == level || (it.level.implies(level) && matches!(it.verdict, Ok(Verdict::Allowed(_))))
+    };
+    known.iter().find(says).map(|it| it.verdict.as_ref())
 }
 
 fn names(refutation: &Refutation) -> String {

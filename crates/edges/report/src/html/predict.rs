@@ -9,9 +9,10 @@ use crate::phrases::effort_line;
 use crate::predict::{PredictReport, PredictedLevel, PredictedRun, Validation, ValidationVerdict};
 use crate::predict_phrases::{
     certified_words, change_words, changed_lead, conflict_hint, ended_words, headline, left_out, names, note,
-    observed_size, question, read_name, risk, schedule_words, strongest_line, title, validation_words, whole_size,
+    observed_size, question, read_name, renamed_words, risk, schedule_words, strongest_line, title, validation_words,
+    whole_size,
 };
-use crate::svg::run_svgs;
+use crate::svg::{RunPictures, run_pictures};
 use crate::text::defect_text;
 use crate::words::xml;
 
@@ -74,8 +75,8 @@ fn section(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> Str
     for words in risk(run, report.boundary).into_iter().chain(conflict_hint(level, run, report.boundary)) {
         out += &format!("<p class=\"note\">{}</p>\n", xml(&words));
     }
-    let (observed, predicted) = run_svgs(report, level, run);
-    out += "<div class=\"panels runs\">\n";
+    let RunPictures { observed, predicted, is_wide } = run_pictures(report, level, run);
+    out += &format!("<div class=\"panels runs{}\">\n", if is_wide { " wide" } else { "" });
     if let Some(observed) = observed {
         let history = marked(&run.observed, &run.observed_marks());
         out += &panel("allowed", "Observed", &format!("<figure>\n{observed}</figure>\n<pre>{history}</pre>\n"));
@@ -86,7 +87,7 @@ fn section(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> Str
     let predicted = format!("<figure>\n{predicted}</figure>\n<pre>{history}</pre>\n");
     out += &panel("forbidden", &heading, &predicted);
     out += "</div>\n";
-    for words in whole_size(run).into_iter().chain(left_out(run)) {
+    for words in whole_size(run).into_iter().chain(left_out(run)).chain(renamed_words(run)) {
         out += &format!("<p>{}</p>\n", xml(&words));
     }
     out += "<div class=\"panels\">\n";

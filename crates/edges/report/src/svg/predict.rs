@@ -31,10 +31,26 @@ pub(crate) fn predict_svg(report: &PredictReport) -> String {
     Figure::stacked(&figures).alone()
 }
 
-/// The observed run, if it is another one, and the predicted run, each as an SVG of its own.
-pub(crate) fn run_svgs(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> (Option<String>, String) {
+/// Wider pictures are hard to read at half the width of a page.
+const MAX_HALF: f64 = 900.0;
+
+/// The runs of a prediction, each as an SVG of its own.
+pub(crate) struct RunPictures {
+    /// None if the observed run is the predicted one.
+    pub(crate) observed: Option<String>,
+    pub(crate) predicted: String,
+    /// Should each have the whole width of a page?
+    pub(crate) is_wide: bool,
+}
+
+/// The pictures of a prediction.
+pub(crate) fn run_pictures(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> RunPictures {
     let (observed, predicted) = sides(report, level, run, Frame::Bare);
-    (observed.map(|it| it.alone()), predicted.alone())
+    RunPictures {
+        is_wide: predicted.width > MAX_HALF,
+        observed: observed.map(|it| it.alone()),
+        predicted: predicted.alone(),
+    }
 }
 
 fn of_run(report: &PredictReport, level: &LevelName, run: &PredictedRun, number: Option<usize>) -> Figure {

@@ -6,8 +6,8 @@ use crate::phrases::effort_line;
 use crate::predict::{PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Validation, ValidationVerdict};
 use crate::predict_phrases::{
     certified_words, change_words, changed_lead, conflict_hint, ended_words, headline, history_lead, left_out, names,
-    note, observed_size, question, read_name, risk, schedule_words, strongest_line, title, validation_words,
-    whole_size,
+    note, observed_size, question, read_name, renamed_words, risk, schedule_words, strongest_line, title,
+    validation_words, whole_size,
 };
 use crate::words::{harmless, width};
 
@@ -93,7 +93,7 @@ impl Page {
         self.gap();
         self.named_history(&run.predicted);
         self.gap();
-        for words in whole_size(run).into_iter().chain(left_out(run)) {
+        for words in whole_size(run).into_iter().chain(left_out(run)).chain(renamed_words(run)) {
             self.sentence("  ", 2, &words);
         }
         self.gap();
