@@ -1,15 +1,18 @@
-//! Times predictions: on recorded traces, and on families of runs that grow.
+//! Times predictions on families of runs that grow.
 //!
 //! `cargo bench -p iso-predict -- [FAMILY..] [--levels rc,cc] [--limit SECONDS]`; without a family, all of them.
-#![allow(clippy::print_stdout, missing_docs, reason = "a bench prints, and nobody imports it")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    missing_docs,
+    reason = "a bench prints and looks at the clock"
+)]
 
 use iso_check::check_facts;
 use iso_evidence::{Budget, StopReason, Verdict};
-use iso_formats::{ReadOptions, read_path};
 use iso_history::{Datum, Facts, History, HistoryBuilder, Outcome, Place};
 use iso_predict::{Answer, Boundary, LEVELS, Precision, Predictor, Question};
 use iso_spec::Level;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 fn main() {
@@ -72,15 +75,7 @@ fn millis(since: Instant) -> f64 {
 
 fn families() -> Vec<(String, History)> {
     let mut families = Vec::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/traces");
-    for name in ["smallbank_3s4t_seed1", "smallbank_3s4t_seed2", "smallbank_3s8t_seed1", "voter_3s4t_seed1"] {
-        if let Ok(reading) = read_path(&folder.join(format!("{name}.txt")), &ReadOptions::default())
-            && let Some(history) = reading.history
-        {
-            families.push((name.to_owned(), history));
-        }
-    }
-    for (n_sessions, n_txns) in [(10, 20), (10, 50)] {
+    for (n_sessions, n_txns) in [(3, 8), (5, 10), (10, 10), (10, 20), (10, 50)] {
         let size = format!("{n_sessions}x{n_txns}");
         families.push((format!("smallbank-{size}"), smallbank(n_sessions, n_txns)));
         families.push((format!("voter-{size}"), voter(n_sessions, n_txns)));

@@ -120,19 +120,9 @@ impl<'a> Demand<'a> {
         Node { txn, lit: self.ends[txn as usize] }
     }
 
-    /// The literal of a reason; nothing if it never holds.
-    fn reason(&self, txn: Txn, when: When) -> Option<Lit> {
-        let idx = txn as usize;
-        match when {
-            When::Complete => Some(self.frame.complete[idx]),
-            When::Choice(nth, choice) => Some(self.frame.spots[idx][nth].choices[choice].lit),
-            When::Reached(nth) => self.frame.reached(txn, nth),
-        }
-    }
-
     /// True only if the node is on the cycle and the reason holds.
     fn entry(&mut self, node: Node, when: When, solver: &mut impl SatSolver) -> Option<Lit> {
-        let because = self.reason(node.txn, when)?;
+        let because = when.literal(self.frame, node.txn)?;
         let known = self.entries.entry((node.lit, because));
         Some(known.or_insert_with(|| (both(because, node.lit, solver), when)).0)
     }
@@ -352,7 +342,7 @@ impl<'a> Demand<'a> {
 
     /// The step, if it is one.
     fn conditional(&self, txn: Txn, step: &Step, solver: &mut impl SatSolver) -> Lit {
-        match step.unless.and_then(|it| self.reason(txn, it)) {
+        match step.unless.and_then(|it| it.literal(self.frame, txn)) {
             Some(unless) => both(!unless, step.then, solver),
             None => step.then,
         }
@@ -360,7 +350,7 @@ impl<'a> Demand<'a> {
 
     /// The literal of an entry that somebody uses.
     fn entered(&self, node: Node, when: When) -> Option<Lit> {
-        let because = self.reason(node.txn, when)?;
+        let because = when.literal(self.frame, node.txn)?;
         self.entries.get(&(node.lit, because)).filter(|it| matches!(it.1, When::Reached(_))).map(|it| it.0)
     }
 }

@@ -194,7 +194,7 @@ fn exactly_one_if(condition: Lit, lits: &[Lit], solver: &mut impl SatSolver) {
 }
 
 /// Pairs if few, else a chain of "one of those before".
-fn at_most_one(lits: &[Lit], solver: &mut impl SatSolver) {
+pub(crate) fn at_most_one(lits: &[Lit], solver: &mut impl SatSolver) {
     if lits.len() <= 5 {
         for (nth, left) in lits.iter().enumerate() {
             for right in &lits[nth + 1..] {

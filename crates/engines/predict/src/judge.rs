@@ -3,6 +3,7 @@
 use crate::Boundary;
 use crate::frame::Frame;
 use crate::level::{Case, Rules};
+use crate::serial::serial_places;
 use crate::trace::Trace;
 use iso_evidence::{Budget, StopReason};
 use iso_solve::{Cadical, Lit, SatResult, SatSolver, SatStatistics};
@@ -14,6 +15,9 @@ use rustc_hash::FxHashSet;
 pub(crate) struct Judge {
     solver: Cadical,
     rules: Rules,
+    level: Level,
+    /// Each transaction's place in the serial order of the last run, if it has one.
+    places: Option<Vec<u32>>,
 }
 
 /// What a level says about a run.
@@ -31,10 +35,16 @@ impl Judge {
         let mut solver = Cadical::for_short_calls();
         let frame = Frame::new(trace, choices, boundary, &mut solver);
         let rules = Rules::new(trace, &frame, level, &mut solver);
-        Self { solver, rules }
+        Self { solver, rules, level, places: None }
     }
 
     pub(crate) fn decide(&mut self, case: &Case<'_>, budget: &Budget<'_>) -> Result<Opinion, StopReason> {
+        if self.level == Level::Serializable {
+            self.places = serial_places(case, budget)?;
+            if self.places.is_some() {
+                return Ok(Opinion::Allowed);
+            }
+        }
         let literals = case.run.literals(case.frame, case.trace);
         loop {
             match self.solver.solve(&literals, &mut || budget.check().is_err()) {
@@ -58,6 +68,9 @@ impl Judge {
     /// Of two that write the same key, does the first come first in the order of the last run that was allowed?
     /// Nothing if the level has no order of versions.
     pub(crate) fn is_before(&self, first: u32, second: u32) -> Option<bool> {
+        if let Some(places) = &self.places {
+            return Some(places[first as usize] < places[second as usize]);
+        }
         self.rules.versions.as_ref().map(|it| self.solver.value(it.before(first, second)))
     }
 

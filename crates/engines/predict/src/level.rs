@@ -6,13 +6,15 @@
 //! those between what was read and what reads for prefix consistency, not one alone for parallel snapshot isolation
 //! (Cerone & Gotsman 2018). Cost of one call: reads times writers of their keys.
 
-use crate::frame::Frame;
+use crate::frame::{Frame, at_most_one};
 use crate::graph::{Graph, Reachable};
+use crate::line::stands_after;
 use crate::run::{Role, Run, Seen};
-use crate::trace::{INITIAL, Trace, Txn};
+use crate::trace::{INITIAL, Key, Trace, Txn};
 use crate::versions::Versions;
 use iso_solve::{Lit, SatSolver};
 use iso_spec::Level;
+use rustc_hash::FxHashMap;
 
 /// More objections to one run are not worth their time.
 const MAX_OBJECTIONS: usize = 64;
@@ -30,6 +32,9 @@ impl Rules {
         use Level::{CausalConsistency, ReadAtomic, ReadCommitted};
         let orders_what_was_seen = matches!(level, ReadCommitted | ReadAtomic | CausalConsistency);
         let versions = (!orders_what_was_seen).then(|| Versions::new(trace, frame, solver));
+        if versions.is_some() && level != Level::PrefixConsistency {
+            let_one_update(trace, frame, solver);
+        }
         Self { level, versions }
     }
 
@@ -43,6 +48,28 @@ impl Rules {
         clauses.sort_unstable();
         clauses.dedup();
         clauses
+    }
+}
+
+/// Of all that read a version and overwrite it, only one may be there: the first committer wins.
+fn let_one_update(trace: &Trace, frame: &Frame, solver: &mut impl SatSolver) {
+    let mut updates: FxHashMap<(Key, Txn), Vec<Lit>> = FxHashMap::default();
+    for (key, writers) in (0..).zip(&trace.writers) {
+        for txn in writers {
+            let first = trace.reads[*txn as usize].iter().find(|it| it.key == Some(key));
+            if let Some(read) = first {
+                updates.entry((key, read.source)).or_default().push(frame.complete[*txn as usize]);
+            }
+            for (version, when) in stands_after(trace, frame, key, *txn) {
+                let because = when.literal(frame, *txn);
+                updates.entry((key, version)).or_default().extend(because);
+            }
+        }
+    }
+    let mut updates: Vec<_> = updates.into_iter().collect();
+    updates.sort_unstable_by_key(|it| it.0);
+    for (_, lits) in updates {
+        at_most_one(&lits, solver);
     }
 }
 

@@ -18,6 +18,18 @@ pub(crate) enum When {
     Reached(usize),
 }
 
+impl When {
+    /// What says so; nothing if it never holds.
+    pub(crate) fn literal(self, frame: &Frame, txn: Txn) -> Option<Lit> {
+        let idx = txn as usize;
+        match self {
+            Self::Complete => Some(frame.complete[idx]),
+            Self::Choice(nth, choice) => Some(frame.spots[idx][nth].choices[choice].lit),
+            Self::Reached(nth) => frame.reached(txn, nth),
+        }
+    }
+}
+
 /// A transaction's node: all of it, its snapshot or its commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {

@@ -12,18 +12,19 @@
 use crate::circle::{VersionOrder, demand};
 use crate::frame::Frame;
 use crate::judge::{Judge, Opinion};
+use crate::late::{causes, late_order, sorted};
 use crate::level::{Case, Rules};
 use crate::record::record;
 use crate::run::{Role, Run};
-use crate::saturate::is_forced_cyclic;
+use crate::saturate::forced;
 use crate::shrink::{Shrink, changed};
 use crate::trace::{Trace, Txn};
 use crate::{Answer, Effort, LEVELS, Precision, Prediction, Question, Refused, TARGETS, Unknown};
 use iso_evidence::{Budget, StopReason, Witness};
 use iso_history::{Facts, History};
 use iso_solve::{Cadical, Lit, SatResult, SatSolver};
+use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BinaryHeap;
 
 /// How many transactions are looked at first.
 const FIRST_PREFIX: usize = 25;
@@ -37,7 +38,7 @@ pub struct Predictor<'h> {
     history: &'h History,
     trace: Trace,
     question: Question,
-    stage: Option<Stage>,
+    stage: Stage,
     /// The changes of earlier predictions.
     found: Vec<Vec<Change>>,
     is_exhausted: bool,
@@ -56,19 +57,19 @@ impl<'h> Predictor<'h> {
             return Err(Refused::WrongLevels);
         }
         let trace = Trace::new(facts, witness)?;
-        let history = facts.history();
+        let first = trace.prefix(trace.n_txns().min(FIRST_PREFIX));
         Ok(Self {
-            history,
+            history: facts.history(),
+            stage: Stage::new(first, question, &[]),
             trace,
             question,
-            stage: None,
             found: Vec::new(),
             is_exhausted: false,
             effort: Effort::default(),
         })
     }
 
-    /// The next prediction; each has changed reads that are not all in an earlier one.
+    /// The next prediction. None has all the changed reads of an earlier one.
     pub fn next(&mut self, budget: &Budget<'_>) -> Answer {
         match self.search(budget) {
             Ok(Some(prediction)) => Answer::Predicted(Box::new(prediction)),
@@ -81,20 +82,13 @@ impl<'h> Predictor<'h> {
     /// What the search took so far.
     pub fn effort(&self) -> Effort {
         let mut effort = self.effort;
-        if let Some(stage) = &self.stage {
-            stage.add_effort(&mut effort);
-        }
+        self.stage.add_effort(&mut effort);
         effort
     }
 
     fn search(&mut self, budget: &Budget<'_>) -> Result<Option<Prediction>, StopReason> {
         while !self.is_exhausted {
-            let question = self.question;
-            let n_txns = self.trace.n_txns();
-            let stage = match &mut self.stage {
-                Some(stage) => stage,
-                empty => empty.insert(Stage::new(self.trace.prefix(n_txns.min(FIRST_PREFIX)), question, &self.found)),
-            };
+            let stage = &mut self.stage;
             if let Some(run) = stage.search(budget)? {
                 let prediction = record(self.history, &stage.trace, &run);
                 let changes = stage.changes(&run);
@@ -103,14 +97,12 @@ impl<'h> Predictor<'h> {
                 self.found.push(changes);
                 return Ok(Some(prediction));
             }
-            let n_seen = stage.trace.n_txns();
-            stage.add_effort(&mut self.effort);
-            if n_seen == n_txns {
-                self.is_exhausted = true;
-                self.stage = None;
-            } else {
+            let (n_seen, n_txns) = (stage.trace.n_txns(), self.trace.n_txns());
+            self.is_exhausted = n_seen == n_txns;
+            if !self.is_exhausted {
+                stage.add_effort(&mut self.effort);
                 let next = self.trace.prefix(n_txns.min(n_seen * 2));
-                self.stage = Some(Stage::new(next, question, &self.found));
+                self.stage = Stage::new(next, self.question, &self.found);
             }
         }
         Ok(None)
@@ -128,18 +120,29 @@ struct Stage {
     allows: Judge,
     forbids: Judge,
     n_candidates: u64,
-    last: Option<Vec<Lit>>,
+    /// Runs that were proposed, by their literals.
+    seen: FxHashSet<Vec<Lit>>,
 }
 
 impl Stage {
     fn new(trace: Trace, question: Question, found: &[Vec<Change>]) -> Self {
-        let mut proposer = Cadical::new();
+        let mut proposer = Cadical::for_short_calls();
         let frame = Frame::new(&trace, question.level, question.boundary, &mut proposer);
         let rules = Rules::new(&trace, &frame, question.level, &mut proposer);
         demand(&trace, &frame, question.target, &VersionOrder::observed(&trace), &mut proposer);
         let judge = |level| Judge::new(&trace, question.level, question.boundary, level);
         let (allows, forbids) = (judge(question.level), judge(question.target));
-        let mut stage = Self { trace, frame, question, proposer, rules, allows, forbids, n_candidates: 0, last: None };
+        let mut stage = Self {
+            trace,
+            frame,
+            question,
+            proposer,
+            rules,
+            allows,
+            forbids,
+            n_candidates: 0,
+            seen: FxHashSet::default(),
+        };
         for changes in found {
             stage.exclude(changes);
         }
@@ -151,7 +154,7 @@ impl Stage {
         while let Some(run) = self.propose(budget)? {
             self.n_candidates += 1;
             let case = Case { trace: &self.trace, frame: &self.frame, run: &run };
-            if self.question.precision == Precision::Approximate && !is_forced_cyclic(&case) {
+            if self.question.precision == Precision::Approximate && forced(&case).is_some() {
                 self.block(&run);
                 continue;
             }
@@ -194,17 +197,23 @@ impl Stage {
 
     /// Excludes the run, and all others that are explained in the same way.
     fn learn(&mut self, run: &Run) {
-        let literals = run.literals(&self.frame, &self.trace);
-        if self.last.as_ref() == Some(&literals) {
+        let is_new = self.seen.insert(run.literals(&self.frame, &self.trace));
+        let order = match self.question.target {
+            Level::Serializable => {
+                let case = Case { trace: &self.trace, frame: &self.frame, run };
+                late_order(&case).or_else(|| self.explaining_order(run))
+            }
+            Level::SnapshotIsolation | Level::PrefixConsistency => self.explaining_order(run),
+            // These allow runs that have a cycle in every order.
+            _ => None,
+        };
+        match order {
+            Some(order) if is_new => {
+                demand(&self.trace, &self.frame, self.question.target, &order, &mut self.proposer);
+            }
             // The order that explains it is none of those that the constraint can speak of.
-            self.block(run);
-            return;
+            _ => self.block(run),
         }
-        match self.explaining_order(run) {
-            Some(order) => demand(&self.trace, &self.frame, self.question.target, &order, &mut self.proposer),
-            None => self.block(run),
-        }
-        self.last = Some(literals);
     }
 
     /// Excludes all parts of a run that the target allows: it allows them, too.
@@ -230,12 +239,7 @@ impl Stage {
     fn explaining_order(&self, run: &Run) -> Option<VersionOrder> {
         let trace = &self.trace;
         let is_complete = |txn: &&Txn| run.roles[**txn as usize] == Role::Complete;
-        let mut edges: Vec<(Txn, Txn)> = Vec::new();
-        for txn in trace.txns() {
-            let sources =
-                trace.reads[txn as usize].iter().map(|it| it.source).filter(|it| *it != crate::trace::INITIAL);
-            edges.extend(sources.chain(trace.before_in_session(txn)).map(|it| (it, txn)));
-        }
+        let mut edges = causes(trace);
         for writers in &trace.writers {
             let writers: Vec<Txn> = writers.iter().filter(is_complete).copied().collect();
             for (nth, later) in writers.iter().enumerate() {
@@ -245,7 +249,7 @@ impl Stage {
                 }
             }
         }
-        let places = sorted(trace.n_txns(), &edges)?;
+        let places = sorted(trace.n_txns(), &edges, |it| it)?;
         let mut blind = FxHashMap::default();
         for (key, writers) in (0..).zip(&trace.writers) {
             let mut line: Vec<Txn> = writers.clone();
@@ -291,32 +295,4 @@ impl Stage {
         effort.candidates += self.n_candidates;
         effort.transactions = self.trace.n_txns() as u64;
     }
-}
-
-/// Each transaction's place in the order that respects the edges and is otherwise as it was; nothing if they have a cycle.
-fn sorted(n_txns: usize, edges: &[(Txn, Txn)]) -> Option<Vec<u32>> {
-    let mut next = vec![Vec::new(); n_txns];
-    let mut n_before = vec![0; n_txns];
-    let unique: FxHashSet<(Txn, Txn)> = edges.iter().copied().collect();
-    let mut unique: Vec<(Txn, Txn)> = unique.into_iter().collect();
-    unique.sort_unstable();
-    for (from, to) in unique {
-        next[from as usize].push(to);
-        n_before[to as usize] += 1;
-    }
-    let mut ready: BinaryHeap<std::cmp::Reverse<Txn>> =
-        (0..n_txns as Txn).filter(|it| n_before[*it as usize] == 0).map(std::cmp::Reverse).collect();
-    let mut places = vec![u32::MAX; n_txns];
-    let mut n_placed = 0;
-    while let Some(std::cmp::Reverse(txn)) = ready.pop() {
-        places[txn as usize] = n_placed;
-        n_placed += 1;
-        for to in &next[txn as usize] {
-            n_before[*to as usize] -= 1;
-            if n_before[*to as usize] == 0 {
-                ready.push(std::cmp::Reverse(*to));
-            }
-        }
-    }
-    (n_placed as usize == n_txns).then_some(places)
 }

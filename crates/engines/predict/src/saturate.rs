@@ -6,8 +6,8 @@
 use crate::level::Case;
 use crate::trace::INITIAL;
 
-/// Do session order, reads and what they force on other writers make a cycle?
-pub(crate) fn is_forced_cyclic(case: &Case<'_>) -> bool {
+/// Who comes before whom in every serial order, as far as it follows; nothing if it is a cycle.
+pub(crate) fn forced(case: &Case<'_>) -> Option<Closure> {
     let n_txns = case.trace.n_txns();
     let mut before = Closure::new(n_txns);
     for txn in case.trace.txns().filter(|it| case.run.is_in(*it)) {
@@ -28,7 +28,7 @@ pub(crate) fn is_forced_cyclic(case: &Case<'_>) -> bool {
                     let is_first = seen.source == INITIAL;
                     if before.has(other, reader) {
                         if is_first {
-                            return true;
+                            return None;
                         }
                         is_changed |= before.add(other, seen.source as usize);
                     }
@@ -39,16 +39,17 @@ pub(crate) fn is_forced_cyclic(case: &Case<'_>) -> bool {
             }
         }
         if (0..n_txns).any(|it| before.has(it, it)) {
-            return true;
+            return None;
         }
         if !is_changed {
-            return false;
+            return Some(before);
         }
     }
 }
 
 /// A transitive relation that grows.
-struct Closure {
+#[derive(Clone, Debug)]
+pub(crate) struct Closure {
     n_words: usize,
     n_nodes: usize,
     bits: Vec<u64>,
@@ -60,7 +61,7 @@ impl Closure {
         Self { n_words, n_nodes, bits: vec![0; n_words * n_nodes] }
     }
 
-    fn has(&self, from: usize, to: usize) -> bool {
+    pub(crate) fn has(&self, from: usize, to: usize) -> bool {
         self.bits[from * self.n_words + to / 64] >> (to % 64) & 1 == 1
     }
 

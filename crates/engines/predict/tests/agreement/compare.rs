@@ -71,6 +71,123 @@ fn random_traces_are_predicted_as_by_brute_force() {
     assert!(*n_predicted * 20 > n_cases && *n_none * 20 > n_cases, "{n_predicted} and {n_none} of {n_cases}");
 }
 
+/// In these, the search once took more steps than there is any reason for, and mostly did not end.
+const ONCE_TOO_LONG: &[&str] = &[
+    "init x=0 y=0 z=0\n\
+     s3: { r(z,0) w(y,2) }\n\
+     s1: { r(y,2) w(z,3) }\n\
+     s2: { w(y,4) }\n\
+     s2: { r(y,4) }",
+    "s3: { r(y,-) w(x,2) }\n\
+     s1: { r(y,-) w(y,3) }\n\
+     s2: { r(x,-) w(y,4) }\n\
+     s3: { w(x,5) }\n\
+     s3: { w(y,6) r(x,5) }",
+    "init x=0 y=0\n\
+     s1: { w(x,1) }\n\
+     s3: { w(x,3) }\n\
+     s3: { w(y,6) }\n\
+     s2: { r(x,3) }\n\
+     s1: { r(y,6) r(y,6) r(x,3) w(y,7) }",
+    "init x=0 y=0\n\
+     s3: { w(x,1) }\n\
+     s2: { r(y,0) w(x,3) }\n\
+     s2: { w(y,5) }\n\
+     s3: { r(y,5) w(x,7) }\n\
+     s1: { w(y,8) }\n\
+     s2: { r(x,7) }\n\
+     s1: { w(y,11) }",
+    "init x=0 y=0\n\
+     s3: { w(y,2) }\n\
+     s2: { r(y,2) w(x,3) }\n\
+     s1: { r(y,2) }\n\
+     s1: { w(x,7) }\n\
+     s3: { r(x,7) }",
+    "s2: { w(z,1) }\n\
+     s2: { r(z,1) r(z,1) }\n\
+     s3: { w(z,2) r(x,-) w(z,3) }\n\
+     s1: { w(x,4) }\n\
+     s1: { r(z,3) w(z,5) }\n\
+     s3: { r(x,4) w(x,6) }\n\
+     s3: { w(z,7) r(x,6) }",
+    "s2: { w(z,2) }\n\
+     s3: { w(y,3) }\n\
+     s3: { w(y,4) r(z,2) }\n\
+     s1: { w(y,5) r(x,-) }\n\
+     s2: { r(z,2) r(y,5) }",
+    "init x=0 y=0\n\
+     s3: { w(x,1) r(y,0) }\n\
+     s3: { r(y,0) r(x,1) }\n\
+     s1: { r(x,0) w(y,2) }\n\
+     s1: { r(y,2) w(x,3) }\n\
+     s2: { r(y,0) }",
+    "s2: { w(y,1) }\n\
+     s3: { w(x,2) }\n\
+     s2: { r(x,2) w(x,3) }\n\
+     s1: { w(y,4) }\n\
+     s1: { r(y,4) w(x,6) }\n\
+     s2: { w(y,7) }\n\
+     s1: { r(y,7) r(x,6) }",
+    "init x=0 y=0 z=0\n\
+     s2: { r(y,0) w(y,1) }\n\
+     s1: { r(x,0) w(y,3) }\n\
+     s3: { r(x,0) w(x,4) }\n\
+     s3: { r(y,3) w(y,5) w(z,6) }\n\
+     s1: { r(x,4) r(z,6) }\n\
+     s2: { w(z,8) }",
+    "s1: { w(z,1) }\n\
+     s3: { w(x,3) r(z,1) }\n\
+     s2: { w(z,4) }\n\
+     s3: { w(z,6) }\n\
+     s1: { r(z,6) w(z,7) }\n\
+     s2: { r(x,3) }",
+    "s3: { w(y,4) }\n\
+     s2: { w(y,6) }\n\
+     s2: { r(x,-) r(y,6) }\n\
+     s1: { r(y,6) w(x,7) }\n\
+     s3: { r(y,4) }",
+    "init x=0 y=0 z=0\n\
+     s3: { w(z,1) }\n\
+     s2: { r(z,1) w(y,1) }\n\
+     s2: { r(z,1) }\n\
+     s1: { w(z,1) }\n\
+     s2: { w(x,0) }\n\
+     s1: { r(z,1) r(y,1) }",
+    "init x=0 y=0\n\
+     s1: { w(x,1) r(y,0) }\n\
+     s3: { w(y,2) }\n\
+     s3: { r(x,1) }\n\
+     s2: { r(y,2) w(x,3) }",
+    "init x=0\n\
+     s2: { w(x,5) }\n\
+     s2: { r(x,5) w(x,6) }\n\
+     s1: { w(x,7) }\n\
+     s1: { r(x,7) w(x,8) }",
+    "s2: { w(x,2) }\n\
+     s3: { w(x,4) }\n\
+     s3: { r(x,4) w(x,5) }\n\
+     s2: { r(x,5) w(x,6) }",
+    "init x=0 y=0\n\
+     s1: { w(x,1) }\n\
+     s2: { w(x,2) }\n\
+     s2: { r(x,2) w(x,4) }\n\
+     s3: { r(x,4) w(x,5) }",
+    "s2: { w(x,2) }\n\
+     s3: { w(x,3) }\n\
+     s2: { r(x,2) w(x,5) }\n\
+     s3: { r(x,3) w(x,6) }",
+];
+
+#[test]
+fn searches_that_once_took_too_long_end() {
+    for text in ONCE_TOO_LONG {
+        for order in [Order::Serial, Order::OfTarget] {
+            let found = Comparison::default().difference(&Draft::parse(text), Plan { targets: &TARGETS, order });
+            assert_eq!(found, None, "{text}");
+        }
+    }
+}
+
 /// The smallest trace that still shows a difference, and the difference.
 fn shrink(mut draft: Draft, mut found: String, plan: Plan) -> (Draft, String) {
     let differs = |it: Draft| Comparison::default().difference(&it, plan).map(|found| (it, found));
