@@ -38,7 +38,7 @@ fn main() {
         return;
     }
     let wanted: Vec<&String> = arguments.iter().filter(|it| !it.starts_with('-')).collect();
-    println!("level policy       sessions  past ops      reads/s  MB");
+    println!("level policy       sessions  past ops      reads/s   MB committed%");
     for (n_ops, n_sessions) in SIZES {
         for level in LEVELS {
             for policy in POLICIES {
@@ -64,8 +64,9 @@ fn measure(level: Level, policy: &str, n_ops: usize, n_sessions: usize) -> Strin
     }
     // The time of everything is in it, writes and commits, too.
     let per_second = (bench.n_reads - reads_before) as u128 * 1_000_000 / time_used().saturating_sub(start).as_micros();
-    let megabytes = peak_kilobytes() / 1024;
-    format!("{:5} {policy:12} {n_sessions:9} {n_ops:9} {per_second:12} {megabytes:3}", level.short_name())
+    let (megabytes, committed) = (peak_kilobytes() / 1024, 100 * bench.n_committed / bench.n_begun);
+    let name = level.short_name();
+    format!("{name:5} {policy:12} {n_sessions:9} {n_ops:9} {per_second:12} {megabytes:4} {committed:10}")
 }
 
 /// Sessions that take turns: transactions of six reads and two writes, in any order.
@@ -76,6 +77,8 @@ struct Bench {
     state: u64,
     n_calls: usize,
     n_reads: usize,
+    n_begun: usize,
+    n_committed: usize,
 }
 
 impl Bench {
@@ -92,7 +95,7 @@ impl Bench {
             store.load(key, 0.into()).unwrap();
         }
         let sessions = (0..n_sessions).map(|it| (store.session(&format!("s{it}")), 0)).collect();
-        Self { store, sessions, keys, state: 1, n_calls: 0, n_reads: 0 }
+        Self { store, sessions, keys, state: 1, n_calls: 0, n_reads: 0, n_begun: 0, n_committed: 0 }
     }
 
     fn below(&mut self, limit: usize) -> usize {
@@ -106,6 +109,7 @@ impl Bench {
         let (session, n_done) = self.sessions[at];
         if n_done == 0 {
             self.store.begin(session).unwrap();
+            self.n_begun += 1;
         }
         let row = if self.below(5) == 0 { 0 } else { self.below(N_ROWS) };
         let is_done = if n_done == N_CALLS {
@@ -119,6 +123,7 @@ impl Bench {
             self.n_reads += 1;
             self.store.get(session, &self.keys[row]).is_ok()
         };
+        self.n_committed += usize::from(is_done && n_done == N_CALLS);
         self.sessions[at].1 = if is_done && n_done < N_CALLS { n_done + 1 } else { 0 };
     }
 }

@@ -4,7 +4,9 @@
 //! overwrote whom, and who read what another one overwrote. An open transaction comes after its session, those that it
 //! reads from and those whose versions or reads it overwrites, and so after all that these come after: its *ancestors*.
 //! If it reads a version that an ancestor overwrote, it comes before that ancestor, too. So such versions are taken
-//! where they are legal. Else an old version is better than a new one, as ancestors may follow.
+//! where they are legal, and so are versions whose writer comes after somebody who overwrote what was read before. Else
+//! an old version is better than a new one, as ancestors may follow; best if whoever overwrote it had read it, since
+//! one more who does both is a lost update.
 //! Ancestors are searched only so far; what is missed is a chance and no mistake.
 
 use crate::choose;
@@ -97,6 +99,7 @@ impl Adversary {
             let closes = self.is_overwritten_by_ancestor(past, open, key, version)
                 || self.brings_back(past, key, version, &overwriters);
             let age = (newest - version).min(N_COMPARED) + random.below(3);
+            // A cycle counts more than a lost update that may come, and that more than any age.
             let score = age + 16 * u32::from(self.is_read_by_overwriter(past, key, version)) + 64 * u32::from(closes);
             best = best.max((1 + score, version));
         }

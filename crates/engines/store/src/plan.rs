@@ -1,8 +1,9 @@
 //! Plans: whom each read of a run is to read from, and where a run went another way.
 
 use crate::{Key, NotAKey, TxnName, Writer};
-use iso_history::{Facts, History, Op, TxnId};
+use iso_history::{Facts, History, Name, Op, TxnId};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// For transactions of a run, whom their external reads read from, in order.
 ///
@@ -40,7 +41,7 @@ impl Plan {
         for (idx, read) in facts.reads().iter().enumerate() {
             let ([writer], Op::Read { key, .. }) = (facts.candidates(idx), history.op(read.op)) else { continue };
             let key = match history.key_name(key) {
-                iso_history::Name::Text(text) => text.parse()?,
+                Name::Text(text) => text.parse()?,
                 other => return Err(NotAKey { text: other.to_string() }),
             };
             let writer = if writer.is_initial() { Writer::Initial } else { Writer::Txn(name(*writer)) };
@@ -69,6 +70,22 @@ pub struct Divergence {
     pub took: Writer,
     /// What prevented it.
     pub why: Why,
+}
+
+/// As in `s1.2, operation 3: t:x was to be read from s2.1, which has not written it, and was read from init`.
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { txn, position, key, planned, took, why } = self;
+        let why = match why {
+            Why::NotWritten => "which has not written it",
+            Why::NotAllowed => "which the level forbids",
+        };
+        write!(
+            f,
+            "{txn}, operation {}: {key} was to be read from {planned}, {why}, and was read from {took}",
+            position + 1
+        )
+    }
 }
 
 /// What keeps a read from its plan.

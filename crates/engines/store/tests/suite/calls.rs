@@ -132,6 +132,16 @@ fn a_serializable_update_reads_on_only_while_nothing_it_read_changes() {
     assert_eq!(error.conflict().unwrap().key, key("x"));
 }
 
+#[test]
+fn a_serializable_update_reads_what_is_newest() {
+    let (mut store, one, two) = store(Level::Serializable);
+    overwrite(&mut store, two, "x", 1);
+    store.begin(one).unwrap();
+    assert_eq!(store.legal(one, &key("x")).unwrap().len(), 2);
+    store.put(one, &key("y"), 1.into()).unwrap();
+    assert_eq!(store.legal(one, &key("x")).unwrap(), [txn("s2", 0)]);
+}
+
 /// Two transactions look whether there is a vote, see none, and insert their own.
 #[test]
 fn phantom_votes_are_forbidden_only_if_serializable() {
@@ -210,6 +220,26 @@ fn a_session_never_goes_back_behind_a_transaction_that_only_read() {
         store.commit(one).unwrap();
         store.begin(one).unwrap();
         assert_eq!(store.legal(one, &key("x")).unwrap(), [txn("s2", 0)], "{level}");
+    }
+}
+
+#[test]
+fn a_session_that_was_away_for_long_knows_what_it_has_seen() {
+    for level in LEVELS.into_iter().filter(|it| it.implies(Level::CausalConsistency)) {
+        let (mut store, one, two) = store(level);
+        let three = store.session("s3");
+        overwrite(&mut store, one, "x", 1);
+        overwrite(&mut store, two, "x", 2);
+        store.begin(one).unwrap();
+        store.get_from(one, &key("x"), &txn("s2", 0)).unwrap();
+        store.commit(one).unwrap();
+        for _ in 0..100 {
+            overwrite(&mut store, two, "x", 3);
+            overwrite(&mut store, three, "x", 4);
+        }
+        store.begin(one).unwrap();
+        let legal = store.legal(one, &key("x")).unwrap();
+        assert_eq!((&legal[0], legal.len()), (&txn("s2", 0), 201), "{level}");
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::dice::Dice;
 use crate::setting;
-use iso_history::{Facts, History, HistoryBuilder, Outcome, Place};
+use iso_history::{Facts, History, HistoryBuilder, OpId, Outcome, Place, TxnId};
 use iso_spec::{Catalogue, Level, Prepared, Steps};
-use iso_store::{Error, Key, LEVELS, Policy, SessionId, Store, Values, Writer};
+use iso_store::{Error, Key, LEVELS, Policy, Rows, SessionId, Source, Store, Values, Writer};
 use std::collections::BTreeSet;
 
 /// Transactions in the order of their sessions.
@@ -308,34 +308,62 @@ fn every_outcome_of_random_programs_is_reached() {
 #[test]
 fn random_reads_reach_every_outcome() {
     for text in &PROGRAMS[..6] {
-        let program = Program::parse(text);
-        for (level, allowed) in LEVELS.into_iter().zip(program.allowed()) {
-            let mut reached = BTreeSet::new();
-            for seed in 0..4000 {
-                reached.extend(random_run(&program, level, seed));
-                if reached.len() == allowed.len() {
-                    break;
-                }
+        assert_reached_by_chance(text, Reading::RowByRow);
+    }
+}
+
+/// Rows that others insert later were read as missing.
+#[test]
+fn random_scans_reach_every_outcome() {
+    for text in
+        ["1: r0 r1 w0 / 2: r0 r1 w1", "1: w0 / 2: w1 / 3: r0 r1 / 4: r0 r1", "1: r0 r1 w1 / 1: r0 r1 / 2: w0 r1"]
+    {
+        assert_reached_by_chance(text, Reading::Scans);
+    }
+}
+
+/// How the reads of a program are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    RowByRow,
+    /// Reads of the rows 0 and 1, one after the other, are a scan.
+    Scans,
+}
+
+fn assert_reached_by_chance(text: &str, reading: Reading) {
+    let program = Program::parse(text);
+    for (level, allowed) in LEVELS.into_iter().zip(program.allowed()) {
+        let mut reached = BTreeSet::new();
+        for seed in 0..4000 {
+            reached.extend(random_run(&program, level, reading, seed));
+            if reached.len() == allowed.len() {
+                break;
             }
-            assert_eq!(reached, allowed, "{text} at {level}");
         }
+        assert_eq!(reached, allowed, "{text} at {level}");
     }
 }
 
 /// A serial run in a random order, unless a transaction aborts.
-fn random_run(program: &Program, level: Level, seed: u64) -> Option<Sources> {
+fn random_run(program: &Program, level: Level, reading: Reading, seed: u64) -> Option<Sources> {
     let orders = program.orders();
     let order = &orders[Dice::new(seed).below(orders.len())];
     let (mut store, sessions) = program.store(level, Policy::Random, seed);
     for txn in order {
         let session = sessions[*txn];
         store.begin(session).unwrap();
-        for (at, op) in program.txns[*txn].ops.iter().enumerate() {
-            let done = match op {
+        let mut left = program.txns[*txn].ops.as_slice();
+        while let [op, rest @ ..] = left {
+            left = rest;
+            let is_done = match op {
+                Op::Read(0) if reading == Reading::Scans && rest.first() == Some(&Op::Read(1)) => {
+                    left = &rest[1..];
+                    is_done(store.scan(session, "k", &Rows::All))
+                }
                 Op::Read(key) => is_done(store.get(session, &Program::key(*key))),
-                Op::Write(key) => is_done(store.put(session, &Program::key(*key), ((100 * txn + at) as i64).into())),
+                Op::Write(key) => is_done(store.put(session, &Program::key(*key), (left.len() as i64).into())),
             };
-            if !done {
+            if !is_done {
                 return None;
             }
         }
@@ -343,11 +371,22 @@ fn random_run(program: &Program, level: Level, seed: u64) -> Option<Sources> {
             return None;
         }
     }
+    Some(sources_of(reading, &store, order))
+}
+
+/// The sources of a serial run, in the order of the program.
+fn sources_of(reading: Reading, store: &Store, order: &[usize]) -> Sources {
     let history = store.history(Values::Distinct);
     // Transactions of the history are in the order of the run.
-    let txn_of = |it: iso_history::TxnId| (!it.is_initial()).then(|| order[it.index() - 1]);
-    let mut sources: Vec<_> =
-        store.sources().iter().map(|it| (txn_of(history.txn_of(it.read)), txn_of(it.writer))).collect();
-    sources.sort_by_key(|it| it.0);
-    Some(sources.into_iter().map(|it| it.1).collect())
+    let txn_of = |it: TxnId| (!it.is_initial()).then(|| order[it.index() - 1]);
+    let name_of = |it: OpId| history.key_name(history.op(it).key()).to_string();
+    let source = |it: &Source| (txn_of(history.txn_of(it.read)), name_of(it.read), txn_of(it.writer));
+    let mut sources: Vec<_> = store.sources().iter().map(source).collect();
+    if reading == Reading::Scans {
+        // Rows that came later are last in a scan.
+        sources.sort();
+    } else {
+        sources.sort_by_key(|it| it.0);
+    }
+    sources.into_iter().map(|it| it.2).collect()
 }

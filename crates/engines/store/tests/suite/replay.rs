@@ -60,6 +60,8 @@ fn a_plan_that_the_level_forbids_is_left_for_the_newest_version() {
         why: Why::NotAllowed,
     };
     assert_eq!(store.divergences(), [expected]);
+    let text = "s1.1, operation 3: t:y was to be read from s2.2, which the level forbids, and was read from init";
+    assert_eq!(store.divergences()[0].to_string(), text);
     let store = run_planned(Level::ReadAtomic, plan(Writer::Initial, Writer::Txn(txn("s2", 1))));
     assert_eq!(store.divergences(), []);
 }

@@ -89,9 +89,10 @@ fn larger_runs_satisfy_their_level() {
 fn large_runs_satisfy_their_level() {
     let seed = setting("ISOSCOPE_SEED", 0).wrapping_mul(1_000_003);
     let many = |dice: &mut Dice| Shape { n_sessions: 20, n_txns: 3000, n_rows: 60, ..Shape::middle(dice) };
-    let long = |dice: &mut Dice| Shape { n_txns: 200, max_ops: 300, n_rows: 400, ..Shape::middle(dice) };
+    let long = |dice: &mut Dice| Shape { n_txns: 200, max_ops: 300, n_rows: 400, aborts: 0, ..Shape::middle(dice) };
+    let deep = |dice: &mut Dice| Shape { n_sessions: 6, n_txns: 3000, n_rows: 3, ..Shape::middle(dice) };
     for (level, policy) in LEVELS.into_iter().flat_map(|level| POLICIES.map(|it| (level, it))) {
-        for shape in [many, long] {
+        for shape in [many, long, deep] {
             let mut dice = Dice::new(seed);
             let shape = shape(&mut dice);
             let store = run(&mut dice, &shape, level, policy.clone(), seed);
