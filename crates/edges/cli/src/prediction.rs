@@ -249,7 +249,7 @@ mod tests {
     use iso_formats::{ReadOptions, read_from};
     use iso_predict::{Answer, Precision, Predictor};
 
-    const ACCOUNT: &str = "init x=0\ns1: { r(x,0) w(x,60) } { r(x,10) w(x,15) }\ns2: { r(x,60) w(x,10) w(y,1) }\n";
+    const ACCOUNT: &str = "init x=0\ns1: { r(x,0) w(x,60) } { r(x,10) }\ns2: { r(x,60) w(x,10) w(y,1) }\n";
 
     fn history(text: &str) -> History {
         read_from("run", text.as_bytes(), &ReadOptions::default()).unwrap().into_history().unwrap()

@@ -7,11 +7,11 @@ use iso_formats::write_recorded_path;
 use iso_spec::Level;
 use serde_json::json;
 
-/// A deposit, a withdrawal that sees it, and a deposit that sees both: figure 9 of the paper.
+/// A deposit, a withdrawal that sees it, and a look that sees both: after figure 9 of the paper.
 pub(crate) const ACCOUNT: &str = "init account=0
 s1: { r(account,0) w(account,60) }
 s2: { r(account,60) w(account,10) }
-s1: { r(account,10) w(account,15) }
+s1: { r(account,10) }
 ";
 
 /// Two doctors go home; the second one looks too late, and writes down that nobody is left.
