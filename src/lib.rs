@@ -1,5 +1,6 @@
 //! Isoscope: does a recorded history of transactions satisfy an isolation level, and if not, why not? Which history tells
-//! two levels apart? And does a program keep its invariants under a level?
+//! two levels apart? Does a program keep its invariants under a level? And what could have happened instead of an
+//! observed run?
 //!
 //! This crate is the front door: each module is one of the project's crates under a short name. Bytes become a history
 //! in [`formats`], an engine such as [`check`] gives a verdict with its evidence, [`evidence::certify`] checks the
@@ -63,6 +64,34 @@
 //! assert_eq!(weakest(&program, &Budget::unlimited()).weakest, [Level::UpdateAtomic]);
 //! ```
 //!
+//! And [`predict`] takes one good run of an application, and asks which bad one could have happened under a weaker level.
+//!
+//! ```
+//! use isoscope::check::check;
+//! use isoscope::evidence::{Budget, Verdict};
+//! use isoscope::formats::{ReadOptions, read_from};
+//! use isoscope::history::Facts;
+//! use isoscope::predict::{Answer, Boundary, Precision, Predictor, Question};
+//! use isoscope::spec::Level;
+//!
+//! // A deposit, and a withdrawal that sees it. Without seeing it, it would overwrite it.
+//! let text = "init account=0\ns1: { r(account,0) w(account,60) }\ns2: { r(account,60) w(account,10) }\n";
+//! let reading = read_from("account", text.as_bytes(), &ReadOptions::default())?;
+//! let history = reading.into_history().expect("the text has no defects");
+//! let Verdict::Allowed(witness) = check(&history, Level::Serializable, &Budget::unlimited()) else { panic!() };
+//!
+//! let question = Question {
+//!     level: Level::CausalConsistency,
+//!     target: Level::Serializable,
+//!     boundary: Boundary::Relaxed,
+//!     precision: Precision::Exact,
+//! };
+//! let mut predictor = Predictor::new(&Facts::new(&history), &witness, question).expect("registers, and right levels");
+//! let Answer::Predicted(found) = predictor.next(&Budget::unlimited()) else { panic!("an update can be lost") };
+//! assert_eq!(found.changed.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! [`collect`] runs whole applications, on a [`store`] that is as weak as a level allows, and records what happens:
 //!
 //! ```
@@ -88,6 +117,7 @@ pub use iso_collect as collect;
 pub use iso_evidence as evidence;
 pub use iso_formats as formats;
 pub use iso_history as history;
+pub use iso_predict as predict;
 pub use iso_program as program;
 pub use iso_report as report;
 pub use iso_separate as separate;

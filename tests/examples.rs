@@ -43,3 +43,10 @@ fn the_verify_example_prints_an_execution_that_the_interpreter_confirms() {
     assert!(out.contains("violated under si") && out.contains("Replayed."), "{out}");
     assert!(said("verify", &["corpus/programs/doctors-on-call.txn", "ser"]).contains("holds under ser"));
 }
+
+#[test]
+fn the_predict_example_prints_what_would_be_read_instead() {
+    let out = said("predict", &["corpus/papers/isopredict-figure-9.history", "cc"]);
+    assert!(out.contains("s2.1 reads from init instead of s1.1") && out.contains("Certified."), "{out}");
+    assert!(said("predict", &["corpus/papers/isopredict-figure-9.history", "si"]).contains("None."));
+}

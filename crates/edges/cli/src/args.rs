@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Everything about transaction isolation: does a recorded history satisfy a level, and if not, why not? And which
-/// history tells two levels apart? And does a program keep its invariants under a level?
+/// history tells two levels apart? Does a program keep its invariants under a level? And what could have happened
+/// instead of an observed run?
 #[derive(Debug, Parser)]
 #[command(name = "isoscope", version, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -23,6 +24,7 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     Lattice(LatticeArgs),
     Verify(VerifyArgs),
+    Predict(PredictArgs),
     Store(StoreArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),
@@ -195,6 +197,77 @@ pub(crate) struct VerifyArgs {
 
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
+}
+
+/// Predict what could have happened instead: from one observed run, a run that a weaker level allows and that is not
+/// serializable.
+///
+/// Each session repeats its transactions up to a boundary, where reads may see other writers than they did. Without
+/// --level, all levels that predict knows are tried, and the prediction of the strongest one that has any is shown.
+/// Before, independent code checks that the level allows it and that the target forbids it.
+#[derive(Debug, Args)]
+pub(crate) struct PredictArgs {
+    /// The observed history: a file, a Cobra directory, or - for standard input; .gz and .zst are read as they are
+    #[arg(value_name = "INPUT")]
+    pub(crate) input: String,
+
+    /// Try only these levels; repeat it, or separate names with commas
+    #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
+    pub(crate) levels: Vec<String>,
+
+    /// The stronger level that must forbid what is predicted
+    #[arg(long, value_name = "LEVEL", default_value = "ser")]
+    pub(crate) target: String,
+
+    /// What may differ: strict ends a session with the first read that has another writer; relaxed keeps the rest of
+    /// that transaction as it was observed, and its other reads may have other writers, too; strict if not given
+    #[arg(long, value_name = "strict|relaxed", hide_possible_values = true)]
+    pub(crate) boundary: Option<BoundaryName>,
+
+    /// Precision and boundary in one word, as in the paper: exact-strict, exact-relaxed, approx-strict or
+    /// approx-relaxed; an approximate search that finds nothing ends with unknown
+    #[arg(long, value_name = "STRATEGY", hide_possible_values = true, conflicts_with = "boundary")]
+    pub(crate) strategy: Option<Strategy>,
+
+    /// Find predictions whose cycles have different shapes, and not only one
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Run this application on the weak store, along each prediction: is there such a run indeed? The observed history
+    /// must be one of it
+    #[arg(long, value_name = "APP")]
+    pub(crate) validate: Option<String>,
+
+    /// With --validate: the seed of the observed run, if its recording does not have it
+    #[arg(long, value_name = "N", requires = "validate")]
+    pub(crate) seed: Option<u64>,
+
+    /// Save the predicted history, the first one if there are several; with - it goes to standard output, and the
+    /// answer to standard error
+    #[arg(long, short = 'o', value_name = "FILE.history")]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+
+    #[command(flatten)]
+    pub(crate) answer: AnswerArgs,
+}
+
+/// A boundary by name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum BoundaryName {
+    Strict,
+    Relaxed,
+}
+
+/// A precision and a boundary by one name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Strategy {
+    ExactStrict,
+    ExactRelaxed,
+    ApproxStrict,
+    ApproxRelaxed,
 }
 
 /// Run applications on a store that is as weak as a level allows, and record what happens.

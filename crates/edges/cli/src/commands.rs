@@ -6,6 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod lattice;
 pub(crate) mod levels;
+pub(crate) mod predict;
 pub(crate) mod report;
 pub(crate) mod separate;
 pub(crate) mod store;

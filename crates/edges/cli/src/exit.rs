@@ -53,6 +53,11 @@ impl Exit {
                 };
                 report.levels.iter().map(of_level).fold(Self::Good, Self::and)
             }
+            Report::Predict(report) => match report.verdict() {
+                "predicted" => Self::Found,
+                "none" => Self::Good,
+                _ => Self::Unknown,
+            },
         }
     }
 

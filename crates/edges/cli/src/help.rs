@@ -23,6 +23,15 @@ pub(crate) fn with_tables(command: Command) -> Command {
                     verify_levels()
                 ))
         })
+        .mut_subcommand("predict", |it| {
+            it.after_help(short(PREDICT_EXAMPLES, PREDICT_CODES, "level names, applications and formats"))
+                .after_long_help(format!(
+                    "{PREDICT_EXAMPLES}\n\n{PREDICT_CODES}\n\n{}\n\n{}\n\n{}",
+                    predict_levels(),
+                    store::applications(),
+                    formats()
+                ))
+        })
         .mut_subcommand("store", |it| {
             it.after_help(format!("{STORE_EXAMPLES}\n\n{STORE_CODES}"))
                 .mut_subcommand("run", |it| {
@@ -60,6 +69,7 @@ First steps:
   isoscope check --help            formats, level names, examples
   isoscope compare si ser          how two levels relate, and the history that shows it
   isoscope verify FILE.txn         does a program keep its invariants? under which levels?
+  isoscope predict FILE            what could have happened instead of a recorded run?
   isoscope store run smallbank     what happens to an application on a weak store?
   isoscope levels                  what the levels mean";
 
@@ -148,6 +158,23 @@ Exit codes:
   2  the question could not be asked: a mistake in the program, bad name, bad option
   3  unknown: the time or memory ran out";
 
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  isoscope predict run.history                               all levels, strict boundary
+  isoscope predict run.history --level cc                    could causal consistency break it?
+  isoscope predict run.history --boundary relaxed --all      more predictions, of different shapes
+  isoscope predict run.history --level rc --target si        what does si forbid that rc allows?
+  isoscope predict run.history -o predicted.history          saved, for isoscope check
+  isoscope predict run.history --report why.html             both runs side by side
+  isoscope predict run.jsonl --boundary relaxed --validate smallbank   and does it happen indeed?";
+
+const PREDICT_CODES: &str = "\
+Exit codes:
+  0  none: no run that could have happened is allowed by the level and forbidden by the target
+  1  predicted
+  2  the question could not be asked: bad input, bad name, bad option, or the level forbids the observed run
+  3  unknown: the time or memory ran out, or an approximate search found nothing";
+
 const VERIFY_PROGRAM: &str = "\
 A program:
   table accounts(id) { balance: int }
@@ -230,6 +257,17 @@ fn verify_levels() -> String {
         "Levels, weakest first (short and full names):\n{}\n  ec   eventual consistency; transactions are seen as a \
          whole, so for programs it is ra",
         lines.join("\n")
+    )
+}
+
+fn predict_levels() -> String {
+    let line = |it: &Level| format!("  {:<5}{}", it.short_name(), it.full_name());
+    let lines: Vec<String> = iso_predict::LEVELS.iter().map(line).collect();
+    let targets: Vec<&str> = iso_predict::TARGETS.iter().map(|it| it.short_name()).collect();
+    format!(
+        "Levels, weakest first (short and full names):\n{}\nTargets, which must be stronger: {}",
+        lines.join("\n"),
+        targets.join(", ")
     )
 }
 

@@ -14,15 +14,18 @@ mod limits;
 mod memory;
 mod names;
 mod output;
+mod prediction;
 mod progress;
 mod reference;
 mod replay;
 mod scope;
 mod source;
 mod spec_file;
+mod target;
 mod teller;
 mod text_file;
 mod units;
+mod validation;
 
 use args::{Arguments, Verb};
 use clap::{CommandFactory, FromArgMatches};
@@ -46,6 +49,7 @@ fn main() {
         Verb::Compare(raw) => commands::compare::run(&raw, started),
         Verb::Lattice(raw) => commands::lattice::run(&raw, started),
         Verb::Verify(raw) => commands::verify::run(&raw, started),
+        Verb::Predict(raw) => commands::predict::run(&raw, started),
         Verb::Store(raw) => commands::store::run(&raw.what, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),

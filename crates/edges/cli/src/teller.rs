@@ -11,7 +11,7 @@ use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
-use iso_report::{Effort, Report, SearchVerdict, SpecRelation, VerifyVerdict};
+use iso_report::{Effort, PredictVerdict, Report, SearchVerdict, SpecRelation, VerifyVerdict};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -57,6 +57,11 @@ impl Teller {
         let teller = Arc::clone(self);
         let progress = Arc::clone(&self.progress);
         limits::watch(self.limits, self.started, progress, move |reason| teller.end_now(blank, &reason))
+    }
+
+    /// What the run may take.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Tells the answer, with notes for people below it. `save` comes between the report's files and the words, and
@@ -137,11 +142,17 @@ pub(crate) enum Limited {
     Search,
     /// Of a program.
     Verification,
+    /// For other runs.
+    Prediction,
 }
 
 impl Limited {
     fn of(report: &Report) -> Self {
-        if matches!(report, Report::Verify(_)) { Self::Verification } else { Self::Search }
+        match report {
+            Report::Verify(_) => Self::Verification,
+            Report::Predict(_) => Self::Prediction,
+            Report::Check(_) | Report::Separate(_) | Report::Compare(_) | Report::Lattice(_) => Self::Search,
+        }
     }
 }
 
@@ -150,7 +161,7 @@ pub(crate) fn complain_of_limit(reason: &StopReason, limited: Limited) {
     let cure = match (reason, limited) {
         (StopReason::Steps | StopReason::Unsupported(_), _) => "",
         (_, Limited::Search) => ", or look at fewer transactions with --txns",
-        (_, Limited::Verification) => ", or ask for one level with --level",
+        (_, Limited::Verification | Limited::Prediction) => ", or ask for one level with --level",
     };
     output::complain(&format!("{}{cure}", stopped(reason)));
 }
@@ -162,6 +173,7 @@ fn effort_of(report: &mut Report) -> Option<&mut Effort> {
         Report::Compare(report) => Some(&mut report.effort),
         Report::Lattice(report) => Some(&mut report.effort),
         Report::Verify(report) => Some(&mut report.effort),
+        Report::Predict(report) => Some(&mut report.effort),
     }
 }
 
@@ -175,6 +187,10 @@ fn unknown(report: &mut Report, reason: &str) {
         Report::Lattice(report) => report.unknown.iter_mut().for_each(|it| it.reason.clone_from(&reason)),
         Report::Verify(report) => {
             let unknown = VerifyVerdict::Unknown { reason };
+            report.levels.iter_mut().for_each(|it| it.verdict.clone_from(&unknown));
+        }
+        Report::Predict(report) => {
+            let unknown = PredictVerdict::Unknown { reason };
             report.levels.iter_mut().for_each(|it| it.verdict.clone_from(&unknown));
         }
     }

@@ -7,7 +7,8 @@ use crate::{Record, Value};
 use std::fmt::Display;
 use thiserror::Error;
 
-/// One session of a database. Everything but [`Client::begin`] happens inside a transaction.
+/// One session of a database. Everything but [`Client::begin`] happens inside a transaction, and a call that fails with
+/// [`Failure::Conflict`] has ended it.
 pub trait Client {
     /// Begins a transaction.
     fn begin(&mut self) -> Result<(), Failure>;

@@ -5,9 +5,10 @@
 
 use crate::store_client::{StoreClient, failure};
 use crate::{Application, Assertion, Failure, Memory, Random, Row, Setup, Slot, load, perform, transaction};
+use iso_evidence::Witness;
 use iso_history::{History, TxnId};
 use iso_spec::Level;
-use iso_store::{Divergence, Key, Plan, Policy, SessionId, Source, Store, Values};
+use iso_store::{Divergence, Key, Plan, Policy, SessionId, Store, Values};
 
 /// A transaction that the database aborts again and again is left after so many tries.
 const MAX_TRIES: usize = 10;
@@ -17,8 +18,8 @@ const MAX_TRIES: usize = 10;
 pub struct Run {
     /// Every attempt is a transaction, in the order in which they were made; sessions are `s1`, `s2`, and so on.
     pub history: History,
-    /// For each read of another transaction's version, whose.
-    pub sources: Vec<Source>,
+    /// How it came to be: evidence that the level allows it.
+    pub witness: Witness,
     /// What the transactions of the history were, without the initial one.
     pub steps: Vec<Step>,
     /// What must hold of the state at the end, in which every row is as the last commit left it.
@@ -175,7 +176,7 @@ impl Stage {
         assert_eq!(history.n_txns(), self.steps.len() + 1, "each attempt is a transaction of the history");
         Ok(Run {
             history,
-            sources: self.store.sources(),
+            witness: self.store.witness(),
             assertions: self.application.assertions(&mut self.newest)?,
             steps: self.steps,
             divergences: self.store.divergences().to_vec(),

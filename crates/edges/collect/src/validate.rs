@@ -70,6 +70,8 @@ impl Observed {
 pub struct Replayed {
     /// The history, which the level allows.
     pub history: History,
+    /// How it came to be: evidence that the level allows it.
+    pub witness: Witness,
     /// What its transactions were, without the initial one.
     pub steps: Vec<Step>,
     /// The reads that could not read what was predicted.
@@ -116,6 +118,7 @@ pub fn replay(
         aborted,
         strayed,
         history: run.history,
+        witness: run.witness,
         steps: run.steps,
         divergences: run.divergences,
         assertions: run.assertions,

@@ -95,7 +95,7 @@ impl From<iso_history::Defect> for Defect {
 }
 
 impl Place {
-    fn new(file: Option<String>, at: Option<(u64, PlaceUnit)>) -> Self {
+    pub(crate) fn new(file: Option<String>, at: Option<(u64, PlaceUnit)>) -> Self {
         let only = |wanted| at.filter(|it| it.1 == wanted).map(|it| it.0);
         Self { file, line: only(PlaceUnit::Line), byte: only(PlaceUnit::Byte) }
     }
@@ -140,7 +140,7 @@ impl<'h> Builder<'h> {
         LevelReport { level: answer.level.clone(), judgement, certified: answer.certified.clone() }
     }
 
-    fn evidence(&self, witness: &Witness) -> Evidence {
+    pub(crate) fn evidence(&self, witness: &Witness) -> Evidence {
         let label = |txn: TxnId| self.history.label(txn);
         let limit = self.limits.max_order.unwrap_or(usize::MAX);
         match &witness.schedule {

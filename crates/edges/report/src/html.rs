@@ -2,11 +2,13 @@
 
 mod check;
 mod lattice;
+mod predict;
 mod search;
 mod verify;
 
 pub use check::html;
 pub(crate) use lattice::lattice_html;
+pub(crate) use predict::predict_html;
 pub(crate) use search::{compare_html, separate_html};
 pub(crate) use verify::verify_html;
 

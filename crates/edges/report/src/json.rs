@@ -3,6 +3,7 @@
 mod check;
 mod found;
 mod members;
+mod predict;
 mod search;
 mod verify;
 

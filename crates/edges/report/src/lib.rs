@@ -1,6 +1,7 @@
 //! Answers for people and machines: one versioned document a verb, and its renderings as text, JSON, DOT, SVG and HTML.
 //!
-//! [`CheckReport`], [`SeparateReport`], [`CompareReport`], [`LatticeReport`] and [`VerifyReport`] are made once; every
+//! [`CheckReport`], [`SeparateReport`], [`CompareReport`], [`LatticeReport`], [`VerifyReport`] and
+//! [`PredictReport`] are made once; every
 //! rendering reads only the document, so a report that was saved as JSON renders again exactly as it did the first
 //! time. [`Report`] is any of them.
 
@@ -8,6 +9,7 @@
 
 mod build;
 mod build_found;
+mod build_predict;
 mod document;
 mod dot;
 mod explain;
@@ -17,10 +19,13 @@ mod found;
 mod hasse;
 mod html;
 mod json;
+mod mark;
 mod notation;
 mod panel;
 mod phrases;
 mod picture;
+mod predict;
+mod predict_phrases;
 mod report;
 mod search;
 mod svg;
@@ -31,6 +36,7 @@ mod words;
 
 pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
+pub use build_predict::{Predicted, Rewired, shape};
 pub use document::{
     CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome, Part,
     Place, Transaction,
@@ -40,6 +46,10 @@ pub use findings::{Finding, findings, strongest_that_hold};
 pub use found::{Certified, Failure, Found, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
 pub use html::html;
 pub use json::{JsonLayout, ReadError};
+pub use predict::{
+    Boundary, ChangedRead, Cut, Precision, PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Validation,
+    ValidationVerdict, Version,
+};
 pub use report::Report;
 pub use search::{
     Bound, CompareReport, Effort, LatticeEdge, LatticeReport, Scope, SearchVerdict, SeparateReport, SpecName,

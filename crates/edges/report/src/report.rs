@@ -1,12 +1,13 @@
 //! Any of our documents, so that whoever renders a saved one need not know which verb wrote it.
 
 use crate::document::CheckReport;
-use crate::dot::{compare_dot, dot, lattice_dot, separate_dot, verify_dot};
-use crate::html::{compare_html, html, lattice_html, separate_html, verify_html};
+use crate::dot::{compare_dot, dot, lattice_dot, predict_dot, separate_dot, verify_dot};
+use crate::html::{compare_html, html, lattice_html, predict_html, separate_html, verify_html};
 use crate::json::{self, JsonLayout, ReadError};
+use crate::predict::PredictReport;
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
-use crate::svg::{compare_svg, lattice_svg, separate_svg, svg, verify_svg};
-use crate::text::{TextOptions, compare, lattice, separate, text, verify};
+use crate::svg::{compare_svg, lattice_svg, predict_svg, separate_svg, svg, verify_svg};
+use crate::text::{TextOptions, compare, lattice, predict, separate, text, verify};
 use crate::verify::VerifyReport;
 
 /// The document of one verb.
@@ -22,6 +23,8 @@ pub enum Report {
     Lattice(LatticeReport),
     /// Whether a program keeps its promises.
     Verify(VerifyReport),
+    /// What could have happened instead of an observed run.
+    Predict(PredictReport),
 }
 
 impl Report {
@@ -34,9 +37,10 @@ impl Report {
             "compare" => CompareReport::from_value(&value).map(Self::Compare),
             "lattice" => LatticeReport::from_value(&value).map(Self::Lattice),
             "verify" => VerifyReport::from_value(&value).map(Self::Verify),
+            "predict" => PredictReport::from_value(&value).map(Self::Predict),
             other => Err(ReadError::Verb {
                 found: other.to_owned(),
-                expected: "\"check\", \"separate\", \"compare\", \"lattice\" and \"verify\"",
+                expected: "\"check\", \"separate\", \"compare\", \"lattice\", \"verify\" and \"predict\"",
             }),
         }
     }
@@ -49,6 +53,7 @@ impl Report {
             Self::Compare(report) => report.to_json(layout),
             Self::Lattice(report) => report.to_json(layout),
             Self::Verify(report) => report.to_json(layout),
+            Self::Predict(report) => report.to_json(layout),
         }
     }
 
@@ -60,6 +65,7 @@ impl Report {
             Self::Compare(report) => compare(report, options),
             Self::Lattice(report) => lattice(report, options),
             Self::Verify(report) => verify(report, options),
+            Self::Predict(report) => predict(report, options),
         }
     }
 
@@ -71,6 +77,7 @@ impl Report {
             Self::Compare(report) => compare_html(report),
             Self::Lattice(report) => lattice_html(report),
             Self::Verify(report) => verify_html(report),
+            Self::Predict(report) => predict_html(report),
         }
     }
 
@@ -82,6 +89,7 @@ impl Report {
             Self::Compare(report) => compare_svg(report),
             Self::Lattice(report) => lattice_svg(report),
             Self::Verify(report) => verify_svg(report),
+            Self::Predict(report) => predict_svg(report),
         }
     }
 
@@ -93,6 +101,7 @@ impl Report {
             Self::Compare(report) => compare_dot(report),
             Self::Lattice(report) => lattice_dot(report),
             Self::Verify(report) => verify_dot(report),
+            Self::Predict(report) => predict_dot(report),
         }
     }
 
@@ -104,6 +113,7 @@ impl Report {
             Self::Compare(_) => "compare",
             Self::Lattice(_) => "lattice",
             Self::Verify(_) => "verify",
+            Self::Predict(_) => "predict",
         }
     }
 }
@@ -135,5 +145,11 @@ impl From<LatticeReport> for Report {
 impl From<VerifyReport> for Report {
     fn from(report: VerifyReport) -> Self {
         Self::Verify(report)
+    }
+}
+
+impl From<PredictReport> for Report {
+    fn from(report: PredictReport) -> Self {
+        Self::Predict(report)
     }
 }

@@ -3,17 +3,19 @@
 
 mod figure;
 mod lattice;
+mod predict;
 mod search;
 mod verify;
 
 pub(crate) use lattice::{lattice_svg, linked_diagram};
+pub(crate) use predict::{RunPictures, predict_svg, run_pictures};
 pub(crate) use search::{compare_svg, panel_svg, separate_svg};
 pub(crate) use verify::{run_svg, verify_svg, visibility};
 
 use crate::document::CheckReport;
 use crate::findings::{Finding, findings};
 use crate::picture::Layout;
-use figure::{FAINT, Figure, INK, RED};
+use figure::{FAINT, Figure, INK, Overlay, RED};
 
 /// The report as one SVG: a figure below the other, or a line with the verdicts if there is nothing to draw.
 pub fn svg(report: &CheckReport) -> String {
@@ -53,7 +55,7 @@ fn of_finding(finding: &Finding<'_>, frame: Frame) -> Figure {
         figure.paragraph(&format!("forbidden by {}", names.join(", ")), 13.0, FAINT, "normal");
         figure.height += 10.0;
     }
-    let routes = figure.history(&layout, finding.part, &[], None);
+    let routes = figure.history(&layout, finding.part, Overlay::default());
     figure.legend(&routes, None);
     if frame == Frame::Titled {
         figure.paragraph(&finding.part.summary, 13.0, INK, "normal");

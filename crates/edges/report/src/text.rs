@@ -2,12 +2,14 @@
 
 mod check;
 mod lattice;
+mod predict;
 mod search;
 mod verify;
 
 pub use check::text;
 pub(crate) use check::{defect_text, size, witness};
 pub(crate) use lattice::lattice;
+pub(crate) use predict::predict;
 pub(crate) use search::{compare, separate};
 pub(crate) use verify::verify;
 

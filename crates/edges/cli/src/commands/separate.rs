@@ -5,18 +5,15 @@ use crate::exit::Exit;
 use crate::found::{Shown, Withheld, shown};
 use crate::limits::Alarm;
 use crate::names;
-use crate::output;
 use crate::scope;
 use crate::spec_file::OwnLevels;
-use crate::teller::{Channel, Limited, Teller, complain_of_limit, effort};
-use anyhow::bail;
+use crate::target::Target;
+use crate::teller::{Limited, Teller, complain_of_limit, effort};
 use iso_evidence::{Budget, Note, Quantity, StopReason};
 use iso_report::{Report, SearchVerdict, SeparateReport, SpecName};
 use iso_separate::{Answer, Aspects, Effort, Found, Question, Scope, separate, separate_all};
 use iso_spec::Spec;
 use std::cell::Cell;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,13 +22,6 @@ use std::time::Instant;
 enum Wanted {
     Smallest,
     All { limit: Option<usize> },
-}
-
-/// Where the history goes.
-#[derive(Clone, Debug)]
-enum Target {
-    StandardOutput,
-    File(PathBuf),
 }
 
 /// The arguments, resolved.
@@ -56,10 +46,7 @@ struct Outcome {
 pub(crate) fn run(raw: &SeparateArgs, started: Instant) -> anyhow::Result<Exit> {
     let own = OwnLevels::read(&raw.search.specs)?;
     let asked = Separate::resolve(raw, &own)?;
-    let channel = match asked.target {
-        Some(Target::StandardOutput) => Channel::Aside,
-        _ => Channel::Output,
-    };
+    let channel = Target::channel(asked.target.as_ref());
     let teller = Arc::new(Teller::new(&raw.search.answer, channel, started)?);
     let alarm = teller.watch(Report::Separate(asked.blank()));
     asked.answer(&teller, &alarm)
@@ -176,40 +163,10 @@ impl<'s> Separate<'s> {
 
     /// Puts the history where it was wanted.
     fn save(&self, found: Option<&iso_report::Found>) -> anyhow::Result<Vec<String>> {
-        match (&self.target, found) {
-            (None, _) | (Some(Target::StandardOutput), None) => Ok(Vec::new()),
-            (Some(Target::StandardOutput), Some(found)) => {
-                output::print(&found.history)?;
-                Ok(unwritten_order(found).into_iter().collect())
-            }
-            (Some(Target::File(path)), None) => {
-                Ok(vec![format!("{} is not written: there is no history.", path.display())])
-            }
-            (Some(Target::File(path)), Some(found)) => {
-                output::write_file(path, found.history.as_bytes())?;
-                let place = format!("The history is in {}; isoscope check reads it.", path.display());
-                Ok([place].into_iter().chain(unwritten_order(found)).collect())
-            }
-        }
-    }
-}
-
-impl Target {
-    fn of(path: &Path, is_json: bool) -> anyhow::Result<Self> {
-        if path == Path::new("-") {
-            if is_json {
-                bail!("--json and -o - both write to standard output; give the history a file");
-            }
-            return Ok(Self::StandardOutput);
-        }
-        if path.extension() != Some(OsStr::new("history")) {
-            bail!(
-                "{}: the name of a history ends in .history; `isoscope convert` makes other formats of it",
-                path.display()
-            );
-        }
-        output::check_folder(path)?;
-        Ok(Self::File(path.to_owned()))
+        let Some(target) = &self.target else { return Ok(Vec::new()) };
+        let mut notes = target.save(found.map(|it| it.history.as_str()))?;
+        notes.extend(found.and_then(unwritten_order));
+        Ok(notes)
     }
 }
 

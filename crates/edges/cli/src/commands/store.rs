@@ -72,7 +72,7 @@ fn resolve(raw: &StoreRunArgs) -> anyhow::Result<Setup> {
     })
 }
 
-fn no_application(name: &str) -> anyhow::Error {
+pub(crate) fn no_application(name: &str) -> anyhow::Error {
     let known: Vec<&str> = APPLICATIONS.iter().map(|it| it.name()).collect();
     anyhow!("there is no application `{}`; choose one of {}", name.trim(), known.join(", "))
 }
@@ -269,7 +269,7 @@ fn list_applications(raw: &StoreAppsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Good)
 }
 
-fn applications() -> String {
+pub(crate) fn applications() -> String {
     let line = |it: &&dyn Application| format!("  {:<16}{}", it.name(), it.about());
     format!("Applications:\n{}", APPLICATIONS.iter().map(line).collect::<Vec<_>>().join("\n"))
 }

@@ -1,5 +1,6 @@
 //! All help texts, as one snapshot. `UPDATE_HELP=1 cargo test -p iso-cli` writes it again.
 
+use crate::predict::{ACCOUNT, record};
 use crate::separate::MINE;
 use crate::tool::Folder;
 use crate::verify::BANK;
@@ -10,7 +11,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 17] = [
+    let verbs: [&[&str]; 19] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -20,6 +21,8 @@ fn the_help_is_as_in_the_snapshot() {
         &["lattice", "-h"],
         &["verify", "-h"],
         &["verify", "--help"],
+        &["predict", "-h"],
+        &["predict", "--help"],
         &["store", "--help"],
         &["store", "run", "-h"],
         &["store", "run", "--help"],
@@ -47,12 +50,14 @@ fn without_a_verb_the_help_is_shown() {
 }
 
 #[test]
-fn every_example_of_a_search_a_verification_or_a_store_runs() {
+fn every_example_of_a_search_a_verification_a_prediction_or_a_store_runs() {
     let folder = Folder::new();
     folder.write("mine.spec", MINE);
     folder.write("bank.txn", BANK);
+    folder.write("run.history", ACCOUNT);
+    record(&folder, "smallbank", "run.jsonl", 1);
     let mut n_run = 0;
-    for verb in ["separate", "compare", "lattice", "verify", "store"] {
+    for verb in ["separate", "compare", "lattice", "verify", "predict", "store"] {
         let help = folder.run(&[verb, "--help"]).ends(0).out;
         for line in help.lines().filter_map(|it| it.strip_prefix("  isoscope ")) {
             // What it is for stands behind it.
@@ -62,5 +67,5 @@ fn every_example_of_a_search_a_verification_or_a_store_runs() {
             n_run += 1;
         }
     }
-    assert!(n_run > 12, "{n_run}");
+    assert!(n_run > 18, "{n_run}");
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 /// A serializable history in which many writes are equal, so that nearly every read has many possible writers.
-fn ambiguous(n_txns: usize) -> String {
+pub(crate) fn ambiguous(n_txns: usize) -> String {
     const N_KEYS: usize = 20;
     const N_SESSIONS: usize = 30;
     let mut seed = 7u64;

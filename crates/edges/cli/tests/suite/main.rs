@@ -13,6 +13,7 @@ mod lattice;
 mod levels;
 mod limits;
 mod notebook;
+mod predict;
 mod report;
 mod separate;
 mod store;

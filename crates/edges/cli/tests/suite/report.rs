@@ -48,9 +48,9 @@ fn what_is_no_result_is_refused() {
     let folder = Folder::new();
     folder.write("no.json", "{}");
     folder.write("text.json", "hello");
-    folder.write("other.json", "{\"isoscope\":1,\"verb\":\"predict\"}");
+    folder.write("other.json", "{\"isoscope\":1,\"verb\":\"collect\"}");
     for (name, words) in
-        [("no.json", "isoscope"), ("text.json", "JSON"), ("other.json", "predict"), ("gone.json", "cannot open")]
+        [("no.json", "isoscope"), ("text.json", "JSON"), ("other.json", "collect"), ("gone.json", "cannot open")]
     {
         let said = folder.run(&["report", name, "-o", "out.html"]).ends(2).complains(name).complains(words);
         assert!(!folder.path("out.html").exists(), "{said:#?}");

@@ -3,7 +3,7 @@
 use crate::weak::setup;
 use iso_check::check;
 use iso_collect::{APPLICATIONS, Choice, Ending, Observed, Run, Setup, application, drive, replay};
-use iso_evidence::{Budget, Verdict};
+use iso_evidence::{Budget, Verdict, certify};
 use iso_formats::{ReadOptions, read_from, write_recorded};
 use iso_history::{History, HistoryBuilder, Op, OpId, Outcome, Place, TxnId};
 use iso_predict::Prediction;
@@ -92,6 +92,7 @@ fn a_weak_run_repeats_itself_along_its_own_reads() {
                 assert!(!replayed.has_diverged(), "{name} {level} {seed}: {:?}", replayed.aborted);
                 assert_eq!(shown(&replayed.history), shown(&prediction.history), "{name} {level} {seed}");
                 assert_eq!(replayed.assertions, run.assertions, "{name} {level} {seed}");
+                certify(&replayed.history, level, &Verdict::Allowed(replayed.witness)).unwrap();
                 n_repeated += 1;
             }
         }

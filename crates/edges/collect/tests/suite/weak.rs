@@ -2,7 +2,7 @@
 
 use iso_check::check;
 use iso_collect::{APPLICATIONS, Application, Choice, Ending, Run, Setup, application, drive, transaction};
-use iso_evidence::{Budget, Verdict};
+use iso_evidence::{Budget, Verdict, certify};
 use iso_spec::Level;
 use iso_store::LEVELS;
 
@@ -38,6 +38,7 @@ fn histories_satisfy_the_level_of_the_store() {
                     let verdict = check(&run.history, level, &Budget::unlimited());
                     let name = app.name();
                     assert!(matches!(verdict, Verdict::Allowed(_)), "{name} {level} {policy} {seed}: {verdict:?}");
+                    certify(&run.history, level, &Verdict::Allowed(run.witness)).unwrap();
                 }
             }
         }

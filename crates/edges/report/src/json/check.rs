@@ -47,7 +47,7 @@ impl CheckReport {
     }
 }
 
-fn defect(defect: &Defect) -> Value {
+pub(super) fn defect(defect: &Defect) -> Value {
     let mut members = Members::default();
     members.put("severity", if defect.is_error { "error" } else { "warning" });
     put_place(&mut members, &defect.place);
@@ -55,13 +55,13 @@ fn defect(defect: &Defect) -> Value {
     members.done()
 }
 
-fn put_place(members: &mut Members, place: &Place) {
+pub(super) fn put_place(members: &mut Members, place: &Place) {
     members.maybe("file", place.file.as_deref());
     members.maybe("line", place.line);
     members.maybe("byte", place.byte);
 }
 
-fn counts(counts: &Counts) -> Value {
+pub(super) fn counts(counts: &Counts) -> Value {
     json!({
         "sessions": counts.sessions,
         "transactions": counts.transactions,
@@ -93,7 +93,7 @@ pub(super) fn put_certified(members: &mut Members, certified: &Certified) {
     members.maybe("uncertified", certified.as_ref().and_then(|it| it.as_ref().err()).map(String::as_str));
 }
 
-fn witness(evidence: &Evidence) -> Value {
+pub(super) fn witness(evidence: &Evidence) -> Value {
     let mut members = Members::default();
     let omitted = |n: usize| (n > 0).then_some(n);
     match evidence {
@@ -164,15 +164,15 @@ pub(super) fn link(link: &Link) -> Value {
     members.done()
 }
 
-fn read_defect(of: &Value) -> Read<Defect> {
+pub(super) fn read_defect(of: &Value) -> Read<Defect> {
     Ok(Defect { is_error: of["severity"] == "error", place: read_place(of), message: text(of, "message")? })
 }
 
-fn read_place(of: &Value) -> Place {
+pub(super) fn read_place(of: &Value) -> Place {
     Place { file: maybe_text(of, "file"), line: of["line"].as_u64(), byte: of["byte"].as_u64() }
 }
 
-fn read_counts(of: &Value) -> Read<Counts> {
+pub(super) fn read_counts(of: &Value) -> Read<Counts> {
     Ok(Counts {
         sessions: count(of, "sessions")?,
         transactions: count(of, "transactions")?,
@@ -206,7 +206,7 @@ pub(super) fn read_certified(of: &Value) -> Certified {
     }
 }
 
-fn read_witness(of: &Value) -> Read<Evidence> {
+pub(super) fn read_witness(of: &Value) -> Read<Evidence> {
     if of.get("order").is_some() {
         let omitted = maybe_size(of, "order_omitted").unwrap_or(0);
         return Ok(Evidence::Order { order: items(of, "order", string)?, omitted });

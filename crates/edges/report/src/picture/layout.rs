@@ -92,6 +92,20 @@ impl Layout {
         layout
     }
 
+    /// The same places for what another run of the same transactions did: boxes stay where they are, and shrink.
+    pub(crate) fn showing(&self, part: &Part) -> Self {
+        let mut layout = self.clone();
+        layout.boxes.retain(|it| it.lane.is_none() || part.transactions.iter().any(|txn| txn.id == it.id));
+        for shown in &mut layout.boxes {
+            if let Some(txn) = part.transactions.iter().find(|it| it.id == shown.id) {
+                let TxnBox { rect, lane, column, .. } = *shown;
+                *shown = TxnBox { lane, column, ..txn_box(part, txn) };
+                shown.rect = Rect { height: shown.rect.height, ..rect };
+            }
+        }
+        layout
+    }
+
     /// The box of a transaction.
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
         self.boxes.iter().position(|it| it.id == id)

@@ -1,6 +1,7 @@
 //! A drawing under construction: words, lanes, boxes and arrows, put one below the other.
 
 use crate::document::{Link, Outcome, Part};
+use crate::mark::{Mark, Sign, mark_on};
 use crate::picture::{Emphasis, Layout, Metrics, Path, Piece, Point, Route, TxnBox, routes};
 use crate::words::{harmless, width, wrapped, xml};
 
@@ -10,6 +11,8 @@ pub(super) const INK: &str = "#1f2328";
 pub(super) const FAINT: &str = "#656d76";
 pub(super) const RED: &str = "#cf222e";
 pub(super) const GREEN: &str = "#1a7f37";
+const AMBER: &str = "#ffdf7e";
+const FADED: &str = "#8c959f";
 /// The width of a letter of a caption, on average.
 const CAPTION_LETTER: f64 = 6.9;
 const MIN_WIDTH: f64 = 460.0;
@@ -25,6 +28,16 @@ pub(super) struct Figure {
 
 /// Transactions with their numbers in an order, and the order's name.
 pub(super) type Numbers<'a> = Option<(&'a str, &'a [String])>;
+
+/// What a picture of a history shows besides the history.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Overlay<'a> {
+    /// Arrows besides those of the part.
+    pub(super) thin: &'a [Link],
+    pub(super) numbers: Numbers<'a>,
+    /// Operations that stand out.
+    pub(super) marks: &'a [Mark],
+}
 
 impl Figure {
     /// An empty drawing of at least the usual width.
@@ -72,8 +85,8 @@ impl Figure {
     }
 
     /// Draws a history with its arrows; returns them.
-    pub(super) fn history(&mut self, layout: &Layout, part: &Part, thin: &[Link], numbers: Numbers<'_>) -> Vec<Route> {
-        let routes = routes(part, thin, layout);
+    pub(super) fn history(&mut self, layout: &Layout, part: &Part, overlay: Overlay<'_>) -> Vec<Route> {
+        let routes = routes(part, overlay.thin, layout);
         let top = routes.iter().flat_map(|it| &it.samples).map(|it| it.y).fold(0.0, f64::min);
         let bottom = routes.iter().flat_map(|it| &it.samples).map(|it| it.y).fold(layout.height, f64::max);
         self.height -= top;
@@ -84,12 +97,12 @@ impl Figure {
         }
         for txn in &layout.boxes {
             let is_culprit = part.local.as_ref().is_some_and(|it| it.transaction == txn.id);
-            self.txn(txn, if is_culprit { txn.culprit } else { None });
+            self.txn(txn, if is_culprit { txn.culprit } else { None }, overlay.marks);
         }
         for route in routes.iter().filter(|it| !it.label.is_empty()) {
             self.label(route);
         }
-        for (nth, txn) in numbers.iter().flat_map(|it| it.1).enumerate() {
+        for (nth, txn) in overlay.numbers.iter().flat_map(|it| it.1).enumerate() {
             self.badge(layout, txn, nth + 1);
         }
         self.body += "</g>\n";
@@ -159,7 +172,7 @@ impl Figure {
         }
     }
 
-    fn txn(&mut self, txn: &TxnBox, culprit: Option<usize>) {
+    fn txn(&mut self, txn: &TxnBox, culprit: Option<usize>, marks: &[Mark]) {
         let dashes = if txn.outcome == Outcome::Committed { "" } else { " stroke-dasharray=\"5 3\"" };
         let (fill, stroke) = match (txn.lane, txn.outcome) {
             (None, _) => ("#fffbea", "#9a8a4a"),
@@ -190,7 +203,10 @@ impl Figure {
         }
         for (idx, (short, full)) in txn.ops.iter().enumerate() {
             y += Metrics::LINE;
-            self.op(Point::new(x, y), (short, full), culprit == Some(idx));
+            match mark_on(marks, &txn.id, idx) {
+                Some(sign) => self.marked_op(Point::new(x, y), (short, full), sign),
+                None => self.op(Point::new(x, y), (short, full), culprit == Some(idx)),
+            }
         }
         self.body += "</g>\n";
     }
@@ -217,6 +233,52 @@ impl Figure {
             n(at.y),
             xml(short)
         );
+    }
+
+    /// An operation that the other run has not, or has otherwise.
+    fn marked_op(&mut self, at: Point, (short, full): (&str, &str), sign: &Sign) {
+        let (x, y) = (n(at.x), n(at.y));
+        let title = xml(&format!("{full}, {}", sign.words()));
+        self.body += &match sign {
+            Sign::Changed(_) => format!(
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"17\" rx=\"4\" fill=\"{AMBER}\"/>\n\
+                 <text x=\"{x}\" y=\"{y}\" fill=\"{INK}\" font-weight=\"bold\"><title>{title}</title>{}</text>\n",
+                n(at.x - 4.0),
+                n(at.y - 13.0),
+                n(width(short) as f64 * Metrics::LETTER + 8.0),
+                xml(short)
+            ),
+            Sign::Dropped => format!(
+                "<text x=\"{x}\" y=\"{y}\" fill=\"{FADED}\" text-decoration=\"line-through\"><title>{title}</title>{}</text>\n",
+                xml(short)
+            ),
+        };
+    }
+
+    /// What marks mean, in a line of their own.
+    pub(super) fn mark_legend(&mut self, marks: &[Mark]) {
+        let mut x = Metrics::MARGIN;
+        if marks.iter().any(|it| matches!(it.sign, Sign::Changed(_))) {
+            x = self.legend_entry(x, "read with another writer", |figure, x| {
+                figure.body += &format!(
+                    "<rect x=\"{}\" y=\"{}\" width=\"26\" height=\"14\" rx=\"4\" fill=\"{AMBER}\"/>\n",
+                    n(x),
+                    n(figure.height - 11.0)
+                );
+            });
+        }
+        if marks.iter().any(|it| it.sign == Sign::Dropped) {
+            x = self.legend_entry(x, "left out of the prediction", |figure, x| {
+                figure.body += &format!(
+                    "<path d=\"M{} {}h26\" stroke=\"{FADED}\" stroke-width=\"1.5\"/>\n",
+                    n(x),
+                    n(figure.height - 4.0)
+                );
+            });
+        }
+        if x > Metrics::MARGIN {
+            self.height += 20.0;
+        }
     }
 
     fn arrow(&mut self, route: &Route) {

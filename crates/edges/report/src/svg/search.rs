@@ -1,7 +1,7 @@
 //! Found histories as pictures: a panel a level, side by side.
 
 use super::Frame;
-use super::figure::{FAINT, Figure, GREEN, INK, RED};
+use super::figure::{FAINT, Figure, GREEN, INK, Overlay, RED};
 use crate::found::Found;
 use crate::panel::{Panel, Panels, Stance};
 use crate::phrases::{claim, compare_headline, scope_line, separate_headline, sizes};
@@ -75,7 +75,7 @@ fn of_panel(panel: &Panel, layout: &Layout, frame: Frame) -> Figure {
     }
     if panel.is_drawn {
         let numbers = panel.order.as_ref().map(|it| (it.name.as_str(), it.order.as_slice()));
-        let routes = figure.history(layout, &panel.part, &panel.thin, numbers);
+        let routes = figure.history(layout, &panel.part, Overlay { thin: &panel.thin, numbers, marks: &[] });
         figure.legend(&routes, numbers);
     }
     if frame == Frame::Titled {

@@ -1,7 +1,7 @@
 //! Runs of programs as pictures: the lanes of the history, numbered in the order that decides between writes.
 
 use super::Frame;
-use super::figure::{FAINT, Figure, INK, RED};
+use super::figure::{FAINT, Figure, INK, Overlay, RED};
 use crate::document::{LevelName, Link};
 use crate::picture::Layout;
 use crate::verify::{BadRun, VerifyReport};
@@ -37,7 +37,8 @@ fn of_run(level: &LevelName, run: &BadRun, frame: Frame) -> Figure {
     }
     let order: Vec<String> = run.transactions.iter().map(|it| it.id.clone()).collect();
     let numbers = Some(("the order of writes", order.as_slice()));
-    let routes = figure.history(&layout, &run.part, &visibility(run), numbers);
+    let overlay = Overlay { thin: &visibility(run), numbers, marks: &[] };
+    let routes = figure.history(&layout, &run.part, overlay);
     figure.legend(&routes, numbers);
     if frame == Frame::Titled {
         for txn in &run.transactions {

@@ -111,6 +111,11 @@ impl Page {
     fn history(&mut self, part: &Part) {
         self.gap();
         self.line("  This part of the history is enough:");
+        self.named_history(part);
+    }
+
+    /// A history with the names and places of its transactions.
+    pub(super) fn named_history(&mut self, part: &Part) {
         for line in notation(part, Comments::Names).lines() {
             let (history, comment) = line.split_once("   # ").unwrap_or((line, ""));
             let comment = if comment.is_empty() { String::new() } else { format!("   # {}", harmless(comment)) };

@@ -1,0 +1,449 @@
+//! `isoscope predict`: from this run, which unserializable run could have happened under a weaker level?
+
+use crate::args::{BoundaryName, PredictArgs, Strategy};
+use crate::exit::Exit;
+use crate::found::Withheld;
+use crate::limits::Alarm;
+use crate::prediction::{Checked, Observed, certified, checked, observed_run};
+use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
+use crate::target::Target;
+use crate::teller::{Limited, Teller, complain_of_limit};
+use crate::validation::{self, Validator};
+use anyhow::{anyhow, bail};
+use iso_evidence::{Budget, Refutation, Verdict, Witness};
+use iso_history::{Facts, History, OpId};
+use iso_predict::{Answer, Boundary, LEVELS, Precision, Prediction, Predictor, Question, Refused, TARGETS, Unknown};
+use iso_report::{Counts, Defect, Effort, PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Report};
+use iso_spec::Level;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// With --all: after so many predictions in a row of shapes that were there before, no others are expected.
+const MAX_REPEATS: usize = 20;
+
+/// The arguments, resolved.
+struct Predict {
+    input: String,
+    source: Source,
+    asked: Asked,
+    target: Level,
+    boundary: Boundary,
+    precision: Precision,
+    all: bool,
+    validator: Option<validation::Asked>,
+    output: Option<Target>,
+}
+
+/// Which levels are tried, weaker ones first.
+enum Asked {
+    /// All that imply less than the target; those that forbid the observed run are left out.
+    Everything(Vec<Level>),
+    /// These; each must allow the observed run.
+    Levels(Vec<Level>),
+}
+
+/// The observed run, and who can run it again, if somebody can.
+struct Given<'a> {
+    history: &'a History,
+    validator: Option<&'a Validator>,
+}
+
+/// What `check` says about the observed run.
+struct Standing {
+    level: Level,
+    verdict: Result<Verdict, Withheld>,
+}
+
+/// Runs the verb.
+pub(crate) fn run(raw: &PredictArgs, started: Instant) -> anyhow::Result<Exit> {
+    let asked = Predict::resolve(raw)?;
+    let teller = Arc::new(Teller::new(&raw.answer, Target::channel(asked.output.as_ref()), started)?);
+    let alarm = teller.watch(Report::Predict(asked.blank()));
+    let reading = match asked.source.read(&asked.input, teller.limits(), &alarm, &teller.progress) {
+        Ok(reading) => reading,
+        Err(error) => return asked.unread(&error, &teller, &alarm),
+    };
+    let Some(history) = reading.history else {
+        teller.progress.clear();
+        complain_of(&reading.defects, &asked.input);
+        return Ok(Exit::Unasked);
+    };
+    let validator = match &asked.validator {
+        Some(validator) => Some(validator.of_run(&history, reading.header.origin.as_deref(), &asked.input)?),
+        None => None,
+    };
+    let defects = reading.defects.into_iter().map(Defect::from).collect();
+    asked.answer(&Given { history: &history, validator: validator.as_ref() }, defects, &teller, &alarm)
+}
+
+impl Predict {
+    fn resolve(raw: &PredictArgs) -> anyhow::Result<Self> {
+        let target = named(&raw.target, "target", &TARGETS)?;
+        let (boundary, precision) = strategy(raw);
+        Ok(Self {
+            input: raw.input.clone(),
+            source: Source::new(&raw.reading)?,
+            asked: asked(&raw.levels, target)?,
+            target,
+            boundary,
+            precision,
+            all: raw.all,
+            validator: raw.validate.as_deref().map(|it| validation::Asked::new(it, raw.seed)).transpose()?,
+            output: raw.output.as_deref().map(|it| Target::of(it, raw.answer.json)).transpose()?,
+        })
+    }
+
+    fn levels(&self) -> &[Level] {
+        match &self.asked {
+            Asked::Everything(levels) | Asked::Levels(levels) => levels,
+        }
+    }
+
+    fn question(&self, level: Level) -> Question {
+        Question { level, target: self.target, boundary: self.boundary, precision: self.precision }
+    }
+
+    /// The answer before anything is known.
+    fn blank(&self) -> PredictReport {
+        let unknown = |level: &Level| PredictedLevel {
+            level: (*level).into(),
+            verdict: PredictVerdict::Unknown { reason: String::new() },
+        };
+        PredictReport {
+            inputs: vec![shown(&self.input).to_owned()],
+            defects: Vec::new(),
+            observed: None,
+            target: self.target.into(),
+            boundary: match self.boundary {
+                Boundary::Strict => iso_report::Boundary::Strict,
+                Boundary::Relaxed => iso_report::Boundary::Relaxed,
+            },
+            precision: match self.precision {
+                Precision::Exact => iso_report::Precision::Exact,
+                Precision::Approximate => iso_report::Precision::Approximate,
+            },
+            levels: self.levels().iter().map(unknown).collect(),
+            strongest: None,
+            notes: Vec::new(),
+            effort: Effort::default(),
+        }
+    }
+
+    /// There is no history to look at: because of a limit, or because it cannot be read.
+    fn unread(&self, error: &iso_formats::ReadError, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
+        teller.progress.clear();
+        let Some(reason) = reason_to_stop(error, alarm) else { bail!("{error}") };
+        let mut report = self.blank();
+        for level in &mut report.levels {
+            level.verdict = PredictVerdict::Unknown { reason: reason.to_string() };
+        }
+        let exit = teller.tell(report.into(), Vec::new(), || Ok(Vec::new()))?;
+        complain_of_limit(&reason, Limited::Prediction);
+        Ok(exit)
+    }
+
+    fn answer(&self, given: &Given<'_>, defects: Vec<Defect>, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
+        let stop = || alarm.reason();
+        let budget = Budget::new(&stop);
+        teller.progress.stage("looking at the observed run");
+        let facts = Facts::new(given.history);
+        let known = self.known(&facts, teller, &budget);
+        let mut report = PredictReport { defects, observed: Some(Counts::of(given.history)), ..self.blank() };
+        let levels = self.possible(&known, &mut report.notes)?;
+        let mut search = Search {
+            asked: self,
+            facts: &facts,
+            known: &known,
+            validator: given.validator,
+            teller,
+            budget,
+            effort: Effort::default(),
+        };
+        report.levels.clear();
+        for level in &levels {
+            let is_none = |it: &PredictedLevel| it.verdict == PredictVerdict::None;
+            // What no weaker level allows, this one does not.
+            let follows = levels.iter().zip(&report.levels).any(|(weaker, it)| is_none(it) && level.implies(*weaker));
+            let verdict = if follows { PredictVerdict::None } else { search.level(*level)? };
+            report.levels.push(PredictedLevel { level: (*level).into(), verdict });
+        }
+        report.effort = search.effort;
+        if matches!(self.asked, Asked::Everything(_)) {
+            report.strongest = Some(strongest(&levels, &report.levels));
+        }
+        let has_run = |it: &PredictedRun| !it.changed.is_empty();
+        if facts.has_ambiguous_reads() && report.levels.iter().flat_map(|it| it.verdict.runs()).any(has_run) {
+            report.notes.push(AMBIGUOUS.to_owned());
+        }
+        let is_cut = report.levels.iter().any(|it| matches!(it.verdict, PredictVerdict::Unknown { .. }));
+        let saved = report.best().map(|it| it.history.clone());
+        let save = || self.output.as_ref().map_or(Ok(Vec::new()), |it| it.save(saved.as_deref()));
+        let exit = teller.tell(report.into(), Vec::new(), save)?;
+        if let Some(reason) = alarm.reason().filter(|_| is_cut) {
+            complain_of_limit(&reason, Limited::Prediction);
+        }
+        Ok(exit)
+    }
+
+    /// What `check` says about the observed run at each level that matters.
+    fn known(&self, facts: &Facts<'_>, teller: &Teller, budget: &Budget<'_>) -> Vec<Standing> {
+        let mut known: Vec<Standing> = Vec::new();
+        let asked = [Level::Serializable, self.target].into_iter().chain(self.levels().iter().rev().copied());
+        for level in asked {
+            if verdict_of(&known, level).is_none() {
+                teller.progress.stage(format!("checking the observed run at {}", level.full_name()));
+                known.push(Standing { level, verdict: certified(facts, level, budget) });
+            }
+        }
+        known
+    }
+
+    /// The levels that the observed run can be a run of.
+    fn possible(&self, known: &[Standing], notes: &mut Vec<String>) -> anyhow::Result<Vec<Level>> {
+        let refuted = |level: &Level| match verdict_of(known, *level) {
+            Some(Ok(Verdict::Forbidden(refutation))) => Some((*level, names(refutation))),
+            _ => None,
+        };
+        let refuted: Vec<(Level, String)> = self.levels().iter().filter_map(refuted).collect();
+        let is_asked = matches!(self.asked, Asked::Levels(_));
+        if let Some((level, names)) = refuted.first().filter(|_| is_asked || refuted.len() == self.levels().len()) {
+            bail!(
+                "{}: the observed run is none under {} ({}), which forbids it{names}; ask for a weaker level with \
+                 --level, and for what is wrong with `isoscope check`",
+                plain(shown(&self.input)),
+                level.full_name(),
+                level.short_name()
+            );
+        }
+        if !refuted.is_empty() {
+            let short: Vec<&str> = refuted.iter().map(|it| it.0.short_name()).collect();
+            notes.push(format!("Not asked: {}, because the observed run is none under them.", short.join(", ")));
+        }
+        let is_possible = |it: &&Level| refuted.iter().all(|refuted| refuted.0 != **it);
+        Ok(self.levels().iter().filter(is_possible).copied().collect())
+    }
+}
+
+/// What is said about values that were written more than once.
+const AMBIGUOUS: &str = "Some values were written more than once. Who wrote what a read saw is as in the order that \
+    `isoscope check` finds for the observed run, and in the predicted one such values are told apart, as in 5#2.";
+
+/// The search for predictions, one level after the other.
+struct Search<'a> {
+    asked: &'a Predict,
+    facts: &'a Facts<'a>,
+    known: &'a [Standing],
+    validator: Option<&'a Validator>,
+    teller: &'a Teller,
+    budget: Budget<'a>,
+    effort: Effort,
+}
+
+impl Search<'_> {
+    fn level(&mut self, level: Level) -> anyhow::Result<PredictVerdict> {
+        let verdict = |level| verdict_of(self.known, level);
+        let witness = match (verdict(level), verdict(self.asked.target)) {
+            (Some(Err(withheld)), _) | (_, Some(Err(withheld))) => return Ok(withheld_verdict(withheld)),
+            (Some(Ok(Verdict::Unknown(reason))), _) | (_, Some(Ok(Verdict::Unknown(reason)))) => {
+                return Ok(PredictVerdict::Unknown { reason: reason.to_string() });
+            }
+            (_, Some(Ok(Verdict::Forbidden(_)))) => return Ok(self.observed(level)),
+            (_, Some(Ok(Verdict::Allowed(witness)))) => witness,
+            (_, None) => unreachable!("the target was checked"),
+        };
+        // A serial order explains the run at every level.
+        let witness = match verdict(Level::Serializable) {
+            Some(Ok(Verdict::Allowed(serial))) => serial,
+            _ => witness,
+        };
+        self.predict(level, witness)
+    }
+
+    /// The target forbids the observed run already.
+    fn observed(&self, level: Level) -> PredictVerdict {
+        match observed_run(self.facts.history(), self.asked.question(level), &self.budget) {
+            Ok(run) => PredictVerdict::Predicted { runs: vec![run], ended: None },
+            Err(withheld) => withheld_verdict(&withheld),
+        }
+    }
+
+    fn predict(&mut self, level: Level, witness: &Witness) -> anyhow::Result<PredictVerdict> {
+        let question = self.asked.question(level);
+        let mut predictor = match Predictor::new(self.facts, witness, question) {
+            Ok(predictor) => predictor,
+            Err(refused) => return self.refused(level, &refused),
+        };
+        let verdict = self.ask(&mut predictor, question, witness);
+        let effort = predictor.effort();
+        self.effort.candidates += effort.candidates;
+        self.effort.variables += effort.variables;
+        self.effort.clauses += effort.clauses;
+        self.effort.conflicts += effort.conflicts;
+        Ok(verdict)
+    }
+
+    fn ask(&self, predictor: &mut Predictor<'_>, question: Question, witness: &Witness) -> PredictVerdict {
+        let observed = Observed { facts: self.facts, witness };
+        let mut runs: Vec<PredictedRun> = Vec::new();
+        let mut n_repeats = 0;
+        let ended = loop {
+            self.teller.progress.stage(searching(question.level, runs.len()));
+            let prediction = match predictor.next(&self.budget) {
+                Answer::Predicted(prediction) => prediction,
+                Answer::None if runs.is_empty() => return PredictVerdict::None,
+                Answer::None => break "every other one changes all that an earlier one changes".to_owned(),
+                Answer::Unknown(unknown) if runs.is_empty() => {
+                    return PredictVerdict::Unknown { reason: reason(&unknown, self.asked.boundary) };
+                }
+                Answer::Unknown(Unknown::Approximate) => break "the approximation finds no more".to_owned(),
+                Answer::Unknown(Unknown::Stopped(reason)) => break reason.to_string(),
+            };
+            self.teller.progress.stage("checking a prediction");
+            match checked(&observed, question, &prediction, &self.budget) {
+                Ok(it) if runs.iter().any(|run| is_alike(run, &it.run)) => n_repeats += 1,
+                Ok(it) => {
+                    runs.push(self.validated(it, question, &prediction));
+                    n_repeats = 0;
+                }
+                Err(withheld) if runs.is_empty() => return withheld_verdict(&withheld),
+                Err(withheld) => {
+                    withheld.complain();
+                    break withheld.reason();
+                }
+            }
+            if !self.asked.all {
+                return PredictVerdict::Predicted { runs, ended: None };
+            }
+            if n_repeats == MAX_REPEATS {
+                break format!("the search ended after {MAX_REPEATS} more whose shapes were there before");
+            }
+        };
+        PredictVerdict::Predicted { runs, ended: Some(ended) }
+    }
+
+    /// The application runs along the prediction, if that was asked.
+    fn validated(&self, checked: Checked, question: Question, prediction: &Prediction) -> PredictedRun {
+        let mut run = checked.run;
+        if let Some(validator) = self.validator {
+            self.teller.progress.stage(format!("running {} along a prediction", validator.application()));
+            run.validation = Some(validator.validate(question, prediction, &checked.order, &self.budget));
+        }
+        run
+    }
+
+    fn refused(&self, level: Level, refused: &Refused) -> anyhow::Result<PredictVerdict> {
+        let history = self.facts.history();
+        let op = |op: OpId| format!("{} of {}", history.render_op(op), history.label(history.txn_of(op)));
+        let why = match refused {
+            Refused::List(list) => bail!(
+                "{}: {} is about a list, and only runs with registers can be predicted; record each element under a \
+                 key of its own, with reads and writes of single values",
+                plain(shown(&self.asked.input)),
+                op(*list)
+            ),
+            Refused::NoSource(read) => format!("the order of check does not say whose write {} saw", op(*read)),
+            Refused::WrongOrder(txn) => format!("the order of check has {} too early", history.label(*txn)),
+            Refused::WrongLevels => "the levels cannot be asked".to_owned(),
+        };
+        Ok(withheld_verdict(&Withheld::Wrong { level: level.short_name().to_owned(), why }))
+    }
+}
+
+/// Do two runs show the same, up to names?
+fn is_alike(one: &PredictedRun, other: &PredictedRun) -> bool {
+    one.shape == other.shape && one.anomalies == other.anomalies
+}
+
+fn withheld_verdict(withheld: &Withheld) -> PredictVerdict {
+    withheld.complain();
+    PredictVerdict::Unknown { reason: withheld.reason() }
+}
+
+/// What is known about the observed run at a level: what a stronger one allows, this one allows.
+fn verdict_of(known: &[Standing], level: Level) -> Option<Result<&Verdict, &Withheld>> {
+    let says = |it: &&Standing| {
+        it.level == level || (it.level.implies(level) && matches!(it.verdict, Ok(Verdict::Allowed(_))))
+    };
+    known.iter().find(says).map(|it| it.verdict.as_ref())
+}
+
+fn names(refutation: &Refutation) -> String {
+    let names: Vec<String> = refutation.anomalies.iter().map(ToString::to_string).collect();
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+}
+
+fn reason(unknown: &Unknown, boundary: Boundary) -> String {
+    let exact = match boundary {
+        Boundary::Strict => "exact-strict",
+        Boundary::Relaxed => "exact-relaxed",
+    };
+    match unknown {
+        Unknown::Stopped(reason) => reason.to_string(),
+        Unknown::Approximate => {
+            format!("the approximation finds none, which proves nothing; --strategy {exact} decides")
+        }
+    }
+}
+
+fn searching(level: Level, n_found: usize) -> String {
+    let found = if n_found == 0 { String::new() } else { format!(", {n_found} found") };
+    format!("predicting under {}{found}", level.full_name())
+}
+
+/// Those with a prediction of which no other one is stronger.
+fn strongest(levels: &[Level], answers: &[PredictedLevel]) -> Vec<String> {
+    let answers = levels.iter().zip(answers);
+    let having: Vec<Level> = answers.filter(|it| !it.1.verdict.runs().is_empty()).map(|it| *it.0).collect();
+    let is_strongest = |it: &&Level| !having.iter().any(|other| other != *it && other.implies(**it));
+    having.iter().filter(is_strongest).map(|it| it.short_name().to_owned()).collect()
+}
+
+fn strategy(raw: &PredictArgs) -> (Boundary, Precision) {
+    match (raw.strategy, raw.boundary) {
+        (Some(Strategy::ExactRelaxed), _) | (None, Some(BoundaryName::Relaxed)) => {
+            (Boundary::Relaxed, Precision::Exact)
+        }
+        (Some(Strategy::ApproxStrict), _) => (Boundary::Strict, Precision::Approximate),
+        (Some(Strategy::ApproxRelaxed), _) => (Boundary::Relaxed, Precision::Approximate),
+        (Some(Strategy::ExactStrict), _) | (None, Some(BoundaryName::Strict) | None) => {
+            (Boundary::Strict, Precision::Exact)
+        }
+    }
+}
+
+/// The levels of some names, each once, weaker ones first; all below the target if there are no names.
+fn asked(names: &[String], target: Level) -> anyhow::Result<Asked> {
+    let is_below = |it: &Level| *it != target && target.implies(*it);
+    if names.is_empty() {
+        return Ok(Asked::Everything(LEVELS.into_iter().filter(is_below).collect()));
+    }
+    let wanted: Vec<Level> = names.iter().map(|it| named(it, "level", &LEVELS)).collect::<anyhow::Result<_>>()?;
+    if let Some(level) = wanted.iter().find(|it| !is_below(it)) {
+        let above: Vec<&str> =
+            TARGETS.iter().filter(|it| *it != level && it.implies(*level)).map(|it| it.short_name()).collect();
+        bail!(
+            "the target `{}` is not stronger than the level `{}`, so it forbids nothing that the level allows; choose \
+             one of {} with --target",
+            target.short_name(),
+            level.short_name(),
+            above.join(", ")
+        );
+    }
+    Ok(Asked::Levels(LEVELS.into_iter().filter(|it| wanted.contains(it)).collect()))
+}
+
+/// One of some levels by its name.
+fn named(name: &str, kind: &str, all: &[Level]) -> anyhow::Result<Level> {
+    let name = name.trim();
+    let known: Vec<&str> = all.iter().map(|it| it.short_name()).collect();
+    let known = known.join(", ");
+    match Level::from_name(name) {
+        Some(level) if all.contains(&level) => Ok(level),
+        Some(level) => Err(anyhow!(
+            "{} (`{}`) is no {kind} of a prediction; choose one of {known}",
+            level.full_name(),
+            level.short_name()
+        )),
+        None => Err(anyhow!("there is no {kind} `{name}` for predictions; choose one of {known}")),
+    }
+}

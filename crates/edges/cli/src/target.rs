@@ -1,0 +1,58 @@
+//! Where a found history goes: `-o FILE.history`.
+
+use crate::output;
+use crate::teller::Channel;
+use anyhow::bail;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Where the history goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    StandardOutput,
+    File(PathBuf),
+}
+
+impl Target {
+    /// From the command line.
+    pub(crate) fn of(path: &Path, is_json: bool) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            if is_json {
+                bail!("--json and -o - both write to standard output; give the history a file");
+            }
+            return Ok(Self::StandardOutput);
+        }
+        if path.extension() != Some(OsStr::new("history")) {
+            bail!(
+                "{}: the name of a history ends in .history; `isoscope convert` makes other formats of it",
+                path.display()
+            );
+        }
+        output::check_folder(path)?;
+        Ok(Self::File(path.to_owned()))
+    }
+
+    /// Where the words of the answer go then.
+    pub(crate) fn channel(target: Option<&Self>) -> Channel {
+        match target {
+            Some(Self::StandardOutput) => Channel::Aside,
+            Some(Self::File(_)) | None => Channel::Output,
+        }
+    }
+
+    /// Puts the history there, if there is one; what people should know about it.
+    pub(crate) fn save(&self, history: Option<&str>) -> anyhow::Result<Vec<String>> {
+        match (self, history) {
+            (Self::StandardOutput, None) => Ok(Vec::new()),
+            (Self::StandardOutput, Some(history)) => {
+                output::print(history)?;
+                Ok(Vec::new())
+            }
+            (Self::File(path), None) => Ok(vec![format!("{} is not written: there is no history.", path.display())]),
+            (Self::File(path), Some(history)) => {
+                output::write_file(path, history.as_bytes())?;
+                Ok(vec![format!("The history is in {}; isoscope check reads it.", path.display())])
+            }
+        }
+    }
+}
