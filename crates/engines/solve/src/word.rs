@@ -50,15 +50,64 @@ impl Word {
         if is_negative { unsigned - (1 << self.width()) } else { unsigned }
     }
 
-    fn sign(&self) -> Wire {
+    /// The number in as few bits as it takes.
+    pub(crate) fn shortest(value: i64) -> Self {
+        Self::constant(value, (1..64).find(|it| fits(value, *it)).unwrap_or(64))
+    }
+
+    /// The number, if it is always the same.
+    pub(crate) fn as_constant(&self) -> Option<i64> {
+        let mut value = 0;
+        for (place, wire) in self.0.iter().enumerate() {
+            let bit = i64::from(wire.as_constant()?);
+            value |= if place + 1 == self.width() { -(bit << place) } else { bit << place };
+        }
+        Some(value)
+    }
+
+    /// Is it negative?
+    pub fn sign(&self) -> Wire {
         self.0.last().copied().unwrap_or(Wire::FALSE)
     }
 
     /// The same number with more bits.
-    fn extended(&self, width: usize) -> Self {
+    pub(crate) fn extended(&self, width: usize) -> Self {
         let mut bits = self.0.clone();
         bits.resize(width, self.sign());
         Self(bits)
+    }
+
+    /// The same number without bits that only repeat the sign.
+    pub(crate) fn trimmed(mut self) -> Self {
+        while self.0.len() > 1 && self.0[self.0.len() - 1] == self.0[self.0.len() - 2] {
+            self.0.pop();
+        }
+        self
+    }
+
+    /// Would so many bits do? No number has none, except 0.
+    pub(crate) fn fits_into(&self, width: usize, circuit: &mut Circuit) -> Wire {
+        let sign = if width == 0 { Wire::FALSE } else { self.sign() };
+        let above: Vec<Wire> = self.0.iter().skip(width.saturating_sub(1)).map(|it| circuit.same(*it, sign)).collect();
+        circuit.and(above)
+    }
+
+    /// The sum, with as many bits as it takes.
+    pub(crate) fn plus(&self, other: &Self, circuit: &mut Circuit) -> Self {
+        let width = self.width().max(other.width()) + 1;
+        self.extended(width).sum(&other.extended(width), Wire::FALSE, circuit).trimmed()
+    }
+
+    /// The difference, with as many bits as it takes.
+    pub(crate) fn minus(&self, other: &Self, circuit: &mut Circuit) -> Self {
+        let width = self.width().max(other.width()) + 1;
+        self.extended(width).sum(&other.extended(width).inverted(), Wire::TRUE, circuit).trimmed()
+    }
+
+    /// The product, with as many bits as it takes.
+    pub(crate) fn times(&self, other: &Self, circuit: &mut Circuit) -> Self {
+        let width = self.width() + other.width();
+        self.extended(width).mul(&other.extended(width), circuit).word.trimmed()
     }
 
     /// The lower bits, and whether the number needs more.

@@ -8,10 +8,12 @@
 
 mod reads;
 
-use crate::execute::{FailureKind, Scope, Summary, execute};
-use crate::record::{Record, Shapes, within};
-use iso_program::{Claim, Instance, Program, ReadId, Span, UnitId, UnitValue};
-use iso_solve::{Cadical, Circuit, Clauses, Lit, SatResult, SatSolver, SatStatistics, Values, Wire, Word};
+use crate::bounds::Bounds;
+use crate::execute::{FailureKind, Scope, Summary, execute, initial};
+use crate::record::{Record, Shapes};
+use crate::term::Term;
+use iso_program::{Claim, Instance, Program, ReadId, Span, SymbolId, UnitId, UnitValue};
+use iso_solve::{Cadical, Circuit, Clauses, Comparison, Lit, SatResult, SatSolver, SatStatistics, Values, Wire, laws};
 use std::collections::BTreeMap;
 
 /// What a level may ask of visibility.
@@ -76,7 +78,7 @@ pub(crate) struct Encoding<'p> {
     circuit: Circuit,
     solver: Cadical,
     clauses: Clauses,
-    pub(crate) symbols: Vec<Word>,
+    symbols: Vec<Term>,
     initial: Vec<Record>,
     nodes: Vec<Node>,
     /// Is the first before the second?
@@ -87,6 +89,9 @@ pub(crate) struct Encoding<'p> {
     /// By node: does it see everyone before it?
     total: Vec<Wire>,
     suspects: Vec<(Suspect, Wire)>,
+    bounds: Bounds,
+    /// Everything that was compared so far.
+    comparisons: Vec<Comparison>,
     /// With a source for each read: in which order an observer reads the units.
     observed_orders: BTreeMap<usize, Vec<Vec<Wire>>>,
 }
@@ -129,6 +134,8 @@ impl<'p> Encoding<'p> {
             axioms: BTreeMap::new(),
             total: Vec::new(),
             suspects: Vec::new(),
+            bounds: Bounds::new(program),
+            comparisons: Vec::new(),
             observed_orders: BTreeMap::new(),
         };
         encoding.add_symbols();
@@ -145,6 +152,7 @@ impl<'p> Encoding<'p> {
             Visibility::PerRead => encoding.connect_reads(),
         }
         encoding.add_claims();
+        encoding.relate_sums();
         encoding
     }
 
@@ -157,32 +165,21 @@ impl<'p> Encoding<'p> {
     }
 
     fn add_symbols(&mut self) {
-        for symbol in self.program.symbols() {
-            let (word, law) = self.shapes().any(&mut self.circuit, symbol.ty);
-            let within = within(&mut self.circuit, &word, symbol.low, symbol.high);
+        for symbol in (0..self.program.symbols().len()).map(SymbolId::from_index) {
+            let (term, law) = self.shapes().symbol(&mut self.circuit, symbol);
             self.assert(law);
-            self.assert(within);
-            self.symbols.push(word);
+            self.symbols.push(term);
         }
     }
 
     fn add_initial(&mut self) {
         let program = self.program;
-        let mut initial = Vec::new();
-        for (idx, of) in program.initial().iter().enumerate() {
-            let mut scope = Scope::new(program, &mut self.circuit, &self.symbols, &[]);
-            let exists = scope.truth(&of.exists, Wire::TRUE);
-            let fields: Vec<Word> = of.fields.iter().map(|it| scope.word(it, exists)).collect();
-            let failures = scope.failures;
-            let missing = self.shapes().missing(UnitId::from_index(idx));
-            let present = Record { exists: Wire::TRUE, fields };
-            initial.push(Record::choose(exists, &present, &missing, &mut self.circuit));
-            // An initial value that does not fit is none.
-            for failure in failures {
-                self.assert(!failure.happens);
-            }
+        let start = initial(program, &mut self.circuit, &self.symbols);
+        for failure in start.failures {
+            self.assert(!failure.happens);
         }
-        self.initial = initial;
+        self.initial = start.state;
+        self.comparisons.extend(start.comparisons);
         for claim in program.assumptions() {
             let (holds, failures) = self.judge(claim, &self.initial.clone());
             self.assert(holds);
@@ -196,6 +193,7 @@ impl<'p> Encoding<'p> {
     fn judge(&mut self, claim: &Claim, state: &[Record]) -> (Wire, Vec<(Suspect, Wire)>) {
         let mut scope = Scope::new(self.program, &mut self.circuit, &self.symbols, state);
         let holds = scope.truth(&claim.holds, Wire::TRUE);
+        self.comparisons.extend(scope.calculator.comparisons);
         let failures = scope.failures.into_iter();
         (holds, failures.map(|it| (Suspect::Claim { kind: it.kind, span: it.span }, it.happens)).collect())
     }
@@ -211,7 +209,8 @@ impl<'p> Encoding<'p> {
             let read_id = (self.visibility == Visibility::PerRead).then_some(read);
             inputs[&(unit, read_id)].record.clone()
         };
-        let summary = execute(self.program, instance, &mut self.circuit, &self.symbols, &outside);
+        let mut summary = execute(self.program, instance, &mut self.circuit, &self.symbols, &outside);
+        self.comparisons.append(&mut summary.comparisons);
         for failure in &summary.failures {
             let suspect = Suspect::Inside { instance: idx, kind: failure.kind, span: failure.span };
             self.suspects.push((suspect, failure.happens));
@@ -220,7 +219,7 @@ impl<'p> Encoding<'p> {
     }
 
     fn new_input(&mut self, unit: UnitId) -> Input {
-        let (record, law) = self.shapes().any_record(&mut self.circuit, unit);
+        let (record, law) = self.shapes().any_record(&mut self.circuit, unit, &self.bounds);
         self.assert(law);
         Input { unit, record, sources: Vec::new() }
     }
@@ -239,8 +238,8 @@ impl<'p> Encoding<'p> {
         self.suspects.push((Suspect::Observer(n_before), !holds));
         self.suspects.extend(failures);
         let (writes, locks) = (BTreeMap::new(), BTreeMap::new());
-        let (asks, locking, failures) = (Vec::new(), Vec::new(), Vec::new());
-        let summary = Summary { asks, writes, locks, locking, commits: Wire::TRUE, failures };
+        let (asks, locking, failures, comparisons) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let summary = Summary { asks, writes, locks, locking, commits: Wire::TRUE, failures, comparisons };
         self.nodes.push(Node { summary, inputs, session: None });
     }
 
@@ -401,12 +400,12 @@ impl<'p> Encoding<'p> {
         for (writer, source) in sources.iter().enumerate().filter(|it| *it.1 != Wire::FALSE) {
             let Some(write) = self.nodes[writer].summary.writes.get(&unit) else { continue };
             let value = write.value.clone();
-            let same = record.equals(&value, &mut self.circuit);
+            let same = record.copies(&value, &mut self.circuit);
             let law = self.circuit.either(!*source, same);
             self.assert(law);
         }
         let none = !self.circuit.or(sources.iter().copied());
-        let same = record.equals(&self.initial[unit.index()].clone(), &mut self.circuit);
+        let same = record.copies(&self.initial[unit.index()].clone(), &mut self.circuit);
         let law = self.circuit.either(!none, same);
         self.assert(law);
     }
@@ -429,6 +428,13 @@ impl<'p> Encoding<'p> {
             let (holds, failures) = self.judge(claim, &last_state);
             self.suspects.push((Suspect::Invariant(idx), !holds));
             self.suspects.extend(failures);
+        }
+    }
+
+    /// What follows for comparisons from what is compared.
+    fn relate_sums(&mut self) {
+        for law in laws(&self.comparisons, &mut self.circuit) {
+            self.assert(law);
         }
     }
 

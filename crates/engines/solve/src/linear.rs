@@ -1,0 +1,283 @@
+//! Integers as sums of open values with coefficients, beside their bits, so that what cancels is seen to cancel.
+//!
+//! That `(a - m) + (b + m)` is `a + b` takes a solver long to find out bit by bit, because the carries differ. As sums
+//! of open values with coefficients both are the same. Which sum a value is may depend on conditions, so coefficients
+//! are words of few bits themselves. [`laws`] says what follows for comparisons: those whose sides differ by the same
+//! sum have the same answer. These laws follow from the bits as well; they only spare the solver the way there.
+//! Cost: a law for each pair of comparisons.
+
+use crate::circuit::{Circuit, Wire};
+use crate::word::Word;
+use std::collections::BTreeMap;
+
+/// More bits than this are not worth the trouble.
+const MAX_WIDTH: usize = 40;
+
+/// A constant and open values with coefficients, as integers without a width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linear {
+    /// Is it that sum? If not, nothing is said about the value.
+    known: Wire,
+    constant: Word,
+    /// By open value. Coefficients that are always 0 are left out.
+    coefficients: BTreeMap<usize, Word>,
+}
+
+/// How many bits the parts of a sum have; an open value that is not mentioned is not part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinearShape {
+    /// Those of the constant.
+    pub constant: usize,
+    /// Those of the coefficients, by open value.
+    pub coefficients: BTreeMap<usize, usize>,
+}
+
+/// What is asked about a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// Is it less than zero?
+    Negative,
+    /// Is it zero?
+    Zero,
+}
+
+/// A question about a sum, and the answer as something else knows it.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The sum.
+    pub sum: Linear,
+    /// What is asked.
+    pub relation: Relation,
+    /// The answer, wherever the sum is known.
+    pub holds: Wire,
+}
+
+impl Linear {
+    /// A number.
+    pub fn constant(value: i64) -> Self {
+        Self { known: Wire::TRUE, constant: Word::shortest(value), coefficients: BTreeMap::new() }
+    }
+
+    /// An open value by itself.
+    pub fn open(which: usize) -> Self {
+        let coefficients = BTreeMap::from([(which, Word::shortest(1))]);
+        Self { known: Wire::TRUE, constant: Word::shortest(0), coefficients }
+    }
+
+    /// Any sum of that shape, known or not.
+    pub fn input(circuit: &mut Circuit, shape: &LinearShape) -> Self {
+        let known = circuit.input();
+        let constant = Word::input(circuit, shape.constant);
+        let coefficients = shape.coefficients.iter().map(|it| (*it.0, Word::input(circuit, *it.1))).collect();
+        Self { known, constant, coefficients }
+    }
+
+    /// Where is the sum known?
+    pub fn known(&self) -> Wire {
+        self.known
+    }
+
+    /// The same sum, known only where that is true as well.
+    #[must_use]
+    pub fn known_if(mut self, condition: Wire, circuit: &mut Circuit) -> Self {
+        self.known = circuit.both(self.known, condition);
+        self
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn add(&self, other: &Self, circuit: &mut Circuit) -> Self {
+        self.joined(other, circuit, Word::plus)
+    }
+
+    /// The difference of both.
+    #[must_use]
+    pub fn sub(&self, other: &Self, circuit: &mut Circuit) -> Self {
+        self.joined(other, circuit, Word::minus)
+    }
+
+    /// The product, known if one of the two is always the same number.
+    #[must_use]
+    pub fn mul(&self, other: &Self, circuit: &mut Circuit) -> Self {
+        match (self.as_number(), other.as_number()) {
+            (Some(factor), _) => other.scaled(factor, circuit),
+            (_, Some(factor)) => self.scaled(factor, circuit),
+            _ => Self::constant(0).known_if(Wire::FALSE, circuit),
+        }
+    }
+
+    /// This if the condition is true, else the other.
+    #[must_use]
+    pub fn choose(condition: Wire, yes: &Self, no: &Self, circuit: &mut Circuit) -> Self {
+        let mut chosen = yes.joined(no, circuit, |yes, no, circuit| {
+            let width = yes.width().max(no.width());
+            Word::choose(condition, &yes.extended(width), &no.extended(width), circuit).trimmed()
+        });
+        chosen.known = circuit.choose(condition, yes.known, no.known);
+        chosen
+    }
+
+    /// Is this the other one? Where the other one is not known, or does not fit, this is not known.
+    pub fn copies(&self, other: &Self, circuit: &mut Circuit) -> Wire {
+        let fits = other.fits(&self.shape(), circuit);
+        let known = circuit.both(other.known, fits);
+        let is_as_known = circuit.same(self.known, known);
+        let constant = same_number(&self.constant, &other.constant, circuit);
+        let coefficients = self.has_coefficients_of(other, circuit);
+        let is_same = circuit.both(constant, coefficients);
+        let is_same = circuit.either(!known, is_same);
+        circuit.both(is_as_known, is_same)
+    }
+
+    /// The bits that the parts have.
+    pub fn shape(&self) -> LinearShape {
+        let coefficients = self.coefficients.iter().map(|it| (*it.0, it.1.width())).collect();
+        LinearShape { constant: self.constant.width(), coefficients }
+    }
+
+    fn fits(&self, shape: &LinearShape, circuit: &mut Circuit) -> Wire {
+        let mut laws = vec![self.constant.fits_into(shape.constant, circuit)];
+        for (which, word) in &self.coefficients {
+            let width = shape.coefficients.get(which).copied().unwrap_or(0);
+            laws.push(word.fits_into(width, circuit));
+        }
+        circuit.and(laws)
+    }
+
+    fn as_number(&self) -> Option<i64> {
+        (self.known == Wire::TRUE && self.coefficients.is_empty()).then(|| self.constant.as_constant()).flatten()
+    }
+
+    fn scaled(&self, factor: i64, circuit: &mut Circuit) -> Self {
+        let factor = Word::shortest(factor);
+        let mut all = self.clone();
+        for word in std::iter::once(&mut all.constant).chain(all.coefficients.values_mut()) {
+            *word = word.times(&factor, circuit);
+        }
+        all.tidied()
+    }
+
+    fn joined(&self, other: &Self, circuit: &mut Circuit, join: impl Fn(&Word, &Word, &mut Circuit) -> Word) -> Self {
+        let zero = Word::shortest(0);
+        let known = circuit.both(self.known, other.known);
+        let constant = join(&self.constant, &other.constant, circuit);
+        let mut coefficients = BTreeMap::new();
+        for which in self.coefficients.keys().chain(other.coefficients.keys()) {
+            coefficients.entry(*which).or_insert_with(|| {
+                let of = |it: &Self| it.coefficients.get(which).unwrap_or(&zero).clone();
+                join(&of(self), &of(other), circuit)
+            });
+        }
+        Self { known, constant, coefficients }.tidied()
+    }
+
+    fn tidied(mut self) -> Self {
+        self.coefficients.retain(|_, it| it.as_constant() != Some(0));
+        let is_wide = |it: &Word| it.width() > MAX_WIDTH;
+        if is_wide(&self.constant) || self.coefficients.values().any(is_wide) {
+            return Self { known: Wire::FALSE, ..Self::constant(0) };
+        }
+        self
+    }
+
+    fn has_coefficients_of(&self, other: &Self, circuit: &mut Circuit) -> Wire {
+        let zero = Word::shortest(0);
+        let mut same = Vec::new();
+        for which in self.coefficients.keys().chain(other.coefficients.keys()) {
+            let of = |it: &'_ Self| it.coefficients.get(which).unwrap_or(&zero).clone();
+            same.push(same_number(&of(self), &of(other), circuit));
+            if same.last() == Some(&Wire::FALSE) {
+                return Wire::FALSE;
+            }
+        }
+        circuit.and(same)
+    }
+}
+
+/// What follows for the answers of comparisons from their sums.
+pub fn laws(comparisons: &[Comparison], circuit: &mut Circuit) -> Vec<Wire> {
+    let mut laws = Vec::new();
+    let zero = Linear::constant(0);
+    let negated: Vec<Linear> = comparisons.iter().map(|it| zero.sub(&it.sum, circuit)).collect();
+    for (idx, first) in comparisons.iter().enumerate().filter(|it| it.1.sum.known != Wire::FALSE) {
+        let is_number = first.sum.has_coefficients_of(&zero, circuit);
+        let premise = circuit.both(first.sum.known, is_number);
+        if premise != Wire::FALSE {
+            let answer = first.relation.of(&first.sum.constant, circuit);
+            let same = circuit.same(answer, first.holds);
+            laws.push(circuit.either(!premise, same));
+        }
+        for (other_idx, other) in comparisons.iter().enumerate().skip(idx + 1) {
+            let known = circuit.both(first.sum.known, other.sum.known);
+            if known == Wire::FALSE {
+                continue;
+            }
+            for (sum, is_negated) in [(&other.sum, false), (&negated[other_idx], true)] {
+                let alike = first.sum.has_coefficients_of(sum, circuit);
+                let premise = circuit.both(known, alike);
+                if premise != Wire::FALSE {
+                    // The second sum is the first, or its negation, and a constant.
+                    let apart = sum.constant.minus(&first.sum.constant, circuit);
+                    let law = connect(first, other, &apart, is_negated, circuit);
+                    laws.push(circuit.either(!premise, law));
+                }
+            }
+        }
+    }
+    laws.retain(|it| *it != Wire::TRUE);
+    laws
+}
+
+impl Relation {
+    fn of(self, number: &Word, circuit: &mut Circuit) -> Wire {
+        match self {
+            Self::Negative => number.sign(),
+            Self::Zero => same_number(number, &Word::shortest(0), circuit),
+        }
+    }
+}
+
+/// What follows if the second sum, or its negation, is the first one plus `apart`.
+fn connect(first: &Comparison, second: &Comparison, apart: &Word, is_negated: bool, circuit: &mut Circuit) -> Wire {
+    let zero = Word::shortest(0);
+    let (is_less, is_same) = (apart.sign(), same_number(apart, &zero, circuit));
+    let is_more = circuit.and([!is_less, !is_same]);
+    let (a, b) = (first.holds, second.holds);
+    let mut laws = Vec::new();
+    match (first.relation, second.relation) {
+        (Relation::Zero, Relation::Zero) => {
+            let same = circuit.same(a, b);
+            laws.push(circuit.either(!is_same, same));
+            laws.push(circuit.or([is_same, !a, !b]));
+        }
+        // If the first is zero, the second is `apart`, or that negated.
+        (Relation::Zero, Relation::Negative) => {
+            let answer = if is_negated { is_more } else { is_less };
+            let same = circuit.same(b, answer);
+            laws.push(circuit.either(!a, same));
+        }
+        // If the second is zero, so is its negation, and the first is `apart` negated.
+        (Relation::Negative, Relation::Zero) => {
+            let same = circuit.same(a, is_more);
+            laws.push(circuit.either(!b, same));
+        }
+        (Relation::Negative, Relation::Negative) if is_negated => {
+            // The first is below 0 and above `-apart`: there is such an integer only if `apart` is at least 2. And it
+            // is one of the two unless it is from 0 to `-apart`.
+            let is_one = same_number(apart, &Word::shortest(1), circuit);
+            let is_enough = circuit.both(is_more, !is_one);
+            laws.push(circuit.or([is_enough, !a, !b]));
+            laws.push(circuit.or([!is_more, a, b]));
+        }
+        (Relation::Negative, Relation::Negative) => {
+            laws.push(circuit.or([is_more, !a, b]));
+            laws.push(circuit.or([is_less, !b, a]));
+        }
+    }
+    circuit.and(laws)
+}
+
+fn same_number(left: &Word, right: &Word, circuit: &mut Circuit) -> Wire {
+    let width = left.width().max(right.width());
+    left.extended(width).equals(&right.extended(width), circuit)
+}

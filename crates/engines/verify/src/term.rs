@@ -1,0 +1,152 @@
+//! A value of a program as bits and, where open integers are around, as a range and a sum of open values.
+//!
+//! Ranges show that most arithmetic never leaves the width. Sums show that comparisons have equal answers although the
+//! bits were added up in different ways ([`iso_solve::laws`]). Both only say in short what follows from the bits.
+
+use iso_program::Arith;
+use iso_solve::{Circuit, Comparison, Linear, Relation, Values, Wire, Word};
+
+/// A value of any type.
+#[derive(Clone, Debug)]
+pub(crate) struct Term {
+    pub(crate) word: Word,
+    /// For integers of programs with open integers.
+    pub(crate) number: Option<Number>,
+}
+
+/// What is known about an integer, unless what it was computed from overflowed.
+#[derive(Clone, Debug)]
+pub(crate) struct Number {
+    pub(crate) low: i64,
+    pub(crate) high: i64,
+    pub(crate) sum: Linear,
+}
+
+impl Term {
+    /// A value of which only the bits matter.
+    pub(crate) fn of(word: Word) -> Self {
+        Self { word, number: None }
+    }
+
+    pub(crate) fn constant(value: i64, width: usize) -> Self {
+        let number = Number { low: value, high: value, sum: Linear::constant(value) };
+        Self { word: Word::constant(value, width), number: Some(number) }
+    }
+
+    /// The number for certain inputs.
+    pub(crate) fn value(&self, values: &Values) -> i64 {
+        self.word.value(values)
+    }
+
+    /// This if the condition is true, else the other.
+    pub(crate) fn choose(condition: Wire, yes: &Self, no: &Self, circuit: &mut Circuit) -> Self {
+        match condition.as_constant() {
+            Some(true) => return yes.clone(),
+            Some(false) => return no.clone(),
+            None => {}
+        }
+        let word = Word::choose(condition, &yes.word, &no.word, circuit);
+        let number = numbers(yes, no).map(|(yes, no)| Number {
+            low: yes.low.min(no.low),
+            high: yes.high.max(no.high),
+            sum: Linear::choose(condition, &yes.sum, &no.sum, circuit),
+        });
+        Self { word, number }
+    }
+}
+
+/// Arithmetic and comparisons. What is compared is kept.
+pub(crate) struct Calculator<'c> {
+    pub(crate) circuit: &'c mut Circuit,
+    pub(crate) comparisons: Vec<Comparison>,
+}
+
+impl Calculator<'_> {
+    /// The result as far as it fits, and whether it does not.
+    pub(crate) fn compute(&mut self, op: Arith, left: &Term, right: &Term) -> (Term, Wire) {
+        let (l, r) = (&left.word, &right.word);
+        let computed = match op {
+            Arith::Add => l.add(r, self.circuit),
+            Arith::Sub => l.sub(r, self.circuit),
+            Arith::Mul => l.mul(r, self.circuit),
+        };
+        let mut overflows = computed.overflows;
+        let number = numbers(left, right).map(|(l, r)| {
+            let sum = match op {
+                Arith::Add => l.sum.add(&r.sum, self.circuit),
+                Arith::Sub => l.sum.sub(&r.sum, self.circuit),
+                Arith::Mul => l.sum.mul(&r.sum, self.circuit),
+            };
+            let (low, high) = range(op, l, r);
+            let (least, most) = limits(computed.word.width());
+            if least <= low && high <= most {
+                overflows = Wire::FALSE;
+            } else if op != Arith::Mul {
+                self.watch(&computed.word, overflows, &sum);
+            }
+            Number { low: low.max(least), high: high.min(most), sum: sum.known_if(!overflows, self.circuit) }
+        });
+        (Term { word: computed.word, number }, overflows)
+    }
+
+    /// Whether a sum or difference leaves the width is a comparison, too.
+    fn watch(&mut self, word: &Word, overflows: Wire, sum: &Linear) {
+        let (least, most) = limits(word.width());
+        // What is too large for its bits looks negative.
+        let too_large = self.circuit.both(overflows, word.sign());
+        let too_small = self.circuit.both(overflows, !word.sign());
+        let above = Linear::constant(most).sub(sum, self.circuit);
+        let below = sum.sub(&Linear::constant(least), self.circuit);
+        self.keep(above, Relation::Negative, too_large);
+        self.keep(below, Relation::Negative, too_small);
+    }
+
+    /// Are they the same?
+    pub(crate) fn equals(&mut self, left: &Term, right: &Term) -> Wire {
+        let holds = left.word.equals(&right.word, self.circuit);
+        self.compare(left, right, Relation::Zero, holds);
+        holds
+    }
+
+    /// Is the first less than the second?
+    pub(crate) fn less_than(&mut self, left: &Term, right: &Term) -> Wire {
+        let holds = left.word.less_than(&right.word, self.circuit);
+        self.compare(left, right, Relation::Negative, holds);
+        holds
+    }
+
+    fn compare(&mut self, left: &Term, right: &Term, relation: Relation, holds: Wire) {
+        if let Some((left, right)) = numbers(left, right) {
+            let sum = left.sum.sub(&right.sum, self.circuit);
+            self.keep(sum, relation, holds);
+        }
+    }
+
+    fn keep(&mut self, sum: Linear, relation: Relation, holds: Wire) {
+        if sum.known() != Wire::FALSE {
+            self.comparisons.push(Comparison { sum, relation, holds });
+        }
+    }
+}
+
+fn numbers<'t>(left: &'t Term, right: &'t Term) -> Option<(&'t Number, &'t Number)> {
+    left.number.as_ref().zip(right.number.as_ref())
+}
+
+/// The least and the greatest number of the width.
+pub(crate) fn limits(width: usize) -> (i64, i64) {
+    let limit = 1i64 << (width - 1);
+    (-limit, limit - 1)
+}
+
+/// What the result is between. Widths are at most 32, so nothing overflows here.
+fn range(op: Arith, left: &Number, right: &Number) -> (i64, i64) {
+    match op {
+        Arith::Add => (left.low + right.low, left.high + right.high),
+        Arith::Sub => (left.low - right.high, left.high - right.low),
+        Arith::Mul => {
+            let ends = [left.low, left.high].into_iter().flat_map(|a| [a * right.low, a * right.high]);
+            ends.fold((i64::MAX, i64::MIN), |so_far, it| (so_far.0.min(it), so_far.1.max(it)))
+        }
+    }
+}
