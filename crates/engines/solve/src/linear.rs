@@ -8,7 +8,7 @@
 
 use crate::circuit::{Circuit, Wire};
 use crate::word::Word;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// More bits than this are not worth the trouble.
 const MAX_WIDTH: usize = 40;
@@ -23,13 +23,13 @@ pub struct Linear {
     coefficients: BTreeMap<usize, Word>,
 }
 
-/// How many bits the parts of a sum have; an open value that is not mentioned is not part of it.
+/// What the parts of a sum are between, both ends included; an open value that is not mentioned is not part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinearShape {
-    /// Those of the constant.
-    pub constant: usize,
-    /// Those of the coefficients, by open value.
-    pub coefficients: BTreeMap<usize, usize>,
+    /// The constant.
+    pub constant: (i64, i64),
+    /// The coefficients, by open value.
+    pub coefficients: BTreeMap<usize, (i64, i64)>,
 }
 
 /// What is asked about a sum.
@@ -67,9 +67,9 @@ impl Linear {
     /// Any sum of that shape, known or not.
     pub fn input(circuit: &mut Circuit, shape: &LinearShape) -> Self {
         let known = circuit.input();
-        let constant = Word::input(circuit, shape.constant);
-        let coefficients = shape.coefficients.iter().map(|it| (*it.0, Word::input(circuit, *it.1))).collect();
-        Self { known, constant, coefficients }
+        let constant = Word::input_between(circuit, shape.constant);
+        let coefficients = shape.coefficients.iter().map(|it| (*it.0, Word::input_between(circuit, *it.1))).collect();
+        Self { known, constant, coefficients }.tidied()
     }
 
     /// Where is the sum known?
@@ -117,31 +117,30 @@ impl Linear {
         chosen
     }
 
-    /// Is this the other one? Where the other one is not known, or does not fit, this is not known.
+    /// Is this input the other sum? Where that is not known, or is none that the input can be, this is not known.
     pub fn copies(&self, other: &Self, circuit: &mut Circuit) -> Wire {
-        let fits = other.fits(&self.shape(), circuit);
-        let known = circuit.both(other.known, fits);
-        let is_as_known = circuit.same(self.known, known);
-        let constant = same_number(&self.constant, &other.constant, circuit);
-        let coefficients = self.has_coefficients_of(other, circuit);
-        let is_same = circuit.both(constant, coefficients);
-        let is_same = circuit.either(!known, is_same);
+        let (mut possible, mut same) = (vec![other.known], Vec::new());
+        for (own, word) in self.words_with(other) {
+            possible.push(own.can_be(&word, circuit));
+            same.push(same_number(&own, &word, circuit));
+        }
+        let (possible, same) = (circuit.and(possible), circuit.and(same));
+        let is_as_known = circuit.same(self.known, possible);
+        let is_same = circuit.either(!possible, same);
         circuit.both(is_as_known, is_same)
     }
 
-    /// The bits that the parts have.
-    pub fn shape(&self) -> LinearShape {
-        let coefficients = self.coefficients.iter().map(|it| (*it.0, it.1.width())).collect();
-        LinearShape { constant: self.constant.width(), coefficients }
+    /// The constants, and the coefficients of each open value in one of the two.
+    fn words_with(&self, other: &Self) -> Vec<(Word, Word)> {
+        let mut words = vec![(self.constant.clone(), other.constant.clone())];
+        words.extend(self.coefficients_with(other).into_iter().map(|it| (it.1, it.2)));
+        words
     }
 
-    fn fits(&self, shape: &LinearShape, circuit: &mut Circuit) -> Wire {
-        let mut laws = vec![self.constant.fits_into(shape.constant, circuit)];
-        for (which, word) in &self.coefficients {
-            let width = shape.coefficients.get(which).copied().unwrap_or(0);
-            laws.push(word.fits_into(width, circuit));
-        }
-        circuit.and(laws)
+    fn coefficients_with(&self, other: &Self) -> Vec<(usize, Word, Word)> {
+        let of = |it: &Self, which: usize| it.coefficients.get(&which).cloned().unwrap_or_else(|| Word::shortest(0));
+        let all: BTreeSet<usize> = self.coefficients.keys().chain(other.coefficients.keys()).copied().collect();
+        all.into_iter().map(|it| (it, of(self, it), of(other, it))).collect()
     }
 
     fn as_number(&self) -> Option<i64> {
@@ -158,15 +157,11 @@ impl Linear {
     }
 
     fn joined(&self, other: &Self, circuit: &mut Circuit, join: impl Fn(&Word, &Word, &mut Circuit) -> Word) -> Self {
-        let zero = Word::shortest(0);
         let known = circuit.both(self.known, other.known);
         let constant = join(&self.constant, &other.constant, circuit);
         let mut coefficients = BTreeMap::new();
-        for which in self.coefficients.keys().chain(other.coefficients.keys()) {
-            coefficients.entry(*which).or_insert_with(|| {
-                let of = |it: &Self| it.coefficients.get(which).unwrap_or(&zero).clone();
-                join(&of(self), &of(other), circuit)
-            });
+        for (which, own, others) in self.coefficients_with(other) {
+            coefficients.insert(which, join(&own, &others, circuit));
         }
         Self { known, constant, coefficients }.tidied()
     }
@@ -181,14 +176,13 @@ impl Linear {
     }
 
     fn has_coefficients_of(&self, other: &Self, circuit: &mut Circuit) -> Wire {
-        let zero = Word::shortest(0);
         let mut same = Vec::new();
-        for which in self.coefficients.keys().chain(other.coefficients.keys()) {
-            let of = |it: &'_ Self| it.coefficients.get(which).unwrap_or(&zero).clone();
-            same.push(same_number(&of(self), &of(other), circuit));
-            if same.last() == Some(&Wire::FALSE) {
+        for (_, own, others) in self.coefficients_with(other) {
+            let is_same = same_number(&own, &others, circuit);
+            if is_same == Wire::FALSE {
                 return Wire::FALSE;
             }
+            same.push(is_same);
         }
         circuit.and(same)
     }

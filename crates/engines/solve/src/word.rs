@@ -85,11 +85,28 @@ impl Word {
         self
     }
 
-    /// Would so many bits do? No number has none, except 0.
-    pub(crate) fn fits_into(&self, width: usize, circuit: &mut Circuit) -> Wire {
-        let sign = if width == 0 { Wire::FALSE } else { self.sign() };
-        let above: Vec<Wire> = self.0.iter().skip(width.saturating_sub(1)).map(|it| circuit.same(*it, sign)).collect();
-        circuit.and(above)
+    /// Any number between the two, and some more if that takes no more bits.
+    pub(crate) fn input_between(circuit: &mut Circuit, (low, high): (i64, i64)) -> Self {
+        if low >= high {
+            return Self::shortest(low);
+        }
+        let width = Self::shortest(low).width().max(Self::shortest(high).width());
+        let mut word = Self::input(circuit, width);
+        if low >= 0 {
+            word.0[width - 1] = Wire::FALSE;
+        }
+        word
+    }
+
+    /// Could inputs make this the same as the other? Each bit of this is a constant or an input of its own.
+    pub(crate) fn can_be(&self, other: &Self, circuit: &mut Circuit) -> Wire {
+        let width = self.width().max(other.width());
+        let other = other.extended(width);
+        let top = self.width() - 1;
+        let mut laws: Vec<Wire> = other.0[top..].iter().map(|it| circuit.same(*it, other.0[top])).collect();
+        let fixed = self.0.iter().zip(&other.0).filter(|it| it.0.as_constant().is_some());
+        laws.extend(fixed.map(|it| circuit.same(*it.0, *it.1)));
+        circuit.and(laws)
     }
 
     /// The sum, with as many bits as it takes.

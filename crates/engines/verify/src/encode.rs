@@ -89,7 +89,7 @@ pub(crate) struct Encoding<'p> {
     /// By node: does it see everyone before it?
     total: Vec<Wire>,
     suspects: Vec<(Suspect, Wire)>,
-    bounds: Bounds,
+    bounds: Bounds<'p>,
     /// Everything that was compared so far.
     comparisons: Vec<Comparison>,
     /// With a source for each read: in which order an observer reads the units.
@@ -203,7 +203,7 @@ impl<'p> Encoding<'p> {
         let mut inputs = BTreeMap::new();
         for (read_idx, read) in instance.reads.iter().enumerate() {
             let read_id = (self.visibility == Visibility::PerRead).then(|| ReadId::from_index(read_idx));
-            inputs.entry((read.unit, read_id)).or_insert_with(|| self.new_input(read.unit));
+            inputs.entry((read.unit, read_id)).or_insert_with(|| self.new_input(read.unit, Some(idx)));
         }
         let outside = |read: ReadId, unit: UnitId| {
             let read_id = (self.visibility == Visibility::PerRead).then_some(read);
@@ -218,8 +218,9 @@ impl<'p> Encoding<'p> {
         self.nodes.push(Node { summary, inputs, session: Some((instance.session, instance.place)) });
     }
 
-    fn new_input(&mut self, unit: UnitId) -> Input {
-        let (record, law) = self.shapes().any_record(&mut self.circuit, unit, &self.bounds);
+    fn new_input(&mut self, unit: UnitId, reader: Option<usize>) -> Input {
+        let numbers = self.bounds.any(unit, reader, &mut self.circuit);
+        let (record, law) = self.shapes().any_record(&mut self.circuit, unit, numbers);
         self.assert(law);
         Input { unit, record, sources: Vec::new() }
     }
@@ -229,7 +230,7 @@ impl<'p> Encoding<'p> {
         let mut inputs = BTreeMap::new();
         let mut state = Vec::new();
         for unit in (0..self.program.units().len()).map(UnitId::from_index) {
-            let input = self.new_input(unit);
+            let input = self.new_input(unit, None);
             state.push(input.record.clone());
             inputs.insert((unit, None), input);
         }

@@ -1,6 +1,5 @@
 //! Values, rows and states of a program as wires.
 
-use crate::bounds::{Bounds, FieldBounds};
 use crate::term::{Number, Term};
 use iso_program::{Program, SymbolId, Type, UnitId, UnitValue, Value};
 use iso_solve::{Circuit, Linear, Values, Wire, Word};
@@ -71,18 +70,22 @@ impl Shapes<'_> {
         }
     }
 
-    /// Any value of a unit, and what makes it one.
-    pub(crate) fn any_record(self, circuit: &mut Circuit, unit: UnitId, bounds: &Bounds) -> (Record, Wire) {
+    /// Any value of a unit, and what makes it one. By field, what is known of the number.
+    pub(crate) fn any_record(
+        self,
+        circuit: &mut Circuit,
+        unit: UnitId,
+        numbers: Vec<Option<Number>>,
+    ) -> (Record, Wire) {
         let of = self.program.unit(unit);
         let exists = if of.kind == iso_program::UnitKind::Var { Wire::TRUE } else { circuit.input() };
         let mut laws = Vec::new();
         let mut fields = Vec::new();
-        for (idx, field) in of.fields.iter().enumerate() {
+        for (field, number) in of.fields.iter().zip(numbers) {
             let (word, law) = self.any(circuit, field.ty);
             let default = self.constant(field.ty.default_value());
             let is_default = word.equals(&default.word, circuit);
             laws.extend([law, circuit.either(exists, is_default)]);
-            let number = bounds.of(unit, idx).map(|it: &FieldBounds| it.any(circuit));
             fields.push(Term { word, number });
         }
         (Record { exists, fields }, circuit.and(laws))

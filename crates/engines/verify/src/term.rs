@@ -84,7 +84,8 @@ impl Calculator<'_> {
             } else if op != Arith::Mul {
                 self.watch(&computed.word, overflows, &sum);
             }
-            Number { low: low.max(least), high: high.min(most), sum: sum.known_if(!overflows, self.circuit) }
+            let sum = sum.known_if(!overflows, self.circuit);
+            Number { low: low.clamp(least, most), high: high.clamp(least, most), sum }
         });
         (Term { word: computed.word, number }, overflows)
     }
@@ -144,9 +145,12 @@ fn range(op: Arith, left: &Number, right: &Number) -> (i64, i64) {
     match op {
         Arith::Add => (left.low + right.low, left.high + right.high),
         Arith::Sub => (left.low - right.high, left.high - right.low),
-        Arith::Mul => {
-            let ends = [left.low, left.high].into_iter().flat_map(|a| [a * right.low, a * right.high]);
-            ends.fold((i64::MAX, i64::MIN), |so_far, it| (so_far.0.min(it), so_far.1.max(it)))
-        }
+        Arith::Mul => product((left.low, left.high), (right.low, right.high)),
     }
+}
+
+/// What a product is between.
+pub(crate) fn product(left: (i64, i64), right: (i64, i64)) -> (i64, i64) {
+    let ends = [left.0, left.1].into_iter().flat_map(|it| [it * right.0, it * right.1]);
+    ends.fold((i64::MAX, i64::MIN), |so_far, it| (so_far.0.min(it), so_far.1.max(it)))
 }
