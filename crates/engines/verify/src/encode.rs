@@ -6,14 +6,17 @@
 //! order and visibility, so one formula serves them all; each axiom is an assumption. Read committed has a source for
 //! each read instead.
 
+mod formula;
 mod reads;
 
+use crate::answer::Effort;
 use crate::bounds::Bounds;
 use crate::execute::{FailureKind, Scope, Summary, execute, initial};
 use crate::record::{Record, Shapes};
-use crate::term::Term;
+use crate::term::{Calculator, Comparisons, Term};
+use formula::Formula;
 use iso_program::{Claim, Instance, Program, ReadId, Span, SymbolId, UnitId, UnitValue};
-use iso_solve::{Cadical, Circuit, Clauses, Comparison, Lit, SatResult, SatSolver, SatStatistics, Values, Wire, laws};
+use iso_solve::{Circuit, SatResult, Values, Wire, laws};
 use std::collections::BTreeMap;
 
 /// What a level may ask of visibility.
@@ -76,8 +79,13 @@ pub(crate) struct Encoding<'p> {
     pub(crate) program: &'p Program,
     visibility: Visibility,
     circuit: Circuit,
-    solver: Cadical,
-    clauses: Clauses,
+    /// What makes an execution one, apart from what follows.
+    laws: Vec<Wire>,
+    /// What ties sums, and the answers of comparisons, to bits.
+    bit_laws: Vec<Wire>,
+    /// Without the bits, if there are sums: what holds in this outline holds.
+    outline: Option<Formula>,
+    full: Option<Formula>,
     symbols: Vec<Term>,
     initial: Vec<Record>,
     nodes: Vec<Node>,
@@ -91,7 +99,7 @@ pub(crate) struct Encoding<'p> {
     suspects: Vec<(Suspect, Wire)>,
     bounds: Bounds<'p>,
     /// Everything that was compared so far.
-    comparisons: Vec<Comparison>,
+    comparisons: Comparisons,
     /// With a source for each read: in which order an observer reads the units.
     observed_orders: BTreeMap<usize, Vec<Vec<Wire>>>,
 }
@@ -124,8 +132,10 @@ impl<'p> Encoding<'p> {
             program,
             visibility,
             circuit: Circuit::new(),
-            solver: Cadical::new(),
-            clauses: Clauses::new(),
+            laws: Vec::new(),
+            bit_laws: Vec::new(),
+            outline: None,
+            full: None,
             symbols: Vec::new(),
             initial: Vec::new(),
             nodes: Vec::new(),
@@ -135,7 +145,7 @@ impl<'p> Encoding<'p> {
             total: Vec::new(),
             suspects: Vec::new(),
             bounds: Bounds::new(program),
-            comparisons: Vec::new(),
+            comparisons: Comparisons::default(),
             observed_orders: BTreeMap::new(),
         };
         encoding.add_symbols();
@@ -157,7 +167,7 @@ impl<'p> Encoding<'p> {
     }
 
     fn assert(&mut self, wire: Wire) {
-        self.clauses.assert(&mut self.solver, &self.circuit, wire);
+        self.laws.push(wire);
     }
 
     fn shapes(&self) -> Shapes<'p> {
@@ -167,19 +177,19 @@ impl<'p> Encoding<'p> {
     fn add_symbols(&mut self) {
         for symbol in (0..self.program.symbols().len()).map(SymbolId::from_index) {
             let (term, law) = self.shapes().symbol(&mut self.circuit, symbol);
-            self.assert(law);
+            if term.number.is_some() { &mut self.bit_laws } else { &mut self.laws }.push(law);
             self.symbols.push(term);
         }
     }
 
     fn add_initial(&mut self) {
         let program = self.program;
-        let start = initial(program, &mut self.circuit, &self.symbols);
+        let calculator = Calculator { circuit: &mut self.circuit, comparisons: &mut self.comparisons };
+        let start = initial(program, calculator, &self.symbols);
         for failure in start.failures {
             self.assert(!failure.happens);
         }
         self.initial = start.state;
-        self.comparisons.extend(start.comparisons);
         for claim in program.assumptions() {
             let (holds, failures) = self.judge(claim, &self.initial.clone());
             self.assert(holds);
@@ -191,9 +201,9 @@ impl<'p> Encoding<'p> {
 
     /// Is the claim true of the state, and what goes wrong in it?
     fn judge(&mut self, claim: &Claim, state: &[Record]) -> (Wire, Vec<(Suspect, Wire)>) {
-        let mut scope = Scope::new(self.program, &mut self.circuit, &self.symbols, state);
+        let calculator = Calculator { circuit: &mut self.circuit, comparisons: &mut self.comparisons };
+        let mut scope = Scope::new(self.program, calculator, &self.symbols, state);
         let holds = scope.truth(&claim.holds, Wire::TRUE);
-        self.comparisons.extend(scope.calculator.comparisons);
         let failures = scope.failures.into_iter();
         (holds, failures.map(|it| (Suspect::Claim { kind: it.kind, span: it.span }, it.happens)).collect())
     }
@@ -209,8 +219,8 @@ impl<'p> Encoding<'p> {
             let read_id = (self.visibility == Visibility::PerRead).then_some(read);
             inputs[&(unit, read_id)].record.clone()
         };
-        let mut summary = execute(self.program, instance, &mut self.circuit, &self.symbols, &outside);
-        self.comparisons.append(&mut summary.comparisons);
+        let calculator = Calculator { circuit: &mut self.circuit, comparisons: &mut self.comparisons };
+        let summary = execute(self.program, instance, calculator, &self.symbols, &outside);
         for failure in &summary.failures {
             let suspect = Suspect::Inside { instance: idx, kind: failure.kind, span: failure.span };
             self.suspects.push((suspect, failure.happens));
@@ -221,7 +231,7 @@ impl<'p> Encoding<'p> {
     fn new_input(&mut self, unit: UnitId, reader: Option<usize>) -> Input {
         let numbers = self.bounds.any(unit, reader, &mut self.circuit);
         let (record, law) = self.shapes().any_record(&mut self.circuit, unit, numbers);
-        self.assert(law);
+        self.bit_laws.push(law);
         Input { unit, record, sources: Vec::new() }
     }
 
@@ -239,8 +249,8 @@ impl<'p> Encoding<'p> {
         self.suspects.push((Suspect::Observer(n_before), !holds));
         self.suspects.extend(failures);
         let (writes, locks) = (BTreeMap::new(), BTreeMap::new());
-        let (asks, locking, failures, comparisons) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let summary = Summary { asks, writes, locks, locking, commits: Wire::TRUE, failures, comparisons };
+        let (asks, locking, failures) = (Vec::new(), Vec::new(), Vec::new());
+        let summary = Summary { asks, writes, locks, locking, commits: Wire::TRUE, failures };
         self.nodes.push(Node { summary, inputs, session: None });
     }
 
@@ -401,14 +411,18 @@ impl<'p> Encoding<'p> {
         for (writer, source) in sources.iter().enumerate().filter(|it| *it.1 != Wire::FALSE) {
             let Some(write) = self.nodes[writer].summary.writes.get(&unit) else { continue };
             let value = write.value.clone();
-            let same = record.copies(&value, &mut self.circuit);
-            let law = self.circuit.either(!*source, same);
-            self.assert(law);
+            self.tie_to(*source, record, &value);
         }
         let none = !self.circuit.or(sources.iter().copied());
-        let same = record.copies(&self.initial[unit.index()].clone(), &mut self.circuit);
-        let law = self.circuit.either(!none, same);
-        self.assert(law);
+        self.tie_to(none, record, &self.initial[unit.index()].clone());
+    }
+
+    fn tie_to(&mut self, premise: Wire, record: &Record, value: &Record) {
+        let copied = record.copies(value, &mut self.circuit);
+        let law = self.circuit.either(!premise, copied.same);
+        let bit_law = self.circuit.either(!premise, copied.same_bits);
+        self.laws.push(law);
+        self.bit_laws.push(bit_law);
     }
 
     /// The last state, and what is said about it.
@@ -434,9 +448,8 @@ impl<'p> Encoding<'p> {
 
     /// What follows for comparisons from what is compared.
     fn relate_sums(&mut self) {
-        for law in laws(&self.comparisons, &mut self.circuit) {
-            self.assert(law);
-        }
+        self.laws.extend(laws(&self.comparisons.all, &mut self.circuit));
+        self.bit_laws.extend(&self.comparisons.meanings);
     }
 
     /// An execution in which something is wrong, under these axioms, with these nodes seeing all before them.
@@ -450,13 +463,20 @@ impl<'p> Encoding<'p> {
         let mut assumed: Vec<Wire> = axioms.iter().map(|it| self.axioms[it]).collect();
         assumed.extend(total.iter().map(|it| self.total[*it]));
         assumed.push(any);
-        let assumed: Vec<Lit> =
-            assumed.into_iter().map(|it| self.clauses.literal(&mut self.solver, &self.circuit, it)).collect();
-        match self.solver.solve(&assumed, stop) {
+        if self.shapes().has_sums() {
+            let outline = self.outline.get_or_insert_with(|| Formula::new(&self.circuit, &[&self.laws]));
+            match outline.solve(&self.circuit, &assumed, stop) {
+                SatResult::Unsatisfiable => return Ok(None),
+                SatResult::Stopped => return Err(Stopped),
+                SatResult::Satisfiable => {}
+            }
+        }
+        let full = self.full.get_or_insert_with(|| Formula::new(&self.circuit, &[&self.laws, &self.bit_laws]));
+        match full.solve(&self.circuit, &assumed, stop) {
             SatResult::Unsatisfiable => Ok(None),
             SatResult::Stopped => Err(Stopped),
             SatResult::Satisfiable => {
-                let values = self.circuit.evaluate(|it| self.clauses.value(&self.solver, it));
+                let values = full.values(&self.circuit);
                 let units = (0..self.initial.len()).map(UnitId::from_index);
                 let initial = units.map(|it| self.shapes().value(it, &self.initial[it.index()], &values)).collect();
                 Ok(Some((self.model(&values), initial)))
@@ -514,8 +534,15 @@ impl<'p> Encoding<'p> {
         order.iter().rev().find(is_seen).copied()
     }
 
-    pub(crate) fn statistics(&self) -> SatStatistics {
-        self.solver.statistics()
+    pub(crate) fn effort(&self) -> Effort {
+        let mut effort = Effort::default();
+        for formula in self.outline.iter().chain(&self.full) {
+            let statistics = formula.statistics();
+            effort.variables += statistics.n_variables;
+            effort.clauses += statistics.n_clauses;
+            effort.conflicts += statistics.n_conflicts;
+        }
+        effort
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::record::{Record, Shapes, truth_term};
 use crate::term::{Calculator, Term};
 use iso_program::{Expr, Instance, Part, Program, ReadId, ReadMode, Span, Stmt, UnitId};
-use iso_solve::{Circuit, Comparison, Wire};
+use iso_solve::{Circuit, Wire};
 use std::collections::BTreeMap;
 
 /// What an instance does.
@@ -24,8 +24,6 @@ pub(crate) struct Summary {
     pub(crate) commits: Wire,
     /// What can go wrong.
     pub(crate) failures: Vec<Failure>,
-    /// What is compared on the way.
-    pub(crate) comparisons: Vec<Comparison>,
 }
 
 /// A unit that an instance may write.
@@ -73,12 +71,11 @@ pub(crate) struct Scope<'a> {
 impl<'a> Scope<'a> {
     pub(crate) fn new(
         program: &'a Program,
-        circuit: &'a mut Circuit,
+        calculator: Calculator<'a>,
         symbols: &'a [Term],
         state: &'a [Record],
     ) -> Self {
         let shapes = Shapes { program };
-        let calculator = Calculator { circuit, comparisons: Vec::new() };
         Self { shapes, calculator, symbols, reads: Vec::new(), locals: Vec::new(), state, failures: Vec::new() }
     }
 
@@ -174,12 +171,11 @@ pub(crate) struct Start {
     pub(crate) state: Vec<Record>,
     /// An initial value that does not fit is none.
     pub(crate) failures: Vec<Failure>,
-    pub(crate) comparisons: Vec<Comparison>,
 }
 
 /// What the units hold before anything runs.
-pub(crate) fn initial(program: &Program, circuit: &mut Circuit, symbols: &[Term]) -> Start {
-    let mut scope = Scope::new(program, circuit, symbols, &[]);
+pub(crate) fn initial(program: &Program, calculator: Calculator<'_>, symbols: &[Term]) -> Start {
+    let mut scope = Scope::new(program, calculator, symbols, &[]);
     let mut state = Vec::new();
     for (idx, of) in program.initial().iter().enumerate() {
         let exists = scope.truth(&of.exists, Wire::TRUE);
@@ -188,18 +184,18 @@ pub(crate) fn initial(program: &Program, circuit: &mut Circuit, symbols: &[Term]
         let present = Record { exists: Wire::TRUE, fields };
         state.push(Record::choose(exists, &present, &missing, scope.circuit()));
     }
-    Start { state, failures: scope.failures, comparisons: scope.calculator.comparisons }
+    Start { state, failures: scope.failures }
 }
 
 /// Executes an instance. `outside` says what a read finds there.
 pub(crate) fn execute(
     program: &Program,
     instance: &Instance,
-    circuit: &mut Circuit,
+    calculator: Calculator<'_>,
     symbols: &[Term],
     outside: &dyn Fn(ReadId, UnitId) -> Record,
 ) -> Summary {
-    let mut scope = Scope::new(program, circuit, symbols, &[]);
+    let mut scope = Scope::new(program, calculator, symbols, &[]);
     scope.reads = vec![None; instance.reads.len()];
     scope.locals = vec![None; instance.locals.len()];
     let asks = vec![Wire::FALSE; instance.reads.len()];
@@ -207,7 +203,7 @@ pub(crate) fn execute(
     let mut run = Execution { instance, scope, outside, own, asks, locks, locking, ended: Wire::FALSE };
     run.block(&instance.body, Wire::TRUE);
     let commits = !run.ended;
-    let Calculator { circuit, comparisons } = run.scope.calculator;
+    let circuit = run.scope.calculator.circuit;
     let mut writes = BTreeMap::new();
     for (unit, write) in run.own {
         let happens = circuit.both(write.happens, commits);
@@ -216,7 +212,7 @@ pub(crate) fn execute(
         }
     }
     let locks = run.locks.into_iter().map(|(unit, it)| (unit, circuit.both(it, commits))).collect();
-    Summary { asks: run.asks, writes, locks, locking: run.locking, commits, failures: run.scope.failures, comparisons }
+    Summary { asks: run.asks, writes, locks, locking: run.locking, commits, failures: run.scope.failures }
 }
 
 struct Execution<'a> {

@@ -45,7 +45,7 @@ impl Shapes<'_> {
         }
     }
 
-    /// An open value, and what makes it one.
+    /// An open value, and what makes its bits one.
     pub(crate) fn symbol(self, circuit: &mut Circuit, symbol: SymbolId) -> (Term, Wire) {
         let of = &self.program.symbols()[symbol.index()];
         let (word, law) = self.any(circuit, of.ty);
@@ -70,7 +70,7 @@ impl Shapes<'_> {
         }
     }
 
-    /// Any value of a unit, and what makes it one. By field, what is known of the number.
+    /// Any value of a unit, and what makes its bits one. By field, what is known of the number.
     pub(crate) fn any_record(
         self,
         circuit: &mut Circuit,
@@ -129,15 +129,28 @@ impl Record {
         }
     }
 
-    /// Is it a copy of the other?
-    pub(crate) fn copies(&self, other: &Self, circuit: &mut Circuit) -> Wire {
-        let mut same = vec![circuit.same(self.exists, other.exists)];
+    /// Is it a copy of the other? Where numbers are sums, their bits are a matter of their own.
+    pub(crate) fn copies(&self, other: &Self, circuit: &mut Circuit) -> Copied {
+        let (mut same, mut same_bits) = (vec![circuit.same(self.exists, other.exists)], Vec::new());
         for (own, value) in self.fields.iter().zip(&other.fields) {
-            same.push(own.word.equals(&value.word, circuit));
-            if let (Some(own), Some(value)) = (&own.number, &value.number) {
-                same.push(own.sum.copies(&value.sum, circuit));
+            let bits = own.word.equals(&value.word, circuit);
+            match (&own.number, &value.number) {
+                (Some(own), Some(value)) => {
+                    same.push(own.sum.copies(&value.sum, circuit));
+                    same_bits.push(bits);
+                }
+                _ => same.push(bits),
             }
         }
-        circuit.and(same)
+        Copied { same: circuit.and(same), same_bits: circuit.and(same_bits) }
     }
+}
+
+/// Is a record a copy of another one?
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copied {
+    /// In everything but the bits of sums.
+    pub(crate) same: Wire,
+    /// In the bits of sums.
+    pub(crate) same_bits: Wire,
 }

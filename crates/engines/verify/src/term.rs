@@ -4,7 +4,7 @@
 //! bits were added up in different ways ([`iso_solve::laws`]). Both only say in short what follows from the bits.
 
 use iso_program::Arith;
-use iso_solve::{Circuit, Comparison, Linear, Relation, Values, Wire, Word};
+use iso_solve::{Circuit, Comparison, Computed, Linear, Relation, Values, Wire, Word};
 
 /// A value of any type.
 #[derive(Clone, Debug)]
@@ -55,10 +55,17 @@ impl Term {
     }
 }
 
-/// Arithmetic and comparisons. What is compared is kept.
+/// Comparisons of sums that were made, each with an input for its answer, and what ties the answers to the bits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Comparisons {
+    pub(crate) all: Vec<Comparison>,
+    pub(crate) meanings: Vec<Wire>,
+}
+
+/// Arithmetic and comparisons.
 pub(crate) struct Calculator<'c> {
     pub(crate) circuit: &'c mut Circuit,
-    pub(crate) comparisons: Vec<Comparison>,
+    pub(crate) comparisons: &'c mut Comparisons,
 }
 
 impl Calculator<'_> {
@@ -82,7 +89,7 @@ impl Calculator<'_> {
             if least <= low && high <= most {
                 overflows = Wire::FALSE;
             } else if op != Arith::Mul {
-                self.watch(&computed.word, overflows, &sum);
+                overflows = self.leaves(&computed, &sum);
             }
             let sum = sum.known_if(!overflows, self.circuit);
             Number { low: low.clamp(least, most), high: high.clamp(least, most), sum }
@@ -90,43 +97,55 @@ impl Calculator<'_> {
         (Term { word: computed.word, number }, overflows)
     }
 
-    /// Whether a sum or difference leaves the width is a comparison, too.
-    fn watch(&mut self, word: &Word, overflows: Wire, sum: &Linear) {
-        let (least, most) = limits(word.width());
+    /// Whether a sum or difference leaves the width is two comparisons.
+    fn leaves(&mut self, computed: &Computed, sum: &Linear) -> Wire {
+        let (least, most) = limits(computed.word.width());
         // What is too large for its bits looks negative.
-        let too_large = self.circuit.both(overflows, word.sign());
-        let too_small = self.circuit.both(overflows, !word.sign());
+        let too_large = self.circuit.both(computed.overflows, computed.word.sign());
+        let too_small = self.circuit.both(computed.overflows, !computed.word.sign());
         let above = Linear::constant(most).sub(sum, self.circuit);
         let below = sum.sub(&Linear::constant(least), self.circuit);
-        self.keep(above, Relation::Negative, too_large);
-        self.keep(below, Relation::Negative, too_small);
+        let too_large = self.answer(above, Relation::Negative, too_large);
+        let too_small = self.answer(below, Relation::Negative, too_small);
+        self.circuit.either(too_large, too_small)
     }
 
     /// Are they the same?
     pub(crate) fn equals(&mut self, left: &Term, right: &Term) -> Wire {
         let holds = left.word.equals(&right.word, self.circuit);
-        self.compare(left, right, Relation::Zero, holds);
-        holds
+        self.compare(left, right, Relation::Zero, holds)
     }
 
     /// Is the first less than the second?
     pub(crate) fn less_than(&mut self, left: &Term, right: &Term) -> Wire {
         let holds = left.word.less_than(&right.word, self.circuit);
-        self.compare(left, right, Relation::Negative, holds);
-        holds
+        self.compare(left, right, Relation::Negative, holds)
     }
 
-    fn compare(&mut self, left: &Term, right: &Term, relation: Relation, holds: Wire) {
-        if let Some((left, right)) = numbers(left, right) {
-            let sum = left.sum.sub(&right.sum, self.circuit);
-            self.keep(sum, relation, holds);
+    fn compare(&mut self, left: &Term, right: &Term, relation: Relation, holds: Wire) -> Wire {
+        match numbers(left, right) {
+            Some((left, right)) => {
+                let sum = left.sum.sub(&right.sum, self.circuit);
+                self.answer(sum, relation, holds)
+            }
+            None => holds,
         }
     }
 
-    fn keep(&mut self, sum: Linear, relation: Relation, holds: Wire) {
-        if sum.known() != Wire::FALSE {
-            self.comparisons.push(Comparison { sum, relation, holds });
+    /// The answer to a comparison, as something of its own whose meaning comes later. `holds` is what the bits say.
+    fn answer(&mut self, sum: Linear, relation: Relation, holds: Wire) -> Wire {
+        if sum.known() == Wire::FALSE || holds.as_constant().is_some() {
+            return holds;
         }
+        let is_same = |it: &&Comparison| it.relation == relation && it.sum.known() == Wire::TRUE && it.sum == sum;
+        if let Some(before) = self.comparisons.all.iter().find(is_same) {
+            return before.holds;
+        }
+        let answer = self.circuit.input();
+        let meaning = self.circuit.same(answer, holds);
+        self.comparisons.meanings.push(meaning);
+        self.comparisons.all.push(Comparison { sum, relation, holds: answer });
+        answer
     }
 }
 
