@@ -4,7 +4,7 @@
 //! of open values with coefficients both are the same. Which sum a value is may depend on conditions, so coefficients
 //! are words of few bits themselves. [`laws`] says what follows for comparisons: those whose sides differ by the same
 //! sum have the same answer. These laws follow from the bits as well; they only spare the solver the way there.
-//! Cost: a law for each pair of comparisons.
+//! Cost: a law for each pair of comparisons, and for those triples without conditions that have one.
 
 use crate::circuit::{Circuit, Wire};
 use crate::word::Word;
@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// More bits than this are not worth the trouble.
 const MAX_WIDTH: usize = 40;
+/// Of more facts not all three are looked at together.
+const MAX_FACTS: usize = 100;
 
 /// A constant and open values with coefficients, as integers without a width.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,10 +111,7 @@ impl Linear {
     /// This if the condition is true, else the other.
     #[must_use]
     pub fn choose(condition: Wire, yes: &Self, no: &Self, circuit: &mut Circuit) -> Self {
-        let mut chosen = yes.joined(no, circuit, |yes, no, circuit| {
-            let width = yes.width().max(no.width());
-            Word::choose(condition, &yes.extended(width), &no.extended(width), circuit).trimmed()
-        });
+        let mut chosen = yes.joined(no, circuit, |yes, no, circuit| choose_number(condition, yes, no, circuit));
         chosen.known = circuit.choose(condition, yes.known, no.known);
         chosen
     }
@@ -141,6 +140,19 @@ impl Linear {
         let of = |it: &Self, which: usize| it.coefficients.get(&which).cloned().unwrap_or_else(|| Word::shortest(0));
         let all: BTreeSet<usize> = self.coefficients.keys().chain(other.coefficients.keys()).copied().collect();
         all.into_iter().map(|it| (it, of(self, it), of(other, it))).collect()
+    }
+
+    /// The least that it can be, given what the open values are between.
+    fn least(&self, ranges: &[(i64, i64)], circuit: &mut Circuit) -> Word {
+        let mut sum = self.constant.clone();
+        // Numbers are added up first, because that takes no gates.
+        let (numbers, others): (Vec<_>, Vec<_>) = self.coefficients.iter().partition(|it| it.1.as_constant().is_some());
+        for (which, coefficient) in numbers.into_iter().chain(others) {
+            let (low, high) = ranges[*which];
+            let end = choose_number(coefficient.sign(), &Word::shortest(high), &Word::shortest(low), circuit);
+            sum = sum.plus(&coefficient.times(&end, circuit), circuit);
+        }
+        sum
     }
 
     fn as_number(&self) -> Option<i64> {
@@ -188,24 +200,16 @@ impl Linear {
     }
 }
 
-/// What follows for the answers of comparisons from their sums.
-pub fn laws(comparisons: &[Comparison], circuit: &mut Circuit) -> Vec<Wire> {
+/// What follows for the answers of comparisons from their sums. By open value, `ranges` are what they are between.
+pub fn laws(comparisons: &[Comparison], ranges: &[(i64, i64)], circuit: &mut Circuit) -> Vec<Wire> {
     let mut laws = Vec::new();
     let zero = Linear::constant(0);
     let negated: Vec<Linear> = comparisons.iter().map(|it| zero.sub(&it.sum, circuit)).collect();
-    for (idx, first) in comparisons.iter().enumerate().filter(|it| it.1.sum.known != Wire::FALSE) {
-        let is_number = first.sum.has_coefficients_of(&zero, circuit);
-        let premise = circuit.both(first.sum.known, is_number);
-        if premise != Wire::FALSE {
-            let answer = first.relation.of(&first.sum.constant, circuit);
-            let same = circuit.same(answer, first.holds);
-            laws.push(circuit.either(!premise, same));
-        }
+    for (idx, first) in comparisons.iter().enumerate() {
+        let law = within_range(first, &negated[idx], ranges, circuit);
+        laws.push(circuit.either(!first.sum.known, law));
         for (other_idx, other) in comparisons.iter().enumerate().skip(idx + 1) {
             let known = circuit.both(first.sum.known, other.sum.known);
-            if known == Wire::FALSE {
-                continue;
-            }
             for (sum, is_negated) in [(&other.sum, false), (&negated[other_idx], true)] {
                 let alike = first.sum.has_coefficients_of(sum, circuit);
                 let premise = circuit.both(known, alike);
@@ -218,16 +222,90 @@ pub fn laws(comparisons: &[Comparison], circuit: &mut Circuit) -> Vec<Wire> {
             }
         }
     }
+    laws.extend(triangles(comparisons, circuit));
     laws.retain(|it| *it != Wire::TRUE);
     laws
 }
 
-impl Relation {
-    fn of(self, number: &Word, circuit: &mut Circuit) -> Wire {
-        match self {
-            Self::Negative => number.sign(),
-            Self::Zero => same_number(number, &Word::shortest(0), circuit),
+/// What follows from what the open values are between: the sum may not be able to reach zero.
+fn within_range(of: &Comparison, negated: &Linear, ranges: &[(i64, i64)], circuit: &mut Circuit) -> Wire {
+    let least = of.sum.least(ranges, circuit);
+    // The greatest value is the least of the negation, with the other sign.
+    let most_negated = negated.least(ranges, circuit);
+    let zero = Word::shortest(0);
+    let is_positive = zero.minus(&least, circuit).sign();
+    let is_negative = zero.minus(&most_negated, circuit).sign();
+    match of.relation {
+        Relation::Negative => {
+            let no = circuit.either(least.sign(), !of.holds);
+            let yes = circuit.either(!is_negative, of.holds);
+            circuit.both(no, yes)
         }
+        Relation::Zero => {
+            let no = circuit.and([!is_positive, !is_negative]);
+            let no = circuit.either(no, !of.holds);
+            let (is_least, is_most) = (same_number(&least, &zero, circuit), same_number(&most_negated, &zero, circuit));
+            let yes = circuit.and([is_least, is_most]);
+            let yes = circuit.either(!yes, of.holds);
+            circuit.both(no, yes)
+        }
+    }
+}
+
+/// Something that is true if a sum without conditions is negative.
+struct Fact {
+    constant: i64,
+    coefficients: BTreeMap<usize, i64>,
+    holds: Wire,
+}
+
+/// Three sums of which each is negative add up to -3 or less; if their open values cancel out, the constants tell.
+fn triangles(comparisons: &[Comparison], circuit: &mut Circuit) -> Vec<Wire> {
+    let facts: Vec<Fact> = comparisons.iter().flat_map(facts).collect();
+    let mut laws = Vec::new();
+    if facts.len() > MAX_FACTS {
+        return laws;
+    }
+    let mut by_coefficients: BTreeMap<&BTreeMap<usize, i64>, Vec<usize>> = BTreeMap::new();
+    for (place, fact) in facts.iter().enumerate() {
+        by_coefficients.entry(&fact.coefficients).or_default().push(place);
+    }
+    for (place, first) in facts.iter().enumerate() {
+        for (next, second) in facts.iter().enumerate().skip(place + 1) {
+            let rest = by_coefficients.get(&first.rest(second)).into_iter().flatten();
+            for third in rest.filter(|it| **it > next).map(|it| &facts[*it]) {
+                if first.constant + second.constant + third.constant > -3 {
+                    laws.push(!circuit.and([first.holds, second.holds, third.holds]));
+                }
+            }
+        }
+    }
+    laws
+}
+
+/// That a sum is negative, or that it is not.
+fn facts(of: &Comparison) -> Vec<Fact> {
+    let coefficients = of.sum.coefficients.iter().map(|it| Some((*it.0, it.1.as_constant()?))).collect();
+    let coefficients: Option<BTreeMap<usize, i64>> = coefficients;
+    match (of.relation, coefficients, of.sum.constant.as_constant()) {
+        (Relation::Negative, Some(coefficients), Some(constant)) if of.sum.known == Wire::TRUE => {
+            let negated = coefficients.iter().map(|it| (*it.0, -it.1)).collect();
+            let yes = Fact { constant, coefficients, holds: of.holds };
+            vec![yes, Fact { constant: -constant - 1, coefficients: negated, holds: !of.holds }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+impl Fact {
+    /// The coefficients that are missing to cancel both.
+    fn rest(&self, other: &Self) -> BTreeMap<usize, i64> {
+        let mut rest: BTreeMap<usize, i64> = self.coefficients.iter().map(|it| (*it.0, -it.1)).collect();
+        for (which, coefficient) in &other.coefficients {
+            *rest.entry(*which).or_default() -= coefficient;
+        }
+        rest.retain(|_, it| *it != 0);
+        rest
     }
 }
 
@@ -269,6 +347,11 @@ fn connect(first: &Comparison, second: &Comparison, apart: &Word, is_negated: bo
         }
     }
     circuit.and(laws)
+}
+
+fn choose_number(condition: Wire, yes: &Word, no: &Word, circuit: &mut Circuit) -> Word {
+    let width = yes.width().max(no.width());
+    Word::choose(condition, &yes.extended(width), &no.extended(width), circuit).trimmed()
 }
 
 fn same_number(left: &Word, right: &Word, circuit: &mut Circuit) -> Wire {

@@ -121,10 +121,18 @@ impl Word {
         self.extended(width).sum(&other.extended(width).inverted(), Wire::TRUE, circuit).trimmed()
     }
 
-    /// The product, with as many bits as it takes.
+    /// The product, with as many bits as it takes. It is cheap if one of the two has few bits.
     pub(crate) fn times(&self, other: &Self, circuit: &mut Circuit) -> Self {
-        let width = self.width() + other.width();
-        self.extended(width).mul(&other.extended(width), circuit).word.trimmed()
+        let (few, many) = if self.width() < other.width() { (self, other) } else { (other, self) };
+        let mut product = Self::shortest(0);
+        for (place, bit) in few.0.iter().enumerate() {
+            let shifted = std::iter::repeat_n(Wire::FALSE, place).chain(many.0.iter().copied());
+            let term = Self(shifted.map(|it| circuit.both(it, *bit)).collect());
+            // The highest bit counts the other way round.
+            let is_last = place + 1 == few.width();
+            product = if is_last { product.minus(&term, circuit) } else { product.plus(&term, circuit) };
+        }
+        product
     }
 
     /// The lower bits, and whether the number needs more.

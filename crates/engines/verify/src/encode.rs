@@ -19,6 +19,9 @@ use iso_program::{Claim, Instance, Program, ReadId, Span, SymbolId, UnitId, Unit
 use iso_solve::{Circuit, SatResult, Values, Wire, laws};
 use std::collections::BTreeMap;
 
+/// More open values than this are not compared with each other.
+const MAX_COMPARED: usize = 6;
+
 /// What a level may ask of visibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Axiom {
@@ -179,6 +182,21 @@ impl<'p> Encoding<'p> {
             let (term, law) = self.shapes().symbol(&mut self.circuit, symbol);
             if term.number.is_some() { &mut self.bit_laws } else { &mut self.laws }.push(law);
             self.symbols.push(term);
+        }
+        self.compare_symbols();
+    }
+
+    /// Which of two open integers is less is often what conditions come down to, whatever they look like.
+    fn compare_symbols(&mut self) {
+        let numbers: Vec<Term> = self.symbols.iter().filter(|it| it.number.is_some()).cloned().collect();
+        if numbers.len() <= MAX_COMPARED {
+            let mut calculator = Calculator { circuit: &mut self.circuit, comparisons: &mut self.comparisons };
+            for (idx, left) in numbers.iter().enumerate() {
+                for right in &numbers[idx + 1..] {
+                    calculator.less_than(left, right);
+                    calculator.less_than(right, left);
+                }
+            }
         }
     }
 
@@ -448,7 +466,8 @@ impl<'p> Encoding<'p> {
 
     /// What follows for comparisons from what is compared.
     fn relate_sums(&mut self) {
-        self.laws.extend(laws(&self.comparisons.all, &mut self.circuit));
+        let ranges: Vec<(i64, i64)> = self.program.symbols().iter().map(|it| (it.low, it.high)).collect();
+        self.laws.extend(laws(&self.comparisons.all, &ranges, &mut self.circuit));
         self.bit_laws.extend(&self.comparisons.meanings);
     }
 

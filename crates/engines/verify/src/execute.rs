@@ -66,6 +66,8 @@ pub(crate) struct Scope<'a> {
     /// By unit, in claims.
     pub(crate) state: &'a [Record],
     pub(crate) failures: Vec<Failure>,
+    /// Did something fail so far?
+    failed: Wire,
 }
 
 impl<'a> Scope<'a> {
@@ -76,7 +78,8 @@ impl<'a> Scope<'a> {
         state: &'a [Record],
     ) -> Self {
         let shapes = Shapes { program };
-        Self { shapes, calculator, symbols, reads: Vec::new(), locals: Vec::new(), state, failures: Vec::new() }
+        let (reads, locals, failures) = (Vec::new(), Vec::new(), Vec::new());
+        Self { shapes, calculator, symbols, reads, locals, state, failures, failed: Wire::FALSE }
     }
 
     fn circuit(&mut self) -> &mut Circuit {
@@ -158,8 +161,12 @@ impl<'a> Scope<'a> {
         self.reads[read.index()].clone().expect("a read is made before it is used")
     }
 
+    /// Only the first failure counts: nothing comes after it, not even in the same expression.
     pub(crate) fn fail(&mut self, happens: Wire, kind: FailureKind, span: Span) {
+        let failed = self.failed;
+        let happens = self.circuit().both(happens, !failed);
         if happens != Wire::FALSE {
+            self.failed = self.circuit().either(failed, happens);
             self.failures.push(Failure { happens, kind, span });
         }
     }
