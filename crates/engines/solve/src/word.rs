@@ -249,6 +249,35 @@ mod tests {
         }
     }
 
+    #[test]
+    fn arithmetic_without_a_width_never_overflows() {
+        let mut circuit = Circuit::new();
+        let inputs = (Word::input(&mut circuit, 3), Word::input(&mut circuit, 4));
+        let symbolic = [
+            inputs.0.plus(&inputs.1, &mut circuit),
+            inputs.0.minus(&inputs.1, &mut circuit),
+            inputs.0.times(&inputs.1, &mut circuit),
+            inputs.1.times(&inputs.0, &mut circuit),
+        ];
+        for (a, b) in (-4..4).flat_map(|a| (-8..8).map(move |b| (a, b))) {
+            let number = |word: &Word, wire: Wire| word.bits().iter().position(|it| *it == wire);
+            let values = circuit.evaluate(|it| match (number(&inputs.0, it), number(&inputs.1, it)) {
+                (Some(place), _) => a >> place & 1 == 1,
+                (_, Some(place)) => b >> place & 1 == 1,
+                _ => unreachable!("there are no other inputs"),
+            });
+            for (word, expected) in symbolic.iter().zip([a + b, a - b, a * b, a * b]) {
+                assert_eq!(word.value(&values), expected, "{a} {b}");
+            }
+            let (left, right) = (Word::shortest(a), Word::shortest(b));
+            let mut constants = Circuit::new();
+            assert_eq!(left.as_constant(), Some(a));
+            assert_eq!(left.plus(&right, &mut constants), Word::shortest(a + b));
+            assert_eq!(left.minus(&right, &mut constants), Word::shortest(a - b));
+            assert_eq!(left.times(&right, &mut constants), Word::shortest(a * b));
+        }
+    }
+
     /// All pairs of four bits, and of constants and inputs.
     #[test]
     fn arithmetic_is_that_of_integers_or_overflows() {
