@@ -8,6 +8,7 @@
 
 mod formula;
 mod reads;
+mod sums;
 
 use crate::answer::Effort;
 use crate::bounds::Bounds;
@@ -16,11 +17,8 @@ use crate::record::{Record, Shapes};
 use crate::term::{Calculator, Comparisons, Term};
 use formula::Formula;
 use iso_program::{Claim, Instance, Program, ReadId, Span, SymbolId, UnitId, UnitValue};
-use iso_solve::{Circuit, SatResult, Values, Wire, laws};
+use iso_solve::{Circuit, SatResult, Values, Wire};
 use std::collections::BTreeMap;
-
-/// More open values than this are not compared with each other.
-const MAX_COMPARED: usize = 6;
 
 /// What a level may ask of visibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,20 +182,6 @@ impl<'p> Encoding<'p> {
             self.symbols.push(term);
         }
         self.compare_symbols();
-    }
-
-    /// Which of two open integers is less is often what conditions come down to, whatever they look like.
-    fn compare_symbols(&mut self) {
-        let numbers: Vec<Term> = self.symbols.iter().filter(|it| it.number.is_some()).cloned().collect();
-        if numbers.len() <= MAX_COMPARED {
-            let mut calculator = Calculator { circuit: &mut self.circuit, comparisons: &mut self.comparisons };
-            for (idx, left) in numbers.iter().enumerate() {
-                for right in &numbers[idx + 1..] {
-                    calculator.less_than(left, right);
-                    calculator.less_than(right, left);
-                }
-            }
-        }
     }
 
     fn add_initial(&mut self) {
@@ -462,13 +446,6 @@ impl<'p> Encoding<'p> {
             self.suspects.push((Suspect::Invariant(idx), !holds));
             self.suspects.extend(failures);
         }
-    }
-
-    /// What follows for comparisons from what is compared.
-    fn relate_sums(&mut self) {
-        let ranges: Vec<(i64, i64)> = self.program.symbols().iter().map(|it| (it.low, it.high)).collect();
-        self.laws.extend(laws(&self.comparisons.all, &ranges, &mut self.circuit));
-        self.bit_laws.extend(&self.comparisons.meanings);
     }
 
     /// An execution in which something is wrong, under these axioms, with these nodes seeing all before them.
