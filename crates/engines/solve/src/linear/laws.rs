@@ -4,13 +4,15 @@
 //! of three that add up to a constant not all can be negative. All of this follows from the bits as well, and spares the
 //! solver the way there. Together it decides what conditions on few open values mostly are about; it is no decision
 //! procedure for sums, as Fourier and Motzkin's would be, and need not be, because the bits have the last word.
-//! Cost: a law for each pair of comparisons, and for those triples without conditions that have one.
+//! Cost: a law for each pair of comparisons up to a limit, and for those triples without conditions that have one.
 
 use super::{Linear, same_number};
 use crate::circuit::{Circuit, Wire};
 use crate::word::Word;
 use std::collections::BTreeMap;
 
+/// More pairs are not looked at.
+const MAX_PAIRS: usize = 3000;
 /// Of more facts not all three are looked at together.
 const MAX_FACTS: usize = 100;
 
@@ -39,20 +41,23 @@ pub fn laws(comparisons: &[Comparison], ranges: &[(i64, i64)], circuit: &mut Cir
     let mut laws = Vec::new();
     let zero = Linear::constant(0);
     let negated: Vec<Linear> = comparisons.iter().map(|it| zero.sub(&it.sum, circuit)).collect();
-    for (idx, first) in comparisons.iter().enumerate() {
-        let law = within_range(first, &negated[idx], ranges, circuit);
-        laws.push(circuit.either(!first.sum.known, law));
-        for (other_idx, other) in comparisons.iter().enumerate().skip(idx + 1) {
-            let known = circuit.both(first.sum.known, other.sum.known);
-            for (sum, is_negated) in [(&other.sum, false), (&negated[other_idx], true)] {
-                let alike = first.sum.has_coefficients_of(sum, circuit);
-                let premise = circuit.both(known, alike);
-                if premise != Wire::FALSE {
-                    // The second sum is the first, or its negation, and a constant.
-                    let apart = sum.constant.minus(&first.sum.constant, circuit);
-                    let law = connect(first, other, &apart, is_negated, circuit);
-                    laws.push(circuit.either(!premise, law));
-                }
+    for (of, negated) in comparisons.iter().zip(&negated) {
+        let law = within_range(of, negated, ranges, circuit);
+        laws.push(circuit.either(!of.sum.known, law));
+    }
+    // The last comparisons are those that matter most: what is claimed comes after what is done.
+    let pairs = (0..comparisons.len()).rev().flat_map(|later| (0..later).map(move |earlier| (earlier, later)));
+    for (earlier, later) in pairs.take(MAX_PAIRS) {
+        let (first, second) = (&comparisons[earlier], &comparisons[later]);
+        let known = circuit.both(first.sum.known, second.sum.known);
+        for (sum, is_negated) in [(&second.sum, false), (&negated[later], true)] {
+            let alike = first.sum.has_coefficients_of(sum, circuit);
+            let premise = circuit.both(known, alike);
+            if premise != Wire::FALSE {
+                // The second sum is the first, or its negation, and a constant.
+                let apart = sum.constant.minus(&first.sum.constant, circuit);
+                let law = connect(first, second, &apart, is_negated, circuit);
+                laws.push(circuit.either(!premise, law));
             }
         }
     }
