@@ -3,6 +3,7 @@
 //! - [`SatSolver`] is plain incremental SAT under assumptions; [`Cadical`] implements it.
 //! - [`Circuit`] holds formulas with equal parts shared, and [`Clauses`] gives them to a solver.
 //! - [`Word`] is an integer of a fixed width in a circuit.
+//! - [`Linear`] is an integer as a sum of open values with coefficients, and [`laws`] compares such sums.
 //! - [`IncrementalOrder`] keeps a topological order of a growing and shrinking graph.
 //! - [`OrderSolver`] joins the two: which edges to choose so that the clauses hold and no cycle arises.
 //!
@@ -12,6 +13,7 @@ mod acyclic;
 mod cadical;
 mod circuit;
 mod cnf;
+mod linear;
 mod order;
 mod sat;
 mod theory;
@@ -21,6 +23,7 @@ pub use acyclic::{DecisionPolicy, OrderResult, OrderSolver, OrderStatistics};
 pub use cadical::Cadical;
 pub use circuit::{Circuit, Values, Wire};
 pub use cnf::{Clauses, Probing};
+pub use linear::{Comparison, Linear, LinearShape, Relation, laws};
 pub use order::{Edge, EdgeId, IncrementalOrder, Mark, Reach, UNTAGGED};
 pub use sat::{Lit, SatResult, SatSolver, SatStatistics, Var};
 pub use word::{Computed, Word, fits};

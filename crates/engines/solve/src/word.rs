@@ -50,15 +50,89 @@ impl Word {
         if is_negative { unsigned - (1 << self.width()) } else { unsigned }
     }
 
-    fn sign(&self) -> Wire {
+    /// The number in as few bits as it takes.
+    pub(crate) fn shortest(value: i64) -> Self {
+        Self::constant(value, (1..64).find(|it| fits(value, *it)).unwrap_or(64))
+    }
+
+    /// The number, if it is always the same.
+    pub(crate) fn as_constant(&self) -> Option<i64> {
+        let mut value = 0;
+        for (place, wire) in self.0.iter().enumerate() {
+            let bit = i64::from(wire.as_constant()?);
+            value |= if place + 1 == self.width() { -(bit << place) } else { bit << place };
+        }
+        Some(value)
+    }
+
+    /// Is it negative?
+    pub fn sign(&self) -> Wire {
         self.0.last().copied().unwrap_or(Wire::FALSE)
     }
 
     /// The same number with more bits.
-    fn extended(&self, width: usize) -> Self {
+    pub(crate) fn extended(&self, width: usize) -> Self {
         let mut bits = self.0.clone();
         bits.resize(width, self.sign());
         Self(bits)
+    }
+
+    /// The same number without bits that only repeat the sign.
+    pub(crate) fn trimmed(mut self) -> Self {
+        while self.0.len() > 1 && self.0[self.0.len() - 1] == self.0[self.0.len() - 2] {
+            self.0.pop();
+        }
+        self
+    }
+
+    /// Any number between the two, and some more if that takes no more bits.
+    pub(crate) fn input_between(circuit: &mut Circuit, (low, high): (i64, i64)) -> Self {
+        if low >= high {
+            return Self::shortest(low);
+        }
+        let width = Self::shortest(low).width().max(Self::shortest(high).width());
+        let mut word = Self::input(circuit, width);
+        if low >= 0 {
+            word.0[width - 1] = Wire::FALSE;
+        }
+        word
+    }
+
+    /// Could inputs make this the same as the other? Each bit of this is a constant or an input of its own.
+    pub(crate) fn can_be(&self, other: &Self, circuit: &mut Circuit) -> Wire {
+        let width = self.width().max(other.width());
+        let other = other.extended(width);
+        let top = self.width() - 1;
+        let mut laws: Vec<Wire> = other.0[top..].iter().map(|it| circuit.same(*it, other.0[top])).collect();
+        let fixed = self.0.iter().zip(&other.0).filter(|it| it.0.as_constant().is_some());
+        laws.extend(fixed.map(|it| circuit.same(*it.0, *it.1)));
+        circuit.and(laws)
+    }
+
+    /// The sum, with as many bits as it takes.
+    pub(crate) fn plus(&self, other: &Self, circuit: &mut Circuit) -> Self {
+        let width = self.width().max(other.width()) + 1;
+        self.extended(width).sum(&other.extended(width), Wire::FALSE, circuit).trimmed()
+    }
+
+    /// The difference, with as many bits as it takes.
+    pub(crate) fn minus(&self, other: &Self, circuit: &mut Circuit) -> Self {
+        let width = self.width().max(other.width()) + 1;
+        self.extended(width).sum(&other.extended(width).inverted(), Wire::TRUE, circuit).trimmed()
+    }
+
+    /// The product, with as many bits as it takes. It is cheap if one of the two has few bits.
+    pub(crate) fn times(&self, other: &Self, circuit: &mut Circuit) -> Self {
+        let (few, many) = if self.width() < other.width() { (self, other) } else { (other, self) };
+        let mut product = Self::shortest(0);
+        for (place, bit) in few.0.iter().enumerate() {
+            let shifted = std::iter::repeat_n(Wire::FALSE, place).chain(many.0.iter().copied());
+            let term = Self(shifted.map(|it| circuit.both(it, *bit)).collect());
+            // The highest bit counts the other way round.
+            let is_last = place + 1 == few.width();
+            product = if is_last { product.minus(&term, circuit) } else { product.plus(&term, circuit) };
+        }
+        product
     }
 
     /// The lower bits, and whether the number needs more.
@@ -172,6 +246,35 @@ mod tests {
             let product = Word::constant(a, 32).mul(&Word::constant(b, 32), &mut circuit);
             assert_eq!(product.overflows, Wire::constant(!fits(a * b, 32)), "{a} {b}");
             assert!(!fits(a * b, 32) || value(&product.word, &circuit) == a * b, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn arithmetic_without_a_width_never_overflows() {
+        let mut circuit = Circuit::new();
+        let inputs = (Word::input(&mut circuit, 3), Word::input(&mut circuit, 4));
+        let symbolic = [
+            inputs.0.plus(&inputs.1, &mut circuit),
+            inputs.0.minus(&inputs.1, &mut circuit),
+            inputs.0.times(&inputs.1, &mut circuit),
+            inputs.1.times(&inputs.0, &mut circuit),
+        ];
+        for (a, b) in (-4..4).flat_map(|a| (-8..8).map(move |b| (a, b))) {
+            let number = |word: &Word, wire: Wire| word.bits().iter().position(|it| *it == wire);
+            let values = circuit.evaluate(|it| match (number(&inputs.0, it), number(&inputs.1, it)) {
+                (Some(place), _) => a >> place & 1 == 1,
+                (_, Some(place)) => b >> place & 1 == 1,
+                _ => unreachable!("there are no other inputs"),
+            });
+            for (word, expected) in symbolic.iter().zip([a + b, a - b, a * b, a * b]) {
+                assert_eq!(word.value(&values), expected, "{a} {b}");
+            }
+            let (left, right) = (Word::shortest(a), Word::shortest(b));
+            let mut constants = Circuit::new();
+            assert_eq!(left.as_constant(), Some(a));
+            assert_eq!(left.plus(&right, &mut constants), Word::shortest(a + b));
+            assert_eq!(left.minus(&right, &mut constants), Word::shortest(a - b));
+            assert_eq!(left.times(&right, &mut constants), Word::shortest(a * b));
         }
     }
 

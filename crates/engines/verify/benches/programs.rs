@@ -36,7 +36,11 @@ fn main() {
     println!("\n{:24}{}", "generated", header());
     let growing = [Kind::Chain, Kind::Transfer, Kind::Skew, Kind::Leak];
     let sizes = growing.into_iter().flat_map(|kind| (4..=12).step_by(2).map(move |n_txns| (kind, n_txns, N_VARIABLES)));
-    let open = (3..=4).map(|n_variables| (Kind::Open, 2, n_variables));
+    let opened = [Kind::Open, Kind::OpenSkew, Kind::OpenLeak];
+    let open = opened.into_iter().flat_map(|kind| {
+        [(2, 3), (2, 4), (3, 3), (4, 4), (4, 10), (6, 6), (8, 10)]
+            .map(|(n_txns, n_variables)| (kind, n_txns, n_variables))
+    });
     for (kind, n_txns, n_variables) in sizes.chain(open) {
         let name = format!("{kind:?}-{n_txns}-{n_variables}").to_lowercase();
         if name.contains(&wanted) {
@@ -98,8 +102,18 @@ enum Kind {
     Skew,
     /// The last transfer pays double, so that money is made under every level.
     Leak,
-    /// Transfers of any amounts between variables with any values: that sums are equal is hard to see bit by bit.
+    /// As `Transfer`, with any amounts and any initial values.
     Open,
+    /// As `Skew`, with any amounts and any initial values that are together not negative.
+    OpenSkew,
+    /// As `Leak`, with any amounts and any initial values.
+    OpenLeak,
+}
+
+impl Kind {
+    fn is_open(self) -> bool {
+        matches!(self, Self::Open | Self::OpenSkew | Self::OpenLeak)
+    }
 }
 
 /// So many transactions, each in a session of its own, on so many variables.
@@ -110,7 +124,7 @@ fn generate(kind: Kind, n_txns: usize, n_variables: usize) -> String {
             Kind::Chain if idx > 0 => "0",
             Kind::Chain | Kind::Skew => "1",
             Kind::Transfer | Kind::Leak => "10",
-            Kind::Open => "any int in 0..100",
+            Kind::Open | Kind::OpenSkew | Kind::OpenLeak => "any int in 0..1000",
         };
         let _ = writeln!(text, "var x{idx}: int = {initial}");
     }
@@ -118,17 +132,17 @@ fn generate(kind: Kind, n_txns: usize, n_variables: usize) -> String {
     let mut calls = Vec::new();
     for idx in 0..n_txns {
         let (from, to) = (idx % n_variables, (idx + 1) % n_variables);
-        let paid = if matches!(kind, Kind::Leak) && idx + 1 == n_txns { 2 } else { 1 };
+        let paid = if matches!(kind, Kind::Leak | Kind::OpenLeak) && idx + 1 == n_txns { 2 } else { 1 };
         let body = match kind {
             Kind::Chain => format!("if x{from} > 0 {{ x{to} = x{from} }}"),
-            Kind::Transfer | Kind::Leak | Kind::Open => {
+            Kind::Transfer | Kind::Leak | Kind::Open | Kind::OpenLeak => {
                 format!("if x{from} >= amount {{ x{from} -= amount; x{to} += {paid} * amount }}")
             }
             Kind::Skew => format!("if {total} >= {n_variables} {{ x{from} -= 1 }}"),
+            Kind::OpenSkew => format!("if {total} >= amount {{ x{from} -= amount }}"),
         };
         let _ = writeln!(text, "txn t{idx}(amount: int) {{ {body} }}");
-        let amount =
-            if matches!(kind, Kind::Open) { "any int in 1..100".to_owned() } else { (idx % 4 + 1).to_string() };
+        let amount = if kind.is_open() { "any int in 0..1000".to_owned() } else { (idx % 4 + 1).to_string() };
         calls.push(format!("t{idx}({amount})"));
     }
     let _ = writeln!(text, "run {}", calls.join(" || "));
@@ -141,9 +155,12 @@ fn generate(kind: Kind, n_txns: usize, n_variables: usize) -> String {
         Kind::Transfer | Kind::Leak => {
             let _ = writeln!(text, "invariant {total} == {}", 10 * n_variables);
         }
-        Kind::Open => {
+        Kind::OpenSkew => {
+            let _ = writeln!(text, "invariant {total} >= 0");
+        }
+        Kind::Open | Kind::OpenLeak => {
             // What there was is written down once.
-            let _ = writeln!(text, "var before: int = any int in 0..1000\nassume before == {total}");
+            let _ = writeln!(text, "var before: int = any int in 0..10000\nassume before == {total}");
             let _ = writeln!(text, "invariant before == {total}");
         }
         Kind::Skew => {

@@ -6,12 +6,18 @@
 //! order and visibility, so one formula serves them all; each axiom is an assumption. Read committed has a source for
 //! each read instead.
 
+mod formula;
 mod reads;
+mod sums;
 
-use crate::execute::{FailureKind, Scope, Summary, execute};
-use crate::record::{Record, Shapes, within};
-use iso_program::{Claim, Instance, Program, ReadId, Span, UnitId, UnitValue};
-use iso_solve::{Cadical, Circuit, Clauses, Lit, SatResult, SatSolver, SatStatistics, Values, Wire, Word};
+use crate::answer::Effort;
+use crate::bounds::Bounds;
+use crate::execute::{FailureKind, Scope, Summary, execute, initial};
+use crate::record::{Record, Shapes};
+use crate::term::{Calculator, Comparisons, Term};
+use formula::Formula;
+use iso_program::{Claim, Instance, Program, ReadId, Span, SymbolId, UnitId, UnitValue};
+use iso_solve::{Circuit, SatResult, Values, Wire};
 use std::collections::BTreeMap;
 
 /// What a level may ask of visibility.
@@ -74,9 +80,14 @@ pub(crate) struct Encoding<'p> {
     pub(crate) program: &'p Program,
     visibility: Visibility,
     circuit: Circuit,
-    solver: Cadical,
-    clauses: Clauses,
-    pub(crate) symbols: Vec<Word>,
+    /// What makes an execution one, apart from what follows.
+    laws: Vec<Wire>,
+    /// What ties sums, and the answers of comparisons, to bits.
+    bit_laws: Vec<Wire>,
+    /// Without the bits, if there are sums: what holds in this outline holds.
+    outline: Option<Formula>,
+    full: Option<Formula>,
+    symbols: Vec<Term>,
     initial: Vec<Record>,
     nodes: Vec<Node>,
     /// Is the first before the second?
@@ -87,6 +98,9 @@ pub(crate) struct Encoding<'p> {
     /// By node: does it see everyone before it?
     total: Vec<Wire>,
     suspects: Vec<(Suspect, Wire)>,
+    bounds: Bounds<'p>,
+    /// Everything that was compared so far.
+    comparisons: Comparisons,
     /// With a source for each read: in which order an observer reads the units.
     observed_orders: BTreeMap<usize, Vec<Vec<Wire>>>,
 }
@@ -119,8 +133,10 @@ impl<'p> Encoding<'p> {
             program,
             visibility,
             circuit: Circuit::new(),
-            solver: Cadical::new(),
-            clauses: Clauses::new(),
+            laws: Vec::new(),
+            bit_laws: Vec::new(),
+            outline: None,
+            full: None,
             symbols: Vec::new(),
             initial: Vec::new(),
             nodes: Vec::new(),
@@ -129,6 +145,8 @@ impl<'p> Encoding<'p> {
             axioms: BTreeMap::new(),
             total: Vec::new(),
             suspects: Vec::new(),
+            bounds: Bounds::new(program),
+            comparisons: Comparisons::default(),
             observed_orders: BTreeMap::new(),
         };
         encoding.add_symbols();
@@ -145,11 +163,12 @@ impl<'p> Encoding<'p> {
             Visibility::PerRead => encoding.connect_reads(),
         }
         encoding.add_claims();
+        encoding.relate_sums();
         encoding
     }
 
     fn assert(&mut self, wire: Wire) {
-        self.clauses.assert(&mut self.solver, &self.circuit, wire);
+        self.laws.push(wire);
     }
 
     fn shapes(&self) -> Shapes<'p> {
@@ -157,32 +176,22 @@ impl<'p> Encoding<'p> {
     }
 
     fn add_symbols(&mut self) {
-        for symbol in self.program.symbols() {
-            let (word, law) = self.shapes().any(&mut self.circuit, symbol.ty);
-            let within = within(&mut self.circuit, &word, symbol.low, symbol.high);
-            self.assert(law);
-            self.assert(within);
-            self.symbols.push(word);
+        for symbol in (0..self.program.symbols().len()).map(SymbolId::from_index) {
+            let (term, law) = self.shapes().symbol(&mut self.circuit, symbol);
+            if term.number.is_some() { &mut self.bit_laws } else { &mut self.laws }.push(law);
+            self.symbols.push(term);
         }
+        self.compare_symbols();
     }
 
     fn add_initial(&mut self) {
         let program = self.program;
-        let mut initial = Vec::new();
-        for (idx, of) in program.initial().iter().enumerate() {
-            let mut scope = Scope::new(program, &mut self.circuit, &self.symbols, &[]);
-            let exists = scope.truth(&of.exists, Wire::TRUE);
-            let fields: Vec<Word> = of.fields.iter().map(|it| scope.word(it, exists)).collect();
-            let failures = scope.failures;
-            let missing = self.shapes().missing(UnitId::from_index(idx));
-            let present = Record { exists: Wire::TRUE, fields };
-            initial.push(Record::choose(exists, &present, &missing, &mut self.circuit));
-            // An initial value that does not fit is none.
-            for failure in failures {
-                self.assert(!failure.happens);
-            }
+        let calculator = Calculator { circuit: &mut self.circuit, comparisons: &mut self.comparisons };
+        let start = initial(program, calculator, &self.symbols);
+        for failure in start.failures {
+            self.assert(!failure.happens);
         }
-        self.initial = initial;
+        self.initial = start.state;
         for claim in program.assumptions() {
             let (holds, failures) = self.judge(claim, &self.initial.clone());
             self.assert(holds);
@@ -194,7 +203,8 @@ impl<'p> Encoding<'p> {
 
     /// Is the claim true of the state, and what goes wrong in it?
     fn judge(&mut self, claim: &Claim, state: &[Record]) -> (Wire, Vec<(Suspect, Wire)>) {
-        let mut scope = Scope::new(self.program, &mut self.circuit, &self.symbols, state);
+        let calculator = Calculator { circuit: &mut self.circuit, comparisons: &mut self.comparisons };
+        let mut scope = Scope::new(self.program, calculator, &self.symbols, state);
         let holds = scope.truth(&claim.holds, Wire::TRUE);
         let failures = scope.failures.into_iter();
         (holds, failures.map(|it| (Suspect::Claim { kind: it.kind, span: it.span }, it.happens)).collect())
@@ -205,13 +215,14 @@ impl<'p> Encoding<'p> {
         let mut inputs = BTreeMap::new();
         for (read_idx, read) in instance.reads.iter().enumerate() {
             let read_id = (self.visibility == Visibility::PerRead).then(|| ReadId::from_index(read_idx));
-            inputs.entry((read.unit, read_id)).or_insert_with(|| self.new_input(read.unit));
+            inputs.entry((read.unit, read_id)).or_insert_with(|| self.new_input(read.unit, Some(idx)));
         }
         let outside = |read: ReadId, unit: UnitId| {
             let read_id = (self.visibility == Visibility::PerRead).then_some(read);
             inputs[&(unit, read_id)].record.clone()
         };
-        let summary = execute(self.program, instance, &mut self.circuit, &self.symbols, &outside);
+        let calculator = Calculator { circuit: &mut self.circuit, comparisons: &mut self.comparisons };
+        let summary = execute(self.program, instance, calculator, &self.symbols, &outside);
         for failure in &summary.failures {
             let suspect = Suspect::Inside { instance: idx, kind: failure.kind, span: failure.span };
             self.suspects.push((suspect, failure.happens));
@@ -219,9 +230,10 @@ impl<'p> Encoding<'p> {
         self.nodes.push(Node { summary, inputs, session: Some((instance.session, instance.place)) });
     }
 
-    fn new_input(&mut self, unit: UnitId) -> Input {
-        let (record, law) = self.shapes().any_record(&mut self.circuit, unit);
-        self.assert(law);
+    fn new_input(&mut self, unit: UnitId, reader: Option<usize>) -> Input {
+        let numbers = self.bounds.any(unit, reader, &mut self.circuit);
+        let (record, law) = self.shapes().any_record(&mut self.circuit, unit, numbers);
+        self.bit_laws.push(law);
         Input { unit, record, sources: Vec::new() }
     }
 
@@ -230,7 +242,7 @@ impl<'p> Encoding<'p> {
         let mut inputs = BTreeMap::new();
         let mut state = Vec::new();
         for unit in (0..self.program.units().len()).map(UnitId::from_index) {
-            let input = self.new_input(unit);
+            let input = self.new_input(unit, None);
             state.push(input.record.clone());
             inputs.insert((unit, None), input);
         }
@@ -401,14 +413,18 @@ impl<'p> Encoding<'p> {
         for (writer, source) in sources.iter().enumerate().filter(|it| *it.1 != Wire::FALSE) {
             let Some(write) = self.nodes[writer].summary.writes.get(&unit) else { continue };
             let value = write.value.clone();
-            let same = record.equals(&value, &mut self.circuit);
-            let law = self.circuit.either(!*source, same);
-            self.assert(law);
+            self.tie_to(*source, record, &value);
         }
         let none = !self.circuit.or(sources.iter().copied());
-        let same = record.equals(&self.initial[unit.index()].clone(), &mut self.circuit);
-        let law = self.circuit.either(!none, same);
-        self.assert(law);
+        self.tie_to(none, record, &self.initial[unit.index()].clone());
+    }
+
+    fn tie_to(&mut self, premise: Wire, record: &Record, value: &Record) {
+        let copied = record.copies(value, &mut self.circuit);
+        let law = self.circuit.either(!premise, copied.same);
+        let bit_law = self.circuit.either(!premise, copied.same_bits);
+        self.laws.push(law);
+        self.bit_laws.push(bit_law);
     }
 
     /// The last state, and what is said about it.
@@ -443,13 +459,20 @@ impl<'p> Encoding<'p> {
         let mut assumed: Vec<Wire> = axioms.iter().map(|it| self.axioms[it]).collect();
         assumed.extend(total.iter().map(|it| self.total[*it]));
         assumed.push(any);
-        let assumed: Vec<Lit> =
-            assumed.into_iter().map(|it| self.clauses.literal(&mut self.solver, &self.circuit, it)).collect();
-        match self.solver.solve(&assumed, stop) {
+        if self.shapes().has_sums() {
+            let outline = self.outline.get_or_insert_with(|| Formula::new(&self.circuit, &[&self.laws]));
+            match outline.solve(&self.circuit, &assumed, stop) {
+                SatResult::Unsatisfiable => return Ok(None),
+                SatResult::Stopped => return Err(Stopped),
+                SatResult::Satisfiable => {}
+            }
+        }
+        let full = self.full.get_or_insert_with(|| Formula::new(&self.circuit, &[&self.laws, &self.bit_laws]));
+        match full.solve(&self.circuit, &assumed, stop) {
             SatResult::Unsatisfiable => Ok(None),
             SatResult::Stopped => Err(Stopped),
             SatResult::Satisfiable => {
-                let values = self.circuit.evaluate(|it| self.clauses.value(&self.solver, it));
+                let values = full.values(&self.circuit);
                 let units = (0..self.initial.len()).map(UnitId::from_index);
                 let initial = units.map(|it| self.shapes().value(it, &self.initial[it.index()], &values)).collect();
                 Ok(Some((self.model(&values), initial)))
@@ -507,8 +530,15 @@ impl<'p> Encoding<'p> {
         order.iter().rev().find(is_seen).copied()
     }
 
-    pub(crate) fn statistics(&self) -> SatStatistics {
-        self.solver.statistics()
+    pub(crate) fn effort(&self) -> Effort {
+        let mut effort = Effort::default();
+        for formula in self.outline.iter().chain(&self.full) {
+            let statistics = formula.statistics();
+            effort.variables += statistics.n_variables;
+            effort.clauses += statistics.n_clauses;
+            effort.conflicts += statistics.n_conflicts;
+        }
+        effort
     }
 }
 

@@ -3,9 +3,10 @@
 //! Both ways of each branch are followed, and every effect is guarded by the way that leads to it, so the summary of an
 //! instance is as long as its text.
 
-use crate::record::{Record, Shapes, truth_word};
-use iso_program::{Arith, Expr, Instance, Part, Program, ReadId, ReadMode, Span, Stmt, UnitId};
-use iso_solve::{Circuit, Wire, Word};
+use crate::record::{Record, Shapes, truth_term};
+use crate::term::{Calculator, Term};
+use iso_program::{Expr, Instance, Part, Program, ReadId, ReadMode, Span, Stmt, UnitId};
+use iso_solve::{Circuit, Wire};
 use std::collections::BTreeMap;
 
 /// What an instance does.
@@ -55,27 +56,34 @@ pub enum FailureKind {
 /// What expressions are made of.
 pub(crate) struct Scope<'a> {
     pub(crate) shapes: Shapes<'a>,
-    pub(crate) circuit: &'a mut Circuit,
+    pub(crate) calculator: Calculator<'a>,
     /// By symbol.
-    pub(crate) symbols: &'a [Word],
+    pub(crate) symbols: &'a [Term],
     /// By read, once it was made.
     pub(crate) reads: Vec<Option<Record>>,
     /// By local, once it was bound.
-    pub(crate) locals: Vec<Option<Word>>,
+    pub(crate) locals: Vec<Option<Term>>,
     /// By unit, in claims.
     pub(crate) state: &'a [Record],
     pub(crate) failures: Vec<Failure>,
+    /// Did something fail so far?
+    failed: Wire,
 }
 
 impl<'a> Scope<'a> {
     pub(crate) fn new(
         program: &'a Program,
-        circuit: &'a mut Circuit,
-        symbols: &'a [Word],
+        calculator: Calculator<'a>,
+        symbols: &'a [Term],
         state: &'a [Record],
     ) -> Self {
         let shapes = Shapes { program };
-        Self { shapes, circuit, symbols, reads: Vec::new(), locals: Vec::new(), state, failures: Vec::new() }
+        let (reads, locals, failures) = (Vec::new(), Vec::new(), Vec::new());
+        Self { shapes, calculator, symbols, reads, locals, state, failures, failed: Wire::FALSE }
+    }
+
+    fn circuit(&mut self) -> &mut Circuit {
+        self.calculator.circuit
     }
 
     /// A truth value.
@@ -85,43 +93,43 @@ impl<'a> Scope<'a> {
             Expr::And(parts) => {
                 let mut so_far = Wire::TRUE;
                 for part in parts {
-                    let guard = self.circuit.both(guard, so_far);
+                    let guard = self.circuit().both(guard, so_far);
                     let part = self.truth(part, guard);
-                    so_far = self.circuit.both(so_far, part);
+                    so_far = self.circuit().both(so_far, part);
                 }
                 so_far
             }
             Expr::Or(parts) => {
                 let mut so_far = Wire::FALSE;
                 for part in parts {
-                    let guard = self.circuit.both(guard, !so_far);
+                    let guard = self.circuit().both(guard, !so_far);
                     let part = self.truth(part, guard);
-                    so_far = self.circuit.either(so_far, part);
+                    so_far = self.circuit().either(so_far, part);
                 }
                 so_far
             }
             Expr::Equal(left, right) => {
-                let (left, right) = (self.word(left, guard), self.word(right, guard));
-                left.equals(&right, self.circuit)
+                let (left, right) = (self.term(left, guard), self.term(right, guard));
+                self.calculator.equals(&left, &right)
             }
             Expr::Less(left, right) => {
-                let (left, right) = (self.word(left, guard), self.word(right, guard));
-                left.less_than(&right, self.circuit)
+                let (left, right) = (self.term(left, guard), self.term(right, guard));
+                self.calculator.less_than(&left, &right)
             }
             Expr::Read(read, Part::Exists) => self.read(*read).exists,
             Expr::State(unit, Part::Exists) => self.state[unit.index()].exists,
             Expr::If(condition, yes, no) => {
                 let condition = self.truth(condition, guard);
-                let (then, otherwise) = (self.circuit.both(guard, condition), self.circuit.both(guard, !condition));
+                let (then, otherwise) = (self.circuit().both(guard, condition), self.circuit().both(guard, !condition));
                 let (yes, no) = (self.truth(yes, then), self.truth(no, otherwise));
-                self.circuit.choose(condition, yes, no)
+                self.circuit().choose(condition, yes, no)
             }
-            other => self.word(other, guard).bits()[0],
+            other => self.term(other, guard).word.bits()[0],
         }
     }
 
     /// A value of any type.
-    pub(crate) fn word(&mut self, expr: &Expr, guard: Wire) -> Word {
+    pub(crate) fn term(&mut self, expr: &Expr, guard: Wire) -> Term {
         match expr {
             Expr::Const(value) => self.shapes.constant(*value),
             Expr::Symbol(symbol) => self.symbols[symbol.index()].clone(),
@@ -129,25 +137,21 @@ impl<'a> Scope<'a> {
             Expr::Read(read, Part::Field(field)) => self.read(*read).fields[*field].clone(),
             Expr::State(unit, Part::Field(field)) => self.state[unit.index()].fields[*field].clone(),
             Expr::Arith { op, left, right, span } => {
-                let (left, right) = (self.word(left, guard), self.word(right, guard));
-                let computed = match op {
-                    Arith::Add => left.add(&right, self.circuit),
-                    Arith::Sub => left.sub(&right, self.circuit),
-                    Arith::Mul => left.mul(&right, self.circuit),
-                };
-                let happens = self.circuit.both(guard, computed.overflows);
+                let (left, right) = (self.term(left, guard), self.term(right, guard));
+                let (result, overflows) = self.calculator.compute(*op, &left, &right);
+                let happens = self.circuit().both(guard, overflows);
                 self.fail(happens, FailureKind::Overflow, *span);
-                computed.word
+                result
             }
             Expr::If(condition, yes, no) => {
                 let condition = self.truth(condition, guard);
-                let (then, otherwise) = (self.circuit.both(guard, condition), self.circuit.both(guard, !condition));
-                let (yes, no) = (self.word(yes, then), self.word(no, otherwise));
-                Word::choose(condition, &yes, &no, self.circuit)
+                let (then, otherwise) = (self.circuit().both(guard, condition), self.circuit().both(guard, !condition));
+                let (yes, no) = (self.term(yes, then), self.term(no, otherwise));
+                Term::choose(condition, &yes, &no, self.circuit())
             }
             truth => {
                 let truth = self.truth(truth, guard);
-                truth_word(truth)
+                truth_term(truth)
             }
         }
     }
@@ -157,22 +161,48 @@ impl<'a> Scope<'a> {
         self.reads[read.index()].clone().expect("a read is made before it is used")
     }
 
+    /// Only the first failure counts: nothing comes after it, not even in the same expression.
     pub(crate) fn fail(&mut self, happens: Wire, kind: FailureKind, span: Span) {
+        let failed = self.failed;
+        let happens = self.circuit().both(happens, !failed);
         if happens != Wire::FALSE {
+            self.failed = self.circuit().either(failed, happens);
             self.failures.push(Failure { happens, kind, span });
         }
     }
+}
+
+/// The state before everything.
+pub(crate) struct Start {
+    /// By unit.
+    pub(crate) state: Vec<Record>,
+    /// An initial value that does not fit is none.
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// What the units hold before anything runs.
+pub(crate) fn initial(program: &Program, calculator: Calculator<'_>, symbols: &[Term]) -> Start {
+    let mut scope = Scope::new(program, calculator, symbols, &[]);
+    let mut state = Vec::new();
+    for (idx, of) in program.initial().iter().enumerate() {
+        let exists = scope.truth(&of.exists, Wire::TRUE);
+        let fields = of.fields.iter().map(|it| scope.term(it, exists)).collect();
+        let missing = scope.shapes.missing(UnitId::from_index(idx));
+        let present = Record { exists: Wire::TRUE, fields };
+        state.push(Record::choose(exists, &present, &missing, scope.circuit()));
+    }
+    Start { state, failures: scope.failures }
 }
 
 /// Executes an instance. `outside` says what a read finds there.
 pub(crate) fn execute(
     program: &Program,
     instance: &Instance,
-    circuit: &mut Circuit,
-    symbols: &[Word],
+    calculator: Calculator<'_>,
+    symbols: &[Term],
     outside: &dyn Fn(ReadId, UnitId) -> Record,
 ) -> Summary {
-    let mut scope = Scope::new(program, circuit, symbols, &[]);
+    let mut scope = Scope::new(program, calculator, symbols, &[]);
     scope.reads = vec![None; instance.reads.len()];
     scope.locals = vec![None; instance.locals.len()];
     let asks = vec![Wire::FALSE; instance.reads.len()];
@@ -180,7 +210,7 @@ pub(crate) fn execute(
     let mut run = Execution { instance, scope, outside, own, asks, locks, locking, ended: Wire::FALSE };
     run.block(&instance.body, Wire::TRUE);
     let commits = !run.ended;
-    let circuit = run.scope.circuit;
+    let circuit = run.scope.calculator.circuit;
     let mut writes = BTreeMap::new();
     for (unit, write) in run.own {
         let happens = circuit.both(write.happens, commits);
@@ -207,7 +237,7 @@ struct Execution<'a> {
 impl Execution<'_> {
     fn block(&mut self, body: &[Stmt], way: Wire) {
         for stmt in body {
-            let guard = self.scope.circuit.both(way, !self.ended);
+            let guard = self.scope.circuit().both(way, !self.ended);
             if guard == Wire::FALSE {
                 self.skip(stmt);
             } else {
@@ -241,22 +271,22 @@ impl Execution<'_> {
         match stmt {
             Stmt::Read(read) => self.read(*read, guard),
             Stmt::Let { local, value } => {
-                let value = self.scope.word(value, guard);
+                let value = self.scope.term(value, guard);
                 self.scope.locals[local.index()] = Some(value);
             }
             Stmt::Write { unit, row, .. } => self.write(*unit, row.as_deref(), guard),
             Stmt::If { condition, then, otherwise } => {
                 let condition = self.scope.truth(condition, guard);
                 self.end_failed(n_failures);
-                let (yes, no) = (self.scope.circuit.both(way, condition), self.scope.circuit.both(way, !condition));
+                let (yes, no) = (self.scope.circuit().both(way, condition), self.scope.circuit().both(way, !condition));
                 self.block(then, yes);
                 self.block(otherwise, no);
                 return;
             }
-            Stmt::Abort { .. } => self.ended = self.scope.circuit.either(self.ended, guard),
+            Stmt::Abort { .. } => self.ended = self.scope.circuit().either(self.ended, guard),
             Stmt::Assert { holds, span } => {
                 let holds = self.scope.truth(holds, guard);
-                let happens = self.scope.circuit.both(guard, !holds);
+                let happens = self.scope.circuit().both(guard, !holds);
                 self.scope.fail(happens, FailureKind::Assertion, *span);
             }
             Stmt::NoSuchRow { span } => self.scope.fail(guard, FailureKind::NoSuchRow, *span),
@@ -267,8 +297,8 @@ impl Execution<'_> {
     /// What failed does nothing more.
     fn end_failed(&mut self, n_before: usize) {
         let failed: Vec<Wire> = self.scope.failures[n_before..].iter().map(|it| it.happens).collect();
-        let failed = self.scope.circuit.or(failed);
-        self.ended = self.scope.circuit.either(self.ended, failed);
+        let failed = self.scope.circuit().or(failed);
+        self.ended = self.scope.circuit().either(self.ended, failed);
     }
 
     fn read(&mut self, read: ReadId, guard: Wire) {
@@ -276,17 +306,17 @@ impl Execution<'_> {
         let outside = (self.outside)(read, of.unit);
         let (value, asks) = match self.own.get(&of.unit) {
             Some(own) => {
-                let value = Record::choose(own.happens, &own.value, &outside, self.scope.circuit);
-                (value, self.scope.circuit.both(guard, !own.happens))
+                let value = Record::choose(own.happens, &own.value, &outside, self.scope.circuit());
+                (value, self.scope.circuit().both(guard, !own.happens))
             }
             None => (outside, guard),
         };
         self.asks[read.index()] = asks;
         if of.mode == ReadMode::ForUpdate {
-            let locks = self.scope.circuit.both(guard, value.exists);
-            self.locking[read.index()] = self.scope.circuit.both(locks, asks);
+            let locks = self.scope.circuit().both(guard, value.exists);
+            self.locking[read.index()] = self.scope.circuit().both(locks, asks);
             let before = self.locks.get(&of.unit).copied().unwrap_or(Wire::FALSE);
-            self.locks.insert(of.unit, self.scope.circuit.either(before, locks));
+            self.locks.insert(of.unit, self.scope.circuit().either(before, locks));
         }
         self.scope.reads[read.index()] = Some(value);
     }
@@ -294,7 +324,7 @@ impl Execution<'_> {
     fn write(&mut self, unit: UnitId, row: Option<&[Expr]>, guard: Wire) {
         let value = match row {
             Some(fields) => {
-                let fields = fields.iter().map(|it| self.scope.word(it, guard)).collect();
+                let fields = fields.iter().map(|it| self.scope.term(it, guard)).collect();
                 Record { exists: Wire::TRUE, fields }
             }
             None => self.scope.shapes.missing(unit),
@@ -305,8 +335,8 @@ impl Execution<'_> {
     fn put(&mut self, unit: UnitId, value: Record, guard: Wire) {
         let write = match self.own.remove(&unit) {
             Some(before) => Write {
-                happens: self.scope.circuit.either(before.happens, guard),
-                value: Record::choose(guard, &value, &before.value, self.scope.circuit),
+                happens: self.scope.circuit().either(before.happens, guard),
+                value: Record::choose(guard, &value, &before.value, self.scope.circuit()),
             },
             None => Write { happens: guard, value },
         };

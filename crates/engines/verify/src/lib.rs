@@ -8,12 +8,14 @@
 //! visibility, and a SAT solver looks for one in which something is wrong.
 
 mod answer;
+mod bounds;
 mod encode;
 mod execute;
 mod level;
 mod record;
 mod repair;
 mod replay;
+mod term;
 mod verify;
 
 pub use answer::{Counterexample, Effort, Observed, Ran, Seen, Verdict, Verification, Wrong};

@@ -1,14 +1,15 @@
 //! Values, rows and states of a program as wires.
 
-use iso_program::{Program, Type, UnitId, UnitValue, Value};
-use iso_solve::{Circuit, Values, Wire, Word};
+use crate::term::{Number, Term};
+use iso_program::{Program, SymbolId, Type, UnitId, UnitValue, Value};
+use iso_solve::{Circuit, Linear, Values, Wire, Word};
 
 /// A unit: does it exist, and its fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) exists: Wire,
     /// What the fields are, defaults if it does not exist.
-    pub(crate) fields: Vec<Word>,
+    pub(crate) fields: Vec<Term>,
 }
 
 /// Widths and types of the values of one program.
@@ -30,15 +31,35 @@ impl Shapes<'_> {
         }
     }
 
-    pub(crate) fn constant(self, value: Value) -> Word {
-        Word::constant(value.code(), self.width(value.type_of()))
+    /// Are there open integers, so that sums of them may have to be compared?
+    pub(crate) fn has_sums(self) -> bool {
+        self.program.symbols().iter().any(|it| it.ty == Type::Int)
+    }
+
+    pub(crate) fn constant(self, value: Value) -> Term {
+        let (ty, code) = (value.type_of(), value.code());
+        if ty == Type::Int && self.has_sums() {
+            Term::constant(code, self.width(ty))
+        } else {
+            Term::of(Word::constant(code, self.width(ty)))
+        }
+    }
+
+    /// An open value, and what makes its bits one.
+    pub(crate) fn symbol(self, circuit: &mut Circuit, symbol: SymbolId) -> (Term, Wire) {
+        let of = &self.program.symbols()[symbol.index()];
+        let (word, law) = self.any(circuit, of.ty);
+        let within = within(circuit, &word, of.low, of.high);
+        let sum = Linear::open(symbol.index());
+        let number = (of.ty == Type::Int).then_some(Number { low: of.low, high: of.high, sum });
+        (Term { word, number }, circuit.both(law, within))
     }
 
     /// Any value of the type, and what makes it one.
-    pub(crate) fn any(self, circuit: &mut Circuit, ty: Type) -> (Word, Wire) {
+    fn any(self, circuit: &mut Circuit, ty: Type) -> (Word, Wire) {
         match ty {
             Type::Int => (Word::input(circuit, self.width(ty)), Wire::TRUE),
-            Type::Bool => (truth_word(circuit.input()), Wire::TRUE),
+            Type::Bool => (truth_term(circuit.input()).word, Wire::TRUE),
             Type::Member(domain) => {
                 let word = Word::input(circuit, self.width(ty));
                 let n_members = self.program.domains()[domain.index()].members.len();
@@ -49,18 +70,23 @@ impl Shapes<'_> {
         }
     }
 
-    /// Any value of a unit, and what makes it one.
-    pub(crate) fn any_record(self, circuit: &mut Circuit, unit: UnitId) -> (Record, Wire) {
+    /// Any value of a unit, and what makes its bits one. By field, what is known of the number.
+    pub(crate) fn any_record(
+        self,
+        circuit: &mut Circuit,
+        unit: UnitId,
+        numbers: Vec<Option<Number>>,
+    ) -> (Record, Wire) {
         let of = self.program.unit(unit);
         let exists = if of.kind == iso_program::UnitKind::Var { Wire::TRUE } else { circuit.input() };
         let mut laws = Vec::new();
         let mut fields = Vec::new();
-        for field in &of.fields {
+        for (field, number) in of.fields.iter().zip(numbers) {
             let (word, law) = self.any(circuit, field.ty);
             let default = self.constant(field.ty.default_value());
-            let is_default = word.equals(&default, circuit);
+            let is_default = word.equals(&default.word, circuit);
             laws.extend([law, circuit.either(exists, is_default)]);
-            fields.push(word);
+            fields.push(Term { word, number });
         }
         (Record { exists, fields }, circuit.and(laws))
     }
@@ -82,8 +108,8 @@ impl Shapes<'_> {
 }
 
 /// A truth value as a number.
-pub(crate) fn truth_word(wire: Wire) -> Word {
-    Word::of_bits(&[wire, Wire::FALSE])
+pub(crate) fn truth_term(wire: Wire) -> Term {
+    Term::of(Word::of_bits(&[wire, Wire::FALSE]))
 }
 
 /// Is the number between the two, both included?
@@ -99,15 +125,32 @@ impl Record {
         let fields = yes.fields.iter().zip(&no.fields);
         Self {
             exists: circuit.choose(condition, yes.exists, no.exists),
-            fields: fields.map(|it| Word::choose(condition, it.0, it.1, circuit)).collect(),
+            fields: fields.map(|it| Term::choose(condition, it.0, it.1, circuit)).collect(),
         }
     }
 
-    pub(crate) fn equals(&self, other: &Self, circuit: &mut Circuit) -> Wire {
-        let mut same = vec![circuit.same(self.exists, other.exists)];
-        for (left, right) in self.fields.iter().zip(&other.fields) {
-            same.push(left.equals(right, circuit));
+    /// Is it a copy of the other? Where numbers are sums, their bits are a matter of their own.
+    pub(crate) fn copies(&self, other: &Self, circuit: &mut Circuit) -> Copied {
+        let (mut same, mut same_bits) = (vec![circuit.same(self.exists, other.exists)], Vec::new());
+        for (own, value) in self.fields.iter().zip(&other.fields) {
+            let bits = own.word.equals(&value.word, circuit);
+            match (&own.number, &value.number) {
+                (Some(own), Some(value)) => {
+                    same.push(own.sum.copies(&value.sum, circuit));
+                    same_bits.push(bits);
+                }
+                _ => same.push(bits),
+            }
         }
-        circuit.and(same)
+        Copied { same: circuit.and(same), same_bits: circuit.and(same_bits) }
     }
+}
+
+/// Is a record a copy of another one?
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copied {
+    /// In everything but the bits of sums.
+    pub(crate) same: Wire,
+    /// In the bits of sums.
+    pub(crate) same_bits: Wire,
 }

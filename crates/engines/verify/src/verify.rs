@@ -80,15 +80,11 @@ impl<'p> Verifier<'p> {
             Visibility::PerRead => &mut self.per_read,
         };
         let encoding = encoding.get_or_insert_with(|| Encoding::new(self.program, visibility));
-        let before = encoding.statistics();
+        let before = encoding.effort();
         let raised: Vec<usize> = raised.iter().map(|it| it.index()).collect();
         let found = encoding.find(axioms, &raised, &mut || budget.check().is_err());
-        let after = encoding.statistics();
-        let effort = Effort {
-            variables: after.n_variables,
-            clauses: after.n_clauses,
-            conflicts: after.n_conflicts - before.n_conflicts,
-        };
+        let after = encoding.effort();
+        let effort = Effort { conflicts: after.conflicts - before.conflicts, ..after };
         let verdict = match found {
             Ok(None) => Verdict::Holds,
             Ok(Some((model, initial))) => {

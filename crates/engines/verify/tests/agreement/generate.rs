@@ -120,6 +120,56 @@ pub(crate) fn program(dice: &mut Dice, n_max: u64, openness: Openness) -> String
     text
 }
 
+/// A program of sums of open integers, in so few bits that some overflow.
+pub(crate) fn sums(dice: &mut Dice) -> String {
+    let mut text = format!("width {}\n", dice.pick(&["4", "4", "5", "6"]));
+    let (mut total, mut n_open) = (Vec::new(), 0);
+    for name in ["a", "b", "c"] {
+        // Each open value multiplies the work of brute force.
+        let values = ["0", "1", "any int in -1..1", "any int in 0..3", "any int in -3..-1"];
+        let value = dice.pick(if n_open < 2 { &values } else { &values[..2] });
+        n_open += usize::from(value.starts_with("any"));
+        let _ = writeln!(text, "var {name}: int = {value}");
+        total.push(name);
+    }
+    let total = total.join(" + ");
+    let _ = writeln!(text, "var s: int = any int in -8..7\nassume s == {total}");
+    for kind in 0..2 {
+        let length = 1 + dice.below(2);
+        let body: String = (0..length).map(|place| movement(dice, place)).collect();
+        let _ = write!(text, "txn t{kind}(n: int) {{\n{body}}}\n");
+    }
+    let arguments = ["1", "-2", "any int in 0..2", "any int in -1..1", "any int in 1..3"];
+    let call = |dice: &mut Dice| format!("t{}({})", dice.below(2), dice.pick(&arguments));
+    let (first, joint, second) = (call(dice), dice.pick(&[" || ", " || ", "; "]), call(dice));
+    let third = if dice.one_in(4) { " || t0(1)" } else { "" };
+    let _ = writeln!(text, "run {first}{joint}{second}{third}");
+    let claim = dice.pick(&[
+        "s == a + b + c",
+        "s == c + b + a",
+        "a + b + c >= s",
+        "a - b <= c or a < b",
+        "2 * a - b != s + 5",
+        "a + b >= -2",
+        "not (a < b and b < c) or a + 1 < c",
+    ]);
+    let _ = writeln!(text, "{} {claim}", dice.pick(&["invariant", "invariant", "observer"]));
+    text
+}
+
+/// Something that changes the sums, or does not.
+fn movement(dice: &mut Dice, place: u64) -> String {
+    let (from, to) = (dice.pick(&["a", "b", "c"]), dice.pick(&["a", "b", "c"]));
+    match dice.below(10) {
+        0..=3 => format!("{from} -= n\n{to} += n\n"),
+        4 | 5 => format!("if {from} >= n {{\n{from} -= n\n{to} += n\n}}\n"),
+        6 => format!("if {from} + {to} >= n {{\n{from} -= n\n}}\n"),
+        7 => format!("let old{place} = {from}\n{from} = {to}\n{to} = old{place}\n"),
+        8 => format!("{from} = if {from} < {to} then {to} - n else {from} * {}\n", dice.pick(&["2", "n", "-1"])),
+        _ => format!("{from} = {} * {to} - {from}\n", dice.pick(&["2", "-3", "n"])),
+    }
+}
+
 fn block(dice: &mut Dice, depth: u64, length: u64) -> String {
     (0..length).map(|_| statement(dice, depth)).collect()
 }

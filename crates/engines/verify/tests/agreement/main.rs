@@ -7,7 +7,7 @@
 mod generate;
 mod oracle;
 
-use generate::{Dice, Openness, program, with_serial_invariant};
+use generate::{Dice, Openness, program, sums, with_serial_invariant};
 use iso_evidence::Budget;
 use iso_program::{Program, ProgramError, parse};
 use iso_verify::{LEVELS, Verdict, replay, verify_levels};
@@ -50,6 +50,20 @@ fn random_programs_are_judged_as_by_brute_force() {
 #[test]
 fn larger_random_programs_are_judged_as_by_brute_force() {
     compare(setting("ISOSCOPE_CASES", 250) / 25, 5);
+}
+
+#[test]
+fn sums_of_open_values_are_judged_as_by_brute_force() {
+    let seed = setting("ISOSCOPE_SEED", 7);
+    let mut counts = [0; 9];
+    for case in 0..setting("ISOSCOPE_CASES", 250) {
+        let text = sums(&mut Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(case)));
+        let (n_violated, found) = disagreements(&text);
+        assert!(found.is_empty(), "case {case}\n{text}\n{}", found.join("\n"));
+        counts[n_violated] += 1;
+    }
+    println!("programs by how many levels break them: {counts:?}");
+    assert!(counts[0] > 0 && counts[1..8].iter().sum::<u64>() > 0 && counts[8] > 0, "{counts:?}");
 }
 
 /// Compares so many programs of up to so many transactions.
