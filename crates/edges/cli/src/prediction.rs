@@ -35,7 +35,7 @@ pub(crate) fn checked(
     let rewired =
         |it: &iso_predict::ChangedRead| Rewired { op: it.op, observed_op: it.observed_op, from: it.from, to: it.to };
     let judged = Judged::new(&prediction.history, question, budget)?;
-    let run = PredictedRun::new(&Predicted {
+    let mut run = PredictedRun::new(&Predicted {
         observed: observed.facts.history(),
         history: &prediction.history,
         txns: &prediction.txns,
@@ -46,6 +46,7 @@ pub(crate) fn checked(
         allowed: Some(Ok(())),
         forbidden: Some(Ok(())),
     });
+    run.hides_conflict = prediction.hides_conflict;
     Ok(Checked { run, order: commits(&judged.witness) })
 }
 

@@ -74,6 +74,7 @@ impl PredictedRun {
             schedule: builder.evidence(of.witness),
             allowed: of.allowed.clone(),
             forbidden: of.forbidden.clone(),
+            hides_conflict: false,
             validation: None,
         }
     }

@@ -109,6 +109,8 @@ pub struct PredictedRun {
     pub allowed: Certified,
     /// Was it checked that the target forbids the run?
     pub forbidden: Certified,
+    /// Would the level forbid the run with the writes that a strict boundary left out?
+    pub hides_conflict: bool,
     /// What became of it when the application ran along it, if that was asked.
     pub validation: Option<Validation>,
 }

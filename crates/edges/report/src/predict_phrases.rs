@@ -191,17 +191,16 @@ pub(crate) fn renamed_words(run: &PredictedRun) -> Option<String> {
         .then(|| format!("What was rolled back is not repeated, so that in the observed run {}.", words.join(", ")))
 }
 
-/// That a strict boundary hides write conflicts, where the level looks at them.
-pub(crate) fn conflict_hint(level: &LevelName, run: &PredictedRun, boundary: Boundary) -> Option<String> {
-    let is_blind = matches!(level.short.as_str(), "psi" | "si") && boundary == Boundary::Strict;
+/// That a strict boundary hides a write conflict.
+pub(crate) fn conflict_hint(level: &LevelName, run: &PredictedRun) -> Option<String> {
     let writers: Vec<&str> =
         run.cuts.iter().filter(|it| it.n_dropped_writes > 0).map(|it| it.transaction.as_str()).collect();
-    let (goes, first) = (if writers.len() == 1 { "goes" } else { "go" }, writers.first()?);
-    let all = if writers.len() == 1 { (*first).to_owned() } else { writers.join(" and ") };
-    is_blind.then(|| {
+    let goes = if writers.len() == 1 { "goes" } else { "go" };
+    let all = writers.join(" and ");
+    run.hides_conflict.then(|| {
         format!(
-            "A strict boundary drops the later writes of {all}, and write conflicts with them, so that {} may forbid \
-             what is predicted once {all} {goes} on; --boundary relaxed keeps these writes.",
+            "A strict boundary drops the later writes of {all}, and here {} forbids the run with them: if {all} {goes} \
+             on as observed, there is a write conflict, and somebody is aborted. --boundary relaxed keeps these writes.",
             level.short
         )
     })

@@ -72,7 +72,7 @@ fn sections(report: &PredictReport, level: &PredictedLevel) -> String {
 
 fn section(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> String {
     let mut out = changes(run);
-    for words in risk(run, report.boundary).into_iter().chain(conflict_hint(level, run, report.boundary)) {
+    for words in risk(run, report.boundary).into_iter().chain(conflict_hint(level, run)) {
         out += &format!("<p class=\"note\">{}</p>\n", xml(&words));
     }
     let RunPictures { observed, predicted, is_wide } = run_pictures(report, level, run);

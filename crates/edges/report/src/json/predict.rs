@@ -123,6 +123,7 @@ fn run(run: &PredictedRun) -> Value {
     members.put("observed", write_part(&run.observed));
     members.put("whole", run.is_whole);
     members.put("renamed", pairs(&run.renamed));
+    members.put("hides_conflict", run.hides_conflict);
     members.maybe("validation", run.validation.as_ref().map(validation));
     members.done()
 }
@@ -144,6 +145,7 @@ fn read_run(of: &Value) -> Read<PredictedRun> {
         schedule: read_witness(&allowed["evidence"])?,
         allowed: read_certified(allowed),
         forbidden: read_certified(forbidden),
+        hides_conflict: of["hides_conflict"].as_bool().unwrap_or(false),
         validation: of.get("validation").map(read_validation).transpose()?,
     })
 }

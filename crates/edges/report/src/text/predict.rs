@@ -85,7 +85,7 @@ impl Page {
                 run.changed.iter().map(|it| (harmless(&read_name(it)), change_words(it))).collect();
             self.beside(&changes.iter().map(|(name, words)| (name.clone(), words.as_str())).collect::<Vec<_>>());
         }
-        for words in risk(run, report.boundary).into_iter().chain(conflict_hint(level, run, report.boundary)) {
+        for words in risk(run, report.boundary).into_iter().chain(conflict_hint(level, run)) {
             self.sentence("  ", 2, &words);
         }
         self.gap();
