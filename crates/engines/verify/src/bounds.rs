@@ -276,3 +276,43 @@ fn hull(left: &[Option<Extent>], right: &[Option<Extent>], width: usize) -> Vec<
     };
     left.iter().zip(right).map(both).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_program::parse;
+
+    /// What a variable is between, for a reader, and how often the first open value may be in it.
+    fn found(text: &str, unit: usize, reader: Option<usize>) -> ((i64, i64), Option<(i64, i64)>) {
+        let program = parse(text, "bounds.txn").expect("a program of the test");
+        let others = (0..program.instances().len()).filter(|it| Some(*it) != reader).collect();
+        let fields = Bounds::new(&program).fields(UnitId::from_index(unit), &Others::These(others));
+        let extent = fields[0].clone().expect("an integer");
+        (extent.range, extent.shape.coefficients.get(&0).copied())
+    }
+
+    #[test]
+    fn each_transaction_counts_once_and_none_for_itself() {
+        let add = |n: usize| {
+            let calls = vec!["add(any int in 0..10)"; n].join(" || ");
+            format!("var x: int = 1\ntxn add(n: int) {{ x += n }}\nrun {calls}\ninvariant x >= 0")
+        };
+        assert_eq!(found(&add(2), 0, None), ((1, 21), Some((0, 1))));
+        assert_eq!(found(&add(2), 0, Some(0)), ((1, 11), None));
+        // Of many it is only known how many there are, so each may as well be all of them.
+        assert_eq!(found(&add(9), 0, None), ((1, 91), Some((0, 3))));
+    }
+
+    #[test]
+    fn only_what_flows_into_a_variable_counts() {
+        let text = "width 8\nvar x: int = 0\nvar y: int = 5\n\
+            txn a(n: int) { if y > 0 { x = 2 - 3 * n } }\ntxn b(n: int) { y = x\n y += 1 }\n\
+            run a(any int in 0..10) || b(7)\ninvariant x < 9";
+        assert_eq!(found(text, 0, None), ((-28, 2), Some((-3, 0))));
+        assert_eq!(found(text, 1, None), ((-28, 6), Some((-3, 0))));
+        assert_eq!(found(text, 1, Some(1)), ((5, 5), None));
+        // Three times as much leaves the width if it is more than 15, and is no value then.
+        let narrow = text.replace("width 8", "width 5");
+        assert_eq!(found(&narrow, 0, None).0, (-13, 2));
+    }
+}
