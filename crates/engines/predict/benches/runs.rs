@@ -23,7 +23,9 @@ fn main() {
         Some(names) => names.split(',').filter_map(Level::from_name).collect(),
         None => LEVELS.to_vec(),
     };
-    let wanted: Vec<&String> = args.iter().filter(|it| !it.starts_with("--")).collect();
+    let is_value = |at: usize| at > 0 && args[at - 1].starts_with("--");
+    let words = args.iter().enumerate().filter(|it| !it.1.starts_with("--") && !is_value(it.0));
+    let wanted: Vec<&String> = words.map(|it| it.1).collect();
     for (name, history) in families() {
         if wanted.is_empty() || wanted.iter().any(|it| name.starts_with(it.as_str())) {
             measure(&name, &history, &levels, limit);
