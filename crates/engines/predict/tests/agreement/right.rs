@@ -1,7 +1,7 @@
 //! Is a prediction right? From its definition, without the engine and without brute force.
 
 use iso_evidence::Witness;
-use iso_history::{Facts, History, Name, Op, OpId, Outcome, TxnId};
+use iso_history::{Datum, Facts, History, HistoryBuilder, Name, Op, OpId, Outcome, Place, TxnId};
 use iso_predict::{Boundary, ChangedRead, Prediction, Question};
 use iso_spec::Level;
 use std::collections::BTreeSet;
@@ -23,6 +23,9 @@ pub(crate) fn prediction_is_right(
     case.values_are_distinct()?;
     case.reads_have_their_writers()?;
     let Question { level, target, .. } = question;
+    let conflicts = !allows(&case.with_dropped_writes(), level);
+    let said = prediction.hides_conflict;
+    ensure(conflicts == said, || format!("with what was dropped, it conflicts: {conflicts}, and it says {said}"))?;
     ensure(allows(&prediction.history, level), || format!("{level} forbids it"))?;
     ensure(!allows(&prediction.history, target), || format!("{target} allows it"))
 }
@@ -171,6 +174,36 @@ impl Case<'_> {
         }
         let said = &self.prediction.changed;
         ensure(changed == *said, || format!("{changed:?} changed, and it says {said:?}"))
+    }
+
+    /// The prediction if transactions on the boundary go on to write what they wrote.
+    fn with_dropped_writes(&self) -> History {
+        let (history, observed) = (self.history(), self.observed.history());
+        let mut builder = HistoryBuilder::new();
+        for txn in history.txns() {
+            let session = history.session_of(txn).unwrap();
+            let session = builder.session(history.session_name(session));
+            builder.begin(session, Place::default());
+            for op in history.ops(txn) {
+                let (Op::Read { key, value } | Op::Write { key, value }) = history.op(op) else { unreachable!() };
+                let initial = builder.value_named(history.value(history.initial_value(key)));
+                let key = builder.key_named(history.key_name(key));
+                builder.initial(key, initial, Place::default());
+                let value = builder.value_named(history.value(value));
+                if history.op(op).is_write() { builder.write(key, value) } else { builder.read(key, value) }
+            }
+            for op in observed.ops(self.original(txn)).skip(history.ops(txn).len()) {
+                if let Op::Write { key, .. } = observed.op(op) {
+                    let initial = builder.value_named(observed.value(observed.initial_value(key)));
+                    let key = builder.key_named(observed.key_name(key));
+                    builder.initial(key, initial, Place::default());
+                    let value = builder.value(Datum::text(format!("dropped {op:?}")));
+                    builder.write(key, value);
+                }
+            }
+            builder.end(Outcome::Committed);
+        }
+        builder.finish().unwrap()
     }
 
     /// What an operation of the prediction repeats.
