@@ -9,9 +9,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// How long to go on unless told otherwise.
 pub(crate) const DEFAULT_MINUTES: u64 = 10;
 
-/// What a round tries: the package of each agreement test that takes a seed, and how many cases. They are many enough
+/// What a round tries: the package and name of each test that takes a seed, and how many cases. They are many enough
 /// that starting the test is not what takes the time.
-const TRIED: [(&str, &str); 2] = [("iso-check", "20000"), ("iso-verify", "4000")];
+const TRIED: [(&str, &str, &str); 4] = [
+    ("iso-check", "agreement", "20000"),
+    ("iso-verify", "agreement", "4000"),
+    ("iso-predict", "agreement", "2000"),
+    ("iso-store", "suite", "4000"),
+];
 
 /// Runs rounds until the time is over, or until one fails; then the seed says how to repeat it.
 pub(crate) fn soak(minutes: u64) -> Result<()> {
@@ -19,11 +24,11 @@ pub(crate) fn soak(minutes: u64) -> Result<()> {
     let mut seed = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let mut n_rounds = 0;
     while n_rounds == 0 || Instant::now() < until {
-        for (package, cases) in TRIED {
+        for (package, test, cases) in TRIED {
             println!("soak: {package} ISOSCOPE_SEED={seed} ISOSCOPE_CASES={cases}");
             let mut cargo = Command::new(env!("CARGO"));
             cargo
-                .args(["test", "--quiet", "--release", "--package", package, "--test", "agreement"])
+                .args(["test", "--quiet", "--release", "--package", package, "--test", test])
                 .env("ISOSCOPE_SEED", seed.to_string())
                 .env("ISOSCOPE_CASES", cases)
                 .current_dir(root());
