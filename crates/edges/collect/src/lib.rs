@@ -24,10 +24,14 @@
 
 #![allow(clippy::cast_possible_wrap, reason = "numbers of rows and of customers are far below the limit of a number")]
 
+mod address;
 mod application;
 mod applications;
 mod client;
+mod database;
+mod dialect;
 mod drive;
+mod drivers;
 mod memory;
 mod random;
 mod record;
@@ -37,7 +41,9 @@ mod validate;
 
 pub use application::{Application, Assertion, Row, Slot, Transaction, load, perform, transaction};
 pub use applications::{APPLICATIONS, application};
-pub use client::{Client, Failure};
+pub use client::{Client, Failure, list_of};
+pub use database::{Database, OpenError, Table, Values, open};
+pub use dialect::Dialect;
 pub use drive::{Counts, Ending, Run, Step, drive, drive_along};
 pub use memory::Memory;
 pub use random::Random;
