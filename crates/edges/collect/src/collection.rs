@@ -233,12 +233,14 @@ fn rate(committed: u64, elapsed: Duration) -> f64 {
 fn header(plan: &Plan, recorder: &Recorder, n_sessions: usize) -> Vec<u8> {
     let rows = plan.workload.rows();
     // Where all rows begin alike, one value for all keeps the header short.
-    let same = rows.first().map(|it| it.2.clone()).filter(|first| {
-        plan.workload.tables().len() == 1 && rows.iter().all(|it| it.2 == *first)
-    });
-    let init = rows.iter().filter(|_| same.is_none()).map(|(table, row, value)| {
-        (recorder.key(table, row), value_name(Some(value)).to_datum())
-    });
+    let same = rows
+        .first()
+        .map(|it| it.2.clone())
+        .filter(|first| plan.workload.tables().len() == 1 && rows.iter().all(|it| it.2 == *first));
+    let init = rows
+        .iter()
+        .filter(|_| same.is_none())
+        .map(|(table, row, value)| (recorder.key(table, row), value_name(Some(value)).to_datum()));
     RecordingHeader {
         initial: same.as_ref().map_or(Datum::Null, |it| value_name(Some(it)).to_datum()),
         init: init.collect(),
@@ -263,9 +265,10 @@ fn perform_all(
         let desk = Arc::new(Desk::default());
         desks.push(Arc::clone(&desk));
         let isolation = plan.isolations[number].clone();
-        let session = Session { number, name: stage.next_name(), isolation, client, desk };
+        let name = stage.next_name();
+        let thread = thread::Builder::new().name(name.clone()).stack_size(STACK);
+        let session = Session { number, name: Some(name), isolation, client, desk };
         let (stage_of_it, ended) = (Arc::clone(stage), AtEnd(ended.clone()));
-        let thread = thread::Builder::new().name(session.name.clone()).stack_size(STACK);
         let spawned = thread.spawn(move || {
             session.run(&stage_of_it);
             drop(ended);
@@ -329,7 +332,7 @@ fn read_at_the_end(stage: &Stage, isolation: &str) -> Vec<Assertion> {
             return Vec::new();
         }
     };
-    let name = stage.next_name();
+    let name = Some(stage.next_name());
     let mut session =
         Session { number: usize::MAX, name, isolation: isolation.to_owned(), client, desk: Arc::new(Desk::default()) };
     let answers = Mutex::new(Vec::new());
