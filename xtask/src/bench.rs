@@ -2,7 +2,7 @@
 //!
 //! `bench check` measures time and memory of whole commands on large histories; `bench instructions` counts
 //! instructions on small ones, which does not depend on who else uses the machine; `bench separate` measures the search
-//! for histories between levels.
+//! for histories between levels; `bench collect` says what recording costs.
 
 mod cell;
 mod check;
@@ -26,6 +26,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         ["instructions", rest @ ..] => instructions::run(rest),
         ["separate", rest @ ..] => separate::run(rest),
         ["verify", rest @ ..] => verify(rest),
+        ["collect", rest @ ..] => collect(rest),
         ["check", rest @ ..] | rest => check::run(rest),
     }
 }
@@ -33,6 +34,12 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
 /// Times the programs of the corpus, and generated ones that grow; the engine's own bench knows how.
 fn verify(words: &[&str]) -> Result<()> {
     let bench = ["bench", "--quiet", "--package", "iso-verify", "--bench", "programs", "--"];
+    run_program(Command::new(env!("CARGO")).args(bench).args(words).current_dir(root()))
+}
+
+/// Measures what recording costs; the crate's own bench knows how.
+fn collect(words: &[&str]) -> Result<()> {
+    let bench = ["bench", "--quiet", "--package", "iso-collect", "--bench", "recording", "--"];
     run_program(Command::new(env!("CARGO")).args(bench).args(words).current_dir(root()))
 }
 

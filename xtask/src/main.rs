@@ -22,6 +22,7 @@ usage: cargo xtask <task>
   bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
   bench verify [NAME]      times the programs of the corpus, and generated ones that grow
   bench instructions       counts instructions on small histories, and compares them with a baseline
+  bench collect            what recording a history costs, with a thousand sessions, and in memory
   bench separate ...       times of the separation problems of the paper on Isolde; `bench separate --help` says more
   generate WORKLOAD ...    writes a history of a chosen kind and size; `generate --help` says more
   soak [--minutes N]       random agreement tests with new seeds, for ten minutes unless told otherwise

@@ -93,7 +93,9 @@ fn a_commit_without_an_answer_is_unknown_and_its_session_goes_on_as_another() {
     let (history, collected) = run(&database, &plan("rmw", "serializable", few(4), 30));
     assert!(collected.counts.unknown > 10, "{collected:?}");
     assert_eq!(collected.counts.reconnects, collected.counts.unknown);
-    assert_eq!(history.n_sessions() as u64, 4 + 1 + collected.counts.reconnects);
+    // One that had nothing left to do is not in the history.
+    let n_others = history.n_sessions() as u64 - 5;
+    assert!((collected.counts.reconnects - 4..=collected.counts.reconnects).contains(&n_others), "{collected:?}");
     for txn in history.txns().filter(|it| history.outcome(*it) == Outcome::Unknown) {
         assert_eq!(history.end(txn), None);
         let session = history.session_of(txn).unwrap();
