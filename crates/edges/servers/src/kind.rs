@@ -29,6 +29,9 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::PostgreSql, Self::MariaDb];
+
     /// What its addresses begin with.
     pub(crate) fn scheme(self) -> &'static str {
         match self {
@@ -103,9 +106,9 @@ impl Kind {
                 for setting in ["listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off"] {
                     serve.args(["-c", setting]);
                 }
-                settings.iter().for_each(|it| {
-                    serve.args(["-c", it]);
-                });
+                for setting in settings {
+                    serve.args(["-c", setting]);
+                }
             }
             Self::MariaDb => {
                 serve.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
