@@ -40,6 +40,7 @@ mod memory;
 mod random;
 mod record;
 mod recorder;
+pub mod script;
 mod session;
 mod setup;
 mod shares;
