@@ -122,12 +122,13 @@ impl Collect {
     /// The answer for people.
     fn told(&self, collected: &Collected) -> String {
         let Collected { counts, elapsed, throughput, .. } = collected;
+        let n_sessions = self.plan.isolations.len();
         let mut out = format!(
-            "{} on {} under {}: {} sessions, seed {}.\n",
+            "{} on {} under {}: {n_sessions} session{}, seed {}.\n",
             self.plan.workload.name(),
             collected.database,
             self.isolation,
-            collected.sessions,
+            if n_sessions == 1 { "" } else { "s" },
             self.plan.seed,
         );
         let _ = writeln!(
@@ -147,6 +148,9 @@ impl Collect {
         }
         if collected.was_stopped {
             out += "It was stopped; what happened until then is recorded.\n";
+        }
+        if !collected.assertions.is_empty() {
+            out.push('\n');
         }
         for Assertion { name, holds, detail } in &collected.assertions {
             let line = if *holds { format!("  ok      {name}\n") } else { format!("  FAILED  {name}: {detail}\n") };
