@@ -61,6 +61,10 @@ impl Sqlite {
     fn connection(&self) -> Result<SqliteConnection, Failure> {
         let connection = rusqlite::Connection::open(&self.file).map_err(|it| failure(&it))?;
         connection.busy_timeout(LOCK_TIMEOUT.min(STATEMENT_TIMEOUT)).map_err(|it| failure(&it))?;
+        if self.temporary.is_some() {
+            // Nobody reads the file after this process.
+            connection.pragma_update(None, "synchronous", "OFF").map_err(|it| failure(&it))?;
+        }
         Ok(SqliteConnection(connection))
     }
 
