@@ -48,12 +48,16 @@ pub(crate) fn open(address: &Address) -> Result<Sqlite, OpenError> {
         }
     };
     let connection = sqlite.connection().map_err(|it| unreachable(it.to_string()))?;
-    // Also finds out that a file is no database or cannot be written.
+    // Also finds out that a file is no database.
     let probe = match journal {
         Some(journal) => format!("PRAGMA journal_mode = {journal}; BEGIN IMMEDIATE; ROLLBACK"),
         None => "BEGIN IMMEDIATE; ROLLBACK".to_owned(),
     };
     connection.0.execute_batch(&probe).map_err(|it| unreachable(failure(&it).to_string()))?;
+    // SQLite opens what it cannot write for reading, and begins every transaction on it.
+    if connection.0.is_readonly("main").map_err(|it| unreachable(it.to_string()))? {
+        return Err(unreachable("the file cannot be written".to_owned()));
+    }
     Ok(sqlite)
 }
 

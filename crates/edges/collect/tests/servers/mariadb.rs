@@ -1,7 +1,7 @@
 //! `MariaDB`: repeatable reads that are not snapshot isolation, and writes that leave no trace.
 
 use crate::embedded::{check_refusals, check_rows};
-use crate::judge::{lost_update, opened, play, verdicts, write_skew};
+use crate::judge::{check_password_file, lost_update, opened, play, verdicts, write_skew};
 use crate::server;
 use iso_collect::script::Script;
 use iso_collect::{Database, Failure, Table, open};
@@ -14,6 +14,7 @@ fn mariadb_isolates_less_than_it_says() {
     let database = opened(&server.url());
     assert!(database.describe().starts_with("MariaDB 1") && !format!("{database:?}").contains(iso_servers::PASSWORD));
     check_rows(&*database);
+    check_password_file(&server.url());
     check_refusals(&*opened(&server.url_of_socket()));
 
     let played = play(&*database, &lost_update("repeatable-read"), &[]);
