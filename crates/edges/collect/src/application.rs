@@ -14,6 +14,9 @@ pub trait Application: Debug + Sync {
     /// What it is, in a sentence.
     fn about(&self) -> &'static str;
 
+    /// Every table that its transactions name.
+    fn tables(&self) -> &'static [&'static str];
+
     /// The rows of the initial state.
     fn rows(&self) -> Vec<Row>;
 
@@ -106,8 +109,8 @@ pub fn perform(transaction: &dyn Transaction, client: &mut dyn Client) -> Result
     client.begin()?;
     match transaction.run(client) {
         Ok(()) => client.commit(),
-        // The database has ended the transaction itself.
-        Err(failure @ Failure::Conflict { .. }) => Err(failure),
+        // The database has ended the transaction itself, or there is nobody left to tell.
+        Err(failure @ (Failure::Conflict { .. } | Failure::Lost { .. })) => Err(failure),
         Err(failure) => client.abort().and(Err(failure)),
     }
 }

@@ -8,7 +8,7 @@ use std::fmt::Display;
 use thiserror::Error;
 
 /// One session of a database. Everything but [`Client::begin`] happens inside a transaction, and a call that fails with
-/// [`Failure::Conflict`] has ended it.
+/// [`Failure::Conflict`] has ended it. After [`Failure::Lost`] every call fails.
 pub trait Client {
     /// Begins a transaction.
     fn begin(&mut self) -> Result<(), Failure>;
@@ -28,7 +28,21 @@ pub trait Client {
     /// The rows whose keys begin with a prefix, in the order of their keys.
     fn scan(&mut self, table: &str, prefix: &str) -> Result<Vec<(String, Value)>, Failure>;
 
-    /// Ends the transaction. If that fails, it is as if it never was.
+    /// Appends an element to the list in a row, which is made if there is none. A list is a text, as in `1,2,3`, and
+    /// [`list_of`] reads it.
+    ///
+    /// Databases append in one statement. This default reads and then writes, so a session that is served an old list
+    /// loses what others appended, as every program that does the same.
+    fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
+        let list = match self.get(table, row)? {
+            Some(list) if !list.to_string().is_empty() => format!("{list},{element}"),
+            _ => element.to_string(),
+        };
+        self.put(table, row, Value::Text(list))
+    }
+
+    /// Ends the transaction. If that fails, it is as if it never was, except where the connection was lost: then nobody
+    /// knows.
     fn commit(&mut self) -> Result<(), Failure>;
 
     /// Ends the transaction as if it never was.
@@ -50,7 +64,13 @@ pub enum Failure {
         /// What was wrong.
         reason: String,
     },
-    /// Something else is wrong: no connection, a row that is no record.
+    /// The connection is gone. A transaction that was not asked to commit never was; of one that was, nobody knows.
+    #[error("the connection is lost: {message}")]
+    Lost {
+        /// What was seen of it.
+        message: String,
+    },
+    /// Something else is wrong: a database that refuses, a row that is no record.
     #[error("{message}")]
     Broken {
         /// What is wrong.
@@ -67,6 +87,11 @@ impl Failure {
     /// The database aborts.
     pub fn conflict(reason: impl Into<String>) -> Self {
         Self::Conflict { reason: reason.into() }
+    }
+
+    /// The connection is gone.
+    pub fn lost(message: impl Into<String>) -> Self {
+        Self::Lost { message: message.into() }
     }
 
     /// Something else is wrong.
@@ -122,6 +147,13 @@ impl dyn Client + '_ {
     pub fn remove(&mut self, table: &str, row: impl Display) -> Result<(), Failure> {
         self.delete(table, &row.to_string())
     }
+}
+
+/// The elements of a list as [`Client::get`] has it. A row that is missing is an empty list.
+pub fn list_of(value: Option<&Value>) -> Result<Vec<i64>, Failure> {
+    let text = value.map(Value::to_string).unwrap_or_default();
+    let elements = text.split(',').filter(|_| !text.is_empty()).map(str::parse);
+    elements.collect::<Result<_, _>>().map_err(|_| Failure::broken(format!("`{text}` is no list of numbers")))
 }
 
 fn int_of(table: &str, row: &str, value: &Value) -> Result<i64, Failure> {

@@ -24,23 +24,47 @@
 
 #![allow(clippy::cast_possible_wrap, reason = "numbers of rows and of customers are far below the limit of a number")]
 
+mod address;
 mod application;
 mod applications;
 mod client;
+mod collection;
+mod control;
+mod database;
+mod dialect;
+mod distribution;
 mod drive;
+mod drivers;
+mod journal;
 mod memory;
 mod random;
 mod record;
+mod recorder;
+pub mod script;
+mod session;
 mod setup;
+mod shares;
 mod store_client;
 mod validate;
+mod workload;
+mod workloads;
 
 pub use application::{Application, Assertion, Row, Slot, Transaction, load, perform, transaction};
 pub use applications::{APPLICATIONS, application};
-pub use client::{Client, Failure};
+pub use client::{Client, Failure, list_of};
+pub use collection::{CollectError, Collected, FinalRead, Plan, Retries, collect, collect_history};
+pub use control::{Control, Tally};
+pub use database::{Database, OpenError, Table, Values, open};
+pub use dialect::Dialect;
+pub use distribution::Likeliness;
 pub use drive::{Counts, Ending, Run, Step, drive, drive_along};
+pub use journal::Target;
 pub use memory::Memory;
 pub use random::Random;
 pub use record::{Record, Value};
 pub use setup::{Choice, Setup};
+pub use shares::shares;
 pub use validate::{Observed, Replayed, commit_order, replay};
+pub use workload::{Parameters, Rows, Turn, WORKLOADS, Workload, workload};
+
+use distribution::Distribution;

@@ -1,0 +1,189 @@
+//! What rows are in the SQL of each database: the statements that clients run and that scripts show.
+//!
+//! A table is `(id text primary key, value)`, and every statement touches one table by its key, so that what a
+//! transaction reads and writes is known.
+
+use crate::{Failure, Value, Values};
+use std::fmt::Write;
+
+/// The language of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// `PostgreSQL`.
+    PostgreSql,
+    /// `MySQL` and `MariaDB`.
+    MySql,
+    /// `SQLite`.
+    Sqlite,
+    /// The weak store speaks no SQL; its scripts are shown as for `PostgreSQL`.
+    Store,
+}
+
+/// What the tables of a set-up have before their names.
+const PREFIX: &str = "isoscope_";
+
+/// The table with the names of those that a set-up made. Nobody else has a column of this name.
+pub(crate) const OWNER: &str = "isoscope_owner";
+
+/// See [`OWNER`].
+pub(crate) const OWNED: &str = "made_by_isoscope";
+
+/// A statement with its values, in the order of its places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Statement {
+    pub(crate) sql: String,
+    pub(crate) values: Vec<Value>,
+}
+
+impl Dialect {
+    pub(crate) fn create(self, table: &str, values: Values) -> Result<String, Failure> {
+        let name = physical(table)?;
+        Ok(match (self, values) {
+            (Self::PostgreSql | Self::Store, Values::Int) => {
+                format!("CREATE TABLE {name} (id text COLLATE \"C\" PRIMARY KEY, value bigint NOT NULL)")
+            }
+            (Self::PostgreSql | Self::Store, Values::Text) => {
+                format!("CREATE TABLE {name} (id text COLLATE \"C\" PRIMARY KEY, value text NOT NULL)")
+            }
+            (Self::MySql, Values::Int) => mysql_table(&name, "BIGINT"),
+            (Self::MySql, Values::Text) => mysql_table(&name, "LONGTEXT"),
+            (Self::Sqlite, Values::Int) => {
+                format!("CREATE TABLE {name} (id TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT")
+            }
+            (Self::Sqlite, Values::Text) => {
+                format!("CREATE TABLE {name} (id TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
+            }
+        })
+    }
+
+    /// The statements that begin a transaction of an isolation level; the last one does, those before are settings.
+    pub(crate) fn begin(self, isolation: &str) -> Vec<String> {
+        let level = isolation.replace('-', " ").to_ascii_uppercase();
+        match self {
+            Self::PostgreSql | Self::Store => vec![format!("BEGIN ISOLATION LEVEL {level}")],
+            Self::MySql => {
+                let is_snapshot = isolation == "snapshot-isolation";
+                let level = if is_snapshot { "REPEATABLE READ" } else { level.as_str() };
+                let mut statements = vec![format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")];
+                if is_snapshot {
+                    statements.push("SET SESSION innodb_snapshot_isolation = ON".to_owned());
+                }
+                statements.push("START TRANSACTION".to_owned());
+                statements
+            }
+            Self::Sqlite if isolation == "serializable-immediate" => vec!["BEGIN IMMEDIATE".to_owned()],
+            Self::Sqlite => vec!["BEGIN DEFERRED".to_owned()],
+        }
+    }
+
+    pub(crate) fn get(self, table: &str, row: &str) -> Result<Statement, Failure> {
+        let sql = format!("SELECT value FROM {} WHERE id = {}", physical(table)?, self.place(1));
+        Ok(Statement { sql, values: vec![row.into()] })
+    }
+
+    /// The value comes first, so that [`Self::insert`] has the same places.
+    pub(crate) fn update(self, table: &str, row: &str, value: Value) -> Result<Statement, Failure> {
+        let (first, second) = (self.place(1), self.place(2));
+        let sql = format!("UPDATE {} SET value = {first} WHERE id = {second}", physical(table)?);
+        Ok(Statement { sql, values: vec![value, row.into()] })
+    }
+
+    pub(crate) fn insert(self, table: &str, row: &str, value: Value) -> Result<Statement, Failure> {
+        let (first, second) = (self.place(1), self.place(2));
+        let sql = format!("INSERT INTO {} (value, id) VALUES ({first}, {second})", physical(table)?);
+        Ok(Statement { sql, values: vec![value, row.into()] })
+    }
+
+    /// The element becomes the last one of the list.
+    pub(crate) fn append(self, table: &str, row: &str, element: i64) -> Result<Statement, Failure> {
+        let (table, first, second) = (physical(table)?, self.place(1), self.place(2));
+        let comma = "CASE WHEN value = '' THEN '' ELSE ',' END";
+        let list = match self {
+            Self::MySql => format!("CONCAT(value, {comma}, {first})"),
+            Self::PostgreSql | Self::Sqlite | Self::Store => format!("value || {comma} || {first}"),
+        };
+        let sql = format!("UPDATE {table} SET value = {list} WHERE id = {second}");
+        Ok(Statement { sql, values: vec![Value::Text(element.to_string()), row.into()] })
+    }
+
+    pub(crate) fn delete(self, table: &str, row: &str) -> Result<Statement, Failure> {
+        let sql = format!("DELETE FROM {} WHERE id = {}", physical(table)?, self.place(1));
+        Ok(Statement { sql, values: vec![row.into()] })
+    }
+
+    pub(crate) fn scan(self, table: &str, prefix: &str) -> Result<Statement, Failure> {
+        let table = physical(table)?;
+        let (mut condition, mut values) = (String::new(), Vec::new());
+        if !prefix.is_empty() {
+            condition = format!(" WHERE id >= {}", self.place(1));
+            values.push(prefix.into());
+            if let Some(end) = after(prefix) {
+                write!(condition, " AND id < {}", self.place(2)).expect("a text takes every text");
+                values.push(end.into());
+            }
+        }
+        Ok(Statement { sql: format!("SELECT id, value FROM {table}{condition} ORDER BY id"), values })
+    }
+
+    fn place(self, nth: usize) -> String {
+        match self {
+            Self::PostgreSql | Self::Store => format!("${nth}"),
+            // MySQL has no numbered places, so statements name their values in order.
+            Self::MySql | Self::Sqlite => "?".to_owned(),
+        }
+    }
+}
+
+/// What a table is called in the database, as SQL has it.
+pub(crate) fn physical(table: &str) -> Result<String, Failure> {
+    let fits = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
+    // The shortest limit of a name is PostgreSQL's, of 63 bytes.
+    if table.is_empty() || table.len() > 50 || !table.chars().all(fits) {
+        let rule = "lower-case letters, digits and `_`, at most 50";
+        return Err(Failure::broken(format!("`{table}` cannot be the name of a table, which has {rule}")));
+    }
+    let name = format!("{PREFIX}{table}");
+    if name == OWNER {
+        return Err(Failure::broken(format!("a table cannot be called `{table}`: {OWNER} is the list of all tables")));
+    }
+    Ok(name)
+}
+
+fn mysql_table(name: &str, values: &str) -> String {
+    let key = "id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY";
+    format!("CREATE TABLE {name} ({key}, value {values} NOT NULL) ENGINE=InnoDB")
+}
+
+/// The first text after all that begin with a prefix; none if there is no such text.
+fn after(prefix: &str) -> Option<String> {
+    let mut kept: Vec<char> = prefix.chars().collect();
+    while let Some(last) = kept.pop() {
+        if let Some(next) = (last as u32 + 1..=char::MAX as u32).find_map(char::from_u32) {
+            kept.push(next);
+            return Some(kept.into_iter().collect());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_asks_for_the_keys_between_a_prefix_and_the_next_one() {
+        let statement = Dialect::Sqlite.scan("stock", "1.").unwrap();
+        assert_eq!(statement.sql, "SELECT id, value FROM isoscope_stock WHERE id >= ? AND id < ? ORDER BY id");
+        assert_eq!(statement.values, [Value::from("1."), Value::from("1/")]);
+        assert_eq!(after("a\u{d7ff}").as_deref(), Some("a\u{e000}"), "there are no characters in between");
+        assert_eq!(after("a\u{10ffff}").as_deref(), Some("b"));
+        assert_eq!(after("\u{10ffff}"), None);
+    }
+
+    #[test]
+    fn a_table_whose_name_would_be_sql_is_refused() {
+        for name in ["", "a b", "x; DROP TABLE y", "Big", "owner"] {
+            assert!(Dialect::MySql.get(name, "x").is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Drivers: one file a kind of database, and what those that speak SQL share.
+//!
+//! A driver is a `Connection`, which runs one statement; `SqlClient` makes a [`crate::Client`] of it.
+
+pub(crate) mod mysql;
+pub(crate) mod postgresql;
+mod sql;
+pub(crate) mod sqlite;
+pub(crate) mod weak_store;
+
+use std::time::Duration;
+
+/// How long to wait for a server to take a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a statement waits for a lock; then it is a conflict.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a statement may take at all; after that the server is gone.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);

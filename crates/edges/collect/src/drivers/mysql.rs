@@ -1,0 +1,197 @@
+//! `MySQL` and `MariaDB`.
+
+use super::sql::{self, Connection, SqlClient};
+use super::{CONNECT_TIMEOUT, LOCK_TIMEOUT, STATEMENT_TIMEOUT};
+use crate::address::Address;
+use crate::database::isolation_of;
+use crate::dialect::Statement;
+use crate::{Client, Database, Dialect, Failure, OpenError, Table, Value};
+use mysql::consts::CapabilityFlags;
+use mysql::prelude::Queryable;
+use mysql::{Conn, DriverError, Error, Opts, OptsBuilder, Params, Row};
+use std::fmt;
+
+/// A database of a server.
+pub(crate) struct MySql {
+    options: Opts,
+    place: String,
+    version: String,
+    /// Can transactions be aborted that would overwrite what they do not see?
+    has_snapshots: bool,
+}
+
+/// The options have the password.
+impl fmt::Debug for MySql {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MySql").field("place", &self.place).field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+/// Connects once, for the version.
+pub(crate) fn open(address: &Address) -> Result<MySql, OpenError> {
+    address.expect_options(&["socket", "ssl-mode", "passfile"])?;
+    address.expect_plain("ssl-mode", &["disabled", "preferred"])?;
+    if address.path.is_empty() {
+        let message = format!("the address names no database: {}://HOST/NAME", address.scheme);
+        return Err(OpenError::NoSuchDatabase { message });
+    }
+    let user = address.user.clone().unwrap_or_else(|| "root".to_owned());
+    let (host, port) = (address.host.as_deref().unwrap_or("localhost"), address.port.unwrap_or(3306));
+    let socket = address.option("socket");
+    let password = address.password("MYSQL_PWD")?;
+    let options = OptsBuilder::new()
+        .user(Some(user))
+        .pass(password.as_ref().map(crate::address::Secret::reveal))
+        .db_name(Some(&address.path))
+        .ip_or_hostname(Some(host))
+        .tcp_port(port)
+        .socket(socket)
+        .prefer_socket(socket.is_some())
+        .tcp_connect_timeout(Some(CONNECT_TIMEOUT))
+        .read_timeout(Some(STATEMENT_TIMEOUT))
+        .write_timeout(Some(STATEMENT_TIMEOUT))
+        // An update that finds a row with the same value has found it.
+        .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS);
+    let place = match socket {
+        Some(socket) => format!("{socket}/{}", address.path),
+        None => format!("{host}:{port}/{}", address.path),
+    };
+    let mut database = MySql { options: options.into(), place, version: String::new(), has_snapshots: false };
+    database.ask().map_err(|failure| {
+        let reason = match failure {
+            Failure::Lost { message } | Failure::Broken { message } => message,
+            other => other.to_string(),
+        };
+        let kind = if address.scheme == "mariadb" { "MariaDB" } else { "MySQL" };
+        OpenError::Unreachable { place: format!("{kind} at {}", database.place), reason }
+    })?;
+    Ok(database)
+}
+
+impl MySql {
+    /// Asks the server who it is.
+    fn ask(&mut self) -> Result<(), Failure> {
+        let mut connection = self.connection()?;
+        let query = |sql: &str| Statement { sql: sql.to_owned(), values: Vec::new() };
+        let version = connection.rows(&query("SELECT VERSION()"))?;
+        let version = version.into_iter().flatten().next().map(|it| it.to_string()).unwrap_or_default();
+        let kind = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
+        self.version = format!("{kind} {}", version.split('-').next().unwrap_or_default());
+        self.has_snapshots = !connection.rows(&query("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"))?.is_empty();
+        Ok(())
+    }
+
+    fn connection(&self) -> Result<MySqlConnection, Failure> {
+        let conn = Conn::new(self.options.clone()).map_err(failure)?;
+        let mut connection = MySqlConnection(conn);
+        connection.command(&format!("SET SESSION innodb_lock_wait_timeout = {}", LOCK_TIMEOUT.as_secs()))?;
+        connection.command(&format!("SET SESSION lock_wait_timeout = {}", LOCK_TIMEOUT.as_secs()))?;
+        Ok(connection)
+    }
+
+    /// Does something with the tables of ours that there are. Each statement that changes tables commits.
+    fn change(&self, act: impl FnOnce(&mut MySqlConnection, &[String]) -> Result<(), Failure>) -> Result<(), Failure> {
+        let mut connection = self.connection()?;
+        let sql = "SHOW TABLES LIKE 'isoscope\\_%'";
+        let existing = connection.rows(&Statement { sql: sql.to_owned(), values: Vec::new() })?;
+        let existing: Vec<String> = existing.into_iter().flatten().map(|it| it.to_string()).collect();
+        act(&mut connection, &existing)
+    }
+}
+
+impl Database for MySql {
+    fn describe(&self) -> String {
+        format!("{} at {}", self.version, self.place)
+    }
+
+    fn isolations(&self) -> &'static [&'static str] {
+        let all = &["repeatable-read", "read-committed", "read-uncommitted", "serializable", "snapshot-isolation"];
+        if self.has_snapshots { all } else { &all[..4] }
+    }
+
+    fn set_up(&self, tables: &[Table]) -> Result<(), Failure> {
+        self.change(|connection, existing| sql::set_up(connection, Dialect::MySql, existing, tables))
+    }
+
+    fn tear_down(&self) -> Result<(), Failure> {
+        self.change(sql::tear_down)
+    }
+
+    fn connect(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {
+        let mut statements = Dialect::MySql.begin(isolation_of(self, isolation)?);
+        let begin = statements.pop().expect("the last one begins the transaction");
+        let mut connection = self.connection()?;
+        for setting in statements {
+            connection.command(&setting)?;
+        }
+        Ok(Box::new(SqlClient::new(connection, Dialect::MySql, begin)))
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::MySql
+    }
+}
+
+#[derive(Debug)]
+struct MySqlConnection(Conn);
+
+impl Connection for MySqlConnection {
+    fn run(&mut self, statement: &Statement) -> Result<u64, Failure> {
+        self.0.exec_drop(&statement.sql, bound(&statement.values)).map_err(failure)?;
+        Ok(self.0.affected_rows())
+    }
+
+    fn rows(&mut self, statement: &Statement) -> Result<Vec<Vec<Value>>, Failure> {
+        let rows: Vec<Row> = self.0.exec(&statement.sql, bound(&statement.values)).map_err(failure)?;
+        rows.into_iter().map(|row| row.unwrap().into_iter().map(value_of).collect()).collect()
+    }
+
+    fn command(&mut self, sql: &str) -> Result<(), Failure> {
+        self.0.query_drop(sql).map_err(failure)
+    }
+}
+
+fn bound(values: &[Value]) -> Params {
+    let bind = |value: &Value| match value {
+        Value::Int(number) => mysql::Value::from(*number),
+        Value::Text(text) => mysql::Value::from(text),
+    };
+    if values.is_empty() { Params::Empty } else { Params::Positional(values.iter().map(bind).collect()) }
+}
+
+fn value_of(value: mysql::Value) -> Result<Value, Failure> {
+    match value {
+        mysql::Value::Int(number) => Ok(Value::Int(number)),
+        mysql::Value::Bytes(bytes) => Ok(Value::Text(String::from_utf8_lossy(&bytes).into_owned())),
+        _ => Err(Failure::broken("a row holds what is neither a number nor a text")),
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::MySqlError(said) => {
+            let message = format!("{} ({})", said.message, said.code);
+            match said.code {
+                // A record that changed since the snapshot, a lock not granted in time, a deadlock, a statement ended.
+                1020 | 1205 | 1213 | 1317 | 3024 => Failure::conflict(message),
+                1062 => Failure::aborted(message),
+                // Shutting down, or the connection was ended by somebody.
+                1053 | 1077 | 1079 | 1927 | 3169 | 4031 => Failure::lost(message),
+                _ => Failure::broken(message),
+            }
+        }
+        Error::IoError(error) => Failure::lost(error.to_string()),
+        Error::CodecError(error) => Failure::lost(error.to_string()),
+        Error::DriverError(error) => match error {
+            DriverError::CouldNotConnect(cause) => {
+                let cause = cause.map(|(_, why, _)| why).unwrap_or_default();
+                Failure::lost(format!("no connection: {cause}"))
+            }
+            DriverError::ConnectTimeout | DriverError::Timeout | DriverError::UnexpectedPacket => {
+                Failure::lost(error.to_string())
+            }
+            other => Failure::broken(other.to_string()),
+        },
+        other => Failure::broken(other.to_string()),
+    }
+}

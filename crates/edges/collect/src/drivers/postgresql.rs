@@ -1,0 +1,203 @@
+//! `PostgreSQL`.
+
+use super::sql::{self, Connection, SqlClient};
+use super::{CONNECT_TIMEOUT, LOCK_TIMEOUT, STATEMENT_TIMEOUT};
+use crate::address::Address;
+use crate::database::isolation_of;
+use crate::dialect::Statement;
+use crate::{Client, Database, Dialect, Failure, OpenError, Table, Value};
+use postgres::error::SqlState;
+use postgres::types::{ToSql, Type};
+use postgres::{Config, Error, NoTls, Row};
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+
+/// A database of a server.
+#[derive(Debug)]
+pub(crate) struct PostgreSql {
+    config: Config,
+    place: String,
+    version: String,
+}
+
+/// Connects once, for the version.
+pub(crate) fn open(address: &Address) -> Result<PostgreSql, OpenError> {
+    address.expect_options(&["host", "sslmode", "passfile"])?;
+    address.expect_plain("sslmode", &["disable", "allow", "prefer"])?;
+    let user = address.user.clone().or_else(|| std::env::var("PGUSER").ok()).unwrap_or_else(|| "postgres".to_owned());
+    let name = if address.path.is_empty() { user.clone() } else { address.path.clone() };
+    let host = address.option("host").map(str::to_owned).or_else(|| address.host.clone());
+    let (host, port) = (host.unwrap_or_else(|| "localhost".to_owned()), address.port.unwrap_or(5432));
+    let mut config = Config::new();
+    config.user(&user).dbname(&name).host(&host).port(port);
+    config.connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(STATEMENT_TIMEOUT).application_name("isoscope");
+    if let Some(password) = address.password("PGPASSWORD")? {
+        config.password(password.reveal());
+    }
+    let database = PostgreSql { config, place: format!("{host}:{port}/{name}"), version: String::new() };
+    let show = Statement { sql: "SHOW server_version".to_owned(), values: Vec::new() };
+    let version = database.connection().and_then(|mut it| it.rows(&show)).map_err(|failure| {
+        let reason = match failure {
+            Failure::Lost { message } | Failure::Broken { message } => message,
+            other => other.to_string(),
+        };
+        OpenError::Unreachable { place: format!("PostgreSQL at {}", database.place), reason }
+    })?;
+    let version = version.into_iter().flatten().next().map(|it| it.to_string()).unwrap_or_default();
+    // Debian's has a remark after the number.
+    let version = version.split(' ').next().unwrap_or_default().to_owned();
+    Ok(PostgreSql { version, ..database })
+}
+
+impl PostgreSql {
+    fn connection(&self) -> Result<PgConnection, Failure> {
+        let client = self.config.connect(NoTls).map_err(|it| failure(&it))?;
+        let mut connection = PgConnection { client, prepared: HashMap::new() };
+        let (lock, statement) = (LOCK_TIMEOUT.as_millis(), STATEMENT_TIMEOUT.as_millis());
+        connection.command(&format!("SET lock_timeout = {lock}; SET statement_timeout = {statement}"))?;
+        Ok(connection)
+    }
+
+    /// Does something with the tables of ours that there are, as a whole.
+    fn change(&self, act: impl FnOnce(&mut PgConnection, &[String]) -> Result<(), Failure>) -> Result<(), Failure> {
+        let mut connection = self.connection()?;
+        connection.command("SET client_min_messages = warning; BEGIN")?;
+        let sql = "SELECT relname::text FROM pg_class WHERE relname LIKE 'isoscope\\_%' AND pg_table_is_visible(oid)";
+        let existing = connection.rows(&Statement { sql: sql.to_owned(), values: Vec::new() })?;
+        let existing: Vec<String> = existing.into_iter().flatten().map(|it| it.to_string()).collect();
+        act(&mut connection, &existing)?;
+        connection.command("COMMIT")
+    }
+}
+
+impl Database for PostgreSql {
+    fn describe(&self) -> String {
+        format!("PostgreSQL {} at {}", self.version, self.place)
+    }
+
+    fn isolations(&self) -> &'static [&'static str] {
+        &["read-committed", "repeatable-read", "serializable"]
+    }
+
+    fn set_up(&self, tables: &[Table]) -> Result<(), Failure> {
+        self.change(|connection, existing| sql::set_up(connection, Dialect::PostgreSql, existing, tables))
+    }
+
+    fn tear_down(&self) -> Result<(), Failure> {
+        self.change(sql::tear_down)
+    }
+
+    fn connect(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {
+        let begin = Dialect::PostgreSql.begin(isolation_of(self, isolation)?).join("; ");
+        Ok(Box::new(SqlClient::new(self.connection()?, Dialect::PostgreSql, begin)))
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::PostgreSql
+    }
+}
+
+struct PgConnection {
+    client: postgres::Client,
+    prepared: HashMap<String, postgres::Statement>,
+}
+
+impl fmt::Debug for PgConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PgConnection").finish_non_exhaustive()
+    }
+}
+
+impl PgConnection {
+    fn prepare(&mut self, sql: &str) -> Result<postgres::Statement, Failure> {
+        if let Some(prepared) = self.prepared.get(sql) {
+            return Ok(prepared.clone());
+        }
+        let prepared = self.client.prepare(sql).map_err(|it| failure(&it))?;
+        self.prepared.insert(sql.to_owned(), prepared.clone());
+        Ok(prepared)
+    }
+}
+
+impl Connection for PgConnection {
+    fn run(&mut self, statement: &Statement) -> Result<u64, Failure> {
+        let prepared = self.prepare(&statement.sql)?;
+        let values = bound(&prepared, &statement.values)?;
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|it| &**it).collect();
+        self.client.execute(&prepared, &values).map_err(|it| failure(&it))
+    }
+
+    fn rows(&mut self, statement: &Statement) -> Result<Vec<Vec<Value>>, Failure> {
+        let prepared = self.prepare(&statement.sql)?;
+        let values = bound(&prepared, &statement.values)?;
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|it| &**it).collect();
+        let rows = self.client.query(&prepared, &values).map_err(|it| failure(&it))?;
+        rows.iter().map(|row| (0..row.len()).map(|idx| value_of(row, idx)).collect()).collect()
+    }
+
+    fn command(&mut self, sql: &str) -> Result<(), Failure> {
+        self.client.batch_execute(sql).map_err(|it| failure(&it))
+    }
+}
+
+/// Values as the statement's types want them.
+fn bound(prepared: &postgres::Statement, values: &[Value]) -> Result<Vec<Box<dyn ToSql + Sync>>, Failure> {
+    let bind = |(value, kind): (&Value, &Type)| -> Result<Box<dyn ToSql + Sync>, Failure> {
+        match value {
+            Value::Int(number) if *kind == Type::INT8 => Ok(Box::new(*number)),
+            Value::Text(text) if *kind == Type::INT8 => {
+                Err(Failure::broken(format!("`{text}` cannot be put into a table of numbers")))
+            }
+            value => Ok(Box::new(value.to_string())),
+        }
+    };
+    values.iter().zip(prepared.params()).map(bind).collect()
+}
+
+fn value_of(row: &Row, idx: usize) -> Result<Value, Failure> {
+    match *row.columns()[idx].type_() {
+        Type::INT8 => row.try_get(idx).map(Value::Int),
+        _ => row.try_get(idx).map(Value::Text),
+    }
+    .map_err(|it| failure(&it))
+}
+
+fn failure(error: &Error) -> Failure {
+    let Some(said) = error.as_db_error() else {
+        let message = with_causes(error);
+        let is_io = std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
+        return if error.is_closed() || is_io { Failure::lost(message) } else { Failure::broken(message) };
+    };
+    let message = format!("{} ({})", said.message(), said.code().code());
+    let code = said.code();
+    let conflicts = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::QUERY_CANCELED,
+    ];
+    let losses = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
+    if conflicts.contains(code) {
+        Failure::conflict(message)
+    } else if *code == SqlState::UNIQUE_VIOLATION {
+        Failure::aborted(message)
+    } else if losses.contains(code) || code.code().starts_with("08") {
+        Failure::lost(message)
+    } else {
+        Failure::broken(message)
+    }
+}
+
+/// The driver's words are few; what happened is in its causes.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if !text.contains(&words) {
+            write!(text, ": {words}").expect("a text takes every text");
+        }
+        cause = error.source();
+    }
+    text
+}

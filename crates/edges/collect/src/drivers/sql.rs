@@ -1,0 +1,217 @@
+//! A client on any database that speaks SQL, and how such a database is set up.
+
+use crate::dialect::{OWNED, OWNER, Statement, physical};
+use crate::{Client, Dialect, Failure, Table, Value};
+use std::fmt::Debug;
+
+/// A connection to a database that speaks SQL. Failures are told apart here and nowhere else.
+pub(super) trait Connection: Debug + Send {
+    /// Runs a statement and says how many rows it found. A row that is there already is [`Failure::Aborted`].
+    fn run(&mut self, statement: &Statement) -> Result<u64, Failure>;
+
+    /// Runs a query.
+    fn rows(&mut self, statement: &Statement) -> Result<Vec<Vec<Value>>, Failure>;
+
+    /// Runs a statement without values and without an answer.
+    fn command(&mut self, sql: &str) -> Result<(), Failure>;
+}
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct SqlClient<C> {
+    connection: C,
+    dialect: Dialect,
+    begin: String,
+    state: State,
+}
+
+/// Where a session is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Open,
+    /// A statement of the transaction has failed, so it must not commit.
+    Failed,
+    /// The connection is gone.
+    Lost(String),
+}
+
+impl<C: Connection> SqlClient<C> {
+    pub(super) fn new(connection: C, dialect: Dialect, begin: impl Into<String>) -> Self {
+        Self { connection, dialect, begin: begin.into(), state: State::Idle }
+    }
+
+    fn run(&mut self, statement: Result<Statement, Failure>) -> Result<u64, Failure> {
+        let statement = statement?;
+        self.within(|connection| connection.run(&statement))
+    }
+
+    fn rows(&mut self, statement: Result<Statement, Failure>) -> Result<Vec<Vec<Value>>, Failure> {
+        let statement = statement?;
+        self.within(|connection| connection.rows(&statement))
+    }
+
+    /// Does something inside the transaction, and ends it where the database did.
+    fn within<T>(&mut self, act: impl FnOnce(&mut C) -> Result<T, Failure>) -> Result<T, Failure> {
+        match &self.state {
+            State::Open => {}
+            State::Idle => return Err(Failure::broken("no transaction is open")),
+            State::Failed => return Err(Failure::broken("the transaction has failed and must be aborted")),
+            State::Lost(message) => return Err(Failure::lost(message.clone())),
+        }
+        let done = act(&mut self.connection);
+        if let Err(failure) = &done {
+            self.fail(failure)?;
+        }
+        done
+    }
+
+    fn fail(&mut self, failure: &Failure) -> Result<(), Failure> {
+        self.state = match failure {
+            Failure::Lost { message } => State::Lost(message.clone()),
+            Failure::Conflict { .. } => return self.roll_back(),
+            Failure::Aborted { .. } | Failure::Broken { .. } => State::Failed,
+        };
+        Ok(())
+    }
+
+    fn roll_back(&mut self) -> Result<(), Failure> {
+        self.state = State::Idle;
+        let done = self.connection.command("ROLLBACK");
+        if let Err(Failure::Lost { message }) = &done {
+            self.state = State::Lost(message.clone());
+        }
+        done
+    }
+
+    /// Updates a row, or makes it where there is none.
+    fn upsert(
+        &mut self,
+        update: Result<Statement, Failure>,
+        insert: Result<Statement, Failure>,
+    ) -> Result<(), Failure> {
+        if self.run(update)? > 0 {
+            return Ok(());
+        }
+        match self.run(insert) {
+            Ok(_) => Ok(()),
+            // Somebody else made the row in between.
+            Err(Failure::Aborted { reason }) => self.roll_back().and(Err(Failure::Conflict { reason })),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+impl<C: Connection> Client for SqlClient<C> {
+    fn begin(&mut self) -> Result<(), Failure> {
+        match &self.state {
+            State::Idle => {}
+            State::Open | State::Failed => return Err(Failure::broken("a transaction is open")),
+            State::Lost(message) => return Err(Failure::lost(message.clone())),
+        }
+        let done = self.connection.command(&self.begin);
+        match &done {
+            Ok(()) => self.state = State::Open,
+            Err(Failure::Lost { message }) => self.state = State::Lost(message.clone()),
+            Err(_) => {}
+        }
+        done
+    }
+
+    fn get(&mut self, table: &str, row: &str) -> Result<Option<Value>, Failure> {
+        let rows = self.rows(self.dialect.get(table, row))?;
+        Ok(rows.into_iter().next().and_then(|it| it.into_iter().next()))
+    }
+
+    fn put(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
+        let update = self.dialect.update(table, row, value.clone());
+        self.upsert(update, self.dialect.insert(table, row, value))
+    }
+
+    fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
+        self.run(self.dialect.insert(table, row, value)).map(|_| ())
+    }
+
+    fn delete(&mut self, table: &str, row: &str) -> Result<(), Failure> {
+        self.run(self.dialect.delete(table, row)).map(|_| ())
+    }
+
+    fn scan(&mut self, table: &str, prefix: &str) -> Result<Vec<(String, Value)>, Failure> {
+        let rows = self.rows(self.dialect.scan(table, prefix))?;
+        let pair = |row: Vec<Value>| <[Value; 2]>::try_from(row).ok().map(|[id, value]| (id.to_string(), value));
+        rows.into_iter().map(|it| pair(it).ok_or_else(|| Failure::broken("a row has not two columns"))).collect()
+    }
+
+    fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
+        let append = self.dialect.append(table, row, element);
+        self.upsert(append, self.dialect.insert(table, row, Value::Text(element.to_string())))
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        // PostgreSQL answers the commit of a failed transaction with success, and rolls it back.
+        if self.state == State::Failed {
+            self.roll_back()?;
+            return Err(Failure::broken("the transaction has failed and cannot commit"));
+        }
+        self.within(|connection| connection.command("COMMIT"))?;
+        self.state = State::Idle;
+        Ok(())
+    }
+
+    fn abort(&mut self) -> Result<(), Failure> {
+        match &self.state {
+            State::Idle => Err(Failure::broken("no transaction is open")),
+            State::Lost(message) => Err(Failure::lost(message.clone())),
+            State::Open | State::Failed => self.roll_back(),
+        }
+    }
+}
+
+/// Makes tables, after those of an earlier set-up are gone.
+///
+/// `existing` are the names of all tables that begin as ours do.
+pub(super) fn set_up(
+    connection: &mut impl Connection,
+    dialect: Dialect,
+    existing: &[String],
+    tables: &[Table],
+) -> Result<(), Failure> {
+    let ours = owned(connection, existing)?;
+    for table in tables {
+        let name = physical(&table.name)?;
+        if existing.contains(&name) && !ours.contains(&name) {
+            return Err(Failure::broken(format!(
+                "there is a table {name} that isoscope did not make; it is left as it is"
+            )));
+        }
+    }
+    tear_down(connection, existing)?;
+    connection.command(&format!("CREATE TABLE {OWNER} ({OWNED} VARCHAR(190) PRIMARY KEY)"))?;
+    for table in tables {
+        // Listed first, so that a set-up that breaks in between can be torn down.
+        connection.command(&format!("INSERT INTO {OWNER} VALUES ('{}')", physical(&table.name)?))?;
+        connection.command(&dialect.create(&table.name, table.values)?)?;
+    }
+    Ok(())
+}
+
+/// Removes the tables that a set-up made.
+pub(super) fn tear_down(connection: &mut impl Connection, existing: &[String]) -> Result<(), Failure> {
+    for name in owned(connection, existing)? {
+        connection.command(&format!("DROP TABLE IF EXISTS {name}"))?;
+    }
+    connection.command(&format!("DROP TABLE IF EXISTS {OWNER}"))
+}
+
+/// The tables that an earlier set-up made.
+fn owned(connection: &mut impl Connection, existing: &[String]) -> Result<Vec<String>, Failure> {
+    if !existing.iter().any(|it| it == OWNER) {
+        return Ok(Vec::new());
+    }
+    let list = Statement { sql: format!("SELECT {OWNED} FROM {OWNER}"), values: Vec::new() };
+    let rows = connection.rows(&list).map_err(|failure| match failure {
+        Failure::Broken { message } => Failure::broken(format!("the table {OWNER} is not isoscope's: {message}")),
+        other => other,
+    })?;
+    Ok(rows.into_iter().flatten().map(|it| it.to_string()).collect())
+}
