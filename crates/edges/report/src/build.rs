@@ -220,12 +220,17 @@ impl<'h> Builder<'h> {
                 Some(key)
             }
         };
+        let shown_by = match edge.because {
+            Reason::VersionOrder { shown_by, .. } => shown_by,
+            _ => None,
+        };
         Link {
             from: self.history.label(edge.from),
             to: self.history.label(edge.to),
             kind: edge.because.short_name().to_owned(),
             key: key.map(|it| self.history.key_name(it).to_string()),
             because: explainer.edge(edge),
+            shown_by: shown_by.map(|it| self.history.label(self.history.txn_of(it))),
         }
     }
 

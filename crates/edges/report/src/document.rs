@@ -193,6 +193,8 @@ pub struct Link {
     pub key: Option<String>,
     /// Why, as a sentence.
     pub because: String,
+    /// The transaction whose read shows the order of two versions, if one does.
+    pub shown_by: Option<String>,
 }
 
 /// A read that no execution explains.

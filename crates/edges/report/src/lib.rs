@@ -10,6 +10,7 @@
 mod build;
 mod build_found;
 mod build_predict;
+mod check_phrases;
 mod document;
 mod dot;
 mod explain;
@@ -19,6 +20,7 @@ mod found;
 mod hasse;
 mod html;
 mod json;
+mod lit;
 mod mark;
 mod notation;
 mod panel;

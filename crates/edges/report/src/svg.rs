@@ -3,11 +3,13 @@
 
 mod figure;
 mod lattice;
+mod levels;
 mod predict;
 mod search;
 mod verify;
 
 pub(crate) use lattice::{lattice_svg, linked_diagram};
+pub(crate) use levels::levels_svg;
 pub(crate) use predict::{RunPictures, predict_svg, run_pictures};
 pub(crate) use search::{compare_svg, panel_svg, separate_svg};
 pub(crate) use verify::{run_svg, verify_svg, visibility};

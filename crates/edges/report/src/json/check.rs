@@ -161,6 +161,7 @@ pub(super) fn link(link: &Link) -> Value {
     members.put("kind", link.kind.as_str());
     members.maybe("key", link.key.as_deref());
     members.put("because", link.because.as_str());
+    members.maybe("shown_by", link.shown_by.as_deref());
     members.done()
 }
 
@@ -279,5 +280,6 @@ pub(super) fn read_link(of: &Value) -> Read<Link> {
         kind: text(of, "kind")?,
         key: maybe_text(of, "key"),
         because: text(of, "because")?,
+        shown_by: maybe_text(of, "shown_by"),
     })
 }
