@@ -3,8 +3,10 @@
 
 mod arguments;
 mod bench;
+mod browser;
 mod generate;
 mod measure;
+mod pages;
 mod random;
 mod soak;
 mod system;
@@ -17,8 +19,9 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
-  test                     formatting, lints, all tests and documentation; installs what is missing
+  test                     formatting, lints, all tests, documentation, pages in a browser; installs what is missing
   ci                       the same
+  pages                    pages in Chromium: what they show and what clicks do; part of `test`
   bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
   bench verify [NAME]      times the programs of the corpus, and generated ones that grow
   bench instructions       counts instructions on small histories, and compares them with a baseline
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
 fn run(args: &[&str]) -> Result<()> {
     match args {
         ["test" | "ci"] => test::test(),
+        ["pages"] => pages::pages(),
         ["bench", words @ ..] => bench::run(words),
         ["generate", words @ ..] => generate::command::run(words),
         ["soak"] => soak::soak(soak::DEFAULT_MINUTES),

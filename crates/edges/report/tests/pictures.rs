@@ -16,6 +16,13 @@ fn the_pictures_are_what_they_were() {
     }
 }
 
+/// Pages that only the browser looks at: names that want to run, and a long circle.
+#[test]
+fn the_pages_for_the_browser_are_what_they_were() {
+    common::golden("hostile.html", &html(&common::hostile()));
+    common::golden("ring-40.html", &html(&common::ring(40, 8)));
+}
+
 #[test]
 fn the_pictures_of_searches_are_what_they_were() {
     for (name, report) in search::golden_cases() {
