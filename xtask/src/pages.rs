@@ -42,6 +42,12 @@ const GOLDEN: &[Expected] = &[
     Expected { page: "stale-read", headline: "this history breaks", first: "", last: "That cannot be." },
     Expected { page: "ring-40", headline: "this history breaks", first: "1 of 41", last: "41 of 41" },
     Expected { page: "hostile", headline: "this history breaks", first: "must come before", last: "That cannot be." },
+    Expected {
+        page: "allowed",
+        headline: "This history satisfies serializable (ser).",
+        first: "alice.1: r(x,0) from the initial state, w(x,1)",
+        last: "4 of 4",
+    },
     Expected { page: "separate-cc-pc", headline: "biswas.cc", first: "must come before", last: "That cannot be." },
     Expected { page: "separate-si-ser", headline: "cerone.si", first: "", last: "" },
     Expected { page: "separate-partial", headline: "", first: "", last: "" },

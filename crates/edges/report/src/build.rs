@@ -12,6 +12,10 @@ use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PlaceUnit, Project
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
+/// Larger histories are not shown in whole.
+const MAX_WHOLE_TXNS: usize = 24;
+const MAX_WHOLE_OPS: usize = 200;
+
 /// The answer of an engine for one level.
 #[derive(Clone, Debug)]
 pub struct Answer<'a> {
@@ -50,6 +54,11 @@ impl CheckReport {
         Self {
             history: Some(Counts::of(history)),
             levels: answers.iter().map(|it| builder.level(it)).collect(),
+            whole: answers
+                .iter()
+                .any(|it| matches!(it.verdict, Verdict::Allowed(_)))
+                .then(|| builder.whole())
+                .flatten(),
             ..Self::of_unreadable(run)
         }
     }
@@ -63,6 +72,7 @@ impl CheckReport {
             peak_bytes: run.peak_bytes,
             history: None,
             levels: Vec::new(),
+            whole: None,
         }
     }
 }
@@ -183,6 +193,22 @@ impl<'h> Builder<'h> {
         };
         part.history = notation(&part, Comments::None);
         part
+    }
+
+    /// The whole history as a part with nothing wrong; none if it is too large to be looked at.
+    fn whole(&self) -> Option<Box<Part>> {
+        let txns: Vec<TxnId> = self.history.txns().collect();
+        if txns.len() > MAX_WHOLE_TXNS || self.history.n_ops() > MAX_WHOLE_OPS {
+            return None;
+        }
+        let projection = Projection::verbatim(self.history, &txns, |_| true);
+        let mut part = Part {
+            initial: initial_values(&projection.history),
+            transactions: projection.history.txns().map(|it| self.transaction(&projection, it, true)).collect(),
+            ..Part::default()
+        };
+        part.history = notation(&part, Comments::None);
+        Some(Box::new(part))
     }
 
     /// The forbidden part as a history of its own.

@@ -36,7 +36,11 @@ fn what_holds(report: &CheckReport) -> String {
     match strongest_that_hold(report).as_slice() {
         [] => String::new(),
         [one] => format!("; the strongest level that holds is {}", titled(one)),
-        many => format!("; the strongest levels that hold are {}", all(many)),
+        many if many.len() <= 2 => format!("; the strongest levels that hold are {}", all(many)),
+        _ => {
+            let n_holding = report.levels.iter().filter(|it| matches!(it.judgement, Judgement::Holds(_))).count();
+            format!("; {n_holding} of {} levels hold", report.levels.len())
+        }
     }
 }
 
@@ -52,14 +56,32 @@ fn titled(level: &LevelName) -> String {
     if level.full == level.short { level.full.clone() } else { format!("{} ({})", level.full, level.short) }
 }
 
-/// `Write skew` for `write-skew`; `G1c` stays.
+/// `Write skew` for `write-skew`; the letters of `g1c` and `g-single` stay together, and so does `non-`.
 fn spoken(anomaly: &str) -> String {
     let mut chars = anomaly.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
-    let is_number = anomaly.starts_with(['g', 'G']) && anomaly.chars().nth(1).is_some_and(|it| it.is_ascii_digit());
-    if is_number {
-        format!("{first}{}", chars.as_str())
-    } else {
-        format!("{first}{}", chars.as_str().replace('-', " "))
+    let rest = chars.as_str();
+    match rest.strip_prefix("on-").filter(|_| first == "N") {
+        _ if first == "G" && rest.starts_with(|it: char| it == '-' || it.is_ascii_digit()) => format!("{first}{rest}"),
+        Some(rest) => format!("Non-{}", rest.replace('-', " ")),
+        None => format!("{first}{}", rest.replace('-', " ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_anomalies_begin_sentences() {
+        let cases = [
+            ("write-skew", "Write skew"),
+            ("g1c", "G1c"),
+            ("g-single", "G-single"),
+            ("non-repeatable-read", "Non-repeatable read"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(spoken(name), expected);
+        }
     }
 }

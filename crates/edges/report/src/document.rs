@@ -17,6 +17,8 @@ pub struct CheckReport {
     pub history: Option<Counts>,
     /// One answer a level, in the order in which they were asked.
     pub levels: Vec<LevelReport>,
+    /// The history itself, if a level holds and it is small enough to be shown beside its schedule.
+    pub whole: Option<Box<Part>>,
 }
 
 /// Something wrong with the input.

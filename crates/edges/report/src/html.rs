@@ -7,6 +7,7 @@ mod check;
 mod hash;
 mod lattice;
 mod predict;
+mod schedule;
 mod search;
 mod verify;
 
@@ -61,6 +62,11 @@ fn steps(part: &Part) -> String {
     if let Some(first) = part.cycle.first() {
         items.push(contradiction(first, &part.cycle));
     }
+    stepped(&items)
+}
+
+/// Steps with the buttons that go through them.
+fn stepped(items: &[String]) -> String {
     if items.is_empty() {
         return String::new();
     }

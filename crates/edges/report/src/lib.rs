@@ -23,6 +23,7 @@ mod json;
 mod lit;
 mod mark;
 mod notation;
+mod origin;
 mod panel;
 mod phrases;
 mod picture;

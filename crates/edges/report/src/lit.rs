@@ -105,14 +105,15 @@ impl Lit {
     }
 }
 
+/// What an operation does to its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Access {
+pub(crate) enum Access {
     Read,
     Write,
 }
 
 /// The value that an operation reads or writes, if it is about the key.
-fn value<'o>(op: &'o str, key: &str, access: Access) -> Option<&'o str> {
+pub(crate) fn value<'o>(op: &'o str, key: &str, access: Access) -> Option<&'o str> {
     let inside = match access {
         Access::Read => op.strip_prefix("r(")?,
         Access::Write => op.strip_prefix("w(").or_else(|| op.strip_prefix("append("))?,
@@ -167,7 +168,8 @@ fn sources<'p>(
     on_key(part, writer, key, Access::Write).into_iter().filter(is_seen).map(move |it| (writer, it))
 }
 
-fn is_element(list: &str, element: &str) -> bool {
+/// Is an element in a list, as in `[1,2]`?
+pub(crate) fn is_element(list: &str, element: &str) -> bool {
     let elements = list.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
     elements.is_some_and(|it| it.split(',').any(|it| it == element))
 }

@@ -26,12 +26,14 @@
       this.svg = this.figure && this.figure.querySelector("svg");
       this.picture = this.svg ? new XMLSerializer().serializeToString(this.svg) : "";
       this.steps = [...root.querySelectorAll(".steps > li")];
+      this.list = root.querySelector(".steps");
       this.stepper = root.querySelector(".stepper");
       this.step = -1;
       this.setUpCopies();
       if (this.steps.length > 0 && this.svg) {
         this.setUpSteps();
         this.setUpArrows();
+        this.setUpLines();
         this.show(-1);
       }
     }
@@ -71,6 +73,17 @@
           event.preventDefault();
           this.go(idx);
         });
+      }
+    }
+
+    // Behind each operation, what shines when it is lit.
+    setUpLines() {
+      for (const op of this.svg.querySelectorAll(".op")) {
+        const box = op.getBBox();
+        const glow = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+        const sizes = { class: "glow", x: box.x - 4, y: box.y - 1, width: box.width + 8, height: box.height + 2, rx: 4 };
+        for (const name in sizes) glow.setAttribute(name, sizes[name]);
+        op.prepend(glow);
       }
     }
 
@@ -117,6 +130,7 @@
         : "Step through it with the buttons or the arrow keys, or click an arrow.";
       this.light(step);
       this.reveal();
+      this.list.scrollTop = item ? item.offsetTop - this.list.offsetTop - this.list.clientHeight / 3 : 0;
     }
 
     // Lights up what a step is about.

@@ -16,11 +16,19 @@ fn the_pictures_are_what_they_were() {
     }
 }
 
-/// Pages that only the browser looks at: names that want to run, and a long circle.
+/// Pages that only the browser looks at: names that want to run, a long circle, and an allowed history.
 #[test]
 fn the_pages_for_the_browser_are_what_they_were() {
     common::golden("hostile.html", &html(&common::hostile()));
     common::golden("ring-40.html", &html(&common::ring(40, 8)));
+    let history = common::history(
+        "init x=0 y=0
+         alice: { r(x,0) w(x,1) }
+         bob: { r(x,1) w(y,2) append(log,1) }
+         carol: { r(log,[1]) r(x,1) w(x,3) } { r(y,2) r(x,3) }",
+    );
+    let report = common::report(&history, &[(iso_spec::Level::Serializable, &common::allowed(&history))]);
+    common::golden("allowed.html", &html(&report));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The document of `check` as a page.
 
+use super::schedule::schedule;
 use super::{copies, linked_figure, page, steps};
 use crate::check_phrases::check_headline;
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
@@ -21,6 +22,7 @@ pub fn html(report: &CheckReport) -> String {
     for (idx, finding) in findings.iter().enumerate() {
         body += &section(report, idx, finding);
     }
+    body += &schedule(report);
     body += &levels(report, &findings);
     body += &witnesses(report);
     body += &footer(report);

@@ -19,11 +19,10 @@ use crate::words::xml;
 /// The page of `predict`.
 pub(crate) fn predict_html(report: &PredictReport) -> String {
     let title = if report.inputs.is_empty() { "history".to_owned() } else { report.inputs.join(", ") };
-    let mut body = format!("<h1>{}</h1>\n", xml(&title));
+    let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&headline(report)));
     if let Some(size) = observed_size(report) {
         body += &format!("<p class=\"size\">{}</p>\n", xml(&size));
     }
-    body += &format!("<p class=\"lead\">{}</p>\n", xml(&headline(report)));
     if let Some(line) = strongest_line(report) {
         body += &format!("<p class=\"lead\"><b>{}</b></p>\n", xml(&line));
     }

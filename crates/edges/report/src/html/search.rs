@@ -63,10 +63,10 @@ fn title(report: &SeparateReport) -> String {
 /// The title, where was looked, and the answer.
 pub(super) fn head(title: &str, headline: &str, scope: &Scope) -> String {
     format!(
-        "<h1>{}</h1>\n<p class=\"size\">{}</p>\n<p class=\"lead\">{}</p>\n",
+        "<p class=\"input\">{}</p>\n<h1>{}</h1>\n<p class=\"size\">{}</p>\n",
         xml(title),
-        xml(&scope_line(scope)),
-        xml(headline)
+        xml(headline),
+        xml(&scope_line(scope))
     )
 }
 

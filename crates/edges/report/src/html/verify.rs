@@ -14,8 +14,8 @@ use crate::words::xml;
 /// The page of `verify`.
 pub(crate) fn verify_html(report: &VerifyReport) -> String {
     let title = if report.inputs.is_empty() { "program".to_owned() } else { report.inputs.join(", ") };
-    let mut body = format!("<h1>{}</h1>\n<p class=\"size\">{}</p>\n", xml(&title), xml(&bounds(&report.program)));
-    body += &format!("<p class=\"lead\">{}</p>\n", xml(&headline(report)));
+    let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&headline(report)));
+    body += &format!("<p class=\"size\">{}</p>\n", xml(&bounds(&report.program)));
     if let Some(line) = weakest_line(report) {
         body += &format!("<p class=\"lead\"><b>{}</b></p>\n", xml(&line));
     }

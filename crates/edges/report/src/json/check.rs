@@ -32,6 +32,7 @@ impl CheckReport {
             peak_bytes: of["peak_bytes"].as_u64(),
             history: of.get("history").map(read_counts).transpose()?,
             levels: items(of, "levels", read_level)?,
+            whole: of.get("whole").map(read_part).transpose()?.map(Box::new),
         })
     }
 
@@ -43,6 +44,7 @@ impl CheckReport {
         report.maybe("peak_bytes", self.peak_bytes);
         report.maybe("history", self.history.as_ref().map(counts));
         report.put("levels", list(&self.levels, level));
+        report.maybe("whole", self.whole.as_deref().map(write_part));
         report.done()
     }
 }
