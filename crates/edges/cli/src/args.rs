@@ -15,6 +15,9 @@ use std::time::Duration;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,
+    /// Print ASCII and nothing else; so does a terminal that is not set to UTF-8
+    #[arg(long, global = true)]
+    pub(crate) ascii: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -51,16 +51,29 @@ impl CheckReport {
     /// The report of a run that judged a history at some levels.
     pub fn new(history: &History, run: Run, answers: &[Answer<'_>], limits: Limits) -> Self {
         let builder = Builder { limits, ..Builder::new(history) };
+        let is_allowed = answers.iter().any(|it| matches!(it.verdict, Verdict::Allowed(_)));
         Self {
             history: Some(Counts::of(history)),
             levels: answers.iter().map(|it| builder.level(it)).collect(),
-            whole: answers
-                .iter()
-                .any(|it| matches!(it.verdict, Verdict::Allowed(_)))
-                .then(|| builder.whole())
-                .flatten(),
+            whole: if is_allowed { Self::whole(history) } else { None },
             ..Self::of_unreadable(run)
         }
+    }
+
+    /// The whole history as a part with nothing wrong; none if it is too large to be looked at.
+    pub fn whole(history: &History) -> Option<Box<Part>> {
+        if history.n_txns() > MAX_WHOLE_TXNS || history.n_ops() > MAX_WHOLE_OPS {
+            return None;
+        }
+        let txns: Vec<TxnId> = history.txns().collect();
+        let (builder, projection) = (Builder::new(history), Projection::verbatim(history, &txns, |_| true));
+        let mut part = Part {
+            initial: initial_values(&projection.history),
+            transactions: projection.history.txns().map(|it| builder.transaction(&projection, it, true)).collect(),
+            ..Part::default()
+        };
+        part.history = notation(&part, Comments::None);
+        Some(Box::new(part))
     }
 
     /// The report of a run whose input could not be read: its defects and nothing else.
@@ -193,22 +206,6 @@ impl<'h> Builder<'h> {
         };
         part.history = notation(&part, Comments::None);
         part
-    }
-
-    /// The whole history as a part with nothing wrong; none if it is too large to be looked at.
-    fn whole(&self) -> Option<Box<Part>> {
-        let txns: Vec<TxnId> = self.history.txns().collect();
-        if txns.len() > MAX_WHOLE_TXNS || self.history.n_ops() > MAX_WHOLE_OPS {
-            return None;
-        }
-        let projection = Projection::verbatim(self.history, &txns, |_| true);
-        let mut part = Part {
-            initial: initial_values(&projection.history),
-            transactions: projection.history.txns().map(|it| self.transaction(&projection, it, true)).collect(),
-            ..Part::default()
-        };
-        part.history = notation(&part, Comments::None);
-        Some(Box::new(part))
     }
 
     /// The forbidden part as a history of its own.

@@ -59,7 +59,7 @@ pub use search::{
     SpecRelation, UnknownPair,
 };
 pub use svg::{Frame, figure_svg, svg};
-pub use text::{Colour, TextOptions, text};
+pub use text::{Colour, Symbols, TextOptions, text};
 pub use verify::{
     Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, VerifiedLevel, VerifyReport,
     VerifyVerdict,

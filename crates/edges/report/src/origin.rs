@@ -16,33 +16,36 @@ pub(crate) fn commit_order(part: &Part, evidence: &Evidence) -> Option<Vec<usize
     names.into_iter().map(|it| part.transactions.iter().position(|txn| txn.id == it)).collect()
 }
 
-/// Who wrote what an operation read; none if it is no read, or if nobody can tell.
+/// Where a read's value came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    From(Owner),
+    /// More than one wrote it, and nothing here tells them apart.
+    Several,
+}
+
+/// Who wrote what an operation read; none if it is no read, or if nobody wrote it.
 ///
-/// Of several writers of the same value, the last one before the reader in the order is meant.
-pub(crate) fn origin(part: &Part, reader: usize, op: usize, order: &[usize]) -> Option<Owner> {
+/// Of several writers of the same value, the last one before the reader is meant if the order is `serial`.
+pub(crate) fn origin(part: &Part, reader: usize, op: usize, serial: Option<&[usize]>) -> Option<Origin> {
     let txn = &part.transactions[reader];
     let read = txn.ops.get(op)?;
     let inside = read.strip_prefix("r(")?.strip_suffix(')')?;
-    let is_of = |key: &str| value(read, key, Access::Read).is_some();
-    let own = txn.ops[..op].iter().any(|it| writes(it, inside));
-    if own {
-        return Some(Owner::Txn(reader));
+    if txn.ops[..op].iter().any(|it| writes(it, inside)) {
+        return Some(Origin::From(Owner::Txn(reader)));
     }
-    let place = |txn: usize| order.iter().position(|it| *it == txn);
-    let mut writers: Vec<usize> = (0..part.transactions.len())
-        .filter(|it| *it != reader && part.transactions[*it].ops.iter().any(|it| writes(it, inside)))
-        .collect();
-    let is_initial = part
-        .initial
-        .iter()
-        .any(|(key, first)| is_of(key) && value(read, key, Access::Read).is_some_and(|seen| seen == first));
-    if writers.len() > 1 || (is_initial && !writers.is_empty()) {
-        writers.retain(|it| place(*it).is_some_and(|it| place(reader).is_some_and(|own| it < own)));
-        writers.sort_by_key(|it| place(*it));
-    }
-    match writers.last() {
-        Some(writer) => Some(Owner::Txn(*writer)),
-        None => is_initial.then_some(Owner::Initial),
+    let is_first = |(key, first): &(String, String)| value(read, key, Access::Read) == Some(first.as_str());
+    let is_writer = |it: &usize| *it != reader && part.transactions[*it].ops.iter().any(|it| writes(it, inside));
+    let initial = part.initial.iter().any(is_first).then_some(Owner::Initial);
+    let writers: Vec<usize> = (0..part.transactions.len()).filter(is_writer).collect();
+    match (writers.as_slice(), initial, serial) {
+        ([], _, _) => initial.map(Origin::From),
+        ([writer], None, _) => Some(Origin::From(Owner::Txn(*writer))),
+        (_, _, Some(order)) => {
+            let before = order.iter().take_while(|it| **it != reader).filter(|it| writers.contains(it)).last().copied();
+            before.map(Owner::Txn).or(initial).map(Origin::From)
+        }
+        _ => Some(Origin::Several),
     }
 }
 
@@ -80,13 +83,15 @@ mod tests {
         ];
         let initial = vec![("y".to_owned(), "0".to_owned())];
         let part = Part { initial, transactions, ..Part::default() };
-        let of = |op: usize, order: &[usize]| origin(&part, 2, op, order);
-        assert_eq!(of(0, &[0, 1, 2]), Some(Owner::Txn(1)));
-        assert_eq!(of(0, &[1, 0, 2]), Some(Owner::Txn(0)));
-        assert_eq!(of(1, &[0, 1, 2]), Some(Owner::Txn(1)));
-        assert_eq!(of(2, &[0, 1, 2]), Some(Owner::Initial));
+        let of = |op: usize, order: &[usize]| origin(&part, 2, op, Some(order));
+        let from = |txn: usize| Some(Origin::From(Owner::Txn(txn)));
+        assert_eq!(of(0, &[0, 1, 2]), from(1));
+        assert_eq!(of(0, &[1, 0, 2]), from(0));
+        assert_eq!(origin(&part, 2, 0, None), Some(Origin::Several));
+        assert_eq!(of(1, &[0, 1, 2]), from(1));
+        assert_eq!(of(2, &[0, 1, 2]), Some(Origin::From(Owner::Initial)));
         assert_eq!(of(3, &[0, 1, 2]), None);
-        assert_eq!(of(4, &[0, 1, 2]), Some(Owner::Txn(2)));
+        assert_eq!(of(4, &[0, 1, 2]), from(2));
         assert_eq!(of(5, &[0, 1, 2]), None);
     }
 }

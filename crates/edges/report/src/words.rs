@@ -40,6 +40,25 @@ pub(crate) fn xml(text: &str) -> String {
     out
 }
 
+/// The text in ASCII: our own symbols by what is nearest to them, everything else spelled out.
+pub(crate) fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for symbol in text.chars() {
+        match symbol {
+            '─' => out.push('-'),
+            '│' => out.push('|'),
+            '▶' => out.push('>'),
+            '◀' => out.push('<'),
+            '×' => out.push('x'),
+            '…' => out.push_str("..."),
+            '→' => out.push_str("->"),
+            it if it.is_ascii() => out.push(it),
+            other => out += &format!("\\u{{{:x}}}", other as u32),
+        }
+    }
+    out
+}
+
 /// How many columns a text takes on a screen with letters of equal width, roughly.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
@@ -109,6 +128,11 @@ mod tests {
     fn escape_sequences_and_direction_marks_are_spelled_out() {
         assert_eq!(harmless("a\u{1b}[31m\u{202e}b\n"), "a\\u{1b}[31m\\u{202e}b\\u{a}");
         assert_eq!(xml("<a b='c'>&\u{0}"), "&lt;a b=&#39;c&#39;&gt;&amp;\\u{0}");
+    }
+
+    #[test]
+    fn ascii_has_a_stand_in_for_everything() {
+        assert_eq!(ascii("s1 ──rw…──▶ é 4×2"), "s1 --rw...--> \\u{e9} 4x2");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{copies, linked_figure, stepped};
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport, Moment, Part};
 use crate::findings::strongest_that_hold;
 use crate::lit::Owner;
-use crate::origin::{commit_order, origin};
+use crate::origin::{Origin, commit_order, origin};
 use crate::svg::schedule_svg;
 use crate::words::xml;
 
@@ -17,9 +17,11 @@ pub(super) fn schedule(report: &CheckReport) -> String {
     let Some(level) = holding.rfind(is_shown) else { return String::new() };
     let Judgement::Holds(evidence) = &level.judgement else { return String::new() };
     let Some(order) = commit_order(part, evidence) else { return String::new() };
+    let is_serial = matches!(level.level.short.as_str(), "ser" | "sser");
+    let serial = is_serial.then_some(order.as_slice());
     let items = match evidence {
-        Evidence::Events { events, .. } => of_events(part, events, &order),
-        _ => order.iter().map(|it| of_txn(part, *it, &order)).collect(),
+        Evidence::Events { events, .. } => of_events(part, events, serial),
+        _ => order.iter().map(|it| of_txn(part, *it, serial)).collect(),
     };
     let lead = match evidence {
         Evidence::Events { .. } => "Snapshots and commits in this order explain every read:",
@@ -36,13 +38,13 @@ pub(super) fn schedule(report: &CheckReport) -> String {
 }
 
 /// A transaction with everything that it did.
-fn of_txn(part: &Part, txn: usize, order: &[usize]) -> String {
+fn of_txn(part: &Part, txn: usize, serial: Option<&[usize]>) -> String {
     let ops: Vec<usize> = (0..part.transactions[txn].ops.len()).collect();
-    step(part, txn, &ops, order, "")
+    step(part, txn, &ops, serial, "")
 }
 
 /// Reads belong to the snapshot, writes to the commit.
-fn of_events(part: &Part, events: &[(Moment, String)], order: &[usize]) -> Vec<String> {
+fn of_events(part: &Part, events: &[(Moment, String)], serial: Option<&[usize]>) -> Vec<String> {
     let mut items = Vec::new();
     for (moment, id) in events {
         let Some(txn) = part.transactions.iter().position(|it| it.id == *id) else { continue };
@@ -50,18 +52,20 @@ fn of_events(part: &Part, events: &[(Moment, String)], order: &[usize]) -> Vec<S
         let is_now = |op: &usize| is_read(op) == (*moment == Moment::Snapshot);
         let ops: Vec<usize> = (0..part.transactions[txn].ops.len()).filter(is_now).collect();
         let word = if *moment == Moment::Snapshot { " takes its snapshot" } else { " commits" };
-        items.push(step(part, txn, &ops, order, word));
+        items.push(step(part, txn, &ops, serial, word));
     }
     items
 }
 
-fn step(part: &Part, txn: usize, ops: &[usize], order: &[usize], word: &str) -> String {
+fn step(part: &Part, txn: usize, ops: &[usize], serial: Option<&[usize]>, word: &str) -> String {
     let (mut lit, mut txns) = (Vec::new(), vec![Owner::Txn(txn).token()]);
     let mut words = Vec::new();
     for op in ops {
         lit.push(format!("{txn}.{op}"));
-        let from = origin(part, txn, *op, order);
-        txns.extend(from.map(Owner::token));
+        let from = origin(part, txn, *op, serial);
+        if let Some(Origin::From(owner)) = from {
+            txns.push(owner.token());
+        }
         words.push(format!("<code>{}</code>{}", xml(&part.transactions[txn].ops[*op]), from_words(part, txn, from)));
     }
     let colon = if words.is_empty() { "" } else { ": " };
@@ -74,11 +78,12 @@ fn step(part: &Part, txn: usize, ops: &[usize], order: &[usize], word: &str) -> 
     )
 }
 
-fn from_words(part: &Part, reader: usize, from: Option<Owner>) -> String {
+fn from_words(part: &Part, reader: usize, from: Option<Origin>) -> String {
     match from {
         None => String::new(),
-        Some(Owner::Initial) => " from the initial state".to_owned(),
-        Some(Owner::Txn(writer)) if writer == reader => " from itself".to_owned(),
-        Some(Owner::Txn(writer)) => format!(" from {}", xml(&part.transactions[writer].id)),
+        Some(Origin::Several) => ", which several wrote".to_owned(),
+        Some(Origin::From(Owner::Initial)) => " from the initial state".to_owned(),
+        Some(Origin::From(Owner::Txn(writer))) if writer == reader => " from itself".to_owned(),
+        Some(Origin::From(Owner::Txn(writer))) => format!(" from {}", xml(&part.transactions[writer].id)),
     }
 }
