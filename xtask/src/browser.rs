@@ -167,8 +167,16 @@ impl Browser {
 
     /// Keeps a picture of the whole page.
     pub(crate) fn screenshot(&mut self, file: &Path) -> Result<()> {
-        let wanted = json!({ "format": "png", "captureBeyondViewport": true });
-        let answer = self.call("Page.captureScreenshot", &wanted)?;
+        self.capture(file, &json!({ "format": "png", "captureBeyondViewport": true }))
+    }
+
+    /// Keeps a picture of what is in view.
+    pub(crate) fn snapshot(&mut self, file: &Path) -> Result<()> {
+        self.capture(file, &json!({ "format": "png" }))
+    }
+
+    fn capture(&mut self, file: &Path, wanted: &Value) -> Result<()> {
+        let answer = self.call("Page.captureScreenshot", wanted)?;
         let picture = answer["data"].as_str().and_then(from_base64).context("chromium sent no picture")?;
         fs::write(file, picture).with_context(|| format!("cannot write {}", file.display()))
     }

@@ -21,7 +21,8 @@ usage: cargo xtask <task>
 
   test                     formatting, lints, all tests, documentation, pages in a browser; installs what is missing
   ci                       the same
-  pages                    pages in Chromium: what they show and what clicks do; part of `test`
+  pages [--images]         pages in Chromium: what they show and what clicks do; part of `test`. Or takes the README's
+                           pictures of them again
   bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
   bench verify [NAME]      times the programs of the corpus, and generated ones that grow
   bench instructions       counts instructions on small histories, and compares them with a baseline
@@ -45,6 +46,7 @@ fn run(args: &[&str]) -> Result<()> {
     match args {
         ["test" | "ci"] => test::test(),
         ["pages"] => pages::pages(),
+        ["pages", "--images"] => pages::images(),
         ["bench", words @ ..] => bench::run(words),
         ["generate", words @ ..] => generate::command::run(words),
         ["soak"] => soak::soak(soak::DEFAULT_MINUTES),

@@ -85,6 +85,26 @@ pub(crate) fn pages() -> Result<()> {
     Ok(())
 }
 
+/// Takes the pictures of the README again.
+pub(crate) fn images() -> Result<()> {
+    ensure_debian_package("chromium", "chromium")?;
+    let target = target();
+    let (folder, kept) = (target.join("pages"), root().join("docs/images"));
+    fs::create_dir_all(&folder)?;
+    anomaly_pages(&target, &folder)?;
+    let mut browser = Browser::start(&folder.join("profile"))?;
+    browser.look(View { width: 1000, height: 790, is_dark: false })?;
+    browser.visit(&folder.join("anomaly-long-fork.html"))?;
+    browser.press("ArrowRight")?;
+    browser.press("ArrowRight")?;
+    browser.snapshot(&kept.join("page-check.png"))?;
+    browser.look(View { width: 1000, height: 960, is_dark: true })?;
+    browser.visit(&root().join("crates/edges/report/tests/golden/separate-cc-pc.html"))?;
+    browser.press("ArrowRight")?;
+    browser.press("ArrowRight")?;
+    browser.snapshot(&kept.join("page-separate.png"))
+}
+
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,
-    /// Print ASCII and nothing else; so does a terminal that is not set to UTF-8
+    /// Write answers in plain ASCII; a terminal that is not set to UTF-8 gets them so anyway
     #[arg(long, global = true)]
     pub(crate) ascii: bool,
 }

@@ -19,7 +19,7 @@ pub(crate) use verify::verify_html;
 
 use crate::document::{Link, LocalRead, Part};
 use crate::lit::Lit;
-use crate::words::xml;
+use crate::words::{prose, xml};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -85,7 +85,7 @@ fn of_read(local: &LocalRead, part: &Part) -> String {
         "<li class=\"local\" data-links=\"\" data-lit=\"{}\" data-txns=\"{}\">{}.</li>\n",
         lit.ops(),
         lit.txns(),
-        xml(&local.because)
+        prose(&local.because)
     )
 }
 
@@ -93,7 +93,7 @@ fn of_link(number: usize, link: &Link, part: &Part, is_in_cycle: bool) -> String
     let lit = Lit::of_link(link, part);
     let key = link.key.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
     let claim = if is_in_cycle {
-        format!("<b>{}</b> must come before <b>{}</b>, because ", xml(&name(&link.from)), xml(&name(&link.to)))
+        format!("<b>{}</b> must come before <b>{}</b>, because ", prose(&name(&link.from)), prose(&name(&link.to)))
     } else {
         String::new()
     };
@@ -102,8 +102,8 @@ fn of_link(number: usize, link: &Link, part: &Part, is_in_cycle: bool) -> String
         lit.ops(),
         lit.txns(),
         xml(&link.kind),
-        xml(&format!("{}{key}", link.kind)),
-        xml(&link.because)
+        prose(&format!("{}{key}", link.kind)),
+        prose(&link.because)
     )
 }
 
@@ -121,8 +121,8 @@ fn contradiction(first: &Link, cycle: &[Link]) -> String {
         "<li class=\"contradiction\" data-links=\"{}\" data-lit=\"\" data-txns=\"\">But then <b>{}</b> would have to come \
          before itself: {}. That cannot be.</li>\n",
         numbers.join(" "),
-        xml(&name(&first.from)),
-        xml(&round.join(" → "))
+        prose(&name(&first.from)),
+        prose(&round.join(" → "))
     )
 }
 

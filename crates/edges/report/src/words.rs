@@ -40,6 +40,20 @@ pub(crate) fn xml(text: &str) -> String {
     out
 }
 
+/// Harmless text for HTML, in which words that are written from right to left keep to themselves.
+///
+/// Without this, `שלום.1 (line 4)` would be shown with its numbers on the other side.
+pub(crate) fn prose(text: &str) -> String {
+    let words = text
+        .split(' ')
+        .map(|it| if it.chars().any(is_right_to_left) { format!("<bdi>{}</bdi>", xml(it)) } else { xml(it) });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn is_right_to_left(symbol: char) -> bool {
+    matches!(symbol as u32, 0x590..=0x8ff | 0xfb1d..=0xfdff | 0xfe70..=0xfeff | 0x10800..=0x10fff | 0x1e800..=0x1efff)
+}
+
 /// The text in ASCII: our own symbols by what is nearest to them, everything else spelled out.
 pub(crate) fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -133,6 +147,11 @@ mod tests {
     #[test]
     fn ascii_has_a_stand_in_for_everything() {
         assert_eq!(ascii("s1 ──rw…──▶ é 4×2"), "s1 --rw...--> \\u{e9} 4x2");
+    }
+
+    #[test]
+    fn words_from_right_to_left_keep_to_themselves() {
+        assert_eq!(prose("a < \u{5e9}.1 b"), "a &lt; <bdi>\u{5e9}.1</bdi> b");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::json::JsonLayout;
 use crate::notation::{Comments, notation};
 use crate::svg::{Frame, figure_svg, levels_svg};
 use crate::text::{defect_text, memory, size, witness};
-use crate::words::xml;
+use crate::words::{prose, xml};
 use iso_spec::Level;
 
 /// The report as one self-contained page. The JSON of the document is inside, in the element `report`.
@@ -116,7 +116,7 @@ fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>) -> String {
     );
     out += &linked_figure(&figure_svg(finding, Frame::Bare));
     out += &steps(part);
-    let history: Vec<String> = notation(part, Comments::Names).lines().map(xml).collect();
+    let history: Vec<String> = notation(part, Comments::Names).lines().map(prose).collect();
     out += &format!("<p>This part of the history is enough:</p>\n<pre>{}</pre>\n", history.join("\n"));
     let first = report.levels.iter().position(|it| finding.levels.first() == Some(&&it.level)).unwrap_or(0);
     let level = finding.levels.first().filter(|it| Level::from_name(&it.short).is_some());
@@ -137,7 +137,8 @@ fn witnesses(report: &CheckReport) -> String {
     if holding.is_empty() {
         return String::new();
     }
-    let mut out = "<details>\n<summary>Why the other levels hold</summary>\n<ul>\n".to_owned();
+    let which = if holding.len() < report.levels.len() { "the other levels hold" } else { "it holds" };
+    let mut out = format!("<details>\n<summary>Why {which}</summary>\n<ul>\n");
     for (level, evidence) in holding {
         let sentence = witness(&level.level.short, evidence).replace("--json has it", "the JSON in this page has it");
         let sentence = sentence.replace("are in the --json", "are in the JSON in this page");

@@ -6,7 +6,7 @@ use crate::findings::strongest_that_hold;
 use crate::lit::Owner;
 use crate::origin::{Origin, commit_order, origin};
 use crate::svg::schedule_svg;
-use crate::words::xml;
+use crate::words::{prose, xml};
 
 /// The schedule of the strongest level that holds; nothing if the document has not the whole history.
 pub(super) fn schedule(report: &CheckReport) -> String {
@@ -66,14 +66,14 @@ fn step(part: &Part, txn: usize, ops: &[usize], serial: Option<&[usize]>, word: 
         if let Some(Origin::From(owner)) = from {
             txns.push(owner.token());
         }
-        words.push(format!("<code>{}</code>{}", xml(&part.transactions[txn].ops[*op]), from_words(part, txn, from)));
+        words.push(format!("<code>{}</code>{}", prose(&part.transactions[txn].ops[*op]), from_words(part, txn, from)));
     }
     let colon = if words.is_empty() { "" } else { ": " };
     format!(
         "<li data-links=\"\" data-lit=\"{}\" data-txns=\"{}\"><b>{}</b>{word}{colon}{}</li>\n",
         lit.join(" "),
         txns.join(" "),
-        xml(&part.transactions[txn].id),
+        prose(&part.transactions[txn].id),
         words.join(", ")
     )
 }
@@ -84,6 +84,6 @@ fn from_words(part: &Part, reader: usize, from: Option<Origin>) -> String {
         Some(Origin::Several) => ", which several wrote".to_owned(),
         Some(Origin::From(Owner::Initial)) => " from the initial state".to_owned(),
         Some(Origin::From(Owner::Txn(writer))) if writer == reader => " from itself".to_owned(),
-        Some(Origin::From(Owner::Txn(writer))) => format!(" from {}", xml(&part.transactions[writer].id)),
+        Some(Origin::From(Owner::Txn(writer))) => format!(" from {}", prose(&part.transactions[writer].id)),
     }
 }

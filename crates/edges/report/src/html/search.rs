@@ -10,7 +10,7 @@ use crate::phrases::{
 };
 use crate::search::{CompareReport, Effort, Scope, SeparateReport, SpecName};
 use crate::svg::panel_svg;
-use crate::words::xml;
+use crate::words::{prose, xml};
 
 /// The page of `separate`.
 pub(crate) fn separate_html(report: &SeparateReport) -> String {
@@ -74,7 +74,7 @@ pub(super) fn head(title: &str, headline: &str, scope: &Scope) -> String {
 ///
 /// `path` is where the JSON of the page has it.
 pub(super) fn found_html(found: &Found, path: &str) -> String {
-    let history: Vec<String> = found.history.lines().map(xml).collect();
+    let history: Vec<String> = found.history.lines().map(prose).collect();
     let copies = copies(&format!("{path}.history"), None);
     let mut out = format!("<div class=\"case\">\n<pre>{}</pre>\n{copies}</div>\n", history.join("\n"));
     out += "<div class=\"panels\">\n";

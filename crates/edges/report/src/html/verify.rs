@@ -9,7 +9,7 @@ use crate::verify::{Access, BadRun, RepairReport, VerifyReport, VerifyVerdict};
 use crate::verify_phrases::{
     access_words, bounds, change_words, faults, headline, history_lead, role, titled, weakest_line,
 };
-use crate::words::xml;
+use crate::words::{prose, xml};
 
 /// The page of `verify`.
 pub(crate) fn verify_html(report: &VerifyReport) -> String {
@@ -71,7 +71,7 @@ fn section(level: &LevelName, run: &BadRun, listing: &str, path: &str) -> String
         out += &format!("<p>{}</p>\n", xml(&run.part.summary));
     }
     out += &contradiction(&run.part);
-    let history: Vec<String> = run.part.history.lines().map(xml).collect();
+    let history: Vec<String> = run.part.history.lines().map(prose).collect();
     out += &format!("<p>{}</p>\n<pre>{}</pre>\n", xml(&history_lead(level, run)), history.join("\n"));
     out + &copies(path, None) + "</section>\n"
 }
