@@ -112,9 +112,18 @@ impl Browser {
         let size = json!({ "width": view.width, "height": view.height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", &size)?;
         let scheme = if view.is_dark { "dark" } else { "light" };
-        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
-        self.call("Emulation.setEmulatedMedia", &json!({ "features": features }))?;
+        // Nobody wants pictures of something on its way.
+        let features = json!([
+            { "name": "prefers-color-scheme", "value": scheme },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ]);
+        self.call("Emulation.setEmulatedMedia", &json!({ "media": "", "features": features }))?;
         Ok(())
+    }
+
+    /// Shows the page as a printer would.
+    pub(crate) fn print(&mut self) -> Result<()> {
+        self.call("Emulation.setEmulatedMedia", &json!({ "media": "print" })).map(drop)
     }
 
     /// The value of an expression in the page.

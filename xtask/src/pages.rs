@@ -71,7 +71,7 @@ pub(crate) fn pages() -> Result<()> {
     fs::create_dir_all(&folder)?;
     let anomalies = anomaly_pages(&target, &folder)?;
     let mut browser = Browser::start(&folder.join("profile"))?;
-    let mut tour = Tour { browser: &mut browser, folder: &folder };
+    let mut tour = Tour { browser: &mut browser, folder: &folder, tools: target.join("debug") };
     for expected in GOLDEN {
         let page = root().join(format!("crates/edges/report/tests/golden/{}.html", expected.page));
         tour.golden(expected, &page).with_context(|| page.display().to_string())?;
@@ -93,12 +93,11 @@ pub(crate) fn images() -> Result<()> {
     fs::create_dir_all(&folder)?;
     anomaly_pages(&target, &folder)?;
     let mut browser = Browser::start(&folder.join("profile"))?;
-    browser.look(View { width: 1000, height: 790, is_dark: false })?;
-    browser.visit(&folder.join("anomaly-long-fork.html"))?;
-    browser.press("ArrowRight")?;
+    browser.look(View { width: 1000, height: 860, is_dark: false })?;
+    browser.visit(&folder.join("anomaly-write-skew.html"))?;
     browser.press("ArrowRight")?;
     browser.snapshot(&kept.join("page-check.png"))?;
-    browser.look(View { width: 1000, height: 960, is_dark: true })?;
+    browser.look(View { width: 1000, height: 1010, is_dark: true })?;
     browser.visit(&root().join("crates/edges/report/tests/golden/separate-cc-pc.html"))?;
     browser.press("ArrowRight")?;
     browser.press("ArrowRight")?;
@@ -133,6 +132,8 @@ fn anomaly_pages(target: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
 struct Tour<'a> {
     browser: &'a mut Browser,
     folder: &'a Path,
+    /// Where the tool is.
+    tools: PathBuf,
 }
 
 impl Tour<'_> {
@@ -148,7 +149,8 @@ impl Tour<'_> {
         if expected.page == "lattice" {
             self.lines_of_a_lattice()?;
         }
-        self.gallery(expected.page)
+        self.gallery(expected.page, &[(DESK, "desk"), (NIGHT, "night"), (PHONE, "phone")])?;
+        self.paper(expected.page)
     }
 
     fn anomaly(&mut self, page: &Path) -> Result<()> {
@@ -157,7 +159,7 @@ impl Tour<'_> {
         ensure!(headline.contains("this history breaks"), "the headline is {headline}");
         self.steps("", "")?;
         let name = page.file_stem().context("a page without a name")?.to_string_lossy().into_owned();
-        self.gallery(&name)
+        self.gallery(&name, &[(NIGHT, "night"), (PHONE, "phone")])
     }
 
     fn visit(&mut self, page: &Path) -> Result<()> {
@@ -235,10 +237,22 @@ impl Tour<'_> {
                 .browser
                 .text("new Promise(done => setTimeout(done, 50)).then(() => navigator.clipboard.readText())")?;
             ensure!(text.starts_with(start) && text.contains('{'), "{what} copies {text}");
+            if what == "command" {
+                self.run(&text)?;
+            }
             let title = self.browser.text(&format!("{button}.textContent"))?;
             ensure!(title == "Copied", "the button says {title}");
         }
         self.browser.point_nowhere()
+    }
+
+    /// What was copied is a command that answers.
+    fn run(&self, command: &str) -> Result<()> {
+        let path = format!("{}:{}", self.tools.display(), std::env::var("PATH").unwrap_or_default());
+        let output = Command::new("sh").args(["-c", command]).env("PATH", path).output()?;
+        let is_answer = matches!(output.status.code(), Some(0 | 1));
+        ensure!(is_answer, "{command}\n{}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
     }
 
     fn lines_of_a_lattice(&mut self) -> Result<()> {
@@ -249,11 +263,11 @@ impl Tour<'_> {
         Ok(())
     }
 
-    /// Pictures by day, by night and on a phone, at the second step where there is one.
-    fn gallery(&mut self, name: &str) -> Result<()> {
-        for (view, what) in [(DESK, "desk"), (NIGHT, "night"), (PHONE, "phone")] {
-            self.browser.look(view)?;
-            if what != "desk" && self.n(".stepper")? > 0 {
+    /// Pictures, with a step lit up where there is one.
+    fn gallery(&mut self, name: &str, views: &[(View, &str)]) -> Result<()> {
+        for (view, what) in views {
+            self.browser.look(*view)?;
+            if *what != "desk" && self.n(".stepper")? > 0 {
                 self.browser.press("ArrowRight")?;
             }
             let overflow =
@@ -261,6 +275,16 @@ impl Tour<'_> {
             ensure!(overflow == "0", "at {} pixels, the page is {overflow} too wide", view.width);
             self.browser.screenshot(&self.folder.join(format!("{name}-{what}.png")))?;
         }
+        self.well()
+    }
+
+    /// On paper, there is nothing to click.
+    fn paper(&mut self, name: &str) -> Result<()> {
+        self.browser.look(DESK)?;
+        self.browser.print()?;
+        let shown = "[...document.querySelectorAll('button')].filter(it => it.checkVisibility()).length";
+        ensure!(self.browser.text(shown)? == "0", "there are buttons on paper");
+        self.browser.screenshot(&self.folder.join(format!("{name}-print.png")))?;
         self.well()
     }
 

@@ -18,6 +18,14 @@
     }
   }
 
+  // A command that checks a history again. No line of the history may end it early.
+  function command(history, level) {
+    const lines = history.replace(/\n*$/, "").split("\n");
+    let end = "END";
+    while (lines.includes(end)) end += "_";
+    return `isoscope check -${level} <<'${end}'\n${lines.join("\n")}\n${end}\n`;
+  }
+
   // A case is a picture with the steps that explain it.
   class Case {
     constructor(root) {
@@ -98,7 +106,7 @@
         const level = bar.dataset.level ? ` --level ${bar.dataset.level}` : "";
         const texts = {
           history,
-          command: `isoscope check -${level} <<'END'\n${history.replace(/\n*$/, "\n")}END\n`,
+          command: command(history, level),
           svg: this.picture,
         };
         for (const button of bar.querySelectorAll("button")) {

@@ -130,6 +130,15 @@ fn a_page_holds_its_document_and_nothing_from_outside() {
 }
 
 #[test]
+fn pages_are_small_enough_to_be_attached() {
+    for (name, report) in common::gallery() {
+        let n_bytes = html(&report).len();
+        assert!(n_bytes < 100_000, "{name}: {n_bytes}");
+    }
+    assert!(html(&common::ring(40, 8)).len() < 150_000);
+}
+
+#[test]
 fn each_line_of_a_lattice_leads_to_its_section() {
     let page = case("large-lattice").html();
     let Report::Lattice(report) = case("large-lattice") else { unreachable!() };
