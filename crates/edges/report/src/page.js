@@ -4,6 +4,13 @@
   const words = (text) => (text || "").split(" ").filter(Boolean);
   const at = (path) => path.split(".").reduce((tree, member) => (tree ? tree[member] : undefined), report);
 
+  // What a step says, without the label of its arrow.
+  function said(item) {
+    const nodes = [...item.childNodes];
+    if (nodes[0].nodeName === "CODE") nodes.shift();
+    return nodes.map((it) => it.textContent).join("").trim();
+  }
+
   async function copy(text) {
     try {
       await navigator.clipboard.writeText(text);
@@ -75,7 +82,7 @@
         arrow.append(broad);
         arrow.setAttribute("tabindex", "0");
         arrow.setAttribute("role", "button");
-        arrow.setAttribute("aria-label", this.steps[idx].textContent);
+        arrow.setAttribute("aria-label", said(this.steps[idx]));
         arrow.addEventListener("keydown", (event) => {
           if (event.key !== "Enter" && event.key !== " ") return;
           event.preventDefault();
@@ -134,7 +141,7 @@
       this.back.disabled = step < 0;
       this.next.disabled = step === this.steps.length - 1;
       this.output.textContent = item
-        ? `${step + 1} of ${this.steps.length}: ${item.textContent}`
+        ? `${step + 1} of ${this.steps.length}: ${said(item)}`
         : "Step through it with the buttons or the arrow keys, or click an arrow.";
       this.light(step);
       this.reveal();

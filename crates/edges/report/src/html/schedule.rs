@@ -25,7 +25,7 @@ pub(super) fn schedule(report: &CheckReport) -> String {
     };
     let lead = match evidence {
         Evidence::Events { .. } => "Snapshots and commits in this order explain every read:",
-        _ => "Transactions in this order explain every read:",
+        _ => "Transactions that commit in this order explain every read:",
     };
     let title = format!("How it may have happened under {}", level.level.full);
     let figure = linked_figure(&schedule_svg(part, &order, &level.level.short));
