@@ -3,8 +3,10 @@
 
 mod arguments;
 mod bench;
+mod browser;
 mod generate;
 mod measure;
+mod pages;
 mod random;
 mod soak;
 mod system;
@@ -17,8 +19,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
-  test                     formatting, lints, all tests and documentation; installs what is missing
+  test                     formatting, lints, all tests, documentation, pages in a browser; installs what is missing
   ci                       the same
+  pages [--images]         pages in Chromium: what they show and what clicks do; part of `test`. Or takes the README's
+                           pictures of them again
   bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
   bench verify [NAME]      times the programs of the corpus, and generated ones that grow
   bench predict [APP..]    what is predicted from applications, whether it comes true, and how long it takes
@@ -45,6 +49,8 @@ fn main() -> ExitCode {
 fn run(args: &[&str]) -> Result<()> {
     match args {
         ["test" | "ci"] => test::test(),
+        ["pages"] => pages::pages(),
+        ["pages", "--images"] => pages::images(),
         ["bench", words @ ..] => bench::run(words),
         ["generate", words @ ..] => generate::command::run(words),
         ["soak"] => soak::soak(soak::DEFAULT_MINUTES),

@@ -38,6 +38,8 @@ pub(crate) fn test() -> Result<()> {
         run(&mut cargo).with_context(|| format!("step {} of {}, {}", idx + 1, STEPS.len(), step.title))?;
         println!("[{}/{}] {}: ok, {:.1} s", idx + 1, STEPS.len(), step.title, since.elapsed().as_secs_f64());
     }
+    println!("pages in a browser");
+    crate::pages::pages().context("pages in a browser")?;
     println!("all {} steps passed in {:.1} s", STEPS.len(), start.elapsed().as_secs_f64());
     Ok(())
 }

@@ -19,6 +19,9 @@ use std::time::Duration;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,
+    /// Write answers in plain ASCII; a terminal that is not set to UTF-8 gets them so anyway
+    #[arg(long, global = true)]
+    pub(crate) ascii: bool,
 }
 
 #[derive(Debug, Subcommand)]

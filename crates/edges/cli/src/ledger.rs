@@ -8,8 +8,8 @@ use crate::progress::Progress;
 use crate::source::plain;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
-use iso_history::Defect;
-use iso_report::{CheckReport, Counts, Evidence, Judgement, LevelName, LevelReport, Report, Run};
+use iso_history::{Defect, History};
+use iso_report::{CheckReport, Counts, Evidence, Judgement, LevelName, LevelReport, Part, Report, Run};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -40,6 +40,8 @@ pub(crate) struct Page {
     started: Instant,
     defects: Vec<Defect>,
     counts: Option<Counts>,
+    /// The history, if it is small.
+    whole: Option<Box<Part>>,
     levels: Vec<Entry>,
     notes: Vec<String>,
     is_unreadable: bool,
@@ -54,7 +56,16 @@ struct Entry {
 impl Page {
     fn new(input: String, levels: &[LevelName], started: Instant) -> Self {
         let levels = levels.iter().map(|it| Entry { name: it.clone(), report: None }).collect();
-        Self { input, started, defects: Vec::new(), counts: None, levels, notes: Vec::new(), is_unreadable: false }
+        Self {
+            input,
+            started,
+            defects: Vec::new(),
+            counts: None,
+            whole: None,
+            levels,
+            notes: Vec::new(),
+            is_unreadable: false,
+        }
     }
 
     /// Long witnesses take time; without them the report is ready at once.
@@ -81,8 +92,11 @@ impl Page {
             judgement: Judgement::Unknown { reason: reason.to_owned() },
             certified: None,
         };
-        let levels = self.levels.into_iter().map(|it| it.report.unwrap_or_else(|| unknown(it.name))).collect();
-        CheckReport { history: self.counts, levels, ..CheckReport::of_unreadable(run) }.into()
+        let levels = self.levels.into_iter().map(|it| it.report.unwrap_or_else(|| unknown(it.name)));
+        let levels: Vec<LevelReport> = levels.collect();
+        let is_allowed = levels.iter().any(|it| matches!(it.judgement, Judgement::Holds(_)));
+        let whole = self.whole.filter(|_| is_allowed);
+        CheckReport { history: self.counts, levels, whole, ..CheckReport::of_unreadable(run) }.into()
     }
 }
 
@@ -102,9 +116,10 @@ impl Ledger {
     }
 
     /// The input was read, and these levels are asked of it.
-    pub(crate) fn asked(&self, counts: Counts, levels: &[LevelName]) {
+    pub(crate) fn asked(&self, history: &History, levels: &[LevelName]) {
         let page = &mut lock(&self.state).page;
-        page.counts = Some(counts);
+        page.counts = Some(Counts::of(history));
+        page.whole = CheckReport::whole(history);
         page.levels = levels.iter().map(|it| Entry { name: it.clone(), report: None }).collect();
     }
 

@@ -30,6 +30,7 @@ mod validation;
 use args::{Arguments, Verb};
 use clap::{CommandFactory, FromArgMatches};
 use exit::Exit;
+use iso_report::Symbols;
 use std::panic::{self, PanicHookInfo};
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -43,6 +44,7 @@ fn main() {
         Err(error) => Err(error),
     };
     let arguments = arguments.unwrap_or_else(|error| error.exit());
+    output::spell(if arguments.ascii { Symbols::Ascii } else { Symbols::Unicode });
     let result = match arguments.verb {
         Verb::Check(raw) => commands::check::run(raw, started),
         Verb::Separate(raw) => commands::separate::run(&raw, started),

@@ -1,10 +1,11 @@
 //! Where results go: standard output, files, and messages on standard error.
 
 use anyhow::{Context, anyhow, bail};
-use iso_report::{Colour, JsonLayout, Report, TextOptions};
+use iso_report::{Colour, JsonLayout, Report, Symbols, TextOptions};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::{env, fs};
 
 /// Lines of text files and pipes are wrapped here.
@@ -39,7 +40,27 @@ pub(crate) fn terminal() -> TextOptions {
     let is_terminal = io::stdout().is_terminal();
     let is_coloured = is_terminal && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
     let columns = terminal_size::terminal_size().filter(|_| is_terminal).map_or(COLUMNS, |it| usize::from(it.0.0));
-    TextOptions { colour: if is_coloured { Colour::Ansi } else { Colour::None }, columns: Some(columns.clamp(40, 120)) }
+    TextOptions {
+        colour: if is_coloured { Colour::Ansi } else { Colour::None },
+        symbols: *SYMBOLS.get_or_init(|| symbols(Symbols::Unicode)),
+        columns: Some(columns.clamp(40, 120)),
+    }
+}
+
+/// The symbols of standard output, which are the same from the first line to the last.
+static SYMBOLS: OnceLock<Symbols> = OnceLock::new();
+
+/// Decides on the symbols of standard output, before anything is printed.
+pub(crate) fn spell(wanted: Symbols) {
+    SYMBOLS.get_or_init(|| symbols(wanted));
+}
+
+/// A terminal shows what its locale says; a file takes everything.
+fn symbols(wanted: Symbols) -> Symbols {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(env::var_os).find(|it| !it.is_empty());
+    let locale = set.map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let is_utf8 = locale.contains("utf-8") || locale.contains("utf8");
+    if io::stdout().is_terminal() && !is_utf8 { Symbols::Ascii } else { wanted }
 }
 
 /// Prints a result. A reader that went away has seen enough.
@@ -105,7 +126,7 @@ impl Rendering {
             Self::Svg => report.svg(),
             Self::Dot => report.dot(),
             Self::Json => report.to_json(JsonLayout::Pretty) + "\n",
-            Self::Text => report.text(TextOptions { colour: Colour::None, columns: Some(COLUMNS) }),
+            Self::Text => report.text(TextOptions { columns: Some(COLUMNS), ..TextOptions::default() }),
         }
     }
 }

@@ -12,6 +12,10 @@ use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PlaceUnit, Project
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
+/// Larger histories are not shown in whole.
+const MAX_WHOLE_TXNS: usize = 24;
+const MAX_WHOLE_OPS: usize = 200;
+
 /// The answer of an engine for one level.
 #[derive(Clone, Debug)]
 pub struct Answer<'a> {
@@ -47,11 +51,29 @@ impl CheckReport {
     /// The report of a run that judged a history at some levels.
     pub fn new(history: &History, run: Run, answers: &[Answer<'_>], limits: Limits) -> Self {
         let builder = Builder { limits, ..Builder::new(history) };
+        let is_allowed = answers.iter().any(|it| matches!(it.verdict, Verdict::Allowed(_)));
         Self {
             history: Some(Counts::of(history)),
             levels: answers.iter().map(|it| builder.level(it)).collect(),
+            whole: if is_allowed { Self::whole(history) } else { None },
             ..Self::of_unreadable(run)
         }
+    }
+
+    /// The whole history as a part with nothing wrong; none if it is too large to be looked at.
+    pub fn whole(history: &History) -> Option<Box<Part>> {
+        if history.n_txns() > MAX_WHOLE_TXNS || history.n_ops() > MAX_WHOLE_OPS {
+            return None;
+        }
+        let txns: Vec<TxnId> = history.txns().collect();
+        let (builder, projection) = (Builder::new(history), Projection::verbatim(history, &txns, |_| true));
+        let mut part = Part {
+            initial: initial_values(&projection.history),
+            transactions: projection.history.txns().map(|it| builder.transaction(&projection, it, true)).collect(),
+            ..Part::default()
+        };
+        part.history = notation(&part, Comments::None);
+        Some(Box::new(part))
     }
 
     /// The report of a run whose input could not be read: its defects and nothing else.
@@ -63,6 +85,7 @@ impl CheckReport {
             peak_bytes: run.peak_bytes,
             history: None,
             levels: Vec::new(),
+            whole: None,
         }
     }
 }
@@ -220,12 +243,17 @@ impl<'h> Builder<'h> {
                 Some(key)
             }
         };
+        let shown_by = match edge.because {
+            Reason::VersionOrder { shown_by, .. } => shown_by,
+            _ => None,
+        };
         Link {
             from: self.history.label(edge.from),
             to: self.history.label(edge.to),
             kind: edge.because.short_name().to_owned(),
             key: key.map(|it| self.history.key_name(it).to_string()),
             because: explainer.edge(edge),
+            shown_by: shown_by.map(|it| self.history.label(self.history.txn_of(it))),
         }
     }
 

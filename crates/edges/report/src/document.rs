@@ -17,6 +17,8 @@ pub struct CheckReport {
     pub history: Option<Counts>,
     /// One answer a level, in the order in which they were asked.
     pub levels: Vec<LevelReport>,
+    /// The history itself, if a level holds and it is small enough to be shown beside its schedule.
+    pub whole: Option<Box<Part>>,
 }
 
 /// Something wrong with the input.
@@ -193,6 +195,8 @@ pub struct Link {
     pub key: Option<String>,
     /// Why, as a sentence.
     pub because: String,
+    /// The transaction whose read shows the order of two versions, if one does.
+    pub shown_by: Option<String>,
 }
 
 /// A read that no execution explains.

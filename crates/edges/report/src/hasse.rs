@@ -3,15 +3,20 @@
 use crate::search::{LatticeEdge, LatticeReport};
 
 /// The layer of each class: the longest way down to it from a strongest one.
-pub(crate) fn layers(report: &LatticeReport) -> Vec<usize> {
-    let mut layers = vec![0; report.classes.len()];
+pub(crate) fn layers(n_classes: usize, pairs: &[(usize, usize)]) -> Vec<usize> {
+    let mut layers = vec![0; n_classes];
     // In an order without circles, no way is longer than there are classes.
-    for _ in 0..layers.len() {
-        for edge in report.edges.iter().filter(|it| it.stronger != it.weaker) {
-            layers[edge.weaker] = layers[edge.weaker].max((layers[edge.stronger] + 1).min(report.classes.len()));
+    for _ in 0..n_classes {
+        for (stronger, weaker) in pairs.iter().filter(|it| it.0 != it.1) {
+            layers[*weaker] = layers[*weaker].max((layers[*stronger] + 1).min(n_classes));
         }
     }
     layers
+}
+
+/// Each edge as its stronger and its weaker class.
+pub(crate) fn pairs(report: &LatticeReport) -> Vec<(usize, usize)> {
+    report.edges.iter().map(|it| (it.stronger, it.weaker)).collect()
 }
 
 /// The edges that lead down from a class, each with its index.

@@ -1,8 +1,13 @@
-//! Documents as pages that need nothing else: no scripts to load, no fonts, no styles.
+//! Documents as pages that need nothing else: no fonts, styles or scripts to load, and nobody to ask.
+//!
+//! A page reads without its script, too. The script adds what takes a hand: stepping through a contradiction, lighting
+//! up what a dependency is about, and copying. It never makes markup out of words; names only ever become text.
 
 mod check;
+mod hash;
 mod lattice;
 mod predict;
+mod schedule;
 mod search;
 mod verify;
 
@@ -12,38 +17,130 @@ pub(crate) use predict::predict_html;
 pub(crate) use search::{compare_html, separate_html};
 pub(crate) use verify::verify_html;
 
-use crate::document::Link;
-use crate::words::xml;
+use crate::document::{Link, LocalRead, Part};
+use crate::lit::Lit;
+use crate::words::{prose, xml};
 
 const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Longer circles are named by their first and last transactions.
+const MAX_ROUND: usize = 8;
 
 /// A page around its body. The JSON of the document is inside, in the element `report`.
+///
+/// Its policy lets a browser run our script and no other, and load nothing.
 fn page(title: &str, body: &str, json: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'sha256-{}'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>Isoscope: {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
-         <script type=\"application/json\" id=\"report\">\n{}\n</script>\n</body>\n</html>\n",
+         <script type=\"application/json\" id=\"report\">\n{}\n</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
+        hash::hash(SCRIPT),
         xml(title),
         // A script element ends at the first `</`, wherever that stands, so no `<` may be in the JSON.
         json.replace('<', "\\u003c")
     )
 }
 
-/// The links of a circle as a list; nothing if there is none.
-fn cycle(links: &[Link]) -> String {
-    if links.is_empty() {
+/// A picture whose arrows the steps beside it explain.
+fn linked_figure(svg: &str) -> String {
+    format!("<figure class=\"linked\" tabindex=\"-1\">\n{svg}</figure>\n")
+}
+
+/// Why a part is forbidden, step by step, with the buttons that go through them; nothing if no steps say it.
+fn steps(part: &Part) -> String {
+    let mut items: Vec<String> = Vec::new();
+    if let Some(local) = &part.local {
+        items.push(of_read(local, part));
+    }
+    let n_cycle = part.cycle.len();
+    let links = part.cycle.iter().chain(part.local.iter().flat_map(|it| &it.links));
+    items.extend(links.enumerate().map(|(number, it)| of_link(number, it, part, number < n_cycle)));
+    if let Some(first) = part.cycle.first() {
+        items.push(contradiction(first, &part.cycle));
+    }
+    stepped(&items)
+}
+
+/// Steps with the buttons that go through them.
+fn stepped(items: &[String]) -> String {
+    if items.is_empty() {
         return String::new();
     }
-    let mut out = "<ol class=\"cycle\">\n".to_owned();
-    for link in links {
-        let key = link.key.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
-        out += &format!(
-            "<li><code class=\"{0}\">{0}{1}</code> {2}</li>\n",
-            xml(&link.kind),
-            xml(&key),
-            xml(&link.because)
-        );
+    let buttons = "<button type=\"button\" class=\"back\">← Back</button>\
+                   <button type=\"button\" class=\"next\">Next →</button>";
+    format!(
+        "<div class=\"stepper\" hidden=\"\">{buttons}<output aria-live=\"polite\"></output></div>\n\
+         <ol class=\"steps\">\n{}</ol>\n",
+        items.concat()
+    )
+}
+
+fn of_read(local: &LocalRead, part: &Part) -> String {
+    let lit = Lit::of_read(local, part);
+    format!(
+        "<li class=\"local\" data-links=\"\" data-lit=\"{}\" data-txns=\"{}\">{}.</li>\n",
+        lit.ops(),
+        lit.txns(),
+        prose(&local.because)
+    )
+}
+
+fn of_link(number: usize, link: &Link, part: &Part, is_in_cycle: bool) -> String {
+    let lit = Lit::of_link(link, part);
+    let key = link.key.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
+    let claim = if is_in_cycle {
+        format!("<b>{}</b> must come before <b>{}</b>, because ", prose(&name(&link.from)), prose(&name(&link.to)))
+    } else {
+        String::new()
+    };
+    format!(
+        "<li data-links=\"{number}\" data-lit=\"{}\" data-txns=\"{}\"><code class=\"{}\">{}</code> {claim}{}.</li>\n",
+        lit.ops(),
+        lit.txns(),
+        xml(&link.kind),
+        prose(&format!("{}{key}", link.kind)),
+        prose(&link.because)
+    )
+}
+
+fn contradiction(first: &Link, cycle: &[Link]) -> String {
+    let mut round: Vec<String> = cycle.iter().map(|it| name(&it.from)).collect();
+    if round.len() > MAX_ROUND {
+        let last = round.pop();
+        round.truncate(MAX_ROUND - 2);
+        round.push("…".to_owned());
+        round.extend(last);
     }
-    out + "</ol>\n"
+    round.push(name(&first.from));
+    let numbers: Vec<String> = (0..cycle.len()).map(|it| it.to_string()).collect();
+    format!(
+        "<li class=\"contradiction\" data-links=\"{}\" data-lit=\"\" data-txns=\"\">But then <b>{}</b> would have to come \
+         before itself: {}. That cannot be.</li>\n",
+        numbers.join(" "),
+        prose(&name(&first.from)),
+        prose(&round.join(" → "))
+    )
+}
+
+/// A transaction in a sentence.
+fn name(id: &str) -> String {
+    if id == "init" { "the initial state".to_owned() } else { id.to_owned() }
+}
+
+/// Buttons that copy a history, a command that checks it, and the picture beside them.
+///
+/// `path` is where the JSON of the page has the history: `levels.0.evidence.history`.
+fn copies(path: &str, level: Option<&str>) -> String {
+    let level = level.map(|it| format!(" data-level=\"{}\"", xml(it))).unwrap_or_default();
+    format!(
+        "<div class=\"copies\" data-history=\"{}\"{level} hidden=\"\">\
+         <button type=\"button\" data-copy=\"history\">Copy history</button>\
+         <button type=\"button\" data-copy=\"command\">Copy command</button>\
+         <button type=\"button\" data-copy=\"svg\">Copy picture (SVG)</button></div>\n",
+        xml(path)
+    )
 }

@@ -10,6 +10,7 @@
 mod build;
 mod build_found;
 mod build_predict;
+mod check_phrases;
 mod document;
 mod dot;
 mod explain;
@@ -19,8 +20,10 @@ mod found;
 mod hasse;
 mod html;
 mod json;
+mod lit;
 mod mark;
 mod notation;
+mod origin;
 mod panel;
 mod phrases;
 mod picture;
@@ -56,7 +59,7 @@ pub use search::{
     SpecRelation, UnknownPair,
 };
 pub use svg::{Frame, figure_svg, svg};
-pub use text::{Colour, TextOptions, text};
+pub use text::{Colour, Symbols, TextOptions, text};
 pub use verify::{
     Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, VerifiedLevel, VerifyReport,
     VerifyVerdict,

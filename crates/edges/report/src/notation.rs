@@ -29,7 +29,8 @@ pub(crate) fn notation(part: &Part, comments: Comments) -> String {
     for session in sessions(part) {
         lines.extend(session_lines(part, session));
     }
-    let width = lines.iter().map(|it| it.0.chars().count()).max().unwrap_or(0).min(MAX_LINE);
+    let width =
+        lines.iter().filter(|it| !it.1.is_empty()).map(|it| it.0.chars().count()).max().unwrap_or(0).min(MAX_LINE);
     let mut text = String::new();
     for (line, names) in lines {
         text.push_str(&line);

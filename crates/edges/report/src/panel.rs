@@ -74,7 +74,8 @@ impl Panels {
 }
 
 fn arrow(kind: &str, from: &str, to: &str) -> Link {
-    Link { from: from.to_owned(), to: to.to_owned(), kind: kind.to_owned(), key: None, because: String::new() }
+    let (from, to, kind) = (from.to_owned(), to.to_owned(), kind.to_owned());
+    Link { from, to, kind, key: None, because: String::new(), shown_by: None }
 }
 
 fn of_witness(found: &Found, witness: &SpecWitness, so: &[Link]) -> Panel {

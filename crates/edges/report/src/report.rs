@@ -59,14 +59,14 @@ impl Report {
 
     /// The document for a terminal.
     pub fn text(&self, options: TextOptions) -> String {
-        match self {
+        options.spelled(match self {
             Self::Check(report) => text(report, options),
             Self::Separate(report) => separate(report, options),
             Self::Compare(report) => compare(report, options),
             Self::Lattice(report) => lattice(report, options),
             Self::Verify(report) => verify(report, options),
             Self::Predict(report) => predict(report, options),
-        }
+        })
     }
 
     /// The document as one self-contained page.

@@ -3,16 +3,18 @@
 
 mod figure;
 mod lattice;
+mod levels;
 mod predict;
 mod search;
 mod verify;
 
 pub(crate) use lattice::{lattice_svg, linked_diagram};
+pub(crate) use levels::levels_svg;
 pub(crate) use predict::{RunPictures, predict_svg, run_pictures};
 pub(crate) use search::{compare_svg, panel_svg, separate_svg};
 pub(crate) use verify::{run_svg, verify_svg, visibility};
 
-use crate::document::CheckReport;
+use crate::document::{CheckReport, Part};
 use crate::findings::{Finding, findings};
 use crate::picture::Layout;
 use figure::{FAINT, Figure, INK, Overlay, RED};
@@ -38,6 +40,19 @@ pub enum Frame {
     Titled,
     /// Without them: the page around it says the same.
     Bare,
+}
+
+/// A history with its transactions numbered in an order, and arrows from writers to readers.
+pub(crate) fn schedule_svg(part: &Part, order: &[usize], level: &str) -> String {
+    let layout = Layout::new(part);
+    let mut figure = Figure::empty(layout.width);
+    let order: Vec<String> = order.iter().map(|it| part.transactions[*it].id.clone()).collect();
+    let name = format!("the commit order of {level}");
+    let numbers = Some((name.as_str(), order.as_slice()));
+    let routes = figure.history(&layout, part, Overlay { numbers, ..Overlay::default() });
+    figure.legend(&routes, numbers);
+    figure.height += 8.0;
+    figure.alone()
 }
 
 fn verdict_line(report: &CheckReport) -> String {

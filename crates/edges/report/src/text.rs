@@ -1,6 +1,7 @@
 //! Documents for a terminal: what all of them share. Each says its answer first.
 
 mod check;
+mod lanes;
 mod lattice;
 mod predict;
 mod search;
@@ -13,14 +14,16 @@ pub(crate) use predict::predict;
 pub(crate) use search::{compare, separate};
 pub(crate) use verify::verify;
 
-use crate::document::Link;
-use crate::words::{harmless, shortened, width, wrapped};
+use crate::document::{Link, Part};
+use crate::words::{ascii, harmless, shortened, width, wrapped};
 
 /// How to write for a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextOptions {
     /// Colours, or none.
     pub colour: Colour,
+    /// The symbols that it shows.
+    pub symbols: Symbols,
     /// Wrap sentences at so many columns; never, if none is given.
     pub columns: Option<usize>,
 }
@@ -33,6 +36,26 @@ pub enum Colour {
     None,
     /// ANSI escape sequences.
     Ansi,
+}
+
+/// Does the terminal show more than ASCII?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Symbols {
+    /// Every character.
+    #[default]
+    Unicode,
+    /// ASCII and nothing else: drawings are plainer, and other characters of names are spelled out.
+    Ascii,
+}
+
+impl TextOptions {
+    /// The text with the symbols that it may have.
+    pub(crate) fn spelled(self, text: String) -> String {
+        match self.symbols {
+            Symbols::Unicode => text,
+            Symbols::Ascii => ascii(&text),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -97,8 +120,10 @@ impl Page {
     }
 
     /// The links of a circle, each with its reason.
-    fn cycle(&mut self, cycle: &[Link]) {
+    fn cycle(&mut self, part: &Part) {
+        let cycle = &part.cycle;
         self.line("  It goes round in a circle:");
+        self.lanes(part);
         let links: Vec<(String, &str)> = cycle.iter().map(|it| (arrow(it), it.because.as_str())).collect();
         self.beside(&links);
     }

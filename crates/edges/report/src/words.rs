@@ -40,6 +40,39 @@ pub(crate) fn xml(text: &str) -> String {
     out
 }
 
+/// Harmless text for HTML, in which words that are written from right to left keep to themselves.
+///
+/// Without this, `שלום.1 (line 4)` would be shown with its numbers on the other side.
+pub(crate) fn prose(text: &str) -> String {
+    let words = text
+        .split(' ')
+        .map(|it| if it.chars().any(is_right_to_left) { format!("<bdi>{}</bdi>", xml(it)) } else { xml(it) });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn is_right_to_left(symbol: char) -> bool {
+    matches!(symbol as u32, 0x590..=0x8ff | 0xfb1d..=0xfdff | 0xfe70..=0xfeff | 0x10800..=0x10fff | 0x1e800..=0x1efff)
+}
+
+/// The text in ASCII: our own symbols by what is nearest to them, everything else spelled out.
+pub(crate) fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for symbol in text.chars() {
+        match symbol {
+            '─' => out.push('-'),
+            '│' => out.push('|'),
+            '▶' => out.push('>'),
+            '◀' => out.push('<'),
+            '×' => out.push('x'),
+            '…' => out.push_str("..."),
+            '→' => out.push_str("->"),
+            it if it.is_ascii() => out.push(it),
+            other => out += &format!("\\u{{{:x}}}", other as u32),
+        }
+    }
+    out
+}
+
 /// How many columns a text takes on a screen with letters of equal width, roughly.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
@@ -109,6 +142,16 @@ mod tests {
     fn escape_sequences_and_direction_marks_are_spelled_out() {
         assert_eq!(harmless("a\u{1b}[31m\u{202e}b\n"), "a\\u{1b}[31m\\u{202e}b\\u{a}");
         assert_eq!(xml("<a b='c'>&\u{0}"), "&lt;a b=&#39;c&#39;&gt;&amp;\\u{0}");
+    }
+
+    #[test]
+    fn ascii_has_a_stand_in_for_everything() {
+        assert_eq!(ascii("s1 ──rw…──▶ é 4×2"), "s1 --rw...--> \\u{e9} 4x2");
+    }
+
+    #[test]
+    fn words_from_right_to_left_keep_to_themselves() {
+        assert_eq!(prose("a < \u{5e9}.1 b"), "a &lt; <bdi>\u{5e9}.1</bdi> b");
     }
 
     #[test]

@@ -16,6 +16,21 @@ fn the_pictures_are_what_they_were() {
     }
 }
 
+/// Pages that only the browser looks at: names that want to run, a long circle, and an allowed history.
+#[test]
+fn the_pages_for_the_browser_are_what_they_were() {
+    common::golden("hostile.html", &html(&common::hostile()));
+    common::golden("ring-40.html", &html(&common::ring(40, 8)));
+    let history = common::history(
+        "init x=0 y=0
+         alice: { r(x,0) w(x,1) }
+         bob: { r(x,1) w(y,2) append(log,1) }
+         carol: { r(log,[1]) r(x,1) w(x,3) } { r(y,2) r(x,3) }",
+    );
+    let report = common::report(&history, &[(iso_spec::Level::Serializable, &common::allowed(&history))]);
+    common::golden("allowed.html", &html(&report));
+}
+
 #[test]
 fn the_pictures_of_searches_are_what_they_were() {
     for (name, report) in search::golden_cases() {
@@ -105,13 +120,22 @@ fn a_page_holds_its_document_and_nothing_from_outside() {
         let start = page.find("<script type=\"application/json\" id=\"report\">").unwrap();
         let json = page[start..].split_once('>').unwrap().1.split_once("</script>").unwrap().0;
         assert_eq!(Report::from_json(json), Ok(report), "{name}");
-        assert_eq!(page.matches("<script").count(), 1, "{name}");
+        assert_eq!(page.matches("<script").count(), 2, "{name}");
         for outside in ["<link", "src=", "@import", "url("] {
             assert!(!page.contains(outside), "{name}: {outside}");
         }
         let markup = page.split_once("<main>").unwrap().1.split_once("</main>").unwrap().0;
         assert_well_formed(name, &format!("<main>{markup}</main>"));
     }
+}
+
+#[test]
+fn pages_are_small_enough_to_be_attached() {
+    for (name, report) in common::gallery() {
+        let n_bytes = html(&report).len();
+        assert!(n_bytes < 100_000, "{name}: {n_bytes}");
+    }
+    assert!(html(&common::ring(40, 8)).len() < 150_000);
 }
 
 #[test]

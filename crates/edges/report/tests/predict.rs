@@ -223,7 +223,7 @@ fn skew_itself() -> Told<'static> {
 }
 
 fn plain(report: &Report) -> String {
-    report.text(TextOptions { colour: Colour::None, columns: Some(100) })
+    report.text(TextOptions { colour: Colour::None, columns: Some(100), ..TextOptions::default() })
 }
 
 #[test]

@@ -7,7 +7,7 @@ use common::search;
 use iso_report::{Colour, Found, JsonLayout, ReadError, Report, TextOptions};
 
 fn plain(report: &Report) -> String {
-    report.text(TextOptions { colour: Colour::None, columns: Some(100) })
+    report.text(TextOptions { colour: Colour::None, columns: Some(100), ..TextOptions::default() })
 }
 
 fn case(name: &str) -> Report {
@@ -92,14 +92,19 @@ fn a_session_order_that_is_no_chains_is_written_as_comments() {
 fn colours_appear_only_where_they_are_asked_for() {
     for (name, report) in search::gallery() {
         assert!(!plain(&report).contains('\u{1b}'), "{name}");
-        assert!(report.text(TextOptions { colour: Colour::Ansi, columns: None }).contains("\u{1b}["), "{name}");
+        assert!(
+            report
+                .text(TextOptions { colour: Colour::Ansi, columns: None, ..TextOptions::default() })
+                .contains("\u{1b}["),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn sentences_keep_to_the_width() {
     for (name, report) in search::golden_cases() {
-        let narrow = report.text(TextOptions { colour: Colour::None, columns: Some(60) });
+        let narrow = report.text(TextOptions { colour: Colour::None, columns: Some(60), ..TextOptions::default() });
         let too_long: Vec<&str> = narrow.lines().filter(|it| it.chars().count() > 60).collect();
         assert!(too_long.is_empty(), "{name}: {too_long:#?}");
     }

@@ -4,11 +4,11 @@ mod common;
 
 use iso_evidence::Anomaly;
 use iso_history::{Defect, PlaceUnit, Severity};
-use iso_report::{Answer, CheckReport, Colour, LevelName, Limits, Run, TextOptions, text};
+use iso_report::{Answer, CheckReport, Colour, LevelName, Limits, Run, Symbols, TextOptions, text};
 use iso_spec::Level;
 
 fn plain(report: &CheckReport) -> String {
-    text(report, TextOptions { colour: Colour::None, columns: Some(100) })
+    text(report, TextOptions { colour: Colour::None, columns: Some(100), ..TextOptions::default() })
 }
 
 #[test]
@@ -40,14 +40,15 @@ fn a_long_witness_is_only_counted() {
 fn colours_appear_only_where_they_are_asked_for() {
     for (name, report) in common::gallery() {
         assert!(!plain(&report).contains('\u{1b}'), "{name}");
-        let coloured = text(&report, TextOptions { colour: Colour::Ansi, columns: None });
+        let coloured = text(&report, TextOptions { colour: Colour::Ansi, columns: None, ..TextOptions::default() });
         assert!(coloured.contains("\u{1b}[1;31m"), "{name}");
     }
 }
 
 #[test]
 fn sentences_keep_to_the_width() {
-    let narrow = text(&common::write_skew(), TextOptions { colour: Colour::None, columns: Some(72) });
+    let narrow =
+        text(&common::write_skew(), TextOptions { colour: Colour::None, columns: Some(72), ..TextOptions::default() });
     assert!(narrow.lines().filter(|it| it.contains("line")).all(|it| it.chars().count() <= 72), "{narrow}");
 }
 
@@ -80,4 +81,25 @@ fn equal_refutations_are_told_once_and_different_ones_each() {
     assert_eq!(found.matches("forbidden by").count(), 2, "{found}");
     assert!(found.contains("write-skew, forbidden by ser, sser\n"), "{found}");
     assert!(found.contains("None of these levels is known to hold.\n"), "{found}");
+}
+
+#[test]
+fn ascii_is_all_there_is_where_nothing_else_is_shown() {
+    let options = TextOptions { symbols: Symbols::Ascii, columns: Some(100), ..TextOptions::default() };
+    for (name, report) in common::gallery() {
+        let found = text(&report, options);
+        assert!(found.is_ascii(), "{name}: {found}");
+    }
+    assert!(text(&common::write_skew(), options).contains("s1.1 <--rw x--- s2.1"));
+}
+
+#[test]
+fn a_circle_is_drawn_between_lanes_where_it_fits() {
+    let drawn = |columns| {
+        let found = text(&common::long_fork(), TextOptions { columns: Some(columns), ..TextOptions::default() });
+        found.lines().filter(|it| it.contains('▶') || it.contains('◀')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(drawn(100).len(), 4);
+    assert!(drawn(100).iter().all(|it| it.chars().count() <= 100));
+    assert!(drawn(40).is_empty());
 }

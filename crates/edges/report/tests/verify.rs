@@ -155,7 +155,7 @@ fn gallery() -> Vec<(&'static str, Report)> {
 }
 
 fn plain(report: &Report) -> String {
-    report.text(TextOptions { colour: Colour::None, columns: Some(100) })
+    report.text(TextOptions { colour: Colour::None, columns: Some(100), ..TextOptions::default() })
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::spec_file;
 use iso_evidence::{Budget, StopReason};
 use iso_formats::{ReadError, Reading};
 use iso_history::{Defect, History, Severity};
-use iso_report::{Counts, LevelName, LevelReport, Report};
+use iso_report::{LevelName, LevelReport, Report};
 use iso_spec::{Level, Module};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -172,7 +172,7 @@ impl Desk<'_> {
         };
         self.ledger.defects(reading.defects);
         let questions = self.check.questions(Some(&history));
-        self.ledger.asked(Counts::of(&history), &questions.iter().map(Question::name).collect::<Vec<_>>());
+        self.ledger.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>());
         self.note_times(&history, &questions);
         let stop = || self.alarm.reason();
         let hear = |note| self.effort.borrow_mut().hear(note);

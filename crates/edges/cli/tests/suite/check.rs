@@ -167,3 +167,11 @@ fn output_that_is_no_terminal_has_no_escapes() {
     let said = Folder::with_histories().run(&["check", "skew.history", "--progress"]).ends(1);
     assert!(!said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'), "{said:#?}");
 }
+
+#[test]
+fn ascii_is_enough_where_it_is_asked_for() {
+    let folder = Folder::with_histories();
+    folder.run(&["check", "skew.history"]).ends(1).says("─▶");
+    let said = folder.run(&["check", "skew.history", "--ascii"]).ends(1).says("->");
+    assert!(said.out.is_ascii(), "{}", said.out);
+}

@@ -58,3 +58,26 @@ fn what_is_no_result_is_refused() {
     folder.run(&["report", "no.json", "-o", "out.pdf"]).ends(2).complains(".html");
     folder.run(&["report", "."]).ends(2).complains("directory");
 }
+
+#[test]
+fn results_of_every_verb_render_later_as_they_did_the_first_time() {
+    let folder = Folder::with_histories();
+    folder.write(
+        "bank.txn",
+        "var x: int = 1\ntxn take() {\n    if x > 0 { x -= 1 }\n}\nrun take() || take()\ninvariant x >= 0\n",
+    );
+    let questions: [&[&str]; 5] = [
+        &["separate", "--allow", "cc", "--forbid", "ser", "--txns", "2", "--keys", "2"],
+        &["compare", "si", "ser", "--txns", "2", "--keys", "2"],
+        &["lattice", "si", "ser", "--txns", "2", "--keys", "2"],
+        &["verify", "bank.txn", "--level", "cc"],
+        &["predict", "serial.history"],
+    ];
+    for question in questions {
+        let asked = [question, &["--report", "1.json", "--report", "1.html"]].concat();
+        let said = folder.run(&asked);
+        assert!(said.code == 0 || said.code == 1, "{said:#?}");
+        folder.run(&["report", "1.json", "-o", "2.html"]).ends(0);
+        assert_eq!(folder.read("1.html"), folder.read("2.html"), "{question:?}");
+    }
+}

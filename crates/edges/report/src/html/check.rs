@@ -1,25 +1,29 @@
 //! The document of `check` as a page.
 
-use super::{cycle, page};
+use super::schedule::schedule;
+use super::{copies, linked_figure, page, steps};
+use crate::check_phrases::check_headline;
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
-use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
+use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
 use crate::notation::{Comments, notation};
-use crate::svg::{Frame, figure_svg};
+use crate::svg::{Frame, figure_svg, levels_svg};
 use crate::text::{defect_text, memory, size, witness};
-use crate::words::xml;
+use crate::words::{prose, xml};
+use iso_spec::Level;
 
 /// The report as one self-contained page. The JSON of the document is inside, in the element `report`.
 pub fn html(report: &CheckReport) -> String {
     let title = if report.inputs.is_empty() { "history".to_owned() } else { report.inputs.join(", ") };
-    let mut body = format!("<h1>{}</h1>\n", xml(&title));
+    let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&check_headline(report)));
     body += &lead(report);
     body += &defects(report);
     let findings = findings(report);
-    body += &table(report, &findings);
     for (idx, finding) in findings.iter().enumerate() {
-        body += &section(idx, finding);
+        body += &section(report, idx, finding);
     }
+    body += &schedule(report);
+    body += &levels(report, &findings);
     body += &witnesses(report);
     body += &footer(report);
     page(&title, &body, &report.to_json(JsonLayout::Compact))
@@ -31,17 +35,7 @@ fn lead(report: &CheckReport) -> String {
     if let Some(counts) = &report.history {
         out += &format!("<p class=\"size\">{}</p>\n", xml(&size(counts)));
     }
-    if report.levels.len() > 1 {
-        let names: Vec<String> =
-            strongest_that_hold(report).iter().map(|it| format!("<b>{}</b>", xml(&it.full))).collect();
-        out += &match names.len() {
-            0 if any_holds(report) => String::new(),
-            0 => "<p class=\"lead\">None of these levels is known to hold.</p>\n".to_owned(),
-            1 => format!("<p class=\"lead\">Strongest level that holds: {}</p>\n", names[0]),
-            _ => format!("<p class=\"lead\">Strongest levels that hold: {}</p>\n", names.join(", ")),
-        };
-    }
-    out
+    out + &format!("<p class=\"chips\">{}</p>\n", report.levels.iter().map(chip).collect::<Vec<_>>().join(" "))
 }
 
 fn defects(report: &CheckReport) -> String {
@@ -54,6 +48,29 @@ fn defects(report: &CheckReport) -> String {
         out += &format!("<li class=\"{word}\"><b>{word}</b> {}</li>\n", xml(&defect_text(defect)));
     }
     out + "</ul>\n"
+}
+
+/// A level and its verdict, in a word each.
+fn chip(level: &LevelReport) -> String {
+    let word = level.judgement.word();
+    let (name, title) = (xml(&level.level.short), xml(&level.level.full));
+    format!("<span class=\"chip {word}\" title=\"{title}: {word}\"><b>{name}</b> {word}</span>")
+}
+
+/// Every level with its verdict, and how levels imply each other.
+fn levels(report: &CheckReport, findings: &[Finding<'_>]) -> String {
+    let target = |level: &LevelReport| {
+        let finding = findings.iter().position(|it| it.levels.contains(&&level.level));
+        finding.map(|idx| format!("finding-{idx}"))
+    };
+    let table = table(report, findings);
+    match levels_svg(report, target) {
+        Some(lattice) => format!(
+            "<h2>Levels</h2>\n<div class=\"levels-and-lattice\">\n{table}<figure class=\"lattice\">\n{lattice}\
+             <figcaption>A line leads down to what a level implies.</figcaption>\n</figure>\n</div>\n"
+        ),
+        None => table,
+    }
 }
 
 fn table(report: &CheckReport, findings: &[Finding<'_>]) -> String {
@@ -89,21 +106,22 @@ fn why(level: &LevelReport, findings: &[Finding<'_>]) -> String {
 }
 
 /// One refutation: its picture, its sentences and its history.
-fn section(idx: usize, finding: &Finding<'_>) -> String {
+fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>) -> String {
     let part = finding.part;
-    let mut out = format!("<section id=\"finding-{idx}\">\n<h2>{}</h2>\n", xml(finding.title()));
+    let mut out = format!("<section id=\"finding-{idx}\" class=\"case\">\n<h2>{}</h2>\n", xml(finding.title()));
     out += &format!(
         "<p class=\"levels\">forbidden by {}</p>\n<p>{}</p>\n",
         xml(&finding.level_names()),
         xml(&part.summary)
     );
-    if let Some(local) = &part.local {
-        out += &format!("<p class=\"local\">{}.</p>\n", xml(&local.because));
-    }
-    out += &format!("<figure>\n{}</figure>\n", figure_svg(finding, Frame::Bare));
-    out += &cycle(&part.cycle);
-    let history: Vec<String> = notation(part, Comments::Names).lines().map(xml).collect();
-    out + &format!("<p>This part of the history is enough:</p>\n<pre>{}</pre>\n</section>\n", history.join("\n"))
+    out += &linked_figure(&figure_svg(finding, Frame::Bare));
+    out += &steps(part);
+    let history: Vec<String> = notation(part, Comments::Names).lines().map(prose).collect();
+    out += &format!("<p>This part of the history is enough:</p>\n<pre>{}</pre>\n", history.join("\n"));
+    let first = report.levels.iter().position(|it| finding.levels.first() == Some(&&it.level)).unwrap_or(0);
+    let level = finding.levels.first().filter(|it| Level::from_name(&it.short).is_some());
+    out += &copies(&format!("levels.{first}.evidence.history"), level.map(|it| it.short.as_str()));
+    out + "</section>\n"
 }
 
 /// How the levels that hold may have happened.
@@ -119,7 +137,8 @@ fn witnesses(report: &CheckReport) -> String {
     if holding.is_empty() {
         return String::new();
     }
-    let mut out = "<details>\n<summary>Why the other levels hold</summary>\n<ul>\n".to_owned();
+    let which = if holding.len() < report.levels.len() { "the other levels hold" } else { "it holds" };
+    let mut out = format!("<details>\n<summary>Why {which}</summary>\n<ul>\n");
     for (level, evidence) in holding {
         let sentence = witness(&level.level.short, evidence).replace("--json has it", "the JSON in this page has it");
         let sentence = sentence.replace("are in the --json", "are in the JSON in this page");

@@ -67,6 +67,6 @@ fn section(report: &LatticeReport, idx: usize, edge: &LatticeEdge) -> String {
         "<section id=\"edge-{0}\">\n<h2>#{0} {1}</h2>\n<p class=\"levels\">{n_txns}, {n_keys}</p>\n{2}</section>\n",
         idx + 1,
         xml(&claim(&[weaker], &[stronger], "this history")),
-        found_html(&edge.found)
+        found_html(&edge.found, &format!("edges.{idx}.found"))
     )
 }

@@ -1,6 +1,6 @@
 //! The document of `predict` as a page: the observed run beside the predicted one.
 
-use super::{cycle, page};
+use super::{copies, linked_figure, page, steps};
 use crate::document::{LevelName, Part};
 use crate::json::JsonLayout;
 use crate::mark::{Mark, Sign, mark_on};
@@ -19,11 +19,10 @@ use crate::words::xml;
 /// The page of `predict`.
 pub(crate) fn predict_html(report: &PredictReport) -> String {
     let title = if report.inputs.is_empty() { "history".to_owned() } else { report.inputs.join(", ") };
-    let mut body = format!("<h1>{}</h1>\n", xml(&title));
+    let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&headline(report)));
     if let Some(size) = observed_size(report) {
         body += &format!("<p class=\"size\">{}</p>\n", xml(&size));
     }
-    body += &format!("<p class=\"lead\">{}</p>\n", xml(&headline(report)));
     if let Some(line) = strongest_line(report) {
         body += &format!("<p class=\"lead\"><b>{}</b></p>\n", xml(&line));
     }
@@ -62,9 +61,11 @@ fn sections(report: &PredictReport, level: &PredictedLevel) -> String {
     let mut out = String::new();
     for (idx, run) in runs.iter().enumerate() {
         let number = (runs.len() > 1).then_some(idx + 1);
-        out += &format!("<section id=\"run-{}-{}\">\n", xml(&level.level.short), idx + 1);
+        out += &format!("<section id=\"run-{}-{}\" class=\"case\">\n", xml(&level.level.short), idx + 1);
         out += &format!("<h2>{}</h2>\n", xml(&title(&level.level, run, number)));
         out += &section(report, &level.level, run);
+        let nth = report.levels.iter().position(|it| it.level == level.level).unwrap_or(0);
+        out += &copies(&format!("levels.{nth}.predictions.{idx}.history"), None);
         out += "</section>\n";
     }
     ended_words(&level.verdict).map_or(out.clone(), |it| out + &format!("<p>{}</p>\n", xml(&it)))
@@ -84,7 +85,7 @@ fn section(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> Str
     let history = marked(&run.predicted, &run.predicted_marks());
     let what = if run.changed.is_empty() { "Observed" } else { "Predicted" };
     let heading = format!("{what}: {} allows it, {} forbids it", level.short, report.target.short);
-    let predicted = format!("<figure>\n{predicted}</figure>\n<pre>{history}</pre>\n");
+    let predicted = format!("{}<pre>{history}</pre>\n", linked_figure(&predicted));
     out += &panel("forbidden", &heading, &predicted);
     out += "</div>\n";
     for words in whole_size(run).into_iter().chain(left_out(run)).chain(renamed_words(run)) {
@@ -120,10 +121,8 @@ fn changes(run: &PredictedRun) -> String {
 
 fn refutation(part: &Part) -> String {
     let mut out = format!("<p>{}</p>\n", xml(&part.summary));
-    if let Some(local) = &part.local {
-        out += &format!("<p class=\"local\">{}.</p>\n", xml(&local.because));
-    }
-    out + &cycle(&part.cycle)
+    out += &steps(part);
+    out
 }
 
 fn uncertified(certified: &crate::Certified) -> String {

@@ -1,6 +1,7 @@
 //! The documents of `separate` and `compare` as pages: witnesses beside the refutation.
 
-use super::{cycle, page};
+use super::{copies, linked_figure, page, steps};
+use crate::document::Part;
 use crate::found::{Certified, Found, SpecRefutation};
 use crate::json::JsonLayout;
 use crate::panel::{Panel, Panels, Stance};
@@ -9,7 +10,7 @@ use crate::phrases::{
 };
 use crate::search::{CompareReport, Effort, Scope, SeparateReport, SpecName};
 use crate::svg::panel_svg;
-use crate::words::xml;
+use crate::words::{prose, xml};
 
 /// The page of `separate`.
 pub(crate) fn separate_html(report: &SeparateReport) -> String {
@@ -19,7 +20,10 @@ pub(crate) fn separate_html(report: &SeparateReport) -> String {
         let (n_txns, n_keys) = sizes(found);
         let heading = if report.found.len() == 1 { "History".to_owned() } else { format!("History {}", idx + 1) };
         body += &format!("<section id=\"history-{}\">\n<h2>{heading}</h2>\n", idx + 1);
-        body += &format!("<p class=\"levels\">{n_txns}, {n_keys}</p>\n{}</section>\n", found_html(found));
+        body += &format!(
+            "<p class=\"levels\">{n_txns}, {n_keys}</p>\n{}</section>\n",
+            found_html(found, &format!("found.{idx}"))
+        );
     }
     let levels: Vec<&SpecName> = report.allowed.iter().chain(&report.forbidden).collect();
     body += &definitions(&levels);
@@ -38,7 +42,10 @@ pub(crate) fn compare_html(report: &CompareReport) -> String {
         let (n_txns, n_keys) = sizes(found);
         body += &format!("<section id=\"history-{}\">\n", idx + 1);
         body += &format!("<h2>{}</h2>\n", xml(&claim(&[allows], &[forbids], "this history")));
-        body += &format!("<p class=\"levels\">{n_txns}, {n_keys}</p>\n{}</section>\n", found_html(found));
+        body += &format!(
+            "<p class=\"levels\">{n_txns}, {n_keys}</p>\n{}</section>\n",
+            found_html(found, ["left_only", "right_only"][idx])
+        );
     }
     body += &definitions(&[&report.left, &report.right]);
     let found: Vec<&Found> = sides.iter().filter_map(|it| it.2.as_deref()).collect();
@@ -56,17 +63,21 @@ fn title(report: &SeparateReport) -> String {
 /// The title, where was looked, and the answer.
 pub(super) fn head(title: &str, headline: &str, scope: &Scope) -> String {
     format!(
-        "<h1>{}</h1>\n<p class=\"size\">{}</p>\n<p class=\"lead\">{}</p>\n",
+        "<p class=\"input\">{}</p>\n<h1>{}</h1>\n<p class=\"size\">{}</p>\n",
         xml(title),
-        xml(&scope_line(scope)),
-        xml(headline)
+        xml(headline),
+        xml(&scope_line(scope))
     )
 }
 
 /// A history and what each level says about it.
-pub(super) fn found_html(found: &Found) -> String {
-    let history: Vec<String> = found.history.lines().map(xml).collect();
-    let mut out = format!("<pre>{}</pre>\n<div class=\"panels\">\n", history.join("\n"));
+///
+/// `path` is where the JSON of the page has it.
+pub(super) fn found_html(found: &Found, path: &str) -> String {
+    let history: Vec<String> = found.history.lines().map(prose).collect();
+    let copies = copies(&format!("{path}.history"), None);
+    let mut out = format!("<div class=\"case\">\n<pre>{}</pre>\n{copies}</div>\n", history.join("\n"));
+    out += "<div class=\"panels\">\n";
     let panels = Panels::new(found);
     let (allowed, forbidden) = panels.panels.split_at(found.witnesses.len());
     for (panel, witness) in allowed.iter().zip(&found.witnesses) {
@@ -76,16 +87,16 @@ pub(super) fn found_html(found: &Found) -> String {
         out += &panel_html(panel, &panels, &words, &witness.certified);
     }
     for (panel, refutation) in forbidden.iter().zip(&found.refutations) {
-        out += &panel_html(panel, &panels, &refutation_words(refutation), &refutation.certified);
+        out += &panel_html(panel, &panels, &refutation_words(refutation, &panel.part), &refutation.certified);
     }
     out + "</div>\n"
 }
 
 fn panel_html(panel: &Panel, panels: &Panels, words: &str, certified: &Certified) -> String {
     let class = if panel.stance == Stance::Allowed { "allowed" } else { "forbidden" };
-    let mut out = format!("<div class=\"panel {class}\">\n<h3>{}</h3>\n", xml(&panel.heading));
+    let mut out = format!("<div class=\"panel case {class}\">\n<h3>{}</h3>\n", xml(&panel.heading));
     if panel.is_drawn {
-        out += &format!("<figure>\n{}</figure>\n", panel_svg(panel, panels));
+        out += &linked_figure(&panel_svg(panel, panels));
     }
     out += words;
     if let Some(Err(why)) = certified {
@@ -94,15 +105,12 @@ fn panel_html(panel: &Panel, panels: &Panels, words: &str, certified: &Certified
     out + "</div>\n"
 }
 
-fn refutation_words(refutation: &SpecRefutation) -> String {
+fn refutation_words(refutation: &SpecRefutation, part: &Part) -> String {
     let mut out = String::new();
     if !refutation.summary.is_empty() {
         out += &format!("<p>{}</p>\n", xml(&refutation.summary));
     }
-    if let Some(local) = &refutation.local {
-        out += &format!("<p class=\"local\">{}.</p>\n", xml(&local.because));
-    }
-    out += &cycle(&refutation.cycle);
+    out += &steps(part);
     if refutation.failures.is_empty() {
         return out;
     }

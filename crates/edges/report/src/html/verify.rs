@@ -1,6 +1,6 @@
 //! The document of `verify` as a page: the program beside the run that breaks it.
 
-use super::{cycle, page};
+use super::{copies, linked_figure, page, steps as contradiction};
 use crate::document::LevelName;
 use crate::json::JsonLayout;
 use crate::phrases::effort_line;
@@ -9,13 +9,13 @@ use crate::verify::{Access, BadRun, RepairReport, VerifyReport, VerifyVerdict};
 use crate::verify_phrases::{
     access_words, bounds, change_words, faults, headline, history_lead, role, titled, weakest_line,
 };
-use crate::words::xml;
+use crate::words::{prose, xml};
 
 /// The page of `verify`.
 pub(crate) fn verify_html(report: &VerifyReport) -> String {
     let title = if report.inputs.is_empty() { "program".to_owned() } else { report.inputs.join(", ") };
-    let mut body = format!("<h1>{}</h1>\n<p class=\"size\">{}</p>\n", xml(&title), xml(&bounds(&report.program)));
-    body += &format!("<p class=\"lead\">{}</p>\n", xml(&headline(report)));
+    let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&headline(report)));
+    body += &format!("<p class=\"size\">{}</p>\n", xml(&bounds(&report.program)));
     if let Some(line) = weakest_line(report) {
         body += &format!("<p class=\"lead\"><b>{}</b></p>\n", xml(&line));
     }
@@ -24,7 +24,8 @@ pub(crate) fn verify_html(report: &VerifyReport) -> String {
     let shown = report.shown();
     for (idx, (level, run)) in shown.iter().enumerate() {
         let listing = if idx == 0 { listing(report) } else { String::new() };
-        body += &section(level, run, &listing);
+        let nth = report.levels.iter().position(|it| it.level == **level).unwrap_or(0);
+        body += &section(level, run, &listing, &format!("levels.{nth}.counterexample.history"));
     }
     if shown.is_empty() {
         body += &format!("<h2>Program</h2>\n{}", listing(report));
@@ -53,8 +54,8 @@ fn table(report: &VerifyReport) -> String {
     out + "</tbody>\n</table>\n"
 }
 
-fn section(level: &LevelName, run: &BadRun, listing: &str) -> String {
-    let mut out = format!("<section id=\"run-{}\">\n", xml(&level.short));
+fn section(level: &LevelName, run: &BadRun, listing: &str, path: &str) -> String {
+    let mut out = format!("<section id=\"run-{}\" class=\"case\">\n", xml(&level.short));
     out += &format!("<h2>Counterexample under {}</h2>\n", xml(&titled(level)));
     for fault in &run.wrong {
         let words = format!("{} (line {})", fault.words, fault.place.line);
@@ -65,16 +66,14 @@ fn section(level: &LevelName, run: &BadRun, listing: &str) -> String {
         out += &format!("<div class=\"panel\">\n<h3>Program</h3>\n{listing}</div>\n");
     }
     out += &format!("<div class=\"panel\">\n<h3>Run</h3>\n{}</div>\n</div>\n", steps(run));
-    out += &format!("<figure>\n{}</figure>\n", run_svg(level, run));
+    out += &linked_figure(&run_svg(level, run));
     if !run.part.summary.is_empty() {
         out += &format!("<p>{}</p>\n", xml(&run.part.summary));
     }
-    if let Some(local) = &run.part.local {
-        out += &format!("<p class=\"local\">{}.</p>\n", xml(&local.because));
-    }
-    out += &cycle(&run.part.cycle);
-    let history: Vec<String> = run.part.history.lines().map(xml).collect();
-    out + &format!("<p>{}</p>\n<pre>{}</pre>\n</section>\n", xml(&history_lead(level, run)), history.join("\n"))
+    out += &contradiction(&run.part);
+    let history: Vec<String> = run.part.history.lines().map(prose).collect();
+    out += &format!("<p>{}</p>\n<pre>{}</pre>\n", xml(&history_lead(level, run)), history.join("\n"));
+    out + &copies(path, None) + "</section>\n"
 }
 
 /// The program with line numbers; lines where something is wrong are marked.

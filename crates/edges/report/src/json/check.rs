@@ -32,6 +32,7 @@ impl CheckReport {
             peak_bytes: of["peak_bytes"].as_u64(),
             history: of.get("history").map(read_counts).transpose()?,
             levels: items(of, "levels", read_level)?,
+            whole: of.get("whole").map(read_part).transpose()?.map(Box::new),
         })
     }
 
@@ -43,6 +44,7 @@ impl CheckReport {
         report.maybe("peak_bytes", self.peak_bytes);
         report.maybe("history", self.history.as_ref().map(counts));
         report.put("levels", list(&self.levels, level));
+        report.maybe("whole", self.whole.as_deref().map(write_part));
         report.done()
     }
 }
@@ -161,6 +163,7 @@ pub(super) fn link(link: &Link) -> Value {
     members.put("kind", link.kind.as_str());
     members.maybe("key", link.key.as_deref());
     members.put("because", link.because.as_str());
+    members.maybe("shown_by", link.shown_by.as_deref());
     members.done()
 }
 
@@ -279,5 +282,6 @@ pub(super) fn read_link(of: &Value) -> Read<Link> {
         kind: text(of, "kind")?,
         key: maybe_text(of, "key"),
         because: text(of, "because")?,
+        shown_by: maybe_text(of, "shown_by"),
     })
 }

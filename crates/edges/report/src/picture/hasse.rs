@@ -6,7 +6,7 @@
 
 use super::geometry::{Path, Piece, Point, Rect};
 use super::layout::Metrics;
-use crate::hasse::layers;
+use crate::hasse::{layers, pairs};
 use crate::search::LatticeReport;
 use crate::words::{harmless, shortened, width};
 
@@ -19,6 +19,8 @@ const BOX_GAP: f64 = 26.0;
 /// Between a line that crosses a layer and its neighbours.
 const LINE_GAP: f64 = 18.0;
 const MIN_LAYER_GAP: f64 = 58.0;
+/// Without labels on lines.
+const PLAIN_LAYER_GAP: f64 = 20.0;
 const N_SWEEPS: usize = 24;
 
 /// Boxes and lines in their places.
@@ -46,20 +48,31 @@ pub(crate) struct HasseLine {
 }
 
 impl Hasse {
+    /// A lattice whose lines say how small a history separates two classes.
     pub(crate) fn new(report: &LatticeReport) -> Self {
-        let mut boxes: Vec<ClassBox> = report.classes.iter().map(|it| class_box(it)).collect();
-        let pairs: Vec<(usize, usize)> = report.edges.iter().map(|it| (it.stronger, it.weaker)).collect();
-        let mut grid = Grid::new(&boxes, &tightened(layers(report), &pairs), &pairs);
+        let pairs = pairs(report);
+        let sizes: Vec<String> = report.edges.iter().map(|it| size_label(it.found.size())).collect();
+        let mut hasse = Self::placed(&report.classes, &pairs, &sizes, MIN_LAYER_GAP);
+        place_labels(&hasse.boxes, &mut hasse.lines);
+        hasse
+    }
+
+    /// A lattice whose lines say nothing. Pairs lead from a class to one that it implies directly.
+    pub(crate) fn plain(classes: &[Vec<String>], pairs: &[(usize, usize)]) -> Self {
+        Self::placed(classes, pairs, &vec![String::new(); pairs.len()], PLAIN_LAYER_GAP)
+    }
+
+    fn placed(classes: &[Vec<String>], pairs: &[(usize, usize)], labels: &[String], gap: f64) -> Self {
+        let mut boxes: Vec<ClassBox> = classes.iter().map(|it| class_box(it)).collect();
+        let mut grid = Grid::new(&boxes, &tightened(layers(boxes.len(), pairs), pairs), pairs);
         grid.arrange();
         let places = grid.places();
-        let tops = grid.tops(&boxes, &places);
+        let tops = grid.tops(&boxes, &places, gap);
         for (node, class) in boxes.iter_mut().enumerate() {
             class.rect.x = places[node] - class.rect.width / 2.0;
             class.rect.y = tops[grid.layer[node]].0 + (tops[grid.layer[node]].1 - class.rect.height) / 2.0;
         }
-        let sizes: Vec<String> = report.edges.iter().map(|it| size_label(it.found.size())).collect();
-        let mut lines = grid.lines(&boxes, &places, &tops, &sizes);
-        place_labels(&boxes, &mut lines);
+        let lines = grid.lines(&boxes, &places, &tops, labels);
         let right = boxes.iter().map(|it| it.rect.right()).fold(0.0, f64::max);
         let right = grid.chains.iter().flatten().map(|it| places[*it] + LINE_GAP).fold(right, f64::max);
         let height = tops.last().map_or(0.0, |it| it.0 + it.1);
@@ -270,7 +283,7 @@ impl Grid {
     }
 
     /// The upper side and the height of each layer. Gaps are higher where lines go far to the side.
-    fn tops(&self, boxes: &[ClassBox], places: &[f64]) -> Vec<(f64, f64)> {
+    fn tops(&self, boxes: &[ClassBox], places: &[f64], gap: f64) -> Vec<(f64, f64)> {
         let mut y = 0.0;
         let mut tops = Vec::new();
         for row in &self.rows {
@@ -280,7 +293,7 @@ impl Grid {
             let reach =
                 |upper: usize| self.below[upper].iter().map(move |lower| (places[upper] - places[*lower]).abs());
             let widest = row.iter().flat_map(|it| reach(*it)).fold(0.0, f64::max);
-            y += height + (MIN_LAYER_GAP + widest / 12.0).min(110.0);
+            y += height + (gap + widest / 12.0).min(110.0);
         }
         tops
     }

@@ -13,6 +13,8 @@ use crate::words::width;
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) kind: String,
+    /// The place of a strong arrow among those of the part.
+    pub(crate) number: Option<usize>,
     pub(crate) because: String,
     pub(crate) path: Path,
     pub(crate) samples: Vec<Point>,
@@ -35,6 +37,7 @@ struct Wanted<'p> {
     to: usize,
     /// The dependency; none for a faint arrow.
     link: Option<&'p Link>,
+    number: Option<usize>,
     emphasis: Emphasis,
 }
 
@@ -95,13 +98,13 @@ fn hasty(layout: &Layout, wanted: &[Wanted<'_>]) -> Vec<Route> {
 
 fn wanted<'p>(part: &'p Part, thin: &'p [Link], layout: &Layout) -> Vec<Wanted<'p>> {
     let mut wanted: Vec<Wanted<'p>> = Vec::new();
-    let strong = links(part).into_iter().map(|it| (it, Emphasis::Strong));
-    for (link, emphasis) in strong.chain(thin.iter().map(|it| (it, Emphasis::Thin))) {
+    let strong = links(part).into_iter().enumerate().map(|(number, it)| (it, Some(number), Emphasis::Strong));
+    for (link, number, emphasis) in strong.chain(thin.iter().map(|it| (it, None, Emphasis::Thin))) {
         let is_there = |it: &Wanted<'_>| it.link.is_some_and(|it| it.kind == link.kind && it.key == link.key);
         if let (Some(from), Some(to)) = (layout.position(&link.from), layout.position(&link.to))
             && !wanted.iter().any(|it| (it.from, it.to) == (from, to) && is_there(it))
         {
-            wanted.push(Wanted { from, to, link: Some(link), emphasis });
+            wanted.push(Wanted { from, to, link: Some(link), number, emphasis });
         }
     }
     for (writer, reader) in read_from(part) {
@@ -109,18 +112,19 @@ fn wanted<'p>(part: &'p Part, thin: &'p [Link], layout: &Layout) -> Vec<Wanted<'
         if let (Some(from), Some(to)) = (id(writer), id(reader))
             && !wanted.iter().any(|it| (it.from, it.to) == (from, to))
         {
-            wanted.push(Wanted { from, to, link: None, emphasis: Emphasis::Faint });
+            wanted.push(Wanted { from, to, link: None, number: None, emphasis: Emphasis::Faint });
         }
     }
     wanted
 }
 
 fn route(wanted: &Wanted<'_>, path: Path, samples: Vec<Point>) -> Route {
-    let Wanted { link, emphasis, .. } = *wanted;
+    let Wanted { link, number, emphasis, .. } = *wanted;
     // Thin arrows of one kind are all alike, but for their keys.
     let labelled = link.filter(|it| emphasis == Emphasis::Strong || it.key.is_some());
     Route {
         kind: link.map_or("wr", |it| it.kind.as_str()).to_owned(),
+        number,
         because: link.map(|it| it.because.clone()).unwrap_or_default(),
         path,
         samples,

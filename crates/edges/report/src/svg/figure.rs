@@ -1,6 +1,7 @@
 //! A drawing under construction: words, lanes, boxes and arrows, put one below the other.
 
 use crate::document::{Link, Outcome, Part};
+use crate::lit::Owner;
 use crate::mark::{Mark, Sign, mark_on};
 use crate::picture::{Emphasis, Layout, Metrics, Path, Piece, Point, Route, TxnBox, routes};
 use crate::words::{harmless, width, wrapped, xml};
@@ -97,7 +98,7 @@ impl Figure {
         }
         for txn in &layout.boxes {
             let is_culprit = part.local.as_ref().is_some_and(|it| it.transaction == txn.id);
-            self.txn(txn, if is_culprit { txn.culprit } else { None }, overlay.marks);
+            self.txn(part, txn, if is_culprit { txn.culprit } else { None }, overlay.marks);
         }
         for route in routes.iter().filter(|it| !it.label.is_empty()) {
             self.label(route);
@@ -172,7 +173,7 @@ impl Figure {
         }
     }
 
-    fn txn(&mut self, txn: &TxnBox, culprit: Option<usize>, marks: &[Mark]) {
+    fn txn(&mut self, part: &Part, txn: &TxnBox, culprit: Option<usize>, marks: &[Mark]) {
         let dashes = if txn.outcome == Outcome::Committed { "" } else { " stroke-dasharray=\"5 3\"" };
         let (fill, stroke) = match (txn.lane, txn.outcome) {
             (None, _) => ("#fffbea", "#9a8a4a"),
@@ -180,8 +181,9 @@ impl Figure {
             _ => ("#ffffff", "#57606a"),
         };
         let rect = txn.rect;
+        let owner = Owner::of(part, &txn.id).map(Owner::token).unwrap_or_default();
         self.body += &format!(
-            "<g font-family=\"{MONO}\">\n<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"{fill}\" \
+            "<g class=\"txn\" data-txn=\"{owner}\" font-family=\"{MONO}\">\n<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"{fill}\" \
              stroke=\"{stroke}\" stroke-width=\"1.3\"{dashes}/>\n",
             n(rect.x),
             n(rect.y),
@@ -203,10 +205,12 @@ impl Figure {
         }
         for (idx, (short, full)) in txn.ops.iter().enumerate() {
             y += Metrics::LINE;
+            self.body += &format!("<g class=\"op\" data-op=\"{owner}.{}\">", op_number(part, txn, idx));
             match mark_on(marks, &txn.id, idx) {
                 Some(sign) => self.marked_op(Point::new(x, y), (short, full), sign),
                 None => self.op(Point::new(x, y), (short, full), culprit == Some(idx)),
             }
+            self.body += "</g>\n";
         }
         self.body += "</g>\n";
     }
@@ -228,7 +232,7 @@ impl Figure {
         let (colour, weight) = if is_culprit { (RED, " font-weight=\"bold\"") } else { (INK, "") };
         let tooltip = if short == full { String::new() } else { format!("<title>{}</title>", xml(full)) };
         self.body += &format!(
-            "<text x=\"{}\" y=\"{}\" fill=\"{colour}\"{weight}>{tooltip}{}</text>\n",
+            "<text x=\"{}\" y=\"{}\" fill=\"{colour}\"{weight}>{tooltip}{}</text>",
             n(at.x),
             n(at.y),
             xml(short)
@@ -242,14 +246,14 @@ impl Figure {
         self.body += &match sign {
             Sign::Changed(_) => format!(
                 "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"17\" rx=\"4\" fill=\"{AMBER}\"/>\n\
-                 <text x=\"{x}\" y=\"{y}\" fill=\"{INK}\" font-weight=\"bold\"><title>{title}</title>{}</text>\n",
+                 <text x=\"{x}\" y=\"{y}\" fill=\"{INK}\" font-weight=\"bold\"><title>{title}</title>{}</text>",
                 n(at.x - 4.0),
                 n(at.y - 13.0),
                 n(width(short) as f64 * Metrics::LETTER + 8.0),
                 xml(short)
             ),
             Sign::Dropped => format!(
-                "<text x=\"{x}\" y=\"{y}\" fill=\"{FADED}\" text-decoration=\"line-through\"><title>{title}</title>{}</text>\n",
+                "<text x=\"{x}\" y=\"{y}\" fill=\"{FADED}\" text-decoration=\"line-through\"><title>{title}</title>{}</text>",
                 xml(short)
             ),
         };
@@ -290,8 +294,9 @@ impl Figure {
             Emphasis::Faint => ("1.2", " opacity=\"0.45\"", String::new()),
         };
         self.body += &format!(
-            "<g{opacity}>{title}<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{stroke}\"\
-             {dashes}/><path d=\"{head}\" fill=\"{colour}\"/></g>\n"
+            "<g class=\"edge\"{}{opacity}>{title}<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{stroke}\"\
+             {dashes}/><path d=\"{head}\" fill=\"{colour}\"/></g>\n",
+            numbered(route)
         );
     }
 
@@ -299,7 +304,9 @@ impl Figure {
         let (colour, _) = style(&route.kind);
         let rect = route.label_rect;
         self.body += &format!(
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"5\" fill=\"#ffffff\" fill-opacity=\"0.92\"/>\n",
+            "<g class=\"label\"{}><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"5\" fill=\"#ffffff\" \
+             fill-opacity=\"0.92\"/>\n",
+            numbered(route),
             n(rect.x),
             n(rect.y),
             n(rect.width),
@@ -307,7 +314,7 @@ impl Figure {
         );
         self.body += &format!(
             "<text x=\"{}\" y=\"{}\" font-family=\"{MONO}\" font-size=\"12\" text-anchor=\"middle\" \
-             fill=\"{colour}\">{}</text>\n",
+             fill=\"{colour}\">{}</text></g>\n",
             n(rect.x + rect.width / 2.0),
             n(rect.y + rect.height - 5.0),
             xml(&route.label)
@@ -354,6 +361,20 @@ impl Figure {
         );
         x + room
     }
+}
+
+/// The place of an operation in its transaction, or of an initial value among all of them.
+fn op_number(part: &Part, txn: &TxnBox, line: usize) -> usize {
+    let is_shown = |(key, value): &(String, String)| harmless(&format!("{key}={value}")) == txn.ops[line].1;
+    match txn.lane {
+        Some(_) => line,
+        None => part.initial.iter().position(is_shown).unwrap_or(line),
+    }
+}
+
+/// The place of an arrow among those that a page explains, as an attribute.
+fn numbered(route: &Route) -> String {
+    route.number.map(|it| format!(" data-link=\"{it}\"")).unwrap_or_default()
 }
 
 /// Kinds of dependencies, and what an arrow from one transaction to another means.

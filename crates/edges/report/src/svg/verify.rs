@@ -60,7 +60,14 @@ pub(crate) fn visibility(run: &BadRun) -> Vec<Link> {
     for viewer in &run.transactions {
         for seen in viewer.sees.iter().flatten().filter_map(id_of) {
             let because = format!("{} sees {seen}", viewer.id);
-            links.push(Link { from: seen, to: viewer.id.clone(), kind: "vis".to_owned(), key: None, because });
+            links.push(Link {
+                from: seen,
+                to: viewer.id.clone(),
+                kind: "vis".to_owned(),
+                key: None,
+                because,
+                shown_by: None,
+            });
         }
     }
     links

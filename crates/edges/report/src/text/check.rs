@@ -24,7 +24,7 @@ pub fn text(report: &CheckReport, options: TextOptions) -> String {
         page.finding(finding);
     }
     page.foot(report, !findings.is_empty());
-    page.out
+    options.spelled(page.out)
 }
 
 impl Page {
@@ -104,7 +104,7 @@ impl Page {
         self.history(finding.part);
         if !finding.part.cycle.is_empty() {
             self.gap();
-            self.cycle(&finding.part.cycle);
+            self.cycle(finding.part);
         }
     }
 

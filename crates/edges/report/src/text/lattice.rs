@@ -3,7 +3,7 @@
 
 use super::{Page, TextOptions, Tone, padded};
 use crate::found::Found;
-use crate::hasse::{below, class_name, layers};
+use crate::hasse::{below, class_name, layers, pairs};
 use crate::phrases::{anomalies, claim, lattice_headline, sizes};
 use crate::search::{LatticeEdge, LatticeReport};
 use crate::words::{harmless, width};
@@ -31,7 +31,7 @@ impl Page {
     fn drawing(&mut self, report: &LatticeReport) {
         self.gap();
         self.sentence("", 0, "From the strongest to the weakest; an arrow leads to what is implied directly:");
-        let layers = layers(report);
+        let layers = layers(report.classes.len(), &pairs(report));
         let names = report.edges.iter().map(|it| width(&harmless(class_name(report, it.weaker))));
         let columns = names.max().unwrap_or(0);
         for layer in 0..layers.iter().max().map_or(0, |it| it + 1) {

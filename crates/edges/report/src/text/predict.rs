@@ -108,7 +108,7 @@ impl Page {
             self.sentence("    ", 4, &format!("{}.", local.because));
         }
         if !run.predicted.cycle.is_empty() {
-            self.cycle(&run.predicted.cycle);
+            self.cycle(&run.predicted);
         }
         if let Some(validation) = &run.validation {
             self.validation(report, level, validation);

@@ -1,6 +1,7 @@
 //! The documents of `separate` and `compare` for a terminal.
 
 use super::{Page, TextOptions, Tone};
+use crate::document::Part;
 use crate::found::{Found, SpecRefutation, SpecWitness};
 use crate::phrases::{
     anomalies, certified_words, claim, compare_headline, effort_line, failures_lead, relation_words, scope_line,
@@ -55,7 +56,7 @@ impl Page {
             self.spec_witness(found, witness);
         }
         for refutation in &found.refutations {
-            self.spec_refutation(refutation);
+            self.spec_refutation(found, refutation);
         }
     }
 
@@ -69,7 +70,7 @@ impl Page {
         }
     }
 
-    fn spec_refutation(&mut self, refutation: &SpecRefutation) {
+    fn spec_refutation(&mut self, found: &Found, refutation: &SpecRefutation) {
         self.gap();
         let forbidden = self.tinted(Tone::Bad, "Forbidden");
         let names = anomalies(refutation);
@@ -79,7 +80,7 @@ impl Page {
             self.sentence("  ", 2, &format!("{}.", local.because));
         }
         if !refutation.cycle.is_empty() {
-            self.cycle(&refutation.cycle);
+            self.cycle(&Part { cycle: refutation.cycle.clone(), ..found.as_part() });
         }
         if !refutation.failures.is_empty() {
             self.line(&format!("  {}", failures_lead(refutation)));

@@ -79,7 +79,7 @@ impl Page {
             self.sentence("  ", 2, &format!("{}.", local.because));
         }
         if !run.part.cycle.is_empty() {
-            self.cycle(&run.part.cycle);
+            self.cycle(&run.part);
         }
     }
 

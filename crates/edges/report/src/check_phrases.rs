@@ -1,0 +1,87 @@
+//! What `check` found out, as a sentence for the top of a page.
+
+use crate::document::{CheckReport, Judgement, LevelName};
+use crate::findings::{any_holds, findings, strongest_that_hold};
+
+/// The answer in one sentence: the anomaly's name, the weakest level that it breaks, and what holds all the same.
+pub(crate) fn check_headline(report: &CheckReport) -> String {
+    let findings = findings(report);
+    if let Some(finding) = findings.first() {
+        let level = finding.levels.first().map(|it| titled(it)).unwrap_or_default();
+        let what = match finding.anomalies.first() {
+            Some(anomaly) => format!("{}: this history breaks {level}", spoken(anomaly)),
+            None => format!("This history breaks {level}"),
+        };
+        return format!("{what}{}.", what_holds(report));
+    }
+    match report.levels.as_slice() {
+        [] if report.history.is_none() => "This input could not be read.".to_owned(),
+        [] => "No level was asked for.".to_owned(),
+        [level] => match &level.judgement {
+            Judgement::Unknown { reason } => {
+                format!("Whether this history satisfies {} is unknown: {reason}.", titled(&level.level))
+            }
+            _ => format!("This history satisfies {}.", titled(&level.level)),
+        },
+        levels if levels.iter().all(|it| matches!(it.judgement, Judgement::Holds(_))) => {
+            format!("This history satisfies {}.", all(&strongest_that_hold(report)))
+        }
+        _ if any_holds(report) => format!("No violation was found, and some levels are unknown{}.", what_holds(report)),
+        _ => "Whether this history satisfies any of these levels is unknown.".to_owned(),
+    }
+}
+
+/// `; the strongest level that holds is …`, if several were asked for.
+fn what_holds(report: &CheckReport) -> String {
+    match strongest_that_hold(report).as_slice() {
+        [] => String::new(),
+        [one] => format!("; the strongest level that holds is {}", titled(one)),
+        many if many.len() <= 2 => format!("; the strongest levels that hold are {}", all(many)),
+        _ => {
+            let n_holding = report.levels.iter().filter(|it| matches!(it.judgement, Judgement::Holds(_))).count();
+            format!("; {n_holding} of {} levels hold", report.levels.len())
+        }
+    }
+}
+
+fn all(levels: &[&LevelName]) -> String {
+    match levels {
+        [] => "every level that was asked for".to_owned(),
+        many => many.iter().map(|it| titled(it)).collect::<Vec<_>>().join(" and "),
+    }
+}
+
+/// `serializable (ser)`.
+fn titled(level: &LevelName) -> String {
+    if level.full == level.short { level.full.clone() } else { format!("{} ({})", level.full, level.short) }
+}
+
+/// `Write skew` for `write-skew`; the letters of `g1c` and `g-single` stay together, and so does `non-`.
+fn spoken(anomaly: &str) -> String {
+    let mut chars = anomaly.chars();
+    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    let rest = chars.as_str();
+    match rest.strip_prefix("on-").filter(|_| first == "N") {
+        _ if first == "G" && rest.starts_with(|it: char| it == '-' || it.is_ascii_digit()) => format!("{first}{rest}"),
+        Some(rest) => format!("Non-{}", rest.replace('-', " ")),
+        None => format!("{first}{}", rest.replace('-', " ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_anomalies_begin_sentences() {
+        let cases = [
+            ("write-skew", "Write skew"),
+            ("g1c", "G1c"),
+            ("g-single", "G-single"),
+            ("non-repeatable-read", "Non-repeatable read"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(spoken(name), expected);
+        }
+    }
+}

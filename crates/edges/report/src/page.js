@@ -1,0 +1,201 @@
+"use strict";
+(() => {
+  const report = JSON.parse(document.getElementById("report").textContent);
+  const words = (text) => (text || "").split(" ").filter(Boolean);
+  const at = (path) => path.split(".").reduce((tree, member) => (tree ? tree[member] : undefined), report);
+
+  // What a step says, without the label of its arrow.
+  function said(item) {
+    const nodes = [...item.childNodes];
+    if (nodes[0].nodeName === "CODE") nodes.shift();
+    return nodes.map((it) => it.textContent).join("").trim();
+  }
+
+  async function copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // Pages that were opened from a file may have no clipboard of their own.
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+  }
+
+  // A command that checks a history again. No line of the history may end it early.
+  function command(history, level) {
+    const lines = history.replace(/\n*$/, "").split("\n");
+    let end = "END";
+    while (lines.includes(end)) end += "_";
+    return `isoscope check -${level} <<'${end}'\n${lines.join("\n")}\n${end}\n`;
+  }
+
+  // A case is a picture with the steps that explain it.
+  class Case {
+    constructor(root) {
+      this.root = root;
+      this.figure = root.querySelector("figure.linked");
+      this.svg = this.figure && this.figure.querySelector("svg");
+      this.picture = this.svg ? new XMLSerializer().serializeToString(this.svg) : "";
+      this.steps = [...root.querySelectorAll(".steps > li")];
+      this.list = root.querySelector(".steps");
+      this.stepper = root.querySelector(".stepper");
+      this.step = -1;
+      this.setUpCopies();
+      if (this.steps.length > 0 && this.svg) {
+        this.setUpSteps();
+        this.setUpArrows();
+        this.setUpLines();
+        this.show(-1);
+      }
+    }
+
+    setUpSteps() {
+      this.output = this.stepper.querySelector("output");
+      this.back = this.stepper.querySelector(".back");
+      this.next = this.stepper.querySelector(".next");
+      this.back.addEventListener("click", () => this.go(this.step - 1));
+      this.next.addEventListener("click", () => this.go(this.step + 1));
+      this.stepper.hidden = false;
+      this.root.addEventListener("pointerdown", () => { active = this; });
+      this.root.addEventListener("focusin", () => { active = this; });
+      this.steps.forEach((item, idx) => {
+        item.addEventListener("click", () => { if (!String(getSelection())) this.go(idx); });
+        this.preview(item, idx);
+      });
+    }
+
+    setUpArrows() {
+      for (const arrow of this.svg.querySelectorAll("[data-link]")) {
+        const idx = this.steps.findIndex((item) => words(item.dataset.links)[0] === arrow.dataset.link);
+        if (idx < 0) continue;
+        arrow.addEventListener("click", () => this.go(idx));
+        this.preview(arrow, idx);
+        const line = arrow.querySelector("path");
+        if (!line) continue;
+        // An invisible broad line is easy to hit.
+        const broad = line.cloneNode();
+        broad.setAttribute("class", "broad");
+        arrow.append(broad);
+        arrow.setAttribute("tabindex", "0");
+        arrow.setAttribute("role", "button");
+        arrow.setAttribute("aria-label", said(this.steps[idx]));
+        arrow.addEventListener("keydown", (event) => {
+          if (event.key !== "Enter" && event.key !== " ") return;
+          event.preventDefault();
+          this.go(idx);
+        });
+      }
+    }
+
+    // Behind each operation, what shines when it is lit.
+    setUpLines() {
+      for (const op of this.svg.querySelectorAll(".op")) {
+        const box = op.getBBox();
+        const glow = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+        const sizes = { class: "glow", x: box.x - 4, y: box.y - 1, width: box.width + 8, height: box.height + 2, rx: 4 };
+        for (const name in sizes) glow.setAttribute(name, sizes[name]);
+        op.prepend(glow);
+      }
+    }
+
+    preview(element, idx) {
+      element.addEventListener("mouseenter", () => this.light(idx));
+      element.addEventListener("mouseleave", () => this.light(this.step));
+    }
+
+    setUpCopies() {
+      for (const bar of this.root.querySelectorAll(".copies")) {
+        const history = at(bar.dataset.history) || "";
+        const level = bar.dataset.level ? ` --level ${bar.dataset.level}` : "";
+        const texts = {
+          history,
+          command: command(history, level),
+          svg: this.picture,
+        };
+        for (const button of bar.querySelectorAll("button")) {
+          const text = texts[button.dataset.copy];
+          const title = button.textContent;
+          button.hidden = !text;
+          button.addEventListener("click", async () => {
+            await copy(text);
+            button.textContent = "Copied";
+            setTimeout(() => { button.textContent = title; }, 1500);
+          });
+        }
+        bar.hidden = false;
+      }
+    }
+
+    go(step) {
+      active = this;
+      this.show(Math.max(-1, Math.min(step, this.steps.length - 1)));
+    }
+
+    show(step) {
+      this.step = step;
+      const item = this.steps[step];
+      this.back.disabled = step < 0;
+      this.next.disabled = step === this.steps.length - 1;
+      this.output.textContent = item
+        ? `${step + 1} of ${this.steps.length}: ${said(item)}`
+        : "Step through it with the buttons or the arrow keys, or click an arrow.";
+      this.light(step);
+      this.reveal();
+      this.list.scrollTop = item ? item.offsetTop - this.list.offsetTop - this.list.clientHeight / 3 : 0;
+    }
+
+    // Lights up what a step is about.
+    light(step) {
+      const item = this.steps[step];
+      const lit = (element, is) => element.classList.toggle("on", is);
+      const links = words(item && item.dataset.links);
+      const txns = words(item && item.dataset.txns);
+      this.svg.classList.toggle("dim", Boolean(item));
+      this.svg.classList.toggle("whole", Boolean(item) && txns.length === 0);
+      this.steps.forEach((each, idx) => {
+        lit(each, idx === step);
+        if (idx === step) each.setAttribute("aria-current", "step");
+        else each.removeAttribute("aria-current");
+      });
+      for (const each of this.svg.querySelectorAll("[data-link]")) lit(each, links.includes(each.dataset.link));
+      for (const each of this.svg.querySelectorAll("[data-txn]")) lit(each, txns.includes(each.dataset.txn));
+      for (const each of this.svg.querySelectorAll("[data-op]")) lit(each, false);
+      for (const op of words(item && item.dataset.lit)) lit(this.line(op) || this.svg, true);
+      lit(this.svg, false);
+    }
+
+    // The line of an operation; those that are left out share the last line of their box.
+    line(op) {
+      const line = this.svg.querySelector(`[data-op="${op}"]`);
+      return line || this.svg.querySelector(`[data-txn="${op.split(".")[0]}"] [data-op]:last-child`);
+    }
+
+    // Where a picture is wider than the screen, scrolls to what is lit.
+    reveal() {
+      const lit = [...this.svg.querySelectorAll(".on")].map((it) => it.getBoundingClientRect());
+      if (lit.length === 0 || this.figure.scrollWidth <= this.figure.clientWidth) return;
+      const frame = this.figure.getBoundingClientRect();
+      const left = Math.min(...lit.map((it) => it.left));
+      const right = Math.max(...lit.map((it) => it.right));
+      this.figure.scrollLeft += (left + right) / 2 - (frame.left + frame.right) / 2;
+    }
+  }
+
+  let active;
+  const cases = [...document.querySelectorAll(".case")].map((root) => new Case(root));
+  active = cases.find((it) => it.stepper);
+
+  document.addEventListener("keydown", (event) => {
+    const isTaken = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
+    if (isTaken || !active || !active.stepper || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+    const moves = { ArrowRight: 1, ArrowLeft: -1 };
+    if (event.key in moves) active.go(active.step + moves[event.key]);
+    else if (event.key === "Escape") active.go(-1);
+    else return;
+    event.preventDefault();
+  });
+})();

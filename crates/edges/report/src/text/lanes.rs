@@ -1,0 +1,155 @@
+//! A circle of dependencies as a drawing for a terminal: sessions are lanes, and each dependency is an arrow in a row of
+//! its own.
+//!
+//! ```text
+//!    s1             s2
+//!   s1.1 ──rw y──▶ s2.1
+//!   s1.1 ◀──rw x── s2.1
+//! ```
+
+use super::{Page, Tone, padded_raw};
+use crate::document::{Link, Part};
+use crate::words::{harmless, shortened, width};
+
+const MAX_NAME: usize = 16;
+const MAX_LABEL: usize = 18;
+/// A longer circle is easier to read as a list.
+const MAX_ROWS: usize = 16;
+/// Between a name and its arrow, at both ends, with at least a stroke and a head.
+const AROUND_LABEL: usize = 8;
+
+struct Lanes<'p> {
+    names: Vec<&'p str>,
+    /// The columns of each lane.
+    widths: Vec<usize>,
+    /// The columns between lanes.
+    gap: usize,
+}
+
+impl Page {
+    /// Draws a circle; nothing where it would not fit.
+    pub(super) fn lanes(&mut self, part: &Part) {
+        let Some(lanes) = Lanes::new(part) else { return };
+        let room = self.options.columns.unwrap_or(100).saturating_sub(4);
+        if part.cycle.len() > MAX_ROWS || lanes.names.len() < 2 || lanes.width() > room {
+            return;
+        }
+        let names: Vec<String> =
+            lanes.names.iter().zip(&lanes.widths).map(|(name, columns)| centred(&brief(name), *columns)).collect();
+        let head = self.tinted(Tone::Faint, &names.join(&" ".repeat(lanes.gap)));
+        self.line(&format!("    {head}"));
+        for link in &part.cycle {
+            let row = self.row(&lanes, link, part);
+            self.line(&format!("    {row}"));
+        }
+        self.gap();
+    }
+
+    fn row(&self, lanes: &Lanes<'_>, link: &Link, part: &Part) -> String {
+        let (from, to) = (lanes.of(part, &link.from), lanes.of(part, &link.to));
+        let (left, right) = (from.min(to), from.max(to));
+        let mut row = String::new();
+        for lane in 0..left {
+            row += &centred("│", lanes.widths[lane]);
+            row += &" ".repeat(lanes.gap);
+        }
+        row += &if left == right {
+            let label = self.label(link);
+            let plain = format!("{} ─{}▶ {}", brief(&link.from), tag(link), brief(&link.to));
+            let shown = format!("{} ─{label}▶ {}", brief(&link.from), brief(&link.to));
+            let (before, after) = margins(width(&plain), lanes.widths[left]);
+            format!("{}{shown}{}", " ".repeat(before), " ".repeat(after))
+        } else {
+            self.arrow_between(lanes, link, (left, right), from < to)
+        };
+        for lane in right + 1..lanes.names.len() {
+            row += &" ".repeat(lanes.gap);
+            row += &centred("│", lanes.widths[lane]);
+        }
+        row
+    }
+
+    /// Two names and the arrow from one to the other, with the margins of their lanes.
+    fn arrow_between(&self, lanes: &Lanes<'_>, link: &Link, (left, right): (usize, usize), goes_right: bool) -> String {
+        let (first, last) = if goes_right { (&link.from, &link.to) } else { (&link.to, &link.from) };
+        let (first, last) = (brief(first), brief(last));
+        let (before, after_first) = margins(width(&first), lanes.widths[left]);
+        let (before_last, after) = margins(width(&last), lanes.widths[right]);
+        let between: usize = lanes.widths[left + 1..right].iter().sum::<usize>() + (right - left) * lanes.gap;
+        let line = (after_first + between + before_last).saturating_sub(3 + width(&tag(link)));
+        let (one, two) = ("─".repeat(line / 2), "─".repeat(line - line / 2));
+        let label = self.label(link);
+        let arrow = if goes_right { format!(" {one}{label}{two}▶ ") } else { format!(" ◀{one}{label}{two} ") };
+        format!("{}{first}{arrow}{last}{}", " ".repeat(before), " ".repeat(after))
+    }
+
+    fn label(&self, link: &Link) -> String {
+        let tone = match link.kind.as_str() {
+            "rw" => Tone::Bad,
+            "wr" => Tone::Good,
+            _ => Tone::Bold,
+        };
+        self.tinted(tone, &tag(link))
+    }
+}
+
+impl<'p> Lanes<'p> {
+    /// Lanes in the order in which the circle visits them; none if a transaction has no session.
+    fn new(part: &'p Part) -> Option<Self> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut widths: Vec<usize> = Vec::new();
+        for link in &part.cycle {
+            for id in [&link.from, &link.to] {
+                let session = session(part, id)?;
+                let lane = names.iter().position(|it| *it == session).unwrap_or_else(|| {
+                    names.push(session);
+                    widths.push(width(&brief(session)));
+                    names.len() - 1
+                });
+                widths[lane] = widths[lane].max(width(&brief(id)));
+            }
+            if session(part, &link.from) == session(part, &link.to) {
+                let row = width(&brief(&link.from)) + width(&brief(&link.to)) + width(&tag(link)) + 4;
+                let lane = names.iter().position(|it| Some(*it) == session(part, &link.from))?;
+                widths[lane] = widths[lane].max(row);
+            }
+        }
+        let gap = part.cycle.iter().map(|it| width(&tag(it))).max().unwrap_or(0) + AROUND_LABEL;
+        Some(Self { names, widths, gap })
+    }
+
+    fn width(&self) -> usize {
+        self.widths.iter().sum::<usize>() + self.names.len().saturating_sub(1) * self.gap
+    }
+
+    fn of(&self, part: &Part, id: &str) -> usize {
+        self.names.iter().position(|it| session(part, id) == Some(*it)).unwrap_or(0)
+    }
+}
+
+fn session<'p>(part: &'p Part, id: &str) -> Option<&'p str> {
+    match part.transactions.iter().find(|it| it.id == id) {
+        Some(txn) => Some(&txn.session),
+        None => (id == "init").then_some("init"),
+    }
+}
+
+/// What stands on an arrow: `rw x`.
+fn tag(link: &Link) -> String {
+    let key = link.key.as_ref().map(|it| format!(" {}", shortened(&harmless(it), MAX_LABEL))).unwrap_or_default();
+    format!("{}{key}", harmless(&link.kind))
+}
+
+fn brief(name: &str) -> String {
+    shortened(&harmless(name), MAX_NAME)
+}
+
+fn margins(inside: usize, columns: usize) -> (usize, usize) {
+    let free = columns.saturating_sub(inside);
+    (free / 2, free - free / 2)
+}
+
+fn centred(text: &str, columns: usize) -> String {
+    let (before, _) = margins(width(text), columns);
+    padded_raw(&format!("{}{text}", " ".repeat(before)), columns)
+}
