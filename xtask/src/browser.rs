@@ -185,6 +185,8 @@ impl Browser {
     }
 
     fn capture(&mut self, file: &Path, wanted: &Value) -> Result<()> {
+        // What scrolls is painted a frame later.
+        self.ask("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")?;
         let answer = self.call("Page.captureScreenshot", wanted)?;
         let picture = answer["data"].as_str().and_then(from_base64).context("chromium sent no picture")?;
         fs::write(file, picture).with_context(|| format!("cannot write {}", file.display()))

@@ -159,7 +159,9 @@ impl Tour<'_> {
         ensure!(headline.contains("this history breaks"), "the headline is {headline}");
         self.steps("", "")?;
         let name = page.file_stem().context("a page without a name")?.to_string_lossy().into_owned();
-        self.gallery(&name, &[(NIGHT, "night"), (PHONE, "phone")])
+        self.browser.look(PHONE)?;
+        self.fits(PHONE.width)?;
+        self.gallery(&name, &[(NIGHT, "night")])
     }
 
     fn visit(&mut self, page: &Path) -> Result<()> {
@@ -270,12 +272,18 @@ impl Tour<'_> {
             if *what != "desk" && self.n(".stepper")? > 0 {
                 self.browser.press("ArrowRight")?;
             }
-            let overflow =
-                self.browser.text("document.documentElement.scrollWidth - document.documentElement.clientWidth")?;
-            ensure!(overflow == "0", "at {} pixels, the page is {overflow} too wide", view.width);
+            self.fits(view.width)?;
             self.browser.screenshot(&self.folder.join(format!("{name}-{what}.png")))?;
         }
         self.well()
+    }
+
+    /// Nothing sticks out at the side.
+    fn fits(&mut self, width: u32) -> Result<()> {
+        let overflow =
+            self.browser.text("document.documentElement.scrollWidth - document.documentElement.clientWidth")?;
+        ensure!(overflow == "0", "at {width} pixels, the page is {overflow} too wide");
+        Ok(())
     }
 
     /// On paper, there is nothing to click.

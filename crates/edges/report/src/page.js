@@ -69,6 +69,7 @@
     }
 
     setUpArrows() {
+      this.clickable = this.svg.querySelector("[data-link]") ? "an arrow" : "a step";
       for (const arrow of this.svg.querySelectorAll("[data-link]")) {
         const idx = this.steps.findIndex((item) => words(item.dataset.links)[0] === arrow.dataset.link);
         if (idx < 0) continue;
@@ -142,7 +143,7 @@
       this.next.disabled = step === this.steps.length - 1;
       this.output.textContent = item
         ? `${step + 1} of ${this.steps.length}: ${said(item)}`
-        : "Step through it with the buttons or the arrow keys, or click an arrow.";
+        : `Step through it with the buttons or the arrow keys, or click ${this.clickable}.`;
       this.light(step);
       this.reveal();
       this.list.scrollTop = item ? item.offsetTop - this.list.offsetTop - this.list.clientHeight / 3 : 0;
@@ -183,6 +184,11 @@
       const right = Math.max(...lit.map((it) => it.right));
       this.figure.scrollLeft += (left + right) / 2 - (frame.left + frame.right) / 2;
     }
+  }
+
+  // Where there is little room, pictures scroll rather than shrink until nobody can read them.
+  for (const svg of document.querySelectorAll("figure:not(.lattice) svg")) {
+    svg.style.minWidth = `${Math.round(svg.viewBox.baseVal.width * 0.72)}px`;
   }
 
   let active;

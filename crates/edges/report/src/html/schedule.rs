@@ -25,7 +25,8 @@ pub(super) fn schedule(report: &CheckReport) -> String {
     };
     let lead = match evidence {
         Evidence::Events { .. } => "Snapshots and commits in this order explain every read:",
-        _ => "Transactions that commit in this order explain every read:",
+        _ if is_serial => "One after the other in this order, transactions explain every read:",
+        _ => "A commit order that this level accepts, with the source of each read:",
     };
     let title = format!("How it may have happened under {}", level.level.full);
     let figure = linked_figure(&schedule_svg(part, &order, &level.level.short));
