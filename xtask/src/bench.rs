@@ -2,7 +2,8 @@
 //!
 //! `bench check` measures time and memory of whole commands on large histories; `bench instructions` counts
 //! instructions on small ones, which does not depend on who else uses the machine; `bench separate` measures the search
-//! for histories between levels.
+//! for histories between levels; `bench verify` programs; `bench predict` prints what is predicted from applications and
+//! how long it takes, with `--growth` for runs that grow; `bench store` measures the weak store.
 
 mod cell;
 mod check;
@@ -25,15 +26,18 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     match words {
         ["instructions", rest @ ..] => instructions::run(rest),
         ["separate", rest @ ..] => separate::run(rest),
-        ["verify", rest @ ..] => verify(rest),
+        ["verify", rest @ ..] => engine("iso-verify", "programs", rest),
+        ["predict", "--growth", rest @ ..] => engine("iso-predict", "runs", rest),
+        ["predict", rest @ ..] => engine("iso-collect", "predictions", rest),
+        ["store", rest @ ..] => engine("iso-store", "reads", rest),
         ["check", rest @ ..] | rest => check::run(rest),
     }
 }
 
-/// Times the programs of the corpus, and generated ones that grow; the engine's own bench knows how.
-fn verify(words: &[&str]) -> Result<()> {
-    let bench = ["bench", "--quiet", "--package", "iso-verify", "--bench", "programs", "--"];
-    run_program(Command::new(env!("CARGO")).args(bench).args(words).current_dir(root()))
+/// Runs a crate's own bench, which knows what to measure and prints it.
+fn engine(package: &str, bench: &str, words: &[&str]) -> Result<()> {
+    let arguments = ["bench", "--quiet", "--package", package, "--bench", bench, "--"];
+    run_program(Command::new(env!("CARGO")).args(arguments).args(words).current_dir(root()))
 }
 
 /// Builds the release binary, and says where it is.

@@ -21,6 +21,9 @@ usage: cargo xtask <task>
   ci                       the same
   bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
   bench verify [NAME]      times the programs of the corpus, and generated ones that grow
+  bench predict [APP..]    what is predicted from applications, whether it comes true, and how long it takes
+  bench predict --growth   times of predictions from runs that grow
+  bench store              how fast the weak store serves reads
   bench instructions       counts instructions on small histories, and compares them with a baseline
   bench separate ...       times of the separation problems of the paper on Isolde; `bench separate --help` says more
   generate WORKLOAD ...    writes a history of a chosen kind and size; `generate --help` says more

@@ -1,15 +1,19 @@
 //! The tables of Geng et al. 2024 (`IsoPredict`) for our applications: what is predicted and validated, how long it
 //! takes, and how often the weak store fails by chance.
 //!
+//! Before that, how long recorded traces of `IsoPredict` take, if they are there.
+//!
 //! `cargo xtask bench predict [APPLICATION..] [--levels cc,rc] [--sizes 3x4,3x8] [--seeds 10] [--limit SECONDS]`
 #![allow(clippy::print_stdout, clippy::cast_precision_loss, missing_docs, reason = "a bench prints means")]
 
 use iso_check::{check, check_facts};
 use iso_collect::{APPLICATIONS, Application, Choice, Observed, Run, Setup, commit_order, drive, replay};
 use iso_evidence::{Budget, StopReason, Verdict, certify};
+use iso_formats::{ReadOptions, read_path};
 use iso_history::{Facts, History};
-use iso_predict::{Answer, Boundary, Precision, Prediction, Predictor, Question};
+use iso_predict::{Answer, Boundary, LEVELS, Precision, Prediction, Predictor, Question};
 use iso_spec::Level;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How often the store runs for each seed.
@@ -24,7 +28,12 @@ struct Options {
 }
 
 fn main() {
+    // Tests of all targets start this, too, and want nothing measured.
+    if !std::env::args().any(|it| it == "--bench") {
+        return;
+    }
     let options = options();
+    traces_table(&options);
     for (sessions, txns) in &options.sizes {
         let size = (*sessions, *txns);
         sizes_table(&options, size);
@@ -49,6 +58,40 @@ fn options() -> Options {
         sizes: option("--sizes").unwrap_or("3x4,3x8".to_owned()).split(',').filter_map(size).collect(),
         n_seeds: option("--seeds").and_then(|it| it.parse().ok()).unwrap_or(10),
         limit: Duration::from_secs_f64(option("--limit").and_then(|it| it.parse().ok()).unwrap_or(60.0)),
+    }
+}
+
+/// Traces that `IsoPredict` recorded: milliseconds for the first answer, from the history to the prediction.
+fn traces_table(options: &Options) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/traces");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<_> =
+        files.map(|it| it.path()).filter(|it| it.extension().is_some_and(|it| it == "txt")).collect();
+    files.sort();
+    for path in files {
+        let Ok(reading) = read_path(&path, &ReadOptions::default()) else { continue };
+        let Some(history) = reading.history else { continue };
+        let facts = Facts::new(&history);
+        let Verdict::Allowed(witness) = check_facts(&facts, Level::Serializable, &Budget::unlimited()) else {
+            continue;
+        };
+        println!("{}", path.file_name().unwrap_or_default().display());
+        for level in LEVELS {
+            let mut cells = Vec::new();
+            for boundary in [Boundary::Strict, Boundary::Relaxed] {
+                let question = Question { level, target: Level::Serializable, boundary, precision: Precision::Exact };
+                let started = Instant::now();
+                let stop = || (started.elapsed() > options.limit).then_some(StopReason::Timeout);
+                let mut predictor = Predictor::new(&facts, &witness, question).expect("a run of registers");
+                let answer = match predictor.next(&Budget::new(&stop)) {
+                    Answer::Predicted(_) => "predicted",
+                    Answer::None => "none",
+                    Answer::Unknown(_) => "unknown",
+                };
+                cells.push(format!("{boundary:?} {answer:9} {:6.1} ms", started.elapsed().as_secs_f64() * 1e3));
+            }
+            println!("  {:4} {}", level.short_name(), cells.join("   "));
+        }
     }
 }
 
