@@ -7,16 +7,21 @@
 //! over. Each line is complete in itself: a file that is cut between two lines is a shorter
 //! history, a cut anywhere else is a defect.
 //!
+//! A header with `"recording":"unique"` or `"recording":"any"` promises a last line `{"recording":"complete"}`. Where that
+//! is missing, the recording was cut, and what it lacks is made up for: see [`crate::cut`].
+//!
 //! Blocks of lines are scanned on all cores; their names are numbered in the order of the input, so that ids do not
 //! depend on the number of cores or the size of blocks.
 
 mod line;
 mod scan;
+mod stream;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
+pub use stream::{RECORDING_END, RecordingHeader, TxnLine, WrittenValues};
 pub(crate) use write::write;
 
 use crate::ReadError;

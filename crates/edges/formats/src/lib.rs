@@ -20,6 +20,7 @@ mod batch;
 mod binary;
 mod cobra;
 mod compression;
+mod cut;
 mod dbcop;
 mod dbcop_json;
 mod elle;
@@ -41,6 +42,7 @@ mod text;
 mod write;
 
 pub use format::Format;
+pub use jsonl::{RECORDING_END, RecordingHeader, TxnLine, WrittenValues};
 pub use meter::DEFAULT_MEMORY_LIMIT;
 pub use reading::{CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, Watch};
 pub use write::{WriteError, without_times};

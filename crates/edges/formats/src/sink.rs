@@ -1,7 +1,8 @@
 //! Where every reader puts what it finds: whole transactions and defects.
 
+use crate::cut::with_lost_writers;
 use crate::meter::Meter;
-use crate::{Format, Header, ReadError, Reading};
+use crate::{Format, Header, ReadError, Reading, WrittenValues};
 use iso_history::{
     Access, Datum, Defect, HistoryBuilder, KeyId, Name, Outcome, Place, PlaceUnit, SessionId, Severity, ValueId,
 };
@@ -77,6 +78,8 @@ pub(crate) struct Sink<'a> {
     defects: Vec<Defect>,
     /// Defects that are not kept: warnings, errors.
     n_dropped: [u64; 2],
+    /// Is it a recording that was cut, and of which values?
+    cut: Option<WrittenValues>,
     pub(crate) header: Header,
 }
 
@@ -96,6 +99,7 @@ impl<'a> Sink<'a> {
             default_initial: None,
             defects: Vec::new(),
             n_dropped: [0; 2],
+            cut: None,
             header: Header::default(),
         }
     }
@@ -279,6 +283,14 @@ impl<'a> Sink<'a> {
         self.defect(Severity::Warning, Some(at), message.into());
     }
 
+    /// Notes that a recording has no end: transactions are missing.
+    pub(crate) fn cut(&mut self, values: WrittenValues) {
+        self.cut = Some(values);
+        let message = "the recording was cut short: its last line is missing; what transactions read that nobody is \
+                       recorded to have written may come from those that are missing";
+        self.defect(Severity::Warning, None, message.to_owned());
+    }
+
     /// Was anything found that makes the history unusable?
     pub(crate) fn has_errors(&self) -> bool {
         self.defects.iter().any(|it| it.severity == Severity::Error) || self.n_dropped[Severity::Error as usize] > 0
@@ -307,6 +319,11 @@ impl<'a> Sink<'a> {
             defects.push(Defect { severity, source: source_name, at: None, message: format!("and {n_more} more") });
         }
         let is_usable = defects.iter().all(|it| it.severity != Severity::Error);
-        Reading { history: history.filter(|_| is_usable), format, defects, header: self.header }
+        let history = history.filter(|_| is_usable);
+        let history = match self.cut {
+            Some(values) => history.map(|it| with_lost_writers(&it, values)),
+            None => history,
+        };
+        Reading { history, format, defects, header: self.header }
     }
 }

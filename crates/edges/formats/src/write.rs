@@ -26,6 +26,18 @@ pub enum WriteError {
 
 /// The same history without its times, for formats that have none. Real-time levels mean nothing for it any more.
 pub fn without_times(history: &History) -> History {
+    copied(history, Times::Dropped).finish().expect("a valid history is valid without its times")
+}
+
+/// What becomes of times in a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Times {
+    Kept,
+    Dropped,
+}
+
+/// A builder with everything that a history has, under the same ids.
+pub(crate) fn copied(history: &History, times: Times) -> HistoryBuilder {
     let mut builder = HistoryBuilder::new();
     for session in history.sessions() {
         builder.session(history.session_name(session));
@@ -43,6 +55,9 @@ pub fn without_times(history: &History) -> History {
     for txn in history.txns() {
         let Some(session) = history.session_of(txn) else { continue };
         builder.begin(session, history.place(txn));
+        if times == Times::Kept {
+            builder.times(history.begin(txn), history.end(txn));
+        }
         for op in history.ops(txn) {
             match history.op(op) {
                 Op::Read { key, value } => builder.read(key, value),
@@ -53,7 +68,7 @@ pub fn without_times(history: &History) -> History {
         }
         builder.end(history.outcome(txn));
     }
-    builder.finish().expect("a valid history is valid without its times")
+    builder
 }
 
 /// The cure that always works.

@@ -1,8 +1,8 @@
 //! Reads any line: whatever JSON allows, and what is wrong with it.
 
-use super::VERSION;
+use super::{VERSION, WrittenValues};
 use crate::fault::{Fault, show};
-use crate::input::{Bytes, Line, LineBytes};
+use crate::input::{Bytes, Line, LineBytes, LineEnd};
 use crate::json::Json;
 use crate::sink::{Sink, TxnOps};
 use crate::{ReadError, report};
@@ -13,13 +13,25 @@ type LineJson<'l> = Json<LineBytes<'l>>;
 /// Reads lines one after the other.
 pub(super) struct LineReader {
     header: HeaderState,
+    recording: Recording,
     txn: Txn,
     spare: Json<()>,
 }
 
+/// What the file says of its own end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recording {
+    /// Nothing: it may end after any line.
+    No,
+    /// There is a last line, which has not come.
+    Going(WrittenValues),
+    /// The last line has come.
+    Complete,
+}
+
 impl LineReader {
     pub(super) fn new() -> Self {
-        Self { header: HeaderState::Missing, txn: Txn::default(), spare: Json::new(()) }
+        Self { header: HeaderState::Missing, recording: Recording::No, txn: Txn::default(), spare: Json::new(()) }
     }
 
     pub(super) fn read(&mut self, line: Line<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -31,8 +43,12 @@ impl LineReader {
         sink.meter().hold(line.bytes.len())?;
         let spare = std::mem::replace(&mut self.spare, Json::new(()));
         let mut json = spare.with(LineBytes::new(line));
-        let result = read_line(&mut json, line, &mut self.txn, &mut self.header, sink);
+        let result = read_line(&mut json, line, &mut self.txn, (&mut self.header, &mut self.recording), sink);
         self.spare = json.with(());
+        let is_cut = line.end == LineEnd::EndOfInput && matches!(self.recording, Recording::Going(_));
+        if is_cut && matches!(result, Err(Fault::Syntax { .. })) {
+            return Ok(());
+        }
         if result.is_err() && self.header == HeaderState::Missing {
             // Whatever is wrong with the first line, it was to be the header.
             self.header = HeaderState::Reported;
@@ -48,6 +64,9 @@ impl LineReader {
     /// Ends the input: it had no header if it had no lines.
     pub(super) fn finish(mut self, sink: &mut Sink<'_>) {
         self.expect_header(1, sink);
+        if let Recording::Going(values) = self.recording {
+            sink.cut(values);
+        }
     }
 }
 
@@ -84,13 +103,18 @@ impl Txn {
         self.ops.clear();
         *self = Self { ops: std::mem::take(&mut self.ops), ..Self::default() };
     }
+
+    /// Did the line say nothing about a transaction?
+    fn is_empty(&self) -> bool {
+        self.session.is_none() && !self.has_ops
+    }
 }
 
 fn read_line(
     json: &mut LineJson<'_>,
     line: Line<'_>,
     txn: &mut Txn,
-    header: &mut HeaderState,
+    (header, recording): (&mut HeaderState, &mut Recording),
     sink: &mut Sink<'_>,
 ) -> Result<(), Fault> {
     let mut is_header = false;
@@ -118,6 +142,7 @@ fn read_line(
                 let end = json.bytes().spot().column as usize;
                 sink.header.origin = Some(String::from_utf8_lossy(&line.bytes[start..end]).into_owned());
             }
+            "recording" => *recording = read_recording(json)?,
             "s" => txn.session = Some(json.datum()?),
             "ops" => {
                 txn.has_ops = true;
@@ -131,7 +156,13 @@ fn read_line(
         Ok(())
     })?;
     json.expect_end()?;
-    if is_header { end_header(json, header) } else { end_txn(json, line, txn, header, sink) }
+    if is_header {
+        end_header(json, header)
+    } else if *recording == Recording::Complete && txn.is_empty() {
+        Ok(())
+    } else {
+        end_txn(json, line, txn, header, sink)
+    }
 }
 
 fn end_header(json: &LineJson<'_>, header: &mut HeaderState) -> Result<(), Fault> {
@@ -175,6 +206,18 @@ fn read_version(json: &mut LineJson<'_>) -> Result<(), Fault> {
     match json.datum()? {
         Datum::Int(VERSION) => Ok(()),
         other => json.wrong(format!("version {other} of the format is not known; this reader knows {VERSION}")),
+    }
+}
+
+fn read_recording(json: &mut LineJson<'_>) -> Result<Recording, Fault> {
+    match json.string()? {
+        "unique" => Ok(Recording::Going(WrittenValues::Unique)),
+        "any" => Ok(Recording::Going(WrittenValues::Any)),
+        "complete" => Ok(Recording::Complete),
+        other => {
+            let message = format!("a recording is unique, any or complete, not {other:?}");
+            json.wrong(message)
+        }
     }
 }
 

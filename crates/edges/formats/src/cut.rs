@@ -1,0 +1,169 @@
+//! A recording that was cut: what is missing in it must not look like an anomaly.
+//!
+//! Whoever recorded was killed, or had no room left. Each session's lines are there up to some point. The transactions
+//! after it are missing, and recorded ones may have read what they wrote:
+//!
+//! ```text
+//! s1: { w(x,1) }
+//! s2: { r(x,2) }      # from a transaction of s1 or s2 that is not recorded
+//! ```
+//!
+//! Each such read gets a writer of unknown outcome in a session of its own, without times. If a history with the missing
+//! transactions satisfies a level, so does this one, since a missing transaction that wrote several keys may as well be
+//! several in a row that write one each. So no level is found to be violated that was not. The other way round, a
+//! violation that needs a missing transaction is not seen.
+//!
+//! A missing transaction began after all that is recorded of its session had ended. So reads that ended before that, in
+//! each session, are what they are.
+
+use crate::WrittenValues;
+use crate::write::{Times, copied};
+use iso_history::{History, KeyId, Op, Outcome, Place, TxnId, ValueId};
+use rustc_hash::FxHashSet;
+
+/// The history with writers for what may have been written by transactions that are missing.
+pub(crate) fn with_lost_writers(history: &History, values: WrittenValues) -> History {
+    let lost = lost_writes(history, values);
+    let mut builder = copied(history, Times::Kept);
+    for (nth, Lost { key, value, is_append }) in lost.into_iter().enumerate() {
+        let session = builder.session(&format!("missing {}", nth + 1));
+        builder.begin(session, Place::default());
+        if is_append {
+            builder.append(key, value)
+        } else {
+            builder.write(key, value)
+        }
+        builder.end(Outcome::Unknown);
+    }
+    builder.finish().expect("writers in sessions of their own do not make a history invalid")
+}
+
+/// What a missing transaction may have written.
+struct Lost {
+    key: KeyId,
+    value: ValueId,
+    is_append: bool,
+}
+
+fn lost_writes(history: &History, values: WrittenValues) -> Vec<Lost> {
+    let mut written = written(history);
+    let mut lost = Vec::new();
+    let known_until = known_until(history);
+    let may_see = |it: &TxnId| history.end(*it).is_none_or(|end| end >= known_until);
+    for txn in history.txns().filter(may_see) {
+        let mut own: FxHashSet<KeyId> = FxHashSet::default();
+        for op in history.ops(txn).map(|it| history.op(it)) {
+            match op {
+                Op::Write { key, .. } => drop(own.insert(key)),
+                Op::Append { .. } => {}
+                Op::Read { key, value } => {
+                    // A value that may be written again may be from a missing writer each time.
+                    let is_lost = match values {
+                        WrittenValues::Unique => written.insert((key, value)),
+                        WrittenValues::Any => own.insert(key),
+                    };
+                    if is_lost {
+                        lost.push(Lost { key, value, is_append: false });
+                    }
+                }
+                Op::ReadList { key, values } => {
+                    let unknown = values.iter().filter(|it| written.insert((key, **it)));
+                    lost.extend(unknown.map(|it| Lost { key, value: *it, is_append: true }));
+                }
+            }
+        }
+    }
+    lost
+}
+
+/// Everything that is recorded to be written, initial values included.
+fn written(history: &History) -> FxHashSet<(KeyId, ValueId)> {
+    let registers = history.keys().filter(|it| !history.is_list(*it));
+    let mut written: FxHashSet<(KeyId, ValueId)> = registers.map(|key| (key, history.initial_value(key))).collect();
+    for op in history.txns().flat_map(|it| history.ops(it)).map(|it| history.op(it)) {
+        if let Op::Write { key, value } | Op::Append { key, value } = op {
+            written.insert((key, value));
+        }
+    }
+    written
+}
+
+/// The time before which no missing transaction began.
+fn known_until(history: &History) -> i64 {
+    let mut last_ends = vec![i64::MIN; history.n_sessions()];
+    for txn in history.txns() {
+        if let Some(session) = history.session_of(txn) {
+            last_ends[session.index()] = history.end(txn).unwrap_or(i64::MIN);
+        }
+    }
+    last_ends.into_iter().min().unwrap_or(i64::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Format, ReadOptions, RecordingHeader, TxnLine, WrittenValues, read_from, write};
+    use iso_history::{Datum, Name, Outcome};
+
+    fn recording(values: WrittenValues) -> Vec<u8> {
+        let sessions = ["s1", "s2"].map(str::to_owned).to_vec();
+        let header = RecordingHeader { initial: Datum::Int(0), init: Vec::new(), sessions, values, origin: "{}" };
+        let mut bytes = header.line();
+        let x = Name::Text("x");
+        let txn = |session: &str, is_write: bool, value: i64, begin: i64| {
+            let mut line = TxnLine::new(session);
+            if is_write {
+                line.write(x, Name::Int(value))
+            } else {
+                line.read(x, Name::Int(value))
+            }
+            line.end(Outcome::Committed, begin, Some(begin + 9))
+        };
+        bytes.extend(txn("s1", true, 1, 0));
+        bytes.extend(txn("s2", false, 3, 0));
+        bytes.extend(txn("s1", false, 1, 20));
+        bytes.extend(txn("s2", false, 2, 20));
+        bytes
+    }
+
+    /// What is read, in our notation, and how many defects there are.
+    fn read(bytes: &[u8]) -> (String, usize) {
+        let reading = read_from("cut", bytes, &ReadOptions::default()).unwrap();
+        let n_defects = reading.defects.len();
+        let mut text = Vec::new();
+        write(&reading.into_history().unwrap(), Format::Text, &mut text).unwrap();
+        (String::from_utf8(text).unwrap(), n_defects)
+    }
+
+    #[test]
+    fn a_read_of_a_missing_write_gets_a_writer_of_unknown_outcome() {
+        let (text, n_defects) = read(&recording(WrittenValues::Unique));
+        // Nobody wrote 3 in time: that is an anomaly, cut or not.
+        let added: Vec<&str> = text.lines().filter(|it| it.contains("missing")).collect();
+        assert_eq!(added, [r#""missing 1": { w(x,2) } unknown"#], "{text}");
+        assert_eq!(n_defects, 1);
+    }
+
+    #[test]
+    fn a_value_that_may_be_written_again_may_come_from_a_missing_writer() {
+        let (text, _) = read(&recording(WrittenValues::Any));
+        assert_eq!(text.matches("unknown").count(), 2, "{text}");
+    }
+
+    #[test]
+    fn a_complete_recording_is_as_it_is() {
+        let mut bytes = recording(WrittenValues::Any);
+        bytes.extend_from_slice(crate::RECORDING_END);
+        let (text, n_defects) = read(&bytes);
+        assert!(!text.contains("unknown"), "{text}");
+        assert_eq!(n_defects, 0);
+    }
+
+    #[test]
+    fn every_cut_of_a_recording_can_be_read() {
+        let bytes = recording(WrittenValues::Unique);
+        let header = bytes.iter().position(|it| *it == b'\n').unwrap();
+        for length in header + 1..bytes.len() {
+            assert_eq!(read(&bytes[..length]).1, 1, "{length}");
+        }
+    }
+}

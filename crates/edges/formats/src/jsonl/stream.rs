@@ -1,0 +1,159 @@
+//! Writes our JSON lines while a history happens: a header, whole transactions as they end, and a last line.
+//!
+//! The header promises a last line. A file that has none was cut: whoever recorded it was killed, or the disk was full.
+
+use super::VERSION;
+use crate::json::{write_name, write_string};
+use iso_history::{Datum, Name, Outcome};
+use std::io::Write;
+
+/// What the first line of a recording says.
+#[derive(Clone, Debug)]
+pub struct RecordingHeader<'h> {
+    /// The value of every key that has none of its own.
+    pub initial: Datum,
+    /// The initial values of keys.
+    pub init: Vec<(Datum, Datum)>,
+    /// The sessions that there are at the beginning.
+    pub sessions: Vec<String>,
+    /// Is a value ever written twice to a key?
+    pub values: WrittenValues,
+    /// How the history is recorded: a JSON object in one line.
+    pub origin: &'h str,
+}
+
+/// Whether a value says who wrote it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WrittenValues {
+    /// No value is written twice to the same key.
+    Unique,
+    /// Values may be written again.
+    #[default]
+    Any,
+}
+
+impl RecordingHeader<'_> {
+    /// The line.
+    pub fn line(&self) -> Vec<u8> {
+        let mut out = format!("{{\"isoscope\":{VERSION},\"initial\":").into_bytes();
+        name(&mut out, self.initial.as_name());
+        if !self.init.is_empty() {
+            out.extend_from_slice(b",\"init\":");
+            list(&mut out, &self.init, |out, (key, value)| {
+                out.push(b'[');
+                name(out, key.as_name());
+                out.push(b',');
+                name(out, value.as_name());
+                out.push(b']');
+            });
+        }
+        if !self.sessions.is_empty() {
+            out.extend_from_slice(b",\"sessions\":");
+            list(&mut out, &self.sessions, |out, it| text(out, it));
+        }
+        out.extend_from_slice(match self.values {
+            WrittenValues::Unique => b",\"recording\":\"unique\"",
+            WrittenValues::Any => b",\"recording\":\"any\"",
+        });
+        out.extend_from_slice(b",\"origin\":");
+        out.extend_from_slice(self.origin.as_bytes());
+        out.extend_from_slice(b"}\n");
+        out
+    }
+}
+
+/// The last line of a recording that is complete.
+pub const RECORDING_END: &[u8] = b"{\"recording\":\"complete\"}\n";
+
+/// The line of a transaction, as far as it has happened.
+#[derive(Clone, Debug)]
+pub struct TxnLine {
+    bytes: Vec<u8>,
+    n_ops: usize,
+}
+
+impl TxnLine {
+    /// A transaction of a session.
+    pub fn new(session: &str) -> Self {
+        let mut bytes = Vec::with_capacity(256);
+        bytes.extend_from_slice(b"{\"s\":");
+        text(&mut bytes, session);
+        bytes.extend_from_slice(b",\"ops\":[");
+        Self { bytes, n_ops: 0 }
+    }
+
+    /// It has read a value.
+    pub fn read(&mut self, key: Name<'_>, value: Name<'_>) {
+        self.op(b"[\"r\",", key, |out| name(out, value));
+    }
+
+    /// It has read a list.
+    pub fn read_list<'v>(&mut self, key: Name<'_>, values: impl IntoIterator<Item = Name<'v>>) {
+        self.op(b"[\"r\",", key, |out| list(out, values, |out, it| name(out, it)));
+    }
+
+    /// It writes a value.
+    pub fn write(&mut self, key: Name<'_>, value: Name<'_>) {
+        self.op(b"[\"w\",", key, |out| name(out, value));
+    }
+
+    /// It appends a value.
+    pub fn append(&mut self, key: Name<'_>, value: Name<'_>) {
+        self.op(b"[\"a\",", key, |out| name(out, value));
+    }
+
+    fn op(&mut self, kind: &[u8], key: Name<'_>, value: impl FnOnce(&mut Vec<u8>)) {
+        if self.n_ops > 0 {
+            self.bytes.push(b',');
+        }
+        self.n_ops += 1;
+        self.bytes.extend_from_slice(kind);
+        name(&mut self.bytes, key);
+        self.bytes.push(b',');
+        value(&mut self.bytes);
+        self.bytes.push(b']');
+    }
+
+    /// How many operations there are so far.
+    pub fn n_ops(&self) -> usize {
+        self.n_ops
+    }
+
+    /// The whole line. Without an end, it may take effect at any later time.
+    pub fn end(mut self, outcome: Outcome, begin: i64, end: Option<i64>) -> Vec<u8> {
+        let status = match outcome {
+            Outcome::Committed => "commit",
+            Outcome::Aborted => "abort",
+            Outcome::Unknown => "unknown",
+        };
+        put(&mut self.bytes, format_args!("],\"status\":\"{status}\",\"begin\":{begin}"));
+        if let Some(end) = end {
+            put(&mut self.bytes, format_args!(",\"end\":{end}"));
+        }
+        self.bytes.extend_from_slice(b"}\n");
+        self.bytes
+    }
+}
+
+fn put(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
+    out.write_fmt(arguments).expect("memory takes every byte");
+}
+
+fn name(out: &mut Vec<u8>, name: Name<'_>) {
+    write_name(out, name).expect("memory takes every byte");
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    write_string(out, text).expect("memory takes every byte");
+}
+
+fn list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut item: impl FnMut(&mut Vec<u8>, T)) {
+    out.push(b'[');
+    for (nth, it) in items.into_iter().enumerate() {
+        if nth > 0 {
+            out.push(b',');
+        }
+        item(out, it);
+    }
+    out.push(b']');
+}
