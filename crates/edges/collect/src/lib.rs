@@ -35,6 +35,7 @@ mod drivers;
 mod memory;
 mod random;
 mod record;
+pub mod script;
 mod setup;
 mod store_client;
 mod validate;

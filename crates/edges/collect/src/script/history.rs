@@ -1,0 +1,158 @@
+//! What the steps of a script did, as a history.
+
+use super::{Action, Answer, Played, Script};
+use crate::{Failure, Value, list_of};
+use iso_history::{Datum, HistoryBuilder, KeyId, Outcome, Place};
+use iso_store::Key;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What has happened so far.
+pub(super) struct Log<'s> {
+    script: &'s Script,
+    answers: Vec<Answer>,
+    pub(super) blocked: Vec<usize>,
+    txns: Vec<Txn<'s>>,
+    /// By session, its open transaction.
+    open: BTreeMap<&'s str, usize>,
+}
+
+struct Txn<'s> {
+    session: &'s str,
+    /// The steps that were done.
+    steps: Vec<usize>,
+    begin: i64,
+    end: Option<i64>,
+    outcome: Outcome,
+}
+
+impl<'s> Log<'s> {
+    pub(super) fn new(script: &'s Script) -> Self {
+        let answers = vec![Answer::Skipped; script.steps.len()];
+        Self { script, answers, blocked: Vec::new(), txns: Vec::new(), open: BTreeMap::new() }
+    }
+
+    /// Notes what a step answered, and when it was sent and answered.
+    pub(super) fn note(&mut self, idx: usize, answer: Answer, sent: i64, answered: i64) -> Result<(), Failure> {
+        let step = &self.script.steps[idx];
+        let session = step.session.as_str();
+        let is_begin = matches!(step.action, Action::Begin { .. });
+        if is_begin && answer == Answer::Done {
+            self.open.insert(session, self.txns.len());
+            let txn = Txn { session, steps: Vec::new(), begin: sent, end: None, outcome: Outcome::Aborted };
+            self.txns.push(txn);
+        } else if let Some(open) = self.open.get(session).copied() {
+            let txn = &mut self.txns[open];
+            let outcome = match (&answer, &step.action) {
+                (Answer::Failed(Failure::Lost { .. }), Action::Commit) => Some(Outcome::Unknown),
+                (Answer::Failed(_), _) | (_, Action::Abort) => Some(Outcome::Aborted),
+                (_, Action::Commit) => Some(Outcome::Committed),
+                _ => None,
+            };
+            if let Some(outcome) = outcome {
+                (txn.outcome, txn.end) = (outcome, Some(answered));
+                self.open.remove(session);
+            } else {
+                txn.steps.push(idx);
+            }
+        } else if is_begin && let Answer::Failed(failure) = answer {
+            return Err(failure);
+        }
+        self.answers[idx] = answer;
+        Ok(())
+    }
+
+    pub(super) fn end(self) -> Result<Played, Failure> {
+        let mut builder = HistoryBuilder::new();
+        let keys = self.keys();
+        let mut ids = BTreeMap::new();
+        for (table, row) in &keys {
+            let key = builder.key(Datum::text(Key::new(table.as_str(), row.as_str()).to_string()));
+            ids.insert((table.clone(), row.clone()), key);
+        }
+        for (table, row, value) in &self.script.rows {
+            let key = ids[&(table.clone(), row.clone())];
+            if !self.script.has_lists(table) {
+                let value = builder.value(value.clone().into());
+                builder.initial(key, value, Place::default());
+            } else if !list_of(Some(value))?.is_empty() {
+                return Err(Failure::broken(format!("the list {table}:{row} of a script must be empty to begin with")));
+            }
+        }
+        for txn in &self.txns {
+            let session = builder.session(txn.session);
+            builder.begin(session, Place::default());
+            builder.times(Some(txn.begin), txn.end);
+            for idx in &txn.steps {
+                self.add(&mut builder, &ids, *idx)?;
+            }
+            builder.end(txn.outcome);
+        }
+        let defects = |found: Vec<iso_history::Defect>| {
+            Failure::broken(found.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; "))
+        };
+        let history = builder.finish().map_err(defects)?;
+        Ok(Played { history, answers: self.answers, blocked: self.blocked })
+    }
+
+    /// Every row that is there at any time, or that is asked for.
+    fn keys(&self) -> BTreeSet<(String, String)> {
+        let mut keys: BTreeSet<(String, String)> =
+            self.script.rows.iter().map(|(table, row, _)| (table.clone(), row.clone())).collect();
+        for step in &self.script.steps {
+            if let Action::Get { table, row } | Action::Put { table, row, .. } | Action::Append { table, row, .. } =
+                &step.action
+            {
+                keys.insert((table.clone(), row.clone()));
+            }
+        }
+        keys
+    }
+
+    fn add(
+        &self,
+        builder: &mut HistoryBuilder,
+        ids: &BTreeMap<(String, String), KeyId>,
+        idx: usize,
+    ) -> Result<(), Failure> {
+        let id = |table: &str, row: &str| ids[&(table.to_owned(), row.to_owned())];
+        match (&self.script.steps[idx].action, &self.answers[idx]) {
+            (Action::Get { table, row }, Answer::Value(value)) => {
+                self.add_read(builder, table, id(table, row), value.as_ref())?;
+            }
+            // A row that is not among the answers was read as well: it is not there.
+            (Action::Scan { table, prefix }, Answer::Rows(rows)) => {
+                for ((_, row), key) in ids.iter().filter(|it| it.0.0 == *table && it.0.1.starts_with(prefix)) {
+                    let value = rows.iter().find(|it| it.0 == *row).map(|it| &it.1);
+                    self.add_read(builder, table, *key, value)?;
+                }
+            }
+            (Action::Put { table, row, value }, _) => {
+                let value = builder.value(value.clone().into());
+                builder.write(id(table, row), value);
+            }
+            (Action::Append { table, row, element }, _) => {
+                let value = builder.value((*element).into());
+                builder.append(id(table, row), value);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add_read(
+        &self,
+        builder: &mut HistoryBuilder,
+        table: &str,
+        key: KeyId,
+        value: Option<&Value>,
+    ) -> Result<(), Failure> {
+        if self.script.has_lists(table) {
+            let elements: Vec<_> = list_of(value)?.into_iter().map(|it| builder.value(it.into())).collect();
+            builder.read_list(key, elements);
+        } else {
+            let value = builder.value(value.map_or(Datum::Null, |it| it.clone().into()));
+            builder.read(key, value);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Plays a script on a database, one thread a session.
+
+use super::history::Log;
+use super::{Action, Script, Step};
+use crate::{Client, Database, Failure, Value};
+use iso_history::History;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A step that takes longer waits for a lock.
+const BLOCKED_AFTER: Duration = Duration::from_millis(200);
+
+/// Drivers give up on a lock and on a statement long before.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// What was read, written, committed and aborted, with times. Keys are `table:row`.
+    pub history: History,
+    /// What each step answered.
+    pub answers: Vec<Answer>,
+    /// The steps that waited for a lock, by their places in the script.
+    pub blocked: Vec<usize>,
+}
+
+/// What a step answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It was done.
+    Done,
+    /// What was read; none where there is no row.
+    Value(Option<Value>),
+    /// The rows that were read.
+    Rows(Vec<(String, Value)>),
+    /// It failed: the transaction has ended.
+    Failed(Failure),
+    /// The transaction of the session had ended before.
+    Skipped,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("ok"),
+            Self::Value(None) => f.write_str("no row"),
+            Self::Value(Some(value)) => write!(f, "{value}"),
+            Self::Rows(rows) => {
+                let rows: Vec<String> = rows.iter().map(|(row, value)| format!("{row}={value}")).collect();
+                write!(f, "{{{}}}", rows.join(", "))
+            }
+            Self::Failed(failure) => write!(f, "{failure}"),
+            Self::Skipped => f.write_str("skipped, as the transaction has ended"),
+        }
+    }
+}
+
+impl Played {
+    /// The steps that the database refused with a conflict, by their places in the script.
+    pub fn conflicts(&self) -> Vec<usize> {
+        let is_conflict = |it: &Answer| matches!(it, Answer::Failed(Failure::Conflict { .. }));
+        (0..self.answers.len()).filter(|it| is_conflict(&self.answers[*it])).collect()
+    }
+}
+
+impl Script {
+    /// Sets the database up, takes the steps in their order, and removes the tables again.
+    pub fn play(&self, database: &dyn Database) -> Result<Played, Failure> {
+        database.set_up(&self.tables)?;
+        database.load(&self.rows)?;
+        let played = self.take_steps(database);
+        database.tear_down()?;
+        played
+    }
+
+    fn take_steps(&self, database: &dyn Database) -> Result<Played, Failure> {
+        let (reply, replies) = mpsc::channel();
+        let start = Instant::now();
+        thread::scope(|scope| {
+            let mut stage = Stage { senders: BTreeMap::new(), replies, pending: BTreeMap::new(), log: Log::new(self) };
+            for name in self.sessions() {
+                let (sender, orders) = mpsc::channel();
+                let reply = reply.clone();
+                scope.spawn(move || serve(database, start, &orders, &reply));
+                stage.senders.insert(name, sender);
+            }
+            for (idx, step) in self.steps.iter().enumerate() {
+                stage.take(idx, step)?;
+            }
+            stage.end()
+        })
+    }
+}
+
+/// A step that was sent, and what came of it.
+struct Reply {
+    idx: usize,
+    answer: Answer,
+    sent: i64,
+    answered: i64,
+}
+
+struct Stage<'s> {
+    senders: BTreeMap<&'s str, Sender<(usize, &'s Action)>>,
+    replies: Receiver<Reply>,
+    /// By session, the step that waits for a lock.
+    pending: BTreeMap<&'s str, usize>,
+    log: Log<'s>,
+}
+
+impl<'s> Stage<'s> {
+    fn take(&mut self, idx: usize, step: &'s Step) -> Result<(), Failure> {
+        let session = step.session.as_str();
+        self.receive(GIVEN_UP_AFTER, |stage| !stage.pending.contains_key(session))?;
+        self.pending.insert(session, idx);
+        let sent = self.senders[session].send((idx, &step.action));
+        sent.map_err(|_| Failure::broken(format!("the thread of session {session} has ended")))?;
+        if !self.receive(BLOCKED_AFTER, |stage| !stage.pending.contains_key(session))? {
+            self.log.blocked.push(idx);
+        }
+        // What it let go on is answered before the next step.
+        self.receive(BLOCKED_AFTER, |stage| stage.pending.is_empty())?;
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<Played, Failure> {
+        self.receive(GIVEN_UP_AFTER, |stage| stage.pending.is_empty())?;
+        self.log.end()
+    }
+
+    /// Notes replies until something holds; false if that takes too long.
+    fn receive(&mut self, at_most: Duration, is_enough: impl Fn(&Self) -> bool) -> Result<bool, Failure> {
+        let until = Instant::now() + at_most;
+        while !is_enough(self) {
+            match self.replies.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(reply) => {
+                    if let Answer::Failed(failure @ (Failure::Broken { .. } | Failure::Aborted { .. })) = &reply.answer
+                    {
+                        return Err(failure.clone());
+                    }
+                    self.pending.retain(|_, idx| *idx != reply.idx);
+                    self.log.note(reply.idx, reply.answer, reply.sent, reply.answered)?;
+                }
+                Err(RecvTimeoutError::Timeout) if at_most == GIVEN_UP_AFTER => {
+                    return Err(Failure::broken("a step of the script waits for a lock without end"));
+                }
+                Err(_) => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// One session: does what it is told, until nobody tells it anything.
+fn serve(database: &dyn Database, start: Instant, orders: &Receiver<(usize, &Action)>, replies: &Sender<Reply>) {
+    let now = || i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
+    let mut session = Session { database, connection: None, is_open: false };
+    for (idx, action) in orders {
+        let sent = now();
+        let answer = session.act(action).unwrap_or_else(Answer::Failed);
+        if replies.send(Reply { idx, answer, sent, answered: now() }).is_err() {
+            break;
+        }
+    }
+    if session.is_open
+        && let Some((_, client)) = &mut session.connection
+    {
+        // Where the connection is lost, there is nothing to end.
+        client.abort().ok();
+    }
+}
+
+struct Session<'d> {
+    database: &'d dyn Database,
+    /// With its isolation level.
+    connection: Option<(String, Box<dyn Client + Send>)>,
+    is_open: bool,
+}
+
+impl Session<'_> {
+    fn act(&mut self, action: &Action) -> Result<Answer, Failure> {
+        if let Action::Begin { isolation } = action {
+            if self.connection.as_ref().is_none_or(|it| it.0 != *isolation) {
+                self.connection = Some((isolation.clone(), self.database.connect(isolation)?));
+            }
+        } else if !self.is_open {
+            return Ok(Answer::Skipped);
+        }
+        let Some((_, client)) = &mut self.connection else { return Ok(Answer::Skipped) };
+        let answer = match action {
+            Action::Begin { .. } => client.begin().map(|()| Answer::Done),
+            Action::Get { table, row } => client.get(table, row).map(Answer::Value),
+            Action::Put { table, row, value } => client.put(table, row, value.clone()).map(|()| Answer::Done),
+            Action::Append { table, row, element } => client.append(table, row, *element).map(|()| Answer::Done),
+            Action::Scan { table, prefix } => client.scan(table, prefix).map(Answer::Rows),
+            Action::Commit => client.commit().map(|()| Answer::Done),
+            Action::Abort => client.abort().map(|()| Answer::Done),
+        };
+        self.is_open = answer.is_ok() && !matches!(action, Action::Commit | Action::Abort);
+        answer
+    }
+}

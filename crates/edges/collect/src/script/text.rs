@@ -1,0 +1,124 @@
+//! Scripts as text, one step a line.
+
+use super::{Action, Script, Step};
+use crate::{Table, Value, Values};
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// A line that is no part of a script.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("line {line}: `{text}` is no part of a script, such as `table t int`, `row t x 0` or `s1 get t x`")]
+pub struct NotAScript {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What it says.
+    pub text: String,
+}
+
+impl FromStr for Script {
+    type Err = NotAScript;
+
+    /// Reads lines as [`fmt::Display`] writes them; empty ones and those that begin with `#` mean nothing.
+    fn from_str(text: &str) -> Result<Self, NotAScript> {
+        let mut script = Self { tables: Vec::new(), rows: Vec::new(), steps: Vec::new() };
+        for (idx, line) in text.lines().enumerate() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if words.is_empty() || words[0].starts_with('#') {
+                continue;
+            }
+            script.read(&words).ok_or_else(|| NotAScript { line: idx + 1, text: line.trim().to_owned() })?;
+        }
+        Ok(script)
+    }
+}
+
+impl Script {
+    fn read(&mut self, words: &[&str]) -> Option<()> {
+        let owned = |text: &str| text.to_owned();
+        let action = match words {
+            ["table", name, kind] => {
+                let values = match *kind {
+                    "int" => Values::Int,
+                    "text" => Values::Text,
+                    _ => return None,
+                };
+                self.tables.push(Table { name: owned(name), values });
+                return Some(());
+            }
+            ["row", table, row, rest @ ..] if rest.len() < 2 => {
+                let value = rest.first().map_or_else(|| Value::Text(String::new()), |it| value_of(it));
+                self.rows.push((owned(table), owned(row), value));
+                return Some(());
+            }
+            [_, "begin", isolation] => Action::Begin { isolation: owned(isolation) },
+            [_, "get", table, row] => Action::Get { table: owned(table), row: owned(row) },
+            [_, "put", table, row, value] => {
+                Action::Put { table: owned(table), row: owned(row), value: value_of(value) }
+            }
+            [_, "append", table, row, element] => {
+                Action::Append { table: owned(table), row: owned(row), element: element.parse().ok()? }
+            }
+            [_, "scan", table, rest @ ..] if rest.len() < 2 => {
+                Action::Scan { table: owned(table), prefix: rest.concat() }
+            }
+            [_, "commit"] => Action::Commit,
+            [_, "abort"] => Action::Abort,
+            _ => return None,
+        };
+        self.steps.push(Step { session: owned(words[0]), action });
+        Some(())
+    }
+}
+
+fn value_of(word: &str) -> Value {
+    word.parse().map_or_else(|_| word.into(), Value::Int)
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Table { name, values } in &self.tables {
+            let kind = if *values == Values::Int { "int" } else { "text" };
+            writeln!(f, "table {name} {kind}")?;
+        }
+        for (table, row, value) in &self.rows {
+            writeln!(f, "{}", format!("row {table} {row} {value}").trim_end())?;
+        }
+        for step in &self.steps {
+            writeln!(f, "{step}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.session)?;
+        match &self.action {
+            Action::Begin { isolation } => write!(f, "begin {isolation}"),
+            Action::Get { table, row } => write!(f, "get {table} {row}"),
+            Action::Put { table, row, value } => write!(f, "put {table} {row} {value}"),
+            Action::Append { table, row, element } => write!(f, "append {table} {row} {element}"),
+            Action::Scan { table, prefix } => f.write_str(format!("scan {table} {prefix}").trim_end()),
+            Action::Commit => f.write_str("commit"),
+            Action::Abort => f.write_str("abort"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_reads_back() {
+        let text = "table account int\ntable log text\nrow account x 0\nrow log all\ns1 begin serializable\n\
+                    s1 get account x\ns2 begin serializable\ns1 put account x -1\ns1 append log all 3\ns2 scan log\n\
+                    s2 scan log a\ns1 commit\ns2 abort\n";
+        let script: Script = text.parse().unwrap();
+        assert_eq!(script.to_string(), text);
+        assert_eq!(script.sessions(), ["s1", "s2"]);
+        let error = "# a remark\n\ns1 jump".parse::<Script>().unwrap_err();
+        assert!(error.to_string().starts_with("line 3: `s1 jump`"), "{error}");
+    }
+}
