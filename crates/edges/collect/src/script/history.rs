@@ -49,7 +49,8 @@ impl<'s> Log<'s> {
                 _ => None,
             };
             if let Some(outcome) = outcome {
-                (txn.outcome, txn.end) = (outcome, Some(answered));
+                // Nobody knows when a commit took place whose answer was lost.
+                (txn.outcome, txn.end) = (outcome, (outcome != Outcome::Unknown).then_some(answered));
                 self.open.remove(session);
             } else {
                 txn.steps.push(idx);

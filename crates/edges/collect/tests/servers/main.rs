@@ -1,0 +1,24 @@
+//! Scripts and faults on real databases: throw-away servers, and `SQLite`.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+mod embedded;
+mod judge;
+mod mariadb;
+mod postgresql;
+
+use iso_servers::{Kind, Server, StartError};
+
+/// A server, or none where it is not installed, which is said. `cargo xtask test` installs it where it can, and then
+/// asks for it.
+fn server(kind: Kind, settings: &[&str]) -> Option<Server> {
+    match Server::start(kind, settings) {
+        Ok(server) => Some(server),
+        Err(error @ StartError::Missing { .. }) if std::env::var_os("ISOSCOPE_SERVERS").is_none() => {
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}

@@ -1,0 +1,168 @@
+//! Throw-away database servers on loopback, for tests: each in a temporary folder, on a port of its own.
+//!
+//! A server runs as long as its [`Server`] lives, and is ended by its process id. The superuser's servers run as
+//! somebody else, because no database server wants to be the superuser's.
+
+mod kind;
+mod programs;
+
+pub use kind::Kind;
+pub use programs::is_installed;
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use thiserror::Error;
+
+/// How long a server may take to come up or to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The user of every server, and its password. They protect nothing: the server lives as long as a test.
+pub const USER: &str = "isoscope";
+
+/// See [`USER`].
+pub const PASSWORD: &str = "loopback-only";
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Server {
+    kind: Kind,
+    folder: TempDir,
+    port: u16,
+    settings: Vec<String>,
+    process: Child,
+}
+
+/// Why there is no server.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// It is not installed.
+    #[error("`{program}` is not installed; it comes with the package {package}")]
+    Missing {
+        /// What is missing.
+        program: &'static str,
+        /// What Debian calls its package.
+        package: &'static str,
+    },
+    /// It does not start.
+    #[error("{kind} does not start: {reason}")]
+    Failed {
+        /// What was started.
+        kind: Kind,
+        /// What happened, with the end of what it wrote.
+        reason: String,
+    },
+}
+
+impl Server {
+    /// Starts a server with settings such as `deadlock_timeout=100ms`, and waits until it answers.
+    pub fn start(kind: Kind, settings: &[&str]) -> Result<Self, StartError> {
+        kind.programs()?;
+        let failed = |reason: String| StartError::Failed { kind, reason };
+        let folder = TempDir::with_prefix("isoscope-server-").map_err(|it| failed(it.to_string()))?;
+        if let Some((user, group)) = programs::other_user() {
+            chown(folder.path(), Some(user), Some(group)).map_err(|it| failed(it.to_string()))?;
+        }
+        kind.initialize(folder.path()).map_err(failed)?;
+        let settings: Vec<String> = settings.iter().map(|it| (*it).to_owned()).collect();
+        // Somebody may take the port between its choice and its use.
+        let mut left = 3;
+        loop {
+            let port = free_port().map_err(failed)?;
+            left -= 1;
+            match launch(kind, folder.path(), port, &settings) {
+                Ok(process) => return Ok(Self { kind, folder, port, settings, process }),
+                Err(reason) if left == 0 => return Err(failed(reason)),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Its address, with user and password.
+    pub fn url(&self) -> String {
+        self.url_with(USER, PASSWORD)
+    }
+
+    /// Its address, with another user or password.
+    pub fn url_with(&self, user: &str, password: &str) -> String {
+        let (scheme, name) = (self.kind.scheme(), self.kind.database());
+        format!("{scheme}://{user}:{password}@127.0.0.1:{}/{name}", self.port)
+    }
+
+    /// The port on loopback.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Ends it at once, as a loss of power would, but for what the operating system still writes.
+    pub fn kill(&mut self) -> std::io::Result<ExitStatus> {
+        self.process.kill()?;
+        self.process.wait()
+    }
+
+    /// Starts it again on the same data and port, after [`Self::kill`].
+    pub fn restart(&mut self) -> Result<(), StartError> {
+        let failed = |reason: String| StartError::Failed { kind: self.kind, reason };
+        let until = Instant::now() + PATIENCE;
+        loop {
+            // Processes of a killed server may hold its memory for a moment.
+            match launch(self.kind, self.folder.path(), self.port, &self.settings) {
+                Ok(process) => {
+                    self.process = process;
+                    return Ok(());
+                }
+                Err(reason) if Instant::now() > until => return Err(failed(reason)),
+                Err(_) => thread::sleep(Duration::from_millis(200)),
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let pid = self.process.id().to_string();
+        if matches!(self.process.try_wait(), Ok(None)) {
+            // Lets it end its own processes; where that does not work, it is killed.
+            Command::new("kill").args([self.kind.quick_end(), &pid]).status().ok();
+            let until = Instant::now() + Duration::from_secs(5);
+            while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < until {
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+fn free_port() -> Result<u16, String> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|it| it.to_string())?;
+    listener.local_addr().map(|it| it.port()).map_err(|it| it.to_string())
+}
+
+/// Starts the server's process and waits until it answers.
+fn launch(kind: Kind, folder: &Path, port: u16, settings: &[String]) -> Result<Child, String> {
+    let mut process = kind.launch(folder, port, settings)?;
+    let until = Instant::now() + PATIENCE;
+    while !kind.is_ready(port) {
+        let ended = process.try_wait().map_err(|it| it.to_string())?;
+        if ended.is_some() || Instant::now() > until {
+            process.kill().ok();
+            process.wait().ok();
+            return Err(format!("it does not answer; its last words: {}", last_words(folder)));
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(process)
+}
+
+fn last_words(folder: &Path) -> String {
+    let text = fs::read(folder.join(kind::LOG)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(5)..].join(" / ")
+}

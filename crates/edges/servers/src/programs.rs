@@ -1,0 +1,64 @@
+//! Where the programs of servers are, and as whom they run.
+
+use crate::{Kind, StartError};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Can a server of this kind be started?
+pub fn is_installed(kind: Kind) -> bool {
+    kind.programs().is_ok()
+}
+
+/// Where a program is: on the path, or where Debian keeps those of servers.
+pub(crate) fn find(program: &'static str, package: &'static str) -> Result<PathBuf, StartError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.extend(["/usr/sbin", "/usr/local/sbin", "/usr/libexec"].map(PathBuf::from));
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<PathBuf> = versions.map(|it| it.path().join("bin")).collect();
+    versions.sort();
+    // The newest first, and before links on the path, which have no programs beside them.
+    versions.reverse();
+    versions.extend(folders);
+    let found = versions.into_iter().map(|it| it.join(program)).find(|it| it.is_file());
+    found.ok_or(StartError::Missing { program, package })
+}
+
+/// A command that runs as somebody who is not the superuser, without input.
+pub(crate) fn command(program: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(folder).stdin(Stdio::null()).env("HOME", folder).env("LC_ALL", "C");
+    if let Some((user, group)) = other_user() {
+        command.uid(user).gid(group);
+    }
+    command
+}
+
+/// Runs a command to its end; what it says is told where it fails.
+pub(crate) fn run(mut command: Command) -> Result<(), String> {
+    let shown = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|it| format!("{shown}: {it}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stdout, output.stderr].concat();
+    Err(format!("{shown} failed ({}): {}", output.status, String::from_utf8_lossy(&said).trim()))
+}
+
+/// The user and group as which the superuser runs servers; none if we are somebody else already.
+pub(crate) fn other_user() -> Option<(u32, u32)> {
+    // The owner of this process's folder in /proc is who we are.
+    let is_superuser = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").ok()?) == 0;
+    if !is_superuser {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let ids = |name: &str| {
+        let line = users.lines().find(|it| it.split(':').next() == Some(name))?;
+        let mut fields = line.split(':').skip(2).map(str::parse);
+        Some((fields.next()?.ok()?, fields.next()?.ok()?))
+    };
+    ["nobody", "postgres", "mysql"].into_iter().find_map(ids)
+}
