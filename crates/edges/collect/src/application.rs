@@ -14,6 +14,9 @@ pub trait Application: Debug + Sync {
     /// What it is, in a sentence.
     fn about(&self) -> &'static str;
 
+    /// Every table that its transactions name.
+    fn tables(&self) -> &'static [&'static str];
+
     /// The rows of the initial state.
     fn rows(&self) -> Vec<Row>;
 

@@ -35,6 +35,12 @@ impl Random {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
+    /// A fraction, below 1.
+    #[allow(clippy::cast_precision_loss, reason = "as many bits are taken as a fraction has")]
+    pub fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// A number from 1 to `last`, as rows are numbered.
     pub fn one_to(&mut self, last: usize) -> usize {
         1 + self.below(last)

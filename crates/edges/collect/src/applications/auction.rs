@@ -140,6 +140,10 @@ impl Application for Auction {
         "an auction house; the highest bid wins, and nobody bids after the end"
     }
 
+    fn tables(&self) -> &'static [&'static str] {
+        &["bid", "item", "sale"]
+    }
+
     fn rows(&self) -> Vec<Row> {
         (1..=ITEMS).map(|it| Row::new("item", it, new_item())).collect()
     }

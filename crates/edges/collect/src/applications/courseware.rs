@@ -146,6 +146,10 @@ impl Application for Courseware {
         "a school whose students enrol in courses that open and close; capacities and references hold"
     }
 
+    fn tables(&self) -> &'static [&'static str] {
+        &["course", "enrolment", "student"]
+    }
+
     fn rows(&self) -> Vec<Row> {
         let students =
             (1..=STUDENTS).map(|it| Row::new("student", it, Record::new().with("name", format!("student-{it}"))));

@@ -143,6 +143,10 @@ impl Application for Smallbank {
         self.about
     }
 
+    fn tables(&self) -> &'static [&'static str] {
+        &["checking", "ledger", "savings"]
+    }
+
     fn rows(&self) -> Vec<Row> {
         let accounts = |customer| ["savings", "checking"].map(|table| Row::new(table, customer, INITIAL));
         (1..=CUSTOMERS).flat_map(accounts).collect()

@@ -205,6 +205,10 @@ impl Application for Tpcc {
         "TPC-C, small: a supplier who takes, delivers and is paid for orders; its twelve consistency conditions"
     }
 
+    fn tables(&self) -> &'static [&'static str] {
+        &["customer", "district", "history", "item", "line", "new-order", "order", "stock", "warehouse"]
+    }
+
     fn rows(&self) -> Vec<Row> {
         let n_customers = (DISTRICTS * CUSTOMERS) as i64;
         let mut rows = vec![Row::new("warehouse", 1, Record::new().with("tax", 8).with("ytd", PAID * n_customers))];

@@ -154,6 +154,10 @@ impl Application for Twitter {
         "a network whose users tweet, follow each other and leave; counters and references hold"
     }
 
+    fn tables(&self) -> &'static [&'static str] {
+        &["followers", "follows", "tweet", "user"]
+    }
+
     fn rows(&self) -> Vec<Row> {
         (1..=USERS).map(|it| Row::new("user", it, profile(0))).collect()
     }

@@ -50,6 +50,10 @@ impl Application for Voter {
         "a show where people vote by phone, at most once each"
     }
 
+    fn tables(&self) -> &'static [&'static str] {
+        &["contestants", "votes", "votes-by-phone"]
+    }
+
     fn rows(&self) -> Vec<Row> {
         let contestant = Row::new("contestants", CONTESTANT, Record::new().with("name", "Edwina"));
         let counts = (1..=PHONES).map(|phone| Row::new("votes-by-phone", phone, 0));

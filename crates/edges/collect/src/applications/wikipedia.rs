@@ -127,6 +127,10 @@ impl Application for Wikipedia {
         "an encyclopedia whose users read, watch and edit pages; edits are counted and follow each other"
     }
 
+    fn tables(&self) -> &'static [&'static str] {
+        &["log", "page", "recent-changes", "revision", "user", "watch"]
+    }
+
     fn rows(&self) -> Vec<Row> {
         let users = (1..=USERS).map(|it| Row::new("user", it, Record::new().with("edits", 0).with("touched", 0)));
         let pages = (1..=PAGES).flat_map(|page| {

@@ -1,0 +1,387 @@
+//! Collects a history: sessions run a workload on a database at the same time, and what they see is written down.
+//!
+//! Source: step one and two of black-box checking in Cai, Liu, Wei, Chen & Pan 2026 (`VeriStrong`), section 2.
+//!
+//! Outcomes are honest. A transaction is committed if the database said so, aborted if it was never asked to commit or
+//! refused, and unknown in between: then it has no end, and its session goes on under another name, since it may yet
+//! take effect.
+
+use crate::journal::{Entry, Journal};
+use crate::recorder::{Desk, Recorder, value_name};
+use crate::session::{Attempt, Session, Stage};
+use crate::{Assertion, Client, Control, Database, Dialect, Failure, Tally, Target, Transaction, Workload};
+use iso_formats::{ReadOptions, RecordingHeader, read_from};
+use iso_history::{Datum, Defect, History};
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How often whoever waits is told how far the run is.
+const TICK: Duration = Duration::from_millis(20);
+/// When the run is stopped, sessions have so long to end.
+const GRACE: Duration = Duration::from_secs(2);
+/// Sessions need little: transactions are small, and drivers are not deep.
+const STACK: usize = 512 << 10;
+
+/// What is run, by whom, and for how long.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What sessions do.
+    pub workload: Arc<dyn Workload>,
+    /// The isolation level of each session.
+    pub isolations: Vec<String>,
+    /// So many transactions a session; without it, [`Plan::duration`] ends the run.
+    pub txns: Option<usize>,
+    /// No transaction begins after this time.
+    pub duration: Option<Duration>,
+    /// Decides which transactions run.
+    pub seed: u64,
+    /// Is a transaction tried again that the database aborted?
+    pub retries: Retries,
+    /// Are all rows read at the end?
+    pub final_read: FinalRead,
+    /// How the history is recorded, for the header: a JSON object in one line.
+    pub origin: String,
+}
+
+/// What becomes of a transaction that the database aborted. Each attempt is a transaction of the history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retries {
+    /// It is left.
+    #[default]
+    None,
+    /// It is tried again, up to so many times.
+    UpTo(usize),
+}
+
+/// Whether one more session reads all rows when the others have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FinalRead {
+    /// It does.
+    #[default]
+    Yes,
+    /// It does not.
+    No,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Collected {
+    /// The database, without credentials.
+    pub database: String,
+    /// How many sessions there are in the history.
+    pub sessions: usize,
+    /// How many attempts ended in which way.
+    pub counts: Tally,
+    /// From the first transaction to the end of the last, without set-up and final read.
+    pub elapsed: Duration,
+    /// Committed transactions a second in that time.
+    pub throughput: f64,
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// Was it stopped before its time?
+    pub was_stopped: bool,
+    /// Why the run ended early; the history up to then is complete.
+    pub failure: Option<String>,
+    /// What must hold at the end.
+    pub assertions: Vec<Assertion>,
+}
+
+/// Why there is no complete history.
+#[derive(Debug, Error)]
+pub enum CollectError {
+    /// The database does not do what it must before the run.
+    #[error("{0}")]
+    Database(#[from] Failure),
+    /// The history cannot be written; up to some point it was.
+    #[error("the history cannot be written: {0}")]
+    Write(#[source] io::Error),
+    /// There are not so many threads.
+    #[error("session {session} cannot be started: {reason}")]
+    Thread {
+        /// Which session.
+        session: usize,
+        /// Why.
+        reason: io::Error,
+    },
+    /// What was recorded does not read back.
+    #[error("what was recorded does not read back: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
+    Unreadable(Vec<Defect>),
+}
+
+/// Runs a plan on a database, and writes the history to the target while it happens.
+///
+/// `watch` is called many times a second; it may stop the run through the control.
+pub fn collect(
+    database: &Arc<dyn Database>,
+    plan: &Plan,
+    target: Target,
+    control: &Arc<Control>,
+    watch: &mut dyn FnMut(&Tally),
+) -> Result<Collected, CollectError> {
+    database.set_up(&plan.workload.tables())?;
+    let result = load(&**database, plan).map_err(CollectError::from).and_then(|()| {
+        let clients: Vec<Box<dyn Client + Send>> =
+            plan.isolations.iter().map(|it| database.connect(it)).collect::<Result<_, Failure>>()?;
+        run(database, plan, clients, target, control, watch)
+    });
+    // What the run says weighs more than that something was left behind.
+    let cleaned = database.tear_down();
+    let collected = result?;
+    match (&collected.failure, cleaned) {
+        (None, Err(failure)) if !collected.was_stopped => {
+            Ok(Collected { failure: Some(format!("the tables are left behind: {failure}")), ..collected })
+        }
+        _ => Ok(collected),
+    }
+}
+
+/// As [`collect`], into memory: the history at once.
+pub fn collect_history(
+    database: &Arc<dyn Database>,
+    plan: &Plan,
+    control: &Arc<Control>,
+) -> Result<(History, Collected), CollectError> {
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let target = Target::Stream(Box::new(InMemory(Arc::clone(&bytes))));
+    let collected = collect(database, plan, target, control, &mut |_| {})?;
+    let bytes = std::mem::take(&mut *bytes.lock().unwrap_or_else(PoisonError::into_inner));
+    let reading = read_from("recording", bytes.as_slice(), &ReadOptions::default());
+    let reading = reading.map_err(|it| CollectError::Write(io::Error::other(it.to_string())))?;
+    Ok((reading.into_history().map_err(CollectError::Unreadable)?, collected))
+}
+
+struct InMemory(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for InMemory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn load(database: &dyn Database, plan: &Plan) -> Result<(), Failure> {
+    let rows = plan.workload.rows();
+    if rows.is_empty() { Ok(()) } else { database.load(&rows) }
+}
+
+fn run(
+    database: &Arc<dyn Database>,
+    plan: &Plan,
+    clients: Vec<Box<dyn Client + Send>>,
+    target: Target,
+    control: &Arc<Control>,
+    watch: &mut dyn FnMut(&Tally),
+) -> Result<Collected, CollectError> {
+    let started = Instant::now();
+    let recorder = Recorder::new(&*plan.workload, Arc::clone(control), started);
+    let header = header(plan, &recorder, clients.len());
+    let journal = Journal::start(target, &header).map_err(CollectError::Write)?;
+    let stage = Arc::new(Stage {
+        database: Arc::clone(database),
+        workload: Arc::clone(&plan.workload),
+        recorder,
+        control: Arc::clone(control),
+        entries: journal.as_ref().map(|it| it.entries.clone()),
+        seed: plan.seed,
+        retries: plan.retries,
+        txns: plan.txns,
+        deadline: plan.duration.map(|it| started + it),
+        n_turns: AtomicUsize::new(0),
+        n_sessions: AtomicUsize::new(0),
+        failure: Mutex::default(),
+    });
+    let desks = perform_all(&stage, plan, clients, journal.as_ref(), watch)?;
+    let elapsed = started.elapsed();
+    let throughput = rate(control.tally().committed, elapsed);
+    leave_open_ones(&stage, &desks);
+    let was_stopped = control.is_stopped();
+    let assertions = if was_stopped || plan.final_read == FinalRead::No {
+        Vec::new()
+    } else {
+        read_at_the_end(&stage, &plan.isolations[0])
+    };
+    let bytes = journal.map_or(Ok(0), Journal::end).map_err(CollectError::Write)?;
+    let failure = stage.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+    Ok(Collected {
+        database: database.describe(),
+        sessions: stage.n_sessions.load(Ordering::Relaxed),
+        counts: control.tally(),
+        elapsed,
+        throughput,
+        bytes,
+        was_stopped,
+        failure,
+        assertions,
+    })
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a rate needs a few digits")]
+fn rate(committed: u64, elapsed: Duration) -> f64 {
+    committed as f64 / elapsed.as_secs_f64().max(1e-9)
+}
+
+fn header(plan: &Plan, recorder: &Recorder, n_sessions: usize) -> Vec<u8> {
+    let rows = plan.workload.rows();
+    // Where all rows begin alike, one value for all keeps the header short.
+    let same = rows.first().map(|it| it.2.clone()).filter(|first| {
+        plan.workload.tables().len() == 1 && rows.iter().all(|it| it.2 == *first)
+    });
+    let init = rows.iter().filter(|_| same.is_none()).map(|(table, row, value)| {
+        (recorder.key(table, row), value_name(Some(value)).to_datum())
+    });
+    RecordingHeader {
+        initial: same.as_ref().map_or(Datum::Null, |it| value_name(Some(it)).to_datum()),
+        init: init.collect(),
+        sessions: (0..n_sessions).map(crate::drive::session_name).collect(),
+        values: plan.workload.written_values(),
+        origin: &plan.origin,
+    }
+    .line()
+}
+
+/// Runs all sessions, and returns when they have ended or nobody waits for them any more.
+fn perform_all(
+    stage: &Arc<Stage>,
+    plan: &Plan,
+    clients: Vec<Box<dyn Client + Send>>,
+    journal: Option<&Journal>,
+    watch: &mut dyn FnMut(&Tally),
+) -> Result<Vec<Arc<Desk>>, CollectError> {
+    let (ended, ends) = channel();
+    let mut desks = Vec::new();
+    for (number, client) in clients.into_iter().enumerate() {
+        let desk = Arc::new(Desk::default());
+        desks.push(Arc::clone(&desk));
+        let isolation = plan.isolations[number].clone();
+        let session = Session { number, name: stage.next_name(), isolation, client, desk };
+        let (stage_of_it, ended) = (Arc::clone(stage), AtEnd(ended.clone()));
+        let thread = thread::Builder::new().name(session.name.clone()).stack_size(STACK);
+        let spawned = thread.spawn(move || {
+            session.run(&stage_of_it);
+            drop(ended);
+        });
+        if let Err(reason) = spawned {
+            stage.control.stop();
+            return Err(CollectError::Thread { session: number + 1, reason });
+        }
+    }
+    drop(ended);
+    let mut n_running = desks.len();
+    let mut patience = None;
+    while n_running > 0 {
+        match ends.recv_timeout(TICK) {
+            Ok(()) => n_running -= 1,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        watch(&stage.control.tally());
+        if journal.is_some_and(Journal::is_over) {
+            stage.control.stop();
+        }
+        if stage.control.is_stopped() && Instant::now() >= *patience.get_or_insert_with(|| Instant::now() + GRACE) {
+            break;
+        }
+    }
+    Ok(desks)
+}
+
+/// Says so when a thread ends, whatever the reason.
+struct AtEnd(Sender<()>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        self.0.send(()).ok();
+    }
+}
+
+/// Transactions that are still open are recorded as far as they are known.
+fn leave_open_ones(stage: &Stage, desks: &[Arc<Desk>]) {
+    let Some(entries) = &stage.entries else { return };
+    for desk in desks {
+        let mut desk = desk.lock();
+        if let Some(open) = desk.take() {
+            let outcome = open.outcome_if_left();
+            entries.send(Entry::Line(open.end(outcome, stage.recorder.now()))).ok();
+            stage.control.left(outcome);
+        }
+    }
+}
+
+/// Reads all rows when all is quiet, and asks what must hold.
+fn read_at_the_end(stage: &Stage, isolation: &str) -> Vec<Assertion> {
+    if stage.entries.is_none() {
+        return Vec::new();
+    }
+    let client = match stage.database.connect(isolation) {
+        Ok(client) => client,
+        Err(failure) => {
+            stage.fail(format!("the final read is missing: {failure}"));
+            return Vec::new();
+        }
+    };
+    let name = stage.next_name();
+    let mut session =
+        Session { number: usize::MAX, name, isolation: isolation.to_owned(), client, desk: Arc::new(Desk::default()) };
+    let answers = Mutex::new(Vec::new());
+    let n_turns = stage.n_turns.load(Ordering::Relaxed);
+    let read = Final { workload: &*stage.workload, asks: Asks::Rows { n_turns }, answers: &answers };
+    let mut attempt = session.attempt(stage, &read);
+    // A weak store serves old rows even then, of which nothing can be asked.
+    if attempt == Attempt::Committed && stage.database.dialect() != Dialect::Store {
+        attempt = session.attempt(stage, &Final { asks: Asks::Assertions, ..read });
+    }
+    match attempt {
+        Attempt::Committed | Attempt::Aborted => {}
+        Attempt::Conflict => stage.fail("the final read is missing: the database aborted it".to_owned()),
+        Attempt::Lost(why) | Attempt::Broken(why) => stage.fail(format!("the final read is missing: {why}")),
+    }
+    answers.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is read at the end.
+struct Final<'f> {
+    workload: &'f dyn Workload,
+    asks: Asks,
+    answers: &'f Mutex<Vec<Assertion>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    Rows { n_turns: usize },
+    Assertions,
+}
+
+impl Transaction for Final<'_> {
+    fn run(&self, client: &mut dyn Client) -> Result<(), Failure> {
+        match self.asks {
+            Asks::Rows { n_turns } => self.workload.read_all(client, n_turns)?,
+            Asks::Assertions => {
+                let found = self.workload.assertions(client)?;
+                *self.answers.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Final<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.asks.fmt(f)
+    }
+}
+
+impl fmt::Display for Final<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FinalRead()")
+    }
+}

@@ -1,0 +1,87 @@
+//! How far a run is, and how it is stopped: shared by its sessions and whoever waits for it.
+
+use iso_history::Outcome;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Counts what sessions do, and tells them to stop.
+#[derive(Debug, Default)]
+pub struct Control {
+    stop: AtomicBool,
+    pub(crate) tally: Counters,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) committed: AtomicU64,
+    pub(crate) aborted: AtomicU64,
+    pub(crate) conflicts: AtomicU64,
+    pub(crate) unknown: AtomicU64,
+    pub(crate) operations: AtomicU64,
+    pub(crate) reconnects: AtomicU64,
+    left: AtomicU64,
+}
+
+/// How many attempts ended in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Committed.
+    pub committed: u64,
+    /// Aborted by the workload, or never asked to commit.
+    pub aborted: u64,
+    /// Aborted by the database.
+    pub conflicts: u64,
+    /// Nobody knows.
+    pub unknown: u64,
+    /// Operations that are recorded.
+    pub operations: u64,
+    /// How often a lost connection was replaced.
+    pub reconnects: u64,
+    /// How many sessions did not end in time when the run was stopped.
+    pub left: u64,
+}
+
+impl Tally {
+    /// Attempts.
+    pub fn transactions(&self) -> u64 {
+        self.committed + self.aborted + self.conflicts + self.unknown
+    }
+}
+
+impl Control {
+    /// A control for one run.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sessions end as soon as they can; what they are in the middle of is recorded.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Was the run stopped?
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The counts so far.
+    pub fn tally(&self) -> Tally {
+        let Counters { committed, aborted, conflicts, unknown, operations, reconnects, left } = &self.tally;
+        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        Tally {
+            committed: count(committed),
+            aborted: count(aborted),
+            conflicts: count(conflicts),
+            unknown: count(unknown),
+            operations: count(operations),
+            reconnects: count(reconnects),
+            left: count(left),
+        }
+    }
+
+    /// A transaction was left in the middle.
+    pub(crate) fn left(&self, outcome: Outcome) {
+        let counter = if outcome == Outcome::Unknown { &self.tally.unknown } else { &self.tally.aborted };
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.tally.left.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,260 @@
+//! Writes down what a transaction does while it does it: a client that passes everything on, and notes it.
+//!
+//! A read is noted when its answer is there, as it came. A write is noted before it is sent: if the transaction ends
+//! badly, somebody may have seen it all the same, and then it must not look as if nobody had written it.
+
+use crate::workloads::table_name;
+use crate::{Client, Control, Failure, Rows, Value, Workload, list_of};
+use iso_formats::TxnLine;
+use iso_history::{Datum, Name, Outcome};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+/// What all sessions of a run share: the clock, the names of keys, and the rows that are known.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    started: Instant,
+    control: Arc<Control>,
+    rows_are: Rows,
+    keys: KeyNames,
+    known: Known,
+}
+
+/// How rows are called in the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyNames {
+    /// By row, because there is one table.
+    Row,
+    /// As in `table:row`.
+    TableAndRow,
+}
+
+/// The rows that may be there: a scan that does not show one has seen that it is not there.
+#[derive(Debug)]
+struct Known {
+    rows: RwLock<BTreeSet<(String, String)>>,
+    /// Do transactions make rows?
+    grows: bool,
+}
+
+/// The transaction that a session is in, in reach of whoever ends the run.
+#[derive(Debug, Default)]
+pub(crate) struct Desk(Mutex<Option<Open>>);
+
+/// A transaction that has begun.
+#[derive(Debug)]
+pub(crate) struct Open {
+    line: TxnLine,
+    begin: i64,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Running,
+    /// The database was asked to commit.
+    Committing,
+}
+
+impl Desk {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The database is asked to commit from now on.
+    pub(crate) fn commit(&self) {
+        if let Some(open) = self.lock().as_mut() {
+            open.stage = Stage::Committing;
+        }
+    }
+
+    fn note(&self, note: impl FnOnce(&mut TxnLine)) {
+        if let Some(open) = self.lock().as_mut() {
+            note(&mut open.line);
+        }
+    }
+}
+
+impl Open {
+    pub(crate) fn n_ops(&self) -> usize {
+        self.line.n_ops()
+    }
+
+    /// The whole line. One of unknown outcome has no end: it may yet be committed at any time.
+    pub(crate) fn end(self, outcome: Outcome, now: i64) -> Vec<u8> {
+        self.line.end(outcome, self.begin, Some(now).filter(|_| outcome != Outcome::Unknown))
+    }
+
+    /// What is known of it now, if nobody waits for its end.
+    pub(crate) fn outcome_if_left(&self) -> Outcome {
+        match self.stage {
+            Stage::Running => Outcome::Aborted,
+            Stage::Committing => Outcome::Unknown,
+        }
+    }
+}
+
+impl Recorder {
+    pub(crate) fn new(workload: &dyn Workload, control: Arc<Control>, started: Instant) -> Self {
+        let tables = workload.tables();
+        let keys = if tables.len() == 1 { KeyNames::Row } else { KeyNames::TableAndRow };
+        let rows = workload.rows().into_iter().map(|(table, row, _)| (table, row)).collect();
+        let known = Known { rows: RwLock::new(rows), grows: tables.len() > 1 };
+        Self { started, control, rows_are: workload.rows_are(), keys, known }
+    }
+
+    /// Nanoseconds since the start.
+    pub(crate) fn now(&self) -> i64 {
+        i64::try_from(self.started.elapsed().as_nanos()).unwrap_or(i64::MAX)
+    }
+
+    /// A session begins a transaction.
+    pub(crate) fn begin(&self, desk: &Desk, session: &str) {
+        *desk.lock() = Some(Open { line: TxnLine::new(session), begin: self.now(), stage: Stage::Running });
+    }
+
+    /// What a row is called in the history.
+    pub(crate) fn key(&self, table: &str, row: &str) -> Datum {
+        match self.keys {
+            KeyNames::Row => integer(row).map_or_else(|| Datum::text(row), Datum::Int),
+            KeyNames::TableAndRow => Datum::text(format!("{table}:{row}")),
+        }
+    }
+}
+
+impl Known {
+    fn add(&self, table: &str, row: &str) {
+        if !self.grows {
+            return;
+        }
+        let key = (table.to_owned(), row.to_owned());
+        let is_known = self.rows.read().unwrap_or_else(PoisonError::into_inner).contains(&key);
+        if !is_known {
+            self.rows.write().unwrap_or_else(PoisonError::into_inner).insert(key);
+        }
+    }
+
+    /// Known rows that a scan should have shown and did not.
+    fn missing(&self, table: &str, prefix: &str, shown: &[(String, Value)]) -> Vec<String> {
+        let shown: BTreeSet<&str> = shown.iter().map(|it| it.0.as_str()).collect();
+        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        let from = rows.range((table.to_owned(), prefix.to_owned())..);
+        let fitting = from.take_while(|it| it.0 == table && it.1.starts_with(prefix));
+        fitting.filter(|it| !shown.contains(it.1.as_str())).map(|it| it.1.clone()).collect()
+    }
+}
+
+/// A number in the one way in which numbers are written.
+fn integer(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|it: &i64| it.to_string() == text)
+}
+
+/// A value in the history. Databases that hold texts give a number back as one.
+pub(crate) fn value_name(value: Option<&Value>) -> Name<'_> {
+    match value {
+        None => Name::Null,
+        Some(Value::Int(number)) => Name::Int(*number),
+        Some(Value::Text(text)) => integer(text).map_or(Name::Text(text), Name::Int),
+    }
+}
+
+/// A client whose operations are noted.
+pub(crate) struct RecordingClient<'c> {
+    client: &'c mut (dyn Client + Send),
+    desk: &'c Desk,
+    recorder: &'c Recorder,
+}
+
+impl<'c> RecordingClient<'c> {
+    pub(crate) fn new(client: &'c mut (dyn Client + Send), desk: &'c Desk, recorder: &'c Recorder) -> Self {
+        Self { client, desk, recorder }
+    }
+
+    /// When the run is stopped, open transactions end.
+    fn go_on(&self) -> Result<(), Failure> {
+        if self.recorder.control.is_stopped() { Err(Failure::aborted("the run was stopped")) } else { Ok(()) }
+    }
+
+    fn note_read(&self, key: &Datum, value: Option<&Value>) -> Result<(), Failure> {
+        match self.recorder.rows_are {
+            Rows::Registers => self.desk.note(|line| line.read(key.as_name(), value_name(value))),
+            Rows::Lists => {
+                let elements = list_of(value)?;
+                self.desk.note(|line| line.read_list(key.as_name(), elements.into_iter().map(Name::Int)));
+            }
+        }
+        Ok(())
+    }
+
+    fn note_write(&self, table: &str, row: &str, value: Option<&Value>) {
+        self.recorder.known.add(table, row);
+        let key = self.recorder.key(table, row);
+        self.desk.note(|line| line.write(key.as_name(), value_name(value)));
+    }
+}
+
+impl Client for RecordingClient<'_> {
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.go_on()?;
+        self.client.begin()
+    }
+
+    fn get(&mut self, table: &str, row: &str) -> Result<Option<Value>, Failure> {
+        self.go_on()?;
+        let table = &table_name(table);
+        let value = self.client.get(table, row)?;
+        self.note_read(&self.recorder.key(table, row), value.as_ref())?;
+        Ok(value)
+    }
+
+    fn put(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
+        self.go_on()?;
+        let table = &table_name(table);
+        self.note_write(table, row, Some(&value));
+        self.client.put(table, row, value)
+    }
+
+    fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
+        self.go_on()?;
+        let table = &table_name(table);
+        self.note_write(table, row, Some(&value));
+        self.client.insert(table, row, value)
+    }
+
+    fn delete(&mut self, table: &str, row: &str) -> Result<(), Failure> {
+        self.go_on()?;
+        let table = &table_name(table);
+        self.note_write(table, row, None);
+        self.client.delete(table, row)
+    }
+
+    fn scan(&mut self, table: &str, prefix: &str) -> Result<Vec<(String, Value)>, Failure> {
+        self.go_on()?;
+        let table = &table_name(table);
+        let rows = self.client.scan(table, prefix)?;
+        for (row, value) in &rows {
+            self.note_read(&self.recorder.key(table, row), Some(value))?;
+        }
+        for row in self.recorder.known.missing(table, prefix, &rows) {
+            self.note_read(&self.recorder.key(table, &row), None)?;
+        }
+        Ok(rows)
+    }
+
+    fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
+        self.go_on()?;
+        let key = self.recorder.key(table, row);
+        self.desk.note(|line| line.append(key.as_name(), Name::Int(element)));
+        self.client.append(table, row, element)
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        self.desk.commit();
+        self.client.commit()
+    }
+
+    fn abort(&mut self) -> Result<(), Failure> {
+        self.client.abort()
+    }
+}

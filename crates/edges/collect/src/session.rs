@@ -1,0 +1,193 @@
+//! One session of a run: a thread with a connection of its own, one transaction after the other.
+
+use crate::drive::session_name;
+use crate::journal::Entry;
+use crate::recorder::{Desk, Recorder, RecordingClient};
+use crate::{Client, Control, Database, Failure, Retries, Slot, Transaction, Turn, Workload, perform};
+use iso_history::Outcome;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a session tries to connect again.
+const RECONNECT: Duration = Duration::from_secs(10);
+const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What all sessions of a run share.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) database: Arc<dyn Database>,
+    pub(crate) workload: Arc<dyn Workload>,
+    pub(crate) recorder: Recorder,
+    pub(crate) control: Arc<Control>,
+    pub(crate) entries: Option<SyncSender<Entry>>,
+    pub(crate) seed: u64,
+    pub(crate) retries: Retries,
+    /// So many transactions a session.
+    pub(crate) txns: Option<usize>,
+    pub(crate) deadline: Option<Instant>,
+    /// How many transactions the longest session had.
+    pub(crate) n_turns: AtomicUsize,
+    /// How many sessions there were so far.
+    pub(crate) n_sessions: AtomicUsize,
+    /// Why the run cannot go on.
+    pub(crate) failure: Mutex<Option<String>>,
+}
+
+/// A session.
+pub(crate) struct Session {
+    pub(crate) number: usize,
+    pub(crate) name: String,
+    pub(crate) isolation: String,
+    pub(crate) client: Box<dyn Client + Send>,
+    pub(crate) desk: Arc<Desk>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    Committed,
+    Aborted,
+    Conflict,
+    /// The connection is gone; what became of the transaction is recorded.
+    Lost(String),
+    Broken(String),
+}
+
+impl Stage {
+    /// Ends the run for a reason; the first one counts.
+    pub(crate) fn fail(&self, why: String) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        self.control.stop();
+    }
+
+    fn is_over(&self, nth: usize) -> bool {
+        self.control.is_stopped()
+            || self.txns.is_some_and(|it| nth >= it)
+            || self.deadline.is_some_and(|it| Instant::now() >= it)
+    }
+
+    /// The name of one more session.
+    pub(crate) fn next_name(&self) -> String {
+        session_name(self.n_sessions.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Session {
+    /// Runs until the run is over.
+    pub(crate) fn run(mut self, stage: &Stage) {
+        let mut n_attempts = 0;
+        let mut nth = 0;
+        while self.take_turn(stage, nth, &mut n_attempts) {
+            nth += 1;
+        }
+        stage.n_turns.fetch_max(nth, Ordering::Relaxed);
+    }
+
+    /// Runs the session's next transaction, again if need be, and says whether to go on.
+    fn take_turn(&mut self, stage: &Stage, nth: usize, n_attempts: &mut usize) -> bool {
+        let slot = Slot { session: self.number, nth };
+        let n_tries = match stage.retries {
+            Retries::None => 1,
+            Retries::UpTo(n) => n + 1,
+        };
+        for _ in 0..n_tries {
+            if stage.is_over(nth) {
+                return false;
+            }
+            let transaction = stage.workload.transaction(Turn { seed: stage.seed, slot, attempt: *n_attempts });
+            *n_attempts += 1;
+            match self.attempt(stage, &*transaction) {
+                Attempt::Committed | Attempt::Aborted => return true,
+                Attempt::Conflict => {}
+                Attempt::Lost(why) => return self.reconnect(stage, &why),
+                Attempt::Broken(why) => {
+                    stage.fail(why);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Runs a transaction and hands in its line.
+    pub(crate) fn attempt(&mut self, stage: &Stage, transaction: &dyn Transaction) -> Attempt {
+        if stage.entries.is_none() {
+            let result = perform(transaction, &mut *self.client);
+            let outcome = if result.is_ok() { Outcome::Committed } else { Outcome::Aborted };
+            return counted(stage, attempt_of(result), outcome, 0);
+        }
+        stage.recorder.begin(&self.desk, &self.name);
+        let mut client = RecordingClient::new(&mut *self.client, &self.desk, &stage.recorder);
+        let result = perform(transaction, &mut client);
+        let attempt = attempt_of(result);
+        self.hand_in(stage, attempt)
+    }
+
+    fn hand_in(&self, stage: &Stage, attempt: Attempt) -> Attempt {
+        let end = stage.recorder.now();
+        // Held until the line is handed in, so that whoever ends the run finds either the transaction or its line.
+        let mut desk = self.desk.lock();
+        // Nobody waits for this session any more if its transaction was taken away.
+        let Some(open) = desk.take() else { return Attempt::Lost("the run is over".to_owned()) };
+        let outcome = match &attempt {
+            Attempt::Committed => Outcome::Committed,
+            Attempt::Aborted | Attempt::Conflict => Outcome::Aborted,
+            Attempt::Lost(_) | Attempt::Broken(_) => open.outcome_if_left(),
+        };
+        let n_ops = open.n_ops();
+        let line = Entry::Line(open.end(outcome, end));
+        let is_taken = stage.entries.as_ref().is_some_and(|it| it.send(line).is_ok());
+        if !is_taken {
+            // The file cannot be written, which the run says by itself.
+            stage.control.stop();
+        }
+        counted(stage, attempt, outcome, n_ops)
+    }
+
+    /// Connects again, as another session: what the old one left behind may still happen, at any later time.
+    fn reconnect(&mut self, stage: &Stage, why: &str) -> bool {
+        stage.control.tally.reconnects.fetch_add(1, Ordering::Relaxed);
+        let given_up = Instant::now() + RECONNECT;
+        while !stage.is_over(0) {
+            match stage.database.connect(&self.isolation) {
+                Ok(client) => {
+                    self.client = client;
+                    self.name = stage.next_name();
+                    return true;
+                }
+                Err(failure) if Instant::now() >= given_up => {
+                    stage.fail(format!("{why}; and it cannot be connected again: {failure}"));
+                    return false;
+                }
+                Err(_) => thread::sleep(RECONNECT_PAUSE),
+            }
+        }
+        false
+    }
+}
+
+fn attempt_of(result: Result<(), Failure>) -> Attempt {
+    match result {
+        Ok(()) => Attempt::Committed,
+        Err(Failure::Aborted { .. }) => Attempt::Aborted,
+        Err(Failure::Conflict { .. }) => Attempt::Conflict,
+        Err(failure @ Failure::Lost { .. }) => Attempt::Lost(failure.to_string()),
+        Err(failure @ Failure::Broken { .. }) => Attempt::Broken(failure.to_string()),
+    }
+}
+
+fn counted(stage: &Stage, attempt: Attempt, outcome: Outcome, n_ops: usize) -> Attempt {
+    let tally = &stage.control.tally;
+    let counter = match (outcome, &attempt) {
+        (Outcome::Committed, _) => &tally.committed,
+        (Outcome::Unknown, _) => &tally.unknown,
+        (Outcome::Aborted, Attempt::Conflict) => &tally.conflicts,
+        (Outcome::Aborted, _) => &tally.aborted,
+    };
+    counter.fetch_add(1, Ordering::Relaxed);
+    tally.operations.fetch_add(n_ops as u64, Ordering::Relaxed);
+    attempt
+}
