@@ -233,12 +233,14 @@ fn rate(committed: u64, elapsed: Duration) -> f64 {
 fn header(plan: &Plan, recorder: &Recorder, n_sessions: usize) -> Vec<u8> {
     let rows = plan.workload.rows();
     // Where all rows begin alike, one value for all keeps the header short.
-    let same = rows.first().map(|it| it.2.clone()).filter(|first| {
-        plan.workload.tables().len() == 1 && rows.iter().all(|it| it.2 == *first)
-    });
-    let init = rows.iter().filter(|_| same.is_none()).map(|(table, row, value)| {
-        (recorder.key(table, row), value_name(Some(value)).to_datum())
-    });
+    let same = rows
+        .first()
+        .map(|it| it.2.clone())
+        .filter(|first| plan.workload.tables().len() == 1 && rows.iter().all(|it| it.2 == *first));
+    let init = rows
+        .iter()
+        .filter(|_| same.is_none())
+        .map(|(table, row, value)| (recorder.key(table, row), value_name(Some(value)).to_datum()));
     RecordingHeader {
         initial: same.as_ref().map_or(Datum::Null, |it| value_name(Some(it)).to_datum()),
         init: init.collect(),

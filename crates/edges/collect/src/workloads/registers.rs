@@ -1,9 +1,7 @@
 //! Registers: transactions of reads and writes of single keys.
 
 use super::Mix;
-use crate::{
-    Client, Distribution, Failure, Likeliness, Parameters, Table, Transaction, Turn, Value, Workload,
-};
+use crate::{Client, Distribution, Failure, Likeliness, Parameters, Table, Transaction, Turn, Value, Workload};
 use iso_formats::WrittenValues;
 use std::fmt;
 
