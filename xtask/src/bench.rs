@@ -3,7 +3,8 @@
 //! `bench check` measures time and memory of whole commands on large histories; `bench instructions` counts
 //! instructions on small ones, which does not depend on who else uses the machine; `bench separate` measures the search
 //! for histories between levels; `bench verify` programs; `bench predict` prints what is predicted from applications and
-//! how long it takes, with `--growth` for runs that grow; `bench store` measures the weak store.
+//! how long it takes, with `--growth` for runs that grow; `bench store` measures the weak store, and
+//! `bench collect` what recording costs.
 
 mod cell;
 mod check;
@@ -30,6 +31,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         ["predict", "--growth", rest @ ..] => engine("iso-predict", "runs", rest),
         ["predict", rest @ ..] => engine("iso-collect", "predictions", rest),
         ["store", rest @ ..] => engine("iso-store", "reads", rest),
+        ["collect", rest @ ..] => engine("iso-collect", "recording", rest),
         ["check", rest @ ..] | rest => check::run(rest),
     }
 }

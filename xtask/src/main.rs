@@ -25,6 +25,7 @@ usage: cargo xtask <task>
   bench predict --growth   times of predictions from runs that grow
   bench store              how fast the weak store serves reads
   bench instructions       counts instructions on small histories, and compares them with a baseline
+  bench collect            what recording a history costs, with a thousand sessions, and in memory
   bench separate ...       times of the separation problems of the paper on Isolde; `bench separate --help` says more
   generate WORKLOAD ...    writes a history of a chosen kind and size; `generate --help` says more
   soak [--minutes N]       random agreement tests with new seeds, for ten minutes unless told otherwise

@@ -30,19 +30,25 @@ pub(crate) fn ensure_debian_package(command: &str, package: &str) -> Result<()> 
     if exists(command) {
         return Ok(());
     }
-    if !exists("apt-get") {
-        bail!("`{command}` is missing, and so is apt-get; install what this system calls `{package}`");
-    }
     println!("`{command}` is missing: installing the package {package}");
+    install_debian_package(package)?;
+    if !exists(command) {
+        bail!("the package {package} is installed and has no `{command}`");
+    }
+    Ok(())
+}
+
+/// Installs a Debian package, as the superuser or with sudo's help.
+pub(crate) fn install_debian_package(package: &str) -> Result<()> {
+    if !exists("apt-get") {
+        bail!("there is no apt-get; install what this system calls `{package}`");
+    }
     let prefix: &[&str] = if is_superuser()? { &[] } else { &["sudo", "--non-interactive"] };
     for action in [&["update"][..], &["install", "--yes", "--no-install-recommends", package][..]] {
         let words: Vec<&str> = [prefix, &["apt-get", "--quiet"], action].concat();
         let mut apt = Command::new(words[0]);
         apt.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive");
         run(&mut apt).with_context(|| format!("install `{package}` by hand, then try again"))?;
-    }
-    if !exists(command) {
-        bail!("the package {package} is installed and has no `{command}`");
     }
     Ok(())
 }

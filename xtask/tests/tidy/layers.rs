@@ -13,6 +13,9 @@ const SHARED_ENGINE: &str = "iso-solve";
 /// Dependencies that only some may name.
 const OWNED: &[(&str, &[&str])] = &[
     ("cadical-sys", &["crates/engines/solve"]),
+    ("mysql", &["crates/edges/collect"]),
+    ("postgres", &["crates/edges/collect"]),
+    ("rusqlite", &["crates/edges/collect"]),
     ("clap", &["crates/edges/cli"]),
     ("anyhow", &["crates/edges/cli", "xtask"]),
     ("serde", &["crates/edges/", "xtask"]),

@@ -1,5 +1,9 @@
 //! The arguments as they stand on the command line; each verb resolves its own.
 
+use crate::commands::collect::{
+    parse_keys as parse_collect_keys, parse_ops, parse_reads, parse_sessions as parse_collect_sessions,
+    parse_txns as parse_collect_txns,
+};
 use crate::commands::store::{parse_sessions as parse_run_sessions, parse_txns as parse_run_txns};
 use crate::scope::{parse_keys, parse_limit, parse_sessions, parse_txns, parse_values};
 use crate::units::{parse_duration, parse_size};
@@ -25,6 +29,7 @@ pub(crate) enum Verb {
     Lattice(LatticeArgs),
     Verify(VerifyArgs),
     Predict(PredictArgs),
+    Collect(CollectArgs),
     Store(StoreArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),
@@ -268,6 +273,81 @@ pub(crate) enum Strategy {
     ExactRelaxed,
     ApproxStrict,
     ApproxRelaxed,
+}
+
+/// Drive a database with a workload from many sessions at once, and record the history.
+///
+/// What sessions see is written to the file while it happens. Ctrl-C ends the run early, and the history up to then is
+/// complete. Tables that the run makes are removed at its end.
+#[derive(Debug, Args)]
+pub(crate) struct CollectArgs {
+    /// The database: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, or store:LEVEL for the weak store
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    /// The isolation level of all sessions, as the database calls it; its default if not given
+    #[arg(long, short = 'i', value_name = "NAME", conflicts_with = "mix")]
+    pub(crate) isolation: Option<String>,
+
+    /// Isolation levels and their shares of the sessions, as in read-committed:0.5,serializable:0.5
+    #[arg(long, value_name = "NAME:SHARE,..")]
+    pub(crate) mix: Option<String>,
+
+    /// What sessions do
+    #[arg(long, short = 'w', value_name = "WORKLOAD", default_value = "rw")]
+    pub(crate) workload: String,
+
+    /// How many sessions there are, each with a connection of its own
+    #[arg(long, value_name = "N", default_value = "10", value_parser = parse_collect_sessions, allow_hyphen_values = true)]
+    pub(crate) sessions: usize,
+
+    /// How many transactions each session runs; 100 if neither this nor --duration is given
+    #[arg(long, value_name = "N", value_parser = parse_collect_txns, allow_hyphen_values = true)]
+    pub(crate) txns: Option<usize>,
+
+    /// How long to run, as in 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) duration: Option<Duration>,
+
+    /// How many keys there are
+    #[arg(long, value_name = "N", default_value = "100", value_parser = parse_collect_keys, allow_hyphen_values = true)]
+    pub(crate) keys: usize,
+
+    /// How many operations a transaction has
+    #[arg(long, value_name = "N..M", default_value = "1..8", value_parser = parse_ops, allow_hyphen_values = true)]
+    pub(crate) ops: (usize, usize),
+
+    /// Which share of the operations reads
+    #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = parse_reads, allow_hyphen_values = true)]
+    pub(crate) reads: f64,
+
+    /// Which keys are drawn how often
+    #[arg(long, value_name = "uniform|zipf|hotset", default_value = "uniform")]
+    pub(crate) keys_like: String,
+
+    /// Try a transaction again that the database aborted; each attempt is recorded
+    #[arg(long)]
+    pub(crate) retry: bool,
+
+    /// Decides which transactions run
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+
+    /// Do not read all rows at the end
+    #[arg(long)]
+    pub(crate) no_final_read: bool,
+
+    /// Where to record the history; with - it goes to standard output, and the answer to standard error
+    #[arg(long, short = 'o', value_name = "FILE.jsonl")]
+    pub(crate) output: PathBuf,
+
+    /// Print the answer as one JSON document in one line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show progress on standard error even if it is no terminal
+    #[arg(long)]
+    pub(crate) progress: bool,
 }
 
 /// Run applications on a store that is as weak as a level allows, and record what happens.

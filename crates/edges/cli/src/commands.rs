@@ -1,6 +1,7 @@
 //! One module a verb: its arguments resolved, its calls, its exit.
 
 pub(crate) mod check;
+pub(crate) mod collect;
 pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod demo;

@@ -1,6 +1,6 @@
 //! The parts of the help that are tables: made from the types, so that they cannot get out of date.
 
-use crate::commands::{lattice, store};
+use crate::commands::{collect, lattice, store};
 use clap::Command;
 use iso_formats::Format;
 use iso_separate::Scope;
@@ -30,6 +30,13 @@ pub(crate) fn with_tables(command: Command) -> Command {
                     predict_levels(),
                     store::applications(),
                     formats()
+                ))
+        })
+        .mut_subcommand("collect", |it| {
+            it.after_help(short(COLLECT_EXAMPLES, COLLECT_CODES, "workloads, and addresses of databases"))
+                .after_long_help(format!(
+                    "{COLLECT_EXAMPLES}\n\n{COLLECT_CODES}\n\n{}\n\n{COLLECT_ADDRESSES}",
+                    collect::workloads()
                 ))
         })
         .mut_subcommand("store", |it| {
@@ -70,6 +77,7 @@ First steps:
   isoscope compare si ser          how two levels relate, and the history that shows it
   isoscope verify FILE.txn         does a program keep its invariants? under which levels?
   isoscope predict FILE            what could have happened instead of a recorded run?
+  isoscope collect URL -o h.jsonl  record what a real database does, for check
   isoscope store run smallbank     what happens to an application on a weak store?
   isoscope levels                  what the levels mean";
 
@@ -189,6 +197,27 @@ A program:
 Sessions stand on the sides of ||, and a; b in one of them is one after the other.
 A number may be left open, as in withdraw(\"x\", any int in 0..100).
 Holds means: in all runs of these transactions, each once, for all open values.";
+
+const COLLECT_EXAMPLES: &str = "\
+Examples:
+  isoscope collect sqlite:bank.db -w bank -o h.jsonl                 a file of SQLite
+  isoscope collect store:si -w rmw --sessions 4 -o h.jsonl           the weak store of this program
+  isoscope collect postgres://me@localhost/test -i serializable --duration 30s -o h.jsonl
+  isoscope collect mysql://me@localhost/test -w append --keys-like zipf --retry -o h.jsonl
+  isoscope collect store:ser --txns 20 -o - | isoscope check -       judged at once";
+
+const COLLECT_CODES: &str = "\
+Exit codes:
+  0  recorded; also if Ctrl-C ended it: what happened until then is recorded
+  1  recorded, and something does not hold at the end that must
+  2  not possible: bad address, bad option, the database fails, the disk is full; what happened until then is recorded";
+
+const COLLECT_ADDRESSES: &str = "\
+Addresses:
+  postgres://user@host:5432/name     ?host=/folder for a local socket, ?passfile=FILE, or PGPASSWORD
+  mysql://user@host:3306/name        or mariadb://..; ?socket=/file, ?passfile=FILE, or MYSQL_PWD
+  sqlite:FILE                        or sqlite: for a temporary one; ?journal=wal or ?journal=delete
+  store:LEVEL                        the weak store; ?policy=latest|random|adversarial, ?seed=7";
 
 const STORE_EXAMPLES: &str = "\
 Examples:

@@ -50,6 +50,7 @@ fn main() {
         Verb::Lattice(raw) => commands::lattice::run(&raw, started),
         Verb::Verify(raw) => commands::verify::run(&raw, started),
         Verb::Predict(raw) => commands::predict::run(&raw, started),
+        Verb::Collect(raw) => commands::collect::run(&raw, started),
         Verb::Store(raw) => commands::store::run(&raw.what, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),

@@ -265,9 +265,10 @@ fn perform_all(
         let desk = Arc::new(Desk::default());
         desks.push(Arc::clone(&desk));
         let isolation = plan.isolations[number].clone();
-        let session = Session { number, name: stage.next_name(), isolation, client, desk };
+        let name = stage.next_name();
+        let thread = thread::Builder::new().name(name.clone()).stack_size(STACK);
+        let session = Session { number, name: Some(name), isolation, client, desk };
         let (stage_of_it, ended) = (Arc::clone(stage), AtEnd(ended.clone()));
-        let thread = thread::Builder::new().name(session.name.clone()).stack_size(STACK);
         let spawned = thread.spawn(move || {
             session.run(&stage_of_it);
             drop(ended);
@@ -331,7 +332,7 @@ fn read_at_the_end(stage: &Stage, isolation: &str) -> Vec<Assertion> {
             return Vec::new();
         }
     };
-    let name = stage.next_name();
+    let name = Some(stage.next_name());
     let mut session =
         Session { number: usize::MAX, name, isolation: isolation.to_owned(), client, desk: Arc::new(Desk::default()) };
     let answers = Mutex::new(Vec::new());

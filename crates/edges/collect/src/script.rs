@@ -1,7 +1,7 @@
 //! Scripts: transactions of several sessions, step by step in one order, on any database.
 //!
 //! Each session has a thread and a connection. A step must answer before the next one is taken, unless it waits for a
-//! lock: then it is left waiting, and the other sessions go on. So a script shows the same anomaly on every run, and can
+//! lock: then it is left waiting, and the steps of the other sessions go on. So a script shows the same anomaly on every run, and can
 //! be pasted into a bug report as SQL.
 //!
 //! ```

@@ -39,7 +39,8 @@ pub(crate) struct Stage {
 /// A session.
 pub(crate) struct Session {
     pub(crate) number: usize,
-    pub(crate) name: String,
+    /// None for one that takes another's place, until it does something.
+    pub(crate) name: Option<String>,
     pub(crate) isolation: String,
     pub(crate) client: Box<dyn Client + Send>,
     pub(crate) desk: Arc<Desk>,
@@ -119,7 +120,8 @@ impl Session {
             let outcome = if result.is_ok() { Outcome::Committed } else { Outcome::Aborted };
             return counted(stage, attempt_of(result), outcome, 0);
         }
-        stage.recorder.begin(&self.desk, &self.name);
+        let name = self.name.get_or_insert_with(|| stage.next_name());
+        stage.recorder.begin(&self.desk, name);
         let mut client = RecordingClient::new(&mut *self.client, &self.desk, &stage.recorder);
         let result = perform(transaction, &mut client);
         let attempt = attempt_of(result);
@@ -155,7 +157,7 @@ impl Session {
             match stage.database.connect(&self.isolation) {
                 Ok(client) => {
                     self.client = client;
-                    self.name = stage.next_name();
+                    self.name = None;
                     return true;
                 }
                 Err(failure) if Instant::now() >= given_up => {

@@ -29,6 +29,9 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::PostgreSql, Self::MariaDb];
+
     /// What its addresses begin with.
     pub(crate) fn scheme(self) -> &'static str {
         match self {
@@ -42,6 +45,14 @@ impl Kind {
         match self {
             Self::PostgreSql => "postgres",
             Self::MariaDb => USER,
+        }
+    }
+
+    /// Where its local socket is, as an option of its addresses.
+    pub(crate) fn socket(self, folder: &Path) -> String {
+        match self {
+            Self::PostgreSql => format!("host={}", folder.display()),
+            Self::MariaDb => format!("socket={}", folder.join("s.sock").display()),
         }
     }
 
@@ -76,11 +87,12 @@ impl Kind {
                 make.arg("--no-sync").arg(format!("--pwfile={}", file.display()));
             }
             Self::MariaDb => {
-                let sql = format!(
-                    "CREATE DATABASE IF NOT EXISTS {USER};\n\
-                     CREATE USER IF NOT EXISTS '{USER}'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n\
-                     GRANT ALL ON *.* TO '{USER}'@'127.0.0.1';\n"
-                );
+                let mut sql = format!("CREATE DATABASE IF NOT EXISTS {USER};\n");
+                for host in ["127.0.0.1", "localhost"] {
+                    let user = format!("'{USER}'@'{host}'");
+                    sql += &format!("CREATE USER IF NOT EXISTS {user} IDENTIFIED BY '{PASSWORD}';\n");
+                    sql += &format!("GRANT ALL ON *.* TO {user};\n");
+                }
                 fs::write(folder.join("init.sql"), sql).map_err(|it| it.to_string())?;
                 make.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
                 make.args(["--skip-test-db", "--auth-root-authentication-method=normal"]);
@@ -100,17 +112,18 @@ impl Kind {
             Self::PostgreSql => {
                 serve.arg("-D").arg(data).args(["-p", &port.to_string()]);
                 // Losing the operating system is nothing that tests do.
-                for setting in ["listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off"] {
+                for setting in ["listen_addresses=127.0.0.1", "fsync=off"] {
                     serve.args(["-c", setting]);
                 }
-                settings.iter().for_each(|it| {
-                    serve.args(["-c", it]);
-                });
+                serve.arg("-c").arg(format!("unix_socket_directories={}", folder.display()));
+                for setting in settings {
+                    serve.args(["-c", setting]);
+                }
             }
             Self::MariaDb => {
                 serve.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
                 serve.arg(format!("--port={port}")).args(["--bind-address=127.0.0.1", "--skip-name-resolve"]);
-                serve.arg(format!("--socket={}", folder.join("s.sock").display()));
+                serve.arg(format!("--{}", self.socket(folder)));
                 serve.arg(format!("--pid-file={}", folder.join("pid").display()));
                 serve.arg(format!("--init-file={}", folder.join("init.sql").display()));
                 serve.args(["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=2"]);

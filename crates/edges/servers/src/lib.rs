@@ -94,6 +94,13 @@ impl Server {
         format!("{scheme}://{user}:{password}@127.0.0.1:{}/{name}", self.port)
     }
 
+    /// Its address by its local socket, with user and password.
+    pub fn url_of_socket(&self) -> String {
+        let (scheme, name) = (self.kind.scheme(), self.kind.database());
+        let socket = self.kind.socket(self.folder.path());
+        format!("{scheme}://{USER}:{PASSWORD}@:{}/{name}?{socket}", self.port)
+    }
+
     /// The port on loopback.
     pub fn port(&self) -> u16 {
         self.port

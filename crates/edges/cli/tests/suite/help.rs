@@ -11,7 +11,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 19] = [
+    let verbs: [&[&str]; 21] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -23,6 +23,8 @@ fn the_help_is_as_in_the_snapshot() {
         &["verify", "--help"],
         &["predict", "-h"],
         &["predict", "--help"],
+        &["collect", "-h"],
+        &["collect", "--help"],
         &["store", "--help"],
         &["store", "run", "-h"],
         &["store", "run", "--help"],

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod check;
+mod collect;
 mod compare;
 mod convert;
 mod corpus;

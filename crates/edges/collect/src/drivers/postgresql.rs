@@ -34,7 +34,7 @@ pub(crate) fn open(address: &Address) -> Result<PostgreSql, OpenError> {
     if let Some(password) = address.password("PGPASSWORD")? {
         config.password(password.reveal());
     }
-    let mut database = PostgreSql { config, place: format!("{host}:{port}/{name}"), version: String::new() };
+    let database = PostgreSql { config, place: format!("{host}:{port}/{name}"), version: String::new() };
     let show = Statement { sql: "SHOW server_version".to_owned(), values: Vec::new() };
     let version = database.connection().and_then(|mut it| it.rows(&show)).map_err(|failure| {
         let reason = match failure {
@@ -45,8 +45,8 @@ pub(crate) fn open(address: &Address) -> Result<PostgreSql, OpenError> {
     })?;
     let version = version.into_iter().flatten().next().map(|it| it.to_string()).unwrap_or_default();
     // Debian's has a remark after the number.
-    database.version = version.split(' ').next().unwrap_or_default().to_owned();
-    Ok(database)
+    let version = version.split(' ').next().unwrap_or_default().to_owned();
+    Ok(PostgreSql { version, ..database })
 }
 
 impl PostgreSql {

@@ -53,14 +53,14 @@ pub(crate) fn open(address: &Address) -> Result<Sqlite, OpenError> {
         Some(journal) => format!("PRAGMA journal_mode = {journal}; BEGIN IMMEDIATE; ROLLBACK"),
         None => "BEGIN IMMEDIATE; ROLLBACK".to_owned(),
     };
-    connection.0.execute_batch(&probe).map_err(|it| unreachable(failure(it).to_string()))?;
+    connection.0.execute_batch(&probe).map_err(|it| unreachable(failure(&it).to_string()))?;
     Ok(sqlite)
 }
 
 impl Sqlite {
     fn connection(&self) -> Result<SqliteConnection, Failure> {
-        let connection = rusqlite::Connection::open(&self.file).map_err(failure)?;
-        connection.busy_timeout(LOCK_TIMEOUT.min(STATEMENT_TIMEOUT)).map_err(failure)?;
+        let connection = rusqlite::Connection::open(&self.file).map_err(|it| failure(&it))?;
+        connection.busy_timeout(LOCK_TIMEOUT.min(STATEMENT_TIMEOUT)).map_err(|it| failure(&it))?;
         Ok(SqliteConnection(connection))
     }
 
@@ -112,18 +112,18 @@ struct SqliteConnection(rusqlite::Connection);
 
 impl Connection for SqliteConnection {
     fn run(&mut self, statement: &Statement) -> Result<u64, Failure> {
-        let mut prepared = self.0.prepare_cached(&statement.sql).map_err(failure)?;
-        let n_rows = prepared.execute(rusqlite::params_from_iter(&statement.values)).map_err(failure)?;
+        let mut prepared = self.0.prepare_cached(&statement.sql).map_err(|it| failure(&it))?;
+        let n_rows = prepared.execute(rusqlite::params_from_iter(&statement.values)).map_err(|it| failure(&it))?;
         Ok(n_rows as u64)
     }
 
     fn rows(&mut self, statement: &Statement) -> Result<Vec<Vec<Value>>, Failure> {
-        let mut prepared = self.0.prepare_cached(&statement.sql).map_err(failure)?;
+        let mut prepared = self.0.prepare_cached(&statement.sql).map_err(|it| failure(&it))?;
         let n_columns = prepared.column_count();
-        let mut rows = prepared.query(rusqlite::params_from_iter(&statement.values)).map_err(failure)?;
+        let mut rows = prepared.query(rusqlite::params_from_iter(&statement.values)).map_err(|it| failure(&it))?;
         let mut found = Vec::new();
-        while let Some(row) = rows.next().map_err(failure)? {
-            let value = |idx| row.get_ref(idx).map_err(failure).and_then(value_of);
+        while let Some(row) = rows.next().map_err(|it| failure(&it))? {
+            let value = |idx| row.get_ref(idx).map_err(|it| failure(&it)).and_then(value_of);
             found.push((0..n_columns).map(value).collect::<Result<_, _>>()?);
         }
         Ok(found)
@@ -134,7 +134,7 @@ impl Connection for SqliteConnection {
             // SQLite has rolled back by itself.
             return Ok(());
         }
-        self.0.execute_batch(sql).map_err(failure)
+        self.0.execute_batch(sql).map_err(|it| failure(&it))
     }
 }
 
@@ -157,7 +157,7 @@ fn value_of(value: ValueRef<'_>) -> Result<Value, Failure> {
     }
 }
 
-fn failure(error: Error) -> Failure {
+fn failure(error: &Error) -> Failure {
     let message = error.to_string();
     match error.sqlite_error() {
         Some(it) if it.extended_code == rusqlite::ffi::SQLITE_BUSY_SNAPSHOT => {

@@ -157,3 +157,25 @@ impl<'s> Log<'s> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_commit_has_an_unknown_outcome_and_no_end_and_what_was_lost_before_is_aborted() {
+        let script = "table t int\nrow t x 0\ns1 begin any\ns1 put t x 1\ns1 commit\ns2 begin any\ns2 get t x";
+        let script: Script = script.parse().unwrap();
+        let mut log = Log::new(&script);
+        let lost = || Answer::Failed(Failure::lost("gone"));
+        let answers = [Answer::Done, Answer::Done, lost(), Answer::Done, lost()];
+        for (idx, answer) in answers.into_iter().enumerate() {
+            log.note(idx, answer, idx as i64, idx as i64 + 1).unwrap();
+        }
+        let history = log.end().unwrap().history;
+        let txns: Vec<_> = history.txns().filter(|it| !it.is_initial()).collect();
+        assert_eq!((history.outcome(txns[0]), history.end(txns[0])), (Outcome::Unknown, None));
+        assert_eq!((history.outcome(txns[1]), history.end(txns[1])), (Outcome::Aborted, Some(5)));
+        assert_eq!(history.n_ops(), 1, "a read that was not answered is none");
+    }
+}

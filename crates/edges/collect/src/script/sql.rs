@@ -31,7 +31,9 @@ impl Script {
                 let mut statements = statements(dialect, step)?;
                 let last = statements.pop().unwrap_or_default();
                 if !statements.is_empty() && statements != settings {
-                    statements.iter().for_each(|it| line(&mut text, &format!("{it};")));
+                    for setting in &statements {
+                        line(&mut text, &format!("{setting};"));
+                    }
                     settings = statements;
                 }
                 let answer = played.map(|it| answer(it, idx)).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `SQLite` and the weak store.
 
 use crate::judge::{lost_update, opened, play, verdicts, write_skew};
-use iso_collect::{Client, Failure, Table, Value, list_of, open};
+use iso_collect::{Client, Database, Failure, Table, Value, list_of, open};
 use iso_spec::Level::{self, Serializable, StrictSerializable};
 use tempfile::TempDir;
 
@@ -55,7 +55,7 @@ fn rows_lists_and_scans_are_alike_on_both() {
 }
 
 /// What every database must do with rows.
-pub(crate) fn check_rows(database: &dyn iso_collect::Database) {
+pub(crate) fn check_rows(database: &dyn Database) {
     let isolation = database.isolations()[0];
     database.set_up(&[Table::of_ints("n"), Table::of_texts("l")]).unwrap();
     let mut boxed = database.connect(isolation).unwrap();
@@ -85,6 +85,33 @@ pub(crate) fn check_rows(database: &dyn iso_collect::Database) {
     client.commit().unwrap();
     drop(boxed);
     assert!(matches!(database.connect("chaos"), Err(Failure::Broken { message }) if message.contains(isolation)));
+    database.tear_down().unwrap();
+}
+
+#[test]
+fn sqlite_refuses_and_goes_on() {
+    check_refusals(&*opened("sqlite:"));
+}
+
+/// What every database that has types must do with a statement that it refuses.
+pub(crate) fn check_refusals(database: &dyn Database) {
+    database.set_up(&[Table::of_ints("n")]).unwrap();
+    let mut client = database.connect(database.isolations()[0]).unwrap();
+    client.begin().unwrap();
+    assert!(matches!(client.begin(), Err(Failure::Broken { .. })), "a transaction is open");
+    client.put("n", "x", 1.into()).unwrap();
+    assert!(matches!(client.put("n", "x", "many".into()), Err(Failure::Broken { .. })));
+    assert!(matches!(client.get("n", "x"), Err(Failure::Broken { .. })), "it must be aborted");
+    assert!(matches!(client.commit(), Err(Failure::Broken { .. })), "half of it must not commit");
+    client.begin().unwrap();
+    assert_eq!(client.get("n", "x").unwrap(), None);
+    client.insert("n", "x", 1.into()).unwrap();
+    assert!(matches!(client.insert("n", "x", 1.into()), Err(Failure::Aborted { .. })), "it is there");
+    client.abort().unwrap();
+    assert!(matches!(client.get("n", "x"), Err(Failure::Broken { .. })), "no transaction is open");
+    client.begin().unwrap();
+    assert!(matches!(client.get("no_such_table", "x"), Err(Failure::Broken { .. })));
+    client.abort().unwrap();
     database.tear_down().unwrap();
 }
 

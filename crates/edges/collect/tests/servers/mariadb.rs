@@ -1,11 +1,11 @@
 //! `MariaDB`: repeatable reads that are not snapshot isolation, and writes that leave no trace.
 
-use crate::embedded::check_rows;
+use crate::embedded::{check_refusals, check_rows};
 use crate::judge::{lost_update, opened, play, verdicts, write_skew};
 use crate::server;
-use iso_collect::open;
-use iso_servers::Kind;
-use iso_spec::Level::{PrefixConsistency, Serializable, SnapshotIsolation, StrictSerializable};
+use iso_collect::{Database, Failure, Table, open};
+use iso_servers::{Kind, Server};
+use iso_spec::Level::{PrefixConsistency, ReadUncommitted, Serializable, SnapshotIsolation, StrictSerializable};
 
 #[test]
 fn mariadb_isolates_less_than_it_says() {
@@ -13,18 +13,88 @@ fn mariadb_isolates_less_than_it_says() {
     let database = opened(&server.url());
     assert!(database.describe().starts_with("MariaDB 1") && !format!("{database:?}").contains(iso_servers::PASSWORD));
     check_rows(&*database);
+    check_refusals(&*opened(&server.url_of_socket()));
 
     let played = play(&*database, &lost_update("repeatable-read"), &[]);
     assert_eq!(verdicts(&played, &[PrefixConsistency, SnapshotIsolation]), "pc holds; si violated: lost-update");
     let played = play(&*database, &write_skew("repeatable-read"), &[]);
     assert_eq!(verdicts(&played, &[SnapshotIsolation, Serializable]), "si holds; ser violated: write-skew");
+    // Both hold a shared lock, so this is a deadlock, and the second one gives way.
     let played = play(&*database, &lost_update("serializable"), &[7]);
+    assert_eq!((&played.blocked[..], played.answers.len()), (&[4][..], 8));
     assert_eq!(verdicts(&played, &[Serializable, StrictSerializable]), "ser holds; sser holds");
+    let played = play(&*database, &same_value_read("repeatable-read"), &[]);
+    assert_eq!(verdicts(&played, &[ReadUncommitted]), "ru violated: internal");
     if database.isolations().contains(&"snapshot-isolation") {
-        let played = play(&*database, &lost_update("snapshot-isolation"), &[7]);
-        assert_eq!(verdicts(&played, &[SnapshotIsolation]), "si holds");
+        conflicts_are_found_where_versions_are_made(&*database);
     }
     let wrong = open(&server.url_with(iso_servers::USER, "wrong-one")).unwrap_err().to_string();
     assert!(wrong.contains("Access denied") && !wrong.contains("wrong-one"), "{wrong}");
+    connections_are_lost_with_their_server(&*database, &mut server);
+}
+
+/// With `innodb_snapshot_isolation`, whoever overwrites a version that it does not see is refused. A write that makes no
+/// version still is not.
+fn conflicts_are_found_where_versions_are_made(database: &dyn Database) {
+    let played = play(database, &lost_update("snapshot-isolation"), &[7]);
+    assert_eq!(verdicts(&played, &[SnapshotIsolation]), "si holds");
+    let played = play(database, &same_value_read("snapshot-isolation"), &[6]);
+    assert_eq!(verdicts(&played, &[SnapshotIsolation]), "si holds");
+    let played = play(database, &same_value_write("snapshot-isolation"), &[]);
+    assert_eq!(verdicts(&played, &[PrefixConsistency, SnapshotIsolation]), "pc holds; si violated: lost-update");
+}
+
+fn connections_are_lost_with_their_server(database: &dyn Database, server: &mut Server) {
+    database.set_up(&[Table::of_ints("account")]).unwrap();
+    database.load(&[("account".to_owned(), "x".to_owned(), 1.into())]).unwrap();
+    let mut client = database.connect("repeatable-read").unwrap();
+    client.begin().unwrap();
+    client.put("account", "x", 2.into()).unwrap();
     server.kill().unwrap();
+    assert!(matches!(client.commit(), Err(Failure::Lost { .. })));
+    assert!(matches!(database.connect("repeatable-read"), Err(Failure::Lost { .. })));
+    server.restart().unwrap();
+    let mut client = database.connect("repeatable-read").unwrap();
+    client.begin().unwrap();
+    assert_eq!(client.get("account", "x").unwrap(), Some(1.into()), "what was not asked to commit never was");
+    client.commit().unwrap();
+}
+
+/// <https://jira.mariadb.org/browse/MDEV-26642>: an update to the value that the row has already makes no version, so
+/// the transaction does not see its own write.
+fn same_value_read(isolation: &str) -> String {
+    format!(
+        "table account int
+         row account x 0
+         s1 begin {isolation}
+         s1 get account x
+         s2 begin {isolation}
+         s2 put account x 1
+         s2 commit
+         s1 put account x 1
+         s1 get account x
+         s1 commit"
+    )
+}
+
+/// The same with two rows: a write that makes no version is in conflict with nothing. The first session does not see
+/// the second one's `z`, and both write `x`.
+fn same_value_write(isolation: &str) -> String {
+    format!(
+        "table account int
+         row account x 0
+         row account z 0
+         s1 begin {isolation}
+         s1 get account z
+         s2 begin {isolation}
+         s2 put account x 0
+         s2 put account z 1
+         s2 commit
+         s1 put account x 1
+         s1 commit
+         s3 begin {isolation}
+         s3 get account x
+         s3 get account z
+         s3 commit"
+    )
 }

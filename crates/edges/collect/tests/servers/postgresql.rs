@@ -1,10 +1,10 @@
 //! `PostgreSQL`: what its isolation levels let through, and what it says when something is wrong.
 
-use crate::embedded::check_rows;
+use crate::embedded::{check_refusals, check_rows};
 use crate::judge::{lost_update, opened, play, verdicts, write_skew};
 use crate::server;
 use iso_collect::{Failure, Table, open};
-use iso_servers::Kind;
+use iso_servers::{Kind, Server};
 use iso_spec::Level::{PrefixConsistency, ReadCommitted, Serializable, SnapshotIsolation, StrictSerializable};
 
 #[test]
@@ -14,6 +14,7 @@ fn postgresql_isolates_as_it_says() {
     assert!(database.describe().starts_with("PostgreSQL 1") && !database.describe().contains(iso_servers::PASSWORD));
     assert!(!format!("{database:?}").contains(iso_servers::PASSWORD));
     check_rows(&*database);
+    check_refusals(&*opened(&server.url_of_socket()));
 
     let played = play(&*database, &lost_update("read-committed"), &[]);
     let levels = [ReadCommitted, PrefixConsistency, SnapshotIsolation];
@@ -29,6 +30,7 @@ fn postgresql_isolates_as_it_says() {
     deadlocks_are_conflicts(&*database);
     let wrong = open(&server.url_with(iso_servers::USER, "wrong-one")).unwrap_err().to_string();
     assert!(wrong.contains("password authentication failed") && !wrong.contains("wrong-one"), "{wrong}");
+    connections_are_lost_that_somebody_ends(&server);
     connections_are_lost_with_their_server(&mut server);
 }
 
@@ -51,7 +53,21 @@ fn deadlocks_are_conflicts(database: &dyn iso_collect::Database) {
     assert_eq!(verdicts(&played, &[Serializable]), "ser holds");
 }
 
-fn connections_are_lost_with_their_server(server: &mut iso_servers::Server) {
+fn connections_are_lost_that_somebody_ends(server: &Server) {
+    let database = opened(&server.url());
+    database.set_up(&[Table::of_ints("account")]).unwrap();
+    let mut client = database.connect("serializable").unwrap();
+    client.begin().unwrap();
+    client.put("account", "x", 1.into()).unwrap();
+    let mut other = postgres::Client::connect(&server.url(), postgres::NoTls).unwrap();
+    let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'isoscope'";
+    other.batch_execute(sql).unwrap();
+    assert!(matches!(client.get("account", "x"), Err(Failure::Lost { .. })));
+    assert!(matches!(client.abort(), Err(Failure::Lost { .. })));
+    database.tear_down().unwrap();
+}
+
+fn connections_are_lost_with_their_server(server: &mut Server) {
     let database = opened(&server.url());
     database.set_up(&[Table::of_ints("account")]).unwrap();
     database.load(&[("account".to_owned(), "x".to_owned(), 1.into())]).unwrap();

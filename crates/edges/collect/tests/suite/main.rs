@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
+mod collection;
 mod documentation;
+mod faulty;
 mod replay;
 mod serial;
 mod weak;

@@ -1,0 +1,389 @@
+//! `isoscope collect`: a history of a real database.
+
+use crate::args::CollectArgs;
+use crate::exit::Exit;
+use crate::output;
+use crate::progress::Progress;
+use anyhow::{Context, anyhow, bail};
+use iso_collect::{
+    APPLICATIONS, Assertion, CollectError, Collected, Control, Database, FinalRead, Likeliness, Parameters, Plan,
+    Retries, Tally, Target, WORKLOADS, Workload, collect, open, shares, workload,
+};
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const MAX_SESSIONS: usize = 10_000;
+const MAX_TXNS: usize = 1_000_000_000;
+const MAX_KEYS: usize = 1_000_000;
+const MAX_OPS: usize = 1_000;
+/// Where neither --txns nor --duration is given.
+const DEFAULT_TXNS: usize = 100;
+/// How often --retry tries again.
+const RETRIES: usize = 10;
+/// What a second signal ends the process with, as shells have it.
+const INTERRUPTED: i32 = 130;
+
+/// The arguments, resolved.
+struct Collect {
+    database: Arc<dyn Database>,
+    plan: Plan,
+    isolation: String,
+    output: Output,
+}
+
+/// Where the history goes.
+enum Output {
+    StandardOutput,
+    File(PathBuf),
+}
+
+/// Runs the verb.
+pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
+    let asked = Collect::resolve(raw)?;
+    let progress = Progress::new(raw.progress, started);
+    let is_interrupted = on_interrupt()?;
+    let control = Arc::new(Control::new());
+    let mut rate = Rate::new();
+    let mut watch = |tally: &Tally| {
+        if is_interrupted.load(Ordering::Relaxed) {
+            control.stop();
+        }
+        progress.stage(rate.words(tally));
+        progress.paint();
+    };
+    let target = asked.output.target()?;
+    let result = collect(&asked.database, &asked.plan, target, &control, &mut watch);
+    progress.clear();
+    match result {
+        Ok(collected) => asked.tell(raw, &collected),
+        Err(CollectError::Write(error)) if asked.output.is_closed_pipe(&error) => Ok(Exit::Good),
+        Err(CollectError::Write(error)) => Err(anyhow!(error).context(asked.output.cannot_write())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Set by the first signal; the second one ends the process at once.
+fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+    let is_interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&is_interrupted))
+            .and_then(|_| flag::register(signal, Arc::clone(&is_interrupted)))
+            .context("signals cannot be handled")?;
+    }
+    Ok(is_interrupted)
+}
+
+impl Collect {
+    fn resolve(raw: &CollectArgs) -> anyhow::Result<Self> {
+        let output = Output::of(raw)?;
+        let parameters = parameters(raw)?;
+        let workload = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
+        let mix = raw.mix.as_deref().map(mix).transpose()?;
+        let database: Arc<dyn Database> = Arc::from(open(raw.url.trim())?);
+        let isolations = match &mix {
+            Some(mix) => {
+                let mix: Vec<(String, f64)> =
+                    mix.iter().map(|it| Ok((isolation(&*database, &it.0)?, it.1))).collect::<anyhow::Result<_>>()?;
+                shares(&mix, raw.sessions)
+            }
+            None => {
+                let default = database.isolations()[0];
+                vec![isolation(&*database, raw.isolation.as_deref().unwrap_or(default))?; raw.sessions]
+            }
+        };
+        let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
+        let txns = raw.txns.or(raw.duration.is_none().then_some(DEFAULT_TXNS));
+        let plan = Plan {
+            origin: origin(raw, &*database, &*workload, &isolation, txns),
+            workload,
+            isolations,
+            txns,
+            duration: raw.duration,
+            seed: raw.seed,
+            retries: if raw.retry { Retries::UpTo(RETRIES) } else { Retries::None },
+            final_read: if raw.no_final_read { FinalRead::No } else { FinalRead::Yes },
+        };
+        Ok(Self { database, plan, isolation, output })
+    }
+
+    fn tell(&self, raw: &CollectArgs, collected: &Collected) -> anyhow::Result<Exit> {
+        let words = if raw.json { self.document(collected) } else { self.told(collected) };
+        match self.output {
+            Output::StandardOutput => output::say_aside(words.trim_end()),
+            Output::File(_) => output::print(&words)?,
+        }
+        if let Some(failure) = &collected.failure {
+            output::complain(&format!("{failure}; what happened until then is recorded"));
+            return Ok(Exit::Unasked);
+        }
+        let holds = collected.assertions.iter().all(|it| it.holds);
+        Ok(if holds { Exit::Good } else { Exit::Found })
+    }
+
+    /// The answer for people.
+    fn told(&self, collected: &Collected) -> String {
+        let Collected { counts, elapsed, throughput, .. } = collected;
+        let mut out = format!(
+            "{} on {} under {}: {} sessions, seed {}.\n",
+            self.plan.workload.name(),
+            collected.database,
+            self.isolation,
+            collected.sessions,
+            self.plan.seed,
+        );
+        out += &format!(
+            "{} transactions in {:.2} s, {:.2} MiB: {} committed ({throughput:.0} a second), {} aborted by the database, \
+             {} by the workload, {} unknown.\n",
+            counts.transactions(),
+            elapsed.as_secs_f64(),
+            mebibytes(collected.bytes),
+            counts.committed,
+            counts.conflicts,
+            counts.aborted,
+            counts.unknown,
+        );
+        if counts.reconnects > 0 {
+            out += &format!("Lost connections: {}; each goes on as another session.\n", counts.reconnects);
+        }
+        if collected.was_stopped {
+            out += "It was stopped; what happened until then is recorded.\n";
+        }
+        for Assertion { name, holds, detail } in &collected.assertions {
+            let line = if *holds { format!("  ok      {name}\n") } else { format!("  FAILED  {name}: {detail}\n") };
+            out += &line;
+        }
+        match &self.output {
+            Output::StandardOutput => out + "\nThe history is on standard output.\n",
+            Output::File(path) => {
+                let path = path.display();
+                out + &format!("\nThe history is in {path}. Next:\n  isoscope check {path}\n")
+            }
+        }
+    }
+
+    /// The answer for machines.
+    fn document(&self, collected: &Collected) -> String {
+        let counts = &collected.counts;
+        let assertion = |it: &Assertion| json!({ "name": it.name, "holds": it.holds, "detail": it.detail });
+        let output = match &self.output {
+            Output::File(path) => Some(path.display().to_string()),
+            Output::StandardOutput => None,
+        };
+        let document = json!({
+            "isoscope": 1,
+            "verb": "collect",
+            "database": collected.database,
+            "isolation": self.isolation,
+            "workload": self.plan.workload.name(),
+            "seed": self.plan.seed,
+            "history": {
+                "sessions": collected.sessions,
+                "transactions": counts.transactions(),
+                "committed": counts.committed,
+                "aborted": counts.aborted + counts.conflicts,
+                "unknown": counts.unknown,
+                "operations": counts.operations,
+            },
+            "conflicts": counts.conflicts,
+            "reconnects": counts.reconnects,
+            "throughput": collected.throughput,
+            "seconds": collected.elapsed.as_secs_f64(),
+            "bytes": collected.bytes,
+            "stopped": collected.was_stopped,
+            "failure": collected.failure,
+            "assertions": collected.assertions.iter().map(assertion).collect::<Vec<Value>>(),
+            "output": output,
+        });
+        format!("{document}\n")
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a size for people needs a few digits")]
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// How the history is recorded, without what is secret in the address of the database.
+fn origin(
+    raw: &CollectArgs,
+    database: &dyn Database,
+    workload: &dyn Workload,
+    isolation: &str,
+    txns: Option<usize>,
+) -> String {
+    let origin = json!({
+        "database": database.describe(),
+        "isolation": isolation,
+        "workload": workload.name(),
+        "sessions": raw.sessions,
+        "txns": txns,
+        "seconds": raw.duration.map(|it| it.as_secs_f64()),
+        "keys": raw.keys,
+        "ops": format!("{}..{}", raw.ops.0, raw.ops.1),
+        "reads": raw.reads,
+        "keys_like": raw.keys_like,
+        "seed": raw.seed,
+        "retries": if raw.retry { RETRIES } else { 0 },
+    });
+    origin.to_string()
+}
+
+fn parameters(raw: &CollectArgs) -> anyhow::Result<Parameters> {
+    let keys_like = Likeliness::from_name(raw.keys_like.trim()).ok_or_else(|| {
+        let known = Likeliness::ALL.map(Likeliness::name).join(", ");
+        anyhow!("keys cannot be drawn like `{}`; choose one of {known}", raw.keys_like)
+    })?;
+    Ok(Parameters {
+        sessions: raw.sessions,
+        keys: raw.keys,
+        min_ops: raw.ops.0,
+        max_ops: raw.ops.1,
+        reads: raw.reads,
+        keys_like,
+    })
+}
+
+fn no_workload(name: &str) -> anyhow::Error {
+    let known: Vec<&str> = WORKLOADS.iter().map(|it| it.0).chain(APPLICATIONS.iter().map(|it| it.name())).collect();
+    anyhow!("there is no workload `{}`; choose one of {}", name.trim(), known.join(", "))
+}
+
+/// The name of an isolation level as the database has it.
+fn isolation(database: &dyn Database, name: &str) -> anyhow::Result<String> {
+    let wanted = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    let known = database.isolations();
+    match known.iter().find(|it| **it == wanted) {
+        Some(found) => Ok((*found).to_owned()),
+        None => bail!(
+            "{} has no isolation level `{}`; choose one of {}",
+            database.describe(),
+            name.trim(),
+            known.join(", ")
+        ),
+    }
+}
+
+/// Reads `read-committed:0.5,serializable:0.5`.
+fn mix(text: &str) -> anyhow::Result<Vec<(String, f64)>> {
+    let part = |it: &str| {
+        let (name, weight) = it.split_once(':')?;
+        let weight: f64 = weight.trim().parse().ok()?;
+        (weight.is_finite() && weight > 0.0).then(|| (name.trim().to_owned(), weight))
+    };
+    let parts: Option<Vec<(String, f64)>> = text.split(',').map(part).collect();
+    parts.ok_or_else(|| {
+        anyhow!("--mix `{text}`: write levels and their shares, as in read-committed:0.5,serializable:0.5")
+    })
+}
+
+pub(crate) fn parse_sessions(text: &str) -> Result<usize, String> {
+    number(text, MAX_SESSIONS)
+}
+
+pub(crate) fn parse_txns(text: &str) -> Result<usize, String> {
+    number(text, MAX_TXNS)
+}
+
+pub(crate) fn parse_keys(text: &str) -> Result<usize, String> {
+    number(text, MAX_KEYS)
+}
+
+fn number(text: &str, last: usize) -> Result<usize, String> {
+    let number = text.trim().parse().ok().filter(|it| (1..=last).contains(it));
+    number.ok_or_else(|| format!("write a number from 1 to {last}"))
+}
+
+/// Reads `1..8`, both included, or one number.
+pub(crate) fn parse_ops(text: &str) -> Result<(usize, usize), String> {
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    let high = high.strip_prefix('=').unwrap_or(high);
+    let both = number(low, MAX_OPS).and_then(|low| Ok((low, number(high, MAX_OPS)?)));
+    both.ok().filter(|it| it.0 <= it.1).ok_or_else(|| format!("write a range such as 1..8, up to {MAX_OPS}"))
+}
+
+pub(crate) fn parse_reads(text: &str) -> Result<f64, String> {
+    let share = text.trim().parse().ok().filter(|it| (0.0..=1.0).contains(it));
+    share.ok_or_else(|| "write a share from 0 to 1, such as 0.5".to_owned())
+}
+
+impl Output {
+    fn of(raw: &CollectArgs) -> anyhow::Result<Self> {
+        let path = &raw.output;
+        if path == Path::new("-") {
+            if raw.json {
+                bail!("--json and -o - both write to standard output; give the history a file");
+            }
+            return Ok(Self::StandardOutput);
+        }
+        let is_device = path.exists() && !path.is_file();
+        if !is_device && path.extension().and_then(OsStr::to_str) != Some("jsonl") {
+            bail!(
+                "{}: the name of a recorded history ends in .jsonl; isoscope convert writes other formats, and \
+                 compresses",
+                path.display()
+            );
+        }
+        output::check_folder(path)?;
+        Ok(Self::File(path.clone()))
+    }
+
+    fn target(&self) -> anyhow::Result<Target> {
+        match self {
+            Self::StandardOutput => Ok(Target::Stream(Box::new(io::stdout()))),
+            Self::File(path) => Ok(Target::File(File::create(path).with_context(|| self.cannot_write())?)),
+        }
+    }
+
+    fn cannot_write(&self) -> String {
+        match self {
+            Self::StandardOutput => "cannot write to standard output".to_owned(),
+            Self::File(path) => format!("cannot write {}; what is in it is valid up to its last line", path.display()),
+        }
+    }
+
+    /// A reader that went away has seen enough.
+    fn is_closed_pipe(&self, error: &io::Error) -> bool {
+        matches!(self, Self::StandardOutput) && error.kind() == io::ErrorKind::BrokenPipe
+    }
+}
+
+/// How fast it goes now.
+struct Rate {
+    since: Instant,
+    committed: u64,
+    a_second: Option<f64>,
+}
+
+impl Rate {
+    fn new() -> Self {
+        Self { since: Instant::now(), committed: 0, a_second: None }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "a rate needs a few digits")]
+    fn words(&mut self, tally: &Tally) -> String {
+        let elapsed = self.since.elapsed();
+        if elapsed >= Duration::from_millis(500) {
+            self.a_second = Some((tally.committed - self.committed) as f64 / elapsed.as_secs_f64());
+            (self.since, self.committed) = (Instant::now(), tally.committed);
+        }
+        let rate = self.a_second.map(|it| format!(", {it:.0} a second")).unwrap_or_default();
+        let n_aborted = tally.aborted + tally.conflicts;
+        let unknown = if tally.unknown > 0 { format!(", {} unknown", tally.unknown) } else { String::new() };
+        format!("{} committed{rate}, {n_aborted} aborted{unknown}", tally.committed)
+    }
+}
+
+/// The workloads, for the help.
+pub(crate) fn workloads() -> String {
+    let lines: Vec<String> = WORKLOADS.iter().map(|(name, about)| format!("  {name:<16}{about}")).collect();
+    let apps: Vec<&str> = APPLICATIONS.iter().map(|it| it.name()).collect();
+    format!("Workloads:\n{}\n  and the applications of `isoscope store apps`: {}", lines.join("\n"), apps.join(", "))
+}
