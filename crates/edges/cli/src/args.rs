@@ -1,5 +1,9 @@
 //! The arguments as they stand on the command line; each verb resolves its own.
 
+mod hunt;
+
+pub(crate) use hunt::HuntArgs;
+
 use crate::commands::collect::{
     parse_keys as parse_collect_keys, parse_ops, parse_reads, parse_sessions as parse_collect_sessions,
     parse_txns as parse_collect_txns,
@@ -30,6 +34,7 @@ pub(crate) enum Verb {
     Verify(VerifyArgs),
     Predict(PredictArgs),
     Collect(CollectArgs),
+    Hunt(HuntArgs),
     Store(StoreArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),

@@ -107,7 +107,9 @@ fn waiting<'s>(script: &'s Script, order: &[usize]) -> Vec<&'s str> {
     for step in order.iter().map(|it| &script.steps[*it]) {
         let session = step.session.as_str();
         if matches!(step.action, Action::Commit | Action::Abort) {
-            queues.iter_mut().for_each(|it| it.1.retain(|other| *other != session));
+            for (_, queue) in &mut queues {
+                queue.retain(|other| *other != session);
+            }
         } else if let Some(row) = row_written(step) {
             match queues.iter_mut().find(|it| it.0 == row) {
                 Some((_, queue)) if queue.contains(&session) => {}

@@ -48,9 +48,10 @@ pub const PROBES: [Probe; 10] = [
     },
     Probe {
         name: "same-value-conflict",
-        about: "two transactions read a row and then both write the same value to it",
-        text: "table kv int\nrow kv x 0\n\
-            s1 begin ?\ns1 get kv x\ns2 begin ?\ns2 get kv x\ns2 put kv x 1\ns2 commit\ns1 put kv x 1\ns1 commit",
+        about: "a transaction writes the value that a row has already, and another one that does not see it writes the row",
+        text: "table kv int\nrow kv x 0\nrow kv y 0\n\
+            s1 begin ?\ns1 get kv y\ns2 begin ?\ns2 put kv x 0\ns2 put kv y 1\ns2 commit\ns1 put kv x 1\ns1 commit\n\
+            s3 begin ?\ns3 get kv x\ns3 get kv y\ns3 commit",
     },
     Probe {
         name: "read-skew",

@@ -64,7 +64,7 @@ fn script(history: &History, txns: &BTreeSet<TxnId>, isolation: &str, stays: &dy
     // The sort keeps what a transaction does in its order.
     steps.sort_by_key(|it| it.0);
     let steps = steps.into_iter().map(|it| it.1).collect();
-    let (tables, rows) = part.state(txns)?;
+    let (tables, rows) = part.state(txns);
     Some(Script { tables, rows, steps })
 }
 
@@ -146,7 +146,7 @@ impl Part<'_> {
 
     /// The tables, and the rows to begin with.
     #[allow(clippy::type_complexity, reason = "rows are what a script has")]
-    fn state(&mut self, txns: &BTreeSet<TxnId>) -> Option<(Vec<Table>, Vec<(String, String, Value)>)> {
+    fn state(&mut self, txns: &BTreeSet<TxnId>) -> (Vec<Table>, Vec<(String, String, Value)>) {
         let (mut rows, mut has_lists) = (Vec::new(), false);
         for key in self.keys.clone() {
             let (table, row) = self.place(key);
@@ -166,7 +166,7 @@ impl Part<'_> {
         if has_lists {
             tables.push(Table::of_texts(LISTS));
         }
-        Some((tables, rows))
+        (tables, rows)
     }
 
     fn writes_ints(&self, txns: &BTreeSet<TxnId>) -> bool {
