@@ -285,8 +285,9 @@ pub(crate) enum Strategy {
 /// What sessions see is written to the file while it happens. Ctrl-C ends the run early, and the history up to then is
 /// complete. Tables that the run makes are removed at its end.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "a flag is a word on the command line")]
 pub(crate) struct CollectArgs {
-    /// The database: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, or store:LEVEL for the weak store
+    /// The address of the database, as in sqlite:FILE or store:LEVEL; --help has more
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 

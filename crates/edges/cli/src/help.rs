@@ -224,7 +224,7 @@ const COLLECT_CODES: &str = "\
 Exit codes:
   0  recorded; also if Ctrl-C ended it: what happened until then is recorded
   1  recorded, and something does not hold at the end that must
-  2  not possible: bad address, bad option, the database fails, the disk is full; what happened until then is recorded";
+  2  not possible: bad address, bad option, the database fails, the disk is full";
 
 const HUNT_EXAMPLES: &str = "\
 Examples:

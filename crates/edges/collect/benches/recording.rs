@@ -108,7 +108,7 @@ fn memory(duration: Duration) {
     println!(
         "  {} transactions, {:.0} MiB written",
         collected.counts.transactions(),
-        collected.bytes as f64 / 1048576.0
+        collected.bytes as f64 / 1_048_576.0
     );
 }
 

@@ -29,9 +29,9 @@ pub(crate) fn with_lost_writers(history: &History, values: WrittenValues) -> His
         let session = builder.session(&format!("missing {}", nth + 1));
         builder.begin(session, Place::default());
         if is_append {
-            builder.append(key, value)
+            builder.append(key, value);
         } else {
-            builder.write(key, value)
+            builder.write(key, value);
         }
         builder.end(Outcome::Unknown);
     }
@@ -112,9 +112,9 @@ mod tests {
         let txn = |session: &str, is_write: bool, value: i64, begin: i64| {
             let mut line = TxnLine::new(session);
             if is_write {
-                line.write(x, Name::Int(value))
+                line.write(x, Name::Int(value));
             } else {
-                line.read(x, Name::Int(value))
+                line.read(x, Name::Int(value));
             }
             line.end(Outcome::Committed, begin, Some(begin + 9))
         };

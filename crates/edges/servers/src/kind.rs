@@ -87,12 +87,12 @@ impl Kind {
                 make.arg("--no-sync").arg(format!("--pwfile={}", file.display()));
             }
             Self::MariaDb => {
-                let mut sql = format!("CREATE DATABASE IF NOT EXISTS {USER};\n");
-                for host in ["127.0.0.1", "localhost"] {
+                let users = ["127.0.0.1", "localhost"].map(|host| {
                     let user = format!("'{USER}'@'{host}'");
-                    sql += &format!("CREATE USER IF NOT EXISTS {user} IDENTIFIED BY '{PASSWORD}';\n");
-                    sql += &format!("GRANT ALL ON *.* TO {user};\n");
-                }
+                    let create = format!("CREATE USER IF NOT EXISTS {user} IDENTIFIED BY '{PASSWORD}'");
+                    format!("{create};\nGRANT ALL ON *.* TO {user};\n")
+                });
+                let sql = format!("CREATE DATABASE IF NOT EXISTS {USER};\n{}", users.concat());
                 fs::write(folder.join("init.sql"), sql).map_err(|it| it.to_string())?;
                 make.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
                 make.args(["--skip-test-db", "--auth-root-authentication-method=normal"]);

@@ -13,7 +13,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -106,8 +106,13 @@ impl Server {
         self.port
     }
 
-    /// Ends it at once, as a loss of power would, but for what the operating system still writes.
+    /// Ends it at once with all its processes, as a loss of power would, but for what the operating system still
+    /// writes.
     pub fn kill(&mut self) -> std::io::Result<ExitStatus> {
+        let pid = self.process.id();
+        // Who is stopped makes no new process meanwhile. One that is left would still answer, and commit.
+        programs::signal("-STOP", &[pid]);
+        programs::signal("-KILL", &programs::children_of(pid));
         self.process.kill()?;
         self.process.wait()
     }
@@ -132,10 +137,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let pid = self.process.id().to_string();
         if matches!(self.process.try_wait(), Ok(None)) {
             // Lets it end its own processes; where that does not work, it is killed.
-            Command::new("kill").args([self.kind.quick_end(), &pid]).status().ok();
+            programs::signal(self.kind.quick_end(), &[self.process.id()]);
             let until = Instant::now() + Duration::from_secs(5);
             while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < until {
                 thread::sleep(Duration::from_millis(20));

@@ -47,6 +47,26 @@ pub(crate) fn run(mut command: Command) -> Result<(), String> {
     Err(format!("{shown} failed ({}): {}", output.status, String::from_utf8_lossy(&said).trim()))
 }
 
+/// Sends a signal to processes, of which some may have ended.
+pub(crate) fn signal(signal: &str, pids: &[u32]) {
+    if !pids.is_empty() {
+        let pids = pids.iter().map(u32::to_string);
+        Command::new("kill").arg(signal).args(pids).stderr(Stdio::null()).status().ok();
+    }
+}
+
+/// The processes that a process has started.
+pub(crate) fn children_of(parent: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    // `4711 (a name) S 4700 ..`: the parent follows the state, and a name may have anything in it.
+    let parent_of = |pid: u32| -> Option<u32> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    pids.filter(|it| parent_of(*it) == Some(parent)).collect()
+}
+
 /// The user and group as which the superuser runs servers; none if we are somebody else already.
 pub(crate) fn other_user() -> Option<(u32, u32)> {
     // The owner of this process's folder in /proc is who we are.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -88,17 +89,7 @@ impl Collect {
         let workload = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
         let mix = raw.mix.as_deref().map(mix).transpose()?;
         let database: Arc<dyn Database> = Arc::from(open(raw.url.trim())?);
-        let isolations = match &mix {
-            Some(mix) => {
-                let mix: Vec<(String, f64)> =
-                    mix.iter().map(|it| Ok((isolation(&*database, &it.0)?, it.1))).collect::<anyhow::Result<_>>()?;
-                shares(&mix, raw.sessions)
-            }
-            None => {
-                let default = database.isolations()[0];
-                vec![isolation(&*database, raw.isolation.as_deref().unwrap_or(default))?; raw.sessions]
-            }
-        };
+        let isolations = isolations(&*database, raw, mix)?;
         let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
         let txns = raw.txns.or(raw.duration.is_none().then_some(DEFAULT_TXNS));
         let plan = Plan {
@@ -131,17 +122,19 @@ impl Collect {
     /// The answer for people.
     fn told(&self, collected: &Collected) -> String {
         let Collected { counts, elapsed, throughput, .. } = collected;
+        let n_sessions = self.plan.isolations.len();
         let mut out = format!(
-            "{} on {} under {}: {} sessions, seed {}.\n",
+            "{} on {} under {}: {n_sessions} session{}, seed {}.\n",
             self.plan.workload.name(),
             collected.database,
             self.isolation,
-            collected.sessions,
+            if n_sessions == 1 { "" } else { "s" },
             self.plan.seed,
         );
-        out += &format!(
+        let _ = writeln!(
+            out,
             "{} transactions in {:.2} s, {:.2} MiB: {} committed ({throughput:.0} a second), {} aborted by the database, \
-             {} by the workload, {} unknown.\n",
+             {} by the workload, {} unknown.",
             counts.transactions(),
             elapsed.as_secs_f64(),
             mebibytes(collected.bytes),
@@ -151,10 +144,13 @@ impl Collect {
             counts.unknown,
         );
         if counts.reconnects > 0 {
-            out += &format!("Lost connections: {}; each goes on as another session.\n", counts.reconnects);
+            let _ = writeln!(out, "Lost connections: {}; each goes on as another session.", counts.reconnects);
         }
         if collected.was_stopped {
             out += "It was stopped; what happened until then is recorded.\n";
+        }
+        if !collected.assertions.is_empty() {
+            out.push('\n');
         }
         for Assertion { name, holds, detail } in &collected.assertions {
             let line = if *holds { format!("  ok      {name}\n") } else { format!("  FAILED  {name}: {detail}\n") };
@@ -254,6 +250,19 @@ fn parameters(raw: &CollectArgs) -> anyhow::Result<Parameters> {
 fn no_workload(name: &str) -> anyhow::Error {
     let known: Vec<&str> = WORKLOADS.iter().map(|it| it.0).chain(APPLICATIONS.iter().map(|it| it.name())).collect();
     anyhow!("there is no workload `{}`; choose one of {}", name.trim(), known.join(", "))
+}
+
+/// The isolation level of each session.
+fn isolations(
+    database: &dyn Database,
+    raw: &CollectArgs,
+    mix: Option<Vec<(String, f64)>>,
+) -> anyhow::Result<Vec<String>> {
+    let only = || vec![(raw.isolation.as_deref().unwrap_or(database.isolations()[0]).to_owned(), 1.0)];
+    let mix = mix.unwrap_or_else(only).into_iter();
+    let known: Vec<(String, f64)> =
+        mix.map(|(name, share)| Ok((isolation(database, &name)?, share))).collect::<anyhow::Result<_>>()?;
+    Ok(shares(&known, raw.sessions))
 }
 
 /// The name of an isolation level as the database has it.

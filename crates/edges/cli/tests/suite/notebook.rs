@@ -1,5 +1,5 @@
-//! Every command in the README, the note-book and the pages of `predict` and of the applications is run, and says what
-//! the page says it does.
+//! Every command in the README, the note-book and the pages of `collect`, `predict` and the applications is run, and says
+//! what the page says it does.
 //!
 //! `ISOSCOPE_BLESS=1 cargo test -p iso-cli notebook` writes the answers again. A page is read from top to bottom:
 //! - In a block `console`, a line `$ isoscope ...` is run, in a folder that has the corpus; what follows is what it
@@ -51,7 +51,7 @@ fn pages() -> Vec<PathBuf> {
     let folder = root().join("docs/levels/notebook");
     let mut pages: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
     pages.retain(|it| it.extension().is_some_and(|it| it == "md"));
-    pages.extend(["README.md", "docs/applications.md", "docs/predict.md"].map(|it| root().join(it)));
+    pages.extend(["README.md", "docs/applications.md", "docs/collect.md", "docs/predict.md"].map(|it| root().join(it)));
     pages.sort();
     pages
 }

@@ -48,12 +48,16 @@ pub(crate) fn open(address: &Address) -> Result<Sqlite, OpenError> {
         }
     };
     let connection = sqlite.connection().map_err(|it| unreachable(it.to_string()))?;
-    // Also finds out that a file is no database or cannot be written.
+    // Also finds out that a file is no database.
     let probe = match journal {
         Some(journal) => format!("PRAGMA journal_mode = {journal}; BEGIN IMMEDIATE; ROLLBACK"),
         None => "BEGIN IMMEDIATE; ROLLBACK".to_owned(),
     };
     connection.0.execute_batch(&probe).map_err(|it| unreachable(failure(&it).to_string()))?;
+    // SQLite opens what it cannot write for reading, and begins every transaction on it.
+    if connection.0.is_readonly("main").map_err(|it| unreachable(it.to_string()))? {
+        return Err(unreachable("the file cannot be written".to_owned()));
+    }
     Ok(sqlite)
 }
 
@@ -61,6 +65,10 @@ impl Sqlite {
     fn connection(&self) -> Result<SqliteConnection, Failure> {
         let connection = rusqlite::Connection::open(&self.file).map_err(|it| failure(&it))?;
         connection.busy_timeout(LOCK_TIMEOUT.min(STATEMENT_TIMEOUT)).map_err(|it| failure(&it))?;
+        if self.temporary.is_some() {
+            // Nobody reads the file after this process.
+            connection.pragma_update(None, "synchronous", "OFF").map_err(|it| failure(&it))?;
+        }
         Ok(SqliteConnection(connection))
     }
 

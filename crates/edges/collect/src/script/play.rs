@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A step that takes longer waits for a lock.
-const BLOCKED_AFTER: Duration = Duration::from_millis(200);
+const BLOCKED_AFTER: Duration = Duration::from_millis(300);
 
 /// Drivers give up on a lock and on a statement long before.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
@@ -87,7 +87,10 @@ impl Script {
             for name in self.sessions() {
                 let (sender, orders) = mpsc::channel();
                 let reply = reply.clone();
-                scope.spawn(move || serve(database, start, &orders, &reply));
+                // Connecting takes time, which must not look like waiting for a lock.
+                let connection = self.first_isolation(name).map(|it| connect(database, it)).transpose()?;
+                let session = Session { database, connection, is_open: false };
+                scope.spawn(move || serve(session, start, &orders, &reply));
                 stage.senders.insert(name, sender);
             }
             let mut left: Vec<(usize, &Step)> = self.steps.iter().enumerate().collect();
@@ -102,6 +105,15 @@ impl Script {
                 }
             }
             stage.end()
+        })
+    }
+}
+
+impl Script {
+    fn first_isolation(&self, session: &str) -> Option<&str> {
+        self.steps.iter().filter(|it| it.session == session).find_map(|it| match &it.action {
+            Action::Begin { isolation } => Some(isolation.as_str()),
+            _ => None,
         })
     }
 }
@@ -170,9 +182,8 @@ impl<'s> Stage<'s> {
 }
 
 /// One session: does what it is told, until nobody tells it anything.
-fn serve(database: &dyn Database, start: Instant, orders: &Receiver<(usize, &Action)>, replies: &Sender<Reply>) {
+fn serve(mut session: Session<'_>, start: Instant, orders: &Receiver<(usize, &Action)>, replies: &Sender<Reply>) {
     let now = || i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
-    let mut session = Session { database, connection: None, is_open: false };
     for (idx, action) in orders {
         let sent = now();
         let answer = session.act(action).unwrap_or_else(Answer::Failed);
@@ -190,16 +201,22 @@ fn serve(database: &dyn Database, start: Instant, orders: &Receiver<(usize, &Act
 
 struct Session<'d> {
     database: &'d dyn Database,
-    /// With its isolation level.
-    connection: Option<(String, Box<dyn Client + Send>)>,
+    connection: Option<Connected>,
     is_open: bool,
+}
+
+/// A connection with its isolation level.
+type Connected = (String, Box<dyn Client + Send>);
+
+fn connect(database: &dyn Database, isolation: &str) -> Result<Connected, Failure> {
+    Ok((isolation.to_owned(), database.connect(isolation)?))
 }
 
 impl Session<'_> {
     fn act(&mut self, action: &Action) -> Result<Answer, Failure> {
         if let Action::Begin { isolation } = action {
             if self.connection.as_ref().is_none_or(|it| it.0 != *isolation) {
-                self.connection = Some((isolation.clone(), self.database.connect(isolation)?));
+                self.connection = Some(connect(self.database, isolation)?);
             }
         } else if !self.is_open {
             return Ok(Answer::Skipped);

@@ -2,14 +2,15 @@
 
 use crate::{Application, Assertion, Client, Failure, Random, Row, Table, Transaction, Turn, Value, Workload};
 use iso_formats::WrittenValues;
+use std::borrow::Cow;
 
 /// The application.
 #[derive(Debug)]
 pub(crate) struct OfApplication(pub(crate) &'static dyn Application);
 
 /// What a table is called in a database: names there have no hyphen.
-pub(crate) fn table_name(table: &str) -> String {
-    table.replace('-', "_")
+pub(crate) fn table_name(table: &str) -> Cow<'_, str> {
+    if table.contains('-') { Cow::Owned(table.replace('-', "_")) } else { Cow::Borrowed(table) }
 }
 
 impl Workload for OfApplication {
@@ -23,7 +24,8 @@ impl Workload for OfApplication {
 
     fn rows(&self) -> Vec<(String, String, Value)> {
         let rows = self.0.rows().into_iter();
-        rows.map(|Row { table, row, value }| (table_name(table), row, Value::Text(value.to_string()))).collect()
+        rows.map(|Row { table, row, value }| (table_name(table).into_owned(), row, Value::Text(value.to_string())))
+            .collect()
     }
 
     fn transaction(&self, turn: Turn) -> Box<dyn Transaction> {

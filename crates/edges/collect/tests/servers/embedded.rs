@@ -3,6 +3,7 @@
 use crate::judge::{lost_update, opened, play, verdicts, write_skew};
 use iso_collect::{Client, Database, Failure, Table, Value, list_of, open};
 use iso_spec::Level::{self, Serializable, StrictSerializable};
+use std::fs;
 use tempfile::TempDir;
 
 #[test]
@@ -141,10 +142,27 @@ fn tables_of_other_people_are_left_alone() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("mine.db");
+    let url = format!("sqlite:{}", file.display());
+    opened(&url).set_up(&[Table::of_ints("n")]).unwrap();
+    let mut permissions = file.metadata().unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&file, permissions).unwrap();
+    if fs::OpenOptions::new().append(true).open(&file).is_ok() {
+        eprintln!("skipped: the superuser may write every file");
+        return;
+    }
+    let error = open(&url).unwrap_err().to_string();
+    assert!(error.contains("the file cannot be written"), "{error}");
+}
+
+#[test]
 fn an_address_that_cannot_be_opened_says_why() {
     let folder = TempDir::new().unwrap();
     let no_database = folder.path().join("text.db");
-    std::fs::write(&no_database, "this is a long text and certainly no database of any kind").unwrap();
+    fs::write(&no_database, "this is a long text and certainly no database of any kind").unwrap();
     let passfile = folder.path().join("gone");
     for (url, words) in [
         (

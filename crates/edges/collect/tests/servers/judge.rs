@@ -4,7 +4,10 @@ use iso_check::check;
 use iso_collect::script::{Played, Script};
 use iso_collect::{Database, open};
 use iso_evidence::{Anomaly, Budget, Verdict, certify};
+use iso_servers::PASSWORD;
 use iso_spec::Level;
+use std::fs;
+use tempfile::TempDir;
 
 /// Plays a script, of which the steps with these numbers (from 1) are refused with a conflict, and no other fails.
 pub(crate) fn play(database: &dyn Database, script: &str, conflicts: &[usize]) -> Played {
@@ -36,6 +39,17 @@ pub(crate) fn verdicts(played: &Played, levels: &[Level]) -> String {
 /// A database that must be there.
 pub(crate) fn opened(url: &str) -> Box<dyn Database> {
     open(url).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The address of a server without its password, which is in a file.
+pub(crate) fn check_password_file(url: &str) {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("password");
+    fs::write(&file, format!("{PASSWORD}\na second line\n")).unwrap();
+    let bare = url.replace(&format!(":{PASSWORD}@"), "@");
+    opened(&format!("{bare}?passfile={}", file.display()));
+    let error = open(&bare).unwrap_err().to_string();
+    assert!(error.contains("cannot connect to "), "{error}");
 }
 
 /// Two sessions read a row and both overwrite it.

@@ -1,8 +1,9 @@
 //! `MariaDB`: repeatable reads that are not snapshot isolation, and writes that leave no trace.
 
 use crate::embedded::{check_refusals, check_rows};
-use crate::judge::{lost_update, opened, play, verdicts, write_skew};
+use crate::judge::{check_password_file, lost_update, opened, play, verdicts, write_skew};
 use crate::server;
+use iso_collect::script::Script;
 use iso_collect::{Database, Failure, Table, open};
 use iso_servers::{Kind, Server};
 use iso_spec::Level::{PrefixConsistency, ReadUncommitted, Serializable, SnapshotIsolation, StrictSerializable};
@@ -13,10 +14,13 @@ fn mariadb_isolates_less_than_it_says() {
     let database = opened(&server.url());
     assert!(database.describe().starts_with("MariaDB 1") && !format!("{database:?}").contains(iso_servers::PASSWORD));
     check_rows(&*database);
+    check_password_file(&server.url());
     check_refusals(&*opened(&server.url_of_socket()));
 
     let played = play(&*database, &lost_update("repeatable-read"), &[]);
     assert_eq!(verdicts(&played, &[PrefixConsistency, SnapshotIsolation]), "pc holds; si violated: lost-update");
+    let as_documented: Script = documented(0, "repeatable-read", "repeatable-read").parse().unwrap();
+    assert_eq!(as_documented, lost_update("repeatable-read").parse().unwrap());
     let played = play(&*database, &write_skew("repeatable-read"), &[]);
     assert_eq!(verdicts(&played, &[SnapshotIsolation, Serializable]), "si holds; ser violated: write-skew");
     // Both hold a shared lock, so this is a deadlock, and the second one gives way.
@@ -60,41 +64,21 @@ fn connections_are_lost_with_their_server(database: &dyn Database, server: &mut 
     client.commit().unwrap();
 }
 
-/// <https://jira.mariadb.org/browse/MDEV-26642>: an update to the value that the row has already makes no version, so
-/// the transaction does not see its own write.
+/// The last but one script of the page: an update to the value that the row has already makes no version, so the
+/// transaction does not see its own write.
 fn same_value_read(isolation: &str) -> String {
-    format!(
-        "table account int
-         row account x 0
-         s1 begin {isolation}
-         s1 get account x
-         s2 begin {isolation}
-         s2 put account x 1
-         s2 commit
-         s1 put account x 1
-         s1 get account x
-         s1 commit"
-    )
+    documented(1, "repeatable-read", isolation)
 }
 
-/// The same with two rows: a write that makes no version is in conflict with nothing. The first session does not see
-/// the second one's `z`, and both write `x`.
+/// The last script of the page: a write that makes no version is in conflict with nothing.
 fn same_value_write(isolation: &str) -> String {
-    format!(
-        "table account int
-         row account x 0
-         row account z 0
-         s1 begin {isolation}
-         s1 get account z
-         s2 begin {isolation}
-         s2 put account x 0
-         s2 put account z 1
-         s2 commit
-         s1 put account x 1
-         s1 commit
-         s3 begin {isolation}
-         s3 get account x
-         s3 get account z
-         s3 commit"
-    )
+    documented(2, "snapshot-isolation", isolation)
+}
+
+/// A script of the page on databases, with another isolation level.
+fn documented(nth: usize, written: &str, isolation: &str) -> String {
+    let page = include_str!("../../../../../docs/databases.md");
+    let script = page.split("```text\n").nth(nth + 1).unwrap().split("```").next().unwrap();
+    assert!(script.contains(&format!("begin {written}\n")), "{script}");
+    script.replace(&format!("begin {written}"), &format!("begin {isolation}"))
 }

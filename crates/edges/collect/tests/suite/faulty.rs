@@ -1,7 +1,7 @@
 //! A small serializable database in memory whose connections break when a test wants them to.
 
 use iso_collect::{Client, Database, Dialect, Failure, Memory, Table, Value};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -32,7 +32,6 @@ struct Shared {
     fate: fn(usize) -> Fate,
     /// Which operations lose the connection.
     loses: fn(usize) -> bool,
-    refuses: AtomicBool,
 }
 
 impl Faulty {
@@ -44,7 +43,6 @@ impl Faulty {
             n_operations: AtomicUsize::new(0),
             fate,
             loses,
-            refuses: AtomicBool::new(false),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -74,9 +72,6 @@ impl Database for Faulty {
     }
 
     fn connect(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {
-        if self.shared.refuses.load(Ordering::Relaxed) {
-            return Err(Failure::lost("refused"));
-        }
         let serializable = isolation == "serializable";
         Ok(Box::new(Connection { shared: Arc::clone(&self.shared), serializable, open: None, is_lost: false }))
     }
@@ -86,17 +81,24 @@ impl Database for Faulty {
     }
 }
 
+/// A transaction: as of which commit, what it sees, and what it writes.
+#[derive(Debug)]
+struct Open {
+    began: usize,
+    seen: Memory,
+    writes: Vec<(String, String, Value)>,
+}
+
 #[derive(Debug)]
 struct Connection {
     shared: Arc<Shared>,
     serializable: bool,
-    /// As of which commit, and what the transaction sees and writes.
-    open: Option<(usize, Memory, Vec<(String, String, Value)>)>,
+    open: Option<Open>,
     is_lost: bool,
 }
 
 impl Connection {
-    fn touch(&mut self) -> Result<&mut (usize, Memory, Vec<(String, String, Value)>), Failure> {
+    fn touch(&mut self) -> Result<&mut Open, Failure> {
         let nth = self.shared.n_operations.fetch_add(1, Ordering::Relaxed);
         if self.is_lost || (self.shared.loses)(nth) {
             self.is_lost = true;
@@ -116,18 +118,18 @@ impl Client for Connection {
             return Err(Failure::broken("a transaction is open"));
         }
         let state = self.shared.state.lock().unwrap();
-        self.open = Some((state.0, state.1.clone(), Vec::new()));
+        self.open = Some(Open { began: state.0, seen: state.1.clone(), writes: Vec::new() });
         Ok(())
     }
 
     fn get(&mut self, table: &str, row: &str) -> Result<Option<Value>, Failure> {
-        self.touch()?.1.get(table, row)
+        self.touch()?.seen.get(table, row)
     }
 
     fn put(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
         let open = self.touch()?;
-        open.2.push((table.to_owned(), row.to_owned(), value.clone()));
-        open.1.put(table, row, value)
+        open.writes.push((table.to_owned(), row.to_owned(), value.clone()));
+        open.seen.put(table, row, value)
     }
 
     fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
@@ -139,11 +141,11 @@ impl Client for Connection {
     }
 
     fn scan(&mut self, table: &str, prefix: &str) -> Result<Vec<(String, Value)>, Failure> {
-        self.touch()?.1.scan(table, prefix)
+        self.touch()?.seen.scan(table, prefix)
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
-        let (began, _, writes) = self.open.take().ok_or_else(|| Failure::broken("no transaction is open"))?;
+        let Open { began, writes, .. } = self.open.take().ok_or_else(|| Failure::broken("no transaction is open"))?;
         let fate = (self.shared.fate)(self.shared.n_commits.fetch_add(1, Ordering::Relaxed));
         if fate == Fate::Hangs {
             thread::sleep(Duration::from_secs(20));
