@@ -549,10 +549,10 @@ pub(crate) struct ReportArgs {
     pub(crate) outputs: Vec<PathBuf>,
 }
 
-/// Meet three anomalies: what happened, which levels forbid it, and why.
+/// Run contended work on SQLite and on a weak store, and see which levels each keeps, and why not the others.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// The folder for the page and the pictures
+    /// The folder for the page and the recorded histories
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,
 }

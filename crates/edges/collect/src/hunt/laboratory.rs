@@ -1,7 +1,7 @@
 //! Plays scripts until one shows again what was found, and makes that one small.
 
 use super::interleave::interleavings;
-use super::shrink::shrink;
+use super::shrink::{renamed, shrink};
 use crate::script::{Played, Script};
 use crate::{Control, Database};
 use iso_evidence::{Budget, Refutation, StopReason, Verdict, certify_facts};
@@ -67,13 +67,16 @@ impl Laboratory<'_> {
                 break Reproduction { script, played, refutation, tries: 0, shown: 0 };
             }
         };
-        shrink(found.script.clone(), &mut |script| {
+        let smallest = found.script.clone();
+        let mut shows = |script: &Script| {
             let shown = if is_over() { None } else { self.play(script) };
             shown.is_some_and(|(played, refutation)| {
                 found = Reproduction { script: script.clone(), played, refutation, tries: 0, shown: 0 };
                 true
             })
-        });
+        };
+        let smallest = shrink(smallest, &mut shows);
+        shows(&renamed(&smallest));
         while found.tries < TRIES && !self.control.is_stopped() {
             found.tries += 1;
             found.shown += usize::from(self.play(&found.script).is_some());

@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn a_part_becomes_a_script_with_its_operations_in_the_order_of_their_times() {
         let text = "init 7=0 8=0\n\
-            a: { r(7,0) w(7,3) } @0..30\n\
-            b: { r(8,0) r(7,0) w(7,4) } @3..40\n\
-            c: { w(8,5) } @50..60\n";
+            a: { r(7,0) w(7,3) } @[0,30]\n\
+            b: { r(8,0) r(7,0) w(7,4) } @[3,40]\n\
+            c: { w(8,5) } @[50,60]\n";
         let history = read_from("part", text.as_bytes(), &ReadOptions::default()).unwrap().into_history().unwrap();
         let verdict = iso_check::check(&history, Level::SnapshotIsolation, &Budget::unlimited());
         let Verdict::Forbidden(refutation) = verdict else { panic!("a lost update is forbidden") };
