@@ -20,7 +20,7 @@ pub use probes::{PROBES, Probe};
 use crate::script::Script;
 use crate::{CollectError, Control, Database, Failure, collect_history};
 use interleave::interleavings;
-use iso_evidence::{Refutation, StopReason, Verdict};
+use iso_evidence::{Anomaly, Refutation, StopReason, Verdict};
 use iso_history::History;
 use iso_spec::Level;
 use laboratory::Laboratory;
@@ -32,8 +32,8 @@ use thiserror::Error;
 
 /// In how many orders a probe is played.
 const ORDERS: usize = 30;
-/// Orders other than the given one may take this part of the time.
-const PART_FOR_ORDERS: u32 = 3;
+/// Probes may take this part of the time, where workloads are to run, too.
+const PART_FOR_PROBES: u32 = 3;
 
 /// What is hunted.
 #[derive(Clone, Debug)]
@@ -209,6 +209,7 @@ pub fn hunt(
         started,
         tally: HuntTally::default(),
         findings: Vec::new(),
+        kinds: Vec::new(),
         undecided: None,
     };
     if hunt.probes == Probes::Yes {
@@ -234,15 +235,19 @@ struct Hunter<'h> {
     started: Instant,
     tally: HuntTally,
     findings: Vec<Finding>,
+    /// What was recorded, and which of the findings that is.
+    kinds: Vec<(Vec<Anomaly>, usize)>,
     undecided: Option<StopReason>,
 }
 
 impl Hunter<'_> {
     /// Plays the probes: each as it stands, and then in other orders.
     fn probe(&mut self) -> Result<(), HuntError> {
+        let part = if self.hunt.workloads.is_empty() { 1 } else { PART_FOR_PROBES };
+        let until = self.started + self.hunt.duration / part;
         let mut failures: Vec<Failure> = Vec::new();
         for probe in &PROBES {
-            if self.is_over() {
+            if self.is_over() || Instant::now() >= until {
                 return Ok(());
             }
             self.say(&format!("probing for {}", probe.name));
@@ -252,7 +257,6 @@ impl Hunter<'_> {
         if failures.len() == PROBES.len() {
             return Err(failures.remove(0).into());
         }
-        let until = self.started + self.hunt.duration / PART_FOR_ORDERS;
         for probe in &PROBES {
             let orders = interleavings(&probe.script(&self.hunt.isolation), ORDERS);
             for (idx, script) in orders.iter().enumerate().skip(1) {
@@ -311,9 +315,8 @@ impl Hunter<'_> {
             }
             Verdict::Forbidden(refutation) => {
                 self.tally.violations += 1;
-                let same = |it: &&mut Finding| it.refutation.anomalies == refutation.anomalies;
-                match self.findings.iter_mut().find(same) {
-                    Some(known) => known.times += 1,
+                match self.kinds.iter().find(|it| it.0 == refutation.anomalies) {
+                    Some((_, idx)) => self.findings[*idx].times += 1,
                     None => self.find(origin, history, refutation, script),
                 }
             }
@@ -326,7 +329,15 @@ impl Hunter<'_> {
             Some(script) => self.laboratory.reproduce(std::slice::from_ref(script)),
             None => self.laboratory.reproduce(&scenarios(&history, &refutation, &self.hunt.isolation)),
         };
-        self.findings.push(Finding { origin, history, refutation, reproduction, times: 1 });
+        let kind = refutation.anomalies.clone();
+        let finding = Finding { origin, history, refutation, reproduction, times: 1 };
+        // The script may show something else than what was recorded.
+        let same = self.findings.iter().position(|it| it.anomalies() == finding.anomalies());
+        self.kinds.push((kind, same.unwrap_or(self.findings.len())));
+        match same {
+            Some(idx) => self.findings[idx].times += 1,
+            None => self.findings.push(finding),
+        }
     }
 
     fn left(&self) -> Duration {

@@ -210,8 +210,8 @@ mod tests {
         assert_eq!(
             scripts[0].to_string(),
             "table kv int\nrow kv x 0\n\
-             s1 begin serializable\ns2 begin serializable\ns1 get kv x\ns2 get kv x\ns1 put kv x 3\ns2 put kv x 4\n\
-             s1 commit\ns2 commit\n"
+             s1 begin serializable\ns2 begin serializable\ns1 get kv x\ns2 get kv x\ns1 put kv x 3\ns1 commit\n\
+             s2 put kv x 4\ns2 commit\n"
         );
         assert!(scripts[1].to_string().contains("s2 get kv y\n"), "{}", scripts[1]);
     }
