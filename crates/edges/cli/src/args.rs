@@ -1,5 +1,9 @@
 //! The arguments as they stand on the command line; each verb resolves its own.
 
+mod hunt;
+
+pub(crate) use hunt::HuntArgs;
+
 use crate::commands::collect::{
     parse_keys as parse_collect_keys, parse_ops, parse_reads, parse_sessions as parse_collect_sessions,
     parse_txns as parse_collect_txns,
@@ -33,6 +37,7 @@ pub(crate) enum Verb {
     Verify(VerifyArgs),
     Predict(PredictArgs),
     Collect(CollectArgs),
+    Hunt(HuntArgs),
     Store(StoreArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),
@@ -547,10 +552,10 @@ pub(crate) struct ReportArgs {
     pub(crate) outputs: Vec<PathBuf>,
 }
 
-/// Meet three anomalies: what happened, which levels forbid it, and why.
+/// Run contended work on SQLite and on a weak store, and see which levels each keeps, and why not the others.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// The folder for the page and the pictures
+    /// The folder for the page and the recorded histories
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,
 }

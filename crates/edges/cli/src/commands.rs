@@ -5,6 +5,7 @@ pub(crate) mod collect;
 pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod demo;
+pub(crate) mod hunt;
 pub(crate) mod lattice;
 pub(crate) mod levels;
 pub(crate) mod predict;

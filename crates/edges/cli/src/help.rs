@@ -1,6 +1,6 @@
 //! The parts of the help that are tables: made from the types, so that they cannot get out of date.
 
-use crate::commands::{collect, lattice, store};
+use crate::commands::{collect, hunt, lattice, store};
 use clap::Command;
 use iso_formats::Format;
 use iso_separate::Scope;
@@ -39,6 +39,19 @@ pub(crate) fn with_tables(command: Command) -> Command {
                     collect::workloads()
                 ))
         })
+        .mut_subcommand("hunt", |it| {
+            it.after_help(short(
+                HUNT_EXAMPLES,
+                HUNT_CODES,
+                "probes, workloads, level names, and addresses of databases",
+            ))
+            .after_long_help(format!(
+                "{HUNT_EXAMPLES}\n\n{HUNT_CODES}\n\n{}\n\n{}\n\n{}\n\n{COLLECT_ADDRESSES}",
+                hunt::probes(),
+                collect::workloads(),
+                levels()
+            ))
+        })
         .mut_subcommand("store", |it| {
             it.after_help(format!("{STORE_EXAMPLES}\n\n{STORE_CODES}"))
                 .mut_subcommand("run", |it| {
@@ -71,13 +84,14 @@ fn search(command: Command, scope: Scope, examples: &str, codes: &str) -> Comman
 
 const FIRST_STEPS: &str = "\
 First steps:
-  isoscope demo                    meet three anomalies
+  isoscope demo                    two databases in your terminal, one of them weak
   isoscope check FILE              judge a recorded history at every level
   isoscope check --help            formats, level names, examples
   isoscope compare si ser          how two levels relate, and the history that shows it
   isoscope verify FILE.txn         does a program keep its invariants? under which levels?
   isoscope predict FILE            what could have happened instead of a recorded run?
   isoscope collect URL -o h.jsonl  record what a real database does, for check
+  isoscope hunt URL --expect ser   what does a database do that it should not?
   isoscope store run smallbank     what happens to an application on a weak store?
   isoscope levels                  what the levels mean";
 
@@ -211,6 +225,21 @@ Exit codes:
   0  recorded; also if Ctrl-C ended it: what happened until then is recorded
   1  recorded, and something does not hold at the end that must
   2  not possible: bad address, bad option, the database fails, the disk is full";
+
+const HUNT_EXAMPLES: &str = "\
+Examples:
+  isoscope hunt store:cc --expect ser                                       the weak store is not serializable
+  isoscope hunt sqlite: --expect ser --for 10s                              SQLite, in a temporary file
+  isoscope hunt mysql://root@localhost/test -i repeatable-read --expect si  is it snapshot isolation?
+  isoscope hunt postgres://me@localhost/test -i serializable --expect ser --for 5m
+  isoscope hunt postgres://me@localhost/test -i read-committed --expect si --all --report why.html";
+
+const HUNT_CODES: &str = "\
+Exit codes:
+  0  nothing found in the time
+  1  found: the database did what the expected level forbids
+  2  the question could not be asked: no such database, bad name, bad option
+  3  unknown: nothing found, but some histories were not decided, or the memory ran out";
 
 const COLLECT_ADDRESSES: &str = "\
 Addresses:

@@ -53,6 +53,7 @@ fn main() {
         Verb::Verify(raw) => commands::verify::run(&raw, started),
         Verb::Predict(raw) => commands::predict::run(&raw, started),
         Verb::Collect(raw) => commands::collect::run(&raw, started),
+        Verb::Hunt(raw) => commands::hunt::run(&raw, started),
         Verb::Store(raw) => commands::store::run(&raw.what, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),

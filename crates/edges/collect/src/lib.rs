@@ -35,6 +35,7 @@ mod dialect;
 mod distribution;
 mod drive;
 mod drivers;
+pub mod hunt;
 mod journal;
 mod memory;
 mod random;

@@ -72,7 +72,7 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
 }
 
 /// Set by the first signal; the second one ends the process at once.
-fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+pub(crate) fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let is_interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&is_interrupted))
@@ -266,7 +266,7 @@ fn isolations(
 }
 
 /// The name of an isolation level as the database has it.
-fn isolation(database: &dyn Database, name: &str) -> anyhow::Result<String> {
+pub(crate) fn isolation(database: &dyn Database, name: &str) -> anyhow::Result<String> {
     let wanted = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
     let known = database.isolations();
     match known.iter().find(|it| **it == wanted) {

@@ -1,4 +1,4 @@
-//! `isoscope demo`: three anomalies that every newcomer should meet, with their stories.
+//! `isoscope demo`: the same contended work on two databases, one of which is weak, and what check says of both.
 
 use crate::args::DemoArgs;
 use crate::effort;
@@ -6,65 +6,57 @@ use crate::exit::Exit;
 use crate::judge::{Audience, Judge};
 use crate::names::Question;
 use crate::output;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
+use iso_collect::{
+    Collected, Control, FinalRead, Likeliness, Parameters, Plan, Retries, collect_history, open, workload,
+};
 use iso_evidence::Budget;
-use iso_formats::{ReadOptions, read_from};
+use iso_formats::write_recorded_path;
+use iso_history::History;
 use iso_report::{CheckReport, Counts, Finding, Frame, LevelReport, Run, findings};
 use iso_spec::Level;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
-/// An anomaly with its story.
-struct Episode {
+const SESSIONS: usize = 6;
+const TXNS: usize = 20;
+const KEYS: usize = 4;
+/// How often a transaction is tried again that the database aborted.
+const RETRIES: usize = 10;
+
+/// A database, with what it should teach.
+struct Act {
     title: &'static str,
-    file: &'static str,
-    text: &'static str,
+    name: &'static str,
+    url: &'static str,
+    isolation: &'static str,
     before: &'static str,
     after: &'static str,
 }
 
-const EPISODES: [Episode; 3] = [
-    Episode {
-        title: "The lost update",
-        file: "lost-update",
-        text: include_str!("../../../../../corpus/anomalies/lost-update.history"),
-        before: "Two clients pay into one account at the same time. Each reads the balance, adds its money, and writes\n\
-                 the sum back. Both commits succeed, and nobody sees an error.",
-        after: "In the end the balance is 130 or 150, and not 180: one deposit is gone. Read committed, the default of\n\
-                many databases, promises nothing here; snapshot isolation (si) and everything above it does. Where\n\
-                you cannot have that, SELECT ... FOR UPDATE helps.",
+const ACTS: [Act; 2] = [
+    Act {
+        title: "SQLite",
+        name: "sqlite",
+        url: "sqlite:",
+        isolation: "serializable-immediate",
+        before: "A real database, in a temporary file. Each transaction reads some counters and writes them back.",
+        after: "Six clients at once, and yet it is as if one had come after the other, even in real time: SQLite lets one\n\
+                of them write (BEGIN IMMEDIATE), and the others wait.",
     },
-    Episode {
-        title: "Half a transaction",
-        file: "fractured-read",
-        text: include_str!("../../../../../corpus/anomalies/fractured-read.history"),
-        before: "One client changes x and y in one transaction. Another one reads y before that change and x after it.",
-        after: "The reader saw half of a transaction, a state that never existed. Read committed (rc) looks at each\n\
-                read by itself; read atomic (ra) and everything above it show a transaction as a whole or not at all.",
+    Act {
+        title: "A store that is causally consistent",
+        name: "store",
+        url: "store:cc?policy=random&seed=1",
+        isolation: "cc",
+        before: "The same work on a store as weak as causal consistency (cc) allows, as databases with several copies\n\
+                 may be. All commits succeed, and nobody sees an error.",
+        after: "Some of the work is gone, or was never seen by those who came later: that is what the levels above cc\n\
+                forbid. The lines above are the few operations, of all that were recorded, that show it.",
     },
-    Episode {
-        title: "The write skew",
-        file: "write-skew",
-        text: include_str!("../../../../../corpus/anomalies/write-skew.history"),
-        before: "A hospital wants one doctor on call. Alice and Bob both are; each of them looks, sees the other one,\n\
-                 and signs off. They write different rows, so their writes do not collide.",
-        after: "Now nobody is on call. Snapshot isolation (si), which some databases call repeatable read or even\n\
-                serializable, allows this; of these levels only serializability (ser) forbids it.",
-    },
-];
-
-/// The levels that a newcomer meets first.
-const LEVELS: [Level; 8] = [
-    Level::ReadCommitted,
-    Level::ReadAtomic,
-    Level::UpdateAtomic,
-    Level::CausalConsistency,
-    Level::PrefixConsistency,
-    Level::ParallelSnapshotIsolation,
-    Level::SnapshotIsolation,
-    Level::Serializable,
 ];
 
 /// Runs the verb.
@@ -73,48 +65,73 @@ pub(crate) fn run(raw: &DemoArgs) -> anyhow::Result<Exit> {
     output::print(OPENING)?;
     let mut page = PAGE_HEAD.to_owned();
     let mut files: Vec<PathBuf> = Vec::new();
-    for (idx, episode) in EPISODES.iter().enumerate() {
-        let report = judged(episode)?;
-        output::print(&told(idx + 1, episode, &report))?;
-        page += &section(episode, &report);
-        for finding in &findings(&report) {
-            let path = raw.out.join(format!("isoscope-demo-{}.svg", finding.title()));
-            write(&path, &iso_report::figure_svg(finding, Frame::Titled), &mut files)?;
-        }
+    for (idx, act) in ACTS.iter().enumerate() {
+        let (history, collected) = recorded(act)?;
+        let path = raw.out.join(format!("isoscope-demo-{}.jsonl", act.name));
+        write_recorded_path(&history, "{\"workload\":\"rmw\"}", &path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        let report = judged(&history, &path);
+        output::print(&told(idx + 1, act, &collected, &report))?;
+        page += &section(act, &collected, &report);
+        files.push(path);
     }
     page += "</main>\n</body>\n</html>\n";
-    write(&raw.out.join("isoscope-demo.html"), &page, &mut files)?;
+    let path = raw.out.join("isoscope-demo.html");
+    output::write_file(&path, page.as_bytes())?;
+    files.push(path);
     output::print(&closing(&files))?;
     Ok(Exit::Good)
 }
 
 const OPENING: &str = "\
-Isoscope judges what a database did: give it a record of who read and wrote what, and it says which isolation
-levels that record keeps and which it breaks, and why. Here are three short records, one anomaly each.
+Isoscope runs work on a database, records who read and wrote what, and says which isolation levels that record
+keeps, which it breaks, and why. Here are two databases, and six clients that change four counters at once.
 
-How to read them: a line is a session, braces are a transaction, r(x,1) read 1 from x, w(x,2) wrote 2 to it.
+How to read what follows: s1.3 is the third transaction of session s1, r(2,17) read 17 from counter 2, and
+w(2,21) wrote 21 to it.
 ";
 
 fn closing(files: &[PathBuf]) -> String {
-    let shown = |path: &PathBuf| path.strip_prefix(".").unwrap_or(path).display().to_string();
+    let shown = |path: &Path| path.strip_prefix(".").unwrap_or(path).display().to_string();
     let names: Vec<String> = files.iter().rev().map(|it| format!("  {}", shown(it))).collect();
+    let store = files.iter().find(|it| it.to_string_lossy().contains("-store.")).map(|it| shown(it));
     format!(
-        "\nWritten:\n{}\n\nNow with your own:\n  isoscope check FILE           judge a history at every level\n  \
-         isoscope check --help         formats, levels, options\n  isoscope levels               the definitions\n",
-        names.join("\n")
+        "\nWritten:\n{}\n\nNext:\n  isoscope check {} --report why.html\n  isoscope hunt store:cc --expect ser            \
+         the smallest script that breaks a database\n  isoscope hunt mysql://root@localhost/test -i repeatable-read \
+         --expect si\n  isoscope collect postgres://me@localhost/test -i serializable -o run.jsonl\n  isoscope --help\n",
+        names.join("\n"),
+        store.unwrap_or_default(),
     )
 }
 
-fn write(path: &Path, text: &str, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    output::write_file(path, text.as_bytes())?;
-    files.push(path.to_owned());
-    Ok(())
+/// Runs the work on a database.
+fn recorded(act: &Act) -> anyhow::Result<(History, Collected)> {
+    let parameters = Parameters {
+        sessions: SESSIONS,
+        keys: KEYS,
+        min_ops: 1,
+        max_ops: 3,
+        reads: 0.4,
+        keys_like: Likeliness::Uniform,
+    };
+    let database: Arc<dyn iso_collect::Database> = Arc::from(open(act.url)?);
+    let plan = Plan {
+        workload: workload("rmw", &parameters).context("there is no such workload")?,
+        isolations: vec![act.isolation.to_owned(); SESSIONS],
+        txns: Some(TXNS),
+        duration: None,
+        seed: 1,
+        retries: Retries::UpTo(RETRIES),
+        final_read: FinalRead::No,
+        origin: "{\"workload\":\"rmw\"}".to_owned(),
+    };
+    Ok(collect_history(&database, &plan, &Arc::new(Control::new()))?)
 }
 
 /// Collects answers.
-struct Collected(RefCell<Vec<LevelReport>>);
+struct Answers(RefCell<Vec<LevelReport>>);
 
-impl Audience for Collected {
+impl Audience for Answers {
     fn asking(&self, _: &str) {}
 
     fn decided(&self, report: LevelReport) {
@@ -122,64 +139,53 @@ impl Audience for Collected {
     }
 }
 
-fn judged(episode: &Episode) -> anyhow::Result<CheckReport> {
-    let name = format!("{}.history", episode.file);
+fn judged(history: &History, path: &Path) -> CheckReport {
     let started = Instant::now();
-    let history = read_from(&name, episode.text.as_bytes(), &ReadOptions::default())?
-        .into_history()
-        .map_err(|defects| anyhow!("{}", defects.first().map(ToString::to_string).unwrap_or_default()))?;
-    let questions = LEVELS.map(Question::Level);
-    let answers = Collected(RefCell::default());
-    Judge { certifies: true, max_order: None, budget: Budget::unlimited() }.ask(
-        &history,
-        &questions,
-        &answers,
-        &effort::Shared::default(),
-    );
+    let questions = Level::ALL.map(Question::Level);
+    let answers = Answers(RefCell::default());
+    let judge = Judge { certifies: true, max_order: Some(0), budget: Budget::unlimited() };
+    judge.ask(history, &questions, &answers, &effort::Shared::default());
     let mut levels = answers.0.into_inner();
-    levels.sort_by_key(|it| LEVELS.iter().position(|level| level.short_name() == it.level.short));
-    let run = Run { inputs: vec![name], seconds: started.elapsed().as_secs_f64(), ..Run::default() };
-    Ok(CheckReport { history: Some(Counts::of(&history)), levels, ..CheckReport::of_unreadable(run) })
+    levels.sort_by_key(|it| Level::ALL.iter().position(|level| level.short_name() == it.level.short));
+    let inputs = vec![path.display().to_string()];
+    let run = Run { inputs, seconds: started.elapsed().as_secs_f64(), ..Run::default() };
+    CheckReport { history: Some(Counts::of(history)), levels, ..CheckReport::of_unreadable(run) }
 }
 
-fn told(number: usize, episode: &Episode, report: &CheckReport) -> String {
-    let rule = "-".repeat(100 - episode.title.len() - 4);
+fn told(number: usize, act: &Act, collected: &Collected, report: &CheckReport) -> String {
+    let rule = "-".repeat(100 - act.title.len() - 4);
     let words = iso_report::text(report, output::terminal());
     let words: String = words.lines().filter(|it| !it.starts_with("For a picture")).flat_map(|it| [it, "\n"]).collect();
     format!(
-        "\n{number}. {} {rule}\n\n{}\n\n{}\n\n{}\n\n{}\n",
-        episode.title,
-        episode.before,
-        indented(&operations(episode.text)),
+        "\n{number}. {} {rule}\n\n{}\n{}\n\n{}\n\n{}\n",
+        act.title,
+        act.before,
+        counts(collected),
         words.trim_end(),
-        episode.after
+        act.after
     )
 }
 
-/// The history without the header of its file.
-fn operations(text: &str) -> String {
-    text.lines().filter(|it| !it.starts_with('#')).collect::<Vec<_>>().join("\n")
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|it| format!("    {it}")).collect::<Vec<_>>().join("\n")
+fn counts(collected: &Collected) -> String {
+    let counts = &collected.counts;
+    format!("On {}: {} transactions committed, {} aborted.", collected.database, counts.committed, counts.conflicts)
 }
 
 const PAGE_HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Isoscope: three anomalies</title>\n\
+    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Isoscope: two databases</title>\n\
     <style>body{font:16px/1.5 system-ui,sans-serif;color:#1f2328;background:#fff;margin:0}\
     main{max-width:54rem;margin:2rem auto;padding:0 1rem}pre{background:#f6f8fa;padding:.8rem;overflow:auto;\
     border-radius:6px}svg{max-width:100%;height:auto}h2{margin-top:3rem}</style>\n</head>\n<body>\n<main>\n\
-    <h1>Three anomalies</h1>\n";
+    <h1>Six clients, two databases</h1>\n";
 
-fn section(episode: &Episode, report: &CheckReport) -> String {
-    let mut out = format!("<h2>{}</h2>\n<p>{}</p>\n", escaped(episode.title), escaped(episode.before));
-    let _ = writeln!(out, "<pre>{}</pre>", escaped(&operations(episode.text)));
+fn section(act: &Act, collected: &Collected, report: &CheckReport) -> String {
+    let mut out = format!("<h2>{}</h2>\n<p>{}</p>\n", escaped(act.title), escaped(act.before));
+    let _ = writeln!(out, "<p>{}</p>", escaped(&counts(collected)));
+    let _ = writeln!(out, "<pre>{}</pre>", escaped(&verdicts(report)));
     for finding in &findings(report) {
         let _ = writeln!(out, "{}", figure(finding));
     }
-    let _ = writeln!(out, "<p>{}</p>", escaped(episode.after));
-    let _ = writeln!(out, "<pre>{}</pre>", escaped(&verdicts(report)));
+    let _ = writeln!(out, "<p>{}</p>", escaped(act.after));
     out
 }
 

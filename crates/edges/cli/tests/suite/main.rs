@@ -10,6 +10,7 @@ mod convert;
 mod corpus;
 mod demo;
 mod help;
+mod hunt;
 mod lattice;
 mod levels;
 mod limits;

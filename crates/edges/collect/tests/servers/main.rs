@@ -5,6 +5,7 @@
 
 mod collection;
 mod embedded;
+mod hunts;
 mod judge;
 mod mariadb;
 mod postgresql;

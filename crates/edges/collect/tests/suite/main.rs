@@ -5,6 +5,7 @@
 mod collection;
 mod documentation;
 mod faulty;
+mod hunts;
 mod replay;
 mod serial;
 mod weak;

@@ -1,0 +1,43 @@
+//! `isoscope hunt`.
+
+use crate::tool::Folder;
+
+#[test]
+fn a_hunt_on_the_weak_store_prints_the_finding_and_its_script() {
+    let folder = Folder::new();
+    let arguments = ["hunt", "store:cc", "--expect", "ser", "-o", "finding.history", "--report", "why.html"];
+    let said = folder.run(&arguments).ends(1);
+    said.says("FOUND: the weak store at level cc")
+        .says("serializable (ser): violated")
+        .says("in 5 of 5 tries")
+        .says("-- Session s1\n/* 1 */ BEGIN ISOLATION LEVEL CC; -- ok\n");
+    assert!(folder.read("why.html").contains("<svg"));
+    folder.run(&["check", "finding.history", "--level", "ser"]).ends(1);
+}
+
+#[test]
+fn a_hunt_that_finds_nothing_says_how_much_it_looked_at() {
+    let said = Folder::new().run(&["hunt", "sqlite:", "--expect", "ser", "--for", "2s", "-w", "probes,rmw"]).ends(0);
+    said.says("Nothing found: all that SQLite ").says("under serializable is serializable (ser).").says("Looked at: ");
+}
+
+#[test]
+fn the_document_of_a_hunt_has_the_script_and_what_check_says() {
+    let said = Folder::new().run(&["hunt", "store:rc", "--expect", "si", "--json"]).ends(1);
+    let document = &said.json()[0];
+    assert_eq!((&document["verb"], &document["verdict"]), (&"hunt".into(), &"found".into()));
+    let finding = &document["findings"][0];
+    assert_eq!(finding["check"]["levels"][0]["verdict"], "violated");
+    assert_eq!(finding["script"]["tries"], 5);
+    assert!(finding["script"]["sql"].as_str().unwrap().contains("-- Session s2"), "{finding}");
+}
+
+#[test]
+fn questions_that_cannot_be_asked_are_refused() {
+    let folder = Folder::new();
+    folder.run(&["hunt", "store:cc", "--expect", "xyz"]).ends(2).complains("there is no level `xyz` to expect");
+    folder.run(&["hunt", "store:cc", "--expect", "ser", "-i", "si"]).ends(2).complains("has no isolation level `si`");
+    folder.run(&["hunt", "oracle:x", "--expect", "ser"]).ends(2).complains("there is no driver for `oracle:`");
+    folder.run(&["hunt", "store:cc", "--expect", "ser", "-w", "x"]).ends(2).complains("there is no workload `x`");
+    folder.run(&["hunt", "store:cc"]).ends(2).complains("--expect");
+}

@@ -1,0 +1,360 @@
+//! Hunts for what a database should not do: probes and short random runs, each judged at the level that is expected, and
+//! the smallest script that shows again what was found.
+//!
+//! Probes come first: known anomalies as scripts, each in several orders. Then workloads are run whose parameters are
+//! drawn by the seed. What the expected level forbids is shrunk in two stages: the refutation names the transactions and
+//! operations that matter, and scripts of these are played on the database until one is forbidden again; that one is
+//! made as small as it can be.
+
+mod draw;
+mod interleave;
+mod laboratory;
+mod probes;
+mod scenario;
+mod shrink;
+
+pub use draw::Round;
+pub use laboratory::Reproduction;
+pub use probes::{PROBES, Probe};
+
+use crate::script::Script;
+use crate::{CollectError, Control, Database, Failure, collect_history};
+use interleave::interleavings;
+use iso_evidence::{Anomaly, Refutation, StopReason, Verdict};
+use iso_history::History;
+use iso_spec::Level;
+use laboratory::Laboratory;
+use scenario::scenarios;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// In how many orders a probe is played.
+const ORDERS: usize = 30;
+/// Probes may take this part of the time, where workloads are to run, too.
+const PART_FOR_PROBES: u32 = 3;
+
+/// What is hunted.
+#[derive(Clone, Debug)]
+pub struct Hunt {
+    /// The isolation level of the sessions, as the database calls it.
+    pub isolation: String,
+    /// What that should be.
+    pub expect: Level,
+    /// For how long.
+    pub duration: Duration,
+    /// Decides what is run.
+    pub seed: u64,
+    /// Are probes played?
+    pub probes: Probes,
+    /// The names of the workloads to run, in turns.
+    pub workloads: Vec<String>,
+    /// When the hunt ends.
+    pub until: Until,
+}
+
+/// Whether probes are played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probes {
+    /// First of all.
+    Yes,
+    /// Not at all.
+    No,
+}
+
+/// When a hunt ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// With the first violation.
+    FirstFound,
+    /// When its time is over.
+    TimeIsOver,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Hunted {
+    /// The database, without credentials.
+    pub database: String,
+    /// What was done.
+    pub tally: HuntTally,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// What was found, one for each kind of anomaly.
+    pub findings: Vec<Finding>,
+    /// Why some histories were not decided; the first reason.
+    pub undecided: Option<StopReason>,
+    /// Was it stopped before its time?
+    pub was_stopped: bool,
+}
+
+/// What was done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HuntTally {
+    /// Scripts that were played, without those that make a finding smaller.
+    pub scripts: usize,
+    /// Runs of workloads.
+    pub runs: usize,
+    /// Transactions of all of them.
+    pub transactions: u64,
+    /// Histories that the expected level forbids.
+    pub violations: usize,
+    /// Histories that were not decided.
+    pub undecided: usize,
+}
+
+/// What a hunt is doing.
+#[derive(Clone, Debug)]
+pub struct HuntProgress<'p> {
+    /// In a few words.
+    pub doing: &'p str,
+    /// What was done so far.
+    pub tally: HuntTally,
+    /// Since the start.
+    pub elapsed: Duration,
+    /// Until the end.
+    pub left: Duration,
+}
+
+/// Something that the expected level forbids.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Where it was seen.
+    pub origin: Origin,
+    /// What was recorded.
+    pub history: History,
+    /// Why that is forbidden; certified.
+    pub refutation: Refutation,
+    /// The smallest script that shows it again, if there is one.
+    pub reproduction: Option<Reproduction>,
+    /// How many histories show an anomaly of this name.
+    pub times: usize,
+}
+
+impl Finding {
+    /// The history that shows it best, and why that is forbidden: that of the script, or else what was recorded.
+    pub fn shown(&self) -> (&History, &Refutation) {
+        match &self.reproduction {
+            Some(it) => (&it.played.history, &it.refutation),
+            None => (&self.history, &self.refutation),
+        }
+    }
+
+    /// What the field calls it.
+    pub fn anomalies(&self) -> Vec<&'static str> {
+        self.shown().1.anomalies.iter().map(|it| it.name()).collect()
+    }
+}
+
+/// Where something was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Origin {
+    /// In a script.
+    Probe {
+        /// Which one.
+        name: &'static str,
+        /// In which of its orders, from 1.
+        order: usize,
+    },
+    /// In a run of a workload.
+    Run(Round),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Probe { name, order: 1 } => write!(f, "the probe {name}"),
+            Self::Probe { name, order } => write!(f, "the probe {name}, order {order}"),
+            Self::Run(round) => write!(f, "{round}"),
+        }
+    }
+}
+
+/// Why there is no hunt.
+#[derive(Debug, Error)]
+pub enum HuntError {
+    /// There is no such workload.
+    #[error("there is no workload `{name}`")]
+    NoWorkload {
+        /// What was asked for.
+        name: String,
+    },
+    /// The database does not do what it must.
+    #[error("{0}")]
+    Database(#[from] Failure),
+    /// A run does not work.
+    #[error("{0}")]
+    Run(#[from] CollectError),
+}
+
+/// Hunts, until something is found or the time is over. `watch` hears what is done; the control stops the hunt, which
+/// then ends with what it has.
+pub fn hunt(
+    database: &Arc<dyn Database>,
+    hunt: &Hunt,
+    control: &Arc<Control>,
+    watch: &mut dyn FnMut(&HuntProgress<'_>),
+) -> Result<Hunted, HuntError> {
+    let started = Instant::now();
+    let laboratory = Laboratory { database: &**database, expect: hunt.expect, control };
+    // What is wrong with the isolation level is said at once.
+    drop(database.connect(&hunt.isolation)?);
+    let mut hunter = Hunter {
+        database,
+        hunt,
+        control,
+        laboratory,
+        watch,
+        started,
+        tally: HuntTally::default(),
+        findings: Vec::new(),
+        kinds: Vec::new(),
+        undecided: None,
+    };
+    if hunt.probes == Probes::Yes {
+        hunter.probe()?;
+    }
+    hunter.run_workloads()?;
+    Ok(Hunted {
+        database: database.describe(),
+        tally: hunter.tally,
+        elapsed: started.elapsed(),
+        findings: hunter.findings,
+        undecided: hunter.undecided,
+        was_stopped: control.is_stopped(),
+    })
+}
+
+struct Hunter<'h> {
+    database: &'h Arc<dyn Database>,
+    hunt: &'h Hunt,
+    control: &'h Arc<Control>,
+    laboratory: Laboratory<'h>,
+    watch: &'h mut dyn FnMut(&HuntProgress<'_>),
+    started: Instant,
+    tally: HuntTally,
+    findings: Vec<Finding>,
+    /// What was recorded, and which of the findings that is.
+    kinds: Vec<(Vec<Anomaly>, usize)>,
+    undecided: Option<StopReason>,
+}
+
+impl Hunter<'_> {
+    /// Plays the probes: each as it stands, and then in other orders.
+    fn probe(&mut self) -> Result<(), HuntError> {
+        let part = if self.hunt.workloads.is_empty() { 1 } else { PART_FOR_PROBES };
+        let until = self.started + self.hunt.duration / part;
+        let mut failures: Vec<Failure> = Vec::new();
+        for probe in &PROBES {
+            if self.is_over() || Instant::now() >= until {
+                return Ok(());
+            }
+            self.say(&format!("probing for {}", probe.name));
+            failures.extend(self.play(probe, 1, &probe.script(&self.hunt.isolation)).err());
+        }
+        // What no probe can do has nothing to do with probes.
+        if failures.len() == PROBES.len() {
+            return Err(failures.remove(0).into());
+        }
+        for probe in &PROBES {
+            let orders = interleavings(&probe.script(&self.hunt.isolation), ORDERS);
+            for (idx, script) in orders.iter().enumerate().skip(1) {
+                if self.is_over() || Instant::now() >= until {
+                    return Ok(());
+                }
+                self.say(&format!("probing for {}, order {} of {}", probe.name, idx + 1, orders.len()));
+                // Some databases cannot do some orders.
+                self.play(probe, idx + 1, script).ok();
+            }
+        }
+        Ok(())
+    }
+
+    fn play(&mut self, probe: &Probe, order: usize, script: &Script) -> Result<(), Failure> {
+        let played = script.play(&**self.database)?;
+        self.tally.scripts += 1;
+        self.tally.transactions += n_txns(&played.history);
+        let origin = Origin::Probe { name: probe.name, order };
+        self.judge(origin, played.history, Some(script));
+        Ok(())
+    }
+
+    /// Runs workloads in turns, as long as there is time.
+    fn run_workloads(&mut self) -> Result<(), HuntError> {
+        if self.hunt.workloads.is_empty() {
+            return Ok(());
+        }
+        for nth in 0.. {
+            if self.is_over() {
+                break;
+            }
+            let name = &self.hunt.workloads[nth % self.hunt.workloads.len()];
+            let round = Round::draw(name, self.hunt.seed, nth);
+            let plan = round.plan(&self.hunt.isolation, self.left());
+            let plan = plan.ok_or_else(|| HuntError::NoWorkload { name: name.clone() })?;
+            self.say(&format!("run {}: {name}", nth + 1));
+            let (history, collected) = collect_history(self.database, &plan, self.control)?;
+            if let Some(failure) = collected.failure.filter(|_| !self.control.is_stopped()) {
+                return Err(Failure::broken(failure).into());
+            }
+            self.tally.runs += 1;
+            self.tally.transactions += n_txns(&history);
+            self.judge(Origin::Run(round), history, None);
+        }
+        Ok(())
+    }
+
+    /// Judges a history; what is forbidden in it becomes a finding.
+    fn judge(&mut self, origin: Origin, history: History, script: Option<&Script>) {
+        match self.laboratory.judge(&history) {
+            Verdict::Allowed(_) => {}
+            Verdict::Unknown(reason) => {
+                self.tally.undecided += 1;
+                self.undecided.get_or_insert(reason);
+            }
+            Verdict::Forbidden(refutation) => {
+                self.tally.violations += 1;
+                match self.kinds.iter().find(|it| it.0 == refutation.anomalies) {
+                    Some((_, idx)) => self.findings[*idx].times += 1,
+                    None => self.find(origin, history, refutation, script),
+                }
+            }
+        }
+    }
+
+    fn find(&mut self, origin: Origin, history: History, refutation: Refutation, script: Option<&Script>) {
+        self.say("making a script of what was found");
+        let reproduction = match script {
+            Some(script) => self.laboratory.reproduce(std::slice::from_ref(script)),
+            None => self.laboratory.reproduce(&scenarios(&history, &refutation, &self.hunt.isolation)),
+        };
+        let kind = refutation.anomalies.clone();
+        let finding = Finding { origin, history, refutation, reproduction, times: 1 };
+        // The script may show something else than what was recorded.
+        let same = self.findings.iter().position(|it| it.anomalies() == finding.anomalies());
+        self.kinds.push((kind, same.unwrap_or(self.findings.len())));
+        match same {
+            Some(idx) => self.findings[idx].times += 1,
+            None => self.findings.push(finding),
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.hunt.duration.saturating_sub(self.started.elapsed())
+    }
+
+    fn is_over(&self) -> bool {
+        let is_enough = self.hunt.until == Until::FirstFound && !self.findings.is_empty();
+        is_enough || self.left().is_zero() || self.control.is_stopped()
+    }
+
+    fn say(&mut self, doing: &str) {
+        let (tally, elapsed, left) = (self.tally, self.started.elapsed(), self.left());
+        (self.watch)(&HuntProgress { doing, tally, elapsed, left });
+    }
+}
+
+fn n_txns(history: &History) -> u64 {
+    history.txns().filter(|it| !it.is_initial()).count() as u64
+}

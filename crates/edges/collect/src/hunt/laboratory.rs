@@ -1,0 +1,109 @@
+//! Plays scripts until one shows again what was found, and makes that one small.
+
+use super::interleave::interleavings;
+use super::shrink::{renamed, shrink};
+use crate::script::{Played, Script};
+use crate::{Control, Database, Dialect};
+use iso_evidence::{Budget, Refutation, StopReason, Verdict, certify_facts};
+use iso_history::{Facts, History};
+use iso_spec::Level;
+use std::time::{Duration, Instant};
+
+/// How long a history may be thought about.
+const THINKING: Duration = Duration::from_secs(10);
+/// How long scripts may be tried for one finding.
+const TRYING: Duration = Duration::from_secs(15);
+/// How many orders of one scenario are tried.
+const ORDERS: usize = 120;
+/// How often the smallest script is played in the end, to see how often it shows what it should.
+const TRIES: usize = 5;
+
+/// Where scripts are played.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Laboratory<'l> {
+    pub(super) database: &'l dyn Database,
+    pub(super) expect: Level,
+    pub(super) control: &'l Control,
+}
+
+/// A script that shows what was found.
+#[derive(Clone, Debug)]
+pub struct Reproduction {
+    /// The script.
+    pub script: Script,
+    /// What happened when it was played.
+    pub played: Played,
+    /// Why that is forbidden; certified.
+    pub refutation: Refutation,
+    /// How often it was played in the end.
+    pub tries: usize,
+    /// And how often that was forbidden.
+    pub shown: usize,
+}
+
+impl Laboratory<'_> {
+    /// Does the expected level allow a history? An answer is certified.
+    pub(super) fn judge(&self, history: &History) -> Verdict {
+        let until = Instant::now() + THINKING;
+        let stop = || (Instant::now() >= until).then_some(StopReason::Timeout);
+        let facts = Facts::new(history);
+        let verdict = iso_check::check_facts(&facts, self.expect, &Budget::new(&stop));
+        if let Verdict::Unknown(_) = verdict {
+            return verdict;
+        }
+        match certify_facts(&facts, self.expect, &verdict) {
+            Err(why) if why.is_too_large => {
+                Verdict::Unknown(StopReason::Unsupported(format!("probably violated, but {why}")))
+            }
+            Err(why) => {
+                Verdict::Unknown(StopReason::Unsupported(format!("the evidence does not pass the check: {why}")))
+            }
+            Ok(()) => verdict,
+        }
+    }
+
+    /// The smallest script that shows something forbidden, beginning with some of these scripts in some order.
+    pub(super) fn reproduce(&self, scripts: &[Script]) -> Option<Reproduction> {
+        let until = Instant::now() + TRYING;
+        let is_over = || Instant::now() >= until || self.control.is_stopped();
+        let mut orders = scripts.iter().flat_map(|it| interleavings(it, ORDERS));
+        let mut found = loop {
+            let script = orders.next().filter(|_| !is_over())?;
+            if let Some((played, refutation)) = self.play(&script) {
+                break Reproduction { script, played, refutation, tries: 0, shown: 0 };
+            }
+        };
+        let smallest = found.script.clone();
+        let mut shows = |script: &Script| {
+            let mut orders = interleavings(script, self.orders_of_smaller()).into_iter().take_while(|_| !is_over());
+            orders.find_map(|script| {
+                let (played, refutation) = self.play(&script)?;
+                found = Reproduction { script: script.clone(), played, refutation, tries: 0, shown: 0 };
+                Some(script)
+            })
+        };
+        let smallest = shrink(smallest, &mut shows);
+        shows(&renamed(&smallest));
+        while found.tries < TRIES && !self.control.is_stopped() {
+            found.tries += 1;
+            found.shown += usize::from(self.play(&found.script).is_some());
+        }
+        Some(found)
+    }
+
+    /// In how many orders a smaller script is tried. What the weak store answers depends on all that came before, so
+    /// that a smaller script may need another order; and it answers at once.
+    fn orders_of_smaller(&self) -> usize {
+        if self.database.dialect() == Dialect::Store { ORDERS } else { 1 }
+    }
+
+    /// What happens if a script is played, if that is forbidden.
+    fn play(&self, script: &Script) -> Option<(Played, Refutation)> {
+        // A script that cannot be played shows nothing.
+        let played = script.play(self.database).ok()?;
+        match self.judge(&played.history) {
+            Verdict::Forbidden(refutation) => Some((played, refutation)),
+            Verdict::Allowed(_) | Verdict::Unknown(_) => None,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A part of a recorded history as a script: its transactions, and their operations in an order that may have been the
+//! real one.
+
+use crate::script::{Action, Script, Step};
+use crate::{Table, Value};
+use iso_evidence::Refutation;
+use iso_history::{History, KeyId, Name, Op, OpId, TxnId, ValueId};
+use std::collections::BTreeSet;
+
+const REGISTERS: &str = "kv";
+const LISTS: &str = "lists";
+/// More transactions are no scenario that a person reads.
+const MAX_TXNS: usize = 8;
+const MAX_STEPS: usize = 60;
+/// How many transactions are taken in that ran at the same time.
+const MAX_BYSTANDERS: usize = 2;
+
+/// Scripts that may show again what a refutation blames, smallest first: its operations alone, its transactions as they
+/// were, and these with others that wrote the same keys meanwhile.
+pub(super) fn scenarios(history: &History, refutation: &Refutation, isolation: &str) -> Vec<Script> {
+    let txns: BTreeSet<TxnId> = refutation.txns.iter().copied().filter(|it| !it.is_initial()).collect();
+    let mut all = txns.clone();
+    all.extend(bystanders(history, refutation, &txns));
+    let parts = [
+        script(history, &txns, isolation, &|op| refutation.ops.contains(&op)),
+        script(history, &txns, isolation, &|_| true),
+        script(history, &all, isolation, &|_| true),
+    ];
+    let mut scripts: Vec<Script> = Vec::new();
+    for script in parts.into_iter().flatten().filter(|it| it.steps.len() <= MAX_STEPS) {
+        if !scripts.contains(&script) {
+            scripts.push(script);
+        }
+    }
+    scripts
+}
+
+/// Others that wrote keys of the part while it ran, the last ones.
+fn bystanders(history: &History, refutation: &Refutation, txns: &BTreeSet<TxnId>) -> Vec<TxnId> {
+    let keys: BTreeSet<KeyId> = refutation.ops.iter().map(|it| history.op(*it).key()).collect();
+    let writes_them =
+        |txn: TxnId| history.ops(txn).map(|it| history.op(it)).any(|it| it.is_write() && keys.contains(&it.key()));
+    let overlaps = |one: TxnId, other: TxnId| {
+        !history.is_real_time_ordered(one, other) && !history.is_real_time_ordered(other, one)
+    };
+    let ran_meanwhile = |txn: TxnId| txns.iter().any(|it| overlaps(*it, txn));
+    let others = history.txns().filter(|it| !it.is_initial() && !txns.contains(it));
+    let mut found: Vec<TxnId> = others.filter(|it| writes_them(*it) && ran_meanwhile(*it)).collect();
+    found.sort_by_key(|it| std::cmp::Reverse(history.begin(*it)));
+    found.truncate(MAX_BYSTANDERS);
+    found
+}
+
+/// The script of some transactions; none if it would be too large or has what no script has.
+fn script(history: &History, txns: &BTreeSet<TxnId>, isolation: &str, stays: &dyn Fn(OpId) -> bool) -> Option<Script> {
+    if txns.is_empty() || txns.len() > MAX_TXNS {
+        return None;
+    }
+    let mut part = Part { history, keys: Vec::new(), sessions: Vec::new() };
+    let mut steps: Vec<(i64, Step)> = Vec::new();
+    for (nth, txn) in txns.iter().enumerate() {
+        steps.extend(part.steps(*txn, nth, isolation, stays)?);
+    }
+    // The sort keeps what a transaction does in its order.
+    steps.sort_by_key(|it| it.0);
+    let steps = steps.into_iter().map(|it| it.1).collect();
+    let (tables, rows) = part.state(txns);
+    Some(Script { tables, rows, steps })
+}
+
+struct Part<'h> {
+    history: &'h History,
+    /// In the order in which they are named.
+    keys: Vec<KeyId>,
+    sessions: Vec<String>,
+}
+
+impl Part<'_> {
+    /// What a transaction does, with when: what is between its begin and its end is thought to be spread evenly.
+    fn steps(
+        &mut self,
+        txn: TxnId,
+        nth: usize,
+        isolation: &str,
+        stays: &dyn Fn(OpId) -> bool,
+    ) -> Option<Vec<(i64, Step)>> {
+        let mut actions = vec![Action::Begin { isolation: isolation.to_owned() }];
+        for op in self.history.ops(txn).filter(|it| stays(*it)) {
+            actions.push(self.action(op)?);
+        }
+        let is_aborted = self.history.outcome(txn) == iso_history::Outcome::Aborted;
+        actions.push(if is_aborted { Action::Abort } else { Action::Commit });
+        let session = self.session(txn);
+        // Without times, one transaction comes after the other.
+        let begin = self.history.begin(txn).unwrap_or(nth as i64);
+        let end = self.history.end(txn).unwrap_or(begin);
+        let pause = (end - begin) / actions.len() as i64;
+        let timed = actions.into_iter().enumerate();
+        Some(
+            timed
+                .map(|(idx, action)| (begin + pause * idx as i64, Step { session: session.clone(), action }))
+                .collect(),
+        )
+    }
+
+    fn session(&mut self, txn: TxnId) -> String {
+        let name = self.history.session_of(txn).map_or("", |it| self.history.session_name(it));
+        let idx = self.sessions.iter().position(|it| it == name).unwrap_or_else(|| {
+            self.sessions.push(name.to_owned());
+            self.sessions.len() - 1
+        });
+        format!("s{}", idx + 1)
+    }
+
+    fn action(&mut self, op: OpId) -> Option<Action> {
+        let (table, row) = self.place(self.history.op(op).key());
+        Some(match self.history.op(op) {
+            Op::Read { .. } | Op::ReadList { .. } => Action::Get { table, row },
+            Op::Write { value, .. } => Action::Put { table, row, value: self.value(value)? },
+            Op::Append { value, .. } => match self.value(value)? {
+                Value::Int(element) => Action::Append { table, row, element },
+                Value::Text(_) => return None,
+            },
+        })
+    }
+
+    fn place(&mut self, key: KeyId) -> (String, String) {
+        const NAMES: [&str; 6] = ["x", "y", "z", "u", "v", "w"];
+        let idx = self.keys.iter().position(|it| *it == key).unwrap_or_else(|| {
+            self.keys.push(key);
+            self.keys.len() - 1
+        });
+        let row = NAMES.get(idx).map_or_else(|| format!("k{}", idx + 1), |it| (*it).to_owned());
+        let table = if self.history.is_list(key) { LISTS } else { REGISTERS };
+        (table.to_owned(), row)
+    }
+
+    /// None for what is no value of a row.
+    fn value(&self, value: ValueId) -> Option<Value> {
+        match self.history.value(value) {
+            Name::Int(number) => Some(Value::Int(number)),
+            Name::Text(text) | Name::Number(text) => Some(Value::Text(text.to_owned())),
+            Name::Null => None,
+        }
+    }
+
+    /// The tables, and the rows to begin with.
+    #[allow(clippy::type_complexity, reason = "rows are what a script has")]
+    fn state(&mut self, txns: &BTreeSet<TxnId>) -> (Vec<Table>, Vec<(String, String, Value)>) {
+        let (mut rows, mut has_lists) = (Vec::new(), false);
+        for key in self.keys.clone() {
+            let (table, row) = self.place(key);
+            if self.history.is_list(key) {
+                has_lists = true;
+                rows.push((table, row, Value::Text(String::new())));
+            } else if let Some(value) = self.value(self.initial(key, txns)) {
+                rows.push((table, row, value));
+            }
+        }
+        let are_ints = |it: &(String, String, Value)| it.0 != REGISTERS || matches!(it.2, Value::Int(_));
+        let mut tables = Vec::new();
+        if rows.iter().any(|it| it.0 == REGISTERS) || !has_lists {
+            let has_ints = rows.iter().all(are_ints) && self.writes_ints(txns);
+            tables.push(if has_ints { Table::of_ints(REGISTERS) } else { Table::of_texts(REGISTERS) });
+        }
+        if has_lists {
+            tables.push(Table::of_texts(LISTS));
+        }
+        (tables, rows)
+    }
+
+    fn writes_ints(&self, txns: &BTreeSet<TxnId>) -> bool {
+        let ops = txns.iter().flat_map(|it| self.history.ops(*it)).map(|it| self.history.op(it));
+        ops.filter_map(|it| if let Op::Write { value, .. } = it { Some(value) } else { None })
+            .all(|it| matches!(self.history.value(it), Name::Int(_)))
+    }
+
+    /// What a row holds before the part: what its first reader saw of somebody else, or the initial value.
+    fn initial(&self, key: KeyId, txns: &BTreeSet<TxnId>) -> ValueId {
+        let is_written = |value: ValueId| {
+            let mut ops = txns.iter().flat_map(|it| self.history.ops(*it));
+            ops.any(|it| self.history.op(it) == Op::Write { key, value })
+        };
+        let ops = txns.iter().flat_map(|it| self.history.ops(*it));
+        let mut seen = ops.filter_map(|it| match self.history.op(it) {
+            Op::Read { key: other, value } if other == key && !is_written(value) => Some(value),
+            _ => None,
+        });
+        seen.next().unwrap_or_else(|| self.history.initial_value(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_evidence::{Budget, Verdict};
+    use iso_formats::{ReadOptions, read_from};
+    use iso_spec::Level;
+
+    #[test]
+    fn a_part_becomes_a_script_with_its_operations_in_the_order_of_their_times() {
+        let text = "init 7=0 8=0\n\
+            a: { r(7,0) w(7,3) } @[0,30]\n\
+            b: { r(8,0) r(7,0) w(7,4) } @[3,40]\n\
+            c: { w(8,5) } @[50,60]\n";
+        let history = read_from("part", text.as_bytes(), &ReadOptions::default()).unwrap().into_history().unwrap();
+        let verdict = iso_check::check(&history, Level::SnapshotIsolation, &Budget::unlimited());
+        let Verdict::Forbidden(refutation) = verdict else { panic!("a lost update is forbidden") };
+        let scripts = scenarios(&history, &refutation, "serializable");
+        assert_eq!(
+            scripts[0].to_string(),
+            "table kv int\nrow kv x 0\n\
+             s1 begin serializable\ns2 begin serializable\ns1 get kv x\ns2 get kv x\ns1 put kv x 3\ns1 commit\n\
+             s2 put kv x 4\ns2 commit\n"
+        );
+        assert!(scripts[1].to_string().contains("s2 get kv y\n"), "{}", scripts[1]);
+    }
+}

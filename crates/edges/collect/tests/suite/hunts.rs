@@ -1,0 +1,90 @@
+//! Hunts on databases inside the tool: the weak store is caught, and `SQLite` is not.
+
+use iso_check::check;
+use iso_collect::hunt::{Hunt, Hunted, Probes, Until, hunt};
+use iso_collect::{Control, Database, open};
+use iso_evidence::{Budget, Verdict};
+use iso_spec::Level;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn hunted(url: &str, expect: Level, probes: Probes, workloads: &[&str], seconds: u64) -> Hunted {
+    let database: Arc<dyn Database> = Arc::from(open(url).unwrap());
+    let asked = Hunt {
+        isolation: database.isolations()[0].to_owned(),
+        expect,
+        duration: Duration::from_secs(seconds),
+        seed: 7,
+        probes,
+        workloads: workloads.iter().map(|it| (*it).to_owned()).collect(),
+        until: Until::FirstFound,
+    };
+    hunt(&database, &asked, &Arc::new(Control::new()), &mut |_| {}).unwrap()
+}
+
+/// How many transactions a finding has, if its script shows it every time.
+fn n_txns(hunted: &Hunted) -> usize {
+    let [finding] = &hunted.findings[..] else { panic!("{hunted:?}") };
+    let reproduction = finding.reproduction.as_ref().unwrap();
+    assert_eq!((reproduction.tries, reproduction.shown), (5, 5), "{}", reproduction.script);
+    finding.shown().0.n_txns() - 1
+}
+
+#[test]
+fn a_probe_catches_the_weak_store_and_the_same_one_each_time() {
+    let [one, other] = [(); 2].map(|()| hunted("store:cc?seed=3", Level::Serializable, Probes::Yes, &[], 60));
+    assert!(n_txns(&one) <= 3);
+    let script = |it: &Hunted| it.findings[0].reproduction.as_ref().unwrap().script.clone();
+    assert_eq!(script(&one), script(&other));
+    assert_eq!(one.tally, other.tally);
+}
+
+#[test]
+fn runs_catch_the_weak_store_and_become_short_scripts() {
+    let mut n_scripts = 0;
+    for workload in ["rw", "rmw", "append", "duplicates", "bank"] {
+        let found = hunted("store:cc", Level::Serializable, Probes::No, &[workload], 60);
+        let [finding] = &found.findings[..] else { panic!("{workload}: {found:?}") };
+        let (history, _) = finding.shown();
+        let verdict = check(history, Level::Serializable, &Budget::unlimited());
+        assert!(matches!(verdict, Verdict::Forbidden(_)), "{workload}");
+        // The store answers as it likes, so that not every scenario happens again.
+        if let Some(reproduction) = &finding.reproduction {
+            n_scripts += 1;
+            assert_eq!((reproduction.tries, reproduction.shown), (5, 5), "{workload}: {}", reproduction.script);
+            assert!(history.n_txns() < finding.history.n_txns(), "{workload}");
+        }
+    }
+    assert!(n_scripts > 0);
+}
+
+#[test]
+fn nothing_is_found_where_a_database_keeps_its_promise() {
+    for url in ["sqlite:", "store:ser"] {
+        let quiet = hunted(url, Level::Serializable, Probes::Yes, &["rw", "rmw", "append", "duplicates", "bank"], 4);
+        assert!(quiet.findings.is_empty() && !quiet.was_stopped, "{quiet:?}");
+        assert!(quiet.tally.scripts > 0 && quiet.tally.runs > 0, "{:?}", quiet.tally);
+    }
+}
+
+#[test]
+fn a_hunt_that_is_stopped_ends_with_what_it_has() {
+    let database: Arc<dyn Database> = Arc::from(open("store:ser").unwrap());
+    let asked = Hunt {
+        isolation: "ser".to_owned(),
+        expect: Level::Serializable,
+        duration: Duration::from_secs(600),
+        seed: 1,
+        probes: Probes::Yes,
+        workloads: vec!["rw".to_owned()],
+        until: Until::TimeIsOver,
+    };
+    let control = Arc::new(Control::new());
+    let stopped = hunt(&database, &asked, &control, &mut |it| {
+        if it.tally.scripts == 3 {
+            control.stop();
+        }
+    });
+    let stopped = stopped.unwrap();
+    assert!(stopped.was_stopped && stopped.tally.scripts <= 4, "{stopped:?}");
+}
