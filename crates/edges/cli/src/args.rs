@@ -553,6 +553,7 @@ pub(crate) struct ReportArgs {
 }
 
 /// Run contended work on SQLite and on a weak store, and see which levels each keeps, and why not the others.
+#[allow(clippy::doc_markdown, reason = "it is the help, which shows everything as it is")]
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// The folder for the page and the recorded histories

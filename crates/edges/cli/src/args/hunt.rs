@@ -11,6 +11,7 @@ use std::time::Duration;
 /// history is checked at the level that is expected. What is forbidden is shrunk to the smallest script that shows it
 /// again on the database, as SQL for each session. Ctrl-C ends the hunt with what was found.
 #[derive(Debug, Args)]
+#[allow(clippy::doc_markdown, reason = "it is the help, which shows everything as it is")]
 pub(crate) struct HuntArgs {
     /// The database: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, or store:LEVEL for the weak store
     #[arg(value_name = "URL")]
