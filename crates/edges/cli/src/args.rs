@@ -549,7 +549,7 @@ pub(crate) struct ReportArgs {
     pub(crate) outputs: Vec<PathBuf>,
 }
 
-/// Run contended work on SQLite and on a weak store, and see which levels each keeps, and why not the others.
+/// Run contended work on two databases inside the tool, one of them weak, and see which levels each keeps, and why.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// The folder for the page and the recorded histories

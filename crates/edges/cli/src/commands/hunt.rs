@@ -151,7 +151,7 @@ impl Asked {
                 out += &it.script.sql_with_answers(self.database.dialect(), &it.played)?;
             }
             None => {
-                out += "No script of these transactions showed it again; -o FILE.history keeps what was recorded.\n"
+                out += "No script of these transactions showed it again; -o FILE.history keeps what was recorded.\n";
             }
         }
         Ok(out)
