@@ -147,7 +147,9 @@ impl Known {
 
 /// A number in the one way in which numbers are written.
 fn integer(text: &str) -> Option<i64> {
-    text.parse().ok().filter(|it: &i64| it.to_string() == text)
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_usual = digits.as_bytes().first().is_some_and(|it| matches!(it, b'1'..=b'9')) || text == "0";
+    if is_usual { text.parse().ok() } else { None }
 }
 
 /// A value in the history. Databases that hold texts give a number back as one.
@@ -256,5 +258,21 @@ impl Client for RecordingClient<'_> {
 
     fn abort(&mut self) -> Result<(), Failure> {
         self.client.abort()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_one_only_as_numbers_are_written() {
+        assert_eq!(
+            ["0", "17", "-3", "9223372036854775807"].map(integer),
+            [Some(0), Some(17), Some(-3), Some(i64::MAX)]
+        );
+        for text in ["", "-", "-0", "007", "+1", "1x", " 1", "9223372036854775808"] {
+            assert_eq!(integer(text), None, "{text}");
+        }
     }
 }

@@ -140,10 +140,38 @@ fn put(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
 }
 
 fn name(out: &mut Vec<u8>, name: Name<'_>) {
+    if let Name::Int(number) = name {
+        return integer(out, number);
+    }
     write_name(out, name).expect("memory takes every byte");
 }
 
+/// Most keys and values are integers, and this is the way of a database's answers.
+fn integer(out: &mut Vec<u8>, number: i64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
 fn text(out: &mut Vec<u8>, text: &str) {
+    if text.bytes().all(|it| it.is_ascii_alphanumeric()) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+        return;
+    }
     write_string(out, text).expect("memory takes every byte");
 }
 
@@ -156,4 +184,24 @@ fn list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut item: impl
         item(out, it);
     }
     out.push(b']');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_as_those_of_whole_histories() {
+        let mut line = TxnLine::new("s1");
+        for number in [0, 7, -12, i64::MAX, i64::MIN] {
+            line.write(Name::Text("a \"b\""), Name::Int(number));
+        }
+        line.read_list(Name::Int(3), [Name::Int(1), Name::Null]);
+        let line = String::from_utf8(line.end(Outcome::Unknown, 5, None)).unwrap();
+        let values = "0 7 -12 9223372036854775807 -9223372036854775808";
+        let writes: Vec<String> = values.split(' ').map(|it| format!(r#"["w","a \"b\"",{it}]"#)).collect();
+        let expected =
+            format!(r#"{{"s":"s1","ops":[{},["r",3,[1,null]]],"status":"unknown","begin":5}}"#, writes.join(","));
+        assert_eq!(line, expected + "\n");
+    }
 }
