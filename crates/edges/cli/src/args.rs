@@ -552,8 +552,7 @@ pub(crate) struct ReportArgs {
     pub(crate) outputs: Vec<PathBuf>,
 }
 
-/// Run contended work on SQLite and on a weak store, and see which levels each keeps, and why not the others.
-#[allow(clippy::doc_markdown, reason = "it is the help, which shows everything as it is")]
+/// Run contended work on two databases inside the tool, one of them weak, and see which levels each keeps, and why.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// The folder for the page and the recorded histories

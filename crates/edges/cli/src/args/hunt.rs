@@ -5,6 +5,9 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
+const DATABASE: &str =
+    "The database: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, or store:LEVEL for the weak store";
+
 /// Hunt for what a database should not do at an isolation level, and make a script of what is found.
 ///
 /// Known anomalies are tried first, as scripts of a few transactions, and then short runs of contended workloads. Each
@@ -13,8 +16,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[allow(clippy::doc_markdown, reason = "it is the help, which shows everything as it is")]
 pub(crate) struct HuntArgs {
-    /// The database: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, or store:LEVEL for the weak store
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", help = DATABASE)]
     pub(crate) url: String,
 
     /// The isolation level of all sessions, as the database calls it; its default if not given
