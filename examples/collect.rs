@@ -1,6 +1,6 @@
 //! Drives a database from several sessions at once, and checks what they saw.
 //!
-//! `cargo run --example collect [URL]`; without an address, a temporary file of SQLite.
+//! `cargo run --example collect [URL]`; without an address, a temporary file of `SQLite`.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use isoscope::check::check;

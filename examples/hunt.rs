@@ -1,6 +1,6 @@
 //! Hunts for what a database does that it should not, and prints the script that shows it.
 //!
-//! `cargo run --example hunt [URL]`; without an address, the weak store at causal consistency.
+//! `cargo run --package isoscope --example hunt [URL]`; without an address, the weak store at causal consistency.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use isoscope::collect::hunt::{Hunt, Probes, Until, hunt};
