@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 /// How long a history may be thought about.
 const THINKING: Duration = Duration::from_secs(10);
 /// How long scripts may be tried for one finding.
-const TRYING: Duration = Duration::from_secs(15);
+const TRYING: Duration = Duration::from_secs(20);
 /// How many orders of one scenario are tried.
-const ORDERS: usize = 120;
+const ORDERS: usize = 60;
 /// How often the smallest script is played in the end, to see how often it shows what it should.
 const TRIES: usize = 5;
 

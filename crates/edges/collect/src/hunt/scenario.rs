@@ -5,6 +5,7 @@ use crate::script::{Action, Script, Step};
 use crate::{Table, Value};
 use iso_evidence::Refutation;
 use iso_history::{History, KeyId, Name, Op, OpId, TxnId, ValueId};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 const REGISTERS: &str = "kv";
@@ -24,7 +25,9 @@ pub(super) fn scenarios(history: &History, refutation: &Refutation, isolation: &
     let mut parts = vec![script(history, &txns, isolation, &|op| refutation.ops.contains(&op))];
     for bystander in &bystanders {
         let with_one = txns.iter().chain([bystander]).copied().collect();
-        parts.push(script(history, &with_one, isolation, &|op| keys.contains(&history.op(op).key())));
+        // Any of its first operations may have taken the snapshot of a transaction of the part.
+        let stays = |op| txns.contains(&history.txn_of(op)) || keys.contains(&history.op(op).key());
+        parts.push(script(history, &with_one, isolation, &stays));
     }
     parts.push(script(history, &txns, isolation, &|_| true));
     let with_some = txns.iter().chain(bystanders.iter().take(2)).copied().collect();
@@ -38,7 +41,7 @@ pub(super) fn scenarios(history: &History, refutation: &Refutation, isolation: &
     scripts
 }
 
-/// Others that wrote keys of the part while it ran, the last ones.
+/// Others that wrote keys of the part while it ran, the most suspicious ones.
 fn bystanders(history: &History, keys: &BTreeSet<KeyId>, txns: &BTreeSet<TxnId>) -> Vec<TxnId> {
     let writes_them =
         |txn: TxnId| history.ops(txn).map(|it| history.op(it)).any(|it| it.is_write() && keys.contains(&it.key()));
@@ -48,7 +51,11 @@ fn bystanders(history: &History, keys: &BTreeSet<KeyId>, txns: &BTreeSet<TxnId>)
     let ran_meanwhile = |txn: TxnId| txns.iter().any(|it| overlaps(*it, txn));
     let others = history.txns().filter(|it| !it.is_initial() && !txns.contains(it));
     let mut found: Vec<TxnId> = others.filter(|it| writes_them(*it) && ran_meanwhile(*it)).collect();
-    found.sort_by_key(|it| std::cmp::Reverse(history.begin(*it)));
+    // Who wrote the same value is the first to be suspected.
+    let writes: Vec<Op<'_>> =
+        txns.iter().flat_map(|it| history.ops(*it)).map(|it| history.op(it)).filter(|it| it.is_write()).collect();
+    let agrees = |txn: TxnId| history.ops(txn).any(|it| writes.contains(&history.op(it)));
+    found.sort_by_key(|it| (!agrees(*it), Reverse(history.begin(*it))));
     found.truncate(MAX_BYSTANDERS);
     found
 }
