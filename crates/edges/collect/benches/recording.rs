@@ -16,7 +16,7 @@ const N_ROUNDS: usize = 3;
 
 fn main() {
     // Tests of all targets start this, too, and want nothing measured.
-    if !std::env::args().any(|it| it == "--bench") {
+    if !env::args().any(|it| it == "--bench") {
         return;
     }
     let arguments: Vec<String> = env::args().collect();
