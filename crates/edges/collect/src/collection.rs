@@ -96,7 +96,7 @@ pub struct Collected {
 #[derive(Debug, Error)]
 pub enum CollectError {
     /// The database does not do what it must before the run.
-    #[error("{0}")]
+    #[error(transparent)]
     Database(#[from] Failure),
     /// The history cannot be written; up to some point it was.
     #[error("the history cannot be written: {0}")]

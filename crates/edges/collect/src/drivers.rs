@@ -2,6 +2,7 @@
 //!
 //! A driver is a `Connection`, which runs one statement; `SqlClient` makes a [`crate::Client`] of it.
 
+mod claim;
 pub(crate) mod mysql;
 pub(crate) mod postgresql;
 mod sql;

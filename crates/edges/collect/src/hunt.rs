@@ -181,10 +181,10 @@ pub enum HuntError {
         name: String,
     },
     /// The database does not do what it must.
-    #[error("{0}")]
+    #[error(transparent)]
     Database(#[from] Failure),
     /// A run does not work.
-    #[error("{0}")]
+    #[error(transparent)]
     Run(#[from] CollectError),
 }
 

@@ -1,5 +1,6 @@
 //! `MySQL` and `MariaDB`.
 
+use super::claim::Claim;
 use super::sql::{self, Connection, SqlClient};
 use super::{CONNECT_TIMEOUT, LOCK_TIMEOUT, STATEMENT_TIMEOUT};
 use crate::address::Address;
@@ -18,6 +19,7 @@ pub(crate) struct MySql {
     version: String,
     /// Can transactions be aborted that would overwrite what they do not see?
     has_snapshots: bool,
+    claim: Claim<MySqlConnection>,
 }
 
 /// The options have the password.
@@ -26,6 +28,9 @@ impl fmt::Debug for MySql {
         f.debug_struct("MySql").field("place", &self.place).field("version", &self.version).finish_non_exhaustive()
     }
 }
+
+/// Asks for a lock. Locks belong to the server, and their names are short.
+const CLAIM: &str = "SELECT GET_LOCK(CONCAT('isoscope.', MD5(DATABASE())), 0)";
 
 /// Connects once, for the version.
 pub(crate) fn open(address: &Address) -> Result<MySql, OpenError> {
@@ -56,7 +61,8 @@ pub(crate) fn open(address: &Address) -> Result<MySql, OpenError> {
         Some(socket) => format!("{socket}/{}", address.path),
         None => format!("{host}:{port}/{}", address.path),
     };
-    let mut database = MySql { options: options.into(), place, version: String::new(), has_snapshots: false };
+    let (version, claim) = (String::new(), Claim::default());
+    let mut database = MySql { options: options.into(), place, version, has_snapshots: false, claim };
     database.ask().map_err(|failure| {
         let reason = match failure {
             Failure::Lost { message } | Failure::Broken { message } => message,
@@ -110,11 +116,14 @@ impl Database for MySql {
     }
 
     fn set_up(&self, tables: &[Table]) -> Result<(), Failure> {
+        self.claim.hold(CLAIM, &self.place, || self.connection())?;
         self.change(|connection, existing| sql::set_up(connection, Dialect::MySql, existing, tables))
     }
 
     fn tear_down(&self) -> Result<(), Failure> {
-        self.change(sql::tear_down)
+        self.change(sql::tear_down)?;
+        self.claim.release();
+        Ok(())
     }
 
     fn connect(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {

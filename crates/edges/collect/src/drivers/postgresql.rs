@@ -1,5 +1,6 @@
 //! `PostgreSQL`.
 
+use super::claim::Claim;
 use super::sql::{self, Connection, SqlClient};
 use super::{CONNECT_TIMEOUT, LOCK_TIMEOUT, STATEMENT_TIMEOUT};
 use crate::address::Address;
@@ -18,7 +19,11 @@ pub(crate) struct PostgreSql {
     config: Config,
     place: String,
     version: String,
+    claim: Claim<PgConnection>,
 }
+
+/// Asks for a lock of the database. Its number is ours: the letters `isoscope`.
+const CLAIM: &str = "SELECT pg_try_advisory_lock(x'69736f73636f7065'::bigint)::int::bigint";
 
 /// Connects once, for the version.
 pub(crate) fn open(address: &Address) -> Result<PostgreSql, OpenError> {
@@ -34,7 +39,8 @@ pub(crate) fn open(address: &Address) -> Result<PostgreSql, OpenError> {
     if let Some(password) = address.password("PGPASSWORD")? {
         config.password(password.reveal());
     }
-    let database = PostgreSql { config, place: format!("{host}:{port}/{name}"), version: String::new() };
+    let database =
+        PostgreSql { config, place: format!("{host}:{port}/{name}"), version: String::new(), claim: Claim::default() };
     let show = Statement { sql: "SHOW server_version".to_owned(), values: Vec::new() };
     let version = database.connection().and_then(|mut it| it.rows(&show)).map_err(|failure| {
         let reason = match failure {
@@ -80,11 +86,14 @@ impl Database for PostgreSql {
     }
 
     fn set_up(&self, tables: &[Table]) -> Result<(), Failure> {
+        self.claim.hold(CLAIM, &self.place, || self.connection())?;
         self.change(|connection, existing| sql::set_up(connection, Dialect::PostgreSql, existing, tables))
     }
 
     fn tear_down(&self) -> Result<(), Failure> {
-        self.change(sql::tear_down)
+        self.change(sql::tear_down)?;
+        self.claim.release();
+        Ok(())
     }
 
     fn connect(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {

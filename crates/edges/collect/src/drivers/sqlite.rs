@@ -2,6 +2,7 @@
 //!
 //! Readers see a snapshot and there is one writer, if the journal is a write-ahead log, which is what new files get.
 
+use super::claim::in_use;
 use super::sql::{self, Connection, SqlClient};
 use super::{LOCK_TIMEOUT, STATEMENT_TIMEOUT};
 use crate::address::Address;
@@ -10,7 +11,10 @@ use crate::dialect::Statement;
 use crate::{Client, Database, Dialect, Failure, OpenError, Table, Value};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Error, ErrorCode, ToSql};
+use std::fmt;
+use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 
 /// A file.
@@ -19,6 +23,23 @@ pub(crate) struct Sqlite {
     file: PathBuf,
     /// Goes with its file in the end.
     temporary: Option<TempDir>,
+    claim: Mutex<Option<Claim>>,
+}
+
+/// A lock, so that two runs do not drop each other's tables. It is a file of its own: a second handle on the database's
+/// file would end the database's locks when it is closed.
+#[derive(Debug)]
+struct Claim {
+    path: PathBuf,
+    /// Locked until it is closed.
+    _file: File,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // A lock file that stays is in nobody's way.
+        fs::remove_file(&self.path).ok();
+    }
 }
 
 /// Opens or makes the file.
@@ -33,9 +54,9 @@ pub(crate) fn open(address: &Address) -> Result<Sqlite, OpenError> {
         }
         "" => {
             let folder = TempDir::with_prefix("isoscope-").map_err(|it| unreachable(it.to_string()))?;
-            Sqlite { file: folder.path().join("isoscope.db"), temporary: Some(folder) }
+            Sqlite { file: folder.path().join("isoscope.db"), temporary: Some(folder), claim: Mutex::default() }
         }
-        path => Sqlite { file: path.into(), temporary: None },
+        path => Sqlite { file: path.into(), temporary: None, claim: Mutex::default() },
     };
     let is_new = sqlite.file.metadata().map_or(true, |it| it.len() == 0);
     let journal = match address.option("journal").map(str::to_ascii_lowercase) {
@@ -72,6 +93,24 @@ impl Sqlite {
         Ok(SqliteConnection(connection))
     }
 
+    /// Makes sure that no other run uses the file.
+    fn claim(&self) -> Result<(), Failure> {
+        let mut claim = self.claim.lock().unwrap_or_else(PoisonError::into_inner);
+        if claim.is_some() || self.temporary.is_some() {
+            return Ok(());
+        }
+        let mut path = self.file.clone().into_os_string();
+        path.push(".isoscope-lock");
+        let cannot = |why: &dyn fmt::Display| Failure::broken(format!("cannot lock {}: {why}", path.display()));
+        let file = File::create(&path).map_err(|it| cannot(&it))?;
+        match file.try_lock() {
+            Ok(()) => *claim = Some(Claim { path: path.into(), _file: file }),
+            Err(TryLockError::WouldBlock) => return Err(in_use(&self.file.display().to_string())),
+            Err(TryLockError::Error(error)) => return Err(cannot(&error)),
+        }
+        Ok(())
+    }
+
     /// Does something with the tables of ours that there are, as a whole.
     fn change(&self, act: impl FnOnce(&mut SqliteConnection, &[String]) -> Result<(), Failure>) -> Result<(), Failure> {
         let mut connection = self.connection()?;
@@ -98,11 +137,14 @@ impl Database for Sqlite {
     }
 
     fn set_up(&self, tables: &[Table]) -> Result<(), Failure> {
+        self.claim()?;
         self.change(|connection, existing| sql::set_up(connection, Dialect::Sqlite, existing, tables))
     }
 
     fn tear_down(&self) -> Result<(), Failure> {
-        self.change(sql::tear_down)
+        self.change(sql::tear_down)?;
+        *self.claim.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(())
     }
 
     fn connect(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {

@@ -142,6 +142,36 @@ fn tables_of_other_people_are_left_alone() {
 }
 
 #[test]
+fn a_file_has_one_run_at_a_time() {
+    let folder = TempDir::new().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("shared.db").display());
+    check_one_run_at_a_time(&*opened(&url), &*opened(&url));
+    let mut left: Vec<String> =
+        fs::read_dir(&folder).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    left.sort();
+    assert!(left.iter().all(|it| !it.contains("lock")), "{left:?}");
+}
+
+/// Two handles on one database: the second must not drop the first one's tables.
+pub(crate) fn check_one_run_at_a_time(first: &dyn Database, second: &dyn Database) {
+    let tables = [Table::of_ints("n")];
+    first.set_up(&tables).unwrap();
+    first.set_up(&tables).unwrap();
+    first.load(&[("n".to_owned(), "x".to_owned(), 7.into())]).unwrap();
+    let refused = second.set_up(&tables).unwrap_err().to_string();
+    assert!(refused.starts_with("another run of isoscope is using ") && refused.contains("wait"), "{refused}");
+    let mut client = first.connect(first.isolations()[0]).unwrap();
+    client.begin().unwrap();
+    assert_eq!(client.get("n", "x").unwrap().map(|it| it.to_string()), Some("7".to_owned()));
+    client.commit().unwrap();
+    drop(client);
+    first.tear_down().unwrap();
+    second.set_up(&tables).unwrap();
+    assert!(first.set_up(&tables).is_err(), "now it is the other one's turn");
+    second.tear_down().unwrap();
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_refused() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("mine.db");

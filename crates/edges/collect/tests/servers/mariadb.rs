@@ -1,6 +1,6 @@
 //! `MariaDB`: repeatable reads that are not snapshot isolation, and writes that leave no trace.
 
-use crate::embedded::{check_refusals, check_rows};
+use crate::embedded::{check_one_run_at_a_time, check_refusals, check_rows};
 use crate::judge::{check_password_file, lost_update, opened, play, verdicts, write_skew};
 use crate::server;
 use iso_collect::script::Script;
@@ -14,6 +14,7 @@ fn mariadb_isolates_less_than_it_says() {
     let database = opened(&server.url());
     assert!(database.describe().starts_with("MariaDB 1") && !format!("{database:?}").contains(iso_servers::PASSWORD));
     check_rows(&*database);
+    check_one_run_at_a_time(&*database, &*opened(&server.url()));
     check_password_file(&server.url());
     check_refusals(&*opened(&server.url_of_socket()));
 

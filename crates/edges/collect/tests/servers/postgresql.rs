@@ -1,6 +1,6 @@
 //! `PostgreSQL`: what its isolation levels let through, and what it says when something is wrong.
 
-use crate::embedded::{check_refusals, check_rows};
+use crate::embedded::{check_one_run_at_a_time, check_refusals, check_rows};
 use crate::judge::{check_password_file, lost_update, opened, play, verdicts, write_skew};
 use crate::server;
 use iso_collect::{Failure, Table, open};
@@ -14,6 +14,7 @@ fn postgresql_isolates_as_it_says() {
     assert!(database.describe().starts_with("PostgreSQL 1") && !database.describe().contains(iso_servers::PASSWORD));
     assert!(!format!("{database:?}").contains(iso_servers::PASSWORD));
     check_rows(&*database);
+    check_one_run_at_a_time(&*database, &*opened(&server.url()));
     check_password_file(&server.url());
     check_refusals(&*opened(&server.url_of_socket()));
 
