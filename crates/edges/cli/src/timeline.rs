@@ -7,6 +7,11 @@ use std::time::{Duration, Instant};
 /// However long a run is, no more moments are kept.
 const MAX_MOMENTS: usize = 8192;
 
+/// A time of a document: microseconds are enough, and numbers of few digits read back as they were written.
+pub(crate) fn in_seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e6
+}
+
 /// Moments of a run, the earliest first.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
@@ -46,7 +51,7 @@ impl Timeline {
     /// ended with it.
     pub(crate) fn series(&self, elapsed: Duration, counts: &Tally) -> Series {
         let Some((end, last)) = self.last else { return Series::default() };
-        let seconds = elapsed.as_secs_f64();
+        let seconds = in_seconds(elapsed);
         let since_start = |when: Instant| seconds - end.saturating_duration_since(when).as_secs_f64();
         let kept = self.moments.iter().filter(|it| it.0 < end);
         let mut moments: Vec<(f64, Sample)> =

@@ -3,7 +3,7 @@
 use crate::document::{CheckReport, LevelName};
 
 /// A document has about as many rounds at most; neighbours of a long hunt are told together.
-const MAX_ROUNDS: usize = 400;
+const MAX_ROUNDS: usize = 240;
 
 /// What `hunt` found out about a database.
 #[derive(Clone, Debug, PartialEq)]
@@ -221,13 +221,13 @@ mod tests {
             let first = few.iter().find(|it| it.finding == Some(finding)).unwrap();
             assert_eq!((first.what.as_str(), first.rounds), (what, 1));
         }
-        assert_eq!(few[0].what, "5 rounds: rw, rmw");
+        assert_eq!(few[0].what, "9 rounds: rw, rmw");
         assert!(few.windows(2).all(|it| it[0].end() <= it[1].began));
     }
 
     #[test]
     fn a_short_hunt_stays_as_it_is() {
-        let rounds: Vec<HuntRound> = (0..400).map(|it| round(it, None)).collect();
+        let rounds: Vec<HuntRound> = (0..240).map(|it| round(it, None)).collect();
         assert_eq!(HuntRound::few(rounds.clone()), rounds);
     }
 }

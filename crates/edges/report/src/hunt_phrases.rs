@@ -1,6 +1,6 @@
 //! What a hunt was, in words that all renderings share.
 
-use crate::amounts::{grouped, many, percent, rate, span};
+use crate::amounts::{a_second, grouped, many, percent, rate, span};
 use crate::check_phrases::{spoken, titled};
 use crate::document::Judgement;
 use crate::hunt::{HuntFinding, HuntReport, HuntRound, RoundVerdict};
@@ -124,7 +124,7 @@ pub(crate) fn facts(report: &HuntReport) -> Vec<(&'static str, String)> {
         ("database", report.database.clone()),
         ("isolation", report.isolation.clone()),
         ("expected", titled(&report.expect)),
-        ("time", format!("{} of {}", span(report.seconds), span(report.duration))),
+        ("time", format!("{}, {} asked for", span(report.seconds), span(report.duration))),
         ("seed", report.seed.to_string()),
         (
             "looked at",
@@ -154,12 +154,11 @@ pub(crate) fn round_words(round: &HuntRound) -> String {
         RoundVerdict::Unknown => "not decided",
         RoundVerdict::Violated => "violated",
     };
-    let rate = rate(crate::amounts::a_second(round.transactions(), round.seconds));
+    let what = if round.rounds > 1 { &round.what } else { &round.name };
     format!(
-        "{}: {verdict}; {} in {}, {rate} a second, {} aborted; {} after the start",
-        round.what,
+        "{what}: {verdict}; {}, {} a second, {} aborted; after {}",
         many(round.transactions(), "transaction"),
-        span(round.seconds),
+        rate(a_second(round.transactions(), round.seconds)),
         grouped(round.aborted),
         span(round.began)
     )

@@ -14,7 +14,7 @@ const SHORTEST_STEP: f64 = 20.0;
 /// Counts in intervals of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// The length of an interval in seconds; the last one may be shorter.
+    /// The length of an interval in seconds; the last one may be half of it shorter or longer.
     pub step: f64,
     /// What happened in each.
     pub samples: Vec<Sample>,
@@ -63,7 +63,7 @@ impl Series {
     /// Between two moments things happen evenly, so that it does not matter when exactly somebody looked.
     pub fn new(moments: &[(f64, Sample)], seconds: f64) -> Self {
         let step = step(seconds);
-        let n_samples = ((seconds / step).ceil() as usize).max(1);
+        let n_samples = ((seconds / step).round() as usize).max(1);
         let mut samples = Vec::with_capacity(n_samples);
         let mut before = Sample::default();
         for nth in 1..=n_samples {

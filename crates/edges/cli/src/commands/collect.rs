@@ -4,7 +4,7 @@ use crate::args::CollectArgs;
 use crate::exit::Exit;
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, in_seconds};
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{
     APPLICATIONS, Assertion, CollectError, Collected, Control, Database, FinalRead, Likeliness, Parameters, Plan,
@@ -147,8 +147,8 @@ impl Collect {
                 operations: counts.operations,
                 reconnects: counts.reconnects,
             },
-            throughput: collected.throughput,
-            seconds: collected.elapsed.as_secs_f64(),
+            throughput: (collected.throughput * 1e3).round() / 1e3,
+            seconds: in_seconds(collected.elapsed),
             bytes: collected.bytes,
             was_stopped: collected.was_stopped,
             failure: collected.failure.clone(),
@@ -173,7 +173,7 @@ fn described(raw: &CollectArgs, txns: Option<usize>) -> WorkloadParameters {
     WorkloadParameters {
         sessions: raw.sessions as u64,
         txns: txns.map(|it| it as u64),
-        duration: raw.duration.map(|it| it.as_secs_f64()),
+        duration: raw.duration.map(in_seconds),
         keys: raw.keys as u64,
         ops: (raw.ops.0 as u64, raw.ops.1 as u64),
         reads: raw.reads,

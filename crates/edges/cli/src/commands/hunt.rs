@@ -9,6 +9,7 @@ use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::target::Target;
 use crate::teller::Channel;
+use crate::timeline::in_seconds;
 use anyhow::{anyhow, bail};
 use iso_collect::hunt::{
     Finding, Hunt, HuntProgress, HuntTally, Hunted, Judged, Origin, PROBES, Probes, Trial, Until, hunt,
@@ -117,8 +118,8 @@ impl Asked {
                 undecided: undecided as u64,
             },
             reason: hunted.undecided.as_ref().map(ToString::to_string),
-            duration: self.hunt.duration.as_secs_f64(),
-            seconds: hunted.elapsed.as_secs_f64(),
+            duration: in_seconds(self.hunt.duration),
+            seconds: in_seconds(hunted.elapsed),
             was_stopped: hunted.was_stopped,
             rounds: HuntRound::few(hunted.trials.iter().map(round).collect()),
             findings: hunted.findings.iter().map(|it| self.found(it)).collect::<anyhow::Result<_>>()?,
@@ -176,11 +177,6 @@ fn round(trial: &Trial) -> HuntRound {
         verdict,
         finding,
     }
-}
-
-/// Microseconds are enough, and short.
-fn in_seconds(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e6
 }
 
 fn counted(number: u64, what: &str) -> String {

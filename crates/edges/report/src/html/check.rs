@@ -36,8 +36,27 @@ pub(super) struct Inside {
     pub(super) prefix: String,
     /// What its headings begin with: `1. `.
     pub(super) number: String,
+    /// How deep they are.
+    pub(super) depth: Depth,
     /// Where the JSON of the page has it: `findings.0.check.`.
     pub(super) path: String,
+}
+
+/// How deep a heading is.
+#[derive(Clone, Copy, Default)]
+pub(super) enum Depth {
+    #[default]
+    Section,
+    Subsection,
+}
+
+impl Depth {
+    fn element(self) -> &'static str {
+        match self {
+            Self::Section => "h2",
+            Self::Subsection => "h3",
+        }
+    }
 }
 
 /// What is forbidden, one section each, inside another page.
@@ -125,8 +144,9 @@ fn why(level: &LevelReport, findings: &[Finding<'_>]) -> String {
 fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>, inside: &Inside) -> String {
     let part = finding.part;
     let id = format!("{}finding-{idx}", inside.prefix);
+    let h = inside.depth.element();
     let heading = format!("{}{}", inside.number, finding.title());
-    let mut out = format!("<section id=\"{id}\" class=\"case\">\n<h2>{}</h2>\n", xml(&heading));
+    let mut out = format!("<section id=\"{id}\" class=\"case\">\n<{h}>{}</{h}>\n", xml(&heading));
     out += &format!(
         "<p class=\"levels\">forbidden by {}</p>\n<p>{}</p>\n",
         xml(&finding.level_names()),

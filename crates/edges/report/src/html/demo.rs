@@ -1,6 +1,6 @@
 //! The document of `demo` as a page: a database after the other.
 
-use super::check::{Inside, lead, sections};
+use super::check::{Depth, Inside, lead, sections};
 use super::page;
 use crate::demo::DemoReport;
 use crate::json::JsonLayout;
@@ -13,17 +13,21 @@ pub(crate) fn demo_html(report: &DemoReport) -> String {
         body += &format!("<p>{}</p>\n", flowing(paragraph));
     }
     for (idx, act) in report.acts.iter().enumerate() {
-        let inside =
-            Inside { prefix: format!("act-{idx}-"), number: String::new(), path: format!("acts.{idx}.check.") };
+        let inside = Inside {
+            prefix: format!("act-{idx}-"),
+            number: String::new(),
+            depth: Depth::Subsection,
+            path: format!("acts.{idx}.check."),
+        };
         body += &format!(
-            "<h2>{}. {}</h2>\n<p>{}</p>\n<p>{}</p>\n{}<p class=\"lead\">{}</p>\n{}",
+            "<h2>{}. {}</h2>\n<p>{}</p>\n<p>{}</p>\n{}{}<p>{}</p>\n",
             idx + 1,
             prose(&act.title),
             flowing(&act.before),
             prose(&act.ran),
             lead(&act.check),
-            flowing(&act.after),
-            sections(&act.check, &inside)
+            sections(&act.check, &inside),
+            flowing(&act.after)
         );
     }
     body += "<footer>Isoscope</footer>\n";

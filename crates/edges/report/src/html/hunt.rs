@@ -1,6 +1,6 @@
 //! The document of `hunt` as a page: verdicts over time, and each finding beside the script that shows it.
 
-use super::check::{Inside, sections};
+use super::check::{Depth, Inside, sections};
 use super::{chart, facts_table, listing, page};
 use crate::amounts::{grouped, span};
 use crate::hunt::{HuntReport, HuntRound};
@@ -32,10 +32,12 @@ fn found(report: &HuntReport, idx: usize) -> String {
     let inside = Inside {
         prefix: format!("found-{idx}-"),
         number: format!("{}. ", idx + 1),
+        depth: Depth::Section,
         path: format!("findings.{idx}.check."),
     };
     let mut out = format!("<div id=\"found-{idx}\">\n{}", sections(&finding.check, &inside));
-    out += &format!("<h3>Script</h3>\n<p>{} {}</p>\n", prose(&seen(report, idx)), prose(&script_words(finding)));
+    out += &format!("<p>{}</p>\n", prose(&seen(report, idx)));
+    out += &format!("<h3>Script</h3>\n<p>{}</p>\n", prose(&script_words(finding)));
     out += &finding.script.as_ref().map(|it| listing(&it.sql, "script")).unwrap_or_default();
     out + "</div>\n"
 }

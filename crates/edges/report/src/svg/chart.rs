@@ -28,7 +28,7 @@ impl Room {
     }
 
     /// About so many labels stand below a chart.
-    fn n_moments(self) -> f64 {
+    pub(super) fn n_moments(self) -> f64 {
         match self {
             Self::Desk => 10.0,
             Self::Phone => 4.0,
@@ -42,15 +42,13 @@ pub(super) struct Plot {
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
-    /// The last moment, in seconds.
-    seconds: f64,
     /// The rate at the top.
     most: f64,
 }
 
 impl Plot {
     /// A field at the bottom of a figure, which then ends where the field does, for rates up to this one.
-    pub(super) fn below(figure: &mut Figure, height: f64, seconds: f64, fastest: f64) -> Self {
+    pub(super) fn below(figure: &mut Figure, height: f64, fastest: f64) -> Self {
         let step = nice(fastest / 4.0);
         let top = figure.height + 10.0;
         figure.height = top + height;
@@ -59,13 +57,13 @@ impl Plot {
             right: sides(figure.width).1,
             top,
             bottom: top + height,
-            seconds: seconds.max(1e-6),
             most: step * (fastest / step).ceil().max(1.0),
         }
     }
 
-    pub(super) fn x(&self, second: f64) -> f64 {
-        across((self.left, self.right), second / self.seconds)
+    /// The place of a share of the whole width.
+    pub(super) fn x(&self, share: f64) -> f64 {
+        self.left + (self.right - self.left) * share.clamp(0.0, 1.0)
     }
 
     pub(super) fn y(&self, rate: f64) -> f64 {
@@ -87,44 +85,45 @@ impl Plot {
             figure.body += &small(self.left - 8.0, self.y(rate) + 4.0, "end", &short(rate));
             rate += step;
         }
-        figure.body += &small(self.left, self.top - 8.0, "start", "transactions a second");
     }
 
-    /// Moments, below everything that was drawn so far.
-    pub(super) fn moments(&self, figure: &mut Figure, room: Room) {
-        let step = nice_time(self.seconds / room.n_moments());
+    /// Moments with the shares of the width where they stand, below everything that was drawn so far.
+    pub(super) fn moments(&self, figure: &mut Figure, moments: &[(f64, String)]) {
         figure.height += 18.0;
-        let mut second = 0.0;
-        while second <= self.seconds * 1.0001 {
-            let x = self.x(second);
-            let words = moment(second, self.seconds);
-            let room_needed = width(&words) as f64 * LETTER / 2.0;
-            let anchor = if x + room_needed > figure.width - 4.0 { "end" } else { "middle" };
-            let x_of_words = if anchor == "end" { figure.width - 4.0 } else { x };
-            figure.body += &format!(
-                "<path d=\"M{} {}v4\" stroke=\"#8c959f\" stroke-width=\"1\"/>\n",
-                n(x),
-                n(figure.height - 18.0)
-            );
-            figure.body += &small(x_of_words, figure.height - 2.0, anchor, &words);
-            second += step;
+        let mut free = f64::NEG_INFINITY;
+        for (share, words) in moments {
+            let x = self.x(*share);
+            let half = width(words) as f64 * LETTER / 2.0;
+            let middle = x.clamp(half, figure.width - half - 4.0);
+            if middle - half < free {
+                continue;
+            }
+            free = middle + half + 8.0;
+            let y = figure.height;
+            figure.body +=
+                &format!("<path d=\"M{} {}v4\" stroke=\"#8c959f\" stroke-width=\"1\"/>\n", n(x), n(y - 18.0));
+            figure.body += &small(middle, y - 2.0, "middle", words);
         }
         figure.height += 6.0;
     }
 }
 
+/// Moments that people count in, up to the end.
+pub(super) fn clock(seconds: f64, room: Room) -> Vec<(f64, String)> {
+    let step = nice_time(seconds / room.n_moments());
+    let last = (seconds / step * 1.0001).floor() as usize;
+    (0..=last).map(|nth| nth as f64 * step).map(|it| (it / seconds.max(1e-6), moment(it, seconds))).collect()
+}
+
+/// What rates are of, in a line of its own.
+pub(super) fn unit(figure: &mut Figure) {
+    figure.height += 12.0;
+    figure.body += &small(sides(figure.width).0, figure.height, "start", "transactions a second");
+}
+
 /// Where a field begins and ends in a figure of this width.
-fn sides(width: f64) -> (f64, f64) {
+pub(super) fn sides(width: f64) -> (f64, f64) {
     (48.0, width - 20.0)
-}
-
-fn across((left, right): (f64, f64), share: f64) -> f64 {
-    left + (right - left) * share.clamp(0.0, 1.0)
-}
-
-/// The place of a moment in a figure of this width.
-pub(super) fn place(width: f64, second: f64, seconds: f64) -> f64 {
-    across(sides(width), second / seconds.max(1e-6))
 }
 
 /// Words of an axis.

@@ -1,6 +1,6 @@
 //! A run of `collect` as a chart: how many transactions committed and aborted a second, and what nobody knows.
 
-use super::chart::{AMBER, BLUE, PURPLE, Plot, Room, named, signs};
+use super::chart::{AMBER, BLUE, PURPLE, Plot, Room, clock, named, signs, unit};
 use super::figure::{FAINT, Figure, INK, RED, n};
 use crate::amounts::{a_second, grouped, rate, span};
 use crate::collect::CollectReport;
@@ -12,7 +12,7 @@ const MIN_SAMPLES: usize = 3;
 /// What a pointer tells apart.
 const MAX_STRIPES: usize = 100;
 /// Neighbours closer than this run into each other.
-const PIXELS: f64 = 4.0;
+const PIXELS: f64 = 9.0;
 const HEIGHT: f64 = 230.0;
 
 /// The run as a picture of its own.
@@ -53,6 +53,8 @@ fn is_drawn(report: &CollectReport) -> bool {
 
 /// What happened between two moments.
 type Interval = (f64, f64, Sample);
+/// The place of a moment.
+type When<'w> = dyn Fn(f64) -> f64 + 'w;
 
 fn draw(figure: &mut Figure, report: &CollectReport, room: Room) {
     #[allow(clippy::cast_possible_truncation, reason = "a chart is a few hundred pixels wide")]
@@ -61,18 +63,20 @@ fn draw(figure: &mut Figure, report: &CollectReport, room: Room) {
     legend(figure, &intervals);
     let fastest = |count: fn(&Sample) -> u64| rates(&intervals, count).map(|it| it.1).fold(0.0, f64::max);
     let most = fastest(|it| it.committed).max(fastest(Sample::all_aborted));
-    let plot = Plot::below(figure, HEIGHT, report.seconds, most);
+    unit(figure);
+    let plot = Plot::below(figure, HEIGHT, most);
+    let when = |second: f64| plot.x(second / report.seconds.max(1e-6));
     plot.rates(figure);
-    area(figure, &plot, &intervals, |it| it.committed, BLUE);
+    area(figure, &plot, &intervals, &when, |it| it.committed, BLUE);
     if intervals.iter().any(|it| it.2.all_aborted() > 0) {
-        area(figure, &plot, &intervals, Sample::all_aborted, RED);
+        area(figure, &plot, &intervals, &when, Sample::all_aborted, RED);
     }
-    marks(figure, &plot, &intervals, |it| it.unknown, &diamond(), "unknown");
-    marks(figure, &plot, &intervals, |it| it.reconnects, &cross(), "lost connections");
+    marks(figure, &when, &intervals, |it| it.unknown, &diamond(), "unknown");
+    marks(figure, &when, &intervals, |it| it.reconnects, &cross(), "lost connections");
     if room == Room::Desk {
-        stripes(figure, &plot, report);
+        stripes(figure, &plot, report, &when);
     }
-    plot.moments(figure, room);
+    plot.moments(figure, &clock(report.seconds, room));
 }
 
 fn legend(figure: &mut Figure, intervals: &[Interval]) {
@@ -83,7 +87,6 @@ fn legend(figure: &mut Figure, intervals: &[Interval]) {
     entries.extend(has(|it| it.unknown).then(|| (unknown.as_str(), "unknown".to_owned())));
     entries.extend(has(|it| it.reconnects).then(|| (lost.as_str(), "lost connections".to_owned())));
     signs(figure, &entries);
-    figure.height += 12.0;
 }
 
 fn moved(sign: &str) -> String {
@@ -104,8 +107,15 @@ fn rates(intervals: &[Interval], count: fn(&Sample) -> u64) -> impl Iterator<Ite
 }
 
 /// A line of rates, and a light field below it.
-fn area(figure: &mut Figure, plot: &Plot, intervals: &[Interval], count: fn(&Sample) -> u64, colour: &str) {
-    let mut points: Vec<(f64, f64)> = rates(intervals, count).map(|(when, it)| (plot.x(when), plot.y(it))).collect();
+fn area(
+    figure: &mut Figure,
+    plot: &Plot,
+    intervals: &[Interval],
+    x: &When<'_>,
+    count: fn(&Sample) -> u64,
+    colour: &str,
+) {
+    let mut points: Vec<(f64, f64)> = rates(intervals, count).map(|(when, it)| (x(when), plot.y(it))).collect();
     let (Some(first), Some(last)) = (points.first().copied(), points.last().copied()) else { return };
     points.insert(0, (plot.left, first.1));
     points.push((plot.right, last.1));
@@ -119,7 +129,7 @@ fn area(figure: &mut Figure, plot: &Plot, intervals: &[Interval], count: fn(&Sam
 }
 
 /// A row of signs below the field, where there is something to say; nothing otherwise.
-fn marks(figure: &mut Figure, plot: &Plot, intervals: &[Interval], count: fn(&Sample) -> u64, sign: &str, what: &str) {
+fn marks(figure: &mut Figure, x: &When<'_>, intervals: &[Interval], count: fn(&Sample) -> u64, sign: &str, what: &str) {
     if intervals.iter().all(|it| count(&it.2) == 0) {
         return;
     }
@@ -127,7 +137,7 @@ fn marks(figure: &mut Figure, plot: &Plot, intervals: &[Interval], count: fn(&Sa
     for (begin, end, sample) in intervals.iter().filter(|it| count(&it.2) > 0) {
         figure.body += &format!(
             "<g transform=\"translate({} {})\"><title>{} {what} after {}</title>{sign}</g>\n",
-            n(plot.x(f64::midpoint(*begin, *end))),
+            n(x(f64::midpoint(*begin, *end))),
             n(figure.height - 6.0),
             grouped(count(sample)),
             span(*begin)
@@ -137,10 +147,10 @@ fn marks(figure: &mut Figure, plot: &Plot, intervals: &[Interval], count: fn(&Sa
 }
 
 /// Invisible stripes that say what happened there.
-fn stripes(figure: &mut Figure, plot: &Plot, report: &CollectReport) {
+fn stripes(figure: &mut Figure, plot: &Plot, report: &CollectReport, x: &When<'_>) {
     figure.body += "<g class=\"stripes\" fill=\"transparent\">\n";
     for (begin, end, sample) in report.series.joined(MAX_STRIPES, report.seconds) {
-        let (left, right) = (plot.x(begin), plot.x(end));
+        let (left, right) = (x(begin), x(end));
         let a_second = |count: u64| rate(a_second(count, end - begin));
         figure.body += &format!(
             "<path d=\"M{} {}H{}V{}H{}Z\"><title>after {}: {} committed and {} aborted a second</title></path>\n",
