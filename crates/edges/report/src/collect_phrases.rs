@@ -14,7 +14,7 @@ pub(crate) fn headline(report: &CollectReport) -> String {
     let failed = match (report.failed().count(), report.assertions.len()) {
         (0, _) => String::new(),
         (1, 1) => format!("; {} does not hold", quoted(&report.assertions[0])),
-        (failed, all) => format!("; {failed} of {all} assertions do not hold"),
+        (failed, all) => format!("; {failed} of {all} assertions failed"),
     };
     format!(
         "{} committed on {} under {} in {}, {aborted}{failed}.",

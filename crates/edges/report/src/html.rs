@@ -168,12 +168,13 @@ fn facts_table(facts: &[(&str, String)]) -> String {
     format!("<table class=\"facts\">\n<tbody>\n{}</tbody>\n</table>\n", rows.collect::<String>())
 }
 
-/// A chart, drawn once for screens and paper and once for phones.
-fn chart(draw: impl Fn(Room) -> Option<String>) -> String {
+/// A chart, drawn once for screens and paper and once for phones, above what it is.
+fn chart(caption: &str, draw: impl Fn(Room) -> Option<String>) -> String {
+    let figure = |class: &str, svg: &str| {
+        format!("<figure class=\"chart {class}\">\n{svg}<figcaption>{}</figcaption>\n</figure>\n", xml(caption))
+    };
     match (draw(Room::Desk), draw(Room::Phone)) {
-        (Some(desk), Some(phone)) => format!(
-            "<figure class=\"chart desk\">\n{desk}</figure>\n<figure class=\"chart phone\">\n{phone}</figure>\n"
-        ),
+        (Some(desk), Some(phone)) => figure("desk", &desk) + &figure("phone", &phone),
         _ => String::new(),
     }
 }

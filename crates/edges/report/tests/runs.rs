@@ -90,7 +90,7 @@ fn headlines_say_it_in_a_sentence() {
         (
             runs::broken().into(),
             "22,981 transactions committed on MariaDB 10.11.11 at localhost:3306/test under \
-             read-committed:0.5,serializable:0.5 in 30 s, 5.2 % aborted; 1 of 2 assertions do not hold.",
+             read-committed:0.5,serializable:0.5 in 30 s, 5.2 % aborted; 1 of 2 assertions failed.",
         ),
         (
             runs::short().into(),
@@ -100,12 +100,12 @@ fn headlines_say_it_in_a_sentence() {
         (
             runs::hunt().into(),
             "MariaDB 10.11.11 at localhost:3306/test under repeatable-read breaks snapshot-isolation (si): lost update, \
-             write skew; the first found after 4 ms in the probe lost-update, and shown by two transactions.",
+             write skew; the first found after 4 ms in the probe lost-update, and shown by three transactions.",
         ),
         (
             runs::found_at_once().into(),
             "MariaDB 10.11.11 at localhost:3306/test under repeatable-read breaks snapshot-isolation (si): lost update, \
-             found after 4 ms in the probe lost-update, and shown by two transactions.",
+             found after 4 ms in the probe lost-update, and shown by three transactions.",
         ),
         (
             runs::nothing_found().into(),

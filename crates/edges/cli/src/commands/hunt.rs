@@ -25,7 +25,7 @@ use iso_spec::Level;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The scripts among the workloads.
 const SCRIPTS: &str = "probes";

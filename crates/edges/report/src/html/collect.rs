@@ -8,12 +8,14 @@ use crate::json::JsonLayout;
 use crate::svg::collect_chart;
 use crate::words::{prose, xml};
 
+const CAPTION: &str = "What sessions did over time, without the final read.";
+
 /// The page of `collect`.
 pub(crate) fn collect_html(report: &CollectReport) -> String {
     let title = report.output.clone().unwrap_or_else(|| report.workload.clone());
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", prose(&title), prose(&headline(report)));
     body += &problems(report);
-    body += &chart(|room| collect_chart(report, room));
+    body += &chart(CAPTION, |room| collect_chart(report, room));
     body += &held(report);
     body += &facts_table(&facts(report));
     body += &next(report);

@@ -9,6 +9,8 @@ use crate::json::JsonLayout;
 use crate::svg::hunt_chart;
 use crate::words::prose;
 
+const CAPTION: &str = "A block for each round in turn: how fast it was, its verdict, and when it began.";
+
 /// The page of `hunt`.
 pub(crate) fn hunt_html(report: &HuntReport) -> String {
     let title = format!("{}, {}", report.database, report.isolation);
@@ -16,7 +18,7 @@ pub(crate) fn hunt_html(report: &HuntReport) -> String {
     for note in notes(report) {
         body += &format!("<p class=\"note\">{}</p>\n", prose(&note));
     }
-    body += &chart(|room| hunt_chart(report, room));
+    body += &chart(CAPTION, |room| hunt_chart(report, room));
     for idx in 0..report.findings.len() {
         body += &found(report, idx);
     }

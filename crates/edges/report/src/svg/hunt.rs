@@ -180,12 +180,17 @@ fn bar(figure: &mut Figure, block: &Block<'_>, plot: &Plot, room: Room) {
     figure.body += "</g>\n";
 }
 
-/// When the rounds above began, and when the hunt ended.
+/// When the rounds above began.
 fn times(report: &HuntReport, blocks: &[Block<'_>], plot: &Plot, room: Room) -> Vec<(f64, String)> {
     let share = |x: f64| (x - plot.left) / (plot.right - plot.left);
-    let step = ((room.n_moments() / blocks.len() as f64).recip().round() as usize).max(1);
-    let begins = blocks.iter().step_by(step).map(|it| (share(it.left), moment(it.rounds[0].began, report.seconds)));
-    begins.collect()
+    let step = blocks.len().div_ceil(room.n_moments() as usize).max(1);
+    // Nobody looks for hundredths of many seconds.
+    let digits = if report.seconds >= 5.0 { 10.0 } else { 100.0 };
+    let rounded = |seconds: f64| (seconds * digits).round() / digits;
+    let began = |it: &Block<'_>| (share(it.left), moment(rounded(it.rounds[0].began), report.seconds.max(0.5)));
+    let mut times: Vec<(f64, String)> = blocks.iter().step_by(step).map(began).collect();
+    times.dedup_by(|later, earlier| later.1 == earlier.1);
+    times
 }
 
 /// The numbers of the findings, above where they were seen first.

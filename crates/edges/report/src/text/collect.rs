@@ -39,7 +39,7 @@ pub(crate) fn collect(report: &CollectReport, options: TextOptions) -> String {
             joined.iter().map(|(begin, end, it)| crate::amounts::a_second(it.committed, end - begin)).collect();
         page.line(&sparkline(&rates, options));
     }
-    if let Some(line) = ended_early(report).filter(|_| report.failure.is_none()) {
+    if let Some(line) = ended_early(report) {
         page.line(&line);
     }
     page.assertions(report);
