@@ -148,7 +148,7 @@ fn rounds(n_rounds: u64, verdict: impl Fn(u64) -> (RoundVerdict, Option<usize>))
         } else {
             format!("the workload {name} with 4 sessions, 12 keys (zipf), 2 to 5 operations, 50 % reads, seed {nth}")
         };
-        let seconds = if is_probe { 0.004 } else { (100 + drawn(nth, 60)) as f64 / 1000.0 };
+        let seconds = if is_probe { 0.004 } else { f64::from(100 + u32::try_from(drawn(nth, 60)).unwrap()) / 1000.0 };
         let (verdict, finding) = verdict(nth);
         let committed = if is_probe { 2 } else { 200 + drawn(nth + 90, 90) };
         rounds.push(HuntRound {
