@@ -57,6 +57,14 @@ const GOLDEN: &[Expected] = &[
     Expected { page: "predict-lost-update", headline: "", first: "must come before", last: "That cannot be." },
     Expected { page: "predict-write-skew", headline: "", first: "must come before", last: "That cannot be." },
     Expected { page: "predict-none", headline: "", first: "", last: "" },
+    Expected { page: "collect", headline: "31,282 transactions committed on PostgreSQL", first: "", last: "" },
+    Expected { page: "collect-broken", headline: "1 of 2 assertions failed", first: "", last: "" },
+    Expected { page: "collect-hostile", headline: "transactions committed on", first: "", last: "" },
+    Expected { page: "hunt", headline: "lost update, write skew", first: "must come before", last: "That cannot be." },
+    Expected { page: "hunt-none", headline: "Nothing found: all that PostgreSQL", first: "", last: "" },
+    Expected { page: "hunt-hostile", headline: "breaks", first: "must come before", last: "That cannot be." },
+    Expected { page: "demo", headline: "two databases", first: "must come before", last: "That cannot be." },
+    Expected { page: "demo-hostile", headline: "", first: "must come before", last: "That cannot be." },
 ];
 
 /// Opens every page; says so and does nothing where Chromium can be neither found nor installed.
@@ -146,6 +154,8 @@ impl Tour<'_> {
             self.edges()?;
         }
         self.copies()?;
+        self.listing()?;
+        self.charts()?;
         if expected.page == "lattice" {
             self.lines_of_a_lattice()?;
         }
@@ -246,6 +256,36 @@ impl Tour<'_> {
             ensure!(title == "Copied", "the button says {title}");
         }
         self.browser.point_nowhere()
+    }
+
+    /// Copies a script or a command as it stands there.
+    fn listing(&mut self) -> Result<()> {
+        if self.n(".listing")? == 0 {
+            return Ok(());
+        }
+        self.browser.grant_clipboard()?;
+        self.browser.click(&center("document.querySelector('.listing button')"))?;
+        let is_same = self.browser.text(
+            "new Promise(done => setTimeout(done, 50)).then(() => navigator.clipboard.readText())\
+             .then(it => it === document.querySelector('.listing pre').textContent + '\\n')",
+        )?;
+        ensure!(is_same == "true", "the listing is not what is copied");
+        self.browser.point_nowhere()
+    }
+
+    /// A chart is there once, and as wide as there is room.
+    fn charts(&mut self) -> Result<()> {
+        if self.n(".chart")? == 0 {
+            return Ok(());
+        }
+        let shown = "[...document.querySelectorAll('.chart')].filter(it => it.checkVisibility())\
+                     .map(it => `${it.className} ${it.scrollWidth - it.clientWidth}`).join()";
+        for (view, expected) in [(PHONE, "chart phone 0"), (DESK, "chart desk 0")] {
+            self.browser.look(view)?;
+            let shown = self.browser.text(shown)?;
+            ensure!(shown == expected, "at {} pixels there is {shown}", view.width);
+        }
+        Ok(())
     }
 
     /// What was copied is a command that answers.

@@ -354,6 +354,10 @@ pub(crate) struct CollectArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Write a report, too, with a chart over time, rendered by the file's ending: .html .svg .json .txt
+    #[arg(long = "report", value_name = "FILE")]
+    pub(crate) reports: Vec<PathBuf>,
+
     /// Show progress on standard error even if it is no terminal
     #[arg(long)]
     pub(crate) progress: bool,

@@ -58,6 +58,14 @@ impl Exit {
                 "none" => Self::Good,
                 _ => Self::Unknown,
             },
+            Report::Collect(report) if report.failure.is_some() => Self::Unasked,
+            Report::Collect(report) if report.assertions.iter().any(|it| !it.holds) => Self::Found,
+            Report::Collect(_) | Report::Demo(_) => Self::Good,
+            Report::Hunt(report) => match report.verdict() {
+                "found" => Self::Found,
+                "none" => Self::Good,
+                _ => Self::Unknown,
+            },
         }
     }
 

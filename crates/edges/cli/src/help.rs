@@ -218,6 +218,7 @@ Examples:
   isoscope collect store:si -w rmw --sessions 4 -o h.jsonl           the weak store of this program
   isoscope collect postgres://me@localhost/test -i serializable --duration 30s -o h.jsonl
   isoscope collect mysql://me@localhost/test -w append --keys-like zipf --retry -o h.jsonl
+  isoscope collect sqlite: --duration 10s -o h.jsonl --report run.html  with a chart of how it went
   isoscope collect store:ser --txns 20 -o - | isoscope check -       judged at once";
 
 const COLLECT_CODES: &str = "\

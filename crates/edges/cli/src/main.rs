@@ -24,6 +24,7 @@ mod spec_file;
 mod target;
 mod teller;
 mod text_file;
+mod timeline;
 mod units;
 mod validation;
 

@@ -119,6 +119,16 @@ impl Rendering {
         paths.into_iter().map(|it| Self::to(&it).map(|rendering| (it, rendering))).collect()
     }
 
+    /// Some results are no graphs.
+    pub(crate) fn refuse_graphs(verb: &str, reports: &[(PathBuf, Self)]) -> anyhow::Result<()> {
+        match reports.iter().find(|it| it.1 == Self::Dot) {
+            Some((path, _)) if verb == "collect" => {
+                bail!("{}: what {verb} did is no graph; its report is .html .svg .json or .txt", path.display())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The bytes of the file.
     pub(crate) fn render(self, report: &Report) -> String {
         match self {

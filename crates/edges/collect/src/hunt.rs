@@ -12,10 +12,12 @@ mod laboratory;
 mod probes;
 mod scenario;
 mod shrink;
+mod trial;
 
 pub use draw::Round;
 pub use laboratory::Reproduction;
 pub use probes::{PROBES, Probe};
+pub use trial::{Judged, Trial};
 
 use crate::script::Script;
 use crate::{CollectError, Control, Database, Failure, collect_history};
@@ -79,6 +81,8 @@ pub struct Hunted {
     pub database: String,
     /// What was done.
     pub tally: HuntTally,
+    /// What ran, in the order of time.
+    pub trials: Vec<Trial>,
     /// How long it took.
     pub elapsed: Duration,
     /// What was found, one for each kind of anomaly.
@@ -208,6 +212,8 @@ pub fn hunt(
         watch,
         started,
         tally: HuntTally::default(),
+        since: Duration::ZERO,
+        trials: Vec::new(),
         findings: Vec::new(),
         kinds: Vec::new(),
         undecided: None,
@@ -219,6 +225,7 @@ pub fn hunt(
     Ok(Hunted {
         database: database.describe(),
         tally: hunter.tally,
+        trials: hunter.trials,
         elapsed: started.elapsed(),
         findings: hunter.findings,
         undecided: hunter.undecided,
@@ -234,6 +241,9 @@ struct Hunter<'h> {
     watch: &'h mut dyn FnMut(&HuntProgress<'_>),
     started: Instant,
     tally: HuntTally,
+    /// When what is done now began.
+    since: Duration,
+    trials: Vec<Trial>,
     findings: Vec<Finding>,
     /// What was recorded, and which of the findings that is.
     kinds: Vec<(Vec<Anomaly>, usize)>,
@@ -307,23 +317,31 @@ impl Hunter<'_> {
 
     /// Judges a history; what is forbidden in it becomes a finding.
     fn judge(&mut self, origin: Origin, history: History, script: Option<&Script>) {
-        match self.laboratory.judge(&history) {
-            Verdict::Allowed(_) => {}
+        let trial = Trial::between(self.since, self.started.elapsed(), &origin, &history);
+        let judged = match self.laboratory.judge(&history) {
+            Verdict::Allowed(_) => Judged::Allowed,
             Verdict::Unknown(reason) => {
                 self.tally.undecided += 1;
                 self.undecided.get_or_insert(reason);
+                Judged::Undecided
             }
             Verdict::Forbidden(refutation) => {
                 self.tally.violations += 1;
-                match self.kinds.iter().find(|it| it.0 == refutation.anomalies) {
-                    Some((_, idx)) => self.findings[*idx].times += 1,
+                let finding = match self.kinds.iter().find(|it| it.0 == refutation.anomalies) {
+                    Some((_, idx)) => {
+                        self.findings[*idx].times += 1;
+                        *idx
+                    }
                     None => self.find(origin, history, refutation, script),
-                }
+                };
+                Judged::Forbidden { finding }
             }
-        }
+        };
+        self.trials.push(Trial { judged, ..trial });
     }
 
-    fn find(&mut self, origin: Origin, history: History, refutation: Refutation, script: Option<&Script>) {
+    /// Makes a finding of it, or adds it to one; returns its place.
+    fn find(&mut self, origin: Origin, history: History, refutation: Refutation, script: Option<&Script>) -> usize {
         self.say("making a script of what was found");
         let reproduction = match script {
             Some(script) => self.laboratory.reproduce(std::slice::from_ref(script)),
@@ -333,11 +351,13 @@ impl Hunter<'_> {
         let finding = Finding { origin, history, refutation, reproduction, times: 1 };
         // The script may show something else than what was recorded.
         let same = self.findings.iter().position(|it| it.anomalies() == finding.anomalies());
-        self.kinds.push((kind, same.unwrap_or(self.findings.len())));
+        let place = same.unwrap_or(self.findings.len());
+        self.kinds.push((kind, place));
         match same {
             Some(idx) => self.findings[idx].times += 1,
             None => self.findings.push(finding),
         }
+        place
     }
 
     fn left(&self) -> Duration {
@@ -351,6 +371,7 @@ impl Hunter<'_> {
 
     fn say(&mut self, doing: &str) {
         let (tally, elapsed, left) = (self.tally, self.started.elapsed(), self.left());
+        self.since = elapsed;
         (self.watch)(&HuntProgress { doing, tally, elapsed, left });
     }
 }

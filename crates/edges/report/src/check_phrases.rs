@@ -52,12 +52,12 @@ fn all(levels: &[&LevelName]) -> String {
 }
 
 /// `serializable (ser)`.
-fn titled(level: &LevelName) -> String {
+pub(crate) fn titled(level: &LevelName) -> String {
     if level.full == level.short { level.full.clone() } else { format!("{} ({})", level.full, level.short) }
 }
 
 /// `Write skew` for `write-skew`; the letters of `g1c` and `g-single` stay together, and so does `non-`.
-fn spoken(anomaly: &str) -> String {
+pub(crate) fn spoken(anomaly: &str) -> String {
     let mut chars = anomaly.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
     let rest = chars.as_str();

@@ -3,12 +3,14 @@
 mod check;
 mod lattice;
 mod predict;
+mod runs;
 mod search;
 mod verify;
 
 pub use check::dot;
 pub(crate) use lattice::lattice_dot;
 pub(crate) use predict::predict_dot;
+pub(crate) use runs::{collect_dot, demo_dot, hunt_dot};
 pub(crate) use search::{compare_dot, separate_dot};
 pub(crate) use verify::verify_dot;
 

@@ -4,7 +4,10 @@
 //! up what a dependency is about, and copying. It never makes markup out of words; names only ever become text.
 
 mod check;
+mod collect;
+mod demo;
 mod hash;
+mod hunt;
 mod lattice;
 mod predict;
 mod schedule;
@@ -12,6 +15,9 @@ mod search;
 mod verify;
 
 pub use check::html;
+pub(crate) use collect::collect_html;
+pub(crate) use demo::demo_html;
+pub(crate) use hunt::hunt_html;
 pub(crate) use lattice::lattice_html;
 pub(crate) use predict::predict_html;
 pub(crate) use search::{compare_html, separate_html};
@@ -19,6 +25,7 @@ pub(crate) use verify::verify_html;
 
 use crate::document::{Link, LocalRead, Part};
 use crate::lit::Lit;
+use crate::svg::Room;
 use crate::words::{prose, xml};
 
 const STYLE: &str = include_str!("page.css");
@@ -143,4 +150,31 @@ fn copies(path: &str, level: Option<&str>) -> String {
          <button type=\"button\" data-copy=\"svg\">Copy picture (SVG)</button></div>\n",
         xml(path)
     )
+}
+
+/// A listing with a button that copies it.
+fn listing(text: &str, what: &str) -> String {
+    let lines: Vec<String> = text.trim_end().lines().map(prose).collect();
+    format!(
+        "<div class=\"listing\">\n<pre>{}</pre>\n<button type=\"button\" hidden=\"\">Copy {what}</button>\n</div>\n",
+        lines.join("\n")
+    )
+}
+
+/// Facts with their names, in a table.
+fn facts_table(facts: &[(&str, String)]) -> String {
+    let rows =
+        facts.iter().map(|(name, fact)| format!("<tr><th scope=\"row\">{name}</th><td>{}</td></tr>\n", prose(fact)));
+    format!("<table class=\"facts\">\n<tbody>\n{}</tbody>\n</table>\n", rows.collect::<String>())
+}
+
+/// A chart, drawn once for screens and paper and once for phones, above what it is.
+fn chart(caption: &str, draw: impl Fn(Room) -> Option<String>) -> String {
+    let figure = |class: &str, svg: &str| {
+        format!("<figure class=\"chart {class}\">\n{svg}<figcaption>{}</figcaption>\n</figure>\n", xml(caption))
+    };
+    match (draw(Room::Desk), draw(Room::Phone)) {
+        (Some(desk), Some(phone)) => figure("desk", &desk) + &figure("phone", &phone),
+        _ => String::new(),
+    }
 }

@@ -1,7 +1,10 @@
 //! Documents as JSON, and back.
 
 mod check;
+mod collect;
+mod demo;
 mod found;
+mod hunt;
 mod members;
 mod predict;
 mod search;

@@ -1,16 +1,19 @@
 //! Answers for people and machines: one versioned document a verb, and its renderings as text, JSON, DOT, SVG and HTML.
 //!
-//! [`CheckReport`], [`SeparateReport`], [`CompareReport`], [`LatticeReport`], [`VerifyReport`] and
-//! [`PredictReport`] are made once; every
-//! rendering reads only the document, so a report that was saved as JSON renders again exactly as it did the first
+//! [`CheckReport`], [`SeparateReport`], [`CompareReport`], [`LatticeReport`], [`VerifyReport`], [`PredictReport`],
+//! [`CollectReport`], [`HuntReport`] and [`DemoReport`] are made once; every rendering reads only the document, so a report that was saved as JSON renders again exactly as it did the first
 //! time. [`Report`] is any of them.
 
 #![allow(clippy::format_push_string, reason = "renderings are small, and writing to a string cannot fail")]
 
+mod amounts;
 mod build;
 mod build_found;
 mod build_predict;
 mod check_phrases;
+mod collect;
+mod collect_phrases;
+mod demo;
 mod document;
 mod dot;
 mod explain;
@@ -19,6 +22,8 @@ mod findings;
 mod found;
 mod hasse;
 mod html;
+mod hunt;
+mod hunt_phrases;
 mod json;
 mod lit;
 mod mark;
@@ -31,6 +36,7 @@ mod predict;
 mod predict_phrases;
 mod report;
 mod search;
+mod series;
 mod svg;
 mod text;
 mod verify;
@@ -40,6 +46,8 @@ mod words;
 pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
 pub use build_predict::{Predicted, Rewired, shape};
+pub use collect::{Asserted, CollectReport, Outcomes, WorkloadParameters};
+pub use demo::{DemoAct, DemoReport};
 pub use document::{
     CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome, Part,
     Place, Transaction,
@@ -48,6 +56,7 @@ pub use dot::dot;
 pub use findings::{Finding, findings, strongest_that_hold};
 pub use found::{Certified, Failure, Found, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
 pub use html::html;
+pub use hunt::{HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript, RoundVerdict};
 pub use json::{JsonLayout, ReadError};
 pub use predict::{
     Boundary, ChangedRead, Cut, Precision, PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Validation,
@@ -58,6 +67,7 @@ pub use search::{
     Bound, CompareReport, Effort, LatticeEdge, LatticeReport, Scope, SearchVerdict, SeparateReport, SpecName,
     SpecRelation, UnknownPair,
 };
+pub use series::{Sample, Series};
 pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, Symbols, TextOptions, text};
 pub use verify::{

@@ -187,8 +187,20 @@
   }
 
   // Where there is little room, pictures scroll rather than shrink until nobody can read them.
-  for (const svg of document.querySelectorAll("figure:not(.lattice) svg")) {
+  for (const svg of document.querySelectorAll("figure:not(.lattice):not(.chart) svg")) {
     svg.style.minWidth = `${Math.round(svg.viewBox.baseVal.width * 0.72)}px`;
+  }
+
+  // A listing is copied as it stands there.
+  for (const listing of document.querySelectorAll(".listing")) {
+    const button = listing.querySelector("button");
+    const title = button.textContent;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await copy(listing.querySelector("pre").textContent + "\n");
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = title; }, 1500);
+    });
   }
 
   let active;

@@ -1,13 +1,22 @@
 //! Any of our documents, so that whoever renders a saved one need not know which verb wrote it.
 
+use crate::collect::CollectReport;
+use crate::demo::DemoReport;
 use crate::document::CheckReport;
-use crate::dot::{compare_dot, dot, lattice_dot, predict_dot, separate_dot, verify_dot};
-use crate::html::{compare_html, html, lattice_html, predict_html, separate_html, verify_html};
+use crate::dot::{
+    collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, separate_dot, verify_dot,
+};
+use crate::html::{
+    collect_html, compare_html, demo_html, html, hunt_html, lattice_html, predict_html, separate_html, verify_html,
+};
+use crate::hunt::HuntReport;
 use crate::json::{self, JsonLayout, ReadError};
 use crate::predict::PredictReport;
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
-use crate::svg::{compare_svg, lattice_svg, predict_svg, separate_svg, svg, verify_svg};
-use crate::text::{TextOptions, compare, lattice, predict, separate, text, verify};
+use crate::svg::{
+    collect_svg, compare_svg, demo_svg, hunt_svg, lattice_svg, predict_svg, separate_svg, svg, verify_svg,
+};
+use crate::text::{TextOptions, collect, compare, demo, hunt, lattice, predict, separate, text, verify};
 use crate::verify::VerifyReport;
 
 /// The document of one verb.
@@ -25,6 +34,12 @@ pub enum Report {
     Verify(VerifyReport),
     /// What could have happened instead of an observed run.
     Predict(PredictReport),
+    /// What a database did while its history was recorded.
+    Collect(CollectReport),
+    /// What a database did that it should not.
+    Hunt(HuntReport),
+    /// What the demo shows.
+    Demo(DemoReport),
 }
 
 impl Report {
@@ -38,9 +53,13 @@ impl Report {
             "lattice" => LatticeReport::from_value(&value).map(Self::Lattice),
             "verify" => VerifyReport::from_value(&value).map(Self::Verify),
             "predict" => PredictReport::from_value(&value).map(Self::Predict),
+            "collect" => CollectReport::from_value(&value).map(Self::Collect),
+            "hunt" => HuntReport::from_value(&value).map(Self::Hunt),
+            "demo" => DemoReport::from_value(&value).map(Self::Demo),
             other => Err(ReadError::Verb {
                 found: other.to_owned(),
-                expected: "\"check\", \"separate\", \"compare\", \"lattice\", \"verify\" and \"predict\"",
+                expected: "\"check\", \"separate\", \"compare\", \"lattice\", \"verify\", \"predict\", \"collect\", \"hunt\" \
+                           and \"demo\"",
             }),
         }
     }
@@ -54,6 +73,9 @@ impl Report {
             Self::Lattice(report) => report.to_json(layout),
             Self::Verify(report) => report.to_json(layout),
             Self::Predict(report) => report.to_json(layout),
+            Self::Collect(report) => report.to_json(layout),
+            Self::Hunt(report) => report.to_json(layout),
+            Self::Demo(report) => report.to_json(layout),
         }
     }
 
@@ -66,6 +88,9 @@ impl Report {
             Self::Lattice(report) => lattice(report, options),
             Self::Verify(report) => verify(report, options),
             Self::Predict(report) => predict(report, options),
+            Self::Collect(report) => collect(report, options),
+            Self::Hunt(report) => hunt(report, options),
+            Self::Demo(report) => demo(report, options),
         })
     }
 
@@ -78,6 +103,9 @@ impl Report {
             Self::Lattice(report) => lattice_html(report),
             Self::Verify(report) => verify_html(report),
             Self::Predict(report) => predict_html(report),
+            Self::Collect(report) => collect_html(report),
+            Self::Hunt(report) => hunt_html(report),
+            Self::Demo(report) => demo_html(report),
         }
     }
 
@@ -90,6 +118,9 @@ impl Report {
             Self::Lattice(report) => lattice_svg(report),
             Self::Verify(report) => verify_svg(report),
             Self::Predict(report) => predict_svg(report),
+            Self::Collect(report) => collect_svg(report),
+            Self::Hunt(report) => hunt_svg(report),
+            Self::Demo(report) => demo_svg(report),
         }
     }
 
@@ -102,6 +133,9 @@ impl Report {
             Self::Lattice(report) => lattice_dot(report),
             Self::Verify(report) => verify_dot(report),
             Self::Predict(report) => predict_dot(report),
+            Self::Collect(report) => collect_dot(report),
+            Self::Hunt(report) => hunt_dot(report),
+            Self::Demo(report) => demo_dot(report),
         }
     }
 
@@ -114,6 +148,9 @@ impl Report {
             Self::Lattice(_) => "lattice",
             Self::Verify(_) => "verify",
             Self::Predict(_) => "predict",
+            Self::Collect(_) => "collect",
+            Self::Hunt(_) => "hunt",
+            Self::Demo(_) => "demo",
         }
     }
 }
@@ -151,5 +188,23 @@ impl From<VerifyReport> for Report {
 impl From<PredictReport> for Report {
     fn from(report: PredictReport) -> Self {
         Self::Predict(report)
+    }
+}
+
+impl From<CollectReport> for Report {
+    fn from(report: CollectReport) -> Self {
+        Self::Collect(report)
+    }
+}
+
+impl From<HuntReport> for Report {
+    fn from(report: HuntReport) -> Self {
+        Self::Hunt(report)
+    }
+}
+
+impl From<DemoReport> for Report {
+    fn from(report: DemoReport) -> Self {
+        Self::Demo(report)
     }
 }

@@ -1,13 +1,21 @@
 //! Documents as pictures, drawn without help from outside.
 #![allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "pictures are small and have no negative sizes")]
 
+mod chart;
+mod collect;
+mod demo;
 mod figure;
+mod hunt;
 mod lattice;
 mod levels;
 mod predict;
 mod search;
 mod verify;
 
+pub(crate) use chart::Room;
+pub(crate) use collect::{collect_chart, collect_svg};
+pub(crate) use demo::demo_svg;
+pub(crate) use hunt::{hunt_chart, hunt_svg};
 pub(crate) use lattice::{lattice_svg, linked_diagram};
 pub(crate) use levels::levels_svg;
 pub(crate) use predict::{RunPictures, predict_svg, run_pictures};

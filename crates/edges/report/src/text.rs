@@ -1,14 +1,21 @@
 //! Documents for a terminal: what all of them share. Each says its answer first.
 
 mod check;
+mod collect;
+mod demo;
+mod hunt;
 mod lanes;
 mod lattice;
 mod predict;
 mod search;
+mod sparkline;
 mod verify;
 
 pub use check::text;
 pub(crate) use check::{defect_text, size, witness};
+pub(crate) use collect::collect;
+pub(crate) use demo::demo;
+pub(crate) use hunt::hunt;
 pub(crate) use lattice::lattice;
 pub(crate) use predict::predict;
 pub(crate) use search::{compare, separate};

@@ -51,7 +51,7 @@ pub(crate) struct HuntArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a report of the first finding, too, rendered by the file's ending: .html .svg .dot .json .txt
+    /// Write a report of the hunt and what it found, too, rendered by the file's ending: .html .svg .dot .json .txt
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 

@@ -2,18 +2,19 @@
 
 use crate::args::CollectArgs;
 use crate::exit::Exit;
-use crate::output;
+use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
+use crate::timeline::{Timeline, in_seconds};
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{
     APPLICATIONS, Assertion, CollectError, Collected, Control, Database, FinalRead, Likeliness, Parameters, Plan,
     Retries, Tally, Target, WORKLOADS, Workload, collect, open, shares, workload,
 };
-use serde_json::{Value, json};
+use iso_report::{Asserted, CollectReport, Outcomes, Report, WorkloadParameters};
+use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,9 @@ struct Collect {
     database: Arc<dyn Database>,
     plan: Plan,
     isolation: String,
+    parameters: WorkloadParameters,
     output: Output,
+    reports: Vec<(PathBuf, Rendering)>,
 }
 
 /// Where the history goes.
@@ -53,7 +56,9 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
     let is_interrupted = on_interrupt()?;
     let control = Arc::new(Control::new());
     let mut rate = Rate::new();
+    let mut timeline = Timeline::default();
     let mut watch = |tally: &Tally| {
+        timeline.note(tally);
         if is_interrupted.load(Ordering::Relaxed) {
             control.stop();
         }
@@ -64,7 +69,7 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
     let result = collect(&asked.database, &asked.plan, target, &control, &mut watch);
     progress.clear();
     match result {
-        Ok(collected) => asked.tell(raw, &collected),
+        Ok(collected) => asked.tell(raw, &collected, &timeline),
         Err(CollectError::Write(error)) if asked.output.is_closed_pipe(&error) => Ok(Exit::Good),
         Err(CollectError::Write(error)) => Err(anyhow!(error).context(asked.output.cannot_write())),
         Err(error) => Err(error.into()),
@@ -85,6 +90,7 @@ pub(crate) fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
 impl Collect {
     fn resolve(raw: &CollectArgs) -> anyhow::Result<Self> {
         let output = Output::of(raw)?;
+        let reports = reports(raw)?;
         let parameters = parameters(raw)?;
         let workload = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
         let mix = raw.mix.as_deref().map(mix).transpose()?;
@@ -102,109 +108,78 @@ impl Collect {
             retries: if raw.retry { Retries::UpTo(RETRIES) } else { Retries::None },
             final_read: if raw.no_final_read { FinalRead::No } else { FinalRead::Yes },
         };
-        Ok(Self { database, plan, isolation, output })
+        let parameters = described(raw, txns);
+        Ok(Self { database, plan, isolation, parameters, output, reports })
     }
 
-    fn tell(&self, raw: &CollectArgs, collected: &Collected) -> anyhow::Result<Exit> {
-        let words = if raw.json { self.document(collected) } else { self.told(collected) };
+    fn tell(&self, raw: &CollectArgs, collected: &Collected, timeline: &Timeline) -> anyhow::Result<Exit> {
+        let report = Report::Collect(self.report(collected, timeline));
+        for (path, rendering) in &self.reports {
+            output::write_file(path, rendering.render(&report).as_bytes())?;
+        }
+        let words = Voice::new(raw.json).words(&report);
         match self.output {
             Output::StandardOutput => output::say_aside(words.trim_end()),
             Output::File(_) => output::print(&words)?,
         }
         if let Some(failure) = &collected.failure {
             output::complain(&format!("{failure}; what happened until then is recorded"));
-            return Ok(Exit::Unasked);
         }
-        let holds = collected.assertions.iter().all(|it| it.holds);
-        Ok(if holds { Exit::Good } else { Exit::Found })
+        Ok(Exit::of(&report))
     }
 
-    /// The answer for people.
-    fn told(&self, collected: &Collected) -> String {
-        let Collected { counts, elapsed, throughput, .. } = collected;
-        let n_sessions = self.plan.isolations.len();
-        let mut out = format!(
-            "{} on {} under {}: {n_sessions} session{}, seed {}.\n",
-            self.plan.workload.name(),
-            collected.database,
-            self.isolation,
-            if n_sessions == 1 { "" } else { "s" },
-            self.plan.seed,
-        );
-        let _ = writeln!(
-            out,
-            "{} transactions in {:.2} s, {:.2} MiB: {} committed ({throughput:.0} a second), {} aborted by the database, \
-             {} by the workload, {} unknown.",
-            counts.transactions(),
-            elapsed.as_secs_f64(),
-            mebibytes(collected.bytes),
-            counts.committed,
-            counts.conflicts,
-            counts.aborted,
-            counts.unknown,
-        );
-        if counts.reconnects > 0 {
-            let _ = writeln!(out, "Lost connections: {}; each goes on as another session.", counts.reconnects);
-        }
-        if collected.was_stopped {
-            out += "It was stopped; what happened until then is recorded.\n";
-        }
-        if !collected.assertions.is_empty() {
-            out.push('\n');
-        }
-        for Assertion { name, holds, detail } in &collected.assertions {
-            let line = if *holds { format!("  ok      {name}\n") } else { format!("  FAILED  {name}: {detail}\n") };
-            out += &line;
-        }
-        match &self.output {
-            Output::StandardOutput => out + "\nThe history is on standard output.\n",
-            Output::File(path) => {
-                let path = path.display();
-                out + &format!("\nThe history is in {path}. Next:\n  isoscope check {path}\n")
-            }
-        }
-    }
-
-    /// The answer for machines.
-    fn document(&self, collected: &Collected) -> String {
+    fn report(&self, collected: &Collected, timeline: &Timeline) -> CollectReport {
         let counts = &collected.counts;
-        let assertion = |it: &Assertion| json!({ "name": it.name, "holds": it.holds, "detail": it.detail });
-        let output = match &self.output {
-            Output::File(path) => Some(path.display().to_string()),
-            Output::StandardOutput => None,
-        };
-        let document = json!({
-            "isoscope": 1,
-            "verb": "collect",
-            "database": collected.database,
-            "isolation": self.isolation,
-            "workload": self.plan.workload.name(),
-            "seed": self.plan.seed,
-            "history": {
-                "sessions": collected.sessions,
-                "transactions": counts.transactions(),
-                "committed": counts.committed,
-                "aborted": counts.aborted + counts.conflicts,
-                "unknown": counts.unknown,
-                "operations": counts.operations,
+        let assertion =
+            |it: &Assertion| Asserted { name: it.name.to_owned(), holds: it.holds, detail: it.detail.clone() };
+        CollectReport {
+            database: collected.database.clone(),
+            isolation: self.isolation.clone(),
+            workload: self.plan.workload.name().to_owned(),
+            seed: self.plan.seed,
+            parameters: self.parameters.clone(),
+            outcomes: Outcomes {
+                sessions: collected.sessions as u64,
+                committed: counts.committed,
+                aborted: counts.aborted,
+                conflicts: counts.conflicts,
+                unknown: counts.unknown,
+                operations: counts.operations,
+                reconnects: counts.reconnects,
             },
-            "conflicts": counts.conflicts,
-            "reconnects": counts.reconnects,
-            "throughput": collected.throughput,
-            "seconds": collected.elapsed.as_secs_f64(),
-            "bytes": collected.bytes,
-            "stopped": collected.was_stopped,
-            "failure": collected.failure,
-            "assertions": collected.assertions.iter().map(assertion).collect::<Vec<Value>>(),
-            "output": output,
-        });
-        format!("{document}\n")
+            throughput: (collected.throughput * 1e3).round() / 1e3,
+            seconds: in_seconds(collected.elapsed),
+            bytes: collected.bytes,
+            was_stopped: collected.was_stopped,
+            failure: collected.failure.clone(),
+            assertions: collected.assertions.iter().map(assertion).collect(),
+            output: match &self.output {
+                Output::File(path) => Some(path.display().to_string()),
+                Output::StandardOutput => None,
+            },
+            series: timeline.series(collected.elapsed, counts),
+        }
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a size for people needs a few digits")]
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
+/// Where reports go. A run over time is no graph.
+fn reports(raw: &CollectArgs) -> anyhow::Result<Vec<(PathBuf, Rendering)>> {
+    let reports = Rendering::to_each(raw.reports.clone())?;
+    Rendering::refuse_graphs("collect", &reports)?;
+    Ok(reports)
+}
+
+fn described(raw: &CollectArgs, txns: Option<usize>) -> WorkloadParameters {
+    WorkloadParameters {
+        sessions: raw.sessions as u64,
+        txns: txns.map(|it| it as u64),
+        duration: raw.duration.map(in_seconds),
+        keys: raw.keys as u64,
+        ops: (raw.ops.0 as u64, raw.ops.1 as u64),
+        reads: raw.reads,
+        keys_like: raw.keys_like.trim().to_owned(),
+        retries: if raw.retry { RETRIES as u64 } else { 0 },
+    }
 }
 
 /// How the history is recorded, without what is secret in the address of the database.

@@ -13,10 +13,9 @@ use iso_collect::{
 use iso_evidence::Budget;
 use iso_formats::write_recorded_path;
 use iso_history::History;
-use iso_report::{CheckReport, Counts, Finding, Frame, LevelReport, Run, findings};
+use iso_report::{CheckReport, Counts, DemoAct, DemoReport, LevelReport, Report, Run};
 use iso_spec::Level;
 use std::cell::RefCell;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -62,26 +61,32 @@ const ACTS: [Act; 2] = [
 /// Runs the verb.
 pub(crate) fn run(raw: &DemoArgs) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&raw.out).with_context(|| format!("cannot make the folder {}", raw.out.display()))?;
-    output::print(OPENING)?;
-    let mut page = PAGE_HEAD.to_owned();
+    let mut acts: Vec<DemoAct> = Vec::new();
     let mut files: Vec<PathBuf> = Vec::new();
-    for (idx, act) in ACTS.iter().enumerate() {
+    for act in &ACTS {
         let (history, collected) = recorded(act)?;
         let path = raw.out.join(format!("isoscope-demo-{}.jsonl", act.name));
         write_recorded_path(&history, "{\"workload\":\"rmw\"}", &path)
             .with_context(|| format!("cannot write {}", path.display()))?;
-        let report = judged(&history, &path);
-        output::print(&told(idx + 1, act, &collected, &report))?;
-        page += &section(act, &collected, &report);
+        acts.push(DemoAct {
+            title: act.title.to_owned(),
+            before: act.before.to_owned(),
+            ran: counts(&collected),
+            after: act.after.to_owned(),
+            check: judged(&history, &path),
+        });
         files.push(path);
     }
-    page += "</main>\n</body>\n</html>\n";
+    let report = Report::Demo(DemoReport { title: TITLE.to_owned(), lead: OPENING.to_owned(), acts });
+    output::print(&report.text(output::terminal()))?;
     let path = raw.out.join("isoscope-demo.html");
-    output::write_file(&path, page.as_bytes())?;
+    output::write_file(&path, report.html().as_bytes())?;
     files.push(path);
     output::print(&closing(&files))?;
     Ok(Exit::Good)
 }
+
+const TITLE: &str = "Six clients, two databases";
 
 const OPENING: &str = "\
 Isoscope runs work on a database, records who read and wrote what, and says which isolation levels that record
@@ -152,59 +157,7 @@ fn judged(history: &History, path: &Path) -> CheckReport {
     CheckReport { history: Some(Counts::of(history)), levels, ..CheckReport::of_unreadable(run) }
 }
 
-fn told(number: usize, act: &Act, collected: &Collected, report: &CheckReport) -> String {
-    let rule = "-".repeat(100 - act.title.len() - 4);
-    let words = iso_report::text(report, output::terminal());
-    let words: String = words.lines().filter(|it| !it.starts_with("For a picture")).flat_map(|it| [it, "\n"]).collect();
-    format!(
-        "\n{number}. {} {rule}\n\n{}\n{}\n\n{}\n\n{}\n",
-        act.title,
-        act.before,
-        counts(collected),
-        words.trim_end(),
-        act.after
-    )
-}
-
 fn counts(collected: &Collected) -> String {
     let counts = &collected.counts;
     format!("On {}: {} transactions committed, {} aborted.", collected.database, counts.committed, counts.conflicts)
-}
-
-const PAGE_HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Isoscope: two databases</title>\n\
-    <style>body{font:16px/1.5 system-ui,sans-serif;color:#1f2328;background:#fff;margin:0}\
-    main{max-width:54rem;margin:2rem auto;padding:0 1rem}pre{background:#f6f8fa;padding:.8rem;overflow:auto;\
-    border-radius:6px}svg{max-width:100%;height:auto}h2{margin-top:3rem}</style>\n</head>\n<body>\n<main>\n\
-    <h1>Six clients, two databases</h1>\n";
-
-fn section(act: &Act, collected: &Collected, report: &CheckReport) -> String {
-    let mut out = format!("<h2>{}</h2>\n<p>{}</p>\n", escaped(act.title), escaped(act.before));
-    let _ = writeln!(out, "<p>{}</p>", escaped(&counts(collected)));
-    let _ = writeln!(out, "<pre>{}</pre>", escaped(&verdicts(report)));
-    for finding in &findings(report) {
-        let _ = writeln!(out, "{}", figure(finding));
-    }
-    let _ = writeln!(out, "<p>{}</p>", escaped(act.after));
-    out
-}
-
-fn figure(finding: &Finding<'_>) -> String {
-    let svg = iso_report::figure_svg(finding, Frame::Titled);
-    // Inside a page a picture has no prologue.
-    svg.find("<svg").map_or_else(String::new, |start| svg[start..].to_owned())
-}
-
-fn verdicts(report: &CheckReport) -> String {
-    let line = |it: &LevelReport| {
-        let anomalies = it.judgement.anomalies().join(", ");
-        format!("{:<4} {:<28} {:<9} {anomalies}", it.level.short, it.level.full, it.judgement.word())
-            .trim_end()
-            .to_owned()
-    };
-    report.levels.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

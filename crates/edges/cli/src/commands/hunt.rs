@@ -5,20 +5,23 @@ use crate::args::HuntArgs;
 use crate::exit::Exit;
 use crate::ledger::stopped;
 use crate::limits::{self, Limits};
-use crate::output::{self, Rendering};
+use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::target::Target;
 use crate::teller::Channel;
+use crate::timeline::in_seconds;
 use anyhow::{anyhow, bail};
-use iso_collect::hunt::{Finding, Hunt, HuntProgress, HuntTally, Hunted, PROBES, Probes, Until, hunt};
+use iso_collect::hunt::{
+    Finding, Hunt, HuntProgress, HuntTally, Hunted, Judged, Origin, PROBES, Probes, Trial, Until, hunt,
+};
 use iso_collect::{Control, Database, WORKLOADS, open, workload};
 use iso_evidence::Verdict;
 use iso_formats::{Format, without_times, write};
 use iso_history::History;
-use iso_report::{Answer, CheckReport, JsonLayout, Report, Run};
+use iso_report::{
+    Answer, CheckReport, HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript, Report, RoundVerdict, Run,
+};
 use iso_spec::Level;
-use serde_json::{Value, json};
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -83,14 +86,13 @@ impl Asked {
     }
 
     fn tell(&self, raw: &HuntArgs, hunted: &Hunted) -> anyhow::Result<Exit> {
-        if let Some(finding) = hunted.findings.first() {
-            for (path, rendering) in &self.reports {
-                output::write_file(path, rendering.render(&self.judged(finding)).as_bytes())?;
-            }
+        let report = Report::Hunt(self.report(hunted)?);
+        for (path, rendering) in &self.reports {
+            output::write_file(path, rendering.render(&report).as_bytes())?;
         }
         let history = hunted.findings.first().map(|it| notation(it.shown().0)).transpose()?;
         let notes = self.target.as_ref().map(|it| it.save(history.as_deref())).transpose()?.unwrap_or_default();
-        let words = if raw.json { self.document(hunted)? } else { self.told(hunted)? };
+        let words = Voice::new(raw.json).words(&report);
         match Target::channel(self.target.as_ref()) {
             Channel::Aside => output::say_aside(words.trim_end()),
             Channel::Output => output::print(&words)?,
@@ -98,140 +100,87 @@ impl Asked {
         for note in &notes {
             if raw.json { output::complain(note) } else { output::say_aside(note) }
         }
-        Ok(match (&hunted.findings[..], &hunted.undecided) {
-            ([], None) => Exit::Good,
-            ([], Some(_)) => Exit::Unknown,
-            _ => Exit::Found,
+        Ok(Exit::of(&report))
+    }
+
+    fn report(&self, hunted: &Hunted) -> anyhow::Result<HuntReport> {
+        let HuntTally { scripts, runs, transactions, violations, undecided } = hunted.tally;
+        Ok(HuntReport {
+            database: hunted.database.clone(),
+            isolation: self.hunt.isolation.clone(),
+            expect: self.hunt.expect.into(),
+            seed: self.hunt.seed,
+            tally: HuntCounts {
+                scripts: scripts as u64,
+                runs: runs as u64,
+                transactions,
+                violations: violations as u64,
+                undecided: undecided as u64,
+            },
+            reason: hunted.undecided.as_ref().map(ToString::to_string),
+            duration: in_seconds(self.hunt.duration),
+            seconds: in_seconds(hunted.elapsed),
+            was_stopped: hunted.was_stopped,
+            rounds: HuntRound::few(hunted.trials.iter().map(round).collect()),
+            findings: hunted.findings.iter().map(|it| self.found(it)).collect::<anyhow::Result<_>>()?,
         })
     }
 
-    /// The answer for people.
-    fn told(&self, hunted: &Hunted) -> anyhow::Result<String> {
-        let (database, isolation) = (&hunted.database, &self.hunt.isolation);
-        let level = format!("{} ({})", self.hunt.expect.full_name(), self.hunt.expect.short_name());
-        let mut out = match &hunted.findings[..] {
-            [] => format!("Nothing found: all that {database} did under {isolation} is {level}.\n"),
-            findings => {
-                let names: Vec<String> = findings.iter().map(|it| it.anomalies().join(", ")).collect();
-                format!("FOUND: {database} under {isolation} is not {level}: {}.\n", names.join("; "))
-            }
-        };
-        out += &looked_at(&hunted.tally);
-        if hunted.was_stopped {
-            out += "It was stopped before its time.\n";
-        }
-        if let Some(reason) = &hunted.undecided {
-            let what = counted(hunted.tally.undecided as u64, "history");
-            let _ = writeln!(out, "Not decided: {what} ({reason}).");
-        }
-        for finding in &hunted.findings {
-            out += &self.found(finding)?;
-        }
-        Ok(out)
-    }
-
-    fn found(&self, finding: &Finding) -> anyhow::Result<String> {
-        let mut out = format!("\nSeen in {}", finding.origin);
-        if finding.times > 1 {
-            let _ = write!(out, ", and in {} more", counted(finding.times as u64 - 1, "history"));
-        }
-        out += ".\n\n";
-        let words = self.judged(finding).text(output::terminal());
-        let words: Vec<&str> = words.lines().filter(|it| !it.starts_with("For a picture")).collect();
-        out += words.join("\n").trim_end();
-        out += "\n\n";
-        match &finding.reproduction {
-            Some(it) => {
-                let _ = writeln!(
-                    out,
-                    "This script shows it, in {} of {} tries. Statements are typed in the order of their numbers, each \
-                     when\nthe one before has answered or waits for a lock; what they answered stands behind them.\n",
-                    it.shown, it.tries
-                );
-                out += &it.script.sql_with_answers(self.database.dialect(), &it.played)?;
-            }
-            None => {
-                out += "No script of these transactions showed it again; -o FILE.history keeps what was recorded.\n";
-            }
-        }
-        Ok(out)
+    fn found(&self, finding: &Finding) -> anyhow::Result<HuntFinding> {
+        let script = finding.reproduction.as_ref().map(|it| {
+            Ok::<_, anyhow::Error>(HuntScript {
+                steps: it.script.to_string(),
+                sql: it.script.sql_with_answers(self.database.dialect(), &it.played)?,
+                tries: it.tries as u64,
+                shown: it.shown as u64,
+            })
+        });
+        Ok(HuntFinding {
+            anomalies: finding.anomalies().into_iter().map(str::to_owned).collect(),
+            origin: finding.origin.to_string(),
+            times: finding.times as u64,
+            history: notation(finding.shown().0)?,
+            script: script.transpose()?,
+            check: self.judged(finding),
+        })
     }
 
     /// What `check` says about a finding.
-    fn judged(&self, finding: &Finding) -> Report {
+    fn judged(&self, finding: &Finding) -> CheckReport {
         let (history, refutation) = finding.shown();
         let verdict = Verdict::Forbidden(refutation.clone());
         let answer = Answer { level: self.hunt.expect.into(), verdict: &verdict, certified: Some(Ok(())) };
         let limits = iso_report::Limits { max_order: None };
-        Report::Check(CheckReport::new(history, Run::default(), &[answer], limits))
-    }
-
-    /// The answer for machines.
-    fn document(&self, hunted: &Hunted) -> anyhow::Result<String> {
-        let HuntTally { scripts, runs, transactions, violations, undecided } = hunted.tally;
-        let findings: Vec<Value> =
-            hunted.findings.iter().map(|it| self.described(it)).collect::<anyhow::Result<_>>()?;
-        let verdict = match (&findings[..], undecided) {
-            ([], 0) => "none",
-            ([], _) => "unknown",
-            _ => "found",
-        };
-        let document = json!({
-            "isoscope": 1,
-            "verb": "hunt",
-            "database": hunted.database,
-            "isolation": self.hunt.isolation,
-            "expect": self.hunt.expect.short_name(),
-            "seed": self.hunt.seed,
-            "verdict": verdict,
-            "scripts": scripts,
-            "runs": runs,
-            "transactions": transactions,
-            "violations": violations,
-            "undecided": undecided,
-            "reason": hunted.undecided.as_ref().map(ToString::to_string),
-            "seconds": hunted.elapsed.as_secs_f64(),
-            "stopped": hunted.was_stopped,
-            "findings": findings,
-        });
-        Ok(format!("{document}\n"))
-    }
-
-    fn described(&self, finding: &Finding) -> anyhow::Result<Value> {
-        let check: Value = serde_json::from_str(&self.judged(finding).to_json(JsonLayout::Compact))?;
-        let script = match &finding.reproduction {
-            Some(it) => json!({
-                "steps": it.script.to_string(),
-                "sql": it.script.sql_with_answers(self.database.dialect(), &it.played)?,
-                "tries": it.tries,
-                "shown": it.shown,
-            }),
-            None => Value::Null,
-        };
-        Ok(json!({
-            "anomalies": finding.anomalies(),
-            "origin": finding.origin.to_string(),
-            "times": finding.times,
-            "history": notation(finding.shown().0)?,
-            "script": script,
-            "check": check,
-        }))
+        CheckReport::new(history, Run::default(), &[answer], limits)
     }
 }
 
-fn looked_at(tally: &HuntTally) -> String {
-    let HuntTally { scripts, runs, transactions, .. } = *tally;
-    let scripts = counted(scripts as u64, "script");
-    let (runs, transactions) = (counted(runs as u64, "run"), counted(transactions, "transaction"));
-    format!("Looked at: {scripts} and {runs}, {transactions}.\n")
+fn round(trial: &Trial) -> HuntRound {
+    let name = match &trial.origin {
+        Origin::Probe { name, .. } => (*name).to_owned(),
+        Origin::Run(round) => round.workload.clone(),
+    };
+    let (verdict, finding) = match trial.judged {
+        Judged::Allowed => (RoundVerdict::Holds, None),
+        Judged::Forbidden { finding } => (RoundVerdict::Violated, Some(finding)),
+        Judged::Undecided => (RoundVerdict::Unknown, None),
+    };
+    HuntRound {
+        what: trial.origin.to_string(),
+        name,
+        rounds: 1,
+        began: in_seconds(trial.began),
+        seconds: in_seconds(trial.took),
+        committed: trial.committed,
+        aborted: trial.aborted,
+        unknown: trial.unknown,
+        verdict,
+        finding,
+    }
 }
 
 fn counted(number: u64, what: &str) -> String {
-    match (number, what.strip_suffix('y')) {
-        (1, _) => format!("1 {what}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        _ => format!("{number} {what}s"),
-    }
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// A history as text; times say nothing to people.

@@ -17,6 +17,9 @@ pub(crate) fn run(raw: ReportArgs) -> anyhow::Result<Exit> {
     let outputs = Rendering::to_each(raw.outputs)?;
     let text = text_of(&raw.input)?;
     let reports = reports(&text).with_context(|| raw.input.clone())?;
+    for report in &reports {
+        Rendering::refuse_graphs(report.verb(), &outputs)?;
+    }
     for (idx, report) in reports.iter().enumerate() {
         if outputs.is_empty() {
             let gap = if idx > 0 { "\n" } else { "" };

@@ -53,6 +53,27 @@ fn the_header_says_how_it_was_recorded() {
 }
 
 #[test]
+fn a_report_has_a_chart_over_time() {
+    let folder = Folder::new();
+    let run = ["collect", "store:ser", "-w", "rmw", "--duration", "1200ms", "-o", "h.jsonl", "--json"];
+    let reports = ["--report", "run.html", "--report", "run.svg", "--report", "run.txt", "--report", "run.json"];
+    let document = folder.run(&[&run[..], &reports].concat()).ends(0).json().remove(0);
+    let series = &document["series"];
+    let sum = |name: &str| series[name].as_array().unwrap().iter().map(|it| it.as_u64().unwrap()).sum::<u64>();
+    assert_eq!(series["step"], 0.02);
+    assert!((55..=70).contains(&series["committed"].as_array().unwrap().len()), "{series}");
+    // The final read comes after it.
+    assert_eq!(sum("committed") + 1, document["history"]["committed"].as_u64().unwrap());
+    assert_eq!(sum("aborted") + sum("conflicts"), document["history"]["aborted"].as_u64().unwrap());
+    assert_eq!(document["parameters"]["duration"], 1.2);
+    assert!(folder.read("run.html").contains("class=\"chart desk\"") && folder.read("run.svg").contains("<desc>"));
+    assert!(folder.read("run.html").contains("isoscope check h.jsonl"));
+    assert!(folder.read("run.txt").contains(" a second\n"), "{}", folder.read("run.txt"));
+    let saved: serde_json::Value = serde_json::from_str(&folder.read("run.json")).unwrap();
+    assert_eq!(saved, document);
+}
+
+#[test]
 fn the_history_can_go_to_standard_output() {
     let folder = Folder::new();
     folder.shell("isoscope collect store:ser --txns 20 -o - | isoscope check - --level ser").ends(0);
@@ -89,6 +110,8 @@ fn bad_questions_are_refused_with_what_there_is() {
     bad(&["store:ser", "--reads", "1.5"], "write a share from 0 to 1");
     bad(&["store:ser", "--sessions", "0"], "write a number from 1 to 10000");
     bad(&["store:ser", "--keys-like", "normal"], "choose one of uniform, zipf, hotset");
+    bad(&["store:ser", "--report", "run.dot"], "run.dot: what collect did is no graph; its report is .html");
+    bad(&["store:ser", "--report", "gone/run.html"], "there is no folder gone");
     folder.run(&["collect", "store:ser", "-o", "h.history"]).ends(2).complains("ends in .jsonl");
     folder.run(&["collect", "store:ser", "-o", "gone/h.jsonl"]).ends(2).complains("there is no folder gone");
 }

@@ -11,7 +11,9 @@ fn a_hunt_on_the_weak_store_prints_the_finding_and_its_script() {
         .says("serializable (ser): violated")
         .says("in 5 of 5 tries")
         .says("-- Session s1\n/* 1 */ BEGIN ISOLATION LEVEL CC; -- ok\n");
-    assert!(folder.read("why.html").contains("<svg"));
+    let page = folder.read("why.html");
+    assert!(page.contains("<svg") && page.contains("breaks serializable (ser): lost update, found after"), "{page}");
+    assert!(page.contains("/* 1 */ BEGIN ISOLATION LEVEL CC; -- ok"), "{page}");
     folder.run(&["check", "finding.history", "--level", "ser"]).ends(1);
 }
 
@@ -19,6 +21,22 @@ fn a_hunt_on_the_weak_store_prints_the_finding_and_its_script() {
 fn a_hunt_that_finds_nothing_says_how_much_it_looked_at() {
     let said = Folder::new().run(&["hunt", "sqlite:", "--expect", "ser", "--for", "2s", "-w", "probes,rmw"]).ends(0);
     said.says("Nothing found: all that SQLite ").says("under serializable is serializable (ser).").says("Looked at: ");
+}
+
+#[test]
+fn a_hunt_that_finds_nothing_has_a_report_of_its_rounds() {
+    let folder = Folder::new();
+    let hunt =
+        ["hunt", "sqlite:", "--expect", "ser", "--for", "1s", "-w", "rmw", "--report", "1.json", "--report", "1.html"];
+    folder.run(&hunt).ends(0);
+    assert!(folder.read("1.html").contains("Nothing found: all that SQLite "));
+    let document: serde_json::Value = serde_json::from_str(&folder.read("1.json")).unwrap();
+    let rounds = document["rounds"].as_array().unwrap();
+    assert!(!rounds.is_empty());
+    let sum = |name: &str| rounds.iter().map(|it| it[name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("rounds"), document["runs"].as_u64().unwrap());
+    assert_eq!(sum("committed") + sum("aborted") + sum("unknown"), document["transactions"].as_u64().unwrap());
+    assert!(rounds.iter().all(|it| it["verdict"] == "holds" && it["name"] == "rmw"), "{document}");
 }
 
 #[test]

@@ -48,9 +48,9 @@ fn what_is_no_result_is_refused() {
     let folder = Folder::new();
     folder.write("no.json", "{}");
     folder.write("text.json", "hello");
-    folder.write("other.json", "{\"isoscope\":1,\"verb\":\"collect\"}");
+    folder.write("other.json", "{\"isoscope\":1,\"verb\":\"bake\"}");
     for (name, words) in
-        [("no.json", "isoscope"), ("text.json", "JSON"), ("other.json", "collect"), ("gone.json", "cannot open")]
+        [("no.json", "isoscope"), ("text.json", "JSON"), ("other.json", "bake"), ("gone.json", "cannot open")]
     {
         let said = folder.run(&["report", name, "-o", "out.html"]).ends(2).complains(name).complains(words);
         assert!(!folder.path("out.html").exists(), "{said:#?}");
@@ -66,12 +66,14 @@ fn results_of_every_verb_render_later_as_they_did_the_first_time() {
         "bank.txn",
         "var x: int = 1\ntxn take() {\n    if x > 0 { x -= 1 }\n}\nrun take() || take()\ninvariant x >= 0\n",
     );
-    let questions: [&[&str]; 5] = [
+    let questions: [&[&str]; 7] = [
         &["separate", "--allow", "cc", "--forbid", "ser", "--txns", "2", "--keys", "2"],
         &["compare", "si", "ser", "--txns", "2", "--keys", "2"],
         &["lattice", "si", "ser", "--txns", "2", "--keys", "2"],
         &["verify", "bank.txn", "--level", "cc"],
         &["predict", "serial.history"],
+        &["collect", "store:ser", "--duration", "200ms", "-o", "h.jsonl"],
+        &["hunt", "store:cc", "--expect", "ser"],
     ];
     for question in questions {
         let asked = [question, &["--report", "1.json", "--report", "1.html"]].concat();
@@ -80,4 +82,12 @@ fn results_of_every_verb_render_later_as_they_did_the_first_time() {
         folder.run(&["report", "1.json", "-o", "2.html"]).ends(0);
         assert_eq!(folder.read("1.html"), folder.read("2.html"), "{question:?}");
     }
+}
+
+#[test]
+fn a_run_over_time_is_no_graph() {
+    let folder = Folder::new();
+    folder.run(&["collect", "store:ser", "--txns", "5", "-o", "h.jsonl", "--report", "run.json"]).ends(0);
+    folder.run(&["report", "run.json", "-o", "run.dot"]).ends(2).complains("run.dot: what collect did is no graph");
+    folder.run(&["report", "run.json"]).ends(0).says("rw on the weak store");
 }

@@ -1,7 +1,7 @@
 //! Hunts on databases inside the tool: the weak store is caught, and `SQLite` is not.
 
 use iso_check::check;
-use iso_collect::hunt::{Hunt, Hunted, Probes, Until, hunt};
+use iso_collect::hunt::{Hunt, Hunted, Judged, Probes, Until, hunt};
 use iso_collect::{Control, Database, open};
 use iso_evidence::{Budget, Verdict};
 use iso_spec::Level;
@@ -37,6 +37,10 @@ fn a_probe_catches_the_weak_store_and_the_same_one_each_time() {
     let script = |it: &Hunted| it.findings[0].reproduction.as_ref().unwrap().script.clone();
     assert_eq!(script(&one), script(&other));
     assert_eq!(one.tally, other.tally);
+    assert_eq!(one.trials.len(), one.tally.scripts);
+    assert_eq!(one.trials.last().unwrap().judged, Judged::Forbidden { finding: 0 });
+    assert_eq!(one.trials.last().unwrap().origin, one.findings[0].origin);
+    assert!(one.trials.windows(2).all(|it| it[0].began + it[0].took <= it[1].began), "{:?}", one.trials);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub fn html(report: &CheckReport) -> String {
     body += &defects(report);
     let findings = findings(report);
     for (idx, finding) in findings.iter().enumerate() {
-        body += &section(report, idx, finding);
+        body += &section(report, idx, finding, &Inside::default());
     }
     body += &schedule(report);
     body += &levels(report, &findings);
@@ -29,8 +29,43 @@ pub fn html(report: &CheckReport) -> String {
     page(&title, &body, &report.to_json(JsonLayout::Compact))
 }
 
+/// Where a document of `check` stands in the page of another one.
+#[derive(Default)]
+pub(super) struct Inside {
+    /// What the names of its sections begin with.
+    pub(super) prefix: String,
+    /// What its headings begin with: `1. `.
+    pub(super) number: String,
+    /// How deep they are.
+    pub(super) depth: Depth,
+    /// Where the JSON of the page has it: `findings.0.check.`.
+    pub(super) path: String,
+}
+
+/// How deep a heading is.
+#[derive(Clone, Copy, Default)]
+pub(super) enum Depth {
+    #[default]
+    Section,
+    Subsection,
+}
+
+impl Depth {
+    fn element(self) -> &'static str {
+        match self {
+            Self::Section => "h2",
+            Self::Subsection => "h3",
+        }
+    }
+}
+
+/// What is forbidden, one section each, inside another page.
+pub(super) fn sections(report: &CheckReport, inside: &Inside) -> String {
+    findings(report).iter().enumerate().map(|(idx, it)| section(report, idx, it, inside)).collect()
+}
+
 /// What the page says in one or two lines.
-fn lead(report: &CheckReport) -> String {
+pub(super) fn lead(report: &CheckReport) -> String {
     let mut out = String::new();
     if let Some(counts) = &report.history {
         out += &format!("<p class=\"size\">{}</p>\n", xml(&size(counts)));
@@ -106,9 +141,12 @@ fn why(level: &LevelReport, findings: &[Finding<'_>]) -> String {
 }
 
 /// One refutation: its picture, its sentences and its history.
-fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>) -> String {
+fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>, inside: &Inside) -> String {
     let part = finding.part;
-    let mut out = format!("<section id=\"finding-{idx}\" class=\"case\">\n<h2>{}</h2>\n", xml(finding.title()));
+    let id = format!("{}finding-{idx}", inside.prefix);
+    let h = inside.depth.element();
+    let heading = format!("{}{}", inside.number, finding.title());
+    let mut out = format!("<section id=\"{id}\" class=\"case\">\n<{h}>{}</{h}>\n", xml(&heading));
     out += &format!(
         "<p class=\"levels\">forbidden by {}</p>\n<p>{}</p>\n",
         xml(&finding.level_names()),
@@ -120,7 +158,7 @@ fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>) -> String {
     out += &format!("<p>This part of the history is enough:</p>\n<pre>{}</pre>\n", history.join("\n"));
     let first = report.levels.iter().position(|it| finding.levels.first() == Some(&&it.level)).unwrap_or(0);
     let level = finding.levels.first().filter(|it| Level::from_name(&it.short).is_some());
-    out += &copies(&format!("levels.{first}.evidence.history"), level.map(|it| it.short.as_str()));
+    out += &copies(&format!("{}levels.{first}.evidence.history", inside.path), level.map(|it| it.short.as_str()));
     out + "</section>\n"
 }
 

@@ -36,7 +36,7 @@ impl CheckReport {
         })
     }
 
-    fn to_value(&self) -> Value {
+    pub(super) fn to_value(&self) -> Value {
         let mut report = document("check");
         report.put("inputs", json!(self.inputs));
         report.put("defects", list(&self.defects, defect));

@@ -8,6 +8,7 @@ use iso_history::{Datum, Facts, History, HistoryBuilder, KeyId, LocalAnomaly, Op
 use iso_report::{Answer, CheckReport, Limits, Run};
 use iso_spec::Level;
 
+pub mod runs;
 pub mod search;
 pub mod xml;
 

@@ -1,0 +1,78 @@
+//! The document of `collect` as a page.
+
+use super::{chart, facts_table, listing, page};
+use crate::amounts::{grouped, moment};
+use crate::collect::CollectReport;
+use crate::collect_phrases::{ended_early, facts, headline, next_command};
+use crate::json::JsonLayout;
+use crate::svg::collect_chart;
+use crate::words::{prose, xml};
+
+const CAPTION: &str = "What sessions did over time, without the final read.";
+
+/// The page of `collect`.
+pub(crate) fn collect_html(report: &CollectReport) -> String {
+    let title = report.output.clone().unwrap_or_else(|| report.workload.clone());
+    let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", prose(&title), prose(&headline(report)));
+    body += &problems(report);
+    body += &chart(CAPTION, |room| collect_chart(report, room));
+    body += &held(report);
+    body += &facts_table(&facts(report));
+    body += &next(report);
+    body += &numbers(report);
+    body += "<footer>Isoscope</footer>\n";
+    page(&title, &body, &report.to_json(JsonLayout::Compact))
+}
+
+/// What must not be overlooked.
+fn problems(report: &CollectReport) -> String {
+    let mut out = String::new();
+    for it in report.failed() {
+        out += &format!("<p class=\"failed\"><b>FAILED</b> {}: {}</p>\n", prose(&it.name), prose(&it.detail));
+    }
+    if let Some(line) = ended_early(report) {
+        let class = if report.failure.is_some() { "failed" } else { "note" };
+        out += &format!("<p class=\"{class}\">{}</p>\n", prose(&line));
+    }
+    out
+}
+
+fn held(report: &CollectReport) -> String {
+    let names: Vec<String> = report.assertions.iter().filter(|it| it.holds).map(|it| prose(&it.name)).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("<p class=\"held\">✓ {}</p>\n", names.join("<br/>✓ "))
+}
+
+fn next(report: &CollectReport) -> String {
+    match next_command(report) {
+        Some(command) => {
+            format!(
+                "<h2>Next</h2>\n<p>Does the database keep its promise? This checks what was recorded:</p>\n{}",
+                listing(&command, "command")
+            )
+        }
+        None => String::new(),
+    }
+}
+
+/// The numbers of the chart.
+fn numbers(report: &CollectReport) -> String {
+    let mut rows = String::new();
+    for (nth, it) in report.series.samples.iter().enumerate() {
+        let (begin, _) = report.series.interval(nth, report.seconds);
+        let [committed, conflicts, aborted, unknown, lost] =
+            [it.committed, it.conflicts, it.aborted, it.unknown, it.reconnects].map(grouped);
+        rows += &format!(
+            "<tr><td>{}</td><td>{committed}</td><td>{conflicts}</td><td>{aborted}</td><td>{unknown}</td><td>{lost}</td></tr>\n",
+            xml(&moment(begin, report.seconds))
+        );
+    }
+    format!(
+        "<details>\n<summary>The numbers, every {}</summary>\n<table class=\"numbers\">\n<thead><tr><th>from</th><th>committed</th>\
+         <th>aborted by the database</th><th>by the workload</th><th>unknown</th><th>lost connections</th></tr></thead>\n\
+         <tbody>\n{rows}</tbody>\n</table>\n</details>\n",
+        xml(&crate::amounts::span(report.series.step))
+    )
+}

@@ -1,0 +1,43 @@
+//! The document of `hunt` for a terminal: what was found, and the script that shows it.
+
+use super::{Page, TextOptions, Tone, text};
+use crate::check_phrases::titled;
+use crate::hunt::HuntReport;
+use crate::hunt_phrases::{looked_at, notes, script_words, seen_each_time};
+use crate::words::harmless;
+
+pub(crate) fn hunt(report: &HuntReport, options: TextOptions) -> String {
+    let mut page = Page::new(options);
+    let level = titled(&report.expect);
+    let (database, isolation) = (&report.database, &report.isolation);
+    if report.findings.is_empty() {
+        let line = format!("Nothing found: all that {database} did under {isolation} is {level}.");
+        page.line(&page.tinted(Tone::Bold, &harmless(&line)));
+    } else {
+        let names: Vec<String> = report.findings.iter().map(|it| it.anomalies.join(", ")).collect();
+        let line = format!("FOUND: {database} under {isolation} is not {level}: {}.", names.join("; "));
+        page.line(&page.tinted(Tone::Bad, &harmless(&line)));
+    }
+    page.line(&looked_at(report));
+    for note in notes(report) {
+        page.line(&harmless(&note));
+    }
+    for finding in &report.findings {
+        page.gap();
+        page.line(&harmless(&seen_each_time(finding)));
+        page.gap();
+        page.out += within(&text(&finding.check, options)).trim_end();
+        page.out += "\n\n";
+        page.sentence("", 0, &script_words(finding));
+        if let Some(script) = &finding.script {
+            page.gap();
+            script.sql.lines().for_each(|it| page.line(&harmless(it)));
+        }
+    }
+    page.out
+}
+
+/// The words of `check` inside those of another verb.
+pub(super) fn within(words: &str) -> String {
+    words.lines().filter(|it| !it.starts_with("For a picture")).flat_map(|it| [it, "\n"]).collect()
+}
