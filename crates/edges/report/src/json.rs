@@ -5,6 +5,7 @@ mod found;
 mod members;
 mod predict;
 mod search;
+mod surroundings;
 mod verify;
 
 use members::Members;

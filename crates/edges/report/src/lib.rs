@@ -10,6 +10,7 @@
 mod build;
 mod build_found;
 mod build_predict;
+mod build_surroundings;
 mod check_phrases;
 mod document;
 mod dot;
@@ -31,6 +32,7 @@ mod predict;
 mod predict_phrases;
 mod report;
 mod search;
+mod surroundings;
 mod svg;
 mod text;
 mod verify;
@@ -58,6 +60,7 @@ pub use search::{
     Bound, CompareReport, Effort, LatticeEdge, LatticeReport, Scope, SearchVerdict, SeparateReport, SpecName,
     SpecRelation, UnknownPair,
 };
+pub use surroundings::{Course, CourseUnit, KeySummary, Nearby, Neighbour, SessionSummary, Surroundings};
 pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, Symbols, TextOptions, text};
 pub use verify::{

@@ -11,6 +11,13 @@
     return nodes.map((it) => it.textContent).join("").trim();
   }
 
+  // A shape of a picture.
+  function drawn(name, attributes) {
+    const shape = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const each in attributes) shape.setAttribute(each, attributes[each]);
+    return shape;
+  }
+
   async function copy(text) {
     try {
       await navigator.clipboard.writeText(text);
@@ -96,10 +103,8 @@
     setUpLines() {
       for (const op of this.svg.querySelectorAll(".op")) {
         const box = op.getBBox();
-        const glow = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-        const sizes = { class: "glow", x: box.x - 4, y: box.y - 1, width: box.width + 8, height: box.height + 2, rx: 4 };
-        for (const name in sizes) glow.setAttribute(name, sizes[name]);
-        op.prepend(glow);
+        const sizes = { x: box.x - 4, y: box.y - 1, width: box.width + 8, height: box.height + 2, rx: 4 };
+        op.prepend(drawn("rect", { class: "glow", ...sizes }));
       }
     }
 
@@ -146,6 +151,8 @@
         : `Step through it with the buttons or the arrow keys, or click ${this.clickable}.`;
       this.light(step);
       this.reveal();
+      const line = this.root.querySelector(".line.on");
+      if (line) line.parentNode.scrollTop = line.offsetTop - line.parentNode.offsetTop - line.parentNode.clientHeight / 3;
       this.list.scrollTop = item ? item.offsetTop - this.list.offsetTop - this.list.clientHeight / 3 : 0;
     }
 
@@ -167,6 +174,37 @@
       for (const each of this.svg.querySelectorAll("[data-op]")) lit(each, false);
       for (const op of words(item && item.dataset.lit)) lit(this.line(op) || this.svg, true);
       lit(this.svg, false);
+      this.flow(words(item && item.dataset.flows));
+      const lines = words(item && item.dataset.lines);
+      for (const each of this.root.querySelectorAll("[data-line]")) lit(each, lines.includes(each.dataset.line));
+    }
+
+    // Arrows from writes to the reads that returned them, each as `0.1-2.0`.
+    flow(pairs) {
+      this.svg.querySelectorAll(".flow").forEach((it) => it.remove());
+      for (const [write, read] of pairs.map((it) => it.split("-").map((op) => this.line(op)))) {
+        if (!write || !read) continue;
+        const [from, to] = [this.place(write), this.place(read)];
+        // A value leaves its line at one end, and arrives at the nearer end of the other line.
+        const isAhead = to.x + to.width / 2 > from.x + from.width / 2;
+        const x1 = isAhead ? from.x + from.width : from.x;
+        const x2 = to.x > x1 ? to.x - 7 : to.x + to.width + 7;
+        const [y1, y2] = [from.y + from.height / 2, to.y + to.height / 2];
+        const bend = Math.max(28, Math.abs(x2 - x1) / 2);
+        const [c1, c2] = [x1 + (isAhead ? bend : -bend), x2 + (to.x > x1 ? -bend : bend)];
+        const [tip, side] = to.x > x1 ? [to.x, -9] : [to.x + to.width, 9];
+        this.svg.append(
+          drawn("path", { class: "flow", d: `M${x1} ${y1}C${c1} ${y1} ${c2} ${y2} ${x2} ${y2}` }),
+          drawn("path", { class: "flow tip", d: `M${tip} ${y2}l${side} -5v10z` }),
+        );
+      }
+    }
+
+    // Where a line stands in the picture.
+    place(line) {
+      const box = (line.querySelector("text") || line).getBBox();
+      const shift = this.svg.getScreenCTM().inverse().multiply(line.getScreenCTM());
+      return { x: box.x + shift.e - 4, y: box.y + shift.f, width: box.width + 8, height: box.height };
     }
 
     // The line of an operation; those that are left out share the last line of their box.
@@ -191,11 +229,95 @@
     svg.style.minWidth = `${Math.round(svg.viewBox.baseVal.width * 0.72)}px`;
   }
 
+  // Neighbours that have every word of the filter stay; what was left out between them says nothing then.
+  for (const around of document.querySelectorAll(".around")) {
+    const bar = around.querySelector(".filter");
+    const [input, output] = [bar.querySelector("input"), bar.querySelector("output")];
+    const rows = [...around.querySelectorAll(".lanes > li:not(.head):not(.gap)")];
+    const texts = rows.map((it) => it.textContent.toLowerCase());
+    input.addEventListener("input", () => {
+      const wanted = words(input.value.toLowerCase().trim());
+      rows.forEach((row, idx) => { row.hidden = !wanted.every((it) => texts[idx].includes(it)); });
+      for (const gap of around.querySelectorAll(".gap")) gap.hidden = wanted.length > 0;
+      const shown = rows.filter((it) => !it.hidden).length;
+      output.textContent = wanted.length > 0 ? `${shown} of ${rows.length}` : "";
+    });
+    bar.hidden = false;
+  }
+
   let active;
   const cases = [...document.querySelectorAll(".case")].map((root) => new Case(root));
   active = cases.find((it) => it.stepper);
 
+  // The sheet below a lattice, in which its lines open their histories.
+  class Sheet {
+    constructor(root) {
+      this.root = root;
+      this.lines = [...document.querySelectorAll(".diagram a")];
+      this.home = document.createComment("");
+      root.querySelector("button").addEventListener("click", () => this.leave());
+      document.addEventListener("click", (event) => {
+        const link = event.target.closest("a");
+        const id = link && link.getAttribute("href").slice(1);
+        if (!id || !id.startsWith("edge-") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        // However many lines are opened, one step back leads to the diagram.
+        const move = this.section ? "replaceState" : "pushState";
+        history[move]({ isOpened: true }, "", `#${id}`);
+        this.open(id);
+      });
+      addEventListener("popstate", () => this.follow());
+      this.follow();
+    }
+
+    follow() {
+      if (location.hash.startsWith("#edge-")) this.open(location.hash.slice(1));
+      else this.close();
+    }
+
+    open(id) {
+      const section = document.getElementById(id);
+      if (section === this.section || !section) return;
+      this.close();
+      this.section = section;
+      section.replaceWith(this.home);
+      this.root.append(section);
+      this.root.hidden = false;
+      this.root.scrollTop = 0;
+      this.line = this.lines.find((it) => it.getAttribute("href") === `#${id}`);
+      if (this.line) {
+        this.line.setAttribute("aria-current", "true");
+        this.line.focus({ preventScroll: true });
+      }
+      active = cases.find((it) => it.stepper && section.contains(it.root)) || active;
+      // The sheet may cover the line.
+      if (this.line) this.line.scrollIntoView({ block: "center", inline: "nearest" });
+    }
+
+    close() {
+      if (!this.section) return;
+      this.home.replaceWith(this.section);
+      this.section = undefined;
+      this.root.hidden = true;
+      if (!this.line) return;
+      this.line.removeAttribute("aria-current");
+      this.line.focus({ preventScroll: true });
+    }
+
+    leave() {
+      if (history.state && history.state.isOpened) history.back();
+      else this.close();
+    }
+  }
+
+  const sheets = [...document.querySelectorAll(".sheet")].map((root) => new Sheet(root));
+
   document.addEventListener("keydown", (event) => {
+    const sheet = sheets.find((it) => it.section);
+    if (event.key === "Escape" && sheet && !(active && active.stepper && active.step >= 0)) {
+      sheet.leave();
+      return;
+    }
     const isTaken = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
     if (isTaken || !active || !active.stepper || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
     const moves = { ArrowRight: 1, ArrowLeft: -1 };

@@ -1,6 +1,7 @@
 //! Documents as pictures, drawn without help from outside.
 #![allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "pictures are small and have no negative sizes")]
 
+mod course;
 mod figure;
 mod lattice;
 mod levels;
@@ -8,11 +9,12 @@ mod predict;
 mod search;
 mod verify;
 
+pub(crate) use course::course_svg;
 pub(crate) use lattice::{lattice_svg, linked_diagram};
 pub(crate) use levels::levels_svg;
 pub(crate) use predict::{RunPictures, predict_svg, run_pictures};
 pub(crate) use search::{compare_svg, panel_svg, separate_svg};
-pub(crate) use verify::{run_svg, verify_svg, visibility};
+pub(crate) use verify::{run_svg, values_svg, verify_svg, visibility};
 
 use crate::document::{CheckReport, Part};
 use crate::findings::{Finding, findings};

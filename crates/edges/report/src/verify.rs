@@ -185,11 +185,17 @@ impl VerifyReport {
 
     /// The lines of the program where something is wrong in a shown run.
     pub(crate) fn faulty_lines(&self) -> Vec<u64> {
-        let faults = self.shown().into_iter().flat_map(|it| &it.1.wrong);
+        self.shown().into_iter().flat_map(|it| it.1.faulty_lines()).collect()
+    }
+}
+
+impl BadRun {
+    /// The lines of the program where something is wrong.
+    pub(crate) fn faulty_lines(&self) -> Vec<u64> {
         let lines = |it: &Fault| {
             let n_more = it.place.text.matches('\n').count() as u64;
             it.place.line..=it.place.line.saturating_add(n_more)
         };
-        faults.flat_map(lines).collect()
+        self.wrong.iter().flat_map(lines).collect()
     }
 }

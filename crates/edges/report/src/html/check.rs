@@ -1,6 +1,7 @@
 //! The document of `check` as a page.
 
 use super::schedule::schedule;
+use super::surroundings::{around, summary};
 use super::{copies, linked_figure, page, steps};
 use crate::check_phrases::check_headline;
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
@@ -24,6 +25,7 @@ pub fn html(report: &CheckReport) -> String {
     }
     body += &schedule(report);
     body += &levels(report, &findings);
+    body += &summary(report);
     body += &witnesses(report);
     body += &footer(report);
     page(&title, &body, &report.to_json(JsonLayout::Compact))
@@ -121,6 +123,7 @@ fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>) -> String {
     let first = report.levels.iter().position(|it| finding.levels.first() == Some(&&it.level)).unwrap_or(0);
     let level = finding.levels.first().filter(|it| Level::from_name(&it.short).is_some());
     out += &copies(&format!("levels.{first}.evidence.history"), level.map(|it| it.short.as_str()));
+    out += &around(report, finding);
     out + "</section>\n"
 }
 

@@ -2,7 +2,7 @@
 
 use super::Frame;
 use super::figure::{FAINT, Figure, INK, Overlay, RED};
-use crate::document::{LevelName, Link};
+use crate::document::{LevelName, Link, Part};
 use crate::picture::Layout;
 use crate::verify::{BadRun, VerifyReport};
 use crate::verify_phrases::{bounds, faults, headline, history_lead, titled, weakest_line};
@@ -24,6 +24,20 @@ pub(crate) fn verify_svg(report: &VerifyReport) -> String {
 /// One run as an SVG of its own.
 pub(crate) fn run_svg(level: &LevelName, run: &BadRun) -> String {
     of_run(level, run, Frame::Bare).alone()
+}
+
+/// The run as an SVG of its own, with values and without anything that is wrong with it.
+pub(crate) fn values_svg(run: &BadRun) -> String {
+    let layout = Layout::new(&run.part);
+    let part = Part { cycle: Vec::new(), local: None, ..run.part.clone() };
+    let mut figure = Figure::empty(layout.width);
+    let order: Vec<String> = run.transactions.iter().map(|it| it.id.clone()).collect();
+    let numbers = Some(("the order of writes", order.as_slice()));
+    let overlay = Overlay { thin: &visibility(run), numbers, marks: &[] };
+    let routes = figure.history(&layout, &part, overlay);
+    figure.legend(&routes, numbers);
+    figure.height += 8.0;
+    figure.alone()
 }
 
 fn of_run(level: &LevelName, run: &BadRun, frame: Frame) -> Figure {
