@@ -187,9 +187,7 @@ impl Tour<'_> {
         ensure!(headline.contains("this history breaks"), "the headline is {headline}");
         self.steps("", "")?;
         let name = page.file_stem().context("a page without a name")?.to_string_lossy().into_owned();
-        self.browser.look(PHONE)?;
-        self.fits(PHONE.width)?;
-        self.gallery(&name, &[(NIGHT, "night")])
+        self.gallery(&name, &[(NIGHT, "night"), (PHONE, "phone")])
     }
 
     /// A page stays small and quick however large the history is, and its neighbours can be looked through.

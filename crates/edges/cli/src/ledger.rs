@@ -156,7 +156,8 @@ impl Ledger {
     /// All levels were decided: looks at what stands around what they forbid.
     pub(crate) fn look_around(&self, history: &History) {
         let is_violated = |it: &&LevelReport| matches!(it.judgement, Judgement::Violated { .. });
-        let reports = |page: &Page| page.levels.iter().filter_map(|it| it.report.as_ref().filter(is_violated).cloned()).collect();
+        let reports =
+            |page: &Page| page.levels.iter().filter_map(|it| it.report.as_ref().filter(is_violated).cloned()).collect();
         let violated: Vec<LevelReport> = reports(&lock(&self.state).page);
         let surroundings = Surroundings::new(history, &violated);
         lock(&self.state).page.surroundings = surroundings.map(Box::new);

@@ -6,9 +6,7 @@
 use crate::build::transaction_in;
 use crate::document::{LevelReport, Part};
 use crate::findings::{Finding, findings_of};
-use crate::surroundings::{
-    Course, CourseUnit, KeySummary, Nearby, Neighbour, SessionSummary, Surroundings,
-};
+use crate::surroundings::{Course, CourseUnit, KeySummary, Nearby, Neighbour, SessionSummary, Surroundings};
 use crate::words::shortened;
 use iso_history::{History, KeyId, Op, OpId, Outcome, SessionId, TxnId, ValueId};
 use std::cmp::Reverse;
@@ -120,7 +118,11 @@ impl<'h> Scan<'h> {
             for op in self.history.ops(*txn) {
                 let of = self.history.op(op);
                 let counts = &mut self.counts[of.key().index()];
-                if of.is_write() { counts.1 += 1 } else { counts.0 += 1 }
+                if of.is_write() {
+                    counts.1 += 1
+                } else {
+                    counts.0 += 1
+                }
                 if let Some(touches) = self.touches.get_mut(&of.key()) {
                     touches.push((*txn, op));
                 }
@@ -178,8 +180,14 @@ impl<'h> Scan<'h> {
             let passed = i128::from(at(txn)) - i128::from(from);
             usize::try_from(passed * n_stretches as i128 / length).unwrap_or(0)
         };
-        let mut course =
-            Course { by: self.by, from, to, committed: vec![0; n_stretches], others: vec![0; n_stretches], marks: vec![] };
+        let mut course = Course {
+            by: self.by,
+            from,
+            to,
+            committed: vec![0; n_stretches],
+            others: vec![0; n_stretches],
+            marks: vec![],
+        };
         for txn in &self.order {
             let is_committed = self.history.outcome(*txn) == Outcome::Committed;
             let counts = if is_committed { &mut course.committed } else { &mut course.others };

@@ -185,26 +185,31 @@
       for (const [write, read] of pairs.map((it) => it.split("-").map((op) => this.line(op)))) {
         if (!write || !read) continue;
         const [from, to] = [this.place(write), this.place(read)];
-        // A value leaves its line at one end, and arrives at the nearer end of the other line.
-        const isAhead = to.x + to.width / 2 > from.x + from.width / 2;
-        const x1 = isAhead ? from.x + from.width : from.x;
-        const x2 = to.x > x1 ? to.x - 7 : to.x + to.width + 7;
+        const [left, right] = [this.place(write.closest(".txn")), this.place(read.closest(".txn"))];
+        // A value leaves its box straight to the side where the reader stands, and enters the reader's box straight.
+        const isAhead = right.x + right.width / 2 >= left.x + left.width / 2;
+        const isBeside = isAhead ? right.x > left.x + left.width : left.x > right.x + right.width;
+        const [x1, out] = isAhead ? [from.x + from.width, left.x + left.width] : [from.x, left.x];
+        const isLeft = isAhead === isBeside;
+        const [tip, into] = isLeft ? [to.x, right.x] : [to.x + to.width, right.x + right.width];
         const [y1, y2] = [from.y + from.height / 2, to.y + to.height / 2];
-        const bend = Math.max(28, Math.abs(x2 - x1) / 2);
-        const [c1, c2] = [x1 + (isAhead ? bend : -bend), x2 + (to.x > x1 ? -bend : bend)];
-        const [tip, side] = to.x > x1 ? [to.x, -9] : [to.x + to.width, 9];
+        const bend = Math.max(24, Math.abs(into - out) / 2);
+        const [c1, c2] = [out + (isAhead ? bend : -bend), into + (isLeft ? -bend : bend)];
+        const side = isLeft ? -9 : 9;
+        const line = `M${x1} ${y1}L${out} ${y1}C${c1} ${y1} ${c2} ${y2} ${into} ${y2}L${tip + side * 0.8} ${y2}`;
         this.svg.append(
-          drawn("path", { class: "flow", d: `M${x1} ${y1}C${c1} ${y1} ${c2} ${y2} ${x2} ${y2}` }),
+          drawn("path", { class: "flow", d: line }),
           drawn("path", { class: "flow tip", d: `M${tip} ${y2}l${side} -5v10z` }),
         );
       }
     }
 
-    // Where a line stands in the picture.
-    place(line) {
-      const box = (line.querySelector("text") || line).getBBox();
-      const shift = this.svg.getScreenCTM().inverse().multiply(line.getScreenCTM());
-      return { x: box.x + shift.e - 4, y: box.y + shift.f, width: box.width + 8, height: box.height };
+    // Where a line or a box stands in the picture.
+    place(element) {
+      const shape = element.querySelector("rect");
+      const shift = this.svg.getScreenCTM().inverse().multiply(element.getScreenCTM());
+      const size = (name) => Number(shape.getAttribute(name));
+      return { x: size("x") + shift.e, y: size("y") + shift.f, width: size("width"), height: size("height") };
     }
 
     // The line of an operation; those that are left out share the last line of their box.
@@ -225,8 +230,8 @@
   }
 
   // Where there is little room, pictures scroll rather than shrink until nobody can read them.
-  for (const svg of document.querySelectorAll("figure:not(.lattice) svg")) {
-    svg.style.minWidth = `${Math.round(svg.viewBox.baseVal.width * 0.72)}px`;
+  for (const svg of document.querySelectorAll("figure:not(.lattice):not(.course) svg")) {
+    svg.style.minWidth = `${Math.round(svg.viewBox.baseVal.width * (innerWidth < 600 ? 0.85 : 0.72))}px`;
   }
 
   // Neighbours that have every word of the filter stay; what was left out between them says nothing then.

@@ -47,7 +47,7 @@ pub enum Frame {
 /// A history with its transactions numbered in an order, and arrows from writers to readers.
 pub(crate) fn schedule_svg(part: &Part, order: &[usize], level: &str) -> String {
     let layout = Layout::new(part);
-    let mut figure = Figure::empty(layout.width);
+    let mut figure = Figure::framed(layout.width, Frame::Bare);
     let order: Vec<String> = order.iter().map(|it| part.transactions[*it].id.clone()).collect();
     let name = format!("the commit order of {level}");
     let numbers = Some((name.as_str(), order.as_slice()));
@@ -65,7 +65,7 @@ fn verdict_line(report: &CheckReport) -> String {
 
 fn of_finding(finding: &Finding<'_>, frame: Frame) -> Figure {
     let layout = Layout::new(finding.part);
-    let mut figure = Figure::empty(layout.width);
+    let mut figure = Figure::framed(layout.width, frame);
     if frame == Frame::Titled {
         figure.paragraph(finding.title(), 17.0, INK, "bold");
         let names: Vec<String> = finding.levels.iter().map(|it| it.full.clone()).collect();

@@ -3,7 +3,7 @@
 use super::schedule::schedule;
 use super::surroundings::{around, summary};
 use super::{copies, linked_figure, page, steps};
-use crate::check_phrases::check_headline;
+use crate::check_phrases::{check_headline, spoken};
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
 use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
@@ -110,7 +110,8 @@ fn why(level: &LevelReport, findings: &[Finding<'_>]) -> String {
 /// One refutation: its picture, its sentences and its history.
 fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>) -> String {
     let part = finding.part;
-    let mut out = format!("<section id=\"finding-{idx}\" class=\"case\">\n<h2>{}</h2>\n", xml(finding.title()));
+    let mut out =
+        format!("<section id=\"finding-{idx}\" class=\"case\">\n<h2>{}</h2>\n", xml(&spoken(finding.title())));
     out += &format!(
         "<p class=\"levels\">forbidden by {}</p>\n<p>{}</p>\n",
         xml(&finding.level_names()),

@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 /// With more sessions than this, a lane each would be too narrow.
 const MAX_LANES: usize = 5;
 const MAX_NAME: usize = 24;
+/// Up to so many transactions say more than numbers about them.
+const MAX_PLAIN: u64 = 40;
 
 /// The neighbours of a part; nothing if the document does not have them.
 pub(super) fn around(report: &CheckReport, finding: &Finding<'_>) -> String {
@@ -86,7 +88,7 @@ fn gap(n_between: usize) -> String {
     if n_between == 0 {
         return String::new();
     }
-    format!("<li class=\"gap\">… {} …</li>\n", counted(n_between as u64, "other"))
+    format!("<li class=\"gap\">⋮ {}</li>\n", counted(n_between as u64, "other"))
 }
 
 fn row(neighbour: &Neighbour, lanes: &Lanes<'_>) -> String {
@@ -111,9 +113,13 @@ fn row(neighbour: &Neighbour, lanes: &Lanes<'_>) -> String {
     )
 }
 
-/// The whole history in numbers; nothing if the document does not have them.
+/// The whole history in numbers; nothing if the document does not have them, or if every transaction is shown.
 pub(super) fn summary(report: &CheckReport) -> String {
     let Some(surroundings) = &report.surroundings else { return String::new() };
+    let n_all = report.history.map_or(0, |it| it.transactions);
+    if n_all <= MAX_PLAIN && surroundings.near.iter().any(|it| it.transactions.len() as u64 == n_all) {
+        return String::new();
+    }
     let parts: Vec<&Part> = findings(report).iter().map(|it| it.part).collect();
     format!(
         "<section id=\"history\" class=\"history\">\n<h2>Whole history</h2>\n<figure class=\"course\">\n{}</figure>\n\

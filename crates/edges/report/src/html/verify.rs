@@ -219,9 +219,16 @@ fn repairs(repairs: &[RepairReport]) -> String {
         };
         out += &format!("<p>Repairs under {}: {}</p>\n<ul>\n", xml(&titled(&repair.level)), xml(&more));
         for change in &repair.changes {
-            out += &format!("<li>{}</li>\n", xml(&change_words(change)));
+            out += &format!("<li>{}</li>\n", with_code(&change_words(change)));
         }
         out += "</ul>\n";
     }
     out
+}
+
+/// Words in which what stands between backticks is code.
+fn with_code(words: &str) -> String {
+    let pieces = words.split('`').enumerate();
+    let marked = pieces.map(|(idx, it)| if idx % 2 == 1 { format!("<code>{}</code>", xml(it)) } else { xml(it) });
+    marked.collect()
 }

@@ -30,7 +30,7 @@ pub(crate) fn run_svg(level: &LevelName, run: &BadRun) -> String {
 pub(crate) fn values_svg(run: &BadRun) -> String {
     let layout = Layout::new(&run.part);
     let part = Part { cycle: Vec::new(), local: None, ..run.part.clone() };
-    let mut figure = Figure::empty(layout.width);
+    let mut figure = Figure::framed(layout.width, Frame::Bare);
     let order: Vec<String> = run.transactions.iter().map(|it| it.id.clone()).collect();
     let numbers = Some(("the order of writes", order.as_slice()));
     let overlay = Overlay { thin: &visibility(run), numbers, marks: &[] };
@@ -42,7 +42,7 @@ pub(crate) fn values_svg(run: &BadRun) -> String {
 
 fn of_run(level: &LevelName, run: &BadRun, frame: Frame) -> Figure {
     let layout = Layout::new(&run.part);
-    let mut figure = Figure::empty(layout.width);
+    let mut figure = Figure::framed(layout.width, frame);
     if frame == Frame::Titled {
         figure.paragraph(&format!("Violated under {}", titled(level)), 15.0, RED, "bold");
         figure.paragraph(&faults(run), 13.0, RED, "normal");
