@@ -172,9 +172,13 @@ impl Tour<'_> {
             self.edges()?;
         }
         self.copies()?;
+        if expected.page.starts_with("separate-") && self.n(".side")? > 1 || expected.page == "compare" {
+            self.sides()?;
+        }
         match expected.page {
             "lattice" => self.lines_of_a_lattice()?,
             "allowed" => self.values_flow()?,
+            "verify-bank" => self.lines_light_up()?,
             _ => {}
         }
         self.gallery(expected.page, &[(DESK, "desk"), (NIGHT, "night"), (PHONE, "phone")])?;
@@ -309,6 +313,23 @@ impl Tour<'_> {
         self.browser.point_nowhere()
     }
 
+    /// A step of a program's run lights the line that reads, and the last one what is wrong.
+    fn lines_light_up(&mut self) -> Result<()> {
+        let lit = "[...document.querySelectorAll('.program .line.on')].map(it => it.dataset.line).join(' ')";
+        self.browser.press("ArrowRight")?;
+        let (shown, lines) = (self.shown()?, self.browser.text(lit)?);
+        ensure!(shown.contains("take (s1.1, take(100), sees nobody) reads x = 60"), "the first step says {shown}");
+        ensure!(lines == "4", "the first step lights lines {lines}");
+        ensure!(self.n(".flow.tip")? == 1 && self.n(".op.on")? == 2, "no value flows into the first read");
+        for _ in 0..6 {
+            self.browser.press("ArrowRight")?;
+        }
+        let (shown, lines) = (self.shown()?, self.browser.text(lit)?);
+        ensure!(shown.contains("In the end, x = -40, y = -40: invariant is false"), "the last step says {shown}");
+        ensure!(lines == "10", "the last step lights lines {lines}");
+        self.browser.press("Escape")
+    }
+
     /// Copies a history and the command that checks it.
     fn copies(&mut self) -> Result<()> {
         if self.n(".copies")? == 0 {
@@ -405,6 +426,17 @@ impl Tour<'_> {
             self.browser.text("document.documentElement.scrollWidth - document.documentElement.clientWidth")?;
         ensure!(overflow == "0", "at {width} pixels, the page is {overflow} too wide");
         Ok(())
+    }
+
+    /// Two sides stand beside each other on a desk, and below each other on a phone.
+    fn sides(&mut self) -> Result<()> {
+        let lefts =
+            "[...document.querySelector('.panels').children].map(it => Math.round(it.getBoundingClientRect().x))";
+        let are_beside = format!("(([one, two]) => one < two)({lefts})");
+        ensure!(self.browser.ask(&are_beside)? == true, "the sides are not beside each other");
+        self.browser.look(PHONE)?;
+        ensure!(self.browser.ask(&are_beside)? == false, "the sides are beside each other on a phone");
+        self.browser.look(DESK)
     }
 
     /// On paper, there is nothing to click.

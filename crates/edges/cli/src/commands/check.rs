@@ -63,7 +63,7 @@ impl<'s> Check<'s> {
         // A whole schedule is for machines; a page shows its beginning.
         let max_order = match (raw.json || has(Rendering::Json), has(Rendering::Html)) {
             (true, _) => None,
-            (false, true) => Some(1000),
+            (false, true) => Some(200),
             (false, false) => Some(20),
         };
         let looks_around = raw.json || has(Rendering::Json) || has(Rendering::Html);

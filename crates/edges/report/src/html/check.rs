@@ -13,6 +13,9 @@ use crate::text::{defect_text, memory, size, witness};
 use crate::words::{prose, xml};
 use iso_spec::Level;
 
+/// Schedules are so long at most in the JSON of a page.
+const MAX_EMBEDDED: usize = 200;
+
 /// The report as one self-contained page. The JSON of the document is inside, in the element `report`.
 pub fn html(report: &CheckReport) -> String {
     let title = if report.inputs.is_empty() { "history".to_owned() } else { report.inputs.join(", ") };
@@ -28,7 +31,51 @@ pub fn html(report: &CheckReport) -> String {
     body += &summary(report);
     body += &witnesses(report);
     body += &footer(report);
-    page(&title, &body, &report.to_json(JsonLayout::Compact))
+    page(&title, &body, &embedded(report).to_json(JsonLayout::Compact))
+}
+
+/// The document with the beginnings of its schedules: whoever wants all of a long one does not look into a page.
+fn embedded(report: &CheckReport) -> CheckReport {
+    let levels = report.levels.iter().map(|it| LevelReport {
+        level: it.level.clone(),
+        judgement: match &it.judgement {
+            Judgement::Holds(evidence) => Judgement::Holds(beginning(evidence)),
+            other => other.clone(),
+        },
+        certified: it.certified.clone(),
+    });
+    CheckReport {
+        inputs: report.inputs.clone(),
+        defects: report.defects.clone(),
+        seconds: report.seconds,
+        peak_bytes: report.peak_bytes,
+        history: report.history,
+        levels: levels.collect(),
+        whole: report.whole.clone(),
+        surroundings: report.surroundings.clone(),
+    }
+}
+
+fn is_long(evidence: &Evidence) -> bool {
+    match evidence {
+        Evidence::Order { order, omitted } => order.len() + omitted > MAX_EMBEDDED,
+        Evidence::Events { events, omitted } => events.len() + omitted > MAX_EMBEDDED,
+        Evidence::Relations(_) => false,
+    }
+}
+
+fn beginning(evidence: &Evidence) -> Evidence {
+    match evidence {
+        Evidence::Order { order, omitted } => Evidence::Order {
+            order: order.iter().take(MAX_EMBEDDED).cloned().collect(),
+            omitted: omitted + order.len().saturating_sub(MAX_EMBEDDED),
+        },
+        Evidence::Events { events, omitted } => Evidence::Events {
+            events: events.iter().take(MAX_EMBEDDED).cloned().collect(),
+            omitted: omitted + events.len().saturating_sub(MAX_EMBEDDED),
+        },
+        Evidence::Relations(_) => evidence.clone(),
+    }
 }
 
 /// What the page says in one or two lines.
@@ -144,7 +191,8 @@ fn witnesses(report: &CheckReport) -> String {
     let which = if holding.len() < report.levels.len() { "the other levels hold" } else { "it holds" };
     let mut out = format!("<details>\n<summary>Why {which}</summary>\n<ul>\n");
     for (level, evidence) in holding {
-        let sentence = witness(&level.level.short, evidence).replace("--json has it", "the JSON in this page has it");
+        let has = if is_long(evidence) { "the JSON in this page has its beginning" } else { "the JSON in this page has it" };
+        let sentence = witness(&level.level.short, evidence).replace("--json has it", has);
         let sentence = sentence.replace("are in the --json", "are in the JSON in this page");
         out += &format!("<li><b>{}</b> {}</li>\n", xml(&level.level.short), xml(&sentence));
     }
