@@ -316,7 +316,7 @@ impl Tour<'_> {
     /// A step of a program's run lights the line that reads, and the last one what is wrong.
     fn lines_light_up(&mut self) -> Result<()> {
         let lit = "[...document.querySelectorAll('.program .line.on')].map(it => it.dataset.line).join(' ')";
-        self.browser.press("ArrowRight")?;
+        self.browser.click(&center("document.querySelector('.stepper .next')"))?;
         let (shown, lines) = (self.shown()?, self.browser.text(lit)?);
         ensure!(shown.contains("take (s1.1, take(100), sees nobody) reads x = 60"), "the first step says {shown}");
         ensure!(lines == "4", "the first step lights lines {lines}");

@@ -191,7 +191,8 @@ fn witnesses(report: &CheckReport) -> String {
     let which = if holding.len() < report.levels.len() { "the other levels hold" } else { "it holds" };
     let mut out = format!("<details>\n<summary>Why {which}</summary>\n<ul>\n");
     for (level, evidence) in holding {
-        let has = if is_long(evidence) { "the JSON in this page has its beginning" } else { "the JSON in this page has it" };
+        let has =
+            if is_long(evidence) { "the JSON in this page has its beginning" } else { "the JSON in this page has it" };
         let sentence = witness(&level.level.short, evidence).replace("--json has it", has);
         let sentence = sentence.replace("are in the --json", "are in the JSON in this page");
         out += &format!("<li><b>{}</b> {}</li>\n", xml(&level.level.short), xml(&sentence));
