@@ -17,6 +17,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const DESK: View = View { width: 1100, height: 900, is_dark: false };
+const WIDE: View = View { width: 1500, height: 900, is_dark: false };
 const NIGHT: View = View { width: 1100, height: 900, is_dark: true };
 const PHONE: View = View { width: 390, height: 844, is_dark: false };
 
@@ -172,8 +173,9 @@ impl Tour<'_> {
             self.edges()?;
         }
         self.copies()?;
-        if expected.page.starts_with("separate-") && self.n(".side")? > 1 || expected.page == "compare" {
-            self.sides()?;
+        match self.n(".side, .runs > .panel")? {
+            0 | 1 => {}
+            _ => self.sides()?,
         }
         match expected.page {
             "lattice" => self.lines_of_a_lattice()?,

@@ -65,5 +65,5 @@ pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, Symbols, TextOptions, text};
 pub use verify::{
     Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, VerifiedLevel, VerifyReport,
-    VerifyVerdict,
+    VerifyVerdict, Written,
 };

@@ -117,7 +117,18 @@ pub struct Executed {
     /// What it read from outside, in order.
     pub reads: Vec<Access>,
     /// What it wrote.
-    pub writes: Vec<(String, String)>,
+    pub writes: Vec<Written>,
+}
+
+/// What a transaction leaves behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// What was written: `accounts["x"]`.
+    pub unit: String,
+    /// What it holds now: `{ balance: 60 }`.
+    pub value: String,
+    /// The line of the program that writes last, if there is one.
+    pub line: Option<u64>,
 }
 
 /// A read from outside.

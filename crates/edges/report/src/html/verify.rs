@@ -130,9 +130,11 @@ fn steps_of(run: &BadRun, txn: &Executed) -> Vec<String> {
         items.push(of_read(run, place, (nth, txn.reads.len()), read, &words));
     }
     for (nth, write) in txn.writes.iter().enumerate() {
-        let words = format!("{}writes {}", std::mem::replace(&mut lead, name.clone()), held(write));
+        let value = held(&(write.unit.clone(), write.value.clone()));
+        let line = write.line.map(|it| format!(" (line {it})")).unwrap_or_default();
+        let words = format!("{}writes {value}{line}", std::mem::replace(&mut lead, name.clone()));
         let op = place.and_then(|it| nth_op(run, it, (nth, txn.writes.len()), |op| !is_read(op)));
-        items.push(item(place, op, None, None, &words));
+        items.push(item(place, op, None, write.line, &words));
     }
     if items.is_empty() {
         items.push(item(place, None, None, None, lead.trim_end()));
