@@ -173,9 +173,8 @@ impl Tour<'_> {
             self.edges()?;
         }
         self.copies()?;
-        match self.n(".side, .runs > .panel")? {
-            0 | 1 => {}
-            _ => self.sides()?,
+        if self.n(".side, .runs > .panel")? > 1 {
+            self.sides()?;
         }
         match expected.page {
             "lattice" => self.lines_of_a_lattice()?,
@@ -430,8 +429,9 @@ impl Tour<'_> {
         Ok(())
     }
 
-    /// Two sides stand beside each other on a desk, and below each other on a phone.
+    /// Two sides stand beside each other on a wide screen, and below each other on a phone.
     fn sides(&mut self) -> Result<()> {
+        self.browser.look(WIDE)?;
         let lefts =
             "[...document.querySelector('.panels').children].map(it => Math.round(it.getBoundingClientRect().x))";
         let are_beside = format!("(([one, two]) => one < two)({lefts})");
