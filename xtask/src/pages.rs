@@ -1,20 +1,32 @@
 //! Pages in a real browser: what they show, what clicks and keys do, and that nothing goes wrong behind the scenes.
 //!
-//! Pages are the golden ones of `iso-report`, and a page for each anomaly of the corpus. Pictures of all of them stay in
+//! Pages are the golden ones of `iso-report`, a page for each anomaly of the corpus, and one of a large history. Pictures of all of them stay in
 //! `target/pages`, for people to look at.
 
 use crate::browser::{Browser, View};
+use crate::generate::command::{FileKind, write_file};
+use crate::generate::inject::Injection;
+use crate::generate::preset::preset;
+use crate::generate::sink::Times;
 use crate::root;
 use crate::system::{ensure_debian_package, run};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const DESK: View = View { width: 1100, height: 900, is_dark: false };
+const WIDE: View = View { width: 1500, height: 900, is_dark: false };
 const NIGHT: View = View { width: 1100, height: 900, is_dark: true };
 const PHONE: View = View { width: 390, height: 844, is_dark: false };
+
+/// A page is no larger, in bytes.
+const MAX_PAGE: u64 = 300_000;
+/// A browser shows the page of a large history after so long at most, on a slow machine.
+const MAX_LOAD: Duration = Duration::from_secs(5);
+/// The neighbours of the evidence.
+const ROWS: &str = ".around .lanes > li:not(.head):not(.gap)";
 
 /// What a golden page says first, and in its first and last steps if it has some.
 struct Expected {
@@ -87,8 +99,10 @@ pub(crate) fn pages() -> Result<()> {
     for page in &anomalies {
         tour.anomaly(page).with_context(|| page.display().to_string())?;
     }
+    let large = large_page(&target, &folder)?;
+    tour.large(&large).with_context(|| large.display().to_string())?;
     drop(browser);
-    let n_pages = GOLDEN.len() + anomalies.len();
+    let n_pages = GOLDEN.len() + anomalies.len() + 1;
     println!("{n_pages} pages opened in {:.1} s; pictures in {}", since.elapsed().as_secs_f64(), folder.display());
     Ok(())
 }
@@ -136,6 +150,19 @@ fn anomaly_pages(target: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
+/// The page of a history that is too large to be shown.
+fn large_page(target: &Path, folder: &Path) -> Result<PathBuf> {
+    let mut workload = preset("balanced")?.workload(10_000, None);
+    workload.injection = Some(Injection::from_name("long-fork")?);
+    let (history, page) = (folder.join("large.jsonl"), folder.join("large.html"));
+    write_file(&workload, FileKind::Lines(Times::Kept), &history)?;
+    let mut isoscope = Command::new(target.join("debug/isoscope"));
+    let output = isoscope.arg("check").arg(&history).arg("--report").arg(&page).output()?;
+    ensure!(output.status.code() == Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::remove_file(history)?;
+    Ok(page)
+}
+
 /// A visitor of pages.
 struct Tour<'a> {
     browser: &'a mut Browser,
@@ -156,8 +183,14 @@ impl Tour<'_> {
         self.copies()?;
         self.listing()?;
         self.charts()?;
-        if expected.page == "lattice" {
-            self.lines_of_a_lattice()?;
+        if self.n(".side, .runs > .panel")? > 1 {
+            self.sides()?;
+        }
+        match expected.page {
+            "lattice" => self.lines_of_a_lattice()?,
+            "allowed" => self.values_flow()?,
+            "verify-bank" => self.lines_light_up()?,
+            _ => {}
         }
         self.gallery(expected.page, &[(DESK, "desk"), (NIGHT, "night"), (PHONE, "phone")])?;
         self.paper(expected.page)
@@ -169,9 +202,47 @@ impl Tour<'_> {
         ensure!(headline.contains("this history breaks"), "the headline is {headline}");
         self.steps("", "")?;
         let name = page.file_stem().context("a page without a name")?.to_string_lossy().into_owned();
-        self.browser.look(PHONE)?;
-        self.fits(PHONE.width)?;
-        self.gallery(&name, &[(NIGHT, "night")])
+        self.gallery(&name, &[(NIGHT, "night"), (PHONE, "phone")])
+    }
+
+    /// A page stays small and quick however large the history is, and its neighbours can be looked through.
+    fn large(&mut self, page: &Path) -> Result<()> {
+        let n_bytes = fs::metadata(page)?.len();
+        ensure!(n_bytes < MAX_PAGE, "the page has {n_bytes} bytes");
+        let since = Instant::now();
+        self.visit(page)?;
+        ensure!(since.elapsed() < MAX_LOAD, "the page takes {:?}", since.elapsed());
+        self.steps("must come before", "That cannot be.")?;
+        ensure!(self.n("#history .course svg")? == 1, "there is no summary of the whole history");
+        self.browser.click(&center("document.querySelector('.around > summary')"))?;
+        let n_rows = self.n(ROWS)?;
+        let n_lit = self.n(".around[open] .lanes > .lit")?;
+        ensure!(n_lit >= 4 && n_rows > 2 * n_lit && n_rows < 500, "{n_rows} neighbours, {n_lit} of them lit");
+        ensure!(self.n(".lanes > .gap")? > 1, "there are no gaps between neighbours");
+        self.filter(n_rows)?;
+        self.browser.click(&center("document.querySelector('.lanes .lit summary')"))?;
+        let words = self.browser.text("document.querySelector('.lanes .lit details[open]').innerText")?;
+        ensure!(words.contains("line "), "an open neighbour says {words}");
+        self.browser.ask("document.querySelector('#history details').open = true")?;
+        self.gallery("large", &[(DESK, "desk"), (NIGHT, "night"), (PHONE, "phone")])
+    }
+
+    /// Typing the name of a session leaves only rows that have it.
+    fn filter(&mut self, n_rows: u64) -> Result<()> {
+        let typed = |text: &str| {
+            format!(
+                "(() => {{ const it = document.querySelector('.around input'); it.value = {text}; \
+                 it.dispatchEvent(new Event('input')); }})()"
+            )
+        };
+        self.browser.ask(&typed("document.querySelector('.lanes .lit summary b').textContent"))?;
+        let n_left = self.n(&format!("{ROWS}:not([hidden])"))?;
+        ensure!((1..n_rows).contains(&n_left), "the filter leaves {n_left} of {n_rows}");
+        let said = self.browser.text("document.querySelector('.filter output').textContent")?;
+        ensure!(said == format!("{n_left} of {n_rows}"), "the filter says {said}");
+        self.browser.ask(&typed("''"))?;
+        ensure!(self.n(&format!("{ROWS}:not([hidden])"))? == n_rows, "the filter keeps something back");
+        Ok(())
     }
 
     fn visit(&mut self, page: &Path) -> Result<()> {
@@ -236,6 +307,40 @@ impl Tour<'_> {
         self.well()
     }
 
+    /// A step of a schedule lights each read with the write that it returned, and draws an arrow between them.
+    fn values_flow(&mut self) -> Result<()> {
+        let selector = ".steps li[data-flows*=\"-\"]";
+        self.browser.click(&center(&format!("document.querySelector('{selector}')")))?;
+        let flows = self.browser.text(&format!("document.querySelector('{selector}').dataset.flows"))?;
+        for pair in flows.split(' ') {
+            for op in pair.split('-') {
+                ensure!(self.n(&format!("[data-op=\"{op}\"].on"))? == 1, "{op} of {flows} is not lit");
+            }
+        }
+        let n_arrows = self.n(".flow.tip")?;
+        ensure!(n_arrows == flows.split(' ').count() as u64, "{n_arrows} arrows for {flows}");
+        self.browser.press("Escape")?;
+        ensure!(self.n(".flow")? == 0, "arrows stay");
+        self.browser.point_nowhere()
+    }
+
+    /// A step of a program's run lights the line that reads, and the last one what is wrong.
+    fn lines_light_up(&mut self) -> Result<()> {
+        let lit = "[...document.querySelectorAll('.program .line.on')].map(it => it.dataset.line).join(' ')";
+        self.browser.click(&center("document.querySelector('.stepper .next')"))?;
+        let (shown, lines) = (self.shown()?, self.browser.text(lit)?);
+        ensure!(shown.contains("take (s1.1, take(100), sees nobody) reads x = 60"), "the first step says {shown}");
+        ensure!(lines == "4", "the first step lights lines {lines}");
+        ensure!(self.n(".flow.tip")? == 1 && self.n(".op.on")? == 2, "no value flows into the first read");
+        for _ in 0..6 {
+            self.browser.press("ArrowRight")?;
+        }
+        let (shown, lines) = (self.shown()?, self.browser.text(lit)?);
+        ensure!(shown.contains("In the end, x = -40, y = -40: invariant is false"), "the last step says {shown}");
+        ensure!(lines == "10", "the last step lights lines {lines}");
+        self.browser.press("Escape")
+    }
+
     /// Copies a history and the command that checks it.
     fn copies(&mut self) -> Result<()> {
         if self.n(".copies")? == 0 {
@@ -297,11 +402,49 @@ impl Tour<'_> {
         Ok(())
     }
 
+    /// A line of a lattice opens its history below the diagram, and one step back closes it again.
     fn lines_of_a_lattice(&mut self) -> Result<()> {
-        self.browser
-            .ask("document.querySelector('.diagram a').dispatchEvent(new MouseEvent('click', { bubbles: true }))")?;
-        let target = self.browser.text("document.querySelector('section:target h2').textContent")?;
-        ensure!(target.starts_with("#1 "), "the line leads to {target}");
+        let line = |nth: u32| format!("document.querySelector('.diagram a[href=\"#edge-{nth}\"]')");
+        self.browser.ask(&format!("{}.focus()", line(1)))?;
+        self.browser.press("Enter")?;
+        self.opened("#1 ")?;
+        self.gallery("lattice-open", &[(DESK, "desk"), (PHONE, "phone")])?;
+        self.browser.look(DESK)?;
+        let on_line = format!(
+            "(() => {{ const path = {0}.querySelector('path'); {0}.scrollIntoView({{ block: 'start' }}); \
+             const at = path.getPointAtLength(path.getTotalLength() / 3).matrixTransform(path.getScreenCTM()); \
+             return [at.x, at.y]; }})()",
+            line(2)
+        );
+        self.browser.click(&on_line)?;
+        self.opened("#2 ")?;
+        self.browser.press("Escape")?;
+        self.browser.press("Escape")?;
+        self.closed()?;
+        let focused = self.browser.text("document.activeElement.getAttribute('href')")?;
+        ensure!(focused == "#edge-2", "the focus is on {focused}");
+        self.browser.click(&on_line)?;
+        self.opened("#2 ")?;
+        self.browser.click(&center("document.querySelector('.sheet button')"))?;
+        self.closed()?;
+        self.well()
+    }
+
+    fn opened(&mut self, start: &str) -> Result<()> {
+        let title = self.browser.text("document.querySelector('.sheet:not([hidden]) section h2').textContent")?;
+        ensure!(title.starts_with(start), "the sheet shows {title}");
+        let marked = self.browser.text("document.querySelector('.diagram a[aria-current]').getAttribute('href')")?;
+        ensure!(marked == format!("#edge-{}", start.trim_matches(['#', ' '])), "{marked} is lit");
+        ensure!(self.n(".sheet .panel.allowed")? > 0 && self.n(".sheet .panel.forbidden")? > 0, "a side is missing");
+        ensure!(self.n(".diagram a[aria-current]")? == 1, "several lines are lit");
+        Ok(())
+    }
+
+    fn closed(&mut self) -> Result<()> {
+        // Going back in history takes a moment.
+        let is_closed = "new Promise(done => setTimeout(() => done(document.querySelector('.sheet').hidden), 100))";
+        ensure!(self.browser.ask(is_closed)? == true, "the sheet stays open");
+        ensure!(self.n(".diagram a[aria-current]")? == 0, "a line stays lit");
         Ok(())
     }
 
@@ -324,6 +467,18 @@ impl Tour<'_> {
             self.browser.text("document.documentElement.scrollWidth - document.documentElement.clientWidth")?;
         ensure!(overflow == "0", "at {width} pixels, the page is {overflow} too wide");
         Ok(())
+    }
+
+    /// Two sides stand beside each other on a wide screen, and below each other on a phone.
+    fn sides(&mut self) -> Result<()> {
+        self.browser.look(WIDE)?;
+        let lefts =
+            "[...document.querySelector('.panels').children].map(it => Math.round(it.getBoundingClientRect().x))";
+        let are_beside = format!("(([one, two]) => one < two)({lefts})");
+        ensure!(self.browser.ask(&are_beside)? == true, "the sides are not beside each other");
+        self.browser.look(PHONE)?;
+        ensure!(self.browser.ask(&are_beside)? == false, "the sides are beside each other on a phone");
+        self.browser.look(DESK)
     }
 
     /// On paper, there is nothing to click.

@@ -5,8 +5,8 @@ use crate::found::Withheld;
 use crate::replay::replay;
 use iso_evidence::{Budget, Refutation, Verdict, certify_facts};
 use iso_history::Facts;
-use iso_program::{InstanceId, Program, Run, Span, UnitId, UnitValue};
-use iso_report::{Access, BadRun, Executed, Fault, Outcome, Part};
+use iso_program::{InstanceId, Program, Run, Span, Step, UnitId, UnitValue};
+use iso_report::{Access, BadRun, Executed, Fault, Outcome, Part, Written};
 use iso_spec::Level;
 use iso_verify::{Counterexample, FailureKind, LEVELS, Seen, Wrong};
 
@@ -140,8 +140,17 @@ impl Teller<'_> {
             outcome: if self.run.committed(instance) { Outcome::Committed } else { Outcome::Aborted },
             sees: (self.level != Level::ReadCommitted).then(|| seen.map(|it| self.name(*it)).collect()),
             reads: ran.reads.iter().map(|it| self.access(it, Some(instance))).collect(),
-            writes: ran.writes.iter().map(|(unit, value)| self.held(*unit, value)).collect(),
+            writes: ran.writes.iter().map(|(unit, value)| self.written(instance, *unit, value)).collect(),
         }
+    }
+
+    fn written(&self, instance: InstanceId, unit: UnitId, value: &UnitValue) -> Written {
+        let span = self.run.txn(instance).steps.iter().rev().find_map(|it| match it {
+            Step::Write { unit: written, span, .. } if *written == unit => Some(*span),
+            _ => None,
+        });
+        let (unit, value) = self.held(unit, value);
+        Written { unit, value, line: span.map(|it| self.program.place(it).line.into()) }
     }
 
     fn access(&self, seen: &Seen, reader: Option<InstanceId>) -> Access {

@@ -6,9 +6,8 @@ use crate::output;
 use crate::reference;
 use iso_evidence::{Budget, Uncertified, Verdict, certify_facts, certify_spec};
 use iso_history::{Facts, History};
-use iso_report::{Answer, CheckReport, Judgement, LevelName, LevelReport, Limits, Run};
+use iso_report::{Answer, Judgement, LevelName, LevelReport, Limits};
 use iso_spec::Level;
-use std::slice;
 use std::time::Instant;
 
 /// How to judge.
@@ -122,9 +121,7 @@ impl Told<'_> {
         }
         let answer = Answer { level: level.clone(), verdict, certified: None };
         let limits = Limits { max_order: self.judge.max_order };
-        let report = CheckReport::new(self.history, Run::default(), slice::from_ref(&answer), limits);
-        let worded = report.levels.into_iter().next().map(|it| it.judgement);
-        let judgement = worded.unwrap_or_else(|| unreachable!("one answer was given"));
+        let judgement = LevelReport::new(self.history, &answer, limits).judgement;
         if matches!(verdict, Verdict::Forbidden(_)) {
             self.refuted.push((verdict.clone(), judgement.clone()));
         }

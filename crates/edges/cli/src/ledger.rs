@@ -9,7 +9,7 @@ use crate::source::plain;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_history::{Defect, History};
-use iso_report::{CheckReport, Counts, Evidence, Judgement, LevelName, LevelReport, Part, Report, Run};
+use iso_report::{CheckReport, Counts, Evidence, Judgement, LevelName, LevelReport, Part, Report, Run, Surroundings};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -42,6 +42,8 @@ pub(crate) struct Page {
     counts: Option<Counts>,
     /// The history, if it is small.
     whole: Option<Box<Part>>,
+    /// What stands around the evidence, if that is asked for.
+    surroundings: Option<Box<Surroundings>>,
     levels: Vec<Entry>,
     notes: Vec<String>,
     is_unreadable: bool,
@@ -62,6 +64,7 @@ impl Page {
             defects: Vec::new(),
             counts: None,
             whole: None,
+            surroundings: None,
             levels,
             notes: Vec::new(),
             is_unreadable: false,
@@ -96,7 +99,8 @@ impl Page {
         let levels: Vec<LevelReport> = levels.collect();
         let is_allowed = levels.iter().any(|it| matches!(it.judgement, Judgement::Holds(_)));
         let whole = self.whole.filter(|_| is_allowed);
-        CheckReport { history: self.counts, levels, whole, ..CheckReport::of_unreadable(run) }.into()
+        let surroundings = self.surroundings.filter(|_| whole.is_none());
+        CheckReport { history: self.counts, levels, whole, surroundings, ..CheckReport::of_unreadable(run) }.into()
     }
 }
 
@@ -147,6 +151,16 @@ impl Ledger {
         if let Some(entry) = page.levels.iter_mut().find(|it| it.name == report.level) {
             entry.report = Some(report);
         }
+    }
+
+    /// All levels were decided: looks at what stands around what they forbid.
+    pub(crate) fn look_around(&self, history: &History) {
+        let is_violated = |it: &&LevelReport| matches!(it.judgement, Judgement::Violated { .. });
+        let reports =
+            |page: &Page| page.levels.iter().filter_map(|it| it.report.as_ref().filter(is_violated).cloned()).collect();
+        let violated: Vec<LevelReport> = reports(&lock(&self.state).page);
+        let surroundings = Surroundings::new(history, &violated);
+        lock(&self.state).page.surroundings = surroundings.map(Box::new);
     }
 
     /// The document so far.

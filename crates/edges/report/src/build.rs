@@ -7,6 +7,7 @@ use crate::document::{
 use crate::explain::Explainer;
 use crate::explain_local::local_edges;
 use crate::notation::{Comments, notation};
+use crate::surroundings::Surroundings;
 use iso_evidence::{Anomaly, Edge, Event, Reason, Refutation, Schedule, Verdict, Witness};
 use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PlaceUnit, Projection, TxnId};
 use std::cell::OnceCell;
@@ -52,10 +53,14 @@ impl CheckReport {
     pub fn new(history: &History, run: Run, answers: &[Answer<'_>], limits: Limits) -> Self {
         let builder = Builder { limits, ..Builder::new(history) };
         let is_allowed = answers.iter().any(|it| matches!(it.verdict, Verdict::Allowed(_)));
+        let levels: Vec<LevelReport> = answers.iter().map(|it| builder.level(it)).collect();
+        let whole = if is_allowed { Self::whole(history) } else { None };
+        let surroundings = if whole.is_none() { Surroundings::new(history, &levels) } else { None };
         Self {
             history: Some(Counts::of(history)),
-            levels: answers.iter().map(|it| builder.level(it)).collect(),
-            whole: if is_allowed { Self::whole(history) } else { None },
+            levels,
+            whole,
+            surroundings: surroundings.map(Box::new),
             ..Self::of_unreadable(run)
         }
     }
@@ -86,7 +91,15 @@ impl CheckReport {
             history: None,
             levels: Vec::new(),
             whole: None,
+            surroundings: None,
         }
+    }
+}
+
+impl LevelReport {
+    /// One answer about a history, in words.
+    pub fn new(history: &History, answer: &Answer<'_>, limits: Limits) -> Self {
+        Builder { limits, ..Builder::new(history) }.level(answer)
     }
 }
 
@@ -221,18 +234,10 @@ impl<'h> Builder<'h> {
 
     fn transaction(&self, projection: &Projection, txn: TxnId, shows_times: bool) -> Transaction {
         let whole = projection.txns[txn.index()];
-        let place = self.history.place(whole);
-        let source = self.history.source(place);
         let times = (self.history.begin(whole), self.history.end(whole));
-        Transaction {
-            id: self.history.label(whole),
-            session: self.history.session_of(whole).map_or("init", |it| self.history.session_name(it)).to_owned(),
-            outcome: self.history.outcome(whole).into(),
-            place: source
-                .map(|(file, unit)| Place::new((!file.is_empty()).then(|| file.to_owned()), Some((place.at, unit)))),
-            times: (shows_times && times != (None, None)).then_some(times),
-            ops: projection.history.ops(txn).map(|it| projection.history.render_op(it)).collect(),
-        }
+        let ops = projection.history.ops(txn).map(|it| projection.history.render_op(it)).collect();
+        let times = (shows_times && times != (None, None)).then_some(times);
+        Transaction { times, ..transaction_in(self.history, whole, ops) }
     }
 
     fn link(&self, explainer: &Explainer<'_>, edge: &Edge) -> Link {
@@ -275,6 +280,25 @@ impl<'h> Builder<'h> {
         let op = refutation.local.as_ref().and_then(|it| self.history.ops(it.reader).position(|op| op == it.op));
         LocalRead { op, ..read }
     }
+}
+
+/// A transaction of a history with some of its operations, and without times.
+pub(crate) fn transaction_in(history: &History, txn: TxnId, ops: Vec<String>) -> Transaction {
+    Transaction {
+        id: history.label(txn),
+        session: history.session_of(txn).map_or("init", |it| history.session_name(it)).to_owned(),
+        outcome: history.outcome(txn).into(),
+        place: place_of(history, txn),
+        times: None,
+        ops,
+    }
+}
+
+/// Where a transaction stands in the input, if that is known.
+pub(crate) fn place_of(history: &History, txn: TxnId) -> Option<Place> {
+    let place = history.place(txn);
+    let (file, unit) = history.source(place)?;
+    Some(Place::new((!file.is_empty()).then(|| file.to_owned()), Some((place.at, unit))))
 }
 
 /// Keys with what they were at first.

@@ -56,13 +56,25 @@ pub(crate) fn titled(level: &LevelName) -> String {
     if level.full == level.short { level.full.clone() } else { format!("{} ({})", level.full, level.short) }
 }
 
-/// `Write skew` for `write-skew`; the letters of `g1c` and `g-single` stay together, and so does `non-`.
+/// What the letters of the field stand for.
+const SPELLED: [(&str, &str); 6] = [
+    ("g0", "Dirty write (G0)"),
+    ("g1a", "Aborted read (G1a)"),
+    ("g1b", "Intermediate read (G1b)"),
+    ("g1c", "Circular information flow (G1c)"),
+    ("g-single", "Single anti-dependency cycle (G-single)"),
+    ("g2-item", "Anti-dependency cycle (G2-item)"),
+];
+
+/// `Write skew` for `write-skew`; `non-` stays with its word.
 pub(crate) fn spoken(anomaly: &str) -> String {
+    if let Some((_, words)) = SPELLED.iter().find(|it| it.0 == anomaly) {
+        return (*words).to_owned();
+    }
     let mut chars = anomaly.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
     let rest = chars.as_str();
     match rest.strip_prefix("on-").filter(|_| first == "N") {
-        _ if first == "G" && rest.starts_with(|it: char| it == '-' || it.is_ascii_digit()) => format!("{first}{rest}"),
         Some(rest) => format!("Non-{}", rest.replace('-', " ")),
         None => format!("{first}{}", rest.replace('-', " ")),
     }
@@ -76,8 +88,8 @@ mod tests {
     fn names_of_anomalies_begin_sentences() {
         let cases = [
             ("write-skew", "Write skew"),
-            ("g1c", "G1c"),
-            ("g-single", "G-single"),
+            ("g1c", "Circular information flow (G1c)"),
+            ("g-single", "Single anti-dependency cycle (G-single)"),
             ("non-repeatable-read", "Non-repeatable read"),
         ];
         for (name, expected) in cases {

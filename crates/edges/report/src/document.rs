@@ -1,5 +1,6 @@
 //! The document: everything that a report says, in plain structs with names instead of ids.
 
+use crate::surroundings::Surroundings;
 use iso_spec::Level;
 
 /// What `check` found out about one history. Version 1 of the JSON is this tree, member by member.
@@ -19,6 +20,8 @@ pub struct CheckReport {
     pub levels: Vec<LevelReport>,
     /// The history itself, if a level holds and it is small enough to be shown beside its schedule.
     pub whole: Option<Box<Part>>,
+    /// What stands around the evidence, if the history has more than the report shows.
+    pub surroundings: Option<Box<Surroundings>>,
 }
 
 /// Something wrong with the input.

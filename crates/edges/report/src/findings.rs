@@ -28,8 +28,13 @@ impl Finding<'_> {
 
 /// The distinct refutations of a report, in the order of its levels.
 pub fn findings(report: &CheckReport) -> Vec<Finding<'_>> {
+    findings_of(&report.levels)
+}
+
+/// The distinct refutations of some levels.
+pub(crate) fn findings_of(levels: &[LevelReport]) -> Vec<Finding<'_>> {
     let mut findings: Vec<Finding<'_>> = Vec::new();
-    for level in &report.levels {
+    for level in levels {
         let Judgement::Violated { anomalies, part } = &level.judgement else { continue };
         match findings.iter_mut().find(|it| it.part == &**part && it.anomalies == anomalies) {
             Some(finding) => finding.levels.push(&level.level),

@@ -12,6 +12,7 @@ mod lattice;
 mod predict;
 mod schedule;
 mod search;
+mod surroundings;
 mod verify;
 
 pub use check::html;

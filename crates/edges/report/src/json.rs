@@ -8,6 +8,7 @@ mod hunt;
 mod members;
 mod predict;
 mod search;
+mod surroundings;
 mod verify;
 
 use members::Members;

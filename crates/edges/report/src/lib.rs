@@ -10,6 +10,7 @@ mod amounts;
 mod build;
 mod build_found;
 mod build_predict;
+mod build_surroundings;
 mod check_phrases;
 mod collect;
 mod collect_phrases;
@@ -37,6 +38,7 @@ mod predict_phrases;
 mod report;
 mod search;
 mod series;
+mod surroundings;
 mod svg;
 mod text;
 mod verify;
@@ -68,9 +70,10 @@ pub use search::{
     SpecRelation, UnknownPair,
 };
 pub use series::{Sample, Series};
+pub use surroundings::{Course, CourseUnit, KeySummary, Nearby, Neighbour, SessionSummary, Surroundings};
 pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, Symbols, TextOptions, text};
 pub use verify::{
     Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, VerifiedLevel, VerifyReport,
-    VerifyVerdict,
+    VerifyVerdict, Written,
 };

@@ -49,6 +49,22 @@ pub(crate) fn origin(part: &Part, reader: usize, op: usize, serial: Option<&[usi
     }
 }
 
+/// The place of the write among those of its writer, or of the initial value, that an operation read.
+pub(crate) fn source(part: &Part, writer: Owner, reader: usize, op: usize) -> Option<usize> {
+    let read = part.transactions[reader].ops.get(op)?;
+    let inside = read.strip_prefix("r(")?.strip_suffix(')')?;
+    match writer {
+        Owner::Initial => {
+            part.initial.iter().position(|(key, first)| value(read, key, Access::Read) == Some(first.as_str()))
+        }
+        Owner::Txn(writer) => {
+            let ops = &part.transactions[writer].ops;
+            let end = if writer == reader { op } else { ops.len() };
+            ops[..end].iter().rposition(|it| writes(it, inside))
+        }
+    }
+}
+
 /// Does an operation write what a read with `x,1` or `l,[1,2]` inside its brackets returned last?
 fn writes(op: &str, read: &str) -> bool {
     if let Some(written) = op.strip_prefix("w(").and_then(|it| it.strip_suffix(')')) {
@@ -93,5 +109,9 @@ mod tests {
         assert_eq!(of(3, &[0, 1, 2]), None);
         assert_eq!(of(4, &[0, 1, 2]), from(2));
         assert_eq!(of(5, &[0, 1, 2]), None);
+        assert_eq!(source(&part, Owner::Txn(1), 2, 1), Some(1));
+        assert_eq!(source(&part, Owner::Initial, 2, 2), Some(0));
+        assert_eq!(source(&part, Owner::Txn(2), 2, 4), Some(3));
+        assert_eq!(source(&part, Owner::Txn(0), 2, 1), None);
     }
 }

@@ -11,6 +11,13 @@
     return nodes.map((it) => it.textContent).join("").trim();
   }
 
+  // A shape of a picture.
+  function drawn(name, attributes) {
+    const shape = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const each in attributes) shape.setAttribute(each, attributes[each]);
+    return shape;
+  }
+
   async function copy(text) {
     try {
       await navigator.clipboard.writeText(text);
@@ -96,10 +103,8 @@
     setUpLines() {
       for (const op of this.svg.querySelectorAll(".op")) {
         const box = op.getBBox();
-        const glow = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-        const sizes = { class: "glow", x: box.x - 4, y: box.y - 1, width: box.width + 8, height: box.height + 2, rx: 4 };
-        for (const name in sizes) glow.setAttribute(name, sizes[name]);
-        op.prepend(glow);
+        const sizes = { x: box.x - 4, y: box.y - 1, width: box.width + 8, height: box.height + 2, rx: 4 };
+        op.prepend(drawn("rect", { class: "glow", ...sizes }));
       }
     }
 
@@ -146,6 +151,8 @@
         : `Step through it with the buttons or the arrow keys, or click ${this.clickable}.`;
       this.light(step);
       this.reveal();
+      const line = this.root.querySelector(".line.on");
+      if (line) line.parentNode.scrollTop = line.offsetTop - line.parentNode.offsetTop - line.parentNode.clientHeight / 3;
       this.list.scrollTop = item ? item.offsetTop - this.list.offsetTop - this.list.clientHeight / 3 : 0;
     }
 
@@ -167,6 +174,42 @@
       for (const each of this.svg.querySelectorAll("[data-op]")) lit(each, false);
       for (const op of words(item && item.dataset.lit)) lit(this.line(op) || this.svg, true);
       lit(this.svg, false);
+      this.flow(words(item && item.dataset.flows));
+      const lines = words(item && item.dataset.lines);
+      for (const each of this.root.querySelectorAll("[data-line]")) lit(each, lines.includes(each.dataset.line));
+    }
+
+    // Arrows from writes to the reads that returned them, each as `0.1-2.0`.
+    flow(pairs) {
+      this.svg.querySelectorAll(".flow").forEach((it) => it.remove());
+      for (const [write, read] of pairs.map((it) => it.split("-").map((op) => this.line(op)))) {
+        if (!write || !read) continue;
+        const [from, to] = [this.place(write), this.place(read)];
+        const [left, right] = [this.place(write.closest(".txn")), this.place(read.closest(".txn"))];
+        // A value leaves its box straight to the side where the reader stands, and enters the reader's box straight.
+        const isAhead = right.x + right.width / 2 >= left.x + left.width / 2;
+        const isBeside = isAhead ? right.x > left.x + left.width : left.x > right.x + right.width;
+        const [x1, out] = isAhead ? [from.x + from.width, left.x + left.width] : [from.x, left.x];
+        const isLeft = isAhead === isBeside;
+        const [tip, into] = isLeft ? [to.x, right.x] : [to.x + to.width, right.x + right.width];
+        const [y1, y2] = [from.y + from.height / 2, to.y + to.height / 2];
+        const bend = Math.max(24, Math.abs(into - out) / 2);
+        const [c1, c2] = [out + (isAhead ? bend : -bend), into + (isLeft ? -bend : bend)];
+        const side = isLeft ? -9 : 9;
+        const line = `M${x1} ${y1}L${out} ${y1}C${c1} ${y1} ${c2} ${y2} ${into} ${y2}L${tip + side * 0.8} ${y2}`;
+        this.svg.append(
+          drawn("path", { class: "flow", d: line }),
+          drawn("path", { class: "flow tip", d: `M${tip} ${y2}l${side} -5v10z` }),
+        );
+      }
+    }
+
+    // Where a line or a box stands in the picture.
+    place(element) {
+      const shape = element.querySelector("rect");
+      const shift = this.svg.getScreenCTM().inverse().multiply(element.getScreenCTM());
+      const size = (name) => Number(shape.getAttribute(name));
+      return { x: size("x") + shift.e, y: size("y") + shift.f, width: size("width"), height: size("height") };
     }
 
     // The line of an operation; those that are left out share the last line of their box.
@@ -187,8 +230,24 @@
   }
 
   // Where there is little room, pictures scroll rather than shrink until nobody can read them.
-  for (const svg of document.querySelectorAll("figure:not(.lattice):not(.chart) svg")) {
-    svg.style.minWidth = `${Math.round(svg.viewBox.baseVal.width * 0.72)}px`;
+  for (const svg of document.querySelectorAll("figure:not(.lattice):not(.course):not(.chart) svg")) {
+    svg.style.minWidth = `${Math.round(svg.viewBox.baseVal.width * (innerWidth < 600 ? 0.85 : 0.72))}px`;
+  }
+
+  // Neighbours that have every word of the filter stay; what was left out between them says nothing then.
+  for (const around of document.querySelectorAll(".around")) {
+    const bar = around.querySelector(".filter");
+    const [input, output] = [bar.querySelector("input"), bar.querySelector("output")];
+    const rows = [...around.querySelectorAll(".lanes > li:not(.head):not(.gap)")];
+    const texts = rows.map((it) => it.textContent.toLowerCase());
+    input.addEventListener("input", () => {
+      const wanted = words(input.value.toLowerCase().trim());
+      rows.forEach((row, idx) => { row.hidden = !wanted.every((it) => texts[idx].includes(it)); });
+      for (const gap of around.querySelectorAll(".gap")) gap.hidden = wanted.length > 0;
+      const shown = rows.filter((it) => !it.hidden).length;
+      output.textContent = wanted.length > 0 ? `${shown} of ${rows.length}` : "";
+    });
+    bar.hidden = false;
   }
 
   // A listing is copied as it stands there.
@@ -207,7 +266,75 @@
   const cases = [...document.querySelectorAll(".case")].map((root) => new Case(root));
   active = cases.find((it) => it.stepper);
 
+  // The sheet below a lattice, in which its lines open their histories.
+  class Sheet {
+    constructor(root) {
+      this.root = root;
+      this.lines = [...document.querySelectorAll(".diagram a")];
+      this.home = document.createComment("");
+      root.querySelector("button").addEventListener("click", () => this.leave());
+      document.addEventListener("click", (event) => {
+        const link = event.target.closest("a");
+        const id = link && link.getAttribute("href").slice(1);
+        if (!id || !id.startsWith("edge-") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        // However many lines are opened, one step back leads to the diagram.
+        const move = this.section ? "replaceState" : "pushState";
+        history[move]({ isOpened: true }, "", `#${id}`);
+        this.open(id);
+      });
+      addEventListener("popstate", () => this.follow());
+      this.follow();
+    }
+
+    follow() {
+      if (location.hash.startsWith("#edge-")) this.open(location.hash.slice(1));
+      else this.close();
+    }
+
+    open(id) {
+      const section = document.getElementById(id);
+      if (section === this.section || !section) return;
+      this.close();
+      this.section = section;
+      section.replaceWith(this.home);
+      this.root.append(section);
+      this.root.hidden = false;
+      this.root.scrollTop = 0;
+      this.line = this.lines.find((it) => it.getAttribute("href") === `#${id}`);
+      if (this.line) {
+        this.line.setAttribute("aria-current", "true");
+        this.line.focus({ preventScroll: true });
+      }
+      active = cases.find((it) => it.stepper && section.contains(it.root)) || active;
+      // The sheet may cover the line.
+      if (this.line) this.line.scrollIntoView({ block: "center", inline: "nearest" });
+    }
+
+    close() {
+      if (!this.section) return;
+      this.home.replaceWith(this.section);
+      this.section = undefined;
+      this.root.hidden = true;
+      if (!this.line) return;
+      this.line.removeAttribute("aria-current");
+      this.line.focus({ preventScroll: true });
+    }
+
+    leave() {
+      if (history.state && history.state.isOpened) history.back();
+      else this.close();
+    }
+  }
+
+  const sheets = [...document.querySelectorAll(".sheet")].map((root) => new Sheet(root));
+
   document.addEventListener("keydown", (event) => {
+    const sheet = sheets.find((it) => it.section);
+    if (event.key === "Escape" && sheet && !(active && active.stepper && active.step >= 0)) {
+      sheet.leave();
+      return;
+    }
     const isTaken = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
     if (isTaken || !active || !active.stepper || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
     const moves = { ArrowRight: 1, ArrowLeft: -1 };

@@ -3,6 +3,7 @@
 
 mod chart;
 mod collect;
+mod course;
 mod demo;
 mod figure;
 mod hunt;
@@ -14,13 +15,14 @@ mod verify;
 
 pub(crate) use chart::Room;
 pub(crate) use collect::{collect_chart, collect_svg};
+pub(crate) use course::course_svg;
 pub(crate) use demo::demo_svg;
 pub(crate) use hunt::{hunt_chart, hunt_svg};
 pub(crate) use lattice::{lattice_svg, linked_diagram};
 pub(crate) use levels::levels_svg;
 pub(crate) use predict::{RunPictures, predict_svg, run_pictures};
 pub(crate) use search::{compare_svg, panel_svg, separate_svg};
-pub(crate) use verify::{run_svg, verify_svg, visibility};
+pub(crate) use verify::{run_svg, values_svg, verify_svg, visibility};
 
 use crate::document::{CheckReport, Part};
 use crate::findings::{Finding, findings};
@@ -53,7 +55,7 @@ pub enum Frame {
 /// A history with its transactions numbered in an order, and arrows from writers to readers.
 pub(crate) fn schedule_svg(part: &Part, order: &[usize], level: &str) -> String {
     let layout = Layout::new(part);
-    let mut figure = Figure::empty(layout.width);
+    let mut figure = Figure::framed(layout.width, Frame::Bare);
     let order: Vec<String> = order.iter().map(|it| part.transactions[*it].id.clone()).collect();
     let name = format!("the commit order of {level}");
     let numbers = Some((name.as_str(), order.as_slice()));
@@ -71,7 +73,7 @@ fn verdict_line(report: &CheckReport) -> String {
 
 fn of_finding(finding: &Finding<'_>, frame: Frame) -> Figure {
     let layout = Layout::new(finding.part);
-    let mut figure = Figure::empty(layout.width);
+    let mut figure = Figure::framed(layout.width, frame);
     if frame == Frame::Titled {
         figure.paragraph(finding.title(), 17.0, INK, "bold");
         let names: Vec<String> = finding.levels.iter().map(|it| it.full.clone()).collect();

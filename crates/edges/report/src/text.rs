@@ -22,7 +22,7 @@ pub(crate) use search::{compare, separate};
 pub(crate) use verify::verify;
 
 use crate::document::{Link, Part};
-use crate::words::{ascii, harmless, shortened, width, wrapped};
+use crate::words::{ascii, harmless, shortened, width, wrapped, wrapped_behind};
 
 /// How to write for a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,7 +111,8 @@ impl Page {
     /// Wraps a sentence behind a first indentation; later lines are indented by `hanging` columns.
     fn sentence(&mut self, first: &str, hanging: usize, sentence: &str) {
         let room = self.options.columns.map_or(usize::MAX, |it| it.saturating_sub(hanging).max(24));
-        for (idx, line) in wrapped(&harmless(sentence), room).iter().enumerate() {
+        let taken = visible(first).saturating_sub(hanging);
+        for (idx, line) in wrapped_behind(taken, &harmless(sentence), room).iter().enumerate() {
             let indent = if idx == 0 { first.to_owned() } else { " ".repeat(hanging) };
             self.line(&format!("{indent}{line}"));
         }
@@ -165,6 +166,12 @@ fn arrow(link: &Link) -> String {
 /// A name for an arrow; the sentence beside it has it in full.
 fn brief(name: &str) -> String {
     shortened(&harmless(name), 24)
+}
+
+/// How many columns a text takes, tones aside.
+fn visible(text: &str) -> usize {
+    let pieces = text.split('\u{1b}').enumerate();
+    pieces.map(|(idx, it)| width(if idx == 0 { it } else { it.split_once('m').map_or(it, |it| it.1) })).sum()
 }
 
 fn padded(text: &str, columns: usize) -> String {

@@ -117,7 +117,18 @@ pub struct Executed {
     /// What it read from outside, in order.
     pub reads: Vec<Access>,
     /// What it wrote.
-    pub writes: Vec<(String, String)>,
+    pub writes: Vec<Written>,
+}
+
+/// What a transaction leaves behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// What was written: `accounts["x"]`.
+    pub unit: String,
+    /// What it holds now: `{ balance: 60 }`.
+    pub value: String,
+    /// The line of the program that writes last, if there is one.
+    pub line: Option<u64>,
 }
 
 /// A read from outside.
@@ -185,11 +196,17 @@ impl VerifyReport {
 
     /// The lines of the program where something is wrong in a shown run.
     pub(crate) fn faulty_lines(&self) -> Vec<u64> {
-        let faults = self.shown().into_iter().flat_map(|it| &it.1.wrong);
+        self.shown().into_iter().flat_map(|it| it.1.faulty_lines()).collect()
+    }
+}
+
+impl BadRun {
+    /// The lines of the program where something is wrong.
+    pub(crate) fn faulty_lines(&self) -> Vec<u64> {
         let lines = |it: &Fault| {
             let n_more = it.place.text.matches('\n').count() as u64;
             it.place.line..=it.place.line.saturating_add(n_more)
         };
-        faults.flat_map(lines).collect()
+        self.wrong.iter().flat_map(lines).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! What `verify` found, as sentences that all renderings share.
 
 use crate::document::{LevelName, Outcome};
-use crate::verify::{Access, BadRun, Change, CodePlace, Executed, ProgramScope, VerifyReport, VerifyVerdict};
+use crate::verify::{Access, BadRun, Change, CodePlace, Executed, ProgramScope, VerifyReport, VerifyVerdict, Written};
 use crate::words::counted;
 
 /// The answer in one sentence.
@@ -84,6 +84,12 @@ pub(crate) fn access_words(access: &Access) -> String {
     let from = access.from.as_deref().unwrap_or("the initial state");
     let line = access.line.map(|it| format!(" (line {it})")).unwrap_or_default();
     format!("{} from {from}{line}", access.value)
+}
+
+/// `accounts["x"] = { balance: 60 } (line 5)`.
+pub(crate) fn written_words(written: &Written) -> String {
+    let line = written.line.map(|it| format!(" (line {it})")).unwrap_or_default();
+    format!("{} = {}{line}", written.unit, written.value)
 }
 
 /// Who allows and forbids the history, and what it is called.

@@ -116,10 +116,16 @@ fn fitting(symbols: impl Iterator<Item = char>, columns: usize) -> String {
 
 /// The words of a text in lines of so many columns. A word that is longer gets a line of its own.
 pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    wrapped_behind(0, text, columns)
+}
+
+/// The same, where something takes so many columns of the first line.
+pub(crate) fn wrapped_behind(taken: usize, text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|it| !it.is_empty()) {
+        let taken = if lines.len() == 1 { taken } else { 0 };
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= columns => {
+            Some(line) if taken + width(line) + 1 + width(word) <= columns => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -165,5 +171,6 @@ mod tests {
     fn lines_break_at_spaces() {
         assert_eq!(wrapped("a bc  def g", 5), ["a bc", "def g"]);
         assert_eq!(wrapped("abcdefgh i", 3), ["abcdefgh", "i"]);
+        assert_eq!(wrapped_behind(3, "a bc def g", 5), ["a", "bc", "def g"]);
     }
 }

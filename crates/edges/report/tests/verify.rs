@@ -8,7 +8,7 @@ use iso_evidence::{Anomaly, Verdict};
 use iso_history::Outcome;
 use iso_report::{
     Access, BadRun, Change, CodePlace, Colour, Executed, Fault, JsonLayout, Part, ProgramScope, RepairReport, Report,
-    TextOptions, VerifiedLevel, VerifyReport, VerifyVerdict,
+    TextOptions, VerifiedLevel, VerifyReport, VerifyVerdict, Written,
 };
 use iso_spec::Level;
 
@@ -31,7 +31,7 @@ fn executed(name: &str, id: &str, line: u64, written: &str) -> Executed {
         outcome: Outcome::Committed.into(),
         sees: Some(Vec::new()),
         reads: vec![access("x", "60", None, Some(line)), access("y", "60", None, Some(line))],
-        writes: pairs(&[(written, "-40")]),
+        writes: vec![Written { unit: written.to_owned(), value: "-40".to_owned(), line: Some(line) }],
     }
 }
 

@@ -82,6 +82,8 @@ pub enum Step {
         unit: UnitId,
         /// What.
         value: UnitValue,
+        /// The statement.
+        span: Span,
     },
 }
 
@@ -257,10 +259,10 @@ impl Running<'_, '_> {
             match stmt {
                 Stmt::Read(read) => self.read(*read),
                 Stmt::Let { local, value } => self.seen.locals[local.index()] = Some(self.seen.value(value)?),
-                Stmt::Write { unit, row, .. } => {
+                Stmt::Write { unit, row, span } => {
                     let fields = row.as_ref().map(|it| it.iter().map(|field| self.seen.value(field)).collect());
                     let value = fields.transpose()?.map_or(UnitValue::Missing, UnitValue::Present);
-                    self.write(*unit, value);
+                    self.write(*unit, value, *span);
                 }
                 Stmt::If { condition, then, otherwise } => {
                     let way = if self.seen.truth(condition)? { then } else { otherwise };
@@ -288,8 +290,8 @@ impl Running<'_, '_> {
         self.seen.reads[read.index()] = Some(value);
     }
 
-    fn write(&mut self, unit: UnitId, value: UnitValue) {
-        self.steps.push(Step::Write { unit, value: value.clone() });
+    fn write(&mut self, unit: UnitId, value: UnitValue, span: Span) {
+        self.steps.push(Step::Write { unit, value: value.clone(), span });
         self.writes.insert(unit, value);
     }
 }

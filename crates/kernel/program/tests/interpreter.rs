@@ -178,7 +178,7 @@ fn reads_and_writes_are_told_in_order() {
                 let own = if *source == Source::Itself { " own" } else { "" };
                 format!("{read:?} {}={}{own}", program.unit(*unit).name, program.show_unit(*unit, value))
             }
-            Step::Write { unit, value } => {
+            Step::Write { unit, value, .. } => {
                 format!("{}:={}", program.unit(*unit).name, program.show_unit(*unit, value))
             }
         })

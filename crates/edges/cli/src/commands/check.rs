@@ -30,6 +30,8 @@ struct Check<'s> {
     reports: Vec<(PathBuf, Rendering)>,
     certifies: bool,
     max_order: Option<usize>,
+    /// Does a page, or whoever makes one later, ask what stands around the evidence?
+    looks_around: bool,
 }
 
 /// Runs the verb.
@@ -61,9 +63,10 @@ impl<'s> Check<'s> {
         // A whole schedule is for machines; a page shows its beginning.
         let max_order = match (raw.json || has(Rendering::Json), has(Rendering::Html)) {
             (true, _) => None,
-            (false, true) => Some(1000),
+            (false, true) => Some(200),
             (false, false) => Some(20),
         };
+        let looks_around = raw.json || has(Rendering::Json) || has(Rendering::Html);
         Ok(Self {
             inputs: raw.inputs,
             questions: resolve_questions(&raw.levels, own)?,
@@ -72,6 +75,7 @@ impl<'s> Check<'s> {
             reports,
             certifies: !raw.no_certify,
             max_order,
+            looks_around,
         })
     }
 
@@ -179,6 +183,11 @@ impl Desk<'_> {
         let budget = Budget::new(&stop).heard_by(&hear);
         let judge = Judge { certifies: self.check.certifies, max_order: self.check.max_order, budget };
         judge.ask(&history, &questions, self, self.effort);
+        if self.check.looks_around {
+            let clock = Instant::now();
+            self.ledger.look_around(&history);
+            self.stage("surroundings", clock.elapsed());
+        }
         // Giving a large history back piece by piece takes longer than the end of the process does.
         if idx + 1 == self.check.inputs.len() {
             std::mem::forget(history);

@@ -13,7 +13,7 @@ use iso_collect::{
 use iso_evidence::Budget;
 use iso_formats::write_recorded_path;
 use iso_history::History;
-use iso_report::{CheckReport, Counts, DemoAct, DemoReport, LevelReport, Report, Run};
+use iso_report::{CheckReport, Counts, DemoAct, DemoReport, LevelReport, Report, Run, Surroundings};
 use iso_spec::Level;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,8 @@ fn judged(history: &History, path: &Path) -> CheckReport {
     levels.sort_by_key(|it| Level::ALL.iter().position(|level| level.short_name() == it.level.short));
     let inputs = vec![path.display().to_string()];
     let run = Run { inputs, seconds: started.elapsed().as_secs_f64(), ..Run::default() };
-    CheckReport { history: Some(Counts::of(history)), levels, ..CheckReport::of_unreadable(run) }
+    let surroundings = Surroundings::new(history, &levels).map(Box::new);
+    CheckReport { history: Some(Counts::of(history)), levels, surroundings, ..CheckReport::of_unreadable(run) }
 }
 
 fn counts(collected: &Collected) -> String {

@@ -1,8 +1,9 @@
 //! The document of `check` as a page.
 
 use super::schedule::schedule;
+use super::surroundings::{around, summary};
 use super::{copies, linked_figure, page, steps};
-use crate::check_phrases::check_headline;
+use crate::check_phrases::{check_headline, spoken};
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
 use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
@@ -11,6 +12,9 @@ use crate::svg::{Frame, figure_svg, levels_svg};
 use crate::text::{defect_text, memory, size, witness};
 use crate::words::{prose, xml};
 use iso_spec::Level;
+
+/// Schedules are so long at most in the JSON of a page.
+const MAX_EMBEDDED: usize = 200;
 
 /// The report as one self-contained page. The JSON of the document is inside, in the element `report`.
 pub fn html(report: &CheckReport) -> String {
@@ -24,9 +28,54 @@ pub fn html(report: &CheckReport) -> String {
     }
     body += &schedule(report);
     body += &levels(report, &findings);
+    body += &summary(report);
     body += &witnesses(report);
     body += &footer(report);
-    page(&title, &body, &report.to_json(JsonLayout::Compact))
+    page(&title, &body, &embedded(report).to_json(JsonLayout::Compact))
+}
+
+/// The document with the beginnings of its schedules: whoever wants all of a long one does not look into a page.
+fn embedded(report: &CheckReport) -> CheckReport {
+    let levels = report.levels.iter().map(|it| LevelReport {
+        level: it.level.clone(),
+        judgement: match &it.judgement {
+            Judgement::Holds(evidence) => Judgement::Holds(beginning(evidence)),
+            other => other.clone(),
+        },
+        certified: it.certified.clone(),
+    });
+    CheckReport {
+        inputs: report.inputs.clone(),
+        defects: report.defects.clone(),
+        seconds: report.seconds,
+        peak_bytes: report.peak_bytes,
+        history: report.history,
+        levels: levels.collect(),
+        whole: report.whole.clone(),
+        surroundings: report.surroundings.clone(),
+    }
+}
+
+fn is_long(evidence: &Evidence) -> bool {
+    match evidence {
+        Evidence::Order { order, omitted } => order.len() + omitted > MAX_EMBEDDED,
+        Evidence::Events { events, omitted } => events.len() + omitted > MAX_EMBEDDED,
+        Evidence::Relations(_) => false,
+    }
+}
+
+fn beginning(evidence: &Evidence) -> Evidence {
+    match evidence {
+        Evidence::Order { order, omitted } => Evidence::Order {
+            order: order.iter().take(MAX_EMBEDDED).cloned().collect(),
+            omitted: omitted + order.len().saturating_sub(MAX_EMBEDDED),
+        },
+        Evidence::Events { events, omitted } => Evidence::Events {
+            events: events.iter().take(MAX_EMBEDDED).cloned().collect(),
+            omitted: omitted + events.len().saturating_sub(MAX_EMBEDDED),
+        },
+        Evidence::Relations(_) => evidence.clone(),
+    }
 }
 
 /// Where a document of `check` stands in the page of another one.
@@ -145,7 +194,7 @@ fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>, inside: &Ins
     let part = finding.part;
     let id = format!("{}finding-{idx}", inside.prefix);
     let h = inside.depth.element();
-    let heading = format!("{}{}", inside.number, finding.title());
+    let heading = format!("{}{}", inside.number, spoken(finding.title()));
     let mut out = format!("<section id=\"{id}\" class=\"case\">\n<{h}>{}</{h}>\n", xml(&heading));
     out += &format!(
         "<p class=\"levels\">forbidden by {}</p>\n<p>{}</p>\n",
@@ -159,6 +208,7 @@ fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>, inside: &Ins
     let first = report.levels.iter().position(|it| finding.levels.first() == Some(&&it.level)).unwrap_or(0);
     let level = finding.levels.first().filter(|it| Level::from_name(&it.short).is_some());
     out += &copies(&format!("{}levels.{first}.evidence.history", inside.path), level.map(|it| it.short.as_str()));
+    out += &around(report, finding);
     out + "</section>\n"
 }
 
@@ -178,7 +228,9 @@ fn witnesses(report: &CheckReport) -> String {
     let which = if holding.len() < report.levels.len() { "the other levels hold" } else { "it holds" };
     let mut out = format!("<details>\n<summary>Why {which}</summary>\n<ul>\n");
     for (level, evidence) in holding {
-        let sentence = witness(&level.level.short, evidence).replace("--json has it", "the JSON in this page has it");
+        let has =
+            if is_long(evidence) { "the JSON in this page has its beginning" } else { "the JSON in this page has it" };
+        let sentence = witness(&level.level.short, evidence).replace("--json has it", has);
         let sentence = sentence.replace("are in the --json", "are in the JSON in this page");
         out += &format!("<li><b>{}</b> {}</li>\n", xml(&level.level.short), xml(&sentence));
     }

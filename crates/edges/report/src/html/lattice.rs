@@ -14,7 +14,12 @@ use crate::words::{counted, xml};
 pub(crate) fn lattice_html(report: &LatticeReport) -> String {
     let title = format!("Lattice of {}", counted(report.levels.len() as u64, "level"));
     let mut body = head(&title, &lattice_headline(report), &report.scope);
-    body += &format!("<figure class=\"diagram\">\n{}</figure>\n", linked_diagram(report));
+    // With a script, a line opens its history in the sheet; without one, it leads to the section below.
+    body += &format!(
+        "<div class=\"browser\">\n<figure class=\"diagram\">\n{}</figure>\n<div class=\"sheet\" hidden=\"\">\
+         <button type=\"button\">← Back to the diagram</button></div>\n</div>\n",
+        linked_diagram(report)
+    );
     body += &unknown(report);
     body += &classes(report);
     for (idx, edge) in report.edges.iter().enumerate() {

@@ -76,8 +76,9 @@ fn section(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> Str
     for words in risk(run, report.boundary).into_iter().chain(conflict_hint(level, run)) {
         out += &format!("<p class=\"note\">{}</p>\n", xml(&words));
     }
-    let RunPictures { observed, predicted, is_wide } = run_pictures(report, level, run);
-    out += &format!("<div class=\"panels runs{}\">\n", if is_wide { " wide" } else { "" });
+    let RunPictures { observed, predicted, width } = run_pictures(report, level, run);
+    // They stand side by side where both can be read.
+    out += &format!("<div class=\"panels runs\" style=\"--least:{:.0}px\">\n", width * 0.72);
     if let Some(observed) = observed {
         let history = marked(&run.observed, &run.observed_marks());
         out += &panel("allowed", "Observed", &format!("<figure>\n{observed}</figure>\n<pre>{history}</pre>\n"));

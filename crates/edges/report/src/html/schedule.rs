@@ -4,7 +4,7 @@ use super::{copies, linked_figure, stepped};
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport, Moment, Part};
 use crate::findings::strongest_that_hold;
 use crate::lit::Owner;
-use crate::origin::{Origin, commit_order, origin};
+use crate::origin::{Origin, commit_order, origin, source};
 use crate::svg::schedule_svg;
 use crate::words::{prose, xml};
 
@@ -59,21 +59,27 @@ fn of_events(part: &Part, events: &[(Moment, String)], serial: Option<&[usize]>)
 }
 
 fn step(part: &Part, txn: usize, ops: &[usize], serial: Option<&[usize]>, word: &str) -> String {
-    let (mut lit, mut txns) = (Vec::new(), vec![Owner::Txn(txn).token()]);
+    let (mut lit, mut txns, mut flows) = (Vec::new(), vec![Owner::Txn(txn).token()], Vec::new());
     let mut words = Vec::new();
     for op in ops {
         lit.push(format!("{txn}.{op}"));
         let from = origin(part, txn, *op, serial);
         if let Some(Origin::From(owner)) = from {
             txns.push(owner.token());
+            if let Some(write) = source(part, owner, txn, *op) {
+                let write = format!("{}.{write}", owner.token());
+                flows.push(format!("{write}-{txn}.{op}"));
+                lit.push(write);
+            }
         }
         words.push(format!("<code>{}</code>{}", prose(&part.transactions[txn].ops[*op]), from_words(part, txn, from)));
     }
     let colon = if words.is_empty() { "" } else { ": " };
     format!(
-        "<li data-links=\"\" data-lit=\"{}\" data-txns=\"{}\"><b>{}</b>{word}{colon}{}</li>\n",
+        "<li data-links=\"\" data-lit=\"{}\" data-txns=\"{}\" data-flows=\"{}\"><b>{}</b>{word}{colon}{}</li>\n",
         lit.join(" "),
         txns.join(" "),
+        flows.join(" "),
         prose(&part.transactions[txn].id),
         words.join(", ")
     )

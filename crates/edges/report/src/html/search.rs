@@ -77,17 +77,24 @@ pub(super) fn found_html(found: &Found, path: &str) -> String {
     let history: Vec<String> = found.history.lines().map(prose).collect();
     let copies = copies(&format!("{path}.history"), None);
     let mut out = format!("<div class=\"case\">\n<pre>{}</pre>\n{copies}</div>\n", history.join("\n"));
-    out += "<div class=\"panels\">\n";
     let panels = Panels::new(found);
     let (allowed, forbidden) = panels.panels.split_at(found.witnesses.len());
+    let mut sides = [String::new(), String::new()];
     for (panel, witness) in allowed.iter().zip(&found.witnesses) {
         let relations: Vec<String> =
             panel.captions.iter().map(|it| format!("<li><code>{}</code></li>\n", xml(it))).collect();
-        let words = format!("<ul class=\"relations\">\n{}</ul>\n", relations.concat());
-        out += &panel_html(panel, &panels, &words, &witness.certified);
+        let words = format!(
+            "<p>This witness explains every read:</p>\n<ul class=\"relations\">\n{}</ul>\n",
+            relations.concat()
+        );
+        sides[0] += &panel_html(panel, &panels, &words, &witness.certified);
     }
     for (panel, refutation) in forbidden.iter().zip(&found.refutations) {
-        out += &panel_html(panel, &panels, &refutation_words(refutation, &panel.part), &refutation.certified);
+        sides[1] += &panel_html(panel, &panels, &refutation_words(refutation, &panel.part), &refutation.certified);
+    }
+    out += "<div class=\"panels\">\n";
+    for side in sides.iter().filter(|it| !it.is_empty()) {
+        out += &format!("<div class=\"side\">\n{side}</div>\n");
     }
     out + "</div>\n"
 }

@@ -1,11 +1,13 @@
 //! The document of `verify` as a page: the program beside the run that breaks it.
 
-use super::{copies, linked_figure, page, steps as contradiction};
+use super::{copies, linked_figure, page, stepped, steps as contradiction};
 use crate::document::LevelName;
 use crate::json::JsonLayout;
+use crate::lit::Owner;
+use crate::origin::source;
 use crate::phrases::effort_line;
-use crate::svg::run_svg;
-use crate::verify::{Access, BadRun, RepairReport, VerifyReport, VerifyVerdict};
+use crate::svg::{run_svg, values_svg};
+use crate::verify::{Access, BadRun, Executed, RepairReport, VerifyReport, VerifyVerdict};
 use crate::verify_phrases::{
     access_words, bounds, change_words, faults, headline, history_lead, role, titled, weakest_line,
 };
@@ -22,10 +24,9 @@ pub(crate) fn verify_html(report: &VerifyReport) -> String {
     body += &table(report);
     body += &repairs(&report.repairs);
     let shown = report.shown();
-    for (idx, (level, run)) in shown.iter().enumerate() {
-        let listing = if idx == 0 { listing(report) } else { String::new() };
+    for (level, run) in &shown {
         let nth = report.levels.iter().position(|it| it.level == **level).unwrap_or(0);
-        body += &section(level, run, &listing, &format!("levels.{nth}.counterexample.history"));
+        body += &section(level, run, &listing(report), &format!("levels.{nth}.counterexample.history"));
     }
     if shown.is_empty() {
         body += &format!("<h2>Program</h2>\n{}", listing(report));
@@ -55,25 +56,30 @@ fn table(report: &VerifyReport) -> String {
 }
 
 fn section(level: &LevelName, run: &BadRun, listing: &str, path: &str) -> String {
-    let mut out = format!("<section id=\"run-{}\" class=\"case\">\n", xml(&level.short));
+    let mut out = format!("<section id=\"run-{}\">\n", xml(&level.short));
     out += &format!("<h2>Counterexample under {}</h2>\n", xml(&titled(level)));
     for fault in &run.wrong {
         let words = format!("{} (line {})", fault.words, fault.place.line);
         out += &format!("<p class=\"local\">{}</p>\n", xml(&words));
     }
-    out += "<div class=\"panels\">\n";
-    if !listing.is_empty() {
-        out += &format!("<div class=\"panel\">\n<h3>Program</h3>\n{listing}</div>\n");
+    out += &values("Open values", &run.open_values);
+    out += &values("Initial state", &run.initial);
+    out += "<div class=\"panels runs case\">\n";
+    out += &format!("<div class=\"panel\">\n<h3>Program</h3>\n{listing}</div>\n");
+    out += &format!(
+        "<div class=\"panel\">\n<h3>Run</h3>\n{}{}</div>\n</div>\n",
+        linked_figure(&values_svg(run)),
+        stepped(&steps(run))
+    );
+    out += "<div class=\"case\">\n";
+    if run.part.local.is_some() || !run.part.cycle.is_empty() {
+        out += &format!("<h3>Why no serial order explains it</h3>\n<p>{}</p>\n", xml(&run.part.summary));
+        out += &linked_figure(&run_svg(level, run));
+        out += &contradiction(&run.part);
     }
-    out += &format!("<div class=\"panel\">\n<h3>Run</h3>\n{}</div>\n</div>\n", steps(run));
-    out += &linked_figure(&run_svg(level, run));
-    if !run.part.summary.is_empty() {
-        out += &format!("<p>{}</p>\n", xml(&run.part.summary));
-    }
-    out += &contradiction(&run.part);
     let history: Vec<String> = run.part.history.lines().map(prose).collect();
     out += &format!("<p>{}</p>\n<pre>{}</pre>\n", xml(&history_lead(level, run)), history.join("\n"));
-    out + &copies(path, None) + "</section>\n"
+    out + &copies(path, None) + "</div>\n</section>\n"
 }
 
 /// The program with line numbers; lines where something is wrong are marked.
@@ -84,42 +90,124 @@ fn listing(report: &VerifyReport) -> String {
         let number = idx as u64 + 1;
         let code = xml(&line.replace('\t', "    "));
         let code = if faulty.contains(&number) { format!("<mark>{code}</mark>") } else { code };
-        out += &format!("<span class=\"number\">{number:>3}</span> {code}\n");
+        out += &format!(
+            "<span class=\"line\" data-line=\"{number}\"><span class=\"number\">{number:>3}</span> {code}\n</span>"
+        );
     }
     out + "</pre>\n"
 }
 
-/// What happened, step by step.
-fn steps(run: &BadRun) -> String {
-    let mut out = values("Open values", &run.open_values) + &values("Initial state", &run.initial);
-    out += "<ol class=\"run\">\n";
+/// What happened, step by step: each read and write, and the state that is left.
+fn steps(run: &BadRun) -> Vec<String> {
+    let mut items = Vec::new();
     for txn in &run.transactions {
-        out += &format!("<li><b>{}</b> <code>{}</code> {}\n<ul>\n", xml(&txn.name), xml(&txn.id), xml(&role(txn)));
-        out += &reads(&txn.reads);
-        for (unit, value) in &txn.writes {
-            out += &format!("<li>writes <code>{}</code> = {}</li>\n", xml(unit), xml(value));
-        }
-        out += "</ul>\n</li>\n";
+        items.extend(steps_of(run, txn));
     }
-    out += "</ol>\n";
     if let Some(seen) = &run.observer {
-        out += &format!("<p>An observer, who only looks:</p>\n<ul>\n{}</ul>\n", reads(seen));
+        let observer = run.part.transactions.iter().position(|it| it.session == "observer");
+        let words = |it: &Access| format!("An observer, who only looks, reads {}", read_words(it));
+        let nth = |it: usize| (it, seen.len());
+        items.extend(seen.iter().enumerate().map(|(idx, it)| of_read(run, observer, nth(idx), it, &words(it))));
     }
-    out + &values("Last state", &run.last_state)
+    let last: Vec<String> = run.last_state.iter().map(held).collect();
+    let lines: Vec<String> = run.faulty_lines().iter().map(ToString::to_string).collect();
+    items.push(format!(
+        "<li class=\"contradiction\" data-links=\"\" data-lit=\"\" data-txns=\"\" data-lines=\"{}\">In the end, {}: {}.</li>\n",
+        lines.join(" "),
+        last.join(", "),
+        xml(&faults(run))
+    ));
+    items
 }
 
-fn reads(reads: &[Access]) -> String {
-    let each =
-        reads.iter().map(|it| format!("<li>reads <code>{}</code> = {}</li>\n", xml(&it.unit), xml(&access_words(it))));
-    each.collect()
+fn steps_of(run: &BadRun, txn: &Executed) -> Vec<String> {
+    let place = run.part.transactions.iter().position(|it| it.id == txn.id);
+    let mut lead = format!("<b>{}</b> (<code>{}</code>, {}) ", xml(&txn.name), xml(&txn.id), xml(&role(txn)));
+    let name = format!("<b>{}</b> ", xml(&txn.name));
+    let mut items = Vec::new();
+    for (nth, read) in txn.reads.iter().enumerate() {
+        let words = format!("{}reads {}", std::mem::replace(&mut lead, name.clone()), read_words(read));
+        items.push(of_read(run, place, (nth, txn.reads.len()), read, &words));
+    }
+    for (nth, write) in txn.writes.iter().enumerate() {
+        let value = held(&(write.unit.clone(), write.value.clone()));
+        let line = write.line.map(|it| format!(" (line {it})")).unwrap_or_default();
+        let words = format!("{}writes {value}{line}", std::mem::replace(&mut lead, name.clone()));
+        let op = place.and_then(|it| nth_op(run, it, (nth, txn.writes.len()), |op| !is_read(op)));
+        items.push(item(place, op, None, write.line, &words));
+    }
+    if items.is_empty() {
+        items.push(item(place, None, None, None, lead.trim_end()));
+    }
+    items
+}
+
+/// The `nth` of so many reads of a transaction of the history.
+fn of_read(run: &BadRun, reader: Option<usize>, nth: (usize, usize), read: &Access, words: &str) -> String {
+    let op = reader.and_then(|it| nth_op(run, it, nth, is_read));
+    let writer = match &read.from {
+        None => Some(Owner::Initial),
+        Some(name) => {
+            let id = run.transactions.iter().find(|it| it.name == *name).map(|it| it.id.as_str());
+            id.and_then(|it| Owner::of(&run.part, it))
+        }
+    };
+    let write = op.zip(writer).and_then(|((txn, op), writer)| {
+        source(&run.part, writer, txn, op).map(|write| format!("{}.{write}", writer.token()))
+    });
+    item(reader, op, write, read.line, words)
+}
+
+/// The place of the `nth` of all operations of a kind in the history, if the history has as many as the run.
+fn nth_op(
+    run: &BadRun,
+    txn: usize,
+    (nth, n_all): (usize, usize),
+    is_kind: impl Fn(&str) -> bool,
+) -> Option<(usize, usize)> {
+    let ops = run.part.transactions[txn].ops.iter().enumerate();
+    let ops: Vec<usize> = ops.filter(|it| is_kind(it.1)).map(|it| it.0).collect();
+    ops.get(nth).filter(|_| ops.len() == n_all).map(|it| (txn, *it))
+}
+
+fn is_read(op: &str) -> bool {
+    op.starts_with("r(")
+}
+
+/// A step: the operation that it lights, the write whose value it reads, and the line of the program.
+fn item(
+    txn: Option<usize>,
+    op: Option<(usize, usize)>,
+    write: Option<String>,
+    line: Option<u64>,
+    words: &str,
+) -> String {
+    let op = op.map(|(txn, op)| format!("{txn}.{op}"));
+    let flow = write.as_ref().zip(op.as_ref()).map(|(write, op)| format!("{write}-{op}")).unwrap_or_default();
+    let lit: Vec<String> = op.into_iter().chain(write.clone()).collect();
+    let owner = write.as_ref().and_then(|it| it.split('.').next()).map(str::to_owned);
+    let txns: Vec<String> = txn.map(|it| it.to_string()).into_iter().chain(owner).collect();
+    format!(
+        "<li data-links=\"\" data-lit=\"{}\" data-txns=\"{}\" data-flows=\"{flow}\" data-lines=\"{}\">{words}</li>\n",
+        lit.join(" "),
+        txns.join(" "),
+        line.map(|it| it.to_string()).unwrap_or_default()
+    )
+}
+
+fn read_words(read: &Access) -> String {
+    format!("<code>{}</code> = {}", xml(&read.unit), xml(&access_words(read)))
+}
+
+fn held((name, value): &(String, String)) -> String {
+    format!("<code>{}</code> = {}", xml(name), xml(value))
 }
 
 fn values(lead: &str, values: &[(String, String)]) -> String {
     if values.is_empty() {
         return String::new();
     }
-    let each: Vec<String> =
-        values.iter().map(|(name, value)| format!("<code>{}</code> = {}", xml(name), xml(value))).collect();
+    let each: Vec<String> = values.iter().map(held).collect();
     format!("<p>{lead}: {}</p>\n", each.join(", "))
 }
 
@@ -133,9 +221,16 @@ fn repairs(repairs: &[RepairReport]) -> String {
         };
         out += &format!("<p>Repairs under {}: {}</p>\n<ul>\n", xml(&titled(&repair.level)), xml(&more));
         for change in &repair.changes {
-            out += &format!("<li>{}</li>\n", xml(&change_words(change)));
+            out += &format!("<li>{}</li>\n", with_code(&change_words(change)));
         }
         out += "</ul>\n";
     }
     out
+}
+
+/// Words in which what stands between backticks is code.
+fn with_code(words: &str) -> String {
+    let pieces = words.split('`').enumerate();
+    let marked = pieces.map(|(idx, it)| if idx % 2 == 1 { format!("<code>{}</code>", xml(it)) } else { xml(it) });
+    marked.collect()
 }

@@ -1,6 +1,7 @@
 //! The document of `check` as JSON, and back.
 
 use super::members::{Members, Read, count, items, list, maybe_size, maybe_text, number, pair, string, text, wrong};
+use super::surroundings::{read_surroundings, surroundings};
 use super::{JsonLayout, ReadError, document, laid_out, tree, verb};
 use crate::document::{
     CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome, Part,
@@ -33,6 +34,7 @@ impl CheckReport {
             history: of.get("history").map(read_counts).transpose()?,
             levels: items(of, "levels", read_level)?,
             whole: of.get("whole").map(read_part).transpose()?.map(Box::new),
+            surroundings: of.get("surroundings").map(read_surroundings).transpose()?.map(Box::new),
         })
     }
 
@@ -45,6 +47,7 @@ impl CheckReport {
         report.maybe("history", self.history.as_ref().map(counts));
         report.put("levels", list(&self.levels, level));
         report.maybe("whole", self.whole.as_deref().map(write_part));
+        report.maybe("surroundings", self.surroundings.as_deref().map(surroundings));
         report.done()
     }
 }

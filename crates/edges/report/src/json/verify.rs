@@ -7,7 +7,7 @@ use super::{JsonLayout, document, laid_out};
 use crate::document::{LevelName, Outcome};
 use crate::verify::{
     Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, VerifiedLevel, VerifyReport,
-    VerifyVerdict,
+    VerifyVerdict, Written,
 };
 use serde_json::{Value, json};
 
@@ -147,7 +147,7 @@ fn executed(txn: &Executed) -> Value {
     members.put("outcome", txn.outcome.word());
     members.maybe("sees", txn.sees.as_ref().map(|it| json!(it)));
     members.put("reads", list(&txn.reads, access));
-    members.put("writes", pairs(&txn.writes));
+    members.put("writes", list(&txn.writes, written));
     members.done()
 }
 
@@ -164,8 +164,21 @@ fn read_executed(of: &Value) -> Read<Executed> {
         outcome,
         sees: of.get("sees").map(|_| items(of, "sees", string)).transpose()?,
         reads: items(of, "reads", read_access)?,
-        writes: items(of, "writes", pair)?,
+        writes: items(of, "writes", read_written)?,
     })
+}
+
+/// `["x", "60", 4]`; the line is left out if it is not known.
+fn written(written: &Written) -> Value {
+    match written.line {
+        Some(line) => json!([written.unit, written.value, line]),
+        None => json!([written.unit, written.value]),
+    }
+}
+
+fn read_written(of: &Value) -> Read<Written> {
+    let (unit, value) = pair(of)?;
+    Ok(Written { unit, value, line: of[2].as_u64() })
 }
 
 fn access(access: &Access) -> Value {

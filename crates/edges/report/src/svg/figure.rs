@@ -1,5 +1,6 @@
 //! A drawing under construction: words, lanes, boxes and arrows, put one below the other.
 
+use super::Frame;
 use crate::document::{Link, Outcome, Part};
 use crate::lit::Owner;
 use crate::mark::{Mark, Sign, mark_on};
@@ -17,6 +18,7 @@ const FADED: &str = "#8c959f";
 /// The width of a letter of a caption, on average.
 const CAPTION_LETTER: f64 = 6.9;
 const MIN_WIDTH: f64 = 460.0;
+const MIN_BARE: f64 = 300.0;
 /// Pictures stand side by side as long as they are not wider than this together.
 const MAX_ROW: f64 = 1240.0;
 
@@ -44,6 +46,14 @@ impl Figure {
     /// An empty drawing of at least the usual width.
     pub(super) fn empty(width: f64) -> Self {
         Self { width: width.max(MIN_WIDTH), height: Metrics::MARGIN, body: String::new() }
+    }
+
+    /// An empty drawing for a history: as wide as it is, if nothing else stands in it.
+    pub(super) fn framed(width: f64, frame: Frame) -> Self {
+        match frame {
+            Frame::Titled => Self::empty(width),
+            Frame::Bare => Self { width: width.max(MIN_BARE), ..Self::empty(width) },
+        }
     }
 
     /// Words and nothing else.

@@ -31,26 +31,19 @@ pub(crate) fn predict_svg(report: &PredictReport) -> String {
     Figure::stacked(&figures).alone()
 }
 
-/// Wider pictures are hard to read at half the width of a page.
-const MAX_HALF: f64 = 900.0;
-
 /// The runs of a prediction, each as an SVG of its own.
 pub(crate) struct RunPictures {
     /// None if the observed run is the predicted one.
     pub(crate) observed: Option<String>,
     pub(crate) predicted: String,
-    /// Should each have the whole width of a page?
-    pub(crate) is_wide: bool,
+    /// How wide each is.
+    pub(crate) width: f64,
 }
 
 /// The pictures of a prediction.
 pub(crate) fn run_pictures(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> RunPictures {
     let (observed, predicted) = sides(report, level, run, Frame::Bare);
-    RunPictures {
-        is_wide: predicted.width > MAX_HALF,
-        observed: observed.map(|it| it.alone()),
-        predicted: predicted.alone(),
-    }
+    RunPictures { width: predicted.width, observed: observed.map(|it| it.alone()), predicted: predicted.alone() }
 }
 
 fn of_run(report: &PredictReport, level: &LevelName, run: &PredictedRun, number: Option<usize>) -> Figure {
@@ -98,7 +91,7 @@ fn sides(report: &PredictReport, level: &LevelName, run: &PredictedRun, frame: F
 }
 
 fn side(layout: &Layout, part: &Part, overlay: Overlay<'_>, title: (&str, &str), frame: Frame) -> Figure {
-    let mut figure = Figure::empty(layout.width);
+    let mut figure = Figure::framed(layout.width, frame);
     if frame == Frame::Titled {
         figure.paragraph(title.0, 14.0, title.1, "bold");
         figure.height += 8.0;

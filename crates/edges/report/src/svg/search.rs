@@ -67,7 +67,7 @@ fn of_found(found: &Found) -> Figure {
 }
 
 fn of_panel(panel: &Panel, layout: &Layout, frame: Frame) -> Figure {
-    let mut figure = Figure::empty(layout.width);
+    let mut figure = Figure::framed(layout.width, frame);
     if frame == Frame::Titled {
         let colour = if panel.stance == Stance::Allowed { GREEN } else { RED };
         figure.paragraph(&panel.heading, 15.0, colour, "bold");

@@ -2,7 +2,7 @@
 
 use super::Frame;
 use super::figure::{FAINT, Figure, INK, Overlay, RED};
-use crate::document::{LevelName, Link};
+use crate::document::{LevelName, Link, Part};
 use crate::picture::Layout;
 use crate::verify::{BadRun, VerifyReport};
 use crate::verify_phrases::{bounds, faults, headline, history_lead, titled, weakest_line};
@@ -26,9 +26,23 @@ pub(crate) fn run_svg(level: &LevelName, run: &BadRun) -> String {
     of_run(level, run, Frame::Bare).alone()
 }
 
+/// The run as an SVG of its own, with values and without anything that is wrong with it.
+pub(crate) fn values_svg(run: &BadRun) -> String {
+    let layout = Layout::new(&run.part);
+    let part = Part { cycle: Vec::new(), local: None, ..run.part.clone() };
+    let mut figure = Figure::framed(layout.width, Frame::Bare);
+    let order: Vec<String> = run.transactions.iter().map(|it| it.id.clone()).collect();
+    let numbers = Some(("the order of writes", order.as_slice()));
+    let overlay = Overlay { thin: &visibility(run), numbers, marks: &[] };
+    let routes = figure.history(&layout, &part, overlay);
+    figure.legend(&routes, numbers);
+    figure.height += 8.0;
+    figure.alone()
+}
+
 fn of_run(level: &LevelName, run: &BadRun, frame: Frame) -> Figure {
     let layout = Layout::new(&run.part);
-    let mut figure = Figure::empty(layout.width);
+    let mut figure = Figure::framed(layout.width, frame);
     if frame == Frame::Titled {
         figure.paragraph(&format!("Violated under {}", titled(level)), 15.0, RED, "bold");
         figure.paragraph(&faults(run), 13.0, RED, "normal");

@@ -6,6 +6,7 @@ use crate::phrases::effort_line;
 use crate::verify::{BadRun, RepairReport, VerifiedLevel, VerifyReport, VerifyVerdict};
 use crate::verify_phrases::{
     access_words, bounds, change_words, faults, headline, history_lead, place_words, role, titled, weakest_line,
+    written_words,
 };
 use crate::words::{harmless, width};
 
@@ -101,8 +102,8 @@ impl Page {
             for read in &txn.reads {
                 self.sentence("      reads  ", 14, &format!("{} = {}", read.unit, access_words(read)));
             }
-            for (unit, value) in &txn.writes {
-                self.sentence("      writes ", 14, &format!("{unit} = {value}"));
+            for write in &txn.writes {
+                self.sentence("      writes ", 14, &written_words(write));
             }
         }
         if let Some(reads) = &run.observer {
