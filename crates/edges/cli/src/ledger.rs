@@ -153,12 +153,17 @@ impl Ledger {
         }
     }
 
+    /// Is a level violated?
+    pub(crate) fn has_violations(&self) -> bool {
+        lock(&self.state).page.levels.iter().filter_map(|it| it.report.as_ref()).any(is_violated)
+    }
+
     /// All levels were decided: looks at what stands around what they forbid.
     pub(crate) fn look_around(&self, history: &History) {
-        let is_violated = |it: &&LevelReport| matches!(it.judgement, Judgement::Violated { .. });
-        let reports =
-            |page: &Page| page.levels.iter().filter_map(|it| it.report.as_ref().filter(is_violated).cloned()).collect();
-        let violated: Vec<LevelReport> = reports(&lock(&self.state).page);
+        let violated: Vec<LevelReport> = {
+            let page = &lock(&self.state).page;
+            page.levels.iter().filter_map(|it| it.report.as_ref()).filter(|it| is_violated(it)).cloned().collect()
+        };
         let surroundings = Surroundings::new(history, &violated);
         lock(&self.state).page.surroundings = surroundings.map(Box::new);
     }
@@ -225,6 +230,10 @@ impl Ledger {
         }
         crate::end(state.exit)
     }
+}
+
+fn is_violated(report: &LevelReport) -> bool {
+    matches!(report.judgement, Judgement::Violated { .. })
 }
 
 /// What a person can do about a limit.

@@ -119,9 +119,9 @@ impl<'h> Scan<'h> {
                 let of = self.history.op(op);
                 let counts = &mut self.counts[of.key().index()];
                 if of.is_write() {
-                    counts.1 += 1
+                    counts.1 += 1;
                 } else {
-                    counts.0 += 1
+                    counts.0 += 1;
                 }
                 if let Some(touches) = self.touches.get_mut(&of.key()) {
                     touches.push((*txn, op));
@@ -171,7 +171,7 @@ impl<'h> Scan<'h> {
         let n_stretches = self.order.len().min(MAX_STRETCHES);
         let at = |txn: TxnId| match self.by {
             CourseUnit::Time => time(self.history, txn).unwrap_or(0),
-            CourseUnit::Position => self.rank(txn) as i64,
+            CourseUnit::Position => i64::from(self.ranks[txn.index()]),
         };
         let (Some(first), Some(last)) = (self.order.first(), self.order.last()) else { return Course::default() };
         let (from, to) = (at(*first), at(*last));
@@ -283,7 +283,9 @@ impl<'s, 'h> Neighbourhood<'s, 'h> {
             let what = format!("{}={}", history.key_name(op.key()), history.value(value));
             let (did, does) = if op.is_write() { ("read", "wrote") } else { ("wrote", "read") };
             let note = format!("{did} {}, which {} {does}", shortened(&what, MAX_OP), history.label(own));
-            others.into_iter().for_each(|it| self.offer(it, note.clone()));
+            for other in others {
+                self.offer(other, note.clone());
+            }
         }
     }
 

@@ -103,7 +103,7 @@ pub enum CourseUnit {
 impl SessionSummary {
     /// All of its transactions.
     pub fn transactions(&self) -> u64 {
-        self.committed + self.aborted + self.unknown
+        self.committed.saturating_add(self.aborted).saturating_add(self.unknown)
     }
 }
 

@@ -42,12 +42,29 @@ pub(crate) fn xml(text: &str) -> String {
 
 /// Harmless text for HTML, in which words that are written from right to left keep to themselves.
 ///
-/// Without this, `שלום.1 (line 4)` would be shown with its numbers on the other side.
+/// Without this, the numbers of `r(שלום,1)` and `שלום.1 (line 4)` would be shown on the other side.
 pub(crate) fn prose(text: &str) -> String {
-    let words = text
-        .split(' ')
-        .map(|it| if it.chars().any(is_right_to_left) { format!("<bdi>{}</bdi>", xml(it)) } else { xml(it) });
-    words.collect::<Vec<_>>().join(" ")
+    isolated(text, "<bdi>", "</bdi>")
+}
+
+/// The same for the text of a picture, which has no elements for it.
+pub(crate) fn picture_text(text: &str) -> String {
+    isolated(text, "\u{2068}", "\u{2069}")
+}
+
+/// Text for XML, with something around each run of words that are written from right to left.
+fn isolated(text: &str, open: &str, close: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(is_right_to_left) {
+        let run = &rest[start..];
+        // Spaces between such words belong to them, and spaces behind the last one do not.
+        let end = run.find(|it: char| it != ' ' && !is_right_to_left(it)).unwrap_or(run.len());
+        let words = run[..end].trim_end_matches(' ');
+        out += &format!("{}{open}{}{close}", xml(&rest[..start]), xml(words));
+        rest = &run[words.len()..];
+    }
+    out + &xml(rest)
 }
 
 fn is_right_to_left(symbol: char) -> bool {
@@ -157,7 +174,9 @@ mod tests {
 
     #[test]
     fn words_from_right_to_left_keep_to_themselves() {
-        assert_eq!(prose("a < \u{5e9}.1 b"), "a &lt; <bdi>\u{5e9}.1</bdi> b");
+        assert_eq!(prose("a < \u{5e9}.1 b"), "a &lt; <bdi>\u{5e9}</bdi>.1 b");
+        assert_eq!(prose("r(\u{5e9} \u{5e9},1) \u{5e9} "), "r(<bdi>\u{5e9} \u{5e9}</bdi>,1) <bdi>\u{5e9}</bdi> ");
+        assert_eq!(picture_text("w(\u{5e9},1)"), "w(\u{2068}\u{5e9}\u{2069},1)");
     }
 
     #[test]

@@ -9,19 +9,18 @@ use iso_spec::Level;
 
 /// Lost update between `a` and `b` in the middle of sessions that write other keys; `ops` is what each of them does.
 fn lost_among(n_txns: usize, ops: impl Fn(usize) -> String) -> CheckReport {
-    let mut text = "init x=0\n".to_owned();
-    for nth in 0..n_txns {
-        let session = ["a", "b", "c"][nth % 3];
-        let times = format!("@[{},{}]", nth * 10, nth * 10 + 5);
-        let middle = n_txns / 2;
-        match nth {
-            it if it == middle => text += &format!("m: {{ r(x,0) w(x,1) }} {times}\n"),
-            it if it == middle + 1 => text += &format!("n: {{ r(x,0) w(x,2) }} {times}\n"),
-            it if it == middle + 40 => text += &format!("c: {{ w(x,3) }} {times}\n"),
-            it if it == middle + 50 => text += &format!("c: {{ r(x,2) }} {times}\n"),
-            _ => text += &format!("{session}: {{ {} }} {times}\n", ops(nth)),
-        }
-    }
+    let middle = n_txns / 2;
+    let line = |nth: usize| {
+        let (session, ops) = match nth {
+            it if it == middle => ("m", "r(x,0) w(x,1)".to_owned()),
+            it if it == middle + 1 => ("n", "r(x,0) w(x,2)".to_owned()),
+            it if it == middle + 40 => ("c", "w(x,3)".to_owned()),
+            it if it == middle + 50 => ("c", "r(x,2)".to_owned()),
+            _ => (["a", "b", "c"][nth % 3], ops(nth)),
+        };
+        format!("{session}: {{ {ops} }} @[{},{}]\n", nth * 10, nth * 10 + 5)
+    };
+    let text = format!("init x=0\n{}", (0..n_txns).map(line).collect::<Vec<_>>().concat());
     let history = common::history(&text);
     let verdict = common::cyclic(&history, Anomaly::LostUpdate, &["m.1 rw x n.1", "n.1 rw x m.1"]);
     common::report(&history, &[(Level::SnapshotIsolation, &verdict)])
@@ -98,6 +97,9 @@ fn surroundings_read_back() {
     let back = CheckReport::from_json(&report.to_json(JsonLayout::Compact)).unwrap();
     assert_eq!(back, report);
     assert_eq!(html(&back), html(&report));
+    let huge = report.to_json(JsonLayout::Compact).replace("\"position\":300", &format!("\"position\":{}", u64::MAX));
+    let huge = huge.replace("\"committed\":[5", &format!("\"committed\":[{}", u64::MAX));
+    assert!(html(&CheckReport::from_json(&huge).unwrap()).contains(&u64::MAX.to_string()));
     let wrong = report.to_json(JsonLayout::Compact).replace("\"by\":\"time\"", "\"by\":\"mood\"");
     assert!(CheckReport::from_json(&wrong).is_err());
 }

@@ -30,8 +30,17 @@ struct Check<'s> {
     reports: Vec<(PathBuf, Rendering)>,
     certifies: bool,
     max_order: Option<usize>,
-    /// Does a page, or whoever makes one later, ask what stands around the evidence?
-    looks_around: bool,
+    looks_around: LookAround,
+}
+
+/// Who wants to know what stands around the evidence?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LookAround {
+    Nobody,
+    /// A document, from which somebody may make a page later. What is allowed is not looked at once more for it.
+    Document,
+    /// A page.
+    Page,
 }
 
 /// Runs the verb.
@@ -66,7 +75,11 @@ impl<'s> Check<'s> {
             (false, true) => Some(200),
             (false, false) => Some(20),
         };
-        let looks_around = raw.json || has(Rendering::Json) || has(Rendering::Html);
+        let looks_around = match (raw.json || has(Rendering::Json), has(Rendering::Html)) {
+            (_, true) => LookAround::Page,
+            (true, false) => LookAround::Document,
+            (false, false) => LookAround::Nobody,
+        };
         Ok(Self {
             inputs: raw.inputs,
             questions: resolve_questions(&raw.levels, own)?,
@@ -183,8 +196,13 @@ impl Desk<'_> {
         let budget = Budget::new(&stop).heard_by(&hear);
         let judge = Judge { certifies: self.check.certifies, max_order: self.check.max_order, budget };
         judge.ask(&history, &questions, self, self.effort);
-        if self.check.looks_around {
-            let clock = Instant::now();
+        let clock = Instant::now();
+        let is_wanted = match self.check.looks_around {
+            LookAround::Nobody => false,
+            LookAround::Document => self.ledger.has_violations(),
+            LookAround::Page => true,
+        };
+        if is_wanted {
             self.ledger.look_around(&history);
             self.stage("surroundings", clock.elapsed());
         }

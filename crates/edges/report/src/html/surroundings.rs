@@ -79,7 +79,7 @@ fn rows(near: &Nearby, lanes: &Lanes<'_>, n_all: u64) -> String {
     for neighbour in &near.transactions {
         out += &gap(neighbour.position.saturating_sub(expected));
         out += &row(neighbour, lanes);
-        expected = neighbour.position + 1;
+        expected = neighbour.position.saturating_add(1);
     }
     out + &gap(usize::try_from(n_all).unwrap_or(0).saturating_sub(expected))
 }

@@ -155,7 +155,7 @@ fn of_read(run: &BadRun, reader: Option<usize>, nth: (usize, usize), read: &Acce
     let write = op.zip(writer).and_then(|((txn, op), writer)| {
         source(&run.part, writer, txn, op).map(|write| format!("{}.{write}", writer.token()))
     });
-    item(reader, op, write, read.line, words)
+    item(reader, op, write.as_deref(), read.line, words)
 }
 
 /// The place of the `nth` of all operations of a kind in the history, if the history has as many as the run.
@@ -175,17 +175,11 @@ fn is_read(op: &str) -> bool {
 }
 
 /// A step: the operation that it lights, the write whose value it reads, and the line of the program.
-fn item(
-    txn: Option<usize>,
-    op: Option<(usize, usize)>,
-    write: Option<String>,
-    line: Option<u64>,
-    words: &str,
-) -> String {
+fn item(txn: Option<usize>, op: Option<(usize, usize)>, write: Option<&str>, line: Option<u64>, words: &str) -> String {
     let op = op.map(|(txn, op)| format!("{txn}.{op}"));
-    let flow = write.as_ref().zip(op.as_ref()).map(|(write, op)| format!("{write}-{op}")).unwrap_or_default();
-    let lit: Vec<String> = op.into_iter().chain(write.clone()).collect();
-    let owner = write.as_ref().and_then(|it| it.split('.').next()).map(str::to_owned);
+    let flow = write.zip(op.as_ref()).map(|(write, op)| format!("{write}-{op}")).unwrap_or_default();
+    let lit: Vec<String> = op.into_iter().chain(write.map(str::to_owned)).collect();
+    let owner = write.and_then(|it| it.split('.').next()).map(str::to_owned);
     let txns: Vec<String> = txn.map(|it| it.to_string()).into_iter().chain(owner).collect();
     format!(
         "<li data-links=\"\" data-lit=\"{}\" data-txns=\"{}\" data-flows=\"{flow}\" data-lines=\"{}\">{words}</li>\n",

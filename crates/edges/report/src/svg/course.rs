@@ -13,7 +13,8 @@ const TOP: f64 = 26.0;
 /// The strip as an SVG of its own.
 pub(crate) fn course_svg(course: &Course) -> String {
     let mut figure = Figure { width: WIDTH, height: TOP + HEIGHT + 46.0, body: String::new() };
-    let highest = course.committed.iter().zip(&course.others).map(|it| it.0 + it.1).max().unwrap_or(0).max(1);
+    let highest =
+        course.committed.iter().zip(&course.others).map(|it| it.0.saturating_add(*it.1)).max().unwrap_or(0).max(1);
     for stretch in 0..course.committed.len() {
         figure.body += &bar(course, stretch, highest);
     }
@@ -78,7 +79,7 @@ fn marks(course: &Course) -> String {
 
 /// What the strip shows, and its two ends.
 fn words(course: &Course) -> String {
-    let n_txns: u64 = course.committed.iter().chain(&course.others).sum();
+    let n_txns = course.committed.iter().chain(&course.others).fold(0u64, |all, it| all.saturating_add(*it));
     let (first, last) = match course.by {
         CourseUnit::Time => (format!("time {}", course.from), course.to.to_string()),
         CourseUnit::Position => ("first of the input".to_owned(), "last".to_owned()),

@@ -5,7 +5,7 @@ use crate::document::{Link, Outcome, Part};
 use crate::lit::Owner;
 use crate::mark::{Mark, Sign, mark_on};
 use crate::picture::{Emphasis, Layout, Metrics, Path, Piece, Point, Route, TxnBox, routes};
-use crate::words::{harmless, width, wrapped, xml};
+use crate::words::{harmless, picture_text, width, wrapped, xml};
 
 pub(super) const MONO: &str = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
 const SANS: &str = "system-ui, 'DejaVu Sans', 'Segoe UI', Helvetica, Arial, sans-serif";
@@ -159,7 +159,7 @@ impl Figure {
                 n(Metrics::MARGIN),
                 n(self.height),
                 n(size),
-                xml(&line)
+                picture_text(&line)
             );
             self.height += 6.0;
         }
@@ -178,7 +178,7 @@ impl Figure {
                 "<text x=\"{}\" y=\"{}\" font-family=\"{MONO}\" font-weight=\"bold\" fill=\"{FAINT}\">{}</text>\n",
                 n(lane.rect.x + 12.0),
                 n(lane.rect.y + 22.0),
-                xml(&lane.name)
+                picture_text(&lane.name)
             );
         }
     }
@@ -206,7 +206,7 @@ impl Figure {
             "<text x=\"{}\" y=\"{}\" font-weight=\"bold\" fill=\"{INK}\">{}</text>\n",
             n(x),
             n(y),
-            xml(&txn.title)
+            picture_text(&txn.title)
         );
         self.small_print(txn, rect.right() - Metrics::BOX_PADDING, y);
         if let Some(times) = &txn.times {
@@ -245,7 +245,7 @@ impl Figure {
             "<text x=\"{}\" y=\"{}\" fill=\"{colour}\"{weight}>{tooltip}{}</text>",
             n(at.x),
             n(at.y),
-            xml(short)
+            picture_text(short)
         );
     }
 
@@ -260,11 +260,11 @@ impl Figure {
                 n(at.x - 4.0),
                 n(at.y - 13.0),
                 n(width(short) as f64 * Metrics::LETTER + 8.0),
-                xml(short)
+                picture_text(short)
             ),
             Sign::Dropped => format!(
                 "<text x=\"{x}\" y=\"{y}\" fill=\"{FADED}\" text-decoration=\"line-through\"><title>{title}</title>{}</text>",
-                xml(short)
+                picture_text(short)
             ),
         };
     }
@@ -327,7 +327,7 @@ impl Figure {
              fill=\"{colour}\">{}</text></g>\n",
             n(rect.x + rect.width / 2.0),
             n(rect.y + rect.height - 5.0),
-            xml(&route.label)
+            picture_text(&route.label)
         );
     }
 
@@ -367,7 +367,7 @@ impl Figure {
             "<text x=\"{}\" y=\"{}\" font-size=\"12\" fill=\"{FAINT}\">{}</text>\n",
             n(x + 34.0),
             n(self.height),
-            xml(text)
+            picture_text(text)
         );
         x + room
     }
