@@ -144,7 +144,7 @@ fn refuted(
     txns.sort_unstable();
     txns.dedup();
     let ops = txns.iter().flat_map(|it| history.ops(*it)).collect();
-    Verdict::Forbidden(Refutation { anomalies: vec![anomaly], txns, ops, local, cycle })
+    Verdict::Forbidden(Refutation { anomalies: vec![anomaly], txns, ops, local, cycle, proof: None })
 }
 
 /// Every transaction in the order of the input.
