@@ -8,6 +8,8 @@
 mod derive;
 mod extract;
 mod routes;
+#[cfg(test)]
+mod tests;
 
 use derive::Derivations;
 use iso_evidence::{Assumption, Case, Contradiction, Edge, Proof, Refutation, certify_proof};
@@ -32,7 +34,7 @@ pub(crate) fn prove(facts: &Facts<'_>, level: Level, part: &Projection, refutati
     let of_part = Facts::new(&part.history);
     let derived = Derivations::new(&of_part, level, &[]);
     let same = cycle_of(part, &refutation.cycle).and_then(|it| derived.circle(&it));
-    let proved = |found: &Contradiction| with_proof(facts, level, &refutation, extract::in_whole(part, found));
+    let proved = |found: &Contradiction| with_proof(facts, level, &refutation, extract::trimmed(extract::in_whole(part, found), &[]));
     if let Some(proved) = same.as_ref().and_then(proved) {
         return proved;
     }

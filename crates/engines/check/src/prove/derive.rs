@@ -5,7 +5,7 @@
 //! The rules are those of `certify`, stated here once more, since nothing is shared with it.
 
 use super::routes::{Hop, Moment, Routes};
-use iso_evidence::{Assumption, Edge, Reason};
+use iso_evidence::{Assumption, Case, Edge, Reason};
 use iso_history::{Facts, KeyId, OpId, Standing, TxnId};
 use iso_spec::Level;
 
@@ -24,6 +24,8 @@ pub(super) struct Derivations<'a> {
     pub(super) causes: Routes,
     /// Whose version each read saw, if that is known, and what it costs to say so. Several if none of them is possible.
     pub(super) sources: Vec<Vec<(TxnId, u32)>>,
+    /// Why transactions that need not have happened are not the sources of reads, where that is so.
+    pub(super) never: Vec<Case>,
 }
 
 /// A dependency with its cheapest derivation.
@@ -49,6 +51,8 @@ pub(super) enum Below {
 /// What makes somebody impossible as the source of a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WhyNot {
+    /// It need not have happened, and if it had, that would be impossible.
+    Never,
     /// It comes after the reader.
     After,
     /// The reader must see this one, which is newer.
@@ -73,7 +77,9 @@ impl<'a> Derivations<'a> {
             routes: Routes::new(n_txns, &[]),
             causes: Routes::new(n_txns, &[]),
             sources: vec![Vec::new(); facts.reads().len()],
+            never: Vec::new(),
         };
+        derived.never = derived.impossible_sources();
         derived.add_given();
         derived.update();
         while derived.apply_rules() {
@@ -356,6 +362,9 @@ impl<'a> Derivations<'a> {
     /// The cheapest reason why a writer is not the source of a read.
     pub(super) fn why_not(&self, writer: TxnId, read: usize) -> Option<(u32, WhyNot)> {
         let at = self.facts.reads()[read];
+        if let Some(case) = self.never(writer, read) {
+            return Some((case.contradiction.size() as u32, WhyNot::Never));
+        }
         let after = self.routes.cost(self.start(at.reader), self.commit(writer)).map(|it| (1 + it, WhyNot::After));
         let hidden = self.counted_writers(at.key).into_iter().filter(|it| *it != writer && *it != at.reader);
         let hidden = hidden.filter_map(|it| {
@@ -363,6 +372,25 @@ impl<'a> Derivations<'a> {
             Some((1 + older + self.sight_cost(it, read)?, WhyNot::HiddenBy(it)))
         });
         after.into_iter().chain(hidden).min_by_key(|it| it.0)
+    }
+
+    pub(super) fn never(&self, writer: TxnId, read: usize) -> Option<&Case> {
+        let assumed = Assumption::ReadFrom { read: self.facts.reads()[read].op, writer };
+        self.never.iter().find(|it| it.assumed == assumed)
+    }
+
+    /// Nothing is known of a transaction that need not have happened, unless somebody read from it: so that is tried.
+    fn impossible_sources(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for (read, at) in self.facts.reads().iter().enumerate().filter(|it| self.counts(it.1.reader)) {
+            for writer in self.facts.candidates(read).iter().filter(|it| !self.counts(**it)) {
+                let assumed = Assumption::ReadFrom { read: at.op, writer: *writer };
+                let all = [self.assumed.as_slice(), &[assumed]].concat();
+                let contradiction = Derivations::new(self.facts, self.level, &all).contradiction();
+                cases.extend(contradiction.map(|contradiction| Case { assumed, contradiction }));
+            }
+        }
+        cases
     }
 
     /// What may be asked: who wrote what a read saw, and which of two versions is older.

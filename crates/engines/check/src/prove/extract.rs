@@ -91,6 +91,7 @@ impl Derivations<'_> {
     fn excluded(&self, writer: TxnId, read: usize) -> Option<Case> {
         let at = self.facts.reads()[read];
         let steps = match self.why_not(writer, read)?.1 {
+            WhyNot::Never => return self.never(writer, read).cloned(),
             WhyNot::After => {
                 let because = Reason::ReadFrom { read: at.op };
                 let assumed = Step::plain(Edge { from: writer, to: at.reader, because });
@@ -108,6 +109,36 @@ impl Derivations<'_> {
         let assumed = Assumption::ReadFrom { read: at.op, writer };
         Some(Case { assumed, contradiction: Contradiction::Circle(steps) })
     }
+}
+
+/// The contradiction without what is assumed anyway: whoever assumes the source of a read need not find it.
+pub(super) fn trimmed(contradiction: Contradiction, assumed: &[Assumption]) -> Contradiction {
+    match contradiction {
+        Contradiction::Circle(steps) => Contradiction::Circle(trimmed_steps(steps, assumed)),
+        Contradiction::Cases(cases) => Contradiction::Cases(trimmed_cases(cases, assumed)),
+    }
+}
+
+fn trimmed_cases(cases: Vec<Case>, assumed: &[Assumption]) -> Vec<Case> {
+    let trim = |case: Case| {
+        let assumed = [assumed, &[case.assumed]].concat();
+        Case { contradiction: trimmed(case.contradiction, &assumed), ..case }
+    };
+    cases.into_iter().map(trim).collect()
+}
+
+fn trimmed_steps(steps: Vec<Step>, assumed: &[Assumption]) -> Vec<Step> {
+    let is_assumed =
+        |op: OpId| assumed.iter().any(|it| matches!(it, Assumption::ReadFrom { read, .. } if *read == op));
+    let trim = |step: Step| {
+        let excluded = if step.read().is_some_and(is_assumed) { Vec::new() } else { step.excluded };
+        Step {
+            edge: step.edge,
+            excluded: trimmed_cases(excluded, assumed),
+            path: trimmed_steps(step.path, assumed),
+        }
+    };
+    steps.into_iter().map(trim).collect()
 }
 
 /// Does a contradiction depend on an assumption?

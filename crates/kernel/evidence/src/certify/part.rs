@@ -5,7 +5,7 @@
 //! the part. This is checked on the raw operations. Whether the part is forbidden is decided by the reference
 //! evaluator, or for a large part by `closure`, which derives what any order must contain until that is cyclic.
 
-use super::{Uncertified, most_favourable};
+use super::Uncertified;
 use super::closure::is_refuted;
 use super::local::certify_local;
 use super::proof::check_proof;
@@ -39,10 +39,7 @@ pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Re
 /// Checks the proof of a refutation, if it has one, and nothing else.
 pub fn certify_proof(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
     check_membership(facts.history(), refutation)?;
-    match most_favourable(facts.history(), level) {
-        Some(history) => check_proof(&Facts::new(&history), level, refutation),
-        None => check_proof(facts, level, refutation),
-    }
+    check_proof(facts, level, refutation)
 }
 
 /// The part holds operations of its own transactions only, none of them aborted.

@@ -3,7 +3,7 @@
 //! The rules, and why they are valid, are those of `closure`, which looks for a contradiction where a proof shows one.
 //! They are applied to the whole history, without a look at the part: a proof refutes the whole by itself.
 
-use super::Uncertified;
+use super::{Uncertified, most_favourable};
 use super::schedule::wrong;
 use crate::{Assumption, Case, Contradiction, Edge, Reason, Refutation, Step};
 use iso_history::{Facts, KeyId, OpId, Standing, TxnId};
@@ -28,7 +28,13 @@ pub(super) fn check_proof(facts: &Facts<'_>, level: Level, refutation: &Refutati
     if proof.contradiction.size() > MAX_SIZE {
         return Err(Uncertified::too_large("a proof is too large to be checked; nothing says that it is wrong"));
     }
-    Checker { facts, level: proof.level, txns: &refutation.txns, assumed: Vec::new() }.check(&proof.contradiction)
+    let check = |facts: &Facts<'_>| {
+        Checker { facts, level: proof.level, txns: &refutation.txns, assumed: Vec::new() }.check(&proof.contradiction)
+    };
+    match most_favourable(facts.history(), proof.level) {
+        Some(history) => check(&Facts::new(&history)),
+        None => check(facts),
+    }
 }
 
 /// A moment of a transaction: it reads, or its writes take place.
