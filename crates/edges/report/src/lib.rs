@@ -15,6 +15,7 @@ mod document;
 mod dot;
 mod explain;
 mod explain_local;
+mod explain_proof;
 mod findings;
 mod found;
 mod hasse;
@@ -29,6 +30,7 @@ mod phrases;
 mod picture;
 mod predict;
 mod predict_phrases;
+mod proof_phrases;
 mod report;
 mod search;
 mod svg;
@@ -41,8 +43,8 @@ pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
 pub use build_predict::{Predicted, Rewired, shape};
 pub use document::{
-    CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome, Part,
-    Place, Transaction,
+    Case, CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome,
+    Part, Place, Premises, Transaction,
 };
 pub use dot::dot;
 pub use findings::{Finding, findings, strongest_that_hold};

@@ -34,7 +34,9 @@ pub(crate) fn prove(facts: &Facts<'_>, level: Level, part: &Projection, refutati
     let of_part = Facts::new(&part.history);
     let derived = Derivations::new(&of_part, level, &[]);
     let same = cycle_of(part, &refutation.cycle).and_then(|it| derived.circle(&it));
-    let proved = |found: &Contradiction| with_proof(facts, level, &refutation, extract::trimmed(extract::in_whole(part, found), &[]));
+    let proved = |found: &Contradiction| {
+        with_proof(facts, level, &refutation, extract::trimmed(extract::in_whole(part, found), &[]))
+    };
     if let Some(proved) = same.as_ref().and_then(proved) {
         return proved;
     }

@@ -126,7 +126,9 @@ impl<'a> Derivations<'a> {
     pub(super) fn moments(&self, edge: &Edge) -> (Moment, Moment) {
         match edge.because {
             Reason::AntiDependency { .. } => (self.start(edge.from), self.commit(edge.to)),
-            Reason::VersionOrder { .. } if !self.first_committer_wins() => (self.commit(edge.from), self.commit(edge.to)),
+            Reason::VersionOrder { .. } if !self.first_committer_wins() => {
+                (self.commit(edge.from), self.commit(edge.to))
+            }
             _ => (self.commit(edge.from), self.start(edge.to)),
         }
     }
@@ -166,8 +168,7 @@ impl<'a> Derivations<'a> {
 
     fn add_given(&mut self) {
         let history = self.facts.history();
-        let counted: Vec<TxnId> =
-            (0..history.n_txns()).map(TxnId::from_index).filter(|it| self.counts(*it)).collect();
+        let counted: Vec<TxnId> = (0..history.n_txns()).map(TxnId::from_index).filter(|it| self.counts(*it)).collect();
         for from in &counted {
             for to in &counted {
                 let edge = |because| Edge { from: *from, to: *to, because };
@@ -327,7 +328,8 @@ impl<'a> Derivations<'a> {
         };
         let all: Vec<usize> = (0..self.known.len()).collect();
         let walks = all.iter().filter(is_next).filter_map(|first| {
-            let rest = if rest.is_empty() { Vec::new() } else { self.walk((self.known[*first].edge.to, to), rest, seen_by)? };
+            let rest =
+                if rest.is_empty() { Vec::new() } else { self.walk((self.known[*first].edge.to, to), rest, seen_by)? };
             Some([vec![*first], rest].concat())
         });
         walks.min_by_key(|it| it.iter().map(|it| self.known[*it].cost).sum::<u32>())

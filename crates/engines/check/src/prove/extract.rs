@@ -34,7 +34,9 @@ impl Derivations<'_> {
     fn missed_circle(&self) -> Option<(u32, Contradiction)> {
         let missed = |idx: usize| {
             let known = self.known[idx];
-            let (Reason::AntiDependency { .. }, Some((read, _))) = (known.edge.because, known.read) else { return None };
+            let (Reason::AntiDependency { .. }, Some((read, _))) = (known.edge.because, known.read) else {
+                return None;
+            };
             Some((known.cost + self.sight_cost(known.edge.to, read)?, idx, read))
         };
         let (cost, last, read) = (0..self.known.len()).filter_map(missed).min()?;
@@ -128,15 +130,10 @@ fn trimmed_cases(cases: Vec<Case>, assumed: &[Assumption]) -> Vec<Case> {
 }
 
 fn trimmed_steps(steps: Vec<Step>, assumed: &[Assumption]) -> Vec<Step> {
-    let is_assumed =
-        |op: OpId| assumed.iter().any(|it| matches!(it, Assumption::ReadFrom { read, .. } if *read == op));
+    let is_assumed = |op: OpId| assumed.iter().any(|it| matches!(it, Assumption::ReadFrom { read, .. } if *read == op));
     let trim = |step: Step| {
         let excluded = if step.read().is_some_and(is_assumed) { Vec::new() } else { step.excluded };
-        Step {
-            edge: step.edge,
-            excluded: trimmed_cases(excluded, assumed),
-            path: trimmed_steps(step.path, assumed),
-        }
+        Step { edge: step.edge, excluded: trimmed_cases(excluded, assumed), path: trimmed_steps(step.path, assumed) }
     };
     steps.into_iter().map(trim).collect()
 }
@@ -211,9 +208,7 @@ fn step_in_whole(part: &Projection, step: &Step) -> Step {
     let because = match step.edge.because {
         Reason::Session | Reason::RealTime => step.edge.because,
         Reason::ReadFrom { read } => Reason::ReadFrom { read: op(read) },
-        Reason::VersionOrder { key: of, shown_by } => {
-            Reason::VersionOrder { key: key(of), shown_by: shown_by.map(op) }
-        }
+        Reason::VersionOrder { key: of, shown_by } => Reason::VersionOrder { key: key(of), shown_by: shown_by.map(op) },
         Reason::FirstCommitter { key: of } => Reason::FirstCommitter { key: key(of) },
         Reason::AntiDependency { key: of, read } => Reason::AntiDependency { key: key(of), read: op(read) },
     };

@@ -3,8 +3,8 @@
 //! The rules, and why they are valid, are those of `closure`, which looks for a contradiction where a proof shows one.
 //! They are applied to the whole history, without a look at the part: a proof refutes the whole by itself.
 
-use super::{Uncertified, most_favourable};
 use super::schedule::wrong;
+use super::{Uncertified, most_favourable};
 use crate::{Assumption, Case, Contradiction, Edge, Reason, Refutation, Step};
 use iso_history::{Facts, KeyId, OpId, Standing, TxnId};
 use iso_spec::Level;
@@ -259,8 +259,7 @@ impl Checker<'_> {
     /// Does a dependency say which moment is before which? Whoever was not seen may all the same have been before, unless
     /// everybody before is seen, or two writers of a key see each other.
     fn is_order(&self, edge: &Edge) -> bool {
-        let is_conflict =
-            || self.facts.final_writes(edge.from).iter().any(|(key, _)| self.facts.writes(edge.to, *key));
+        let is_conflict = || self.facts.final_writes(edge.from).iter().any(|(key, _)| self.facts.writes(edge.to, *key));
         match (edge.because, self.level) {
             (Reason::AntiDependency { .. }, Level::UpdateAtomic | Level::ParallelSnapshotIsolation) => is_conflict(),
             (Reason::AntiDependency { .. }, level) => level.implies(Level::PrefixConsistency),
@@ -287,9 +286,7 @@ impl Checker<'_> {
             (Level::CausalConsistency, kinds) => {
                 kinds.iter().all(|it| matches!(it, Reason::Session | Reason::ReadFrom { .. }))
             }
-            (level, _) => {
-                level == Level::ParallelSnapshotIsolation || level.implies(Level::PrefixConsistency)
-            }
+            (level, _) => level == Level::ParallelSnapshotIsolation || level.implies(Level::PrefixConsistency),
         };
         is_path && is_seen
     }
