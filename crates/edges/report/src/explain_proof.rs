@@ -106,6 +106,8 @@ impl<'a, 'h> Telling<'a, 'h> {
             return None;
         }
         match because {
+            // A single step says so itself.
+            Reason::VersionOrder { .. } if step.path.len() == 1 => None,
             Reason::VersionOrder { shown_by: Some(read), .. } => {
                 Some(format!("{} comes after {}", label(self.explainer.history.txn_of(read)), label(from)))
             }

@@ -1,3 +1,5 @@
+//! Proofs of hand-made histories, and changed ones.
+
 use crate::check;
 use crate::test_store::history;
 use iso_evidence::{Assumption, Budget, Case, Contradiction, Proof, Refutation, Step, Verdict, certify_proof};
@@ -53,8 +55,9 @@ fn spoilt_cases(cases: &[Case]) -> Vec<Vec<Case>> {
     let mut all = Vec::new();
     for (idx, case) in cases.iter().enumerate() {
         let mut push = |case: Case| all.push([&cases[..idx], &[case], &cases[idx + 1..]].concat());
-        let contradictions = spoilt(&case.contradiction);
-        contradictions.into_iter().for_each(|contradiction| push(Case { contradiction, ..case.clone() }));
+        for contradiction in spoilt(&case.contradiction) {
+            push(Case { contradiction, ..case.clone() });
+        }
         if let Assumption::Older { key, older, newer } = case.assumed {
             push(Case { assumed: Assumption::Older { key, older: newer, newer: older }, ..case.clone() });
         }

@@ -233,13 +233,9 @@ impl Checker<'_> {
             let assumed = Assumption::ReadFrom { read, writer };
             excluded.iter().any(|it| it.assumed == assumed)
         };
-        match assumed {
-            Some(writer) => Some(writer),
-            None => {
-                let mut left = candidates.iter().copied().filter(|it| !is_excluded(*it));
-                left.next().filter(|_| left.next().is_none())
-            }
-        }
+        let mut left = candidates.iter().copied().filter(|it| !is_excluded(*it));
+        let only = left.next().filter(|_| left.next().is_none());
+        assumed.or(only)
     }
 
     /// Do steps lead from one moment to another, in the order of moments?
@@ -278,8 +274,11 @@ impl Checker<'_> {
             | (Level::ReadAtomic | Level::UpdateAtomic, [Reason::ReadFrom { .. }])
             | (Level::MonotonicReads, [Reason::ReadFrom { .. }, Reason::Session])
             | (Level::MonotonicWrites, [Reason::Session, Reason::ReadFrom { .. }])
-            | (Level::WritesFollowReads, [Reason::ReadFrom { .. }, Reason::ReadFrom { .. }])
-            | (Level::WritesFollowReads, [Reason::ReadFrom { .. }, Reason::Session, Reason::ReadFrom { .. }]) => true,
+            | (
+                Level::WritesFollowReads,
+                [Reason::ReadFrom { .. }, Reason::ReadFrom { .. }]
+                | [Reason::ReadFrom { .. }, Reason::Session, Reason::ReadFrom { .. }],
+            ) => true,
             (Level::UpdateAtomic, _) => {
                 self.facts.final_writes(reader).iter().any(|(key, _)| self.facts.writes(writer, *key))
             }
