@@ -140,7 +140,7 @@ fn refute(facts: &Facts<'_>, level: Level, blamed: Vec<TxnId>, budget: &Budget<'
     let cycle = explain::explain(&projection, level);
     let (txns, ops) = (part.txns, projection.ops.clone());
     let refutation = Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle, proof: None };
-    let proved = prove::prove(facts, level, &projection, refutation);
+    let proved = prove::prove(facts, level, &projection, refutation, budget);
     let anomaly = name::name(&projection, level, &proved.cycle, budget);
     Refutation { anomalies: vec![anomaly], ..proved }
 }

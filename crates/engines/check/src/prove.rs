@@ -12,7 +12,7 @@ mod routes;
 mod tests;
 
 use derive::Derivations;
-use iso_evidence::{Assumption, Case, Contradiction, Edge, Proof, Refutation, certify_proof};
+use iso_evidence::{Assumption, Budget, Case, Contradiction, Edge, Proof, Refutation, certify_proof};
 use iso_history::{Facts, Projection};
 use iso_spec::Level;
 
@@ -27,7 +27,13 @@ const MAX_TRIALS: usize = 600;
 
 /// The refutation with a proof, if one is found. Its cycle stays what it is if there is a proof of that; otherwise it
 /// becomes the one that is proved.
-pub(crate) fn prove(facts: &Facts<'_>, level: Level, part: &Projection, refutation: Refutation) -> Refutation {
+pub(crate) fn prove(
+    facts: &Facts<'_>,
+    level: Level,
+    part: &Projection,
+    refutation: Refutation,
+    budget: &Budget<'_>,
+) -> Refutation {
     if part.txns.len() > MAX_TXNS {
         return refutation;
     }
@@ -40,7 +46,7 @@ pub(crate) fn prove(facts: &Facts<'_>, level: Level, part: &Projection, refutati
     if let Some(proved) = same.as_ref().and_then(proved) {
         return proved;
     }
-    let found = Search { facts: &of_part, level, n_trials: 0 }.prove(&mut Vec::new());
+    let found = Search { facts: &of_part, level, budget, n_trials: 0 }.prove(&mut Vec::new());
     let is_told_anyway = |it: &Contradiction| matches!(it, Contradiction::Cases(_)) && !refutation.cycle.is_empty();
     found.filter(|it| !is_told_anyway(it)).as_ref().and_then(proved).unwrap_or(refutation)
 }
@@ -67,6 +73,7 @@ fn with_proof(facts: &Facts<'_>, level: Level, of: &Refutation, contradiction: C
 struct Search<'a> {
     facts: &'a Facts<'a>,
     level: Level,
+    budget: &'a Budget<'a>,
     n_trials: usize,
 }
 
@@ -98,7 +105,7 @@ impl Search<'_> {
             let mut split = Split { open: Vec::new(), closed: Vec::new() };
             for answer in question {
                 self.n_trials += 1;
-                if self.n_trials > MAX_TRIALS {
+                if self.n_trials > MAX_TRIALS || self.budget.check().is_err() {
                     return None;
                 }
                 assumed.push(answer);
