@@ -34,7 +34,7 @@ fn every_anomaly_is_proved_at_every_level_that_it_breaks() {
             n_proved += usize::from(refutation.proof.is_some());
         }
     }
-    assert!(n_proved > 100, "{n_proved}");
+    assert!(n_proved > 80, "{n_proved}");
 }
 
 #[test]

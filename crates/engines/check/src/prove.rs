@@ -47,6 +47,7 @@ pub(crate) fn prove(
         return proved;
     }
     let found = Search { facts: &of_part, level, budget, n_trials: 0 }.prove(&mut Vec::new());
+    let found = found.map(|it| extract::with_version_orders(&of_part, level, it));
     let is_told_anyway = |it: &Contradiction| matches!(it, Contradiction::Cases(_)) && !refutation.cycle.is_empty();
     found.filter(|it| !is_told_anyway(it)).as_ref().and_then(proved).unwrap_or(refutation)
 }

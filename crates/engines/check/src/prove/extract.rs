@@ -2,7 +2,8 @@
 
 use super::derive::{Below, Derivations, WhyNot, way};
 use iso_evidence::{Assumption, Case, Contradiction, Edge, Reason, Step};
-use iso_history::{KeyId, OpId, Projection, TxnId};
+use iso_history::{Facts, KeyId, OpId, Projection, TxnId};
+use iso_spec::Level;
 
 impl Derivations<'_> {
     /// The cheapest contradiction, if there is one.
@@ -111,6 +112,26 @@ impl Derivations<'_> {
         let assumed = Assumption::ReadFrom { read: at.op, writer };
         Some(Case { assumed, contradiction: Contradiction::Circle(steps) })
     }
+}
+
+/// The circle with version orders where they are what counts: whoever did not see another writer of one of its keys has
+/// the older version of that, and so is seen by the other. Only parallel snapshot isolation and update atomic ask this.
+pub(super) fn with_version_orders(facts: &Facts<'_>, level: Level, circle: Contradiction) -> Contradiction {
+    let Contradiction::Circle(steps) = circle else { return circle };
+    let is_asked = matches!(level, Level::ParallelSnapshotIsolation | Level::UpdateAtomic);
+    let told = |step: Step| {
+        let Edge { from, to, because } = step.edge;
+        let Reason::AntiDependency { key: missed, .. } = because else { return step };
+        let mut common = facts.final_writes(from).iter().map(|it| it.0).filter(|it| facts.writes(to, *it));
+        match common.clone().next().filter(|_| is_asked && !common.any(|it| it == missed)) {
+            Some(key) => {
+                let because = Reason::VersionOrder { key, shown_by: None };
+                Step { edge: Edge { from, to, because }, excluded: Vec::new(), path: vec![step] }
+            }
+            None => step,
+        }
+    };
+    Contradiction::Circle(steps.into_iter().map(told).collect())
 }
 
 /// The contradiction without what is assumed anyway: whoever assumes the source of a read need not find it.
