@@ -4,7 +4,10 @@
 mod common;
 
 use common::{disagreements, files_below, read, short_name, unknown_names};
+use isoscope::check::check;
+use isoscope::evidence::{Budget, Verdict, certify};
 use isoscope::history::Severity;
+use isoscope::spec::Level;
 use std::fs;
 
 #[test]
@@ -15,6 +18,23 @@ fn every_history_is_what_its_header_says() {
         found.extend(wrong);
     }
     assert!(found.is_empty(), "{} disagreements:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn every_anomaly_is_proved_at_every_level_that_it_breaks() {
+    let mut n_proved = 0;
+    for path in files_below("corpus/anomalies", "history") {
+        let name = short_name(&path);
+        let history = read(&name, &fs::read_to_string(&path).unwrap()).history.unwrap();
+        for level in Level::ALL {
+            let verdict = check(&history, level, &Budget::unlimited());
+            let Verdict::Forbidden(refutation) = &verdict else { continue };
+            certify(&history, level, &verdict).unwrap_or_else(|why| panic!("{name}: {level}: {why}"));
+            assert!(refutation.proof.is_some() != refutation.local.is_some(), "{name}: {level}: no proof");
+            n_proved += usize::from(refutation.proof.is_some());
+        }
+    }
+    assert!(n_proved > 80, "{n_proved}");
 }
 
 #[test]

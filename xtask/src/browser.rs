@@ -167,8 +167,13 @@ impl Browser {
             "Enter" => 13,
             _ => 9,
         };
-        for kind in ["rawKeyDown", "keyUp"] {
-            let event = json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code });
+        // Only a key that types something activates what has the focus.
+        let kinds: &[&str] = if key == "Enter" { &["rawKeyDown", "char", "keyUp"] } else { &["rawKeyDown", "keyUp"] };
+        for kind in kinds {
+            let mut event = json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code });
+            if *kind == "char" {
+                event["text"] = json!("\r");
+            }
             self.call("Input.dispatchKeyEvent", &event)?;
         }
         Ok(())

@@ -55,6 +55,19 @@ const GOLDEN: &[Expected] = &[
     Expected { page: "ring-40", headline: "this history breaks", first: "1 of 41", last: "41 of 41" },
     Expected { page: "hostile", headline: "this history breaks", first: "must come before", last: "That cannot be." },
     Expected {
+        page: "deep-order",
+        headline: "this history breaks",
+        first: "s5.1 (line 6) read x=2 from s2.1",
+        last: "That cannot be.",
+    },
+    Expected {
+        page: "blind-writes",
+        headline: "this history breaks",
+        first: "Suppose that y=1 of s2.1 (line 3) is older",
+        last: "No case is left",
+    },
+    Expected { page: "either-writer", headline: "this history breaks", first: "", last: "That cannot be." },
+    Expected {
         page: "allowed",
         headline: "This history satisfies serializable (ser).",
         first: "alice.1: r(x,0) from the initial state, w(x,1)",
@@ -179,6 +192,7 @@ impl Tour<'_> {
         if !expected.first.is_empty() || !expected.last.is_empty() {
             self.steps(expected.first, expected.last)?;
             self.edges()?;
+            self.reasons()?;
         }
         self.copies()?;
         self.listing()?;
@@ -341,6 +355,25 @@ impl Tour<'_> {
         self.browser.press("Escape")
     }
 
+    /// Opens what a step follows from by key, and reads down to the ground.
+    fn reasons(&mut self) -> Result<()> {
+        if self.n(".why")? == 0 {
+            return Ok(());
+        }
+        self.browser.ask("document.querySelector('.why summary').focus()")?;
+        self.browser.press("Enter")?;
+        ensure!(self.n(".why[open]")? == 1, "Enter does not open a derivation");
+        self.browser.click(&center("document.querySelector('.why[open] li')"))?;
+        ensure!(self.n("svg.dim .op.on")? > 0, "a click on a premise lights no operation");
+        ensure!(self.n(".why li.on")? == 1, "the premise is not marked");
+        self.browser.point_nowhere()?;
+        self.browser.press("Escape")?;
+        ensure!(self.n("svg.dim")? == 0 && self.n(".on")? == 0, "a premise stays lit");
+        // All of them, for the pictures.
+        self.browser.ask("document.querySelectorAll('.why').forEach(it => { it.open = true; })")?;
+        self.well()
+    }
+
     /// Copies a history and the command that checks it.
     fn copies(&mut self) -> Result<()> {
         if self.n(".copies")? == 0 {
@@ -487,6 +520,9 @@ impl Tour<'_> {
         self.browser.print()?;
         let shown = "[...document.querySelectorAll('button')].filter(it => it.checkVisibility()).length";
         ensure!(self.browser.text(shown)? == "0", "there are buttons on paper");
+        self.browser.ask("document.querySelectorAll('.why').forEach(it => { it.open = false; })")?;
+        let hidden = "[...document.querySelectorAll('.why li')].filter(it => it.offsetHeight === 0).length";
+        ensure!(self.browser.text(hidden)? == "0", "derivations are folded on paper");
         self.browser.screenshot(&self.folder.join(format!("{name}-print.png")))?;
         self.well()
     }

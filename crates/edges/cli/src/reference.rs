@@ -73,7 +73,7 @@ fn refute(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Refutation {
         return refutation;
     }
     let (txns, ops) = smallest_part(facts, spec, budget);
-    Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new() }
+    Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new(), proof: None }
 }
 
 fn smallest_part(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> (Vec<TxnId>, Vec<OpId>) {

@@ -2,7 +2,7 @@
 
 use crate::document::{
     CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome, Part,
-    Place, Transaction,
+    Place, Premises, Transaction,
 };
 use crate::explain::Explainer;
 use crate::explain_local::local_edges;
@@ -213,7 +213,8 @@ impl<'h> Builder<'h> {
             history: String::new(),
             initial: initial_values(&projection.history),
             transactions: projection.history.txns().map(|it| self.transaction(&projection, it, shows_times)).collect(),
-            cycle: refutation.cycle.iter().map(|it| self.link(&explainer, it)).collect(),
+            cycle: self.cycle(&explainer, refutation),
+            cases: self.cases(&explainer, refutation),
             summary: summary(refutation, &projection.history),
             local: self.local(&explainer, refutation, &projection),
         };
@@ -240,7 +241,7 @@ impl<'h> Builder<'h> {
         Transaction { times, ..transaction_in(self.history, whole, ops) }
     }
 
-    fn link(&self, explainer: &Explainer<'_>, edge: &Edge) -> Link {
+    pub(crate) fn link(&self, explainer: &Explainer<'_>, edge: &Edge) -> Link {
         let key = match edge.because {
             Reason::Session | Reason::RealTime => None,
             Reason::ReadFrom { read } => Some(self.history.op(read).key()),
@@ -259,6 +260,7 @@ impl<'h> Builder<'h> {
             key: key.map(|it| self.history.key_name(it).to_string()),
             because: explainer.edge(edge),
             shown_by: shown_by.map(|it| self.history.label(self.history.txn_of(it))),
+            premises: Premises::default(),
         }
     }
 

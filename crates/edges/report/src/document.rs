@@ -153,6 +153,8 @@ pub struct Part {
     pub cycle: Vec<Link>,
     /// One sentence about what went wrong.
     pub summary: String,
+    /// If no single cycle says it: what may be the case, each with why it cannot be.
+    pub cases: Vec<Case>,
     /// The read that nothing explains, if one is enough.
     pub local: Option<LocalRead>,
 }
@@ -200,6 +202,47 @@ pub struct Link {
     pub because: String,
     /// The transaction whose read shows the order of two versions, if one does.
     pub shown_by: Option<String>,
+    /// What it follows from, if that is not plain from the history.
+    pub premises: Premises,
+}
+
+/// What a dependency follows from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Premises {
+    /// What the links show, as a sentence; nothing if a single link says it itself.
+    pub claim: Option<String>,
+    /// Dependencies, one after the other.
+    pub links: Vec<Link>,
+    /// Other writers from which a read may have read, each with why it did not.
+    pub cases: Vec<Case>,
+}
+
+/// Something that may be the case, and cannot be: the links lead in a circle, or each of the cases is impossible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// What is supposed: a version order, or from whom a read has read.
+    pub supposed: Box<Link>,
+    /// What follows: a circle.
+    pub links: Vec<Link>,
+    /// What may be the case then.
+    pub cases: Vec<Case>,
+}
+
+impl Premises {
+    /// Is there nothing to say?
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty() && self.cases.is_empty()
+    }
+}
+
+impl Part {
+    /// Is it the same part with the same cycle, whatever the cycle follows from?
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let bare = |link: &Link| Link { premises: Premises::default(), ..link.clone() };
+        let is_same_cycle = self.cycle.iter().map(bare).eq(other.cycle.iter().map(bare));
+        let rest = |part: &Self| (part.history.clone(), part.transactions.clone(), part.summary.clone());
+        is_same_cycle && rest(self) == rest(other) && self.local == other.local
+    }
 }
 
 /// A read that no execution explains.

@@ -83,7 +83,8 @@ impl<'f> Explainer<'f> {
         }
     }
 
-    fn version_claim(&self, from: TxnId, to: TxnId, key: KeyId) -> String {
+    /// Which of two versions is older.
+    pub(crate) fn version_claim(&self, from: TxnId, to: TxnId, key: KeyId) -> String {
         let (older, newer) = (self.written(from, key), self.written(to, key));
         if self.history.is_list(key) {
             format!("{} {older} to {} before {} {newer}", self.txn(from), self.key(key), self.txn(to))
@@ -115,12 +116,23 @@ impl<'f> Explainer<'f> {
     }
 
     fn anti_dependency(&self, from: TxnId, to: TxnId, key: KeyId, read: OpId) -> String {
+        self.overwritten(from, to, key, (read, self.only_writer(read)))
+    }
+
+    /// What a transaction read, by a read and from whom if that is known, was overwritten by another.
+    pub(crate) fn overwritten(
+        &self,
+        from: TxnId,
+        to: TxnId,
+        key: KeyId,
+        (read, source): (OpId, Option<TxnId>),
+    ) -> String {
         let (reader, overwriter) = (self.txn(from), self.txn(to));
         let seen = self.seen(read, &[]);
         if self.history.is_list(key) {
             return format!("{reader} read {seen} without {}, which {overwriter} appended", self.elements(to, key));
         }
-        let source = match self.only_writer(read) {
+        let source = match source {
             Some(writer) if writer.is_initial() => " from the initial state".to_owned(),
             Some(writer) => format!(" from {}", self.txn(writer)),
             None => String::new(),

@@ -36,7 +36,7 @@ pub(crate) fn findings_of(levels: &[LevelReport]) -> Vec<Finding<'_>> {
     let mut findings: Vec<Finding<'_>> = Vec::new();
     for level in levels {
         let Judgement::Violated { anomalies, part } = &level.judgement else { continue };
-        match findings.iter_mut().find(|it| it.part == &**part && it.anomalies == anomalies) {
+        match findings.iter_mut().find(|it| it.part.says_the_same(part) && it.anomalies == anomalies) {
             Some(finding) => finding.levels.push(&level.level),
             None => findings.push(Finding { levels: vec![&level.level], anomalies, part }),
         }

@@ -14,6 +14,7 @@ mod schedule;
 mod search;
 mod surroundings;
 mod verify;
+mod why;
 
 pub use check::html;
 pub(crate) use collect::collect_html;
@@ -26,14 +27,13 @@ pub(crate) use verify::verify_html;
 
 use crate::document::{Link, LocalRead, Part};
 use crate::lit::Lit;
+use crate::proof_phrases::{round, spoken};
 use crate::svg::Room;
 use crate::words::{prose, xml};
+use why::{case_steps, why};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-
-/// Longer circles are named by their first and last transactions.
-const MAX_ROUND: usize = 8;
 
 /// A page around its body. The JSON of the document is inside, in the element `report`.
 ///
@@ -66,10 +66,11 @@ fn steps(part: &Part) -> String {
     }
     let n_cycle = part.cycle.len();
     let links = part.cycle.iter().chain(part.local.iter().flat_map(|it| &it.links));
-    items.extend(links.enumerate().map(|(number, it)| of_link(number, it, part, number < n_cycle)));
-    if let Some(first) = part.cycle.first() {
-        items.push(contradiction(first, &part.cycle));
+    items.extend(links.enumerate().map(|(number, it)| of_link(&number.to_string(), it, part, number < n_cycle, "")));
+    if !part.cycle.is_empty() {
+        items.push(contradiction(&part.cycle));
     }
+    items.extend(case_steps(part));
     stepped(&items)
 }
 
@@ -97,46 +98,36 @@ fn of_read(local: &LocalRead, part: &Part) -> String {
     )
 }
 
-fn of_link(number: usize, link: &Link, part: &Part, is_in_cycle: bool) -> String {
+fn of_link(number: &str, link: &Link, part: &Part, is_in_cycle: bool, class: &str) -> String {
     let lit = Lit::of_link(link, part);
     let key = link.key.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
     let claim = if is_in_cycle {
-        format!("<b>{}</b> must come before <b>{}</b>, because ", prose(&name(&link.from)), prose(&name(&link.to)))
+        format!("<b>{}</b> must come before <b>{}</b>, because ", prose(&spoken(&link.from)), prose(&spoken(&link.to)))
     } else {
         String::new()
     };
     format!(
-        "<li data-links=\"{number}\" data-lit=\"{}\" data-txns=\"{}\"><code class=\"{}\">{}</code> {claim}{}.</li>\n",
+        "<li{class} data-links=\"{number}\" data-lit=\"{}\" data-txns=\"{}\"><code class=\"{}\">{}</code> {claim}{}.{}</li>\n",
         lit.ops(),
         lit.txns(),
         xml(&link.kind),
         prose(&format!("{}{key}", link.kind)),
-        prose(&link.because)
+        prose(&link.because),
+        why(&link.premises, part)
     )
 }
 
-fn contradiction(first: &Link, cycle: &[Link]) -> String {
-    let mut round: Vec<String> = cycle.iter().map(|it| name(&it.from)).collect();
-    if round.len() > MAX_ROUND {
-        let last = round.pop();
-        round.truncate(MAX_ROUND - 2);
-        round.push("…".to_owned());
-        round.extend(last);
-    }
-    round.push(name(&first.from));
+fn contradiction(cycle: &[Link]) -> String {
     let numbers: Vec<String> = (0..cycle.len()).map(|it| it.to_string()).collect();
+    let first = cycle.first().map(|it| spoken(&it.from)).unwrap_or_default();
     format!(
         "<li class=\"contradiction\" data-links=\"{}\" data-lit=\"\" data-txns=\"\">But then <b>{}</b> would have to come \
          before itself: {}. That cannot be.</li>\n",
         numbers.join(" "),
-        prose(&name(&first.from)),
-        prose(&round.join(" → "))
+        prose(&first),
+        prose(&round(cycle))
     )
-}
-
-/// A transaction in a sentence.
-fn name(id: &str) -> String {
-    if id == "init" { "the initial state".to_owned() } else { id.to_owned() }
 }
 
 /// Buttons that copy a history, a command that checks it, and the picture beside them.

@@ -19,6 +19,7 @@ mod document;
 mod dot;
 mod explain;
 mod explain_local;
+mod explain_proof;
 mod findings;
 mod found;
 mod hasse;
@@ -35,6 +36,7 @@ mod phrases;
 mod picture;
 mod predict;
 mod predict_phrases;
+mod proof_phrases;
 mod report;
 mod search;
 mod series;
@@ -51,8 +53,8 @@ pub use build_predict::{Predicted, Rewired, shape};
 pub use collect::{Asserted, CollectReport, Outcomes, WorkloadParameters};
 pub use demo::{DemoAct, DemoReport};
 pub use document::{
-    CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome, Part,
-    Place, Transaction,
+    Case, CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome,
+    Part, Place, Premises, Transaction,
 };
 pub use dot::dot;
 pub use findings::{Finding, findings, strongest_that_hold};

@@ -65,6 +65,12 @@ impl Lit {
         lit
     }
 
+    /// Everybody on a circle.
+    pub(crate) fn of_circle(circle: &[Link], part: &Part) -> Self {
+        let owners = circle.iter().filter_map(|it| Owner::of(part, &it.from)).collect();
+        Self { owners, ..Self::default() }
+    }
+
     /// A read that nothing explains.
     pub(crate) fn of_read(read: &LocalRead, part: &Part) -> Self {
         let mut lit = Self::default();
@@ -177,7 +183,7 @@ pub(crate) fn is_element(list: &str, element: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{Outcome, Transaction};
+    use crate::document::{Outcome, Premises, Transaction};
 
     fn part(txns: &[&[&str]]) -> Part {
         let txn = |(idx, ops): (usize, &&[&str])| Transaction {
@@ -200,6 +206,7 @@ mod tests {
             key: Some(key.to_owned()),
             because: String::new(),
             shown_by: None,
+            premises: Premises::default(),
         };
         Lit::of_link(&link, part).ops()
     }

@@ -6,7 +6,7 @@
 
   // What a step says, without the label of its arrow.
   function said(item) {
-    const nodes = [...item.childNodes];
+    const nodes = [...item.childNodes].filter((it) => it.nodeName !== "DETAILS");
     if (nodes[0].nodeName === "CODE") nodes.shift();
     return nodes.map((it) => it.textContent).join("").trim();
   }
@@ -73,6 +73,22 @@
         item.addEventListener("click", () => { if (!String(getSelection())) this.go(idx); });
         this.preview(item, idx);
       });
+      this.setUpReasons();
+    }
+
+    // What a step follows from lights up, too, while one looks at it.
+    setUpReasons() {
+      for (const item of this.root.querySelectorAll(".steps .why li[data-lit]")) {
+        const above = item.parentElement.closest("li[data-lit]");
+        item.tabIndex = 0;
+        for (const name of ["mouseenter", "focus"]) item.addEventListener(name, () => this.lightItem(item));
+        item.addEventListener("mouseleave", () => this.lightItem(above));
+        item.addEventListener("blur", () => this.light(this.step));
+        item.addEventListener("click", (event) => {
+          event.stopPropagation();
+          this.lightItem(item);
+        });
+      }
     }
 
     setUpArrows() {
@@ -158,15 +174,20 @@
 
     // Lights up what a step is about.
     light(step) {
-      const item = this.steps[step];
+      this.lightItem(this.steps[step]);
+    }
+
+    lightItem(item) {
       const lit = (element, is) => element.classList.toggle("on", is);
       const links = words(item && item.dataset.links);
       const txns = words(item && item.dataset.txns);
       this.svg.classList.toggle("dim", Boolean(item));
       this.svg.classList.toggle("whole", Boolean(item) && txns.length === 0);
-      this.steps.forEach((each, idx) => {
-        lit(each, idx === step);
-        if (idx === step) each.setAttribute("aria-current", "step");
+      for (const each of this.root.querySelectorAll(".steps .why .on")) lit(each, false);
+      if (item) lit(item, true);
+      this.steps.forEach((each) => {
+        lit(each, each === item);
+        if (each === item) each.setAttribute("aria-current", "step");
         else each.removeAttribute("aria-current");
       });
       for (const each of this.svg.querySelectorAll("[data-link]")) lit(each, links.includes(each.dataset.link));
@@ -261,6 +282,16 @@
       setTimeout(() => { button.textContent = title; }, 1500);
     });
   }
+
+  // Paper has nothing to click on.
+  const folded = () => document.querySelectorAll(".why:not([open])");
+  addEventListener("beforeprint", () => folded().forEach((it) => { it.open = true; it.dataset.folded = ""; }));
+  addEventListener("afterprint", () => {
+    for (const it of document.querySelectorAll(".why[data-folded]")) {
+      it.open = false;
+      delete it.dataset.folded;
+    }
+  });
 
   let active;
   const cases = [...document.querySelectorAll(".case")].map((root) => new Case(root));

@@ -1,6 +1,6 @@
 //! Pictures of a found history: one for each level, with what its witness or its refutation says.
 
-use crate::document::{Link, Part};
+use crate::document::{Link, Part, Premises};
 use crate::found::{Found, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
 use crate::phrases::{anomalies, relation_words, total_order, without_initial};
 use std::collections::BTreeSet;
@@ -75,7 +75,7 @@ impl Panels {
 
 fn arrow(kind: &str, from: &str, to: &str) -> Link {
     let (from, to, kind) = (from.to_owned(), to.to_owned(), kind.to_owned());
-    Link { from, to, kind, key: None, because: String::new(), shown_by: None }
+    Link { from, to, kind, key: None, because: String::new(), shown_by: None, premises: Premises::default() }
 }
 
 fn of_witness(found: &Found, witness: &SpecWitness, so: &[Link]) -> Panel {

@@ -10,6 +10,7 @@ mod predict;
 mod search;
 mod sparkline;
 mod verify;
+mod why;
 
 pub use check::text;
 pub(crate) use check::{defect_text, size, witness};
@@ -132,24 +133,28 @@ impl Page {
         let cycle = &part.cycle;
         self.line("  It goes round in a circle:");
         self.lanes(part);
-        let links: Vec<(String, &str)> = cycle.iter().map(|it| (arrow(it), it.because.as_str())).collect();
-        self.beside(&links);
+        self.links(cycle, 4);
     }
 
     /// Names, each with a sentence beside it.
     fn beside(&mut self, rows: &[(String, &str)]) {
         let columns = rows.iter().map(|it| width(&it.0)).max().unwrap_or(0);
-        // A long name would leave no room for sentences beside it.
-        let sits_beside = columns <= 32;
         for (name, sentence) in rows {
-            let name = padded_raw(name, columns);
-            let name = self.tinted(Tone::Bold, &name);
-            if sits_beside {
-                self.sentence(&format!("    {name}  "), columns + 6, sentence);
-            } else {
-                self.line(&format!("    {name}"));
-                self.sentence("      ", 6, sentence);
-            }
+            self.reasoned(4, columns, name, sentence);
+        }
+    }
+
+    /// A name with a sentence beside it; names have so many columns.
+    fn reasoned(&mut self, indent: usize, columns: usize, name: &str, sentence: &str) {
+        let name = padded_raw(name, columns);
+        let name = self.tinted(Tone::Bold, &name);
+        let margin = " ".repeat(indent);
+        // A long name would leave no room for sentences beside it.
+        if columns <= 32 {
+            self.sentence(&format!("{margin}{name}  "), indent + columns + 2, sentence);
+        } else {
+            self.line(&format!("{margin}{name}"));
+            self.sentence(&format!("{margin}  "), indent + 2, sentence);
         }
     }
 }

@@ -15,6 +15,7 @@ mod local;
 mod name;
 mod order;
 mod problem;
+mod prove;
 mod rule;
 mod search;
 mod settled;
@@ -137,6 +138,9 @@ fn refute(facts: &Facts<'_>, level: Level, blamed: Vec<TxnId>, budget: &Budget<'
     let part = shrink::shrink(facts, level, blamed, budget);
     let projection = part.project(facts);
     let cycle = explain::explain(&projection, level);
-    let anomaly = name::name(&projection, level, &cycle, budget);
-    Refutation { anomalies: vec![anomaly], txns: part.txns, ops: projection.ops, local: None, cycle }
+    let (txns, ops) = (part.txns, projection.ops.clone());
+    let refutation = Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle, proof: None };
+    let proved = prove::prove(facts, level, &projection, refutation, budget);
+    let anomaly = name::name(&projection, level, &proved.cycle, budget);
+    Refutation { anomalies: vec![anomaly], ..proved }
 }

@@ -44,6 +44,7 @@ pub(crate) fn refute_locally(facts: &Facts<'_>, anomaly: LocalAnomaly) -> Refuta
         ops,
         local: Some(anomaly),
         cycle: Vec::new(),
+        proof: None,
     }
 }
 

@@ -37,10 +37,10 @@ pub(crate) fn name(part: &Projection, level: Level, cycle: &[Edge], budget: &Bud
             Anomaly::CausalityViolation
         }
         Level::UpdateAtomic if is_about_one_key(cycle) => Anomaly::LostUpdate,
-        Level::UpdateAtomic => Anomaly::GSingle,
+        Level::UpdateAtomic | Level::ParallelSnapshotIsolation => Anomaly::GSingle,
         Level::PrefixConsistency => Anomaly::LongFork,
-        Level::ParallelSnapshotIsolation | Level::SnapshotIsolation if n_rw <= 1 => Anomaly::GSingle,
-        Level::ParallelSnapshotIsolation | Level::SnapshotIsolation => Anomaly::G2Item,
+        Level::SnapshotIsolation if n_rw <= 1 && !cycle.is_empty() => Anomaly::GSingle,
+        Level::SnapshotIsolation => Anomaly::G2Item,
         Level::Serializable => name_unserializable(&facts, cycle, part),
         Level::StrongSnapshotIsolation | Level::StrictSerializable => Anomaly::StaleRead,
     }

@@ -1,6 +1,6 @@
 //! The contract of every engine: an answer with what proves it.
 
-use crate::Anomaly;
+use crate::{Anomaly, Proof};
 use iso_history::{KeyId, LocalAnomaly, OpId, TxnId};
 use iso_spec::Execution;
 use std::fmt;
@@ -72,6 +72,9 @@ pub struct Refutation {
     /// A cycle of dependencies: each edge starts where the one before ended. Empty if `local` says it all, or if the
     /// part needs a case distinction and no single cycle explains it.
     pub cycle: Vec<Edge>,
+    /// The cycle, or the case distinction, with everything that it follows from; none if none was found that a person
+    /// could follow.
+    pub proof: Option<Box<Proof>>,
 }
 
 /// A dependency between two transactions, which always says why.

@@ -14,7 +14,7 @@ fn is_allowed(history: &History, level: Level) -> Option<bool> {
 }
 
 fn part(txns: &[TxnId], ops: &[OpId]) -> Refutation {
-    Refutation { anomalies: vec![], txns: txns.to_vec(), ops: ops.to_vec(), local: None, cycle: vec![] }
+    Refutation { anomalies: vec![], txns: txns.to_vec(), ops: ops.to_vec(), local: None, cycle: vec![], proof: None }
 }
 
 fn accepts(history: &History, level: Level, refutation: &Refutation) -> bool {

@@ -4,8 +4,8 @@ use super::members::{Members, Read, count, items, list, maybe_size, maybe_text, 
 use super::surroundings::{read_surroundings, surroundings};
 use super::{JsonLayout, ReadError, document, laid_out, tree, verb};
 use crate::document::{
-    CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome, Part,
-    Place, Transaction,
+    Case, CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome,
+    Part, Place, Premises, Transaction,
 };
 use crate::found::Certified;
 use serde_json::{Value, json};
@@ -128,6 +128,7 @@ pub(super) fn write_part(part: &Part) -> Value {
     members.put("initial", list(&part.initial, |(key, value)| json!([key, value])));
     members.put("transactions", list(&part.transactions, transaction));
     members.put("cycle", list(&part.cycle, link));
+    members.maybe("cases", some_list(&part.cases, case));
     put_local(&mut members, part.local.as_ref());
     members.done()
 }
@@ -167,7 +168,29 @@ pub(super) fn link(link: &Link) -> Value {
     members.maybe("key", link.key.as_deref());
     members.put("because", link.because.as_str());
     members.maybe("shown_by", link.shown_by.as_deref());
+    members.maybe("premises", (!link.premises.is_empty()).then(|| premises(&link.premises)));
     members.done()
+}
+
+fn premises(premises: &Premises) -> Value {
+    let mut members = Members::default();
+    members.maybe("claim", premises.claim.as_deref());
+    members.maybe("links", some_list(&premises.links, link));
+    members.maybe("cases", some_list(&premises.cases, case));
+    members.done()
+}
+
+fn case(case: &Case) -> Value {
+    let mut members = Members::default();
+    members.put("supposed", link(&case.supposed));
+    members.maybe("links", some_list(&case.links, link));
+    members.maybe("cases", some_list(&case.cases, self::case));
+    members.done()
+}
+
+/// A list, unless it is empty: that says nothing.
+fn some_list<T>(items: &[T], write: impl Fn(&T) -> Value) -> Option<Value> {
+    (!items.is_empty()).then(|| list(items, write))
 }
 
 pub(super) fn read_defect(of: &Value) -> Read<Defect> {
@@ -243,6 +266,7 @@ pub(super) fn read_part(of: &Value) -> Read<Part> {
         initial: items(of, "initial", pair)?,
         transactions: items(of, "transactions", read_transaction)?,
         cycle: items(of, "cycle", read_link)?,
+        cases: some_items(of, "cases", read_case)?,
         summary: text(of, "summary")?,
         local: read_local(of)?,
     })
@@ -286,5 +310,27 @@ pub(super) fn read_link(of: &Value) -> Read<Link> {
         key: maybe_text(of, "key"),
         because: text(of, "because")?,
         shown_by: maybe_text(of, "shown_by"),
+        premises: of.get("premises").map(read_premises).transpose()?.unwrap_or_default(),
     })
+}
+
+fn read_premises(of: &Value) -> Read<Premises> {
+    Ok(Premises {
+        claim: maybe_text(of, "claim"),
+        links: some_items(of, "links", read_link)?,
+        cases: some_items(of, "cases", read_case)?,
+    })
+}
+
+fn read_case(of: &Value) -> Read<Case> {
+    Ok(Case {
+        supposed: Box::new(read_link(&of["supposed"])?),
+        links: some_items(of, "links", read_link)?,
+        cases: some_items(of, "cases", read_case)?,
+    })
+}
+
+/// The entries of a member that need not be there.
+fn some_items<T>(of: &Value, member: &str, read: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
+    if of.get(member).is_some() { items(of, member, read) } else { Ok(Vec::new()) }
 }

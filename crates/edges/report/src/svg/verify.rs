@@ -2,7 +2,7 @@
 
 use super::Frame;
 use super::figure::{FAINT, Figure, INK, Overlay, RED};
-use crate::document::{LevelName, Link, Part};
+use crate::document::{LevelName, Link, Part, Premises};
 use crate::picture::Layout;
 use crate::verify::{BadRun, VerifyReport};
 use crate::verify_phrases::{bounds, faults, headline, history_lead, titled, weakest_line};
@@ -81,6 +81,7 @@ pub(crate) fn visibility(run: &BadRun) -> Vec<Link> {
                 key: None,
                 because,
                 shown_by: None,
+                premises: Premises::default(),
             });
         }
     }

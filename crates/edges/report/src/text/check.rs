@@ -106,6 +106,10 @@ impl Page {
             self.gap();
             self.cycle(finding.part);
         }
+        if !finding.part.cases.is_empty() {
+            self.gap();
+            self.cases(finding.part);
+        }
     }
 
     fn history(&mut self, part: &Part) {

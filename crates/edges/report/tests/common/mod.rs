@@ -145,7 +145,7 @@ fn refuted(
     txns.sort_unstable();
     txns.dedup();
     let ops = txns.iter().flat_map(|it| history.ops(*it)).collect();
-    Verdict::Forbidden(Refutation { anomalies: vec![anomaly], txns, ops, local, cycle })
+    Verdict::Forbidden(Refutation { anomalies: vec![anomaly], txns, ops, local, cycle, proof: None })
 }
 
 /// Every transaction in the order of the input.
@@ -386,7 +386,58 @@ pub fn golden(name: &str, found: &str) {
 
 /// The cases whose renderings are golden.
 pub fn golden_cases() -> Vec<(&'static str, CheckReport)> {
-    gallery().into_iter().take(5).collect()
+    gallery().into_iter().take(5).chain(proved()).collect()
+}
+
+/// Histories whose circle has more below it than the history shows at once, or that no single circle refutes.
+pub fn proved() -> Vec<(&'static str, CheckReport)> {
+    vec![
+        // Whose version of x is older follows from a read of x, which comes after the other because of a read of y.
+        (
+            "deep-order",
+            judged(
+                "init x=0 y=0 z=0
+                 s1: { w(x,1) }
+                 s2: { w(x,2) }
+                 s3: { r(x,2) } { w(z,1) }
+                 s4: { r(x,1) w(y,1) }
+                 s5: { r(y,1) r(x,2) r(z,0) }
+                 s6: { r(z,1) r(x,1) }",
+                Level::Serializable,
+            ),
+        ),
+        // Nobody saw anybody, and nothing shows which of two writers came first.
+        (
+            "blind-writes",
+            judged(
+                "init x=0 y=0
+                 s1: { r(y,0) w(x,1) }
+                 s2: { r(x,0) w(y,1) }
+                 s3: { r(y,0) w(x,2) }
+                 s4: { r(x,0) w(y,2) }",
+                Level::SnapshotIsolation,
+            ),
+        ),
+        // Two transactions wrote x=1, and s3 may have read either.
+        (
+            "either-writer",
+            judged(
+                "init x=0 y=0
+                 s1: { w(x,1) w(y,1) }
+                 s2: { r(y,1) w(x,1) w(y,2) }
+                 s3: { r(x,1) r(y,0) }",
+                Level::Serializable,
+            ),
+        ),
+    ]
+}
+
+/// What the checker itself says about a history.
+fn judged(text: &str, level: Level) -> CheckReport {
+    let history = history(text);
+    let verdict = iso_check::check(&history, level, &iso_evidence::Budget::unlimited());
+    iso_evidence::certify(&history, level, &verdict).unwrap();
+    report(&history, &[(level, &verdict)])
 }
 
 /// Every case with its name.
@@ -406,4 +457,7 @@ pub fn gallery() -> Vec<(&'static str, CheckReport)> {
         ("own-write", own_write()),
         ("hostile", hostile()),
     ]
+    .into_iter()
+    .chain(proved())
+    .collect()
 }

@@ -3,7 +3,7 @@
 use crate::draft::{self, Draft};
 use crate::machine;
 use iso_check::{check_facts, check_levels};
-use iso_evidence::{Budget, Refutation, StopReason, Verdict, certify};
+use iso_evidence::{Budget, Proof, Refutation, StopReason, Verdict, certify, certify_proof};
 use iso_history::{Facts, History, OpId, Outcome, Projection, TxnId};
 use iso_spec::{Catalogue, Evaluation, Level, Prepared, Steps, evaluate};
 use std::cell::Cell;
@@ -20,6 +20,8 @@ const MAX_QUESTIONS: u32 = 5_000;
 const MAX_TXNS_OF_SURE_ANSWERS: usize = 20;
 /// A history that takes longer hangs: a stage of the checker does not ask its budget.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Of so many refutations, one may have no proof that is short enough.
+const UNPROVED_ONE_IN: usize = 500;
 /// Steps of the reference evaluator for one level.
 const MAX_STEPS: u64 = 20_000;
 
@@ -66,6 +68,8 @@ pub(crate) struct Tally {
     counts: BTreeMap<Level, [usize; 3]>,
     /// By two levels of which the first implies the second: how often only the second holds.
     apart: BTreeMap<(Level, Level), usize>,
+    /// How many refutations there were that need a proof, and how many have none.
+    proofs: [usize; 2],
     findings: BTreeMap<String, Finding>,
 }
 
@@ -82,6 +86,8 @@ struct Finding {
 struct Answers {
     is_allowed: BTreeMap<Level, bool>,
     unknown: Vec<Level>,
+    /// With a proof, and without.
+    proofs: [usize; 2],
     wrong: Vec<String>,
 }
 
@@ -90,7 +96,7 @@ impl Tally {
         let counts = Level::ALL.into_iter().map(|it| (it, [0; 3])).collect();
         let pairs = Level::ALL.into_iter().flat_map(|it| it.implied().iter().map(move |weaker| (it, *weaker)));
         let apart = pairs.map(|it| (it, 0)).collect();
-        Self { name, n_histories: 0, counts, apart, findings: BTreeMap::new() }
+        Self { name, n_histories: 0, counts, apart, proofs: [0; 2], findings: BTreeMap::new() }
     }
 
     /// Judges a history at every level. Gives which levels allow it, as far as known.
@@ -102,6 +108,9 @@ impl Tally {
         }
         for level in &answers.unknown {
             self.counts.get_mut(level).unwrap()[2] += 1;
+        }
+        for (all, of_one) in self.proofs.iter_mut().zip(answers.proofs) {
+            *all += of_one;
         }
         for ((stronger, weaker), count) in &mut self.apart {
             let of = |it: &Level| answers.is_allowed.get(it).copied();
@@ -137,6 +146,9 @@ impl Tally {
         assert!(text.is_empty(), "{} (ISOSCOPE_SEED={}):\n{text}", self.name, crate::seed());
         let n_unknown: usize = self.counts.values().map(|it| it[2]).sum();
         assert!(n_unknown * 30 <= self.n_histories * Level::ALL.len(), "too little is known: {n_unknown}");
+        let [proved, unproved] = self.proofs;
+        let is_rare = unproved <= 1 + proved / UNPROVED_ONE_IN;
+        assert!(is_rare, "{unproved} refutations have no proof, and {proved} have one");
     }
 
     /// Fails unless each level allowed and forbade one history in so many.
@@ -163,6 +175,7 @@ impl Tally {
                 write!(text, " (unknown {unknown})").unwrap();
             }
         }
+        write!(text, "; proved {}, not proved {}", self.proofs[0], self.proofs[1]).unwrap();
         text += "; only the weaker holds:";
         for ((stronger, weaker), count) in &self.apart {
             write!(text, " {weaker}-{stronger} {count}").unwrap();
@@ -211,9 +224,18 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
     let facts = Facts::new(&history);
     let prepared = tests.contains(&Test::Definition).then(|| Prepared::new(&facts));
     let mut answers = Answers::default();
+    let mut refutations = Vec::new();
     for level in Level::ALL {
         let verdict = ask(&facts, level);
         answers.evidence(&history, level, &verdict, "");
+        if let Verdict::Forbidden(refutation) = &verdict
+            && refutation.local.is_none()
+        {
+            // What is left of the budget of a large history may be too little.
+            let is_due = refutation.proof.is_some() || draft.txns.len() <= MAX_TXNS_OF_SURE_ANSWERS;
+            answers.proofs[usize::from(refutation.proof.is_none())] += usize::from(is_due);
+            refutations.push(refutation.clone());
+        }
         let Some(is_allowed) = is_allowed(&verdict) else {
             match verdict {
                 Verdict::Unknown(StopReason::Unsupported(_)) if facts.ambiguous_list().is_some() => {}
@@ -250,6 +272,7 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
         answers.together(&history, &facts);
     }
     answers.follow_the_lattice();
+    answers.prove_nothing_else(&facts, &refutations);
     answers
 }
 
@@ -377,6 +400,19 @@ impl Answers {
             // What is not known alone may follow from another level.
             if alone.is_some() && is_allowed(&answer.verdict).is_some_and(|it| Some(it) != alone) {
                 self.wrong.push(format!("{level}: asked together with others, the answer is another one"));
+            }
+        }
+    }
+
+    /// No proof is accepted for a level that allows the history.
+    fn prove_nothing_else(&mut self, facts: &Facts<'_>, refutations: &[Refutation]) {
+        for (level, _) in self.is_allowed.clone().into_iter().filter(|it| it.1) {
+            for refutation in refutations {
+                let Some(proof) = &refutation.proof else { continue };
+                let proof = Some(Box::new(Proof { level, contradiction: proof.contradiction.clone() }));
+                if certify_proof(facts, level, &Refutation { proof, ..refutation.clone() }).is_ok() {
+                    self.wrong.push(format!("{level}: allows the history, and has a proof that it is forbidden"));
+                }
             }
         }
     }

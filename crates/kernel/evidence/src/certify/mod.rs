@@ -15,6 +15,7 @@ mod near;
 mod own;
 mod part;
 mod past;
+mod proof;
 mod replay;
 mod rows;
 mod schedule;
@@ -22,6 +23,8 @@ mod sources;
 mod uncommitted;
 mod versions;
 mod visibility;
+
+pub use part::certify_proof;
 
 use crate::{Schedule, Verdict, Witness};
 use iso_history::{Facts, History};

@@ -8,6 +8,7 @@
 use super::Uncertified;
 use super::closure::is_refuted;
 use super::local::certify_local;
+use super::proof::check_proof;
 use super::schedule::wrong;
 use crate::{Edge, Reason, Refutation};
 use iso_history::{Facts, History, KeyId, Op, OpId, Outcome, Projection, Standing, TxnId, ValueId};
@@ -21,6 +22,9 @@ const MAX_WORK: u64 = 40_000_000;
 /// Checks a refutation of a history at a level.
 pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
     if let Some(anomaly) = refutation.local {
+        if refutation.proof.is_some() {
+            return Err(Uncertified::new("a read that nothing explains needs no proof"));
+        }
         return certify_local(facts, level, anomaly);
     }
     let history = facts.history();
@@ -28,7 +32,14 @@ pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Re
     check_reads_stand(facts, refutation)?;
     let part = project(facts, refutation)?;
     decide_part(&part.history, level)?;
-    check_cycle(facts, &refutation.cycle)
+    check_cycle(facts, &refutation.cycle)?;
+    check_proof(facts, level, refutation)
+}
+
+/// Checks the proof of a refutation, if it has one, and nothing else.
+pub fn certify_proof(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
+    check_membership(facts.history(), refutation)?;
+    check_proof(facts, level, refutation)
 }
 
 /// The part holds operations of its own transactions only, none of them aborted.

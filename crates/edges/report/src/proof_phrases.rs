@@ -1,0 +1,44 @@
+//! Case distinctions and circles in words, for every rendering.
+
+use crate::document::{Case, Link};
+
+/// Longer circles are named by their first and last transactions.
+const MAX_ROUND: usize = 8;
+
+/// How a case begins: `Suppose that …`, or what is left if all others were impossible.
+pub(crate) fn case_lead(case: &Case, idx: usize, n_cases: usize) -> String {
+    let supposed = &case.supposed.because;
+    match (idx, case.supposed.kind.as_str()) {
+        (0, _) => format!("Suppose that {supposed}."),
+        (1, "ww") => format!("So it is the other way round: {supposed}."),
+        _ if idx + 1 == n_cases => format!("So only this is left: {supposed}."),
+        _ => format!("Suppose instead that {supposed}."),
+    }
+}
+
+/// How a circle ends.
+pub(crate) fn circle_end(circle: &[Link]) -> String {
+    let first = circle.first().map(|it| spoken(&it.from)).unwrap_or_default();
+    format!("But then {first} would have to come before itself: {}. That cannot be.", round(circle))
+}
+
+/// What follows from all cases.
+pub(crate) const NOTHING_LEFT: &str = "No case is left, so this cannot have happened.";
+
+/// `s1.1 → s2.1 → s1.1`.
+pub(crate) fn round(circle: &[Link]) -> String {
+    let mut round: Vec<String> = circle.iter().map(|it| spoken(&it.from)).collect();
+    if round.len() > MAX_ROUND {
+        let last = round.pop();
+        round.truncate(MAX_ROUND - 2);
+        round.push("…".to_owned());
+        round.extend(last);
+    }
+    round.extend(circle.first().map(|it| spoken(&it.from)));
+    round.join(" → ")
+}
+
+/// A transaction in a sentence.
+pub(crate) fn spoken(id: &str) -> String {
+    if id == "init" { "the initial state".to_owned() } else { id.to_owned() }
+}
