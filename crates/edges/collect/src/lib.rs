@@ -31,6 +31,7 @@ mod client;
 mod collection;
 mod control;
 mod database;
+mod desk;
 mod dialect;
 mod distribution;
 mod drive;

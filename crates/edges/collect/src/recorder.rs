@@ -3,12 +3,12 @@
 //! A read is noted when its answer is there, as it came. A write is noted before it is sent: if the transaction ends
 //! badly, somebody may have seen it all the same, and then it must not look as if nobody had written it.
 
+use crate::desk::Desk;
 use crate::workloads::table_name;
 use crate::{Client, Control, Failure, Rows, Value, Workload, list_of};
-use iso_formats::TxnLine;
-use iso_history::{Datum, Name, Outcome};
+use iso_history::Name;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 /// What all sessions of a run share: the clock, the names of keys, and the rows that are known.
@@ -38,63 +38,6 @@ struct Known {
     grows: bool,
 }
 
-/// The transaction that a session is in, in reach of whoever ends the run.
-#[derive(Debug, Default)]
-pub(crate) struct Desk(Mutex<Option<Open>>);
-
-/// A transaction that has begun.
-#[derive(Debug)]
-pub(crate) struct Open {
-    line: TxnLine,
-    begin: i64,
-    stage: Stage,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Running,
-    /// The database was asked to commit.
-    Committing,
-}
-
-impl Desk {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Open>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The database is asked to commit from now on.
-    pub(crate) fn commit(&self) {
-        if let Some(open) = self.lock().as_mut() {
-            open.stage = Stage::Committing;
-        }
-    }
-
-    fn note(&self, note: impl FnOnce(&mut TxnLine)) {
-        if let Some(open) = self.lock().as_mut() {
-            note(&mut open.line);
-        }
-    }
-}
-
-impl Open {
-    pub(crate) fn n_ops(&self) -> usize {
-        self.line.n_ops()
-    }
-
-    /// The whole line. One of unknown outcome has no end: it may yet be committed at any time.
-    pub(crate) fn end(self, outcome: Outcome, now: i64) -> Vec<u8> {
-        self.line.end(outcome, self.begin, Some(now).filter(|_| outcome != Outcome::Unknown))
-    }
-
-    /// What is known of it now, if nobody waits for its end.
-    pub(crate) fn outcome_if_left(&self) -> Outcome {
-        match self.stage {
-            Stage::Running => Outcome::Aborted,
-            Stage::Committing => Outcome::Unknown,
-        }
-    }
-}
-
 impl Recorder {
     pub(crate) fn new(workload: &dyn Workload, control: Arc<Control>, started: Instant) -> Self {
         let tables = workload.tables();
@@ -109,16 +52,15 @@ impl Recorder {
         i64::try_from(self.started.elapsed().as_nanos()).unwrap_or(i64::MAX)
     }
 
-    /// A session begins a transaction.
-    pub(crate) fn begin(&self, desk: &Desk, session: &str) {
-        *desk.lock() = Some(Open { line: TxnLine::new(session), begin: self.now(), stage: Stage::Running });
-    }
-
-    /// What a row is called in the history.
-    pub(crate) fn key(&self, table: &str, row: &str) -> Datum {
+    /// What a row is called in the history. A name that is put together is put into `text`.
+    pub(crate) fn key<'n>(&self, table: &str, row: &'n str, text: &'n mut String) -> Name<'n> {
         match self.keys {
-            KeyNames::Row => integer(row).map_or_else(|| Datum::text(row), Datum::Int),
-            KeyNames::TableAndRow => Datum::text(format!("{table}:{row}")),
+            KeyNames::Row => integer(row).map_or(Name::Text(row), Name::Int),
+            KeyNames::TableAndRow => {
+                text.clear();
+                text.extend([table, ":", row]);
+                Name::Text(text)
+            }
         }
     }
 }
@@ -166,11 +108,13 @@ pub(crate) struct RecordingClient<'c> {
     client: &'c mut (dyn Client + Send),
     desk: &'c Desk,
     recorder: &'c Recorder,
+    /// Where names of keys are put together.
+    text: String,
 }
 
 impl<'c> RecordingClient<'c> {
     pub(crate) fn new(client: &'c mut (dyn Client + Send), desk: &'c Desk, recorder: &'c Recorder) -> Self {
-        Self { client, desk, recorder }
+        Self { client, desk, recorder, text: String::new() }
     }
 
     /// When the run is stopped, open transactions end.
@@ -178,21 +122,22 @@ impl<'c> RecordingClient<'c> {
         if self.recorder.control.is_stopped() { Err(Failure::aborted("the run was stopped")) } else { Ok(()) }
     }
 
-    fn note_read(&self, key: &Datum, value: Option<&Value>) -> Result<(), Failure> {
+    fn note_read(&mut self, table: &str, row: &str, value: Option<&Value>) -> Result<(), Failure> {
+        let key = self.recorder.key(table, row, &mut self.text);
         match self.recorder.rows_are {
-            Rows::Registers => self.desk.note(|line| line.read(key.as_name(), value_name(value))),
+            Rows::Registers => self.desk.note(|lines| lines.read(key, value_name(value))),
             Rows::Lists => {
                 let elements = list_of(value)?;
-                self.desk.note(|line| line.read_list(key.as_name(), elements.into_iter().map(Name::Int)));
+                self.desk.note(|lines| lines.read_list(key, elements.into_iter().map(Name::Int)));
             }
         }
         Ok(())
     }
 
-    fn note_write(&self, table: &str, row: &str, value: Option<&Value>) {
+    fn note_write(&mut self, table: &str, row: &str, value: Option<&Value>) {
         self.recorder.known.add(table, row);
-        let key = self.recorder.key(table, row);
-        self.desk.note(|line| line.write(key.as_name(), value_name(value)));
+        let key = self.recorder.key(table, row, &mut self.text);
+        self.desk.note(|lines| lines.write(key, value_name(value)));
     }
 }
 
@@ -206,7 +151,7 @@ impl Client for RecordingClient<'_> {
         self.go_on()?;
         let table = &table_name(table);
         let value = self.client.get(table, row)?;
-        self.note_read(&self.recorder.key(table, row), value.as_ref())?;
+        self.note_read(table, row, value.as_ref())?;
         Ok(value)
     }
 
@@ -236,18 +181,18 @@ impl Client for RecordingClient<'_> {
         let table = &table_name(table);
         let rows = self.client.scan(table, prefix)?;
         for (row, value) in &rows {
-            self.note_read(&self.recorder.key(table, row), Some(value))?;
+            self.note_read(table, row, Some(value))?;
         }
         for row in self.recorder.known.missing(table, prefix, &rows) {
-            self.note_read(&self.recorder.key(table, &row), None)?;
+            self.note_read(table, &row, None)?;
         }
         Ok(rows)
     }
 
     fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
         self.go_on()?;
-        let key = self.recorder.key(table, row);
-        self.desk.note(|line| line.append(key.as_name(), Name::Int(element)));
+        let key = self.recorder.key(table, row, &mut self.text);
+        self.desk.note(|lines| lines.append(key, Name::Int(element)));
         self.client.append(table, row, element)
     }
 

@@ -1,12 +1,12 @@
 //! One session of a run: a thread with a connection of its own, one transaction after the other.
 
+use crate::desk::{Desk, Ended};
 use crate::drive::session_name;
-use crate::journal::Entry;
-use crate::recorder::{Desk, Recorder, RecordingClient};
+use crate::journal::Writer;
+use crate::recorder::{Recorder, RecordingClient};
 use crate::{Client, Control, Database, Failure, Retries, Slot, Transaction, Turn, Workload, perform};
 use iso_history::Outcome;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,7 +22,8 @@ pub(crate) struct Stage {
     pub(crate) workload: Arc<dyn Workload>,
     pub(crate) recorder: Recorder,
     pub(crate) control: Arc<Control>,
-    pub(crate) entries: Option<SyncSender<Entry>>,
+    /// Who writes the history; none if it is not recorded.
+    pub(crate) writer: Option<Writer>,
     pub(crate) seed: u64,
     pub(crate) retries: Retries,
     /// So many transactions a session.
@@ -113,39 +114,25 @@ impl Session {
         true
     }
 
-    /// Runs a transaction and hands in its line.
+    /// Runs a transaction, and notes it if there is somebody who writes.
     pub(crate) fn attempt(&mut self, stage: &Stage, transaction: &dyn Transaction) -> Attempt {
-        if stage.entries.is_none() {
+        let Some(writer) = &stage.writer else {
             let result = perform(transaction, &mut *self.client);
             let outcome = if result.is_ok() { Outcome::Committed } else { Outcome::Aborted };
             return counted(stage, attempt_of(result), outcome, 0);
-        }
+        };
         let name = self.name.get_or_insert_with(|| stage.next_name());
-        stage.recorder.begin(&self.desk, name);
+        self.desk.begin(name, stage.recorder.now());
         let mut client = RecordingClient::new(&mut *self.client, &self.desk, &stage.recorder);
-        let result = perform(transaction, &mut client);
-        let attempt = attempt_of(result);
-        self.hand_in(stage, attempt)
-    }
-
-    fn hand_in(&self, stage: &Stage, attempt: Attempt) -> Attempt {
-        let end = stage.recorder.now();
-        // Held until the line is handed in, so that whoever ends the run finds either the transaction or its line.
-        let mut desk = self.desk.lock();
-        // Nobody waits for this session any more if its transaction was taken away.
-        let Some(open) = desk.take() else { return Attempt::Lost("the run is over".to_owned()) };
-        let outcome = match &attempt {
+        let attempt = attempt_of(perform(transaction, &mut client));
+        let ended = self.desk.end(stage.recorder.now(), |left| match &attempt {
             Attempt::Committed => Outcome::Committed,
             Attempt::Aborted | Attempt::Conflict => Outcome::Aborted,
-            Attempt::Lost(_) | Attempt::Broken(_) => open.outcome_if_left(),
-        };
-        let n_ops = open.n_ops();
-        let line = Entry::Line(open.end(outcome, end));
-        let is_taken = stage.entries.as_ref().is_some_and(|it| it.send(line).is_ok());
-        if !is_taken {
-            // The file cannot be written, which the run says by itself.
-            stage.control.stop();
-        }
+            Attempt::Lost(_) | Attempt::Broken(_) => left,
+        });
+        // Nobody waits for this session any more if its transaction was ended by somebody else.
+        let Some(Ended { outcome, n_ops, n_bytes }) = ended else { return Attempt::Lost("the run is over".to_owned()) };
+        writer.keep_up(&self.desk, n_bytes, || stage.control.is_stopped());
         counted(stage, attempt, outcome, n_ops)
     }
 

@@ -5,7 +5,6 @@
 use super::VERSION;
 use crate::json::{write_name, write_string};
 use iso_history::{Datum, Name, Outcome};
-use std::io::Write;
 
 /// What the first line of a recording says.
 #[derive(Clone, Debug)]
@@ -65,21 +64,24 @@ impl RecordingHeader<'_> {
 /// The last line of a recording that is complete.
 pub const RECORDING_END: &[u8] = b"{\"recording\":\"complete\"}\n";
 
-/// The line of a transaction, as far as it has happened.
-#[derive(Clone, Debug)]
-pub struct TxnLine {
+/// Lines of transactions in memory: whole ones, and at the end the one that is happening, if there is one.
+#[derive(Clone, Debug, Default)]
+pub struct TxnLines {
     bytes: Vec<u8>,
+    /// Where the open line begins.
+    open: Option<usize>,
+    /// How many operations it has so far.
     n_ops: usize,
 }
 
-impl TxnLine {
-    /// A transaction of a session.
-    pub fn new(session: &str) -> Self {
-        let mut bytes = Vec::with_capacity(256);
-        bytes.extend_from_slice(b"{\"s\":");
-        text(&mut bytes, session);
-        bytes.extend_from_slice(b",\"ops\":[");
-        Self { bytes, n_ops: 0 }
+impl TxnLines {
+    /// A transaction of a session begins.
+    pub fn begin(&mut self, session: &str) {
+        self.open = Some(self.bytes.len());
+        self.n_ops = 0;
+        self.bytes.extend_from_slice(b"{\"s\":");
+        text(&mut self.bytes, session);
+        self.bytes.extend_from_slice(b",\"ops\":[");
     }
 
     /// It has read a value.
@@ -102,7 +104,7 @@ impl TxnLine {
         self.op(b"[\"a\",", key, |out| name(out, value));
     }
 
-    fn op(&mut self, kind: &[u8], key: Name<'_>, value: impl FnOnce(&mut Vec<u8>)) {
+    fn op(&mut self, kind: &[u8; 5], key: Name<'_>, value: impl FnOnce(&mut Vec<u8>)) {
         if self.n_ops > 0 {
             self.bytes.push(b',');
         }
@@ -114,29 +116,41 @@ impl TxnLine {
         self.bytes.push(b']');
     }
 
-    /// How many operations there are so far.
+    /// How many operations the open line has, or the last one.
     pub fn n_ops(&self) -> usize {
         self.n_ops
     }
 
-    /// The whole line. Without an end, it may take effect at any later time.
-    pub fn end(mut self, outcome: Outcome, begin: i64, end: Option<i64>) -> Vec<u8> {
-        let status = match outcome {
-            Outcome::Committed => "commit",
-            Outcome::Aborted => "abort",
-            Outcome::Unknown => "unknown",
-        };
-        put(&mut self.bytes, format_args!("],\"status\":\"{status}\",\"begin\":{begin}"));
+    /// The transaction has ended, and its line is whole. Without an end, it may take effect at any later time.
+    pub fn end(&mut self, outcome: Outcome, begin: i64, end: Option<i64>) {
+        self.open = None;
+        self.bytes.extend_from_slice(match outcome {
+            Outcome::Committed => b"],\"status\":\"commit\",\"begin\":",
+            Outcome::Aborted => b"],\"status\":\"abort\",\"begin\":",
+            Outcome::Unknown => b"],\"status\":\"unknown\",\"begin\":",
+        });
+        integer(&mut self.bytes, begin);
         if let Some(end) = end {
-            put(&mut self.bytes, format_args!(",\"end\":{end}"));
+            self.bytes.extend_from_slice(b",\"end\":");
+            integer(&mut self.bytes, end);
         }
         self.bytes.extend_from_slice(b"}\n");
-        self.bytes
     }
-}
 
-fn put(out: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
-    out.write_fmt(arguments).expect("memory takes every byte");
+    /// How many bytes the whole lines have.
+    pub fn n_whole(&self) -> usize {
+        self.open.unwrap_or(self.bytes.len())
+    }
+
+    /// Moves the whole lines to `taken`, whose memory is used for the next ones; what was in it is gone.
+    pub fn take_whole(&mut self, taken: &mut Vec<u8>) {
+        let n_whole = self.n_whole();
+        taken.clear();
+        taken.extend_from_slice(&self.bytes[n_whole..]);
+        std::mem::swap(taken, &mut self.bytes);
+        taken.truncate(n_whole);
+        self.open = self.open.map(|_| 0);
+    }
 }
 
 fn name(out: &mut Vec<u8>, name: Name<'_>) {
@@ -190,18 +204,43 @@ fn list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut item: impl
 mod tests {
     use super::*;
 
+    /// All whole lines.
+    fn taken(lines: &mut TxnLines) -> String {
+        let mut taken = b"of an earlier time".to_vec();
+        lines.take_whole(&mut taken);
+        String::from_utf8(taken).unwrap()
+    }
+
     #[test]
     fn lines_are_as_those_of_whole_histories() {
-        let mut line = TxnLine::new("s1");
+        let mut lines = TxnLines::default();
+        lines.begin("s1");
         for number in [0, 7, -12, i64::MAX, i64::MIN] {
-            line.write(Name::Text("a \"b\""), Name::Int(number));
+            lines.write(Name::Text("a \"b\""), Name::Int(number));
         }
-        line.read_list(Name::Int(3), [Name::Int(1), Name::Null]);
-        let line = String::from_utf8(line.end(Outcome::Unknown, 5, None)).unwrap();
+        lines.read_list(Name::Int(3), [Name::Int(1), Name::Null]);
+        lines.end(Outcome::Unknown, 5, None);
         let values = "0 7 -12 9223372036854775807 -9223372036854775808";
         let writes: Vec<String> = values.split(' ').map(|it| format!(r#"["w","a \"b\"",{it}]"#)).collect();
         let expected =
             format!(r#"{{"s":"s1","ops":[{},["r",3,[1,null]]],"status":"unknown","begin":5}}"#, writes.join(","));
-        assert_eq!(line, expected + "\n");
+        assert_eq!(taken(&mut lines), expected + "\n");
+    }
+
+    #[test]
+    fn a_line_that_is_open_stays_when_whole_ones_are_taken() {
+        let mut lines = TxnLines::default();
+        lines.begin("s1");
+        lines.end(Outcome::Aborted, 1, Some(2));
+        lines.begin("s1");
+        lines.read(Name::Int(1), Name::Int(0));
+        let first = "{\"s\":\"s1\",\"ops\":[],\"status\":\"abort\",\"begin\":1,\"end\":2}\n";
+        assert_eq!(lines.n_whole(), first.len());
+        assert_eq!(taken(&mut lines), first);
+        assert_eq!((lines.n_whole(), taken(&mut lines).as_str(), lines.n_ops()), (0, "", 1));
+        lines.write(Name::Int(2), Name::Int(9));
+        lines.end(Outcome::Committed, 3, Some(4));
+        let second = r#"{"s":"s1","ops":[["r",1,0],["w",2,9]],"status":"commit","begin":3,"end":4}"#;
+        assert_eq!(taken(&mut lines), format!("{second}\n"));
     }
 }
