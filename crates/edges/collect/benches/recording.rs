@@ -4,7 +4,7 @@
 //! time of processors that a transaction takes, of all threads together, is less at the mercy of what else runs on the
 //! machine than throughput is, so both are shown.
 //!
-//! `cargo xtask bench collect [--seconds 3] [--long 60]`
+//! `cargo xtask bench collect [--seconds 3] [--long 60] [--only store:ser]`
 #![allow(clippy::print_stdout, clippy::cast_precision_loss, missing_docs, reason = "a bench prints means")]
 
 use iso_collect::{
@@ -24,18 +24,19 @@ fn main() {
         return;
     }
     let arguments: Vec<String> = env::args().collect();
+    let option = |name: &str| arguments.iter().skip_while(|it| *it != name).nth(1);
     let seconds = |name: &str, default: f64| {
-        let found = arguments.iter().skip_while(|it| *it != name).nth(1);
-        Duration::from_secs_f64(found.and_then(|it| it.parse().ok()).unwrap_or(default))
+        Duration::from_secs_f64(option(name).and_then(|it| it.parse().ok()).unwrap_or(default))
     };
     let (duration, long) = (seconds("--seconds", 3.0), seconds("--long", 60.0));
+    let only = option("--only").map_or("", String::as_str);
     many_sessions();
     println!("\n| database | sessions | workload | with recording | without | with / without | time of processors |");
     println!("|---|--:|---|--:|--:|--:|--:|");
     for (url, sessions) in
         [("sqlite:", 4), ("sqlite:", 10), ("store:ser?policy=latest", 4), ("store:rc?policy=latest", 10)]
     {
-        for name in ["rw", "rmw"] {
+        for name in ["rw", "rmw"].into_iter().filter(|_| url.starts_with(only)) {
             compare(url, sessions, name, duration);
         }
     }

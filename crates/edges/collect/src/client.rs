@@ -47,6 +47,20 @@ pub trait Client {
 
     /// Ends the transaction as if it never was.
     fn abort(&mut self) -> Result<(), Failure>;
+
+    /// Can others see what a transaction writes before it commits? Of a database that is put to the test, nobody knows.
+    fn uncommitted_writes(&self) -> Uncommitted {
+        Uncommitted::MayBeSeen
+    }
+}
+
+/// What others see of a transaction that has not committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uncommitted {
+    /// Perhaps its writes.
+    MayBeSeen,
+    /// Surely nothing.
+    Hidden,
 }
 
 /// Why a transaction did not commit.

@@ -8,7 +8,7 @@
 
 use crate::desk::Desk;
 use crate::journal::Journal;
-use crate::recorder::{Recorder, value_name};
+use crate::recorder::{Recorder, Scratch, value_name};
 use crate::session::{Attempt, Session, Stage};
 use crate::{Assertion, Client, Control, Database, Dialect, Failure, Tally, Target, Transaction, Workload};
 use iso_formats::{ReadOptions, RecordingHeader, read_from};
@@ -269,7 +269,8 @@ fn perform_all<'d>(
         let isolation = plan.isolations[number].clone();
         let name = stage.next_name();
         let thread = thread::Builder::new().name(name.clone()).stack_size(STACK);
-        let session = Session { number, name: Some(name), isolation, client, desk: Arc::clone(desk) };
+        let (name, desk, scratch) = (Some(name), Arc::clone(desk), Scratch::default());
+        let session = Session { number, name, isolation, client, desk, scratch };
         let (stage_of_it, ended) = (Arc::clone(stage), AtEnd(ended.clone()));
         let spawned = thread.spawn(move || {
             session.run(&stage_of_it);
@@ -311,7 +312,8 @@ impl Drop for AtEnd {
 
 /// Transactions that are still open are recorded as far as they are known.
 fn leave_open_ones(stage: &Stage, desks: &[Arc<Desk>]) {
-    for ended in desks.iter().filter_map(|it| it.end(stage.recorder.now(), |left| left)) {
+    let sessions = desks.iter().rev().skip(1).rev();
+    for ended in sessions.filter_map(|it| it.close(stage.recorder.now())) {
         stage.control.left(ended.outcome);
     }
 }
@@ -328,15 +330,15 @@ fn read_at_the_end(stage: &Stage, isolation: &str, desk: &Arc<Desk>) -> Vec<Asse
             return Vec::new();
         }
     };
-    let (name, desk) = (Some(stage.next_name()), Arc::clone(desk));
-    let mut session = Session { number: usize::MAX, name, isolation: isolation.to_owned(), client, desk };
+    let (name, desk, scratch) = (Some(stage.next_name()), Arc::clone(desk), Scratch::default());
+    let mut session = Session { number: usize::MAX, name, isolation: isolation.to_owned(), client, desk, scratch };
     let answers = Mutex::new(Vec::new());
     let n_turns = stage.n_turns.load(Ordering::Relaxed);
     let read = Final { workload: &*stage.workload, asks: Asks::Rows { n_turns }, answers: &answers };
-    let mut attempt = session.attempt(stage, &read);
+    let mut attempt = session.attempt(stage, &read, Instant::now());
     // A weak store serves old rows even then, of which nothing can be asked.
     if attempt == Attempt::Committed && stage.database.dialect() != Dialect::Store {
-        attempt = session.attempt(stage, &Final { asks: Asks::Assertions, ..read });
+        attempt = session.attempt(stage, &Final { asks: Asks::Assertions, ..read }, Instant::now());
     }
     match attempt {
         Attempt::Committed | Attempt::Aborted => {}

@@ -4,7 +4,7 @@
 //! finds either the open transaction or its line. A session that is far ahead of the file waits at its desk, so that
 //! memory stays flat when the disk is slower than the database.
 
-use iso_formats::TxnLines;
+use iso_formats::{TxnLines, TxnOps};
 use iso_history::Outcome;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,6 +25,16 @@ struct Notes {
     lines: TxnLines,
     ends: Vec<LineEnd>,
     open: Option<Open>,
+    /// Nobody waits for the session any more.
+    is_closed: bool,
+}
+
+/// Who notes: the session, and when its transaction began. The desk learns of a transaction when it is to write or to
+/// commit, so that it need not be locked when one begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun<'s> {
+    pub(crate) session: &'s str,
+    pub(crate) at: i64,
 }
 
 /// A transaction that has begun.
@@ -65,41 +75,37 @@ pub(crate) struct Ended {
 }
 
 impl Desk {
-    /// The session begins a transaction.
-    pub(crate) fn begin(&self, session: &str, now: i64) {
-        let mut notes = self.lock();
-        notes.lines.begin(session);
-        notes.open = Some(Open { begin: now, stage: Stage::Running });
+    /// The session's transaction makes these operations; they are gone from `ops`.
+    pub(crate) fn note(&self, begun: Begun<'_>, ops: &mut TxnOps) {
+        self.lock().add(begun, ops);
     }
 
-    /// Notes an operation of the open transaction.
-    pub(crate) fn note(&self, note: impl FnOnce(&mut TxnLines)) {
-        let mut notes = self.lock();
-        if notes.open.is_some() {
-            note(&mut notes.lines);
-        }
-    }
-
-    /// The database is asked to commit from now on.
-    pub(crate) fn commit(&self) {
-        if let Some(open) = &mut self.lock().open {
+    /// The database is asked to commit from now on, after these operations.
+    pub(crate) fn commit(&self, begun: Begun<'_>, ops: &mut TxnOps) {
+        if let Some(open) = self.lock().add(begun, ops) {
             open.stage = Stage::Committing;
         }
     }
 
-    /// Ends the open transaction, if there is one; `outcome` says how, given what is known if nobody waits for its end.
-    pub(crate) fn end(&self, now: i64, outcome: impl FnOnce(Outcome) -> Outcome) -> Option<Ended> {
+    /// Ends the session's transaction after these operations; `outcome` says how, given what is known of it by itself.
+    /// None if the desk is closed.
+    pub(crate) fn end(
+        &self,
+        begun: Begun<'_>,
+        ops: &mut TxnOps,
+        now: i64,
+        outcome: impl FnOnce(Outcome) -> Outcome,
+    ) -> Option<Ended> {
         let mut notes = self.lock();
-        let Open { begin, stage } = notes.open.take()?;
-        let outcome = outcome(match stage {
-            Stage::Running => Outcome::Aborted,
-            Stage::Committing => Outcome::Unknown,
-        });
-        // One of unknown outcome has no end: it may yet be committed at any time.
-        notes.lines.end(outcome, begin, Some(now).filter(|_| outcome != Outcome::Unknown));
-        let n_bytes = notes.lines.n_whole();
-        notes.ends.push(LineEnd { time: now, until: n_bytes });
-        Some(Ended { outcome, n_ops: notes.lines.n_ops(), n_bytes })
+        notes.add(begun, ops)?;
+        notes.end(now, outcome)
+    }
+
+    /// Ends the open transaction, if there is one, with what is known of it. The session can note nothing more.
+    pub(crate) fn close(&self, now: i64) -> Option<Ended> {
+        let mut notes = self.lock();
+        notes.is_closed = true;
+        notes.end(now, |known| known)
     }
 
     /// Moves all whole lines to the sheet, whose memory is used for the next ones.
@@ -127,22 +133,54 @@ impl Desk {
     }
 }
 
+impl Notes {
+    /// Adds operations to the open transaction, which may begin with them.
+    fn add(&mut self, begun: Begun<'_>, ops: &mut TxnOps) -> Option<&mut Open> {
+        if self.is_closed {
+            return None;
+        }
+        if self.open.is_none() {
+            self.lines.begin(begun.session);
+        }
+        self.lines.add(ops);
+        Some(self.open.get_or_insert(Open { begin: begun.at, stage: Stage::Running }))
+    }
+
+    fn end(&mut self, now: i64, outcome: impl FnOnce(Outcome) -> Outcome) -> Option<Ended> {
+        let Open { begin, stage } = self.open.take()?;
+        let outcome = outcome(match stage {
+            Stage::Running => Outcome::Aborted,
+            Stage::Committing => Outcome::Unknown,
+        });
+        // One of unknown outcome has no end: it may yet be committed at any time.
+        self.lines.end(outcome, begin, Some(now).filter(|_| outcome != Outcome::Unknown));
+        let n_bytes = self.lines.n_whole();
+        self.ends.push(LineEnd { time: now, until: n_bytes });
+        Some(Ended { outcome, n_ops: self.lines.n_ops(), n_bytes })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use iso_history::Name;
     use std::thread;
 
+    fn begun(at: i64) -> Begun<'static> {
+        Begun { session: "s1", at }
+    }
+
     #[test]
     fn a_transaction_is_ended_once_by_whoever_comes_first() {
-        let desk = Desk::default();
-        desk.begin("s1", 3);
-        desk.note(|line| line.write(Name::Int(1), Name::Int(2)));
-        desk.commit();
-        let ended = desk.end(5, |left| left).unwrap();
+        let (desk, mut ops) = (Desk::default(), TxnOps::default());
+        ops.write(Name::Int(1), Name::Int(2));
+        desk.commit(begun(3), &mut ops);
+        let ended = desk.close(5).unwrap();
         assert_eq!((ended.outcome, ended.n_ops), (Outcome::Unknown, 1));
-        desk.note(|line| line.write(Name::Int(1), Name::Int(3)));
-        assert_eq!(desk.end(6, |_| Outcome::Committed), None);
+        ops.write(Name::Int(1), Name::Int(3));
+        desk.note(begun(3), &mut ops);
+        assert_eq!(desk.end(begun(3), &mut ops, 6, |_| Outcome::Committed), None);
+        assert_eq!(desk.close(7), None);
         let mut sheet = Sheet::default();
         desk.take(&mut sheet);
         let line = "{\"s\":\"s1\",\"ops\":[[\"w\",1,2]],\"status\":\"unknown\",\"begin\":3}\n";
@@ -152,9 +190,8 @@ mod tests {
 
     #[test]
     fn a_session_that_is_far_ahead_waits_until_its_lines_are_taken() {
-        let desk = Desk::default();
-        desk.begin("s1", 0);
-        let n_bytes = desk.end(1, |_| Outcome::Committed).unwrap().n_bytes;
+        let (desk, mut ops) = (Desk::default(), TxnOps::default());
+        let n_bytes = desk.end(begun(0), &mut ops, 1, |_| Outcome::Committed).unwrap().n_bytes;
         desk.wait_for_room(n_bytes, || false);
         desk.wait_for_room(0, || true);
         thread::scope(|scope| {

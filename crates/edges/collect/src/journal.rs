@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
 /// How often the thread looks.
-const PAUSE: Duration = Duration::from_millis(10);
+const PAUSE: Duration = Duration::from_millis(2);
 /// So many bytes lie on all desks together, more or less, before sessions wait.
 const ROOM: usize = 8 << 20;
 /// And on one, at least and at most. More would not stay in the caches of a processor.
@@ -208,6 +208,8 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::desk::Begun;
+    use iso_formats::TxnOps;
     use iso_history::Outcome;
     use std::sync::Mutex;
 
@@ -234,10 +236,14 @@ mod tests {
     fn desk(session: &str, times: impl IntoIterator<Item = i64>) -> Arc<Desk> {
         let desk = Arc::new(Desk::default());
         for time in times {
-            desk.begin(session, time - 1);
-            desk.end(time, |_| Outcome::Committed);
+            end(&desk, session, time);
         }
         desk
+    }
+
+    fn end(desk: &Desk, session: &str, time: i64) -> usize {
+        let begun = Begun { session, at: time - 1 };
+        desk.end(begun, &mut TxnOps::default(), time, |_| Outcome::Committed).unwrap().n_bytes
     }
 
     #[test]
@@ -245,12 +251,12 @@ mod tests {
         let taken = Arc::new(Mutex::new(Vec::new()));
         let target = Target::Stream(Box::new(Full(Arc::clone(&taken), 1 << 20)));
         let desks = [desk("s1", [10, 40, 50]), desk("s2", [5, 45, 60]), desk("s3", [])];
-        desks[2].begin("s3", 7);
+        desks[2].note(Begun { session: "s3", at: 7 }, &mut TxnOps::default());
         let journal = Journal::start(target, b"header\n", &desks).unwrap().unwrap();
         while taken.lock().unwrap().len() < 10 {
             thread::yield_now();
         }
-        desks[2].end(70, |_| Outcome::Aborted);
+        end(&desks[2], "s3", 70);
         journal.end().unwrap();
         let text = String::from_utf8(taken.lock().unwrap().clone()).unwrap();
         let ends: Vec<&str> = text.lines().filter_map(|it| it.split("\"end\":").nth(1)).collect();
@@ -280,8 +286,7 @@ mod tests {
         let writer = journal.writer();
         let mut most = 0;
         for time in 0..10_000 {
-            desk.begin("s1", time);
-            let n_bytes = desk.end(time, |_| Outcome::Committed).unwrap().n_bytes;
+            let n_bytes = end(&desk, "s1", time);
             most = most.max(n_bytes);
             writer.keep_up(&desk, n_bytes, || false);
         }

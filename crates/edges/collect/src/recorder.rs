@@ -1,12 +1,16 @@
 //! Writes down what a transaction does while it does it: a client that passes everything on, and notes it.
 //!
-//! A read is noted when its answer is there, as it came. A write is noted before it is sent: if the transaction ends
-//! badly, somebody may have seen it all the same, and then it must not look as if nobody had written it.
+//! A read is noted when its answer is there, as it came. A write comes to the desk before it is sent: if the transaction
+//! ends badly, somebody may have seen it all the same, and then it must not look as if nobody had written it. Reads may
+//! wait for the next write or the commit: whoever ends the run may miss what a transaction did last that nobody else can
+//! have seen, if it was never asked to commit, and nothing else.
 
-use crate::desk::Desk;
+use crate::desk::{Begun, Desk};
 use crate::workloads::table_name;
-use crate::{Client, Control, Failure, Rows, Value, Workload, list_of};
+use crate::{Client, Control, Failure, Rows, Uncommitted, Value, Workload, list_of};
+use iso_formats::TxnOps;
 use iso_history::Name;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
@@ -18,7 +22,16 @@ pub(crate) struct Recorder {
     control: Arc<Control>,
     rows_are: Rows,
     keys: KeyNames,
+    tables: TableNames,
     known: Known,
+}
+
+/// Whether transactions call tables as the database does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TableNames {
+    Same,
+    /// Names may have hyphens, which those in a database have not.
+    Hyphened,
 }
 
 /// How rows are called in the history.
@@ -44,17 +57,33 @@ impl Recorder {
         let keys = if tables.len() == 1 { KeyNames::Row } else { KeyNames::TableAndRow };
         let rows = workload.rows().into_iter().map(|(table, row, _)| (table, row)).collect();
         let known = Known { rows: RwLock::new(rows), grows: tables.len() > 1 };
-        Self { started, control, rows_are: workload.rows_are(), keys, known }
+        // Only applications have several tables, and hyphens in their names.
+        let names = if tables.len() == 1 { TableNames::Same } else { TableNames::Hyphened };
+        Self { started, control, rows_are: workload.rows_are(), keys, tables: names, known }
     }
 
     /// Nanoseconds since the start.
     pub(crate) fn now(&self) -> i64 {
-        i64::try_from(self.started.elapsed().as_nanos()).unwrap_or(i64::MAX)
+        self.time(Instant::now())
+    }
+
+    /// Nanoseconds from the start to then.
+    pub(crate) fn time(&self, then: Instant) -> i64 {
+        i64::try_from(then.duration_since(self.started).as_nanos()).unwrap_or(i64::MAX)
+    }
+
+    /// What a table is called in the database.
+    fn table<'t>(&self, table: &'t str) -> Cow<'t, str> {
+        match self.tables {
+            TableNames::Same => Cow::Borrowed(table),
+            TableNames::Hyphened => table_name(table),
+        }
     }
 
     /// What a row is called in the history. A name that is put together is put into `text`.
     pub(crate) fn key<'n>(&self, table: &str, row: &'n str, text: &'n mut String) -> Name<'n> {
         match self.keys {
+            KeyNames::Row if is_short_number(row) => Name::Number(row),
             KeyNames::Row => integer(row).map_or(Name::Text(row), Name::Int),
             KeyNames::TableAndRow => {
                 text.clear();
@@ -94,6 +123,11 @@ fn integer(text: &str) -> Option<i64> {
     if is_usual { text.parse().ok() } else { None }
 }
 
+/// Is it a number for sure, and one that is written as it is?
+fn is_short_number(text: &str) -> bool {
+    text.len() <= 9 && text.bytes().all(|it| it.is_ascii_digit()) && !text.starts_with('0') && !text.is_empty()
+}
+
 /// A value in the history. Databases that hold texts give a number back as one.
 pub(crate) fn value_name(value: Option<&Value>) -> Name<'_> {
     match value {
@@ -107,14 +141,32 @@ pub(crate) fn value_name(value: Option<&Value>) -> Name<'_> {
 pub(crate) struct RecordingClient<'c> {
     client: &'c mut (dyn Client + Send),
     desk: &'c Desk,
+    begun: Begun<'c>,
+    uncommitted: Uncommitted,
     recorder: &'c Recorder,
+    scratch: &'c mut Scratch,
+}
+
+/// Memory that a session uses again for each transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// What has not come to the desk yet.
+    pub(crate) ops: TxnOps,
     /// Where names of keys are put together.
     text: String,
 }
 
 impl<'c> RecordingClient<'c> {
-    pub(crate) fn new(client: &'c mut (dyn Client + Send), desk: &'c Desk, recorder: &'c Recorder) -> Self {
-        Self { client, desk, recorder, text: String::new() }
+    pub(crate) fn new(
+        client: &'c mut (dyn Client + Send),
+        desk: &'c Desk,
+        begun: Begun<'c>,
+        recorder: &'c Recorder,
+        scratch: &'c mut Scratch,
+    ) -> Self {
+        scratch.ops.clear();
+        let uncommitted = client.uncommitted_writes();
+        Self { client, desk, begun, uncommitted, recorder, scratch }
     }
 
     /// When the run is stopped, open transactions end.
@@ -123,12 +175,12 @@ impl<'c> RecordingClient<'c> {
     }
 
     fn note_read(&mut self, table: &str, row: &str, value: Option<&Value>) -> Result<(), Failure> {
-        let key = self.recorder.key(table, row, &mut self.text);
+        let Scratch { ops, text } = &mut *self.scratch;
+        let key = self.recorder.key(table, row, text);
         match self.recorder.rows_are {
-            Rows::Registers => self.desk.note(|lines| lines.read(key, value_name(value))),
+            Rows::Registers => ops.read(key, value_name(value)),
             Rows::Lists => {
-                let elements = list_of(value)?;
-                self.desk.note(|lines| lines.read_list(key, elements.into_iter().map(Name::Int)));
+                ops.read_list(key, list_of(value)?.into_iter().map(Name::Int));
             }
         }
         Ok(())
@@ -136,8 +188,11 @@ impl<'c> RecordingClient<'c> {
 
     fn note_write(&mut self, table: &str, row: &str, value: Option<&Value>) {
         self.recorder.known.add(table, row);
-        let key = self.recorder.key(table, row, &mut self.text);
-        self.desk.note(|lines| lines.write(key, value_name(value)));
+        let Scratch { ops, text } = &mut *self.scratch;
+        ops.write(self.recorder.key(table, row, text), value_name(value));
+        if self.uncommitted == Uncommitted::MayBeSeen {
+            self.desk.note(self.begun, ops);
+        }
     }
 }
 
@@ -149,7 +204,7 @@ impl Client for RecordingClient<'_> {
 
     fn get(&mut self, table: &str, row: &str) -> Result<Option<Value>, Failure> {
         self.go_on()?;
-        let table = &table_name(table);
+        let table = &self.recorder.table(table);
         let value = self.client.get(table, row)?;
         self.note_read(table, row, value.as_ref())?;
         Ok(value)
@@ -157,28 +212,28 @@ impl Client for RecordingClient<'_> {
 
     fn put(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
         self.go_on()?;
-        let table = &table_name(table);
+        let table = &self.recorder.table(table);
         self.note_write(table, row, Some(&value));
         self.client.put(table, row, value)
     }
 
     fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
         self.go_on()?;
-        let table = &table_name(table);
+        let table = &self.recorder.table(table);
         self.note_write(table, row, Some(&value));
         self.client.insert(table, row, value)
     }
 
     fn delete(&mut self, table: &str, row: &str) -> Result<(), Failure> {
         self.go_on()?;
-        let table = &table_name(table);
+        let table = &self.recorder.table(table);
         self.note_write(table, row, None);
         self.client.delete(table, row)
     }
 
     fn scan(&mut self, table: &str, prefix: &str) -> Result<Vec<(String, Value)>, Failure> {
         self.go_on()?;
-        let table = &table_name(table);
+        let table = &self.recorder.table(table);
         let rows = self.client.scan(table, prefix)?;
         for (row, value) in &rows {
             self.note_read(table, row, Some(value))?;
@@ -191,13 +246,16 @@ impl Client for RecordingClient<'_> {
 
     fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
         self.go_on()?;
-        let key = self.recorder.key(table, row, &mut self.text);
-        self.desk.note(|lines| lines.append(key, Name::Int(element)));
+        let Scratch { ops, text } = &mut *self.scratch;
+        ops.append(self.recorder.key(table, row, text), Name::Int(element));
+        if self.uncommitted == Uncommitted::MayBeSeen {
+            self.desk.note(self.begun, ops);
+        }
         self.client.append(table, row, element)
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
-        self.desk.commit();
+        self.desk.commit(self.begun, &mut self.scratch.ops);
         self.client.commit()
     }
 

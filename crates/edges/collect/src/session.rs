@@ -1,9 +1,9 @@
 //! One session of a run: a thread with a connection of its own, one transaction after the other.
 
-use crate::desk::{Desk, Ended};
+use crate::desk::{Begun, Desk, Ended};
 use crate::drive::session_name;
 use crate::journal::Writer;
-use crate::recorder::{Recorder, RecordingClient};
+use crate::recorder::{Recorder, RecordingClient, Scratch};
 use crate::{Client, Control, Database, Failure, Retries, Slot, Transaction, Turn, Workload, perform};
 use iso_history::Outcome;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,6 +45,7 @@ pub(crate) struct Session {
     pub(crate) isolation: String,
     pub(crate) client: Box<dyn Client + Send>,
     pub(crate) desk: Arc<Desk>,
+    pub(crate) scratch: Scratch,
 }
 
 /// How an attempt ended.
@@ -65,10 +66,8 @@ impl Stage {
         self.control.stop();
     }
 
-    fn is_over(&self, nth: usize) -> bool {
-        self.control.is_stopped()
-            || self.txns.is_some_and(|it| nth >= it)
-            || self.deadline.is_some_and(|it| Instant::now() >= it)
+    fn is_over(&self, nth: usize, now: Instant) -> bool {
+        self.control.is_stopped() || self.txns.is_some_and(|it| nth >= it) || self.deadline.is_some_and(|it| now >= it)
     }
 
     /// The name of one more session.
@@ -96,12 +95,13 @@ impl Session {
             Retries::UpTo(n) => n + 1,
         };
         for _ in 0..n_tries {
-            if stage.is_over(nth) {
+            let now = Instant::now();
+            if stage.is_over(nth, now) {
                 return false;
             }
             let transaction = stage.workload.transaction(Turn { seed: stage.seed, slot, attempt: *n_attempts });
             *n_attempts += 1;
-            match self.attempt(stage, &*transaction) {
+            match self.attempt(stage, &*transaction, now) {
                 Attempt::Committed | Attempt::Aborted => return true,
                 Attempt::Conflict => {}
                 Attempt::Lost(why) => return self.reconnect(stage, &why),
@@ -114,23 +114,24 @@ impl Session {
         true
     }
 
-    /// Runs a transaction, and notes it if there is somebody who writes.
-    pub(crate) fn attempt(&mut self, stage: &Stage, transaction: &dyn Transaction) -> Attempt {
+    /// Runs a transaction that is said to begin now, and notes it if there is somebody who writes.
+    pub(crate) fn attempt(&mut self, stage: &Stage, transaction: &dyn Transaction, now: Instant) -> Attempt {
         let Some(writer) = &stage.writer else {
             let result = perform(transaction, &mut *self.client);
             let outcome = if result.is_ok() { Outcome::Committed } else { Outcome::Aborted };
             return counted(stage, attempt_of(result), outcome, 0);
         };
         let name = self.name.get_or_insert_with(|| stage.next_name());
-        self.desk.begin(name, stage.recorder.now());
-        let mut client = RecordingClient::new(&mut *self.client, &self.desk, &stage.recorder);
+        let begun = Begun { session: name, at: stage.recorder.time(now) };
+        let (desk, scratch) = (&*self.desk, &mut self.scratch);
+        let mut client = RecordingClient::new(&mut *self.client, desk, begun, &stage.recorder, scratch);
         let attempt = attempt_of(perform(transaction, &mut client));
-        let ended = self.desk.end(stage.recorder.now(), |left| match &attempt {
+        let ended = desk.end(begun, &mut scratch.ops, stage.recorder.now(), |known| match &attempt {
             Attempt::Committed => Outcome::Committed,
             Attempt::Aborted | Attempt::Conflict => Outcome::Aborted,
-            Attempt::Lost(_) | Attempt::Broken(_) => left,
+            Attempt::Lost(_) | Attempt::Broken(_) => known,
         });
-        // Nobody waits for this session any more if its transaction was ended by somebody else.
+        // Nobody waits for this session any more if its desk is closed.
         let Some(Ended { outcome, n_ops, n_bytes }) = ended else { return Attempt::Lost("the run is over".to_owned()) };
         writer.keep_up(&self.desk, n_bytes, || stage.control.is_stopped());
         counted(stage, attempt, outcome, n_ops)
@@ -140,7 +141,7 @@ impl Session {
     fn reconnect(&mut self, stage: &Stage, why: &str) -> bool {
         stage.control.tally.reconnects.fetch_add(1, Ordering::Relaxed);
         let given_up = Instant::now() + RECONNECT;
-        while !stage.is_over(0) {
+        while !stage.is_over(0, Instant::now()) {
             match stage.database.connect(&self.isolation) {
                 Ok(client) => {
                     self.client = client;

@@ -102,21 +102,22 @@ fn known_until(history: &History) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Format, ReadOptions, RecordingHeader, TxnLines, WrittenValues, read_from, write};
+    use crate::{Format, ReadOptions, RecordingHeader, TxnLines, TxnOps, WrittenValues, read_from, write};
     use iso_history::{Datum, Name, Outcome};
 
     fn recording(values: WrittenValues) -> Vec<u8> {
         let sessions = ["s1", "s2"].map(str::to_owned).to_vec();
         let header = RecordingHeader { initial: Datum::Int(0), init: Vec::new(), sessions, values, origin: "{}" };
         let x = Name::Text("x");
-        let mut lines = TxnLines::default();
+        let (mut lines, mut ops) = (TxnLines::default(), TxnOps::default());
         let mut txn = |session: &str, is_write: bool, value: i64, begin: i64| {
             lines.begin(session);
             if is_write {
-                lines.write(x, Name::Int(value));
+                ops.write(x, Name::Int(value));
             } else {
-                lines.read(x, Name::Int(value));
+                ops.read(x, Name::Int(value));
             }
+            lines.add(&mut ops);
             lines.end(Outcome::Committed, begin, Some(begin + 9));
         };
         txn("s1", true, 1, 0);
