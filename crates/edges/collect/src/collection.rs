@@ -6,6 +6,7 @@
 //! refused, and unknown in between: then it has no end, and its session goes on under another name, since it may yet
 //! take effect.
 
+use crate::database::check_workload;
 use crate::desk::Desk;
 use crate::journal::Journal;
 use crate::recorder::{Recorder, Scratch, value_name};
@@ -125,6 +126,7 @@ pub fn collect(
     control: &Arc<Control>,
     watch: &mut dyn FnMut(&Tally),
 ) -> Result<Collected, CollectError> {
+    check_workload(&**database, &*plan.workload)?;
     database.set_up(&plan.workload.tables())?;
     let result = load(&**database, plan).map_err(CollectError::from).and_then(|()| {
         let clients: Vec<Box<dyn Client + Send>> =

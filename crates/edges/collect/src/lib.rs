@@ -56,7 +56,7 @@ pub use applications::{APPLICATIONS, application};
 pub use client::{Client, Failure, Uncommitted, list_of};
 pub use collection::{CollectError, Collected, FinalRead, Plan, Retries, collect, collect_history};
 pub use control::{Control, Tally};
-pub use database::{Database, OpenError, Table, Values, open};
+pub use database::{Database, OpenError, Table, Values, Watcher, open};
 pub use dialect::Dialect;
 pub use distribution::Likeliness;
 pub use drive::{Counts, Ending, Run, Step, drive, drive_along};

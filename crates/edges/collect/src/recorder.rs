@@ -84,7 +84,7 @@ impl Recorder {
     pub(crate) fn key<'n>(&self, table: &str, row: &'n str, text: &'n mut String) -> Name<'n> {
         match self.keys {
             KeyNames::Row if is_short_number(row) => Name::Number(row),
-            KeyNames::Row => integer(row).map_or(Name::Text(row), Name::Int),
+            KeyNames::Row => row_name(row),
             KeyNames::TableAndRow => {
                 text.clear();
                 text.extend([table, ":", row]);
@@ -121,6 +121,11 @@ fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_usual = digits.as_bytes().first().is_some_and(|it| matches!(it, b'1'..=b'9')) || text == "0";
     if is_usual { text.parse().ok() } else { None }
+}
+
+/// What a row is called in the history where there is one table.
+pub(crate) fn row_name(row: &str) -> Name<'_> {
+    integer(row).map_or(Name::Text(row), Name::Int)
 }
 
 /// Is it a number for sure, and one that is written as it is?

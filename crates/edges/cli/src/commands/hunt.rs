@@ -11,7 +11,7 @@ use crate::target::Target;
 use crate::teller::Channel;
 use anyhow::{anyhow, bail};
 use iso_collect::hunt::{Finding, Hunt, HuntProgress, HuntTally, Hunted, PROBES, Probes, Until, hunt};
-use iso_collect::{Control, Database, WORKLOADS, open, workload};
+use iso_collect::{Control, Database, Dialect, Parameters, Rows, WORKLOADS, open, workload};
 use iso_evidence::Verdict;
 use iso_formats::{Format, without_times, write};
 use iso_history::History;
@@ -74,8 +74,13 @@ impl Asked {
         let expect = Level::from_name(raw.expect.trim()).ok_or_else(|| no_level(&raw.expect))?;
         let target = raw.output.as_deref().map(|it| Target::of(it, raw.json)).transpose()?;
         let reports = Rendering::to_each(raw.reports.clone())?;
-        let (probes, workloads) = what_to_run(&raw.workloads)?;
+        let (probes, mut workloads) = what_to_run(&raw.workloads)?;
         let database: Arc<dyn Database> = Arc::from(open(raw.url.trim())?);
+        if raw.workloads.is_empty() && database.no_lists().is_some() {
+            let has_lists =
+                |it: &String| workload(it, &Parameters::default()).is_some_and(|it| it.rows_are() == Rows::Lists);
+            workloads.retain(|it| !has_lists(it));
+        }
         let isolation = isolation(&*database, raw.isolation.as_deref().unwrap_or(database.isolations()[0]))?;
         let until = if raw.all { Until::TimeIsOver } else { Until::FirstFound };
         let hunt = Hunt { isolation, expect, duration: raw.duration, seed: raw.seed, probes, workloads, until };
@@ -142,12 +147,14 @@ impl Asked {
         out += "\n\n";
         match &finding.reproduction {
             Some(it) => {
-                let _ = writeln!(
-                    out,
-                    "This script shows it, in {} of {} tries. Statements are typed in the order of their numbers, each \
-                     when\nthe one before has answered or waits for a lock; what they answered stands behind them.\n",
-                    it.shown, it.tries
-                );
+                let how = match self.database.dialect() {
+                    Dialect::Store => "Steps are taken from top to bottom; what they\nanswered stands behind them.",
+                    _ => {
+                        "Statements are typed in the order of their numbers, each when\nthe one before has answered or \
+                         waits for a lock; what they answered stands behind them."
+                    }
+                };
+                let _ = writeln!(out, "This script shows it, in {} of {} tries. {how}\n", it.shown, it.tries);
                 out += &it.script.sql_with_answers(self.database.dialect(), &it.played)?;
             }
             None => {
@@ -202,7 +209,11 @@ impl Asked {
         let script = match &finding.reproduction {
             Some(it) => json!({
                 "steps": it.script.to_string(),
-                "sql": it.script.sql_with_answers(self.database.dialect(), &it.played)?,
+                // The weak store speaks none.
+                "sql": match self.database.dialect() {
+                    Dialect::Store => None,
+                    dialect => Some(it.script.sql_with_answers(dialect, &it.played)?),
+                },
                 "tries": it.tries,
                 "shown": it.shown,
             }),
@@ -254,7 +265,7 @@ fn what_to_run(names: &[String]) -> anyhow::Result<(Probes, Vec<String>)> {
     let mut workloads: Vec<String> = names.iter().map(|it| it.trim().to_ascii_lowercase()).collect();
     let has_probes = workloads.iter().any(|it| it == SCRIPTS);
     workloads.retain(|it| it != SCRIPTS);
-    if let Some(unknown) = workloads.iter().find(|it| workload(it, &iso_collect::Parameters::default()).is_none()) {
+    if let Some(unknown) = workloads.iter().find(|it| workload(it, &Parameters::default()).is_none()) {
         let known: Vec<&str> = WORKLOADS.iter().map(|it| it.0).collect();
         bail!("there is no workload `{unknown}`; choose some of {SCRIPTS}, {}, or an application", known.join(", "));
     }

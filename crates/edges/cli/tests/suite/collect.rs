@@ -89,8 +89,26 @@ fn bad_questions_are_refused_with_what_there_is() {
     bad(&["store:ser", "--reads", "1.5"], "write a share from 0 to 1");
     bad(&["store:ser", "--sessions", "0"], "write a number from 1 to 10000");
     bad(&["store:ser", "--keys-like", "normal"], "choose one of uniform, zipf, hotset");
+    for level in ["rc", "ra", "cc", "pc"] {
+        bad(&[&format!("store:{level}"), "-w", "append"], "its levels that keep lists are psi, si, ser");
+    }
     folder.run(&["collect", "store:ser", "-o", "h.history"]).ends(2).complains("ends in .jsonl");
     folder.run(&["collect", "store:ser", "-o", "gone/h.jsonl"]).ends(2).complains("there is no folder gone");
+}
+
+#[test]
+fn what_was_in_the_file_stays_until_the_run_begins() {
+    let folder = Folder::new();
+    folder.run(&["collect", "store:ser", "--txns", "5", "-o", "h.jsonl"]).ends(0);
+    let before = folder.read("h.jsonl");
+    // The database can be opened, and then its table is somebody else's.
+    let theirs = "import sqlite3; sqlite3.connect('theirs.db').execute('create table isoscope_register (a int)')";
+    folder.shell(&format!("python3 -c \"{theirs}\"")).ends(0);
+    let run = ["collect", "sqlite:theirs.db", "-o"];
+    folder.run(&[&run[..], &["h.jsonl"]].concat()).ends(2).complains("isoscope did not make");
+    assert_eq!(folder.read("h.jsonl"), before);
+    folder.run(&[&run[..], &["new.jsonl"]].concat()).ends(2);
+    assert!(!folder.path("new.jsonl").exists(), "a run that never began leaves no file");
 }
 
 #[test]

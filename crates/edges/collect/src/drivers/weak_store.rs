@@ -103,6 +103,21 @@ impl Database for WeakStore {
     fn dialect(&self) -> Dialect {
         Dialect::Store
     }
+
+    /// The store has no statement that appends: that is a read and a write, and only a level that forbids lost updates
+    /// keeps what others appended in between.
+    fn no_lists(&self) -> Option<String> {
+        let keeps = [Level::ParallelSnapshotIsolation, Level::SnapshotIsolation, Level::Serializable];
+        if keeps.contains(&self.level) {
+            return None;
+        }
+        Some(format!(
+            "the weak store appends to a list by a read and a write, which at {} lose what others append in between; \
+             its levels that keep lists are {}",
+            self.level.short_name(),
+            keeps.map(Level::short_name).join(", ")
+        ))
+    }
 }
 
 #[derive(Debug)]

@@ -61,11 +61,20 @@ fn a_store_keeps_its_level_whatever_runs() {
 }
 
 #[test]
-fn lists_of_a_serializable_store_grow_in_one_order() {
-    let database: Arc<dyn Database> = open("store:ser").unwrap().into();
-    let (history, collected) = run(&database, &plan("append", "ser", few(3), 20));
-    assert_eq!(collected.failure, None);
-    holds(&history, Level::Serializable, "append");
+fn lists_of_a_store_grow_in_one_order_or_are_refused() {
+    for level in LEVELS {
+        let database: Arc<dyn Database> = open(&format!("store:{level}?policy=adversarial")).unwrap().into();
+        let plan = plan("append", database.isolations()[0], few(4), 40);
+        if database.no_lists().is_some() {
+            let error = collect_history(&database, &plan, &Arc::new(Control::new())).unwrap_err().to_string();
+            assert!(error.contains(&format!("at {level} lose what others append")), "{error}");
+            continue;
+        }
+        let (history, collected) = run(&database, &plan);
+        assert_eq!(collected.failure, None);
+        assert!(collected.counts.committed > 40, "{collected:?}");
+        holds(&history, level, "append");
+    }
 }
 
 #[test]
