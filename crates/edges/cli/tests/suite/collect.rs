@@ -97,21 +97,6 @@ fn bad_questions_are_refused_with_what_there_is() {
 }
 
 #[test]
-fn what_was_in_the_file_stays_until_the_run_begins() {
-    let folder = Folder::new();
-    folder.run(&["collect", "store:ser", "--txns", "5", "-o", "h.jsonl"]).ends(0);
-    let before = folder.read("h.jsonl");
-    // The database can be opened, and then its table is somebody else's.
-    let theirs = "import sqlite3; sqlite3.connect('theirs.db').execute('create table isoscope_register (a int)')";
-    folder.shell(&format!("python3 -c \"{theirs}\"")).ends(0);
-    let run = ["collect", "sqlite:theirs.db", "-o"];
-    folder.run(&[&run[..], &["h.jsonl"]].concat()).ends(2).complains("isoscope did not make");
-    assert_eq!(folder.read("h.jsonl"), before);
-    folder.run(&[&run[..], &["new.jsonl"]].concat()).ends(2);
-    assert!(!folder.path("new.jsonl").exists(), "a run that never began leaves no file");
-}
-
-#[test]
 fn a_full_disk_is_said_and_nothing_worse_happens() {
     let folder = Folder::new();
     folder.run(&["collect", "store:ser", "-o", "/dev/full"]).ends(2).complains("No space left on device");

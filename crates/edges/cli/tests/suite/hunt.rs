@@ -7,7 +7,8 @@ fn a_hunt_on_the_weak_store_prints_the_finding_and_its_script() {
     let folder = Folder::new();
     let arguments = ["hunt", "store:cc", "--expect", "ser", "-o", "finding.history", "--report", "why.html"];
     let said = folder.run(&arguments).ends(1);
-    said.says("FOUND: the weak store at level cc")
+    let said = said
+        .says("FOUND: the weak store at level cc")
         .says("serializable (ser): violated")
         .says("in 5 of 5 tries")
         .says("table kv int\nrow kv x 0\n")

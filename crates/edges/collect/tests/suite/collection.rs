@@ -10,6 +10,7 @@ use iso_evidence::{Budget, Verdict, certify};
 use iso_history::{History, Outcome};
 use iso_spec::Level;
 use iso_store::LEVELS;
+use std::fs;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -187,6 +188,24 @@ fn a_database_that_goes_away_ends_the_run_with_the_reason() {
     let full = Target::File("/dev/full".into());
     let error = collect(&database, &plan, full, &control, &mut |_| {}).unwrap_err().to_string();
     assert!(error.starts_with("the history cannot be written"), "{error}");
+}
+
+#[test]
+fn what_was_in_the_file_stays_until_the_run_begins() {
+    let database: Arc<dyn Database> = open("store:ser").unwrap().into();
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (folder.path().join("old.jsonl"), folder.path().join("new.jsonl"));
+    fs::write(&old, "what was there").unwrap();
+    let refused = plan("rw", "nonsense", few(2), 5);
+    for path in [&old, &new] {
+        let target = Target::File(path.clone());
+        collect(&database, &refused, target, &Arc::new(Control::new()), &mut |_| {}).unwrap_err();
+    }
+    assert_eq!(fs::read_to_string(&old).unwrap(), "what was there");
+    assert!(!new.exists(), "a run that never began leaves no file");
+    let target = Target::File(old.clone());
+    collect(&database, &plan("rw", "ser", few(2), 5), target, &Arc::new(Control::new()), &mut |_| {}).unwrap();
+    assert!(fs::read_to_string(&old).unwrap().starts_with("{\"isoscope\":"));
 }
 
 #[test]
