@@ -63,7 +63,7 @@ fn compare(url: &str, sessions: usize, name: &str, duration: Duration) {
 }
 
 /// What transactions cost, of all rounds together.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     committed: u64,
     seconds: f64,
