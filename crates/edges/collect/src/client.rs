@@ -31,8 +31,8 @@ pub trait Client {
     /// Appends an element to the list in a row, which is made if there is none. A list is a text, as in `1,2,3`, and
     /// [`list_of`] reads it.
     ///
-    /// Databases append in one statement. This default reads and then writes, so a session that is served an old list
-    /// loses what others appended, as every program that does the same.
+    /// Databases append in one statement. This default reads and then writes, so that a session loses what others
+    /// appended unless the level forbids lost updates.
     fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
         let list = match self.get(table, row)? {
             Some(list) if !list.to_string().is_empty() => format!("{list},{element}"),
@@ -47,6 +47,25 @@ pub trait Client {
 
     /// Ends the transaction as if it never was.
     fn abort(&mut self) -> Result<(), Failure>;
+
+    /// What [`crate::Watcher`] calls this session.
+    fn process(&self) -> Option<u64> {
+        None
+    }
+
+    /// Can others see what a transaction writes before it commits? Of a database that is put to the test, nobody knows.
+    fn uncommitted_writes(&self) -> Uncommitted {
+        Uncommitted::MayBeSeen
+    }
+}
+
+/// What others see of a transaction that has not committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uncommitted {
+    /// Perhaps its writes.
+    MayBeSeen,
+    /// Surely nothing.
+    Hidden,
 }
 
 /// Why a transaction did not commit.

@@ -6,8 +6,10 @@
 //! refused, and unknown in between: then it has no end, and its session goes on under another name, since it may yet
 //! take effect.
 
-use crate::journal::{Entry, Journal};
-use crate::recorder::{Desk, Recorder, value_name};
+use crate::database::check_workload;
+use crate::desk::Desk;
+use crate::journal::Journal;
+use crate::recorder::{Recorder, Scratch, value_name};
 use crate::session::{Attempt, Session, Stage};
 use crate::{Assertion, Client, Control, Database, Dialect, Failure, Tally, Target, Transaction, Workload};
 use iso_formats::{ReadOptions, RecordingHeader, read_from};
@@ -124,6 +126,7 @@ pub fn collect(
     control: &Arc<Control>,
     watch: &mut dyn FnMut(&Tally),
 ) -> Result<Collected, CollectError> {
+    check_workload(&**database, &*plan.workload)?;
     database.set_up(&plan.workload.tables())?;
     let result = load(&**database, plan).map_err(CollectError::from).and_then(|()| {
         let clients: Vec<Box<dyn Client + Send>> =
@@ -185,13 +188,15 @@ fn run(
     let started = Instant::now();
     let recorder = Recorder::new(&*plan.workload, Arc::clone(control), started);
     let header = header(plan, &recorder, clients.len());
-    let journal = Journal::start(target, &header).map_err(CollectError::Write)?;
+    // One for each session, and one for whoever reads at the end.
+    let desks: Vec<Arc<Desk>> = (0..=clients.len()).map(|_| Arc::default()).collect();
+    let journal = Journal::start(target, &header, &desks).map_err(CollectError::Write)?;
     let stage = Arc::new(Stage {
         database: Arc::clone(database),
         workload: Arc::clone(&plan.workload),
         recorder,
         control: Arc::clone(control),
-        entries: journal.as_ref().map(|it| it.entries.clone()),
+        writer: journal.as_ref().map(Journal::writer),
         seed: plan.seed,
         retries: plan.retries,
         txns: plan.txns,
@@ -200,7 +205,7 @@ fn run(
         n_sessions: AtomicUsize::new(0),
         failure: Mutex::default(),
     });
-    let desks = perform_all(&stage, plan, clients, journal.as_ref(), watch)?;
+    perform_all(&stage, plan, clients.into_iter().zip(&desks), journal.as_ref(), watch)?;
     let elapsed = started.elapsed();
     let throughput = rate(control.tally().committed, elapsed);
     leave_open_ones(&stage, &desks);
@@ -208,7 +213,7 @@ fn run(
     let assertions = if was_stopped || plan.final_read == FinalRead::No {
         Vec::new()
     } else {
-        read_at_the_end(&stage, &plan.isolations[0])
+        read_at_the_end(&stage, &plan.isolations[0], &desks[plan.isolations.len()])
     };
     let bytes = journal.map_or(Ok(0), Journal::end).map_err(CollectError::Write)?;
     let failure = stage.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -237,10 +242,11 @@ fn header(plan: &Plan, recorder: &Recorder, n_sessions: usize) -> Vec<u8> {
         .first()
         .map(|it| it.2.clone())
         .filter(|first| plan.workload.tables().len() == 1 && rows.iter().all(|it| it.2 == *first));
+    let key = |table: &str, row: &str| recorder.key(table, row, &mut String::new()).to_datum();
     let init = rows
         .iter()
         .filter(|_| same.is_none())
-        .map(|(table, row, value)| (recorder.key(table, row), value_name(Some(value)).to_datum()));
+        .map(|(table, row, value)| (key(table, row), value_name(Some(value)).to_datum()));
     RecordingHeader {
         initial: same.as_ref().map_or(Datum::Null, |it| value_name(Some(it)).to_datum()),
         init: init.collect(),
@@ -252,22 +258,21 @@ fn header(plan: &Plan, recorder: &Recorder, n_sessions: usize) -> Vec<u8> {
 }
 
 /// Runs all sessions, and returns when they have ended or nobody waits for them any more.
-fn perform_all(
+fn perform_all<'d>(
     stage: &Arc<Stage>,
     plan: &Plan,
-    clients: Vec<Box<dyn Client + Send>>,
+    clients: impl Iterator<Item = (Box<dyn Client + Send>, &'d Arc<Desk>)>,
     journal: Option<&Journal>,
     watch: &mut dyn FnMut(&Tally),
-) -> Result<Vec<Arc<Desk>>, CollectError> {
+) -> Result<(), CollectError> {
     let (ended, ends) = channel();
-    let mut desks = Vec::new();
-    for (number, client) in clients.into_iter().enumerate() {
-        let desk = Arc::new(Desk::default());
-        desks.push(Arc::clone(&desk));
+    let mut n_running = 0;
+    for (number, (client, desk)) in clients.enumerate() {
         let isolation = plan.isolations[number].clone();
         let name = stage.next_name();
         let thread = thread::Builder::new().name(name.clone()).stack_size(STACK);
-        let session = Session { number, name: Some(name), isolation, client, desk };
+        let (name, desk, scratch) = (Some(name), Arc::clone(desk), Scratch::default());
+        let session = Session { number, name, isolation, client, desk, scratch };
         let (stage_of_it, ended) = (Arc::clone(stage), AtEnd(ended.clone()));
         let spawned = thread.spawn(move || {
             session.run(&stage_of_it);
@@ -277,9 +282,9 @@ fn perform_all(
             stage.control.stop();
             return Err(CollectError::Thread { session: number + 1, reason });
         }
+        n_running += 1;
     }
     drop(ended);
-    let mut n_running = desks.len();
     let mut patience = None;
     while n_running > 0 {
         match ends.recv_timeout(TICK) {
@@ -295,7 +300,7 @@ fn perform_all(
             break;
         }
     }
-    Ok(desks)
+    Ok(())
 }
 
 /// Says so when a thread ends, whatever the reason.
@@ -309,20 +314,15 @@ impl Drop for AtEnd {
 
 /// Transactions that are still open are recorded as far as they are known.
 fn leave_open_ones(stage: &Stage, desks: &[Arc<Desk>]) {
-    let Some(entries) = &stage.entries else { return };
-    for desk in desks {
-        let mut desk = desk.lock();
-        if let Some(open) = desk.take() {
-            let outcome = open.outcome_if_left();
-            entries.send(Entry::Line(open.end(outcome, stage.recorder.now()))).ok();
-            stage.control.left(outcome);
-        }
+    let sessions = desks.iter().rev().skip(1).rev();
+    for ended in sessions.filter_map(|it| it.close(stage.recorder.now())) {
+        stage.control.left(ended.outcome);
     }
 }
 
 /// Reads all rows when all is quiet, and asks what must hold.
-fn read_at_the_end(stage: &Stage, isolation: &str) -> Vec<Assertion> {
-    if stage.entries.is_none() {
+fn read_at_the_end(stage: &Stage, isolation: &str, desk: &Arc<Desk>) -> Vec<Assertion> {
+    if stage.writer.is_none() {
         return Vec::new();
     }
     let client = match stage.database.connect(isolation) {
@@ -332,16 +332,15 @@ fn read_at_the_end(stage: &Stage, isolation: &str) -> Vec<Assertion> {
             return Vec::new();
         }
     };
-    let name = Some(stage.next_name());
-    let mut session =
-        Session { number: usize::MAX, name, isolation: isolation.to_owned(), client, desk: Arc::new(Desk::default()) };
+    let (name, desk, scratch) = (Some(stage.next_name()), Arc::clone(desk), Scratch::default());
+    let mut session = Session { number: usize::MAX, name, isolation: isolation.to_owned(), client, desk, scratch };
     let answers = Mutex::new(Vec::new());
     let n_turns = stage.n_turns.load(Ordering::Relaxed);
     let read = Final { workload: &*stage.workload, asks: Asks::Rows { n_turns }, answers: &answers };
-    let mut attempt = session.attempt(stage, &read);
+    let mut attempt = session.attempt(stage, &read, Instant::now());
     // A weak store serves old rows even then, of which nothing can be asked.
     if attempt == Attempt::Committed && stage.database.dialect() != Dialect::Store {
-        attempt = session.attempt(stage, &Final { asks: Asks::Assertions, ..read });
+        attempt = session.attempt(stage, &Final { asks: Asks::Assertions, ..read }, Instant::now());
     }
     match attempt {
         Attempt::Committed | Attempt::Aborted => {}

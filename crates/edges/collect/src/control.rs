@@ -10,7 +10,10 @@ pub struct Control {
     pub(crate) tally: Counters,
 }
 
+/// Every session counts here after each transaction, and looks at whether the run is stopped before each operation: in
+/// the same line of a processor's cache, each count would make all the others' looks slow.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(crate) struct Counters {
     pub(crate) committed: AtomicU64,
     pub(crate) aborted: AtomicU64,

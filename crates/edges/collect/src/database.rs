@@ -2,7 +2,7 @@
 
 use crate::address::{Address, known_schemes};
 use crate::drivers::{mysql, postgresql, sqlite, weak_store};
-use crate::{Client, Dialect, Failure, Value};
+use crate::{Client, Dialect, Failure, Rows, Value, Workload};
 use std::fmt::Debug;
 use thiserror::Error;
 
@@ -36,6 +36,32 @@ pub trait Database: Send + Sync + Debug {
 
     /// The language that it speaks.
     fn dialect(&self) -> Dialect;
+
+    /// Why lists that only grow cannot be kept in it, where that is so.
+    fn no_lists(&self) -> Option<String> {
+        None
+    }
+
+    /// Somebody who knows which sessions wait for a lock, where the database tells.
+    fn watcher(&self) -> Option<Box<dyn Watcher>> {
+        None
+    }
+}
+
+/// Knows which sessions wait for a lock.
+pub trait Watcher: Debug {
+    /// The sessions that wait now, as [`Client::process`] names them; there may be other people's.
+    fn waiting(&mut self) -> Result<Vec<u64>, Failure>;
+}
+
+/// Whether a database can run a workload.
+pub(crate) fn check_workload(database: &dyn Database, workload: &dyn Workload) -> Result<(), Failure> {
+    match database.no_lists() {
+        Some(why) if workload.rows_are() == Rows::Lists => {
+            Err(Failure::broken(format!("the workload {} cannot run there: {why}", workload.name())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A table to make.

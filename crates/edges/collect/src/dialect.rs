@@ -15,7 +15,7 @@ pub enum Dialect {
     MySql,
     /// `SQLite`.
     Sqlite,
-    /// The weak store speaks no SQL; its scripts are shown as for `PostgreSQL`.
+    /// The weak store speaks no SQL; its scripts are shown as they are.
     Store,
 }
 

@@ -19,8 +19,9 @@ pub use laboratory::Reproduction;
 pub use probes::{PROBES, Probe};
 pub use trial::{Judged, Trial};
 
+use crate::database::check_workload;
 use crate::script::Script;
-use crate::{CollectError, Control, Database, Failure, collect_history};
+use crate::{CollectError, Control, Database, Failure, Parameters, collect_history, workload};
 use interleave::interleavings;
 use iso_evidence::{Anomaly, Refutation, StopReason, Verdict};
 use iso_history::History;
@@ -44,7 +45,7 @@ pub struct Hunt {
     pub isolation: String,
     /// What that should be.
     pub expect: Level,
-    /// For how long.
+    /// For how long. What is found at the end is given two seconds more to become a script.
     pub duration: Duration,
     /// Decides what is run.
     pub seed: u64,
@@ -201,7 +202,13 @@ pub fn hunt(
     watch: &mut dyn FnMut(&HuntProgress<'_>),
 ) -> Result<Hunted, HuntError> {
     let started = Instant::now();
-    let laboratory = Laboratory { database: &**database, expect: hunt.expect, control };
+    for name in &hunt.workloads {
+        let known =
+            workload(name, &Parameters::default()).ok_or_else(|| HuntError::NoWorkload { name: name.clone() })?;
+        check_workload(&**database, &*known)?;
+    }
+    let deadline = started + hunt.duration;
+    let laboratory = Laboratory { database: &**database, expect: hunt.expect, control, deadline };
     // What is wrong with the isolation level is said at once.
     drop(database.connect(&hunt.isolation)?);
     let mut hunter = Hunter {

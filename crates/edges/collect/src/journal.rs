@@ -1,28 +1,32 @@
-//! The file of a recording: one thread writes whole lines, soon after they happen, and never more than there is room for.
+//! The file of a recording: one thread takes the lines from the desks of sessions, soon after they happen, and writes
+//! them with few calls.
 //!
-//! Sessions hand in lines through a queue of limited length, so that memory stays flat when the disk is slower than the
-//! database. The thread looks at the queue now and then and does not wait for it, so that nobody has to wake it up.
+//! Nobody has to wake it up: it looks by itself every few milliseconds, and a session that has much to write only
+//! makes it look earlier. What is taken at once is written in the order of time; from one look to the next, sessions may
+//! overlap by microseconds. Readers rely on the order within a session alone.
 
+use crate::desk::{Desk, Sheet};
 use iso_formats::RECORDING_END;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::Duration;
 
-/// So many lines wait at most.
-const QUEUE: usize = 1024;
 /// How often the thread looks.
-const PAUSE: Duration = Duration::from_millis(1);
-/// What happened is in the file after this time.
-const FLUSH: Duration = Duration::from_millis(100);
-/// And after so many bytes.
-const BUFFER: usize = 256 << 10;
+const PAUSE: Duration = Duration::from_millis(2);
+/// So many bytes lie on all desks together, more or less, before sessions wait.
+const ROOM: usize = 8 << 20;
+/// And on one, at least and at most. More would not stay in the caches of a processor.
+const ROOM_OF_ONE: Range<usize> = 2 << 10..256 << 10;
 
 /// Where a recording goes.
 pub enum Target {
-    /// A file, from its beginning.
-    File(File),
+    /// A file, which is made when the first transaction is about to begin. One that was there is gone then.
+    File(PathBuf),
     /// Anything else that takes bytes.
     Stream(Box<dyn Write + Send>),
     /// Nowhere: nothing is recorded at all, to see what recording costs.
@@ -31,39 +35,50 @@ pub enum Target {
 
 impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::File(_) => "File",
-            Self::Stream(_) => "Stream",
-            Self::Nowhere => "Nowhere",
-        })
+        match self {
+            Self::File(path) => write!(f, "File({})", path.display()),
+            Self::Stream(_) => f.write_str("Stream"),
+            Self::Nowhere => f.write_str("Nowhere"),
+        }
     }
 }
 
-/// What sessions hand in.
-pub(crate) enum Entry {
-    Line(Vec<u8>),
-    /// Nothing that comes later counts.
-    End,
+/// The thread that writes.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    is_ending: Arc<AtomicBool>,
+    thread: JoinHandle<io::Result<u64>>,
+    room: usize,
 }
 
-/// The thread that writes.
-pub(crate) struct Journal {
-    pub(crate) entries: SyncSender<Entry>,
-    thread: JoinHandle<io::Result<u64>>,
+/// How sessions reach the thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Writer {
+    thread: Thread,
+    room: usize,
 }
 
 impl Journal {
     /// Writes the header at once: if there is no room even for that, it is better said before the run.
-    pub(crate) fn start(target: Target, header: &[u8]) -> io::Result<Option<Self>> {
-        let mut output = match target {
-            Target::File(file) => Output { sink: Sink::File(file), n_written: 0 },
-            Target::Stream(stream) => Output { sink: Sink::Stream(stream), n_written: 0 },
+    pub(crate) fn start(target: Target, header: &[u8], desks: &[Arc<Desk>]) -> io::Result<Option<Self>> {
+        let sink = match target {
+            Target::File(path) => Sink::File(File::create(path)?),
+            Target::Stream(stream) => Sink::Stream(stream),
             Target::Nowhere => return Ok(None),
         };
+        let mut output = Output { sink, n_written: 0 };
         output.write(header)?;
-        let (entries, queue) = sync_channel(QUEUE);
-        let thread = thread::Builder::new().name("journal".to_owned()).spawn(move || write_all(&queue, output))?;
-        Ok(Some(Self { entries, thread }))
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let (desks, ending) = (desks.to_vec(), Arc::clone(&is_ending));
+        let room = (ROOM / desks.len().max(1)).clamp(ROOM_OF_ONE.start, ROOM_OF_ONE.end);
+        let thread =
+            thread::Builder::new().name("journal".to_owned()).spawn(move || write_all(&desks, &ending, output))?;
+        Ok(Some(Self { is_ending, thread, room }))
+    }
+
+    /// For sessions.
+    pub(crate) fn writer(&self) -> Writer {
+        Writer { thread: self.thread.thread().clone(), room: self.room }
     }
 
     /// Has the thread given up?
@@ -71,40 +86,76 @@ impl Journal {
         self.thread.is_finished()
     }
 
-    /// Ends the recording, and says how many bytes it has.
+    /// Writes what lies on the desks, ends the recording, and says how many bytes it has.
     pub(crate) fn end(self) -> io::Result<u64> {
-        // If nobody listens, the thread has failed, and says so.
-        self.entries.send(Entry::End).ok();
+        self.is_ending.store(true, Ordering::Release);
+        self.thread.thread().unpark();
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that writes has failed")))
     }
 }
 
-fn write_all(queue: &Receiver<Entry>, mut output: Output) -> io::Result<u64> {
-    let mut lines = Vec::with_capacity(2 * BUFFER);
-    let mut flushed = Instant::now();
+impl Writer {
+    /// A session has so many bytes on its desk: takes care that they do not become too many.
+    pub(crate) fn keep_up(&self, desk: &Desk, n_bytes: usize, is_over: impl Fn() -> bool) {
+        if n_bytes > self.room / 2 {
+            self.thread.unpark();
+        }
+        if n_bytes > self.room {
+            desk.wait_for_room(self.room, is_over);
+        }
+    }
+}
+
+fn write_all(desks: &[Arc<Desk>], is_ending: &AtomicBool, mut output: Output) -> io::Result<u64> {
+    let mut batch = Batch::new(desks.len());
     loop {
-        let is_over = match queue.try_recv() {
-            Ok(Entry::Line(line)) => {
-                lines.extend_from_slice(&line);
-                false
-            }
-            Ok(Entry::End) | Err(TryRecvError::Disconnected) => true,
-            Err(TryRecvError::Empty) => {
-                if flushed.elapsed() < FLUSH {
-                    thread::sleep(PAUSE);
-                }
-                false
-            }
-        };
-        if is_over {
-            lines.extend_from_slice(RECORDING_END);
-            output.write(&lines)?;
+        // Asked first: what lay on the desks when the end was said is found in this round.
+        let is_last = is_ending.load(Ordering::Acquire);
+        batch.gather(desks);
+        if is_last {
+            batch.lines.extend_from_slice(RECORDING_END);
+        }
+        if !batch.lines.is_empty() {
+            output.write(&batch.lines)?;
+        }
+        if is_last {
             return Ok(output.n_written);
         }
-        if lines.len() >= BUFFER || flushed.elapsed() >= FLUSH {
-            output.write(&lines)?;
-            lines.clear();
-            flushed = Instant::now();
+        thread::park_timeout(PAUSE);
+    }
+}
+
+/// What is written at once.
+#[derive(Debug)]
+struct Batch {
+    lines: Vec<u8>,
+    sheets: Vec<Sheet>,
+    /// When a transaction ended, on which sheet, and where its line is there.
+    order: Vec<(i64, u32, Range<usize>)>,
+}
+
+impl Batch {
+    fn new(n_desks: usize) -> Self {
+        let sheets = (0..n_desks).map(|_| Sheet::default()).collect();
+        Self { lines: Vec::new(), sheets, order: Vec::new() }
+    }
+
+    /// Takes all whole lines from the desks, and puts them into the order of time.
+    fn gather(&mut self, desks: &[Arc<Desk>]) {
+        self.order.clear();
+        for (nth, (desk, sheet)) in desks.iter().zip(&mut self.sheets).enumerate() {
+            desk.take(sheet);
+            let mut from = 0;
+            for end in &sheet.ends {
+                self.order.push((end.time, nth as u32, from..end.until));
+                from = end.until;
+            }
+        }
+        // Stable, and fast on what is a few sorted runs.
+        self.order.sort_by_key(|it| it.0);
+        self.lines.clear();
+        for (_, sheet, line) in &self.order {
+            self.lines.extend_from_slice(&self.sheets[*sheet as usize].bytes[line.clone()]);
         }
     }
 }
@@ -157,7 +208,10 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex};
+    use crate::desk::Begun;
+    use iso_formats::TxnOps;
+    use iso_history::Outcome;
+    use std::sync::Mutex;
 
     /// Takes so many bytes and no more.
     struct Full(Arc<Mutex<Vec<u8>>>, usize);
@@ -178,18 +232,66 @@ mod tests {
         }
     }
 
+    /// A desk with a line of each of these times.
+    fn desk(session: &str, times: impl IntoIterator<Item = i64>) -> Arc<Desk> {
+        let desk = Arc::new(Desk::default());
+        for time in times {
+            end(&desk, session, time);
+        }
+        desk
+    }
+
+    fn end(desk: &Desk, session: &str, time: i64) -> usize {
+        let begun = Begun { session, at: time - 1 };
+        desk.end(begun, &mut TxnOps::default(), time, |_| Outcome::Committed).unwrap().n_bytes
+    }
+
     #[test]
-    fn lines_come_out_as_they_were_handed_in_and_then_the_end() {
+    fn lines_come_out_in_the_order_of_time_and_then_the_end() {
         let taken = Arc::new(Mutex::new(Vec::new()));
         let target = Target::Stream(Box::new(Full(Arc::clone(&taken), 1 << 20)));
-        let journal = Journal::start(target, b"header\n").unwrap().unwrap();
-        for nth in 0..3 * QUEUE {
-            journal.entries.send(Entry::Line(format!("{nth}\n").into_bytes())).unwrap();
+        let desks = [desk("s1", [10, 40, 50]), desk("s2", [5, 45, 60]), desk("s3", [])];
+        desks[2].note(Begun { session: "s3", at: 7 }, &mut TxnOps::default());
+        let journal = Journal::start(target, b"header\n", &desks).unwrap().unwrap();
+        while taken.lock().unwrap().len() < 10 {
+            thread::yield_now();
         }
+        end(&desks[2], "s3", 70);
         journal.end().unwrap();
         let text = String::from_utf8(taken.lock().unwrap().clone()).unwrap();
-        assert!(text.starts_with("header\n0\n1\n") && text.ends_with("{\"recording\":\"complete\"}\n"));
-        assert_eq!(text.lines().count(), 3 * QUEUE + 2);
+        let ends: Vec<&str> = text.lines().filter_map(|it| it.split("\"end\":").nth(1)).collect();
+        assert_eq!(ends, ["5}", "10}", "40}", "45}", "50}", "60}", "70}"]);
+        assert!(text.starts_with("header\n{") && text.ends_with("{\"recording\":\"complete\"}\n"), "{text}");
+    }
+
+    /// Takes a byte now and then.
+    struct Slow;
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            thread::sleep(PAUSE / 10);
+            Ok(bytes.len().min(1000))
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn sessions_wait_for_a_slow_disk() {
+        let desk = desk("s1", []);
+        let journal = Journal::start(Target::Stream(Box::new(Slow)), b"header\n", &[Arc::clone(&desk)]);
+        let journal = journal.unwrap().unwrap();
+        let writer = journal.writer();
+        let mut most = 0;
+        for time in 0..10_000 {
+            let n_bytes = end(&desk, "s1", time);
+            most = most.max(n_bytes);
+            writer.keep_up(&desk, n_bytes, || false);
+        }
+        assert!((ROOM_OF_ONE.end..ROOM_OF_ONE.end + 1000).contains(&most), "{most}");
+        assert!(journal.end().unwrap() > 600_000);
     }
 
     #[test]
@@ -203,8 +305,7 @@ mod tests {
         assert_eq!(file.metadata().unwrap().len(), 8);
         let taken = Arc::new(Mutex::new(Vec::new()));
         let target = Target::Stream(Box::new(Full(taken, 10)));
-        let journal = Journal::start(target, b"header\n").unwrap().unwrap();
-        journal.entries.send(Entry::Line(b"123456\n".to_vec())).unwrap();
+        let journal = Journal::start(target, b"header\n", &[desk("s1", [1])]).unwrap().unwrap();
         assert_eq!(journal.end().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

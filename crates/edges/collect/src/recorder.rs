@@ -1,14 +1,18 @@
 //! Writes down what a transaction does while it does it: a client that passes everything on, and notes it.
 //!
-//! A read is noted when its answer is there, as it came. A write is noted before it is sent: if the transaction ends
-//! badly, somebody may have seen it all the same, and then it must not look as if nobody had written it.
+//! A read is noted when its answer is there, as it came. A write comes to the desk before it is sent: if the transaction
+//! ends badly, somebody may have seen it all the same, and then it must not look as if nobody had written it. Reads may
+//! wait for the next write or the commit: whoever ends the run may miss what a transaction did last that nobody else can
+//! have seen, if it was never asked to commit, and nothing else.
 
+use crate::desk::{Begun, Desk};
 use crate::workloads::table_name;
-use crate::{Client, Control, Failure, Rows, Value, Workload, list_of};
-use iso_formats::TxnLine;
-use iso_history::{Datum, Name, Outcome};
+use crate::{Client, Control, Failure, Rows, Uncommitted, Value, Workload, list_of};
+use iso_formats::TxnOps;
+use iso_history::Name;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 /// What all sessions of a run share: the clock, the names of keys, and the rows that are known.
@@ -18,7 +22,16 @@ pub(crate) struct Recorder {
     control: Arc<Control>,
     rows_are: Rows,
     keys: KeyNames,
+    tables: TableNames,
     known: Known,
+}
+
+/// Whether transactions call tables as the database does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TableNames {
+    Same,
+    /// Names may have hyphens, which those in a database have not.
+    Hyphened,
 }
 
 /// How rows are called in the history.
@@ -38,87 +51,45 @@ struct Known {
     grows: bool,
 }
 
-/// The transaction that a session is in, in reach of whoever ends the run.
-#[derive(Debug, Default)]
-pub(crate) struct Desk(Mutex<Option<Open>>);
-
-/// A transaction that has begun.
-#[derive(Debug)]
-pub(crate) struct Open {
-    line: TxnLine,
-    begin: i64,
-    stage: Stage,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Running,
-    /// The database was asked to commit.
-    Committing,
-}
-
-impl Desk {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Open>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The database is asked to commit from now on.
-    pub(crate) fn commit(&self) {
-        if let Some(open) = self.lock().as_mut() {
-            open.stage = Stage::Committing;
-        }
-    }
-
-    fn note(&self, note: impl FnOnce(&mut TxnLine)) {
-        if let Some(open) = self.lock().as_mut() {
-            note(&mut open.line);
-        }
-    }
-}
-
-impl Open {
-    pub(crate) fn n_ops(&self) -> usize {
-        self.line.n_ops()
-    }
-
-    /// The whole line. One of unknown outcome has no end: it may yet be committed at any time.
-    pub(crate) fn end(self, outcome: Outcome, now: i64) -> Vec<u8> {
-        self.line.end(outcome, self.begin, Some(now).filter(|_| outcome != Outcome::Unknown))
-    }
-
-    /// What is known of it now, if nobody waits for its end.
-    pub(crate) fn outcome_if_left(&self) -> Outcome {
-        match self.stage {
-            Stage::Running => Outcome::Aborted,
-            Stage::Committing => Outcome::Unknown,
-        }
-    }
-}
-
 impl Recorder {
     pub(crate) fn new(workload: &dyn Workload, control: Arc<Control>, started: Instant) -> Self {
         let tables = workload.tables();
         let keys = if tables.len() == 1 { KeyNames::Row } else { KeyNames::TableAndRow };
         let rows = workload.rows().into_iter().map(|(table, row, _)| (table, row)).collect();
         let known = Known { rows: RwLock::new(rows), grows: tables.len() > 1 };
-        Self { started, control, rows_are: workload.rows_are(), keys, known }
+        // Only applications have several tables, and hyphens in their names.
+        let names = if tables.len() == 1 { TableNames::Same } else { TableNames::Hyphened };
+        Self { started, control, rows_are: workload.rows_are(), keys, tables: names, known }
     }
 
     /// Nanoseconds since the start.
     pub(crate) fn now(&self) -> i64 {
-        i64::try_from(self.started.elapsed().as_nanos()).unwrap_or(i64::MAX)
+        self.time(Instant::now())
     }
 
-    /// A session begins a transaction.
-    pub(crate) fn begin(&self, desk: &Desk, session: &str) {
-        *desk.lock() = Some(Open { line: TxnLine::new(session), begin: self.now(), stage: Stage::Running });
+    /// Nanoseconds from the start to then.
+    pub(crate) fn time(&self, then: Instant) -> i64 {
+        i64::try_from(then.duration_since(self.started).as_nanos()).unwrap_or(i64::MAX)
     }
 
-    /// What a row is called in the history.
-    pub(crate) fn key(&self, table: &str, row: &str) -> Datum {
+    /// What a table is called in the database.
+    fn table<'t>(&self, table: &'t str) -> Cow<'t, str> {
+        match self.tables {
+            TableNames::Same => Cow::Borrowed(table),
+            TableNames::Hyphened => table_name(table),
+        }
+    }
+
+    /// What a row is called in the history. A name that is put together is put into `text`.
+    pub(crate) fn key<'n>(&self, table: &str, row: &'n str, text: &'n mut String) -> Name<'n> {
         match self.keys {
-            KeyNames::Row => integer(row).map_or_else(|| Datum::text(row), Datum::Int),
-            KeyNames::TableAndRow => Datum::text(format!("{table}:{row}")),
+            KeyNames::Row if is_short_number(row) => Name::Number(row),
+            KeyNames::Row => row_name(row),
+            KeyNames::TableAndRow => {
+                text.clear();
+                text.extend([table, ":", row]);
+                Name::Text(text)
+            }
         }
     }
 }
@@ -152,6 +123,16 @@ fn integer(text: &str) -> Option<i64> {
     if is_usual { text.parse().ok() } else { None }
 }
 
+/// What a row is called in the history where there is one table.
+pub(crate) fn row_name(row: &str) -> Name<'_> {
+    integer(row).map_or(Name::Text(row), Name::Int)
+}
+
+/// Is it a number for sure, and one that is written as it is?
+fn is_short_number(text: &str) -> bool {
+    text.len() <= 9 && text.bytes().all(|it| it.is_ascii_digit()) && !text.starts_with('0') && !text.is_empty()
+}
+
 /// A value in the history. Databases that hold texts give a number back as one.
 pub(crate) fn value_name(value: Option<&Value>) -> Name<'_> {
     match value {
@@ -165,12 +146,32 @@ pub(crate) fn value_name(value: Option<&Value>) -> Name<'_> {
 pub(crate) struct RecordingClient<'c> {
     client: &'c mut (dyn Client + Send),
     desk: &'c Desk,
+    begun: Begun<'c>,
+    uncommitted: Uncommitted,
     recorder: &'c Recorder,
+    scratch: &'c mut Scratch,
+}
+
+/// Memory that a session uses again for each transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// What has not come to the desk yet.
+    pub(crate) ops: TxnOps,
+    /// Where names of keys are put together.
+    text: String,
 }
 
 impl<'c> RecordingClient<'c> {
-    pub(crate) fn new(client: &'c mut (dyn Client + Send), desk: &'c Desk, recorder: &'c Recorder) -> Self {
-        Self { client, desk, recorder }
+    pub(crate) fn new(
+        client: &'c mut (dyn Client + Send),
+        desk: &'c Desk,
+        begun: Begun<'c>,
+        recorder: &'c Recorder,
+        scratch: &'c mut Scratch,
+    ) -> Self {
+        scratch.ops.clear();
+        let uncommitted = client.uncommitted_writes();
+        Self { client, desk, begun, uncommitted, recorder, scratch }
     }
 
     /// When the run is stopped, open transactions end.
@@ -178,21 +179,25 @@ impl<'c> RecordingClient<'c> {
         if self.recorder.control.is_stopped() { Err(Failure::aborted("the run was stopped")) } else { Ok(()) }
     }
 
-    fn note_read(&self, key: &Datum, value: Option<&Value>) -> Result<(), Failure> {
+    fn note_read(&mut self, table: &str, row: &str, value: Option<&Value>) -> Result<(), Failure> {
+        let Scratch { ops, text } = &mut *self.scratch;
+        let key = self.recorder.key(table, row, text);
         match self.recorder.rows_are {
-            Rows::Registers => self.desk.note(|line| line.read(key.as_name(), value_name(value))),
+            Rows::Registers => ops.read(key, value_name(value)),
             Rows::Lists => {
-                let elements = list_of(value)?;
-                self.desk.note(|line| line.read_list(key.as_name(), elements.into_iter().map(Name::Int)));
+                ops.read_list(key, list_of(value)?.into_iter().map(Name::Int));
             }
         }
         Ok(())
     }
 
-    fn note_write(&self, table: &str, row: &str, value: Option<&Value>) {
+    fn note_write(&mut self, table: &str, row: &str, value: Option<&Value>) {
         self.recorder.known.add(table, row);
-        let key = self.recorder.key(table, row);
-        self.desk.note(|line| line.write(key.as_name(), value_name(value)));
+        let Scratch { ops, text } = &mut *self.scratch;
+        ops.write(self.recorder.key(table, row, text), value_name(value));
+        if self.uncommitted == Uncommitted::MayBeSeen {
+            self.desk.note(self.begun, ops);
+        }
     }
 }
 
@@ -204,55 +209,58 @@ impl Client for RecordingClient<'_> {
 
     fn get(&mut self, table: &str, row: &str) -> Result<Option<Value>, Failure> {
         self.go_on()?;
-        let table = &table_name(table);
+        let table = &self.recorder.table(table);
         let value = self.client.get(table, row)?;
-        self.note_read(&self.recorder.key(table, row), value.as_ref())?;
+        self.note_read(table, row, value.as_ref())?;
         Ok(value)
     }
 
     fn put(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
         self.go_on()?;
-        let table = &table_name(table);
+        let table = &self.recorder.table(table);
         self.note_write(table, row, Some(&value));
         self.client.put(table, row, value)
     }
 
     fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
         self.go_on()?;
-        let table = &table_name(table);
+        let table = &self.recorder.table(table);
         self.note_write(table, row, Some(&value));
         self.client.insert(table, row, value)
     }
 
     fn delete(&mut self, table: &str, row: &str) -> Result<(), Failure> {
         self.go_on()?;
-        let table = &table_name(table);
+        let table = &self.recorder.table(table);
         self.note_write(table, row, None);
         self.client.delete(table, row)
     }
 
     fn scan(&mut self, table: &str, prefix: &str) -> Result<Vec<(String, Value)>, Failure> {
         self.go_on()?;
-        let table = &table_name(table);
+        let table = &self.recorder.table(table);
         let rows = self.client.scan(table, prefix)?;
         for (row, value) in &rows {
-            self.note_read(&self.recorder.key(table, row), Some(value))?;
+            self.note_read(table, row, Some(value))?;
         }
         for row in self.recorder.known.missing(table, prefix, &rows) {
-            self.note_read(&self.recorder.key(table, &row), None)?;
+            self.note_read(table, &row, None)?;
         }
         Ok(rows)
     }
 
     fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
         self.go_on()?;
-        let key = self.recorder.key(table, row);
-        self.desk.note(|line| line.append(key.as_name(), Name::Int(element)));
+        let Scratch { ops, text } = &mut *self.scratch;
+        ops.append(self.recorder.key(table, row, text), Name::Int(element));
+        if self.uncommitted == Uncommitted::MayBeSeen {
+            self.desk.note(self.begun, ops);
+        }
         self.client.append(table, row, element)
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
-        self.desk.commit();
+        self.desk.commit(self.begun, &mut self.scratch.ops);
         self.client.commit()
     }
 

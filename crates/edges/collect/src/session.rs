@@ -1,12 +1,12 @@
 //! One session of a run: a thread with a connection of its own, one transaction after the other.
 
+use crate::desk::{Begun, Desk, Ended};
 use crate::drive::session_name;
-use crate::journal::Entry;
-use crate::recorder::{Desk, Recorder, RecordingClient};
+use crate::journal::Writer;
+use crate::recorder::{Recorder, RecordingClient, Scratch};
 use crate::{Client, Control, Database, Failure, Retries, Slot, Transaction, Turn, Workload, perform};
 use iso_history::Outcome;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,7 +22,8 @@ pub(crate) struct Stage {
     pub(crate) workload: Arc<dyn Workload>,
     pub(crate) recorder: Recorder,
     pub(crate) control: Arc<Control>,
-    pub(crate) entries: Option<SyncSender<Entry>>,
+    /// Who writes the history; none if it is not recorded.
+    pub(crate) writer: Option<Writer>,
     pub(crate) seed: u64,
     pub(crate) retries: Retries,
     /// So many transactions a session.
@@ -44,6 +45,7 @@ pub(crate) struct Session {
     pub(crate) isolation: String,
     pub(crate) client: Box<dyn Client + Send>,
     pub(crate) desk: Arc<Desk>,
+    pub(crate) scratch: Scratch,
 }
 
 /// How an attempt ended.
@@ -64,10 +66,8 @@ impl Stage {
         self.control.stop();
     }
 
-    fn is_over(&self, nth: usize) -> bool {
-        self.control.is_stopped()
-            || self.txns.is_some_and(|it| nth >= it)
-            || self.deadline.is_some_and(|it| Instant::now() >= it)
+    fn is_over(&self, nth: usize, now: Instant) -> bool {
+        self.control.is_stopped() || self.txns.is_some_and(|it| nth >= it) || self.deadline.is_some_and(|it| now >= it)
     }
 
     /// The name of one more session.
@@ -95,12 +95,13 @@ impl Session {
             Retries::UpTo(n) => n + 1,
         };
         for _ in 0..n_tries {
-            if stage.is_over(nth) {
+            let now = Instant::now();
+            if stage.is_over(nth, now) {
                 return false;
             }
             let transaction = stage.workload.transaction(Turn { seed: stage.seed, slot, attempt: *n_attempts });
             *n_attempts += 1;
-            match self.attempt(stage, &*transaction) {
+            match self.attempt(stage, &*transaction, now) {
                 Attempt::Committed | Attempt::Aborted => return true,
                 Attempt::Conflict => {}
                 Attempt::Lost(why) => return self.reconnect(stage, &why),
@@ -113,39 +114,26 @@ impl Session {
         true
     }
 
-    /// Runs a transaction and hands in its line.
-    pub(crate) fn attempt(&mut self, stage: &Stage, transaction: &dyn Transaction) -> Attempt {
-        if stage.entries.is_none() {
+    /// Runs a transaction that is said to begin now, and notes it if there is somebody who writes.
+    pub(crate) fn attempt(&mut self, stage: &Stage, transaction: &dyn Transaction, now: Instant) -> Attempt {
+        let Some(writer) = &stage.writer else {
             let result = perform(transaction, &mut *self.client);
             let outcome = if result.is_ok() { Outcome::Committed } else { Outcome::Aborted };
             return counted(stage, attempt_of(result), outcome, 0);
-        }
+        };
         let name = self.name.get_or_insert_with(|| stage.next_name());
-        stage.recorder.begin(&self.desk, name);
-        let mut client = RecordingClient::new(&mut *self.client, &self.desk, &stage.recorder);
-        let result = perform(transaction, &mut client);
-        let attempt = attempt_of(result);
-        self.hand_in(stage, attempt)
-    }
-
-    fn hand_in(&self, stage: &Stage, attempt: Attempt) -> Attempt {
-        let end = stage.recorder.now();
-        // Held until the line is handed in, so that whoever ends the run finds either the transaction or its line.
-        let mut desk = self.desk.lock();
-        // Nobody waits for this session any more if its transaction was taken away.
-        let Some(open) = desk.take() else { return Attempt::Lost("the run is over".to_owned()) };
-        let outcome = match &attempt {
+        let begun = Begun { session: name, at: stage.recorder.time(now) };
+        let (desk, scratch) = (&*self.desk, &mut self.scratch);
+        let mut client = RecordingClient::new(&mut *self.client, desk, begun, &stage.recorder, scratch);
+        let attempt = attempt_of(perform(transaction, &mut client));
+        let ended = desk.end(begun, &mut scratch.ops, stage.recorder.now(), |known| match &attempt {
             Attempt::Committed => Outcome::Committed,
             Attempt::Aborted | Attempt::Conflict => Outcome::Aborted,
-            Attempt::Lost(_) | Attempt::Broken(_) => open.outcome_if_left(),
-        };
-        let n_ops = open.n_ops();
-        let line = Entry::Line(open.end(outcome, end));
-        let is_taken = stage.entries.as_ref().is_some_and(|it| it.send(line).is_ok());
-        if !is_taken {
-            // The file cannot be written, which the run says by itself.
-            stage.control.stop();
-        }
+            Attempt::Lost(_) | Attempt::Broken(_) => known,
+        });
+        // Nobody waits for this session any more if its desk is closed.
+        let Some(Ended { outcome, n_ops, n_bytes }) = ended else { return Attempt::Lost("the run is over".to_owned()) };
+        writer.keep_up(&self.desk, n_bytes, || stage.control.is_stopped());
         counted(stage, attempt, outcome, n_ops)
     }
 
@@ -153,7 +141,7 @@ impl Session {
     fn reconnect(&mut self, stage: &Stage, why: &str) -> bool {
         stage.control.tally.reconnects.fetch_add(1, Ordering::Relaxed);
         let given_up = Instant::now() + RECONNECT;
-        while !stage.is_over(0) {
+        while !stage.is_over(0, Instant::now()) {
             match stage.database.connect(&self.isolation) {
                 Ok(client) => {
                     self.client = client;

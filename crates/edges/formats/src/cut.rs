@@ -1,7 +1,8 @@
 //! A recording that was cut: what is missing in it must not look like an anomaly.
 //!
-//! Whoever recorded was killed, or had no room left. Each session's lines are there up to some point. The transactions
-//! after it are missing, and recorded ones may have read what they wrote:
+//! Whoever recorded was killed, or had no room left. Each session's lines are there up to some point, whatever the
+//! order of sessions among each other. The transactions after it are missing, and recorded ones may have read what they
+//! wrote:
 //!
 //! ```text
 //! s1: { w(x,1) }
@@ -101,28 +102,31 @@ fn known_until(history: &History) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Format, ReadOptions, RecordingHeader, TxnLine, WrittenValues, read_from, write};
+    use crate::{Format, ReadOptions, RecordingHeader, TxnLines, TxnOps, WrittenValues, read_from, write};
     use iso_history::{Datum, Name, Outcome};
 
     fn recording(values: WrittenValues) -> Vec<u8> {
         let sessions = ["s1", "s2"].map(str::to_owned).to_vec();
         let header = RecordingHeader { initial: Datum::Int(0), init: Vec::new(), sessions, values, origin: "{}" };
-        let mut bytes = header.line();
         let x = Name::Text("x");
-        let txn = |session: &str, is_write: bool, value: i64, begin: i64| {
-            let mut line = TxnLine::new(session);
+        let (mut lines, mut ops) = (TxnLines::default(), TxnOps::default());
+        let mut txn = |session: &str, is_write: bool, value: i64, begin: i64| {
+            lines.begin(session);
             if is_write {
-                line.write(x, Name::Int(value));
+                ops.write(x, Name::Int(value));
             } else {
-                line.read(x, Name::Int(value));
+                ops.read(x, Name::Int(value));
             }
-            line.end(Outcome::Committed, begin, Some(begin + 9))
+            lines.add(&mut ops);
+            lines.end(Outcome::Committed, begin, Some(begin + 9));
         };
-        bytes.extend(txn("s1", true, 1, 0));
-        bytes.extend(txn("s2", false, 3, 0));
-        bytes.extend(txn("s1", false, 1, 20));
-        bytes.extend(txn("s2", false, 2, 20));
-        bytes
+        txn("s1", true, 1, 0);
+        txn("s2", false, 3, 0);
+        txn("s1", false, 1, 20);
+        txn("s2", false, 2, 20);
+        let mut bytes = Vec::new();
+        lines.take_whole(&mut bytes);
+        [header.line(), bytes].concat()
     }
 
     /// What is read, in our notation, and how many defects there are.

@@ -103,14 +103,21 @@ pub struct HuntFinding {
 /// A script that shows a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HuntScript {
-    /// The steps in order, a line each.
+    /// The steps in order, a line each; with what was answered if there is no SQL.
     pub steps: String,
-    /// The same in SQL, by session, with what was answered.
-    pub sql: String,
+    /// The same in SQL, by session, with what was answered; none for a database that speaks none.
+    pub sql: Option<String>,
     /// How often it was played in the end.
     pub tries: u64,
     /// And how often it showed it.
     pub shown: u64,
+}
+
+impl HuntScript {
+    /// What people read and copy.
+    pub(crate) fn listing(&self) -> &str {
+        self.sql.as_deref().unwrap_or(&self.steps)
+    }
 }
 
 impl RoundVerdict {

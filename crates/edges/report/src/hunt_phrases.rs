@@ -90,11 +90,15 @@ fn more(finding: &HuntFinding) -> String {
 /// What the script is good for, if there is one.
 pub(crate) fn script_words(finding: &HuntFinding) -> String {
     match &finding.script {
-        Some(it) => format!(
-            "This script shows it, in {} of {} tries. Statements are typed in the order of their numbers, each when the one \
-             before has answered or waits for a lock; what they answered stands behind them.",
-            it.shown, it.tries
-        ),
+        Some(it) => {
+            let how = if it.sql.is_some() {
+                "Statements are typed in the order of their numbers, each when the one before has answered or waits for a \
+                 lock; what they answered stands behind them."
+            } else {
+                "Steps are taken from top to bottom; what they answered stands behind them."
+            };
+            format!("This script shows it, in {} of {} tries. {how}", it.shown, it.tries)
+        }
         None => "No script of these transactions showed it again; -o FILE.history keeps what was recorded.".to_owned(),
     }
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,8 +65,7 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
         progress.stage(rate.words(tally));
         progress.paint();
     };
-    let target = asked.output.target()?;
-    let result = collect(&asked.database, &asked.plan, target, &control, &mut watch);
+    let result = collect(&asked.database, &asked.plan, asked.output.target(), &control, &mut watch);
     progress.clear();
     match result {
         Ok(collected) => asked.tell(raw, &collected, &timeline),
@@ -316,13 +315,17 @@ impl Output {
             );
         }
         output::check_folder(path)?;
+        if path.is_file() {
+            // What is in it stays until the run begins.
+            OpenOptions::new().write(true).open(path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
         Ok(Self::File(path.clone()))
     }
 
-    fn target(&self) -> anyhow::Result<Target> {
+    fn target(&self) -> Target {
         match self {
-            Self::StandardOutput => Ok(Target::Stream(Box::new(io::stdout()))),
-            Self::File(path) => Ok(Target::File(File::create(path).with_context(|| self.cannot_write())?)),
+            Self::StandardOutput => Target::Stream(Box::new(io::stdout())),
+            Self::File(path) => Target::File(path.clone()),
         }
     }
 

@@ -14,7 +14,7 @@ use anyhow::{anyhow, bail};
 use iso_collect::hunt::{
     Finding, Hunt, HuntProgress, HuntTally, Hunted, Judged, Origin, PROBES, Probes, Trial, Until, hunt,
 };
-use iso_collect::{Control, Database, WORKLOADS, open, workload};
+use iso_collect::{Control, Database, Dialect, Parameters, Rows, WORKLOADS, open, workload};
 use iso_evidence::Verdict;
 use iso_formats::{Format, without_times, write};
 use iso_history::History;
@@ -77,8 +77,13 @@ impl Asked {
         let expect = Level::from_name(raw.expect.trim()).ok_or_else(|| no_level(&raw.expect))?;
         let target = raw.output.as_deref().map(|it| Target::of(it, raw.json)).transpose()?;
         let reports = Rendering::to_each(raw.reports.clone())?;
-        let (probes, workloads) = what_to_run(&raw.workloads)?;
+        let (probes, mut workloads) = what_to_run(&raw.workloads)?;
         let database: Arc<dyn Database> = Arc::from(open(raw.url.trim())?);
+        if raw.workloads.is_empty() && database.no_lists().is_some() {
+            let has_lists =
+                |it: &String| workload(it, &Parameters::default()).is_some_and(|it| it.rows_are() == Rows::Lists);
+            workloads.retain(|it| !has_lists(it));
+        }
         let isolation = isolation(&*database, raw.isolation.as_deref().unwrap_or(database.isolations()[0]))?;
         let until = if raw.all { Until::TimeIsOver } else { Until::FirstFound };
         let hunt = Hunt { isolation, expect, duration: raw.duration, seed: raw.seed, probes, workloads, until };
@@ -128,12 +133,14 @@ impl Asked {
 
     fn found(&self, finding: &Finding) -> anyhow::Result<HuntFinding> {
         let script = finding.reproduction.as_ref().map(|it| {
-            Ok::<_, anyhow::Error>(HuntScript {
-                steps: it.script.to_string(),
-                sql: it.script.sql_with_answers(self.database.dialect(), &it.played)?,
-                tries: it.tries as u64,
-                shown: it.shown as u64,
-            })
+            let dialect = self.database.dialect();
+            let answered = it.script.sql_with_answers(dialect, &it.played)?;
+            let (steps, sql) = match dialect {
+                // It speaks none, and is told in steps.
+                Dialect::Store => (answered, None),
+                _ => (it.script.to_string(), Some(answered)),
+            };
+            Ok::<_, anyhow::Error>(HuntScript { steps, sql, tries: it.tries as u64, shown: it.shown as u64 })
         });
         Ok(HuntFinding {
             anomalies: finding.anomalies().into_iter().map(str::to_owned).collect(),
@@ -203,7 +210,7 @@ fn what_to_run(names: &[String]) -> anyhow::Result<(Probes, Vec<String>)> {
     let mut workloads: Vec<String> = names.iter().map(|it| it.trim().to_ascii_lowercase()).collect();
     let has_probes = workloads.iter().any(|it| it == SCRIPTS);
     workloads.retain(|it| it != SCRIPTS);
-    if let Some(unknown) = workloads.iter().find(|it| workload(it, &iso_collect::Parameters::default()).is_none()) {
+    if let Some(unknown) = workloads.iter().find(|it| workload(it, &Parameters::default()).is_none()) {
         let known: Vec<&str> = WORKLOADS.iter().map(|it| it.0).collect();
         bail!("there is no workload `{unknown}`; choose some of {SCRIPTS}, {}, or an application", known.join(", "));
     }

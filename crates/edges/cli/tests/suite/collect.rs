@@ -112,6 +112,9 @@ fn bad_questions_are_refused_with_what_there_is() {
     bad(&["store:ser", "--keys-like", "normal"], "choose one of uniform, zipf, hotset");
     bad(&["store:ser", "--report", "run.dot"], "run.dot: what collect did is no graph; its report is .html");
     bad(&["store:ser", "--report", "gone/run.html"], "there is no folder gone");
+    for level in ["rc", "ra", "cc", "pc"] {
+        bad(&[&format!("store:{level}"), "-w", "append"], "its levels that keep lists are psi, si, ser");
+    }
     folder.run(&["collect", "store:ser", "-o", "h.history"]).ends(2).complains("ends in .jsonl");
     folder.run(&["collect", "store:ser", "-o", "gone/h.jsonl"]).ends(2).complains("there is no folder gone");
 }

@@ -7,13 +7,17 @@ fn a_hunt_on_the_weak_store_prints_the_finding_and_its_script() {
     let folder = Folder::new();
     let arguments = ["hunt", "store:cc", "--expect", "ser", "-o", "finding.history", "--report", "why.html"];
     let said = folder.run(&arguments).ends(1);
-    said.says("FOUND: the weak store at level cc")
+    let said = said
+        .says("FOUND: the weak store at level cc")
         .says("serializable (ser): violated")
         .says("in 5 of 5 tries")
-        .says("-- Session s1\n/* 1 */ BEGIN ISOLATION LEVEL CC; -- ok\n");
+        .says("table kv int\nrow kv x 0\n")
+        .says("s1 begin cc    # ok\n");
+    assert!(!said.out.contains("ISOLATION LEVEL"), "nobody can run SQL on the store: {}", said.out);
+    assert!(folder.read("finding.history").contains("(x,0)"), "one table needs no name");
     let page = folder.read("why.html");
     assert!(page.contains("<svg") && page.contains("breaks serializable (ser): lost update, found after"), "{page}");
-    assert!(page.contains("/* 1 */ BEGIN ISOLATION LEVEL CC; -- ok"), "{page}");
+    assert!(page.contains("s1 begin cc    # ok\n"), "{page}");
     folder.run(&["check", "finding.history", "--level", "ser"]).ends(1);
 }
 
@@ -47,7 +51,11 @@ fn the_document_of_a_hunt_has_the_script_and_what_check_says() {
     let finding = &document["findings"][0];
     assert_eq!(finding["check"]["levels"][0]["verdict"], "violated");
     assert_eq!(finding["script"]["tries"], 5);
-    assert!(finding["script"]["sql"].as_str().unwrap().contains("-- Session s2"), "{finding}");
+    assert!(finding["script"]["steps"].as_str().unwrap().contains("s2 begin rc    # ok\n"), "{finding}");
+    assert!(finding["script"]["sql"].is_null(), "{finding}");
+    let said =
+        Folder::new().run(&["hunt", "sqlite:", "--expect", "ser", "--for", "1s", "-w", "probes", "--json"]).ends(0);
+    assert_eq!(said.json()[0]["findings"], serde_json::json!([]));
 }
 
 #[test]
@@ -57,5 +65,6 @@ fn questions_that_cannot_be_asked_are_refused() {
     folder.run(&["hunt", "store:cc", "--expect", "ser", "-i", "si"]).ends(2).complains("has no isolation level `si`");
     folder.run(&["hunt", "oracle:x", "--expect", "ser"]).ends(2).complains("there is no driver for `oracle:`");
     folder.run(&["hunt", "store:cc", "--expect", "ser", "-w", "x"]).ends(2).complains("there is no workload `x`");
+    folder.run(&["hunt", "store:cc", "--expect", "ser", "-w", "append"]).ends(2).complains("lose what others append");
     folder.run(&["hunt", "store:cc"]).ends(2).complains("--expect");
 }

@@ -6,7 +6,7 @@ use super::{CONNECT_TIMEOUT, LOCK_TIMEOUT, STATEMENT_TIMEOUT};
 use crate::address::Address;
 use crate::database::isolation_of;
 use crate::dialect::Statement;
-use crate::{Client, Database, Dialect, Failure, OpenError, Table, Value};
+use crate::{Client, Database, Dialect, Failure, OpenError, Table, Value, Watcher};
 use postgres::error::SqlState;
 use postgres::types::{ToSql, Type};
 use postgres::{Config, Error, NoTls, Row};
@@ -58,7 +58,7 @@ pub(crate) fn open(address: &Address) -> Result<PostgreSql, OpenError> {
 impl PostgreSql {
     fn connection(&self) -> Result<PgConnection, Failure> {
         let client = self.config.connect(NoTls).map_err(|it| failure(&it))?;
-        let mut connection = PgConnection { client, prepared: HashMap::new() };
+        let mut connection = PgConnection { client, prepared: HashMap::new(), process: None };
         let (lock, statement) = (LOCK_TIMEOUT.as_millis(), STATEMENT_TIMEOUT.as_millis());
         connection.command(&format!("SET lock_timeout = {lock}; SET statement_timeout = {statement}"))?;
         Ok(connection)
@@ -98,7 +98,13 @@ impl Database for PostgreSql {
 
     fn connect(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {
         let begin = Dialect::PostgreSql.begin(isolation_of(self, isolation)?).join("; ");
-        Ok(Box::new(SqlClient::new(self.connection()?, Dialect::PostgreSql, begin)))
+        let mut connection = self.connection()?;
+        connection.process = connection.numbers("SELECT pg_backend_pid()::bigint")?.first().copied();
+        Ok(Box::new(SqlClient::new(connection, Dialect::PostgreSql, begin)))
+    }
+
+    fn watcher(&self) -> Option<Box<dyn Watcher>> {
+        Some(Box::new(PgWatcher(self.connection().ok()?)))
     }
 
     fn dialect(&self) -> Dialect {
@@ -109,6 +115,20 @@ impl Database for PostgreSql {
 struct PgConnection {
     client: postgres::Client,
     prepared: HashMap<String, postgres::Statement>,
+    process: Option<u64>,
+}
+
+/// Reads who waits for whose lock. A session whose lock was just granted waits no more, even if it does not know yet.
+#[derive(Debug)]
+struct PgWatcher(PgConnection);
+
+impl Watcher for PgWatcher {
+    fn waiting(&mut self) -> Result<Vec<u64>, Failure> {
+        self.0.numbers(
+            "SELECT pid::bigint FROM pg_stat_activity \
+             WHERE wait_event_type = 'Lock' AND cardinality(pg_blocking_pids(pid)) > 0",
+        )
+    }
 }
 
 impl fmt::Debug for PgConnection {
@@ -125,6 +145,13 @@ impl PgConnection {
         let prepared = self.client.prepare(sql).map_err(|it| failure(&it))?;
         self.prepared.insert(sql.to_owned(), prepared.clone());
         Ok(prepared)
+    }
+
+    /// The numbers that a query finds.
+    fn numbers(&mut self, sql: &str) -> Result<Vec<u64>, Failure> {
+        let rows = self.rows(&Statement { sql: sql.to_owned(), values: Vec::new() })?;
+        let number = |it: Value| if let Value::Int(number) = it { u64::try_from(number).ok() } else { None };
+        Ok(rows.into_iter().flatten().filter_map(number).collect())
     }
 }
 
@@ -146,6 +173,10 @@ impl Connection for PgConnection {
 
     fn command(&mut self, sql: &str) -> Result<(), Failure> {
         self.client.batch_execute(sql).map_err(|it| failure(&it))
+    }
+
+    fn process(&self) -> Option<u64> {
+        self.process
     }
 }
 

@@ -14,6 +14,11 @@ pub(super) trait Connection: Debug + Send {
 
     /// Runs a statement without values and without an answer.
     fn command(&mut self, sql: &str) -> Result<(), Failure>;
+
+    /// What the server calls it.
+    fn process(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A session.
@@ -145,6 +150,10 @@ impl<C: Connection> Client for SqlClient<C> {
     fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
         let append = self.dialect.append(table, row, element);
         self.upsert(append, self.dialect.insert(table, row, Value::Text(element.to_string())))
+    }
+
+    fn process(&self) -> Option<u64> {
+        self.connection.process()
     }
 
     fn commit(&mut self) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use crate::address::Address;
 use crate::database::isolation_of;
 use crate::drive::session_name;
 use crate::store_client::failure;
-use crate::{Choice, Client, Database, Dialect, Failure, OpenError, Table, Value};
+use crate::{Choice, Client, Database, Dialect, Failure, OpenError, Table, Uncommitted, Value};
 use iso_spec::Level;
 use iso_store::{Key, LEVELS, Rows, SessionId, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -103,6 +103,21 @@ impl Database for WeakStore {
     fn dialect(&self) -> Dialect {
         Dialect::Store
     }
+
+    /// The store has no statement that appends: that is a read and a write, and only a level that forbids lost updates
+    /// keeps what others appended in between.
+    fn no_lists(&self) -> Option<String> {
+        let keeps = [Level::ParallelSnapshotIsolation, Level::SnapshotIsolation, Level::Serializable];
+        if keeps.contains(&self.level) {
+            return None;
+        }
+        Some(format!(
+            "the weak store appends to a list by a read and a write, which at {} lose what others append in between; \
+             its levels that keep lists are {}",
+            self.level.short_name(),
+            keeps.map(Level::short_name).join(", ")
+        ))
+    }
 }
 
 #[derive(Debug)]
@@ -113,6 +128,7 @@ struct SharedClient {
 }
 
 impl SharedClient {
+    /// Does something while no other session can; what needs nobody else's is best done before.
     fn with<T>(&self, act: impl FnOnce(&mut Store, SessionId) -> Result<T, iso_store::Error>) -> Result<T, Failure> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.generation != self.generation {
@@ -128,20 +144,24 @@ impl Client for SharedClient {
     }
 
     fn get(&mut self, table: &str, row: &str) -> Result<Option<Value>, Failure> {
-        let found = self.with(|store, session| store.get(session, &Key::new(table, row)))?;
+        let key = Key::new(table, row);
+        let found = self.with(|store, session| store.get(session, &key))?;
         found.as_ref().map(Value::try_from).transpose()
     }
 
     fn put(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
-        self.with(|store, session| store.put(session, &Key::new(table, row), value.into()))
+        let key = Key::new(table, row);
+        self.with(|store, session| store.put(session, &key, value.into()))
     }
 
     fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
-        self.with(|store, session| store.insert(session, &Key::new(table, row), value.into()))
+        let key = Key::new(table, row);
+        self.with(|store, session| store.insert(session, &key, value.into()))
     }
 
     fn delete(&mut self, table: &str, row: &str) -> Result<(), Failure> {
-        self.with(|store, session| store.delete(session, &Key::new(table, row)))
+        let key = Key::new(table, row);
+        self.with(|store, session| store.delete(session, &key))
     }
 
     fn scan(&mut self, table: &str, prefix: &str) -> Result<Vec<(String, Value)>, Failure> {
@@ -155,5 +175,9 @@ impl Client for SharedClient {
 
     fn abort(&mut self) -> Result<(), Failure> {
         self.with(Store::abort)
+    }
+
+    fn uncommitted_writes(&self) -> Uncommitted {
+        Uncommitted::Hidden
     }
 }

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const THINKING: Duration = Duration::from_secs(10);
 /// How long scripts may be tried for one finding.
 const TRYING: Duration = Duration::from_secs(20);
+/// What is found at the last moment is looked at so long all the same.
+const LAST_LOOK: Duration = Duration::from_secs(2);
 /// How many orders of one scenario are tried.
 const ORDERS: usize = 60;
 /// How often the smallest script is played in the end, to see how often it shows what it should.
@@ -24,6 +26,8 @@ pub(super) struct Laboratory<'l> {
     pub(super) database: &'l dyn Database,
     pub(super) expect: Level,
     pub(super) control: &'l Control,
+    /// When the hunt is over.
+    pub(super) deadline: Instant,
 }
 
 /// A script that shows what was found.
@@ -44,7 +48,7 @@ pub struct Reproduction {
 impl Laboratory<'_> {
     /// Does the expected level allow a history? An answer is certified.
     pub(super) fn judge(&self, history: &History) -> Verdict {
-        let until = Instant::now() + THINKING;
+        let until = self.until(THINKING);
         let stop = || (Instant::now() >= until).then_some(StopReason::Timeout);
         let facts = Facts::new(history);
         let verdict = iso_check::check_facts(&facts, self.expect, &Budget::new(&stop));
@@ -64,7 +68,7 @@ impl Laboratory<'_> {
 
     /// The smallest script that shows something forbidden, beginning with some of these scripts in some order.
     pub(super) fn reproduce(&self, scripts: &[Script]) -> Option<Reproduction> {
-        let until = Instant::now() + TRYING;
+        let until = self.until(TRYING);
         let is_over = || Instant::now() >= until || self.control.is_stopped();
         let mut orders = scripts.iter().flat_map(|it| interleavings(it, ORDERS));
         let mut found = loop {
@@ -84,11 +88,17 @@ impl Laboratory<'_> {
         };
         let smallest = shrink(smallest, &mut shows);
         shows(&renamed(&smallest));
-        while found.tries < TRIES && !self.control.is_stopped() {
+        while found.tries < TRIES && (found.tries == 0 || !is_over()) {
             found.tries += 1;
             found.shown += usize::from(self.play(&found.script).is_some());
         }
         Some(found)
+    }
+
+    /// The end of something that may take so long.
+    fn until(&self, at_most: Duration) -> Instant {
+        let now = Instant::now();
+        (now + at_most).min(self.deadline.max(now + LAST_LOOK))
     }
 
     /// In how many orders a smaller script is tried. What the weak store answers depends on all that came before, so

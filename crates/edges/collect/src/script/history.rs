@@ -1,9 +1,9 @@
 //! What the steps of a script did, as a history.
 
 use super::{Action, Answer, Played, Script};
+use crate::recorder::row_name;
 use crate::{Failure, Value, list_of};
 use iso_history::{Datum, HistoryBuilder, KeyId, Outcome, Place};
-use iso_store::Key;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What has happened so far.
@@ -67,7 +67,11 @@ impl<'s> Log<'s> {
         let keys = self.keys();
         let mut ids = BTreeMap::new();
         for (table, row) in &keys {
-            let key = builder.key(Datum::text(Key::new(table.as_str(), row.as_str()).to_string()));
+            // As in recorded workloads: one table needs no name.
+            let key = match self.script.tables.len() {
+                1 => builder.key(row_name(row).to_datum()),
+                _ => builder.key(Datum::text(format!("{table}:{row}"))),
+            };
             ids.insert((table.clone(), row.clone()), key);
         }
         for (table, row, value) in &self.script.rows {

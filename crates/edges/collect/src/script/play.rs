@@ -2,7 +2,7 @@
 
 use super::history::Log;
 use super::{Action, Script, Step};
-use crate::{Client, Database, Failure, Value};
+use crate::{Client, Database, Failure, Value, Watcher};
 use iso_history::History;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,8 +10,11 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A step that takes longer waits for a lock.
+/// A step that takes longer waits for a lock, where nobody knows better.
 const BLOCKED_AFTER: Duration = Duration::from_millis(300);
+
+/// How often somebody is asked who knows better.
+const LOOK: Duration = Duration::from_millis(4);
 
 /// Drivers give up on a lock and on a statement long before.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
@@ -19,7 +22,8 @@ const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
 /// What happened.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// What was read, written, committed and aborted, with times. Keys are `table:row`.
+    /// What was read, written, committed and aborted, with times. Keys are rows, and `table:row` where there are
+    /// several tables.
     pub history: History,
     /// What each step answered.
     pub answers: Vec<Answer>,
@@ -83,12 +87,22 @@ impl Script {
         let (reply, replies) = mpsc::channel();
         let start = Instant::now();
         thread::scope(|scope| {
-            let mut stage = Stage { senders: BTreeMap::new(), replies, pending: BTreeMap::new(), log: Log::new(self) };
+            let mut stage = Stage {
+                senders: BTreeMap::new(),
+                replies,
+                pending: BTreeMap::new(),
+                watcher: database.watcher(),
+                processes: BTreeMap::new(),
+                log: Log::new(self),
+            };
             for name in self.sessions() {
                 let (sender, orders) = mpsc::channel();
                 let reply = reply.clone();
                 // Connecting takes time, which must not look like waiting for a lock.
                 let connection = self.first_isolation(name).map(|it| connect(database, it)).transpose()?;
+                if let Some(process) = connection.as_ref().and_then(|it| it.1.process()) {
+                    stage.processes.insert(name, process);
+                }
                 let session = Session { database, connection, is_open: false };
                 scope.spawn(move || serve(session, start, &orders, &reply));
                 stage.senders.insert(name, sender);
@@ -131,6 +145,9 @@ struct Stage<'s> {
     replies: Receiver<Reply>,
     /// By session, the step that waits for a lock.
     pending: BTreeMap<&'s str, usize>,
+    watcher: Option<Box<dyn Watcher>>,
+    /// What the watcher calls the sessions.
+    processes: BTreeMap<&'s str, u64>,
     log: Log<'s>,
 }
 
@@ -140,12 +157,36 @@ impl<'s> Stage<'s> {
         self.pending.insert(session, idx);
         let sent = self.senders[session].send((idx, &step.action));
         sent.map_err(|_| Failure::broken(format!("the thread of session {session} has ended")))?;
-        if !self.receive(BLOCKED_AFTER, |stage| !stage.pending.contains_key(session))? {
+        if !self.settle(|stage| !stage.pending.contains_key(session))? {
             self.log.blocked.push(idx);
         }
         // What it let go on is answered before the next step.
-        self.receive(BLOCKED_AFTER, |stage| stage.pending.is_empty())?;
+        self.settle(|stage| stage.pending.is_empty())?;
         Ok(())
+    }
+
+    /// Notes replies until something holds; false if all that are left to answer wait for locks.
+    fn settle(&mut self, is_enough: impl Fn(&Self) -> bool) -> Result<bool, Failure> {
+        let until = Instant::now() + BLOCKED_AFTER;
+        while Instant::now() < until {
+            if self.receive(LOOK, &is_enough)? {
+                return Ok(true);
+            }
+            if self.all_wait() {
+                // A reply may have come before the question did.
+                return self.receive(Duration::ZERO, &is_enough);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Is it known of all who have not answered that they wait for a lock?
+    fn all_wait(&mut self) -> bool {
+        let Some(Ok(waiting)) = self.watcher.as_mut().map(|it| it.waiting()) else {
+            self.watcher = None;
+            return false;
+        };
+        self.pending.keys().all(|it| self.processes.get(it).is_some_and(|it| waiting.contains(it)))
     }
 
     fn wait_for_any(&mut self) -> Result<(), Failure> {

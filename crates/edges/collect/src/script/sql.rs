@@ -6,7 +6,7 @@ use crate::{Dialect, Failure, Value};
 use std::fmt::Write;
 
 impl Script {
-    /// The script as SQL. Each statement is typed when the one before it, by number, has answered or waits for a lock.
+    /// The script as SQL, and for the weak store, which speaks none, as [`Script`] reads it. Each statement is typed when the one before it, by number, has answered or waits for a lock.
     pub fn sql(&self, dialect: Dialect) -> Result<String, Failure> {
         self.written(dialect, None)
     }
@@ -17,6 +17,9 @@ impl Script {
     }
 
     fn written(&self, dialect: Dialect, played: Option<&Played>) -> Result<String, Failure> {
+        if dialect == Dialect::Store {
+            return Ok(self.steps_with_answers(played));
+        }
         let mut text = String::from("-- Before\n");
         for table in &self.tables {
             line(&mut text, &format!("{};", dialect.create(&table.name, table.values)?));
@@ -44,13 +47,34 @@ impl Script {
     }
 }
 
+impl Script {
+    /// As [`super::text`] has scripts, with what each step answered as a remark, for what speaks no SQL.
+    fn steps_with_answers(&self, played: Option<&Played>) -> String {
+        let before = Self { steps: Vec::new(), ..self.clone() };
+        let mut text = before.to_string();
+        let steps: Vec<String> = self.steps.iter().map(ToString::to_string).collect();
+        let width = steps.iter().map(String::len).max().unwrap_or_default();
+        for (idx, step) in steps.iter().enumerate() {
+            match played {
+                None => line(&mut text, step),
+                Some(played) => line(&mut text, &format!("{step:width$}  # {}", said(played, idx))),
+            }
+        }
+        text
+    }
+}
+
 fn line(text: &mut String, line: &str) {
     writeln!(text, "{line}").expect("a text takes every text");
 }
 
 fn answer(played: &Played, idx: usize) -> String {
+    format!(" -- {}", said(played, idx))
+}
+
+fn said(played: &Played, idx: usize) -> String {
     let waits = if played.blocked.contains(&idx) { "waits, then " } else { "" };
-    format!(" -- {waits}{}", played.answers[idx].to_string().replace('\n', " "))
+    format!("{waits}{}", played.answers[idx].to_string().replace('\n', " "))
 }
 
 /// What is typed for a step; all but the last are settings of the session.

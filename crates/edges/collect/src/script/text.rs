@@ -19,11 +19,12 @@ pub struct NotAScript {
 impl FromStr for Script {
     type Err = NotAScript;
 
-    /// Reads lines as [`fmt::Display`] writes them; empty ones and those that begin with `#` mean nothing.
+    /// Reads lines as [`fmt::Display`] writes them. What comes after a `#` that stands alone means nothing, and neither do
+    /// empty lines and those that begin with one.
     fn from_str(text: &str) -> Result<Self, NotAScript> {
         let mut script = Self { tables: Vec::new(), rows: Vec::new(), steps: Vec::new() };
         for (idx, line) in text.lines().enumerate() {
-            let words: Vec<&str> = line.split_whitespace().collect();
+            let words: Vec<&str> = line.split_whitespace().take_while(|it| *it != "#").collect();
             if words.is_empty() || words[0].starts_with('#') {
                 continue;
             }
@@ -118,6 +119,7 @@ mod tests {
         let script: Script = text.parse().unwrap();
         assert_eq!(script.to_string(), text);
         assert_eq!(script.sessions(), ["s1", "s2"]);
+        assert_eq!("s1 abort  # ok\n# s1 abort".parse::<Script>().unwrap().to_string(), "s1 abort\n");
         let error = "# a remark\n\ns1 jump".parse::<Script>().unwrap_err();
         assert!(error.to_string().starts_with("line 3: `s1 jump`"), "{error}");
     }

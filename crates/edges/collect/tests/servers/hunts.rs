@@ -2,10 +2,12 @@
 
 use crate::server;
 use iso_collect::hunt::{Finding, Hunt, Hunted, Probes, Until, hunt};
+use iso_collect::script::Script;
 use iso_collect::{Control, Database, open};
 use iso_servers::Kind;
 use iso_spec::Level;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 fn hunted(url: &str, isolation: &str, expect: Level, until: Until) -> Hunted {
@@ -55,5 +57,29 @@ fn postgresql_is_serializable_where_it_says_so_and_a_snapshot_below() {
     for (isolation, level) in [("repeatable-read", Level::SnapshotIsolation), ("serializable", Level::Serializable)] {
         let quiet = hunted(&server.url(), isolation, level, Until::FirstFound);
         assert!(quiet.findings.is_empty() && quiet.tally.scripts >= 10, "{quiet:?}");
+    }
+}
+
+#[test]
+fn servers_say_who_waits_for_a_lock() {
+    let script = "table kv int\nrow kv x 0\ns1 begin read-committed\ns2 begin read-committed\ns1 put kv x 1\n\
+                  s2 put kv x 2\ns1 get kv x\ns1 commit\ns2 commit";
+    let script: Script = script.parse().unwrap();
+    for kind in [Kind::PostgreSql, Kind::MariaDb] {
+        let Some(server) = server(kind, &[]) else { continue };
+        let database = open(&server.url()).unwrap();
+        let mut watcher = database.watcher().unwrap();
+        assert!(watcher.waiting().unwrap().is_empty(), "{kind}");
+        let played = thread::scope(|scope| {
+            let plays = scope.spawn(|| script.play(&*database).unwrap());
+            let mut seen = 0;
+            while !plays.is_finished() {
+                seen = seen.max(watcher.waiting().unwrap().len());
+            }
+            assert_eq!(seen, 1, "{kind}");
+            plays.join().unwrap()
+        });
+        assert_eq!(played.blocked, [3], "{kind}: {:?}", played.answers);
+        assert!(played.conflicts().is_empty(), "{kind}: {:?}", played.answers);
     }
 }

@@ -10,6 +10,7 @@ use iso_evidence::{Budget, Verdict, certify};
 use iso_history::{History, Outcome};
 use iso_spec::Level;
 use iso_store::LEVELS;
+use std::fs;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -61,11 +62,20 @@ fn a_store_keeps_its_level_whatever_runs() {
 }
 
 #[test]
-fn lists_of_a_serializable_store_grow_in_one_order() {
-    let database: Arc<dyn Database> = open("store:ser").unwrap().into();
-    let (history, collected) = run(&database, &plan("append", "ser", few(3), 20));
-    assert_eq!(collected.failure, None);
-    holds(&history, Level::Serializable, "append");
+fn lists_of_a_store_grow_in_one_order_or_are_refused() {
+    for level in LEVELS {
+        let database: Arc<dyn Database> = open(&format!("store:{level}?policy=adversarial")).unwrap().into();
+        let plan = plan("append", database.isolations()[0], few(4), 40);
+        if database.no_lists().is_some() {
+            let error = collect_history(&database, &plan, &Arc::new(Control::new())).unwrap_err().to_string();
+            assert!(error.contains(&format!("at {level} lose what others append")), "{error}");
+            continue;
+        }
+        let (history, collected) = run(&database, &plan);
+        assert_eq!(collected.failure, None);
+        assert!(collected.counts.committed > 40, "{collected:?}");
+        holds(&history, level, "append");
+    }
 }
 
 #[test]
@@ -175,9 +185,27 @@ fn a_database_that_goes_away_ends_the_run_with_the_reason() {
     let error = collect_history(&database, &plan, &control).unwrap_err().to_string();
     assert!(error.contains("nonsense"), "{error}");
     plan.isolations = vec![isolation; 2];
-    let full = Target::File(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    let full = Target::File("/dev/full".into());
     let error = collect(&database, &plan, full, &control, &mut |_| {}).unwrap_err().to_string();
     assert!(error.starts_with("the history cannot be written"), "{error}");
+}
+
+#[test]
+fn what_was_in_the_file_stays_until_the_run_begins() {
+    let database: Arc<dyn Database> = open("store:ser").unwrap().into();
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (folder.path().join("old.jsonl"), folder.path().join("new.jsonl"));
+    fs::write(&old, "what was there").unwrap();
+    let refused = plan("rw", "nonsense", few(2), 5);
+    for path in [&old, &new] {
+        let target = Target::File(path.clone());
+        collect(&database, &refused, target, &Arc::new(Control::new()), &mut |_| {}).unwrap_err();
+    }
+    assert_eq!(fs::read_to_string(&old).unwrap(), "what was there");
+    assert!(!new.exists(), "a run that never began leaves no file");
+    let target = Target::File(old.clone());
+    collect(&database, &plan("rw", "ser", few(2), 5), target, &Arc::new(Control::new()), &mut |_| {}).unwrap();
+    assert!(fs::read_to_string(&old).unwrap().starts_with("{\"isoscope\":"));
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn found(report: &HuntReport, idx: usize) -> String {
     let mut out = format!("<div id=\"found-{idx}\">\n{}", sections(&finding.check, &inside));
     out += &format!("<p>{}</p>\n", prose(&seen(report, idx)));
     out += &format!("<h3>Script</h3>\n<p>{}</p>\n", prose(&script_words(finding)));
-    out += &finding.script.as_ref().map(|it| listing(&it.sql, "script")).unwrap_or_default();
+    out += &finding.script.as_ref().map(|it| listing(it.listing(), "script")).unwrap_or_default();
     out + "</div>\n"
 }
 

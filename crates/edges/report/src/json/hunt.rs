@@ -122,7 +122,7 @@ fn script(of: &HuntScript) -> Value {
 fn read_script(of: &Value) -> Read<HuntScript> {
     Ok(HuntScript {
         steps: text(of, "steps")?,
-        sql: text(of, "sql")?,
+        sql: if of["sql"].is_null() { None } else { Some(text(of, "sql")?) },
         tries: count(of, "tries")?,
         shown: count(of, "shown")?,
     })

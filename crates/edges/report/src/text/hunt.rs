@@ -31,7 +31,7 @@ pub(crate) fn hunt(report: &HuntReport, options: TextOptions) -> String {
         page.sentence("", 0, &script_words(finding));
         if let Some(script) = &finding.script {
             page.gap();
-            script.sql.lines().for_each(|it| page.line(&harmless(it)));
+            script.listing().lines().for_each(|it| page.line(&harmless(it)));
         }
     }
     page.out

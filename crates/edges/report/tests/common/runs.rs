@@ -128,7 +128,7 @@ fn finding(anomaly: &str, origin: &str, times: u64, check: CheckReport) -> HuntF
         history: "s1: { w(x,1) }\n".to_owned(),
         script: Some(HuntScript {
             steps: "s1 begin repeatable-read\n".to_owned(),
-            sql: SQL.to_owned(),
+            sql: Some(SQL.to_owned()),
             tries: 5,
             shown: 5,
         }),
@@ -273,7 +273,7 @@ pub fn hostile() -> Vec<(&'static str, Report)> {
     }
     let found = &mut hunt.findings[0];
     (found.anomalies, found.origin, found.check) = (vec![name(3)], name(0), super::hostile());
-    found.script = Some(HuntScript { steps: name(1), sql: super::HOSTILE.join("\n"), tries: 5, shown: 3 });
+    found.script = Some(HuntScript { steps: super::HOSTILE.join("\n"), sql: None, tries: 5, shown: 3 });
     let mut demo = demo();
     (demo.title, demo.lead) = (name(0), name(1));
     let act = &mut demo.acts[0];
