@@ -1,10 +1,10 @@
-//! Where a session notes what it does: the transaction that it is in, and the lines of those that have ended.
+//! Where a session notes what it does: the transaction that it is in, and those that have ended.
 //!
-//! A desk is in reach of two others. Whoever writes the file takes the whole lines now and then. Whoever ends the run
-//! finds either the open transaction or its line. A session that is far ahead of the file waits at its desk, so that
+//! A desk is in reach of two others. Whoever writes the file takes those that have ended now and then. Whoever ends
+//! the run finds a transaction either open or ended. A session that is far ahead of the file waits at its desk, so that
 //! memory stays flat when the disk is slower than the database.
 
-use iso_formats::{TxnLines, TxnOps};
+use crate::notes::{NotedTxns, Notes};
 use iso_history::Outcome;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,15 +15,15 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 /// The desk of one session.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
-    notes: Mutex<Notes>,
-    /// Lines were taken.
+    papers: Mutex<Papers>,
+    /// What has ended was taken.
     taken: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Notes {
-    lines: TxnLines,
-    ends: Vec<LineEnd>,
+struct Papers {
+    txns: NotedTxns,
+    ends: Vec<Whole>,
     open: Option<Open>,
     /// Nobody waits for the session any more.
     is_closed: bool,
@@ -51,18 +51,20 @@ enum Stage {
     Committing,
 }
 
-/// Where a line ends, and when its transaction did.
+/// A transaction that has ended, and where its notes end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LineEnd {
+pub(crate) struct Whole {
+    pub(crate) begin: i64,
     pub(crate) time: i64,
+    pub(crate) outcome: Outcome,
     pub(crate) until: usize,
 }
 
-/// Whole lines that were taken from a desk.
+/// Whole transactions that were taken from a desk.
 #[derive(Debug, Default)]
 pub(crate) struct Sheet {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) ends: Vec<LineEnd>,
+    pub(crate) ends: Vec<Whole>,
 }
 
 /// A transaction that has ended.
@@ -75,14 +77,14 @@ pub(crate) struct Ended {
 }
 
 impl Desk {
-    /// The session's transaction makes these operations; they are gone from `ops`.
-    pub(crate) fn note(&self, begun: Begun<'_>, ops: &mut TxnOps) {
-        self.lock().add(begun, ops);
+    /// The session's transaction makes these operations; they are gone from `notes`.
+    pub(crate) fn note(&self, begun: Begun<'_>, notes: &mut Notes) {
+        self.lock().add(begun, notes);
     }
 
     /// The database is asked to commit from now on, after these operations.
-    pub(crate) fn commit(&self, begun: Begun<'_>, ops: &mut TxnOps) {
-        if let Some(open) = self.lock().add(begun, ops) {
+    pub(crate) fn commit(&self, begun: Begun<'_>, notes: &mut Notes) {
+        if let Some(open) = self.lock().add(begun, notes) {
             open.stage = Stage::Committing;
         }
     }
@@ -92,57 +94,57 @@ impl Desk {
     pub(crate) fn end(
         &self,
         begun: Begun<'_>,
-        ops: &mut TxnOps,
+        notes: &mut Notes,
         now: i64,
         outcome: impl FnOnce(Outcome) -> Outcome,
     ) -> Option<Ended> {
-        let mut notes = self.lock();
-        notes.add(begun, ops)?;
-        notes.end(now, outcome)
+        let mut papers = self.lock();
+        papers.add(begun, notes)?;
+        papers.end(now, outcome)
     }
 
     /// Ends the open transaction, if there is one, with what is known of it. The session can note nothing more.
     pub(crate) fn close(&self, now: i64) -> Option<Ended> {
-        let mut notes = self.lock();
-        notes.is_closed = true;
-        notes.end(now, |known| known)
+        let mut papers = self.lock();
+        papers.is_closed = true;
+        papers.end(now, |known| known)
     }
 
-    /// Moves all whole lines to the sheet, whose memory is used for the next ones.
+    /// Moves all that have ended to the sheet, whose memory is used for the next ones.
     pub(crate) fn take(&self, sheet: &mut Sheet) {
         sheet.bytes.clear();
         sheet.ends.clear();
-        let mut notes = self.lock();
-        if !notes.ends.is_empty() {
-            notes.lines.take_whole(&mut sheet.bytes);
-            std::mem::swap(&mut notes.ends, &mut sheet.ends);
+        let mut papers = self.lock();
+        if !papers.ends.is_empty() {
+            papers.txns.take_whole(&mut sheet.bytes);
+            std::mem::swap(&mut papers.ends, &mut sheet.ends);
             self.taken.notify_all();
         }
     }
 
     /// Waits until at most so many bytes lie here, or until the run is over.
     pub(crate) fn wait_for_room(&self, room: usize, is_over: impl Fn() -> bool) {
-        let mut notes = self.lock();
-        while notes.lines.n_whole() > room && !is_over() {
-            notes = self.taken.wait_timeout(notes, LOOK_UP).unwrap_or_else(PoisonError::into_inner).0;
+        let mut papers = self.lock();
+        while papers.n_bytes() > room && !is_over() {
+            papers = self.taken.wait_timeout(papers, LOOK_UP).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Notes> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Papers> {
+        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Notes {
+impl Papers {
     /// Adds operations to the open transaction, which may begin with them.
-    fn add(&mut self, begun: Begun<'_>, ops: &mut TxnOps) -> Option<&mut Open> {
+    fn add(&mut self, begun: Begun<'_>, notes: &mut Notes) -> Option<&mut Open> {
         if self.is_closed {
             return None;
         }
         if self.open.is_none() {
-            self.lines.begin(begun.session);
+            self.txns.begin(begun.session);
         }
-        self.lines.add(ops);
+        self.txns.add(notes);
         Some(self.open.get_or_insert(Open { begin: begun.at, stage: Stage::Running }))
     }
 
@@ -152,11 +154,14 @@ impl Notes {
             Stage::Running => Outcome::Aborted,
             Stage::Committing => Outcome::Unknown,
         });
-        // One of unknown outcome has no end: it may yet be committed at any time.
-        self.lines.end(outcome, begin, Some(now).filter(|_| outcome != Outcome::Unknown));
-        let n_bytes = self.lines.n_whole();
-        self.ends.push(LineEnd { time: now, until: n_bytes });
-        Some(Ended { outcome, n_ops: self.lines.n_ops(), n_bytes })
+        self.txns.end();
+        self.ends.push(Whole { begin, time: now, outcome, until: self.txns.n_whole() });
+        Some(Ended { outcome, n_ops: self.txns.n_ops(), n_bytes: self.n_bytes() })
+    }
+
+    /// What has ended takes so much memory.
+    fn n_bytes(&self) -> usize {
+        self.txns.n_whole() + self.ends.len() * size_of::<Whole>()
     }
 }
 
@@ -172,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_transaction_is_ended_once_by_whoever_comes_first() {
-        let (desk, mut ops) = (Desk::default(), TxnOps::default());
+        let (desk, mut ops) = (Desk::default(), Notes::default());
         ops.write(Name::Int(1), Name::Int(2));
         desk.commit(begun(3), &mut ops);
         let ended = desk.close(5).unwrap();
@@ -183,14 +188,14 @@ mod tests {
         assert_eq!(desk.close(7), None);
         let mut sheet = Sheet::default();
         desk.take(&mut sheet);
-        let line = "{\"s\":\"s1\",\"ops\":[[\"w\",1,2]],\"status\":\"unknown\",\"begin\":3}\n";
-        assert_eq!(String::from_utf8(sheet.bytes).unwrap(), line);
-        assert_eq!(sheet.ends, [LineEnd { time: 5, until: line.len() }]);
+        assert_eq!(sheet.ends, [Whole { begin: 3, time: 5, outcome: Outcome::Unknown, until: sheet.bytes.len() }]);
+        desk.take(&mut sheet);
+        assert!(sheet.bytes.is_empty() && sheet.ends.is_empty());
     }
 
     #[test]
     fn a_session_that_is_far_ahead_waits_until_its_lines_are_taken() {
-        let (desk, mut ops) = (Desk::default(), TxnOps::default());
+        let (desk, mut ops) = (Desk::default(), Notes::default());
         let n_bytes = desk.end(begun(0), &mut ops, 1, |_| Outcome::Committed).unwrap().n_bytes;
         desk.wait_for_room(n_bytes, || false);
         desk.wait_for_room(0, || true);

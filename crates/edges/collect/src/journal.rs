@@ -1,12 +1,14 @@
-//! The file of a recording: one thread takes the lines from the desks of sessions, soon after they happen, and writes
-//! them with few calls.
+//! The file of a recording: one thread takes what has ended from the desks of sessions, soon after it happens, makes
+//! lines of it, and writes them with few calls.
 //!
 //! Nobody has to wake it up: it looks by itself every few milliseconds, and a session that has much to write only
 //! makes it look earlier. What is taken at once is written in the order of time; from one look to the next, sessions may
 //! overlap by microseconds. Readers rely on the order within a session alone.
 
-use crate::desk::{Desk, Sheet};
-use iso_formats::RECORDING_END;
+use crate::desk::{Desk, Sheet, Whole};
+use crate::notes::write_ops;
+use iso_formats::{RECORDING_END, TxnLines};
+use iso_history::Outcome;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -112,13 +114,11 @@ fn write_all(desks: &[Arc<Desk>], is_ending: &AtomicBool, mut output: Output) ->
         // Asked first: what lay on the desks when the end was said is found in this round.
         let is_last = is_ending.load(Ordering::Acquire);
         batch.gather(desks);
-        if is_last {
-            batch.lines.extend_from_slice(RECORDING_END);
-        }
-        if !batch.lines.is_empty() {
-            output.write(&batch.lines)?;
+        if !batch.lines.bytes().is_empty() {
+            output.write(batch.lines.bytes())?;
         }
         if is_last {
+            output.write(RECORDING_END)?;
             return Ok(output.n_written);
         }
         thread::park_timeout(PAUSE);
@@ -128,34 +128,37 @@ fn write_all(desks: &[Arc<Desk>], is_ending: &AtomicBool, mut output: Output) ->
 /// What is written at once.
 #[derive(Debug)]
 struct Batch {
-    lines: Vec<u8>,
+    lines: TxnLines,
     sheets: Vec<Sheet>,
-    /// When a transaction ended, on which sheet, and where its line is there.
-    order: Vec<(i64, u32, Range<usize>)>,
+    /// Transactions with their sheets, and where on them their notes begin.
+    order: Vec<(Whole, u32, usize)>,
 }
 
 impl Batch {
     fn new(n_desks: usize) -> Self {
         let sheets = (0..n_desks).map(|_| Sheet::default()).collect();
-        Self { lines: Vec::new(), sheets, order: Vec::new() }
+        Self { lines: TxnLines::default(), sheets, order: Vec::new() }
     }
 
-    /// Takes all whole lines from the desks, and puts them into the order of time.
+    /// Takes all that has ended from the desks, and makes lines of it, in the order of time.
     fn gather(&mut self, desks: &[Arc<Desk>]) {
         self.order.clear();
         for (nth, (desk, sheet)) in desks.iter().zip(&mut self.sheets).enumerate() {
             desk.take(sheet);
             let mut from = 0;
-            for end in &sheet.ends {
-                self.order.push((end.time, nth as u32, from..end.until));
-                from = end.until;
+            for whole in &sheet.ends {
+                self.order.push((*whole, nth as u32, from));
+                from = whole.until;
             }
         }
         // Stable, and fast on what is a few sorted runs.
-        self.order.sort_by_key(|it| it.0);
+        self.order.sort_by_key(|it| it.0.time);
         self.lines.clear();
-        for (_, sheet, line) in &self.order {
-            self.lines.extend_from_slice(&self.sheets[*sheet as usize].bytes[line.clone()]);
+        for (whole, sheet, from) in &self.order {
+            write_ops(&self.sheets[*sheet as usize].bytes[*from..whole.until], &mut self.lines);
+            // One of unknown outcome has no end: it may yet be committed at any time.
+            let end = Some(whole.time).filter(|_| whole.outcome != Outcome::Unknown);
+            self.lines.end(whole.outcome, whole.begin, end);
         }
     }
 }
@@ -209,8 +212,7 @@ impl Output {
 mod tests {
     use super::*;
     use crate::desk::Begun;
-    use iso_formats::TxnOps;
-    use iso_history::Outcome;
+    use crate::notes::Notes;
     use std::sync::Mutex;
 
     /// Takes so many bytes and no more.
@@ -243,7 +245,7 @@ mod tests {
 
     fn end(desk: &Desk, session: &str, time: i64) -> usize {
         let begun = Begun { session, at: time - 1 };
-        desk.end(begun, &mut TxnOps::default(), time, |_| Outcome::Committed).unwrap().n_bytes
+        desk.end(begun, &mut Notes::default(), time, |_| Outcome::Committed).unwrap().n_bytes
     }
 
     #[test]
@@ -251,7 +253,7 @@ mod tests {
         let taken = Arc::new(Mutex::new(Vec::new()));
         let target = Target::Stream(Box::new(Full(Arc::clone(&taken), 1 << 20)));
         let desks = [desk("s1", [10, 40, 50]), desk("s2", [5, 45, 60]), desk("s3", [])];
-        desks[2].note(Begun { session: "s3", at: 7 }, &mut TxnOps::default());
+        desks[2].note(Begun { session: "s3", at: 7 }, &mut Notes::default());
         let journal = Journal::start(target, b"header\n", &desks).unwrap().unwrap();
         while taken.lock().unwrap().len() < 10 {
             thread::yield_now();

@@ -39,6 +39,7 @@ mod drivers;
 pub mod hunt;
 mod journal;
 mod memory;
+mod notes;
 mod random;
 mod record;
 mod recorder;

@@ -6,9 +6,9 @@
 //! have seen, if it was never asked to commit, and nothing else.
 
 use crate::desk::{Begun, Desk};
+use crate::notes::Notes;
 use crate::workloads::table_name;
 use crate::{Client, Control, Failure, Rows, Uncommitted, Value, Workload, list_of};
-use iso_formats::TxnOps;
 use iso_history::Name;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -83,7 +83,6 @@ impl Recorder {
     /// What a row is called in the history. A name that is put together is put into `text`.
     pub(crate) fn key<'n>(&self, table: &str, row: &'n str, text: &'n mut String) -> Name<'n> {
         match self.keys {
-            KeyNames::Row if is_short_number(row) => Name::Number(row),
             KeyNames::Row => row_name(row),
             KeyNames::TableAndRow => {
                 text.clear();
@@ -128,11 +127,6 @@ pub(crate) fn row_name(row: &str) -> Name<'_> {
     integer(row).map_or(Name::Text(row), Name::Int)
 }
 
-/// Is it a number for sure, and one that is written as it is?
-fn is_short_number(text: &str) -> bool {
-    text.len() <= 9 && text.bytes().all(|it| it.is_ascii_digit()) && !text.starts_with('0') && !text.is_empty()
-}
-
 /// A value in the history. Databases that hold texts give a number back as one.
 pub(crate) fn value_name(value: Option<&Value>) -> Name<'_> {
     match value {
@@ -156,7 +150,7 @@ pub(crate) struct RecordingClient<'c> {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// What has not come to the desk yet.
-    pub(crate) ops: TxnOps,
+    pub(crate) notes: Notes,
     /// Where names of keys are put together.
     text: String,
 }
@@ -169,7 +163,7 @@ impl<'c> RecordingClient<'c> {
         recorder: &'c Recorder,
         scratch: &'c mut Scratch,
     ) -> Self {
-        scratch.ops.clear();
+        scratch.notes.clear();
         let uncommitted = client.uncommitted_writes();
         Self { client, desk, begun, uncommitted, recorder, scratch }
     }
@@ -180,23 +174,21 @@ impl<'c> RecordingClient<'c> {
     }
 
     fn note_read(&mut self, table: &str, row: &str, value: Option<&Value>) -> Result<(), Failure> {
-        let Scratch { ops, text } = &mut *self.scratch;
+        let Scratch { notes, text } = &mut *self.scratch;
         let key = self.recorder.key(table, row, text);
         match self.recorder.rows_are {
-            Rows::Registers => ops.read(key, value_name(value)),
-            Rows::Lists => {
-                ops.read_list(key, list_of(value)?.into_iter().map(Name::Int));
-            }
+            Rows::Registers => notes.read(key, value_name(value)),
+            Rows::Lists => notes.read_list(key, &list_of(value)?),
         }
         Ok(())
     }
 
     fn note_write(&mut self, table: &str, row: &str, value: Option<&Value>) {
         self.recorder.known.add(table, row);
-        let Scratch { ops, text } = &mut *self.scratch;
-        ops.write(self.recorder.key(table, row, text), value_name(value));
+        let Scratch { notes, text } = &mut *self.scratch;
+        notes.write(self.recorder.key(table, row, text), value_name(value));
         if self.uncommitted == Uncommitted::MayBeSeen {
-            self.desk.note(self.begun, ops);
+            self.desk.note(self.begun, notes);
         }
     }
 }
@@ -251,16 +243,16 @@ impl Client for RecordingClient<'_> {
 
     fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
         self.go_on()?;
-        let Scratch { ops, text } = &mut *self.scratch;
-        ops.append(self.recorder.key(table, row, text), Name::Int(element));
+        let Scratch { notes, text } = &mut *self.scratch;
+        notes.append(self.recorder.key(table, row, text), Name::Int(element));
         if self.uncommitted == Uncommitted::MayBeSeen {
-            self.desk.note(self.begun, ops);
+            self.desk.note(self.begun, notes);
         }
         self.client.append(table, row, element)
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
-        self.desk.commit(self.begun, &mut self.scratch.ops);
+        self.desk.commit(self.begun, &mut self.scratch.notes);
         self.client.commit()
     }
 

@@ -126,7 +126,7 @@ impl Session {
         let (desk, scratch) = (&*self.desk, &mut self.scratch);
         let mut client = RecordingClient::new(&mut *self.client, desk, begun, &stage.recorder, scratch);
         let attempt = attempt_of(perform(transaction, &mut client));
-        let ended = desk.end(begun, &mut scratch.ops, stage.recorder.now(), |known| match &attempt {
+        let ended = desk.end(begun, &mut scratch.notes, stage.recorder.now(), |known| match &attempt {
             Attempt::Committed => Outcome::Committed,
             Attempt::Aborted | Attempt::Conflict => Outcome::Aborted,
             Attempt::Lost(_) | Attempt::Broken(_) => known,

@@ -102,31 +102,28 @@ fn known_until(history: &History) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Format, ReadOptions, RecordingHeader, TxnLines, TxnOps, WrittenValues, read_from, write};
+    use crate::{Format, ReadOptions, RecordingHeader, TxnLines, WrittenValues, read_from, write};
     use iso_history::{Datum, Name, Outcome};
 
     fn recording(values: WrittenValues) -> Vec<u8> {
         let sessions = ["s1", "s2"].map(str::to_owned).to_vec();
         let header = RecordingHeader { initial: Datum::Int(0), init: Vec::new(), sessions, values, origin: "{}" };
         let x = Name::Text("x");
-        let (mut lines, mut ops) = (TxnLines::default(), TxnOps::default());
+        let mut lines = TxnLines::default();
         let mut txn = |session: &str, is_write: bool, value: i64, begin: i64| {
             lines.begin(session);
             if is_write {
-                ops.write(x, Name::Int(value));
+                lines.write(x, Name::Int(value));
             } else {
-                ops.read(x, Name::Int(value));
+                lines.read(x, Name::Int(value));
             }
-            lines.add(&mut ops);
             lines.end(Outcome::Committed, begin, Some(begin + 9));
         };
         txn("s1", true, 1, 0);
         txn("s2", false, 3, 0);
         txn("s1", false, 1, 20);
         txn("s2", false, 2, 20);
-        let mut bytes = Vec::new();
-        lines.take_whole(&mut bytes);
-        [header.line(), bytes].concat()
+        [&header.line(), lines.bytes()].concat()
     }
 
     /// What is read, in our notation, and how many defects there are.

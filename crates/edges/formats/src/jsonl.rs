@@ -21,7 +21,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use stream::{RECORDING_END, RecordingHeader, TxnLines, TxnOps, WrittenValues};
+pub use stream::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues};
 pub(crate) use write::write;
 
 use crate::ReadError;

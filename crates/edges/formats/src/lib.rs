@@ -42,7 +42,7 @@ mod text;
 mod write;
 
 pub use format::Format;
-pub use jsonl::{RECORDING_END, RecordingHeader, TxnLines, TxnOps, WrittenValues};
+pub use jsonl::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues};
 pub use meter::DEFAULT_MEMORY_LIMIT;
 pub use reading::{CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, Watch};
 pub use write::{WriteError, without_times};

@@ -85,7 +85,8 @@ fn a_hunt_for_all_there_is_ends_in_time() {
     };
     let found = hunt(&database, &asked, &Arc::new(Control::new()), &mut |_| {}).unwrap();
     assert!(!found.findings.is_empty());
-    assert!((1..6).contains(&found.elapsed.as_secs()), "{:?}", found.elapsed);
+    // What is judged last may take its time on a busy machine; without a look at the clock it would be minutes.
+    assert!((1..30).contains(&found.elapsed.as_secs()), "{:?}", found.elapsed);
 }
 
 #[test]

@@ -64,15 +64,23 @@ impl RecordingHeader<'_> {
 /// The last line of a recording that is complete.
 pub const RECORDING_END: &[u8] = b"{\"recording\":\"complete\"}\n";
 
-/// Operations of a transaction, in the words of its line.
+/// Lines of transactions, one after the other.
 #[derive(Clone, Debug, Default)]
-pub struct TxnOps {
-    /// Each begins with a comma.
+pub struct TxnLines {
     bytes: Vec<u8>,
+    /// How many operations the last one has so far.
     n_ops: usize,
 }
 
-impl TxnOps {
+impl TxnLines {
+    /// A transaction of a session.
+    pub fn begin(&mut self, session: &str) {
+        self.n_ops = 0;
+        self.bytes.extend_from_slice(b"{\"s\":");
+        text(&mut self.bytes, session);
+        self.bytes.extend_from_slice(b",\"ops\":[");
+    }
+
     /// It has read a value.
     pub fn read(&mut self, key: Name<'_>, value: Name<'_>) {
         self.register(*b",[\"r\",", key, value);
@@ -83,89 +91,18 @@ impl TxnOps {
         self.any(b",[\"r\",", key, |out| list(out, values, |out, it| name(out, it)));
     }
 
-    /// It writes a value.
+    /// It wrote a value.
     pub fn write(&mut self, key: Name<'_>, value: Name<'_>) {
         self.register(*b",[\"w\",", key, value);
     }
 
-    /// It appends a value.
+    /// It appended a value.
     pub fn append(&mut self, key: Name<'_>, value: Name<'_>) {
         self.register(*b",[\"a\",", key, value);
     }
 
-    /// As if there were none.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.n_ops = 0;
-    }
-
-    /// Most keys and values are integers, and this is the way of a database's answers.
-    fn register(&mut self, kind: [u8; 6], key: Name<'_>, value: Name<'_>) {
-        let Name::Int(value) = value else { return self.any(&kind, key, |out| name(out, value)) };
-        let digits = match key {
-            Name::Number(digits) if digits.len() <= NUMBER => digits,
-            Name::Int(_) => "",
-            _ => return self.any(&kind, key, |out| integer(out, value)),
-        };
-        short(&mut self.bytes, |out| {
-            out.put(&kind);
-            match key {
-                Name::Int(key) => out.integer(key),
-                _ => out.text(digits.as_bytes()),
-            }
-            out.put(b",");
-            out.integer(value);
-            out.put(b"]");
-        });
-        self.n_ops += 1;
-    }
-
-    fn any(&mut self, kind: &[u8], key: Name<'_>, value: impl FnOnce(&mut Vec<u8>)) {
-        self.bytes.extend_from_slice(kind);
-        name(&mut self.bytes, key);
-        self.bytes.push(b',');
-        value(&mut self.bytes);
-        self.bytes.push(b']');
-        self.n_ops += 1;
-    }
-}
-
-/// Lines of transactions in memory: whole ones, and at the end the one that is happening, if there is one.
-#[derive(Clone, Debug, Default)]
-pub struct TxnLines {
-    bytes: Vec<u8>,
-    /// Where the open line begins.
-    open: Option<usize>,
-    /// How many operations it has so far.
-    n_ops: usize,
-}
-
-impl TxnLines {
-    /// A transaction of a session begins.
-    pub fn begin(&mut self, session: &str) {
-        self.open = Some(self.bytes.len());
-        self.n_ops = 0;
-        self.bytes.extend_from_slice(b"{\"s\":");
-        text(&mut self.bytes, session);
-        self.bytes.extend_from_slice(b",\"ops\":[");
-    }
-
-    /// Moves operations to its line.
-    pub fn add(&mut self, ops: &mut TxnOps) {
-        let comma = usize::from(self.n_ops == 0 && ops.n_ops > 0);
-        self.bytes.extend_from_slice(&ops.bytes[comma..]);
-        self.n_ops += ops.n_ops;
-        ops.clear();
-    }
-
-    /// How many operations the open line has, or the last one.
-    pub fn n_ops(&self) -> usize {
-        self.n_ops
-    }
-
-    /// The transaction has ended, and its line is whole. Without an end, it may take effect at any later time.
+    /// So it ended. Without an end, it may take effect at any later time.
     pub fn end(&mut self, outcome: Outcome, begin: i64, end: Option<i64>) {
-        self.open = None;
         self.bytes.extend_from_slice(match outcome {
             Outcome::Committed => b"],\"status\":\"commit\"",
             Outcome::Aborted => b"],\"status\":\"abort\"",
@@ -182,19 +119,44 @@ impl TxnLines {
         });
     }
 
-    /// How many bytes the whole lines have.
-    pub fn n_whole(&self) -> usize {
-        self.open.unwrap_or(self.bytes.len())
+    /// All lines.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
-    /// Moves the whole lines to `taken`, whose memory is used for the next ones; what was in it is gone.
-    pub fn take_whole(&mut self, taken: &mut Vec<u8>) {
-        let n_whole = self.n_whole();
-        taken.clear();
-        taken.extend_from_slice(&self.bytes[n_whole..]);
-        std::mem::swap(taken, &mut self.bytes);
-        taken.truncate(n_whole);
-        self.open = self.open.map(|_| 0);
+    /// As if there were none.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// Most keys and values are integers.
+    fn register(&mut self, kind: [u8; 6], key: Name<'_>, value: Name<'_>) {
+        let (Name::Int(key), Name::Int(value)) = (key, value) else {
+            return self.any(&kind, key, |out| name(out, value));
+        };
+        let comma = self.comma();
+        short(&mut self.bytes, |out| {
+            out.text(&kind[comma..]);
+            out.integer(key);
+            out.put(b",");
+            out.integer(value);
+            out.put(b"]");
+        });
+    }
+
+    fn any(&mut self, kind: &[u8], key: Name<'_>, value: impl FnOnce(&mut Vec<u8>)) {
+        let comma = self.comma();
+        self.bytes.extend_from_slice(&kind[comma..]);
+        name(&mut self.bytes, key);
+        self.bytes.push(b',');
+        value(&mut self.bytes);
+        self.bytes.push(b']');
+    }
+
+    /// Where an operation begins: the first one has no comma before it.
+    fn comma(&mut self) -> usize {
+        self.n_ops += 1;
+        usize::from(self.n_ops == 1)
     }
 }
 
@@ -209,8 +171,6 @@ fn integer(out: &mut Vec<u8>, number: i64) {
     short(out, |out| out.integer(number));
 }
 
-/// A number has at most so many characters.
-const NUMBER: usize = 20;
 /// Two numbers, and what is around them.
 const SHORT: usize = 64;
 
@@ -296,52 +256,34 @@ fn list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut item: impl
 mod tests {
     use super::*;
 
-    /// All whole lines.
-    fn taken(lines: &mut TxnLines) -> String {
-        let mut taken = b"of an earlier time".to_vec();
-        lines.take_whole(&mut taken);
-        String::from_utf8(taken).unwrap()
-    }
-
     #[test]
     fn lines_are_as_those_of_whole_histories() {
-        let (mut lines, mut ops) = (TxnLines::default(), TxnOps::default());
+        let mut lines = TxnLines::default();
         lines.begin("s1");
         for number in [0, 7, -12, i64::MAX, i64::MIN] {
-            ops.write(Name::Text("a \"b\""), Name::Int(number));
+            lines.write(Name::Text("a \"b\""), Name::Int(number));
         }
-        lines.add(&mut ops);
-        lines.add(&mut ops);
-        ops.write(Name::Int(i64::MIN), Name::Int(i64::MIN));
-        ops.read_list(Name::Int(3), [Name::Int(1), Name::Null]);
-        lines.add(&mut ops);
+        lines.write(Name::Int(i64::MIN), Name::Int(i64::MIN));
+        lines.read_list(Name::Int(3), [Name::Int(1), Name::Null]);
         lines.end(Outcome::Unknown, 5, None);
+        lines.begin("s2");
+        lines.read(Name::Int(10), Name::Int(100));
+        lines.append(Name::Int(99), Name::Null);
+        lines.end(Outcome::Aborted, i64::MIN, Some(i64::MAX));
         let values = "0 7 -12 9223372036854775807 -9223372036854775808";
         let writes: Vec<String> = values.split(' ').map(|it| format!(r#"["w","a \"b\"",{it}]"#)).collect();
         let least = format!(r#"["w",{0},{0}]"#, i64::MIN);
-        let expected = format!(
+        let first = format!(
             r#"{{"s":"s1","ops":[{},{least},["r",3,[1,null]]],"status":"unknown","begin":5}}"#,
             writes.join(",")
         );
-        assert_eq!(taken(&mut lines), expected + "\n");
-    }
-
-    #[test]
-    fn a_line_that_is_open_stays_when_whole_ones_are_taken() {
-        let (mut lines, mut ops) = (TxnLines::default(), TxnOps::default());
-        lines.begin("s1");
-        lines.end(Outcome::Aborted, 1, Some(2));
-        lines.begin("s1");
-        ops.read(Name::Int(1), Name::Int(0));
-        lines.add(&mut ops);
-        let first = "{\"s\":\"s1\",\"ops\":[],\"status\":\"abort\",\"begin\":1,\"end\":2}\n";
-        assert_eq!(lines.n_whole(), first.len());
-        assert_eq!(taken(&mut lines), first);
-        assert_eq!((lines.n_whole(), taken(&mut lines).as_str(), lines.n_ops()), (0, "", 1));
-        ops.write(Name::Int(2), Name::Int(9));
-        lines.add(&mut ops);
-        lines.end(Outcome::Committed, 3, Some(i64::MAX));
-        let second = r#"{"s":"s1","ops":[["r",1,0],["w",2,9]],"status":"commit","begin":3,"end":9223372036854775807}"#;
-        assert_eq!(taken(&mut lines), format!("{second}\n"));
+        let second = format!(
+            r#"{{"s":"s2","ops":[["r",10,100],["a",99,null]],"status":"abort","begin":{},"end":{}}}"#,
+            i64::MIN,
+            i64::MAX
+        );
+        assert_eq!(String::from_utf8(lines.bytes().to_vec()).unwrap(), format!("{first}\n{second}\n"));
+        lines.clear();
+        assert!(lines.bytes().is_empty());
     }
 }
