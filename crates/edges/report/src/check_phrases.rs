@@ -80,6 +80,17 @@ pub(crate) fn spoken(anomaly: &str) -> String {
     }
 }
 
+/// Was the evidence checked? Failures have lines of their own.
+pub(crate) fn certified(report: &CheckReport) -> Option<String> {
+    let n_certified = report.levels.iter().filter(|it| it.certified == Some(Ok(()))).count();
+    let n_known = report.levels.iter().filter(|it| !matches!(it.judgement, Judgement::Unknown { .. })).count();
+    match n_certified {
+        0 => None,
+        n if n == n_known => Some("evidence certified".to_owned()),
+        n => Some(format!("evidence of {n} of {n_known} answers certified")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

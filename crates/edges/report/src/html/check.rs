@@ -3,7 +3,7 @@
 use super::schedule::schedule;
 use super::surroundings::{around, summary};
 use super::{copies, linked_figure, page, steps};
-use crate::check_phrases::{check_headline, spoken};
+use crate::check_phrases::{certified, check_headline, spoken};
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
 use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
@@ -239,5 +239,6 @@ fn witnesses(report: &CheckReport) -> String {
 
 fn footer(report: &CheckReport) -> String {
     let memory = report.peak_bytes.map(|it| format!(", {}", memory(it))).unwrap_or_default();
-    format!("<footer>Isoscope, {:.2} s{memory}</footer>\n", report.seconds)
+    let certified = certified(report).map(|it| format!(", {it}")).unwrap_or_default();
+    format!("<footer>Isoscope, {:.2} s{memory}{certified}</footer>\n", report.seconds)
 }

@@ -1,6 +1,7 @@
 //! The document of `check` for a terminal.
 
 use super::{Page, TextOptions, Tone, padded};
+use crate::check_phrases::certified;
 use crate::document::{CheckReport, Counts, Defect, Evidence, Judgement, LevelReport, Part};
 use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
 use crate::notation::{Comments, notation};
@@ -215,15 +216,4 @@ pub(crate) fn size(counts: &Counts) -> String {
         counted(counts.operations, "operation"),
         counted(counts.keys, "key")
     )
-}
-
-/// Was the evidence checked? Failures have lines of their own.
-fn certified(report: &CheckReport) -> Option<String> {
-    let n_certified = report.levels.iter().filter(|it| it.certified == Some(Ok(()))).count();
-    let n_known = report.levels.iter().filter(|it| !matches!(it.judgement, Judgement::Unknown { .. })).count();
-    match n_certified {
-        0 => None,
-        n if n == n_known => Some("evidence certified".to_owned()),
-        n => Some(format!("evidence of {n} of {n_known} answers certified")),
-    }
 }
