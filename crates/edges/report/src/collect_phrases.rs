@@ -50,7 +50,12 @@ pub(crate) fn facts(report: &CollectReport) -> Vec<(&'static str, String)> {
         ("committed", format!("{}, {} a second", grouped(outcomes.committed), rate(report.throughput))),
         (
             "aborted",
-            format!("{} by the database, {} by the workload", grouped(outcomes.conflicts), grouped(outcomes.aborted)),
+            format!(
+                "{} by the database, {} {}",
+                grouped(outcomes.conflicts),
+                grouped(outcomes.aborted),
+                by_itself(report)
+            ),
         ),
     ];
     facts.extend(
@@ -126,6 +131,16 @@ pub(crate) fn described(report: &CollectReport) -> String {
         grouped(report.outcomes.unknown),
         many(report.outcomes.reconnects, "connection"),
     )
+}
+
+/// Who aborted what the database did not abort. A transaction also ends so that lost its connection, or was in the middle
+/// when the run was stopped, before it was asked to commit.
+pub(crate) fn by_itself(report: &CollectReport) -> &'static str {
+    if report.outcomes.reconnects > 0 || report.was_stopped {
+        "by the workload or cut short"
+    } else {
+        "by the workload"
+    }
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn numbers(report: &CollectReport) -> String {
     }
     format!(
         "<details>\n<summary>The numbers, every {}</summary>\n<table class=\"numbers\">\n<thead><tr><th>from</th><th>committed</th>\
-         <th>aborted by the database</th><th>by the workload</th><th>unknown</th><th>lost connections</th></tr></thead>\n\
+         <th>aborted by the database</th><th>otherwise</th><th>unknown</th><th>lost connections</th></tr></thead>\n\
          <tbody>\n{rows}</tbody>\n</table>\n</details>\n",
         xml(&crate::amounts::span(report.series.step))
     )

@@ -3,7 +3,7 @@
 use super::{Page, TextOptions, Tone};
 use crate::amounts::{grouped, many};
 use crate::collect::CollectReport;
-use crate::collect_phrases::{ended_early, next_command};
+use crate::collect_phrases::{by_itself, ended_early, next_command};
 use crate::text::sparkline::sparkline;
 use crate::words::harmless;
 
@@ -20,7 +20,7 @@ pub(crate) fn collect(report: &CollectReport, options: TextOptions) -> String {
         report.workload, report.database, report.isolation, report.seed
     )));
     page.line(&format!(
-        "{} in {:.2} s, {:.2} MiB: {} committed ({:.0} a second), {} aborted by the database, {} by the workload, {} unknown.",
+        "{} in {:.2} s, {:.2} MiB: {} committed ({:.0} a second), {} aborted by the database, {} {}, {} unknown.",
         many(outcomes.transactions(), "transaction"),
         report.seconds,
         mebibytes(report.bytes),
@@ -28,6 +28,7 @@ pub(crate) fn collect(report: &CollectReport, options: TextOptions) -> String {
         report.throughput,
         grouped(outcomes.conflicts),
         grouped(outcomes.aborted),
+        by_itself(report),
         grouped(outcomes.unknown),
     ));
     if outcomes.reconnects > 0 {
