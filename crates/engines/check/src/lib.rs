@@ -85,7 +85,8 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
 /// With several possible writers of a read, weak levels need a search over sources, where stronger levels search only
 /// orders. Parallel snapshot isolation and update atomic have no short cut like that of snapshot isolation at all.
 fn allowed_by_stronger(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Witness> {
-    const MAX_STEPS: u32 = 20_000;
+    // All of them for a short while first: one that is hard must not keep us from one that is easy.
+    const STEPS: [u32; 2] = [500, 20_000];
     let stronger: &[Level] = match level {
         Level::ParallelSnapshotIsolation | Level::UpdateAtomic => &[Level::Serializable, Level::SnapshotIsolation],
         // Weak levels whose reads have one possible writer each are cheap themselves.
@@ -93,7 +94,8 @@ fn allowed_by_stronger(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> 
         _ if !facts.has_ambiguous_reads() => return None,
         _ => &[Level::Serializable, Level::SnapshotIsolation, Level::PrefixConsistency],
     };
-    let witness = stronger.iter().find_map(|it| allowed_for_a_while(facts, *it, budget, MAX_STEPS))?;
+    let mut tries = STEPS.iter().flat_map(|steps| stronger.iter().map(move |level| (*level, *steps)));
+    let witness = tries.find_map(|(level, steps)| allowed_for_a_while(facts, level, budget, steps))?;
     Some(lattice::weaken(facts, &witness, level))
 }
 
