@@ -25,9 +25,15 @@ pub fn check_levels(
     decided: &mut dyn FnMut(Level, &Verdict),
 ) -> Vec<Answer> {
     let mut answers: Vec<Answer> = Vec::new();
-    for level in [Level::Serializable, Level::SnapshotIsolation] {
-        if answers.is_empty() && levels.len() > 1 && levels.contains(&level) {
-            answers.extend(holds_at_once(facts, level, budget, decided));
+    let strong: &[Level] = if facts.has_ambiguous_reads() {
+        // Each weak level has a search of its own then, which one that holds saves all others.
+        &[Level::Serializable, Level::SnapshotIsolation, Level::ParallelSnapshotIsolation, Level::PrefixConsistency]
+    } else {
+        &[Level::Serializable, Level::SnapshotIsolation]
+    };
+    for level in strong {
+        if answers.is_empty() && levels.len() > 1 && levels.contains(level) {
+            answers.extend(holds_at_once(facts, *level, budget, decided));
         }
     }
     for level in QUESTIONS.into_iter().filter(|it| levels.contains(it)) {
