@@ -103,7 +103,9 @@ fn of_link(number: &str, link: &Link, part: &Part, is_in_cycle: bool, class: &st
     let key = link.key.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
     let claim = if is_in_cycle {
-        format!("<b>{}</b> must come before <b>{}</b>, because ", prose(&spoken(&link.from)), prose(&spoken(&link.to)))
+        // One "because" in a sentence is enough.
+        let join = if link.because.contains(", because ") { ": " } else { ", because " };
+        format!("<b>{}</b> must come before <b>{}</b>{join}", prose(&spoken(&link.from)), prose(&spoken(&link.to)))
     } else {
         String::new()
     };
