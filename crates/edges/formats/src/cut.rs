@@ -26,9 +26,10 @@ use rustc_hash::FxHashSet;
 pub(crate) fn with_lost_writers(history: &History, values: WrittenValues) -> History {
     let lost = lost_writes(history, values);
     let mut builder = copied(history, Times::Kept);
+    let nowhere = Place { source: u32::MAX, at: 0 };
     for (nth, Lost { key, value, is_append }) in lost.into_iter().enumerate() {
         let session = builder.session(&format!("missing {}", nth + 1));
-        builder.begin(session, Place::default());
+        builder.begin(session, nowhere);
         if is_append {
             builder.append(key, value);
         } else {
@@ -142,6 +143,15 @@ mod tests {
         let added: Vec<&str> = text.lines().filter(|it| it.contains("missing")).collect();
         assert_eq!(added, [r#""missing 1": { w(x,2) } unknown"#], "{text}");
         assert_eq!(n_defects, 1);
+    }
+
+    #[test]
+    fn lines_of_the_file_are_known_and_missing_writers_have_none() {
+        let bytes = recording(WrittenValues::Unique);
+        let history = read_from("cut", bytes.as_slice(), &ReadOptions::default()).unwrap().into_history().unwrap();
+        let place = |txn| history.source(history.place(txn)).map(|it| (it.0, history.place(txn).at));
+        let places: Vec<_> = history.txns().filter(|it| !it.is_initial()).map(place).collect();
+        assert_eq!(places, [Some(("cut", 2)), Some(("cut", 3)), Some(("cut", 4)), Some(("cut", 5)), None]);
     }
 
     #[test]

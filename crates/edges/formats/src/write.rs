@@ -39,6 +39,10 @@ pub(crate) enum Times {
 /// A builder with everything that a history has, under the same ids.
 pub(crate) fn copied(history: &History, times: Times) -> HistoryBuilder {
     let mut builder = HistoryBuilder::new();
+    let sources = (0..).map_while(|source| history.source(Place { source, at: 0 }));
+    for (name, unit) in sources {
+        builder.source(name, unit);
+    }
     for session in history.sessions() {
         builder.session(history.session_name(session));
     }
