@@ -426,6 +426,10 @@ pub(crate) struct StoreRunArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Write a report, too, rendered by the file's ending: .html .svg .json .txt
+    #[arg(long = "report", value_name = "FILE")]
+    pub(crate) reports: Vec<PathBuf>,
+
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }

@@ -60,7 +60,8 @@ impl Exit {
             },
             Report::Collect(report) if report.failure.is_some() => Self::Unasked,
             Report::Collect(report) if report.assertions.iter().any(|it| !it.holds) => Self::Found,
-            Report::Collect(_) | Report::Demo(_) => Self::Good,
+            Report::Store(report) if report.assertions.iter().any(|it| !it.holds) => Self::Found,
+            Report::Collect(_) | Report::Demo(_) | Report::Store(_) => Self::Good,
             Report::Hunt(report) => match report.verdict() {
                 "found" => Self::Found,
                 "none" => Self::Good,

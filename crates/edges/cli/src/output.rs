@@ -122,7 +122,7 @@ impl Rendering {
     /// Some results are no graphs.
     pub(crate) fn refuse_graphs(verb: &str, reports: &[(PathBuf, Self)]) -> anyhow::Result<()> {
         match reports.iter().find(|it| it.1 == Self::Dot) {
-            Some((path, _)) if verb == "collect" => {
+            Some((path, _)) if ["collect", "store"].contains(&verb) => {
                 bail!("{}: what {verb} did is no graph; its report is .html .svg .json or .txt", path.display())
             }
             _ => Ok(()),

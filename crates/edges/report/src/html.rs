@@ -12,6 +12,7 @@ mod lattice;
 mod predict;
 mod schedule;
 mod search;
+mod store;
 mod surroundings;
 mod verify;
 mod why;
@@ -23,6 +24,7 @@ pub(crate) use hunt::hunt_html;
 pub(crate) use lattice::lattice_html;
 pub(crate) use predict::predict_html;
 pub(crate) use search::{compare_html, separate_html};
+pub(crate) use store::store_html;
 pub(crate) use verify::verify_html;
 
 use crate::document::{Link, LocalRead, Part};

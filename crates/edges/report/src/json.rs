@@ -8,6 +8,7 @@ mod hunt;
 mod members;
 mod predict;
 mod search;
+mod store;
 mod surroundings;
 mod verify;
 

@@ -40,6 +40,7 @@ mod proof_phrases;
 mod report;
 mod search;
 mod series;
+mod store;
 mod surroundings;
 mod svg;
 mod text;
@@ -72,9 +73,10 @@ pub use search::{
     SpecRelation, UnknownPair,
 };
 pub use series::{Sample, Series};
+pub use store::{StoreReport, StoreStep};
 pub use surroundings::{Course, CourseUnit, KeySummary, Nearby, Neighbour, SessionSummary, Surroundings};
 pub use svg::{Frame, figure_svg, svg};
-pub use text::{Colour, Symbols, TextOptions, text};
+pub use text::{Colour, Listing, Symbols, TextOptions, store_text, text};
 pub use verify::{
     Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, VerifiedLevel, VerifyReport,
     VerifyVerdict, Written,

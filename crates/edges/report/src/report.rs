@@ -4,19 +4,23 @@ use crate::collect::CollectReport;
 use crate::demo::DemoReport;
 use crate::document::CheckReport;
 use crate::dot::{
-    collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, separate_dot, verify_dot,
+    collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, separate_dot, store_dot, verify_dot,
 };
 use crate::html::{
-    collect_html, compare_html, demo_html, html, hunt_html, lattice_html, predict_html, separate_html, verify_html,
+    collect_html, compare_html, demo_html, html, hunt_html, lattice_html, predict_html, separate_html, store_html,
+    verify_html,
 };
 use crate::hunt::HuntReport;
 use crate::json::{self, JsonLayout, ReadError};
 use crate::predict::PredictReport;
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
+use crate::store::StoreReport;
 use crate::svg::{
-    collect_svg, compare_svg, demo_svg, hunt_svg, lattice_svg, predict_svg, separate_svg, svg, verify_svg,
+    collect_svg, compare_svg, demo_svg, hunt_svg, lattice_svg, predict_svg, separate_svg, store_svg, svg, verify_svg,
 };
-use crate::text::{TextOptions, collect, compare, demo, hunt, lattice, predict, separate, text, verify};
+use crate::text::{
+    Listing, TextOptions, collect, compare, demo, hunt, lattice, predict, separate, store_text, text, verify,
+};
 use crate::verify::VerifyReport;
 
 /// The document of one verb.
@@ -40,6 +44,8 @@ pub enum Report {
     Hunt(HuntReport),
     /// What the demo shows.
     Demo(DemoReport),
+    /// What an application did on the weak store.
+    Store(StoreReport),
 }
 
 impl Report {
@@ -56,10 +62,11 @@ impl Report {
             "collect" => CollectReport::from_value(&value).map(Self::Collect),
             "hunt" => HuntReport::from_value(&value).map(Self::Hunt),
             "demo" => DemoReport::from_value(&value).map(Self::Demo),
+            "store" => StoreReport::from_value(&value).map(Self::Store),
             other => Err(ReadError::Verb {
                 found: other.to_owned(),
-                expected: "\"check\", \"separate\", \"compare\", \"lattice\", \"verify\", \"predict\", \"collect\", \"hunt\" \
-                           and \"demo\"",
+                expected: "\"check\", \"separate\", \"compare\", \"lattice\", \"verify\", \"predict\", \"collect\", \"hunt\", \
+                           \"demo\" and \"store\"",
             }),
         }
     }
@@ -76,6 +83,7 @@ impl Report {
             Self::Collect(report) => report.to_json(layout),
             Self::Hunt(report) => report.to_json(layout),
             Self::Demo(report) => report.to_json(layout),
+            Self::Store(report) => report.to_json(layout),
         }
     }
 
@@ -91,6 +99,7 @@ impl Report {
             Self::Collect(report) => collect(report, options),
             Self::Hunt(report) => hunt(report, options),
             Self::Demo(report) => demo(report, options),
+            Self::Store(report) => store_text(report, options, Listing::No),
         })
     }
 
@@ -106,6 +115,7 @@ impl Report {
             Self::Collect(report) => collect_html(report),
             Self::Hunt(report) => hunt_html(report),
             Self::Demo(report) => demo_html(report),
+            Self::Store(report) => store_html(report),
         }
     }
 
@@ -121,6 +131,7 @@ impl Report {
             Self::Collect(report) => collect_svg(report),
             Self::Hunt(report) => hunt_svg(report),
             Self::Demo(report) => demo_svg(report),
+            Self::Store(report) => store_svg(report),
         }
     }
 
@@ -136,6 +147,7 @@ impl Report {
             Self::Collect(report) => collect_dot(report),
             Self::Hunt(report) => hunt_dot(report),
             Self::Demo(report) => demo_dot(report),
+            Self::Store(report) => store_dot(report),
         }
     }
 
@@ -151,6 +163,7 @@ impl Report {
             Self::Collect(_) => "collect",
             Self::Hunt(_) => "hunt",
             Self::Demo(_) => "demo",
+            Self::Store(_) => "store",
         }
     }
 }
@@ -206,5 +219,11 @@ impl From<HuntReport> for Report {
 impl From<DemoReport> for Report {
     fn from(report: DemoReport) -> Self {
         Self::Demo(report)
+    }
+}
+
+impl From<StoreReport> for Report {
+    fn from(report: StoreReport) -> Self {
+        Self::Store(report)
     }
 }

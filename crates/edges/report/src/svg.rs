@@ -11,6 +11,7 @@ mod lattice;
 mod levels;
 mod predict;
 mod search;
+mod store;
 mod verify;
 
 pub(crate) use chart::Room;
@@ -22,6 +23,7 @@ pub(crate) use lattice::{lattice_svg, linked_diagram};
 pub(crate) use levels::levels_svg;
 pub(crate) use predict::{RunPictures, predict_svg, run_pictures};
 pub(crate) use search::{compare_svg, panel_svg, separate_svg};
+pub(crate) use store::store_svg;
 pub(crate) use verify::{run_svg, values_svg, verify_svg, visibility};
 
 use crate::document::{CheckReport, Part};

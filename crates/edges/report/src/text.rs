@@ -9,6 +9,7 @@ mod lattice;
 mod predict;
 mod search;
 mod sparkline;
+mod store;
 mod verify;
 mod why;
 
@@ -20,6 +21,7 @@ pub(crate) use hunt::hunt;
 pub(crate) use lattice::lattice;
 pub(crate) use predict::predict;
 pub(crate) use search::{compare, separate};
+pub use store::{Listing, store_text};
 pub(crate) use verify::verify;
 
 use crate::document::{Link, Part};

@@ -4,17 +4,16 @@ use crate::args::{StoreAppsArgs, StoreRunArgs, StoreVerb};
 use crate::exit::Exit;
 use crate::ledger::stopped;
 use crate::limits::{self, Limits};
-use crate::output;
+use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{APPLICATIONS, Application, Assertion, Choice, Ending, Run, Setup, Step, application, drive};
 use iso_formats::{WriteError, write_recorded, write_recorded_path};
-use iso_report::Counts;
+use iso_report::{Asserted, Counts, JsonLayout, Listing, Report, StoreReport, StoreStep, store_text};
 use iso_spec::Level;
 use iso_store::LEVELS;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,6 +39,8 @@ pub(crate) fn run(raw: &StoreVerb, started: Instant) -> anyhow::Result<Exit> {
 
 fn run_application(raw: &StoreRunArgs, started: Instant) -> anyhow::Result<Exit> {
     let (setup, target) = (resolve(raw)?, Target::of(raw)?);
+    let reports = Rendering::to_each(raw.reports.clone())?;
+    Rendering::refuse_graphs("store", &reports)?;
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let overdue = Arc::clone(&progress);
     let limits = Limits::new(raw.limits.timeout, raw.limits.memory);
@@ -52,12 +53,24 @@ fn run_application(raw: &StoreRunArgs, started: Instant) -> anyhow::Result<Exit>
     let run = drive(&setup)?;
     progress.clear();
     target.write(&setup, &run)?;
-    let words = if raw.json { document(&setup, &run, &target) } else { told(&setup, &run, &target, raw.list) };
+    let report = report(&setup, &run, &target);
+    let words = words(raw, &report);
+    let report = Report::Store(report);
+    for (path, rendering) in &reports {
+        output::write_file(path, rendering.render(&report).as_bytes())?;
+    }
     match target {
         Target::StandardOutput => output::say_aside(words.trim_end()),
         _ => output::print(&words)?,
     }
-    Ok(if run.holds() { Exit::Good } else { Exit::Found })
+    Ok(Exit::of(&report))
+}
+
+fn words(raw: &StoreRunArgs, report: &StoreReport) -> String {
+    if raw.json {
+        return report.to_json(JsonLayout::Compact) + "\n";
+    }
+    store_text(report, output::terminal(), if raw.list { Listing::Yes } else { Listing::No })
 }
 
 fn resolve(raw: &StoreRunArgs) -> anyhow::Result<Setup> {
@@ -151,110 +164,47 @@ impl Target {
     }
 }
 
-/// The answer for people.
-fn told(setup: &Setup, run: &Run, target: &Target, lists: bool) -> String {
-    let Setup { application, level, policy, sessions, txns, seed, .. } = setup;
+/// What ran and what came of it.
+fn report(setup: &Setup, run: &Run, target: &Target) -> StoreReport {
     let counts = run.counts();
-    let of_sessions = format!("{sessions} session{}", plural(*sessions));
-    let mut out = format!(
-        "{} under {} ({level}), {policy} reads: {of_sessions} of {txns} transaction{}, seed {seed}.\n{} committed, {} \
-         aborted by the application, {} by the store.\n",
-        application.name(),
-        level.full_name(),
-        plural(*txns),
-        counts.committed,
-        counts.aborted,
-        counts.conflicts,
-    );
-    if lists {
-        let width = run.steps.iter().map(|it| it.call.len()).max().unwrap_or(0);
-        out.push('\n');
-        for step in &run.steps {
-            let _ = writeln!(out, "{}", listed(step, width).trim_end());
-        }
-    }
-    out.push('\n');
-    for assertion in &run.assertions {
-        out += &asserted(assertion);
-    }
-    out.push('\n');
-    out + &hint(setup, target)
-}
-
-fn plural(number: usize) -> &'static str {
-    if number == 1 { "" } else { "s" }
-}
-
-fn listed(step: &Step, width: usize) -> String {
-    let why = match &step.ending {
-        Ending::Committed => String::new(),
-        Ending::Aborted { reason } => format!("aborted: {reason}"),
-        Ending::Conflict { reason } => format!("conflict: {reason}"),
-    };
-    format!("  {:<6} {:<width$}  {why}", step.slot.to_string(), step.call)
-}
-
-fn asserted(Assertion { name, holds, detail }: &Assertion) -> String {
-    if *holds { format!("  ok      {name}\n") } else { format!("  FAILED  {name}: {detail}\n") }
-}
-
-fn hint(setup: &Setup, target: &Target) -> String {
-    match target {
-        Target::Nowhere => "The history is not saved; with -o run.jsonl it is.\n".to_owned(),
-        Target::StandardOutput => "The history is on standard output.\n".to_owned(),
-        Target::File(path) => {
-            let (path, level, app) = (path.display(), setup.level, setup.application.name());
-            let mut out = format!("The history is in {path}. Next:\n  isoscope check {path}\n");
-            if iso_predict::LEVELS.contains(&setup.level) {
-                let _ = writeln!(out, "  isoscope predict {path} --level {level} --validate {app}");
-            }
-            out
-        }
-    }
-}
-
-/// The answer for machines.
-fn document(setup: &Setup, run: &Run, target: &Target) -> String {
-    let counts = run.counts();
-    let history = Counts::of(&run.history);
-    let assertion = |it: &Assertion| json!({ "name": it.name, "holds": it.holds, "detail": it.detail });
-    let step = |it: &Step| {
-        let (ending, reason) = match &it.ending {
-            Ending::Committed => ("committed", None),
-            Ending::Aborted { reason } => ("aborted", Some(reason)),
-            Ending::Conflict { reason } => ("conflict", Some(reason)),
-        };
-        json!({ "txn": it.slot.to_string(), "call": it.call, "ending": ending, "reason": reason })
-    };
-    let output = match target {
-        Target::File(path) => Some(path.display().to_string()),
-        _ => None,
-    };
-    let document = json!({
-        "isoscope": 1,
-        "verb": "store",
-        "application": setup.application.name(),
-        "level": setup.level.short_name(),
-        "policy": setup.policy.name(),
-        "sessions": setup.sessions,
-        "txns": setup.txns,
-        "seed": setup.seed,
-        "retries": setup.retries,
-        "committed": counts.committed,
-        "aborted": counts.aborted,
-        "conflicts": counts.conflicts,
-        "history": {
-            "sessions": history.sessions,
-            "transactions": history.transactions,
-            "committed": history.committed,
-            "operations": history.operations,
-            "keys": history.keys,
+    let assertion = |it: &Assertion| Asserted { name: it.name.to_owned(), holds: it.holds, detail: it.detail.clone() };
+    StoreReport {
+        application: setup.application.name().to_owned(),
+        level: setup.level.into(),
+        policy: setup.policy.name().to_owned(),
+        sessions: setup.sessions as u64,
+        txns: setup.txns as u64,
+        seed: setup.seed,
+        retries: setup.retries,
+        endings: [counts.committed, counts.aborted, counts.conflicts].map(|it| it as u64),
+        history: Counts::of(&run.history),
+        assertions: run.assertions.iter().map(assertion).collect(),
+        transactions: run.steps.iter().map(step).collect(),
+        output: match target {
+            Target::Nowhere => None,
+            Target::StandardOutput => Some("-".to_owned()),
+            Target::File(path) => Some(path.display().to_string()),
         },
-        "assertions": run.assertions.iter().map(assertion).collect::<Vec<Value>>(),
-        "transactions": run.steps.iter().map(step).collect::<Vec<Value>>(),
-        "output": output,
-    });
-    format!("{document}\n")
+        next: next(setup, target),
+    }
+}
+
+fn step(of: &Step) -> StoreStep {
+    let (ending, reason) = match &of.ending {
+        Ending::Committed => ("committed", None),
+        Ending::Aborted { reason } => ("aborted", Some(reason.clone())),
+        Ending::Conflict { reason } => ("conflict", Some(reason.clone())),
+    };
+    StoreStep { txn: of.slot.to_string(), call: of.call.clone(), ending: ending.to_owned(), reason }
+}
+
+/// What to ask about the history, if it is in a file.
+fn next(setup: &Setup, target: &Target) -> Vec<String> {
+    let Target::File(path) = target else { return Vec::new() };
+    let (path, level, app) = (path.display(), setup.level, setup.application.name());
+    let predict = format!("isoscope predict {path} --level {level} --validate {app}");
+    let is_predictable = iso_predict::LEVELS.contains(&setup.level);
+    [Some(format!("isoscope check {path}")), is_predictable.then_some(predict)].into_iter().flatten().collect()
 }
 
 fn list_applications(raw: &StoreAppsArgs) -> anyhow::Result<Exit> {

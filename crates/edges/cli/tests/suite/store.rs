@@ -23,6 +23,22 @@ fn a_run_says_what_ran_what_held_and_what_comes_next() {
 }
 
 #[test]
+fn a_page_has_what_failed_and_the_transactions() {
+    let folder = Folder::new();
+    let reports = ["--report", "run.html", "--report", "run.json", "--report", "run.txt"];
+    let said = folder.run(&[SMALLBANK.as_slice(), &reports].concat()).ends(1);
+    let page = folder.read("run.html");
+    let headline = "<h1>smallbank under causal-consistency (cc): 1 of 2 assertions does not hold.</h1>";
+    assert!(page.contains(headline) && page.contains("<b>FAILED</b> money is conserved"), "{page}");
+    assert!(page.contains("isoscope predict run.jsonl --level cc --validate smallbank"), "{page}");
+    assert_eq!(folder.read("run.txt"), said.out);
+    let again = folder.run(&["report", "run.json"]).ends(0);
+    assert_eq!(again.out, said.out);
+    folder.run(&["report", "run.json", "-o", "again.html"]).ends(0);
+    assert_eq!(folder.read("again.html"), page);
+}
+
+#[test]
 fn the_same_options_give_the_same_bytes() {
     let (one, other) = (Folder::new(), Folder::new());
     assert_eq!(one.run(&SMALLBANK).ends(1).out, other.run(&SMALLBANK).ends(1).out);
@@ -95,6 +111,7 @@ fn bad_questions_are_refused_with_what_there_is() {
     bad(&["voter", "--sessions", "0"], "without a session nothing runs; write a number from 1 to 100");
     bad(&["voter", "--txns", "-1"], "write a number from 1 to 10000");
     bad(&["voter", "-o", "run.history"], "ends in .jsonl");
+    bad(&["voter", "--report", "run.dot"], "run.dot: what store did is no graph; its report is .html");
     bad(&["voter", "-o", "gone/run.jsonl"], "there is no folder gone");
     folder.run(&["store"]).ends(2);
 }

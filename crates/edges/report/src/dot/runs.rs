@@ -6,6 +6,7 @@ use crate::collect_phrases;
 use crate::demo::DemoReport;
 use crate::hunt::HuntReport;
 use crate::hunt_phrases;
+use crate::store::StoreReport;
 
 /// A run over time is no graph: an empty one that says what ran.
 pub(crate) fn collect_dot(report: &CollectReport) -> String {
@@ -21,6 +22,11 @@ pub(crate) fn hunt_dot(report: &HuntReport) -> String {
 /// What is forbidden of what each database did.
 pub(crate) fn demo_dot(report: &DemoReport) -> String {
     report.acts.iter().map(|it| dot(&it.check)).collect::<Vec<_>>().join("\n")
+}
+
+/// What an application did is no graph either.
+pub(crate) fn store_dot(report: &StoreReport) -> String {
+    empty(&report.headline())
 }
 
 fn empty(title: &str) -> String {

@@ -2,7 +2,7 @@
 
 use super::{chart, facts_table, listing, page};
 use crate::amounts::{grouped, moment};
-use crate::collect::CollectReport;
+use crate::collect::{Asserted, CollectReport};
 use crate::collect_phrases::{ended_early, facts, headline, next_command};
 use crate::json::JsonLayout;
 use crate::svg::collect_chart;
@@ -16,7 +16,7 @@ pub(crate) fn collect_html(report: &CollectReport) -> String {
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", prose(&title), prose(&headline(report)));
     body += &problems(report);
     body += &chart(CAPTION, |room| collect_chart(report, room));
-    body += &held(report);
+    body += &held(&report.assertions);
     body += &facts_table(&facts(report));
     body += &next(report);
     body += &numbers(report);
@@ -26,10 +26,7 @@ pub(crate) fn collect_html(report: &CollectReport) -> String {
 
 /// What must not be overlooked.
 fn problems(report: &CollectReport) -> String {
-    let mut out = String::new();
-    for it in report.failed() {
-        out += &format!("<p class=\"failed\"><b>FAILED</b> {}: {}</p>\n", prose(&it.name), prose(&it.detail));
-    }
+    let mut out = failed(&report.assertions);
     if let Some(line) = ended_early(report) {
         let class = if report.failure.is_some() { "failed" } else { "note" };
         out += &format!("<p class=\"{class}\">{}</p>\n", prose(&line));
@@ -37,8 +34,14 @@ fn problems(report: &CollectReport) -> String {
     out
 }
 
-fn held(report: &CollectReport) -> String {
-    let names: Vec<String> = report.assertions.iter().filter(|it| it.holds).map(|it| prose(&it.name)).collect();
+pub(super) fn failed(assertions: &[Asserted]) -> String {
+    let line =
+        |it: &Asserted| format!("<p class=\"failed\"><b>FAILED</b> {}: {}</p>\n", prose(&it.name), prose(&it.detail));
+    assertions.iter().filter(|it| !it.holds).map(line).collect()
+}
+
+pub(super) fn held(assertions: &[Asserted]) -> String {
+    let names: Vec<String> = assertions.iter().filter(|it| it.holds).map(|it| prose(&it.name)).collect();
     if names.is_empty() {
         return String::new();
     }

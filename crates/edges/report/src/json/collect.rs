@@ -106,11 +106,11 @@ fn read_outcomes(of: &Value) -> Read<Outcomes> {
     })
 }
 
-fn assertion(of: &Asserted) -> Value {
+pub(super) fn assertion(of: &Asserted) -> Value {
     json!({ "name": of.name, "holds": of.holds, "detail": of.detail })
 }
 
-fn read_assertion(of: &Value) -> Read<Asserted> {
+pub(super) fn read_assertion(of: &Value) -> Read<Asserted> {
     Ok(Asserted { name: text(of, "name")?, holds: truth(of, "holds")?, detail: text(of, "detail")? })
 }
 

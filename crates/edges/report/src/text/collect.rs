@@ -2,7 +2,7 @@
 
 use super::{Page, TextOptions, Tone};
 use crate::amounts::{grouped, many};
-use crate::collect::CollectReport;
+use crate::collect::{Asserted, CollectReport};
 use crate::collect_phrases::{by_itself, ended_early, next_command};
 use crate::text::sparkline::sparkline;
 use crate::words::harmless;
@@ -43,7 +43,7 @@ pub(crate) fn collect(report: &CollectReport, options: TextOptions) -> String {
     if let Some(line) = ended_early(report) {
         page.line(&line);
     }
-    page.assertions(report);
+    page.assertions(&report.assertions);
     page.gap();
     match (&report.output, next_command(report)) {
         (Some(path), Some(command)) => {
@@ -56,11 +56,12 @@ pub(crate) fn collect(report: &CollectReport, options: TextOptions) -> String {
 }
 
 impl Page {
-    fn assertions(&mut self, report: &CollectReport) {
-        if !report.assertions.is_empty() {
+    /// What must hold, and what of it does.
+    pub(super) fn assertions(&mut self, assertions: &[Asserted]) {
+        if !assertions.is_empty() {
             self.gap();
         }
-        for it in &report.assertions {
+        for it in assertions {
             let line = if it.holds {
                 format!("  {}      {}", self.tinted(Tone::Good, "ok"), harmless(&it.name))
             } else {

@@ -1,8 +1,8 @@
-//! Documents of `collect`, `hunt` and `demo` with fixed numbers.
+//! Documents of `collect`, `hunt`, `demo` and `store run` with fixed numbers.
 
 use iso_report::{
-    Asserted, CheckReport, CollectReport, DemoAct, DemoReport, HuntCounts, HuntFinding, HuntReport, HuntRound,
-    HuntScript, Outcomes, Report, RoundVerdict, Sample, Series, WorkloadParameters,
+    Asserted, CheckReport, CollectReport, Counts, DemoAct, DemoReport, HuntCounts, HuntFinding, HuntReport, HuntRound,
+    HuntScript, Outcomes, Report, RoundVerdict, Sample, Series, StoreReport, StoreStep, WorkloadParameters,
 };
 use iso_spec::Level;
 
@@ -255,6 +255,44 @@ pub fn demo() -> DemoReport {
     }
 }
 
+/// An application on the weak store: one of its assertions fails.
+pub fn store() -> StoreReport {
+    let step = |txn: &str, call: &str, ending: &str, reason: Option<&str>| StoreStep {
+        txn: txn.to_owned(),
+        call: call.to_owned(),
+        ending: ending.to_owned(),
+        reason: reason.map(str::to_owned),
+    };
+    let asserted =
+        |name: &str, holds: bool, detail: &str| Asserted { name: name.to_owned(), holds, detail: detail.to_owned() };
+    StoreReport {
+        application: "smallbank".to_owned(),
+        level: Level::CausalConsistency.into(),
+        policy: "random".to_owned(),
+        sessions: 2,
+        txns: 2,
+        seed: 7,
+        retries: false,
+        endings: [2, 1, 1],
+        history: Counts { sessions: 2, transactions: 4, committed: 2, aborted: 2, unknown: 0, operations: 9, keys: 4 },
+        assertions: vec![
+            asserted("money is conserved", false, "the accounts have 12639, but there must be 25000"),
+            asserted("no account is overdrawn", true, ""),
+        ],
+        transactions: vec![
+            step("s1.1", "Amalgamate(1, 2)", "committed", None),
+            step("s2.1", "Amalgamate(1, 3)", "committed", None),
+            step("s1.2", "WriteCheck(2, 5)", "aborted", Some("the account would be overdrawn")),
+            step("s2.2", "SendPayment(3, 1, 5)", "conflict", Some("somebody else wrote checking/3")),
+        ],
+        output: Some("run.jsonl".to_owned()),
+        next: vec![
+            "isoscope check run.jsonl".to_owned(),
+            "isoscope predict run.jsonl --level cc --validate smallbank".to_owned(),
+        ],
+    }
+}
+
 /// A document whose every word wants to be markup.
 pub fn hostile() -> Vec<(&'static str, Report)> {
     let name = |nth: usize| super::HOSTILE[nth % super::HOSTILE.len()].to_owned();
@@ -279,7 +317,22 @@ pub fn hostile() -> Vec<(&'static str, Report)> {
     let act = &mut demo.acts[0];
     (act.title, act.before, act.ran, act.after) = (name(0), name(1), name(2), name(3));
     act.check = super::hostile();
-    vec![("collect-hostile", collect.into()), ("hunt-hostile", hunt.into()), ("demo-hostile", demo.into())]
+    let mut store = store();
+    (store.application, store.policy, store.output) = (name(0), name(1), Some(name(2)));
+    (store.level.short, store.level.full) = (name(3), name(3));
+    for (idx, it) in store.assertions.iter_mut().enumerate() {
+        (it.name, it.detail) = (name(idx), name(idx + 1));
+    }
+    for (idx, it) in store.transactions.iter_mut().enumerate() {
+        (it.txn, it.call, it.ending, it.reason) = (name(idx), name(idx + 1), name(idx + 2), Some(name(idx + 3)));
+    }
+    store.next = vec![name(0), name(4)];
+    vec![
+        ("collect-hostile", collect.into()),
+        ("hunt-hostile", hunt.into()),
+        ("demo-hostile", demo.into()),
+        ("store-hostile", store.into()),
+    ]
 }
 
 /// Those whose bytes are kept.
@@ -290,6 +343,7 @@ pub fn golden_cases() -> Vec<(&'static str, Report)> {
         ("hunt", hunt().into()),
         ("hunt-none", nothing_found().into()),
         ("demo", demo().into()),
+        ("store", store().into()),
     ]
 }
 
