@@ -7,6 +7,7 @@ use iso_collect::{
     workload,
 };
 use iso_evidence::{Budget, Verdict, certify};
+use iso_formats::{ReadOptions, read_from};
 use iso_history::{History, Outcome};
 use iso_spec::Level;
 use iso_store::LEVELS;
@@ -188,6 +189,26 @@ fn a_database_that_goes_away_ends_the_run_with_the_reason() {
     let full = Target::File("/dev/full".into());
     let error = collect(&database, &plan, full, &control, &mut |_| {}).unwrap_err().to_string();
     assert!(error.starts_with("the history cannot be written"), "{error}");
+}
+
+/// Whoever records may be killed at any time, and then the file ends anywhere. That must not look like an anomaly.
+#[test]
+fn a_recording_that_is_cut_anywhere_satisfies_what_the_whole_one_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.jsonl");
+    for (url, level) in [("store:ser", Level::Serializable), ("sqlite:", Level::StrictSerializable)] {
+        let database: Arc<dyn Database> = open(url).unwrap().into();
+        for name in ["rw", "rmw", "append", "duplicates"] {
+            let plan = plan(name, database.isolations()[0], few(5), 16);
+            collect(&database, &plan, Target::File(path.clone()), &Arc::new(Control::new()), &mut |_| {}).unwrap();
+            let whole = fs::read(&path).unwrap();
+            let ends: Vec<usize> = (0..whole.len()).filter(|it| whole[*it] == b'\n').collect();
+            for cut in ends.windows(2).flat_map(|it| [it[0] + 1, usize::midpoint(it[0], it[1])]) {
+                let reading = read_from("cut", &whole[..cut], &ReadOptions::default()).unwrap();
+                holds(&reading.into_history().unwrap(), level, &format!("{name} on {url} up to byte {cut}"));
+            }
+        }
+    }
 }
 
 #[test]
