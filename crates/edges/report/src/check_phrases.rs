@@ -9,7 +9,7 @@ pub(crate) fn check_headline(report: &CheckReport) -> String {
     if let Some(finding) = findings.first() {
         let level = finding.levels.first().map(|it| titled(it)).unwrap_or_default();
         let what = match finding.anomalies.first() {
-            Some(anomaly) => format!("{}: this history breaks {level}", spoken(anomaly)),
+            Some(anomaly) => format!("{}: this history breaks {level}", anomaly_words(anomaly)),
             None => format!("This history breaks {level}"),
         };
         return format!("{what}{}.", what_holds(report));
@@ -56,18 +56,21 @@ pub(crate) fn titled(level: &LevelName) -> String {
     if level.full == level.short { level.full.clone() } else { format!("{} ({})", level.full, level.short) }
 }
 
-/// What the letters of the field stand for.
-const SPELLED: [(&str, &str); 6] = [
+/// What the letters of the field stand for, and names whose hyphens are part of a word.
+const SPELLED: [(&str, &str); 9] = [
     ("g0", "Dirty write (G0)"),
     ("g1a", "Aborted read (G1a)"),
     ("g1b", "Intermediate read (G1b)"),
     ("g1c", "Circular information flow (G1c)"),
     ("g-single", "Single anti-dependency cycle (G-single)"),
     ("g2-item", "Anti-dependency cycle (G2-item)"),
+    ("internal", "Own write missed (internal)"),
+    ("read-only-anomaly", "Read-only anomaly"),
+    ("thin-air-read", "Thin-air read"),
 ];
 
 /// `Write skew` for `write-skew`; `non-` stays with its word.
-pub(crate) fn spoken(anomaly: &str) -> String {
+pub(crate) fn anomaly_words(anomaly: &str) -> String {
     if let Some((_, words)) = SPELLED.iter().find(|it| it.0 == anomaly) {
         return (*words).to_owned();
     }
@@ -104,7 +107,7 @@ mod tests {
             ("non-repeatable-read", "Non-repeatable read"),
         ];
         for (name, expected) in cases {
-            assert_eq!(spoken(name), expected);
+            assert_eq!(anomaly_words(name), expected);
         }
     }
 }

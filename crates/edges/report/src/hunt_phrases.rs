@@ -1,7 +1,7 @@
 //! What a hunt was, in words that all renderings share.
 
 use crate::amounts::{a_second, grouped, many, percent, rate, span};
-use crate::check_phrases::{spoken, titled};
+use crate::check_phrases::{anomaly_words, titled};
 use crate::document::Judgement;
 use crate::hunt::{HuntFinding, HuntReport, HuntRound, RoundVerdict};
 
@@ -38,7 +38,7 @@ fn capital(text: &str) -> String {
 
 /// What a finding is called, as a heading.
 pub(crate) fn name(finding: &HuntFinding) -> String {
-    finding.anomalies.first().map_or_else(|| "Forbidden".to_owned(), |it| spoken(it))
+    finding.anomalies.first().map_or_else(|| "Forbidden".to_owned(), |it| anomaly_words(it))
 }
 
 /// `found after 3 s by the probe lost-update of two transactions`.

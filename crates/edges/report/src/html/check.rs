@@ -3,7 +3,7 @@
 use super::schedule::schedule;
 use super::surroundings::{around, summary};
 use super::{copies, linked_figure, page, steps};
-use crate::check_phrases::{certified, check_headline, spoken};
+use crate::check_phrases::{anomaly_words, certified, check_headline};
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
 use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
@@ -194,7 +194,7 @@ fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>, inside: &Ins
     let part = finding.part;
     let id = format!("{}finding-{idx}", inside.prefix);
     let h = inside.depth.element();
-    let heading = format!("{}{}", inside.number, spoken(finding.title()));
+    let heading = format!("{}{}", inside.number, anomaly_words(finding.title()));
     let mut out = format!("<section id=\"{id}\" class=\"case\">\n<{h}>{}</{h}>\n", xml(&heading));
     out += &format!(
         "<p class=\"levels\">forbidden by {}</p>\n<p>{}</p>\n",

@@ -1,12 +1,13 @@
 //! The document of `store run` as JSON, and back.
 
+use super::check::{counts, read_counts};
 use super::collect::{assertion, read_assertion};
 use super::members::{Members, Read, count, items, list, maybe_text, string, text, truth};
 use super::{JsonLayout, document, laid_out};
-use crate::document::{Counts, LevelName};
+use crate::document::LevelName;
 use crate::store::{StoreReport, StoreStep};
 use iso_spec::Level;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 impl StoreReport {
     /// The document as JSON; equal documents give equal bytes.
@@ -23,7 +24,7 @@ impl StoreReport {
         members.put("committed", committed);
         members.put("aborted", aborted);
         members.put("conflicts", conflicts);
-        members.put("history", history(&self.history));
+        members.put("history", counts(&self.history));
         members.put("assertions", list(&self.assertions, assertion));
         members.put("transactions", list(&self.transactions, step));
         members.put("output", self.output.as_deref());
@@ -43,36 +44,13 @@ impl StoreReport {
             seed: count(of, "seed")?,
             retries: truth(of, "retries")?,
             endings: [count(of, "committed")?, count(of, "aborted")?, count(of, "conflicts")?],
-            history: read_history(&of["history"])?,
+            history: read_counts(&of["history"])?,
             assertions: items(of, "assertions", read_assertion)?,
             transactions: items(of, "transactions", read_step)?,
             output: maybe_text(of, "output"),
             next: items(of, "next", string)?,
         })
     }
-}
-
-fn history(of: &Counts) -> Value {
-    json!({
-        "sessions": of.sessions,
-        "transactions": of.transactions,
-        "committed": of.committed,
-        "aborted": of.aborted,
-        "operations": of.operations,
-        "keys": of.keys,
-    })
-}
-
-fn read_history(of: &Value) -> Read<Counts> {
-    Ok(Counts {
-        sessions: count(of, "sessions")?,
-        transactions: count(of, "transactions")?,
-        committed: count(of, "committed")?,
-        aborted: count(of, "aborted")?,
-        unknown: 0,
-        operations: count(of, "operations")?,
-        keys: count(of, "keys")?,
-    })
 }
 
 fn step(of: &StoreStep) -> Value {
