@@ -44,7 +44,7 @@ fn engine(package: &str, bench: &str, words: &[&str]) -> Result<()> {
 
 /// Builds the release binary, and says where it is.
 fn build() -> Result<PathBuf> {
-    run_program(Command::new(env!("CARGO")).args(["build", "--release", "--package", "iso-cli"]).current_dir(root()))?;
+    run_program(Command::new(env!("CARGO")).args(["build", "--release", "--package", "isoscope"]).current_dir(root()))?;
     let binary = target_folder().join("release/isoscope");
     if !binary.exists() {
         bail!("{} is missing after the build", binary.display());

@@ -147,7 +147,7 @@ fn target() -> PathBuf {
 
 /// A page for each anomaly of the corpus, made by the tool.
 fn anomaly_pages(target: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
-    run(Command::new(env!("CARGO")).args(["build", "--quiet", "--package", "iso-cli"]).current_dir(root()))?;
+    run(Command::new(env!("CARGO")).args(["build", "--quiet", "--package", "isoscope"]).current_dir(root()))?;
     let mut histories: Vec<PathBuf> =
         fs::read_dir(root().join("corpus/anomalies"))?.map(|it| Ok(it?.path())).collect::<Result<_>>()?;
     histories.retain(|it| it.extension().is_some_and(|it| it == "history"));

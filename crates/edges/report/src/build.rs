@@ -330,7 +330,7 @@ fn summary(refutation: &Refutation, part: &History) -> String {
         }
         (_, Some(anomaly)) => sentence(anomaly.summary()),
         (_, None) if refutation.cycle.is_empty() => sentence("no order of these transactions explains what they read"),
-        (_, None) => sentence("these transactions depend on each other in a circle"),
+        (_, None) => sentence("these transactions depend on each other in a cycle"),
     }
 }
 

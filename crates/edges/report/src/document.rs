@@ -217,12 +217,12 @@ pub struct Premises {
     pub cases: Vec<Case>,
 }
 
-/// Something that may be the case, and cannot be: the links lead in a circle, or each of the cases is impossible.
+/// Something that may be the case, and cannot be: the links lead in a cycle, or each of the cases is impossible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// What is supposed: a version order, or from whom a read has read.
     pub supposed: Box<Link>,
-    /// What follows: a circle.
+    /// What follows: a cycle.
     pub links: Vec<Link>,
     /// What may be the case then.
     pub cases: Vec<Case>,

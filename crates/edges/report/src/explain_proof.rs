@@ -10,7 +10,7 @@ impl Builder<'_> {
     /// The cycle of a refutation, with what its edges follow from if that is known.
     pub(crate) fn cycle(&self, explainer: &Explainer<'_>, refutation: &Refutation) -> Vec<Link> {
         match refutation.proof.as_ref().map(|it| &it.contradiction) {
-            Some(Contradiction::Circle(steps)) => Telling::new(self, explainer).links(steps),
+            Some(Contradiction::Cycle(steps)) => Telling::new(self, explainer).links(steps),
             _ => refutation.cycle.iter().map(|it| self.link(explainer, it)).collect(),
         }
     }
@@ -48,7 +48,7 @@ impl<'a, 'h> Telling<'a, 'h> {
         let supposed = Box::new(self.supposition(case.assumed));
         self.supposed.push(case.assumed);
         let (links, cases) = match &case.contradiction {
-            Contradiction::Circle(steps) => (self.links(steps), Vec::new()),
+            Contradiction::Cycle(steps) => (self.links(steps), Vec::new()),
             Contradiction::Cases(cases) => (Vec::new(), self.cases(cases)),
         };
         self.supposed.pop();

@@ -5,7 +5,7 @@ use crate::search::{LatticeEdge, LatticeReport};
 /// The layer of each class: the longest way down to it from a strongest one.
 pub(crate) fn layers(n_classes: usize, pairs: &[(usize, usize)]) -> Vec<usize> {
     let mut layers = vec![0; n_classes];
-    // In an order without circles, no way is longer than there are classes.
+    // In an order without cycles, no way is longer than there are classes.
     for _ in 0..n_classes {
         for (stronger, weaker) in pairs.iter().filter(|it| it.0 != it.1) {
             layers[*weaker] = layers[*weaker].max((layers[*stronger] + 1).min(n_classes));

@@ -65,9 +65,9 @@ impl Lit {
         lit
     }
 
-    /// Everybody on a circle.
-    pub(crate) fn of_circle(circle: &[Link], part: &Part) -> Self {
-        let owners = circle.iter().filter_map(|it| Owner::of(part, &it.from)).collect();
+    /// Everybody on a cycle.
+    pub(crate) fn of_cycle(cycle: &[Link], part: &Part) -> Self {
+        let owners = cycle.iter().filter_map(|it| Owner::of(part, &it.from)).collect();
         Self { owners, ..Self::default() }
     }
 

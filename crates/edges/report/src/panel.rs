@@ -18,7 +18,7 @@ pub(crate) struct Panel {
     /// `Allowed by biswas.cc`.
     pub(crate) heading: String,
     pub(crate) stance: Stance,
-    /// The history with a circle, if the level forbids it by one.
+    /// The history with a cycle, if the level forbids it by one.
     pub(crate) part: Part,
     /// Arrows that are there besides: a session order that is no chains, and relations of the witness.
     pub(crate) thin: Vec<Link>,

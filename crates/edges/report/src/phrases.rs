@@ -194,7 +194,7 @@ pub(crate) fn anomalies(refutation: &SpecRefutation) -> String {
     if names.is_empty() { names } else { format!(" ({names})") }
 }
 
-/// Why a level forbids the history if there is no circle: `No co will do:`, or a sentence for when nothing is known.
+/// Why a level forbids the history if there is no cycle: `No co will do:`, or a sentence for when nothing is known.
 pub(crate) fn failures_lead(refutation: &SpecRefutation) -> &'static str {
     match (refutation.failures.len(), refutation.omitted) {
         (1, 0) if !refutation.is_exhaustive => "A witness that comes near fails:",

@@ -1,8 +1,8 @@
-//! Case distinctions and circles in words, for every rendering.
+//! Case distinctions and cycles in words, for every rendering.
 
 use crate::document::{Case, Link};
 
-/// Longer circles are named by their first and last transactions.
+/// Longer cycles are named by their first and last transactions.
 const MAX_ROUND: usize = 8;
 
 /// How a case begins: `Suppose that …`, or what is left if all others were impossible.
@@ -16,25 +16,25 @@ pub(crate) fn case_lead(case: &Case, idx: usize, n_cases: usize) -> String {
     }
 }
 
-/// How a circle ends.
-pub(crate) fn circle_end(circle: &[Link]) -> String {
-    let first = circle.first().map(|it| spoken(&it.from)).unwrap_or_default();
-    format!("But then {first} would have to come before itself: {}. That cannot be.", round(circle))
+/// How a cycle ends.
+pub(crate) fn cycle_end(cycle: &[Link]) -> String {
+    let first = cycle.first().map(|it| spoken(&it.from)).unwrap_or_default();
+    format!("But then {first} would have to come before itself: {}. That cannot be.", round(cycle))
 }
 
 /// What follows from all cases.
 pub(crate) const NOTHING_LEFT: &str = "No case is left, so this cannot have happened.";
 
 /// `s1.1 → s2.1 → s1.1`.
-pub(crate) fn round(circle: &[Link]) -> String {
-    let mut round: Vec<String> = circle.iter().map(|it| spoken(&it.from)).collect();
+pub(crate) fn round(cycle: &[Link]) -> String {
+    let mut round: Vec<String> = cycle.iter().map(|it| spoken(&it.from)).collect();
     if round.len() > MAX_ROUND {
         let last = round.pop();
         round.truncate(MAX_ROUND - 2);
         round.push("…".to_owned());
         round.extend(last);
     }
-    round.extend(circle.first().map(|it| spoken(&it.from)));
+    round.extend(cycle.first().map(|it| spoken(&it.from)));
     round.join(" → ")
 }
 

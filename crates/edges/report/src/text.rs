@@ -130,10 +130,10 @@ impl Page {
         }
     }
 
-    /// The links of a circle, each with its reason.
+    /// The links of a cycle, each with its reason.
     fn cycle(&mut self, part: &Part) {
         let cycle = &part.cycle;
-        self.line("  It goes round in a circle:");
+        self.line("  The cycle:");
         self.lanes(part);
         self.links(cycle, 4);
     }

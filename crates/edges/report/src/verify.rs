@@ -73,7 +73,7 @@ pub struct BadRun {
     pub observer: Option<Vec<Access>>,
     /// The last state.
     pub last_state: Vec<(String, String)>,
-    /// The run as a whole history, with the circle that makes it not serializable, if one does.
+    /// The run as a whole history, with the cycle that makes it not serializable, if one does.
     pub part: Part,
     /// What the field calls it, the most telling name first; nothing if it is serializable.
     pub anomalies: Vec<String>,

@@ -16,7 +16,7 @@ fn the_pictures_are_what_they_were() {
     }
 }
 
-/// Pages that only the browser looks at: names that want to run, a long circle, and an allowed history.
+/// Pages that only the browser looks at: names that want to run, a long cycle, and an allowed history.
 #[test]
 fn the_pages_for_the_browser_are_what_they_were() {
     common::golden("hostile.html", &html(&common::hostile()));

@@ -94,7 +94,7 @@ fn ascii_is_all_there_is_where_nothing_else_is_shown() {
 }
 
 #[test]
-fn a_circle_is_drawn_between_lanes_where_it_fits() {
+fn a_cycle_is_drawn_between_lanes_where_it_fits() {
     let drawn = |columns| {
         let found = text(&common::long_fork(), TextOptions { columns: Some(columns), ..TextOptions::default() });
         found.lines().filter(|it| it.contains('▶') || it.contains('◀')).map(str::to_owned).collect::<Vec<_>>()

@@ -78,7 +78,7 @@ fn weakest(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Level {
     order.into_iter().filter(|it| level.implies(*it)).find(forbids).unwrap_or(level)
 }
 
-/// Snapshot isolation allows it: write skew, unless it takes a read-only transaction or a longer circle.
+/// Snapshot isolation allows it: write skew, unless it takes a read-only transaction or a longer cycle.
 fn name_unserializable(facts: &Facts<'_>, cycle: &[Edge], part: &Projection) -> Anomaly {
     let on_cycle: BTreeSet<TxnId> = cycle.iter().flat_map(|it| [it.from, it.to]).collect();
     let is_read_only = |it: &TxnId| {

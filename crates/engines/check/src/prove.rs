@@ -39,7 +39,7 @@ pub(crate) fn prove(
     }
     let of_part = Facts::new(&part.history);
     let derived = Derivations::new(&of_part, level, &[]);
-    let same = cycle_of(part, &refutation.cycle).and_then(|it| derived.circle(&it));
+    let same = cycle_of(part, &refutation.cycle).and_then(|it| derived.cycle(&it));
     let proved = |found: &Contradiction| {
         with_proof(facts, level, &refutation, extract::trimmed(extract::in_whole(part, found), &[]))
     };
@@ -63,7 +63,7 @@ fn with_proof(facts: &Facts<'_>, level: Level, of: &Refutation, contradiction: C
         return None;
     }
     let cycle = match &contradiction {
-        Contradiction::Circle(steps) => steps.iter().map(|it| it.edge).collect(),
+        Contradiction::Cycle(steps) => steps.iter().map(|it| it.edge).collect(),
         Contradiction::Cases(_) => Vec::new(),
     };
     let proof = Some(Box::new(Proof { level, contradiction }));

@@ -2,7 +2,7 @@
 //!
 //! An order explains more runs if writes that nobody read come last: there they are in nobody's way.
 
-use crate::circle::VersionOrder;
+use crate::cycle::VersionOrder;
 use crate::level::Case;
 use crate::run::Role;
 use crate::saturate::forced;

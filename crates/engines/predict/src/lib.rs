@@ -5,7 +5,7 @@
 //! the level and forbidden by the target, and if there is none, the search says so for sure.
 
 mod answer;
-mod circle;
+mod cycle;
 mod frame;
 mod graph;
 mod judge;

@@ -1,7 +1,7 @@
 //! All versions of a key in one order, and the literals that somebody later in it is on the cycle.
 
 use crate::Boundary;
-use crate::circle::VersionOrder;
+use crate::cycle::VersionOrder;
 use crate::frame::Frame;
 use crate::trace::{INITIAL, Key, Trace, Txn};
 use iso_solve::{Lit, SatSolver};

@@ -3,13 +3,13 @@
 //! Prefixes of the run come first: what is predicted from a prefix is predicted from the whole. A proposal is a model of
 //! three kinds of clauses: which runs are possible (`frame.rs`), what the level has against runs that were proposed
 //! (`level.rs`), and for each order of versions that explained a proposal, that it must not explain the next one
-//! (`circle.rs`). The observed order is the first of them. No model of all transactions means that there is no
+//! (`cycle.rs`). The observed order is the first of them. No model of all transactions means that there is no
 //! prediction.
 //!
 //! Source: Geng et al. 2024 (`IsoPredict`), sections 4 and 4.5. We differ: their exact condition is one quantified
 //! formula; ours quantifies over the orders that matter.
 
-use crate::circle::{VersionOrder, demand};
+use crate::cycle::{VersionOrder, demand};
 use crate::frame::Frame;
 use crate::judge::{Judge, Opinion};
 use crate::late::{causes, late_order, sorted};

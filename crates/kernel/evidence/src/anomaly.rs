@@ -110,14 +110,12 @@ impl Anomaly {
             Self::ThinAirRead => "a read returned a value that nobody ever wrote",
             Self::FutureRead => "a read returned what its own transaction writes only later",
             Self::IncompatibleOrder => "two reads of one list returned lists of which neither extends the other",
-            Self::DirtyWrite => "transactions overwrite each other in a circle (G0, dirty write)",
+            Self::DirtyWrite => "transactions overwrite each other in a cycle (G0, dirty write)",
             Self::AbortedRead => "a read returned a write of a transaction that was rolled back (G1a, dirty read)",
             Self::IntermediateRead => {
                 "a read returned a write that its transaction overwrote before it committed (G1b)"
             }
-            Self::CircularInformationFlow => {
-                "information flows in a circle: each transaction depends on the next (G1c)"
-            }
+            Self::CircularInformationFlow => "information flows in a cycle: each transaction depends on the next (G1c)",
             Self::StaleOwnWrite => "a session does not see what it committed itself before",
             Self::NonMonotonicRead => "a transaction sees a write, and afterwards a state from before that write",
             Self::NonRepeatableRead => "a transaction reads a key twice and sees two different versions of it",

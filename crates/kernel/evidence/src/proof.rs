@@ -20,7 +20,7 @@ pub struct Proof {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contradiction {
     /// Each step starts where the one before ended, and the last one ends where the first one starts.
-    Circle(Vec<Step>),
+    Cycle(Vec<Step>),
     /// One of these is the case, and each of them is impossible.
     Cases(Vec<Case>),
 }
@@ -99,7 +99,7 @@ impl Contradiction {
             cases.iter().map(|it| 1 + it.contradiction.size()).sum()
         }
         match self {
-            Self::Circle(steps) => of_steps(steps),
+            Self::Cycle(steps) => of_steps(steps),
             Self::Cases(cases) => of_cases(cases),
         }
     }

@@ -64,7 +64,7 @@ fn two_before_one_need_not_be_ordered_themselves() {
 
 #[test]
 fn some_histories_are_forbidden_only_by_an_order_that_is_no_union_of_chains() {
-    // The last one orders c before a if it is after c, and d before b if it is after d: together a circle.
+    // The last one orders c before a if it is after c, and d before b if it is after d: together a cycle.
     let text = "a: w(x,1)\n b: w(y,2)\n c: r(y,2) w(x,3)\n d: r(x,1) w(y,4)\n e: r(x,1) r(y,2)";
     check(text, &[(&[(3, 5), (4, 5)], false), (&[(3, 5)], true), (&[(4, 5)], true), (&[(3, 4)], true)]);
 }

@@ -3,7 +3,7 @@
 use super::of_link;
 use crate::document::{Case, Link, Part, Premises};
 use crate::lit::Lit;
-use crate::proof_phrases::{NOTHING_LEFT, case_lead, circle_end};
+use crate::proof_phrases::{NOTHING_LEFT, case_lead, cycle_end};
 use crate::words::{prose, xml};
 
 /// What a dependency follows from, to be opened; nothing if it is plain from the history.
@@ -41,7 +41,7 @@ fn nested(link: &Link, part: &Part) -> String {
 fn excluded(case: &Case, part: &Part) -> String {
     let mut inner: String = case.links.iter().map(|it| nested(it, part)).collect();
     if !case.links.is_empty() {
-        inner += &format!("<li class=\"end\">{}</li>\n", prose(&circle_end(&case.links)));
+        inner += &format!("<li class=\"end\">{}</li>\n", prose(&cycle_end(&case.links)));
     }
     inner += &case.cases.iter().map(|it| excluded(it, part)).collect::<String>();
     format!(
@@ -71,8 +71,8 @@ fn add_cases(cases: &[Case], part: &Part, depth: usize, items: &mut Vec<String>)
         let inner = format!("depth-{}", (depth + 1).min(4));
         items.extend(case.links.iter().map(|it| of_link("", it, part, true, &inner)));
         if !case.links.is_empty() {
-            let end = prose(&circle_end(&case.links));
-            let txns = Lit::of_circle(&case.links, part).txns();
+            let end = prose(&cycle_end(&case.links));
+            let txns = Lit::of_cycle(&case.links, part).txns();
             items.push(format!(
                 "<li class=\"end {inner}\" data-links=\"\" data-lit=\"\" data-txns=\"{txns}\">{end}</li>\n"
             ));

@@ -256,13 +256,13 @@ fn sees(read: &str, write: &str) -> bool {
     list.and_then(|it| it.rsplit(',').next()) == Some(element)
 }
 
-/// An order without circles.
+/// An order without cycles.
 struct Order {
     later: Vec<Vec<usize>>,
 }
 
 impl Order {
-    /// Adds a pair, unless it would close a circle.
+    /// Adds a pair, unless it would close a cycle.
     fn add(&mut self, from: usize, to: usize) {
         if from != to && !self.reaches(to, from) {
             self.later[from].push(to);

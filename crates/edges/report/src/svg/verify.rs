@@ -64,7 +64,7 @@ fn of_run(level: &LevelName, run: &BadRun, frame: Frame) -> Figure {
     figure
 }
 
-/// Who sees whom, as thin arrows; a circle says more, and needs the room.
+/// Who sees whom, as thin arrows; a cycle says more, and needs the room.
 pub(crate) fn visibility(run: &BadRun) -> Vec<Link> {
     if !run.part.cycle.is_empty() {
         return Vec::new();

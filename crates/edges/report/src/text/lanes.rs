@@ -1,4 +1,4 @@
-//! A circle of dependencies as a drawing for a terminal: sessions are lanes, and each dependency is an arrow in a row of
+//! A cycle of dependencies as a drawing for a terminal: sessions are lanes, and each dependency is an arrow in a row of
 //! its own.
 //!
 //! ```text
@@ -13,7 +13,7 @@ use crate::words::{harmless, shortened, width};
 
 const MAX_NAME: usize = 16;
 const MAX_LABEL: usize = 18;
-/// A longer circle is easier to read as a list.
+/// A longer cycle is easier to read as a list.
 const MAX_ROWS: usize = 16;
 /// Between a name and its arrow, at both ends, with at least a stroke and a head.
 const AROUND_LABEL: usize = 8;
@@ -27,7 +27,7 @@ struct Lanes<'p> {
 }
 
 impl Page {
-    /// Draws a circle; nothing where it would not fit.
+    /// Draws a cycle; nothing where it would not fit.
     pub(super) fn lanes(&mut self, part: &Part) {
         let Some(lanes) = Lanes::new(part) else { return };
         let room = self.options.columns.unwrap_or(100).saturating_sub(4);
@@ -94,7 +94,7 @@ impl Page {
 }
 
 impl<'p> Lanes<'p> {
-    /// Lanes in the order in which the circle visits them; none if a transaction has no session.
+    /// Lanes in the order in which the cycle visits them; none if a transaction has no session.
     fn new(part: &'p Part) -> Option<Self> {
         let mut names: Vec<&str> = Vec::new();
         let mut widths: Vec<usize> = Vec::new();

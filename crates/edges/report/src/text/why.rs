@@ -2,7 +2,7 @@
 
 use super::{Page, Tone, arrow};
 use crate::document::{Case, Link, Part, Premises};
-use crate::proof_phrases::{NOTHING_LEFT, case_lead, circle_end};
+use crate::proof_phrases::{NOTHING_LEFT, case_lead, cycle_end};
 use crate::words::width;
 
 /// Below a dependency, more sentences than this are left to the page.
@@ -73,7 +73,7 @@ fn add_case(case: &Case, lead: String, depth: usize, sentences: &mut Vec<(usize,
         sentences.extend(below(&link.premises, depth + 2));
     }
     if !case.links.is_empty() {
-        sentences.push((depth + 1, circle_end(&case.links)));
+        sentences.push((depth + 1, cycle_end(&case.links)));
     }
     add_cases(&case.cases, depth + 1, sentences);
 }

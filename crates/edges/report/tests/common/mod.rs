@@ -389,7 +389,7 @@ pub fn golden_cases() -> Vec<(&'static str, CheckReport)> {
     gallery().into_iter().take(5).chain(proved()).collect()
 }
 
-/// Histories whose circle has more below it than the history shows at once, or that no single circle refutes.
+/// Histories whose cycle has more below it than the history shows at once, or that no single cycle refutes.
 pub fn proved() -> Vec<(&'static str, CheckReport)> {
     vec![
         // Whose version of x is older follows from a read of x, which comes after the other because of a read of y.

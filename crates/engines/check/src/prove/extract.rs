@@ -8,18 +8,18 @@ use iso_spec::Level;
 impl Derivations<'_> {
     /// The cheapest contradiction, if there is one.
     pub(super) fn contradiction(&self) -> Option<Contradiction> {
-        let all = [self.order_circle(), self.missed_circle(), self.no_writer()];
+        let all = [self.order_cycle(), self.missed_cycle(), self.no_writer()];
         all.into_iter().flatten().min_by_key(|it| it.0).map(|it| it.1)
     }
 
-    /// A circle with all of its derivations; none if not all of its edges follow.
-    pub(super) fn circle(&self, cycle: &[Edge]) -> Option<Contradiction> {
+    /// A cycle with all of its derivations; none if not all of its edges follow.
+    pub(super) fn cycle(&self, cycle: &[Edge]) -> Option<Contradiction> {
         let place = |edge: &Edge| self.known.iter().position(|it| it.edge == *edge);
         let edges: Vec<usize> = cycle.iter().map(place).collect::<Option<_>>()?;
-        Some(Contradiction::Circle(self.steps(&edges)))
+        Some(Contradiction::Cycle(self.steps(&edges)))
     }
 
-    fn order_circle(&self) -> Option<(u32, Contradiction)> {
+    fn order_cycle(&self) -> Option<(u32, Contradiction)> {
         let closes = |idx: usize| {
             let (from, to) = self.moments(&self.known[idx].edge);
             let rest = self.routes.cost(to, from)?;
@@ -28,11 +28,11 @@ impl Derivations<'_> {
         let (cost, first) = (0..self.known.len()).filter_map(closes).min()?;
         let (from, to) = self.moments(&self.known[first].edge);
         let edges = [vec![first], self.routes.path(to, from)].concat();
-        Some((cost, Contradiction::Circle(self.steps(&edges))))
+        Some((cost, Contradiction::Cycle(self.steps(&edges))))
     }
 
     /// Somebody did not see whom it must see.
-    fn missed_circle(&self) -> Option<(u32, Contradiction)> {
+    fn missed_cycle(&self) -> Option<(u32, Contradiction)> {
         let missed = |idx: usize| {
             let known = self.known[idx];
             let (Reason::AntiDependency { .. }, Some((read, _))) = (known.edge.because, known.read) else {
@@ -42,7 +42,7 @@ impl Derivations<'_> {
         };
         let (cost, last, read) = (0..self.known.len()).filter_map(missed).min()?;
         let edges = [self.sight(self.known[last].edge.to, read)?, vec![last]].concat();
-        Some((cost, Contradiction::Circle(self.steps(&edges))))
+        Some((cost, Contradiction::Cycle(self.steps(&edges))))
     }
 
     /// Nobody can have written what a read saw.
@@ -110,14 +110,14 @@ impl Derivations<'_> {
             }
         };
         let assumed = Assumption::ReadFrom { read: at.op, writer };
-        Some(Case { assumed, contradiction: Contradiction::Circle(steps) })
+        Some(Case { assumed, contradiction: Contradiction::Cycle(steps) })
     }
 }
 
-/// The circle with version orders where they are what counts: whoever did not see another writer of one of its keys has
+/// The cycle with version orders where they are what counts: whoever did not see another writer of one of its keys has
 /// the older version of that, and so is seen by the other. Only parallel snapshot isolation and update atomic ask this.
-pub(super) fn with_version_orders(facts: &Facts<'_>, level: Level, circle: Contradiction) -> Contradiction {
-    let Contradiction::Circle(steps) = circle else { return circle };
+pub(super) fn with_version_orders(facts: &Facts<'_>, level: Level, cycle: Contradiction) -> Contradiction {
+    let Contradiction::Cycle(steps) = cycle else { return cycle };
     let is_asked = matches!(level, Level::ParallelSnapshotIsolation | Level::UpdateAtomic);
     let told = |step: Step| {
         let Edge { from, to, because } = step.edge;
@@ -131,13 +131,13 @@ pub(super) fn with_version_orders(facts: &Facts<'_>, level: Level, circle: Contr
             None => step,
         }
     };
-    Contradiction::Circle(steps.into_iter().map(told).collect())
+    Contradiction::Cycle(steps.into_iter().map(told).collect())
 }
 
 /// The contradiction without what is assumed anyway: whoever assumes the source of a read need not find it.
 pub(super) fn trimmed(contradiction: Contradiction, assumed: &[Assumption]) -> Contradiction {
     match contradiction {
-        Contradiction::Circle(steps) => Contradiction::Circle(trimmed_steps(steps, assumed)),
+        Contradiction::Cycle(steps) => Contradiction::Cycle(trimmed_steps(steps, assumed)),
         Contradiction::Cases(cases) => Contradiction::Cases(trimmed_cases(cases, assumed)),
     }
 }
@@ -163,7 +163,7 @@ fn trimmed_steps(steps: Vec<Step>, assumed: &[Assumption]) -> Vec<Step> {
 pub(super) fn uses(contradiction: &Contradiction, assumed: Assumption) -> bool {
     let in_case = |it: &Case| uses(&it.contradiction, assumed);
     match contradiction {
-        Contradiction::Circle(steps) => steps.iter().any(|it| step_uses(it, assumed)),
+        Contradiction::Cycle(steps) => steps.iter().any(|it| step_uses(it, assumed)),
         Contradiction::Cases(cases) => cases.iter().any(in_case),
     }
 }
@@ -205,7 +205,7 @@ pub(super) fn in_part(part: &Projection, edge: &Edge) -> Option<Edge> {
 pub(super) fn in_whole(part: &Projection, contradiction: &Contradiction) -> Contradiction {
     let case = |it: &Case| case_in_whole(part, it);
     match contradiction {
-        Contradiction::Circle(steps) => Contradiction::Circle(steps.iter().map(|it| step_in_whole(part, it)).collect()),
+        Contradiction::Cycle(steps) => Contradiction::Cycle(steps.iter().map(|it| step_in_whole(part, it)).collect()),
         Contradiction::Cases(cases) => Contradiction::Cases(cases.iter().map(case).collect()),
     }
 }

@@ -37,11 +37,11 @@ fn refutation(history: &History, level: Level) -> Refutation {
 /// The same with every change that makes it wrong.
 fn spoilt(contradiction: &Contradiction) -> Vec<Contradiction> {
     match contradiction {
-        Contradiction::Circle(steps) => {
+        Contradiction::Cycle(steps) => {
             let mut all: Vec<Vec<Step>> = spoilt_steps(steps);
             all.push(Vec::new());
             all.extend((0..steps.len()).map(|it| [&steps[..it], &steps[it + 1..]].concat()));
-            all.into_iter().map(Contradiction::Circle).collect()
+            all.into_iter().map(Contradiction::Cycle).collect()
         }
         Contradiction::Cases(cases) => {
             let mut all: Vec<Vec<Case>> = spoilt_cases(cases);
@@ -98,7 +98,7 @@ fn proofs_that_were_changed_are_refused() {
         for contradiction in spoilt(contradiction) {
             // The cycle is that of the proof, so that it is not refused for that alone.
             let cycle = match &contradiction {
-                Contradiction::Circle(steps) => steps.iter().map(|it| it.edge).collect(),
+                Contradiction::Cycle(steps) => steps.iter().map(|it| it.edge).collect(),
                 Contradiction::Cases(_) => Vec::new(),
             };
             let proof = Some(Box::new(Proof { level, contradiction }));

@@ -19,7 +19,7 @@ pub(super) fn check_proof(facts: &Facts<'_>, level: Level, refutation: &Refutati
         return Err(Uncertified::new(format!("a proof for {} says nothing about {level}", proof.level)));
     }
     let is_its_cycle = match &proof.contradiction {
-        Contradiction::Circle(steps) => steps.iter().map(|it| it.edge).eq(refutation.cycle.iter().copied()),
+        Contradiction::Cycle(steps) => steps.iter().map(|it| it.edge).eq(refutation.cycle.iter().copied()),
         Contradiction::Cases(_) => refutation.cycle.is_empty(),
     };
     if !is_its_cycle {
@@ -58,7 +58,7 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn check(&self, contradiction: &Contradiction) -> Result<(), Uncertified> {
         match contradiction {
-            Contradiction::Circle(steps) => self.check_circle(steps),
+            Contradiction::Cycle(steps) => self.check_cycle(steps),
             Contradiction::Cases(cases) => {
                 if !self.is_complete(cases) {
                     return Err(Uncertified::new("a proof tells cases apart that are not all that there are"));
@@ -102,8 +102,8 @@ impl Checker<'_> {
         exists && one != other && [one, other].iter().all(|it| self.counts(*it) && self.facts.writes(*it, key))
     }
 
-    /// The order of moments, or of what a reader must see, cannot be a circle.
-    fn check_circle(&self, steps: &[Step]) -> Result<(), Uncertified> {
+    /// The order of moments, or of what a reader must see, cannot be a cycle.
+    fn check_cycle(&self, steps: &[Step]) -> Result<(), Uncertified> {
         steps.iter().try_for_each(|it| self.check_step(it))?;
         let follows = |idx: usize| steps[idx].edge.to == steps[(idx + 1) % steps.len()].edge.from;
         if steps.is_empty() || !(0..steps.len()).all(follows) {
@@ -114,7 +114,7 @@ impl Checker<'_> {
         if self.leads(steps, first, first) || turns.any(|it| self.is_missed(&it)) {
             return Ok(());
         }
-        Err(Uncertified::new(format!("{} allows the circle of a proof", self.level)))
+        Err(Uncertified::new(format!("{} allows the cycle of a proof", self.level)))
     }
 
     /// Does the last step say that its reader did not see somebody whom it must see by the others?

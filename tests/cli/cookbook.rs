@@ -1,7 +1,7 @@
-//! Every command in the README, the note-book and the pages of `collect`, `predict` and the applications is run, and says
+//! Every command in the README, the cookbook and the pages of `collect`, `predict` and the applications is run, and says
 //! what the page says it does.
 //!
-//! `ISOSCOPE_BLESS=1 cargo test -p iso-cli notebook` writes the answers again. A page is read from top to bottom:
+//! `ISOSCOPE_BLESS=1 cargo test -p isoscope --test cli cookbook` writes the answers again. A page is read from top to bottom:
 //! - In a block `console`, a line `$ isoscope ...` is run, in a folder that has the corpus; what follows is what it
 //!   says. What a run took is left out, since it differs from run to run. A picture that it draws is the one of the
 //!   same name in `docs/images`.
@@ -44,11 +44,11 @@ fn every_page_says_what_the_tool_says() {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap()
 }
 
 fn pages() -> Vec<PathBuf> {
-    let folder = root().join("docs/levels/notebook");
+    let folder = root().join("docs/levels/cookbook");
     let mut pages: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
     pages.retain(|it| it.extension().is_some_and(|it| it == "md"));
     pages.extend(["README.md", "docs/applications.md", "docs/collect.md", "docs/predict.md"].map(|it| root().join(it)));

@@ -37,7 +37,8 @@ use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-fn main() {
+/// Reads the arguments of the process, does what they ask for, and ends the process with the exit code.
+pub fn main() -> ! {
     let started = Instant::now();
     panic::set_hook(Box::new(give_up));
     let arguments = match help::with_tables(Arguments::command()).try_get_matches() {

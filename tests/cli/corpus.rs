@@ -62,7 +62,7 @@ fn verdict(level: &Value) -> String {
 }
 
 fn corpus() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../corpus");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let folders = fs::read_dir(root).unwrap().map(|it| it.unwrap().path()).filter(|it| it.is_dir());
     let files = folders.flat_map(|it| fs::read_dir(it).unwrap().map(|it| it.unwrap().path()));
     let mut files: Vec<PathBuf> = files.filter(|it| it.extension().is_some_and(|it| it == "history")).collect();

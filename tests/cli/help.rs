@@ -1,4 +1,4 @@
-//! All help texts, as one snapshot. `UPDATE_HELP=1 cargo test -p iso-cli` writes it again.
+//! All help texts, as one snapshot. `UPDATE_HELP=1 cargo test -p isoscope --test cli` writes it again.
 
 use crate::predict::{ACCOUNT, record};
 use crate::separate::MINE;
@@ -40,7 +40,7 @@ fn the_help_is_as_in_the_snapshot() {
         let said = folder.run(arguments).ends(0);
         write!(all, "$ isoscope {}\n{}\n", arguments.join(" "), said.out).unwrap();
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/help.txt");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/help.txt");
     if env::var_os("UPDATE_HELP").is_some() {
         fs::write(path, &all).unwrap();
     }
