@@ -111,14 +111,27 @@
 //! Answers are values: `Err` means that the question could not be asked. No function prints, reads a clock or keeps
 //! state; equal inputs give equal outputs. Limits come in with a [`evidence::Budget`], and what ran out comes back as
 //! an [`evidence::StopReason`].
+//!
+//! # Features
+//!
+//! All are on unless `default-features = false`; then what is left reads histories and answers questions.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `report` | the module `report`: answers as text, JSON, pictures and pages |
+//! | `collect` | the module `collect`: applications and workloads on the weak store |
+//! | `postgres`, `mysql`, `sqlite`; `databases` for all three | drivers for `collect` |
+//! | `cli` | the binary `isoscope` |
 
 pub use iso_check as check;
+#[cfg(feature = "collect")]
 pub use iso_collect as collect;
 pub use iso_evidence as evidence;
 pub use iso_formats as formats;
 pub use iso_history as history;
 pub use iso_predict as predict;
 pub use iso_program as program;
+#[cfg(feature = "report")]
 pub use iso_report as report;
 pub use iso_separate as separate;
 pub use iso_spec as spec;

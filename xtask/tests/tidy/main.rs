@@ -5,6 +5,7 @@ mod corpus;
 mod documentation;
 mod files;
 mod layers;
+mod packages;
 
 use std::fs;
 use std::path::{Path, PathBuf};

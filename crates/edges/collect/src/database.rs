@@ -1,7 +1,7 @@
 //! Databases that histories can be collected from, and how one is opened from its address.
 
 use crate::address::{Address, known_schemes};
-use crate::drivers::{mysql, postgresql, sqlite, weak_store};
+use crate::drivers;
 use crate::{Client, Dialect, Failure, Rows, Value, Workload};
 use std::fmt::Debug;
 use thiserror::Error;
@@ -111,6 +111,14 @@ pub enum OpenError {
         /// What it may begin with.
         known: String,
     },
+    /// The driver was left out when this program was built.
+    #[error("this program was built without the driver for `{scheme}:`; build it with the feature `{feature}`")]
+    NoDriver {
+        /// What the address begins with.
+        scheme: String,
+        /// The feature of the package that adds the driver.
+        feature: &'static str,
+    },
     /// The port is no number.
     #[error("`{port}` is no port in the address of the database")]
     BadPort {
@@ -179,12 +187,26 @@ pub enum OpenError {
 pub fn open(url: &str) -> Result<Box<dyn Database>, OpenError> {
     let address = Address::parse(url)?;
     Ok(match address.scheme.as_str() {
-        "postgres" | "postgresql" => Box::new(postgresql::open(&address)?),
-        "mysql" | "mariadb" => Box::new(mysql::open(&address)?),
-        "sqlite" => Box::new(sqlite::open(&address)?),
-        "store" => Box::new(weak_store::open(&address)?),
-        scheme => return Err(OpenError::UnknownScheme { scheme: scheme.to_owned(), known: known_schemes() }),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => Box::new(drivers::postgresql::open(&address)?),
+        #[cfg(feature = "mysql")]
+        "mysql" | "mariadb" => Box::new(drivers::mysql::open(&address)?),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Box::new(drivers::sqlite::open(&address)?),
+        "store" => Box::new(drivers::weak_store::open(&address)?),
+        scheme => return Err(no_driver(scheme)),
     })
+}
+
+/// Why an address of this scheme cannot be opened.
+fn no_driver(scheme: &str) -> OpenError {
+    let feature = match scheme {
+        "postgres" | "postgresql" => "postgres",
+        "mysql" | "mariadb" => "mysql",
+        "sqlite" => "sqlite",
+        _ => return OpenError::UnknownScheme { scheme: scheme.to_owned(), known: known_schemes() },
+    };
+    OpenError::NoDriver { scheme: scheme.to_owned(), feature }
 }
 
 /// The isolation level of this name among those of a database, or a failure that lists them.

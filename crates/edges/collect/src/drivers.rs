@@ -3,9 +3,12 @@
 //! A driver is a `Connection`, which runs one statement; `SqlClient` makes a [`crate::Client`] of it.
 
 mod claim;
+#[cfg(feature = "mysql")]
 pub(crate) mod mysql;
+#[cfg(feature = "postgres")]
 pub(crate) mod postgresql;
 mod sql;
+#[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
 pub(crate) mod weak_store;
 

@@ -22,6 +22,10 @@
 //! # Ok::<(), iso_collect::Failure>(())
 //! ```
 
+#![cfg_attr(
+    not(all(feature = "postgres", feature = "mysql", feature = "sqlite")),
+    allow(dead_code, reason = "what drivers share is complete, whichever of them are built")
+)]
 #![allow(clippy::cast_possible_wrap, reason = "numbers of rows and of customers are far below the limit of a number")]
 
 mod address;
