@@ -83,7 +83,7 @@ impl Control {
 
     /// A transaction was left in the middle.
     pub(crate) fn left(&self, outcome: Outcome) {
-        let counter = if outcome == Outcome::Unknown { &self.tally.unknown } else { &self.tally.aborted };
+        let counter = if outcome == Outcome::Indeterminate { &self.tally.unknown } else { &self.tally.aborted };
         counter.fetch_add(1, Ordering::Relaxed);
         self.tally.left.fetch_add(1, Ordering::Relaxed);
     }

@@ -152,7 +152,7 @@ impl Papers {
         let Open { begin, stage } = self.open.take()?;
         let outcome = outcome(match stage {
             Stage::Running => Outcome::Aborted,
-            Stage::Committing => Outcome::Unknown,
+            Stage::Committing => Outcome::Indeterminate,
         });
         self.txns.end();
         self.ends.push(Whole { begin, time: now, outcome, until: self.txns.n_whole() });
@@ -181,14 +181,17 @@ mod tests {
         ops.write(Name::Int(1), Name::Int(2));
         desk.commit(begun(3), &mut ops);
         let ended = desk.close(5).unwrap();
-        assert_eq!((ended.outcome, ended.n_ops), (Outcome::Unknown, 1));
+        assert_eq!((ended.outcome, ended.n_ops), (Outcome::Indeterminate, 1));
         ops.write(Name::Int(1), Name::Int(3));
         desk.note(begun(3), &mut ops);
         assert_eq!(desk.end(begun(3), &mut ops, 6, |_| Outcome::Committed), None);
         assert_eq!(desk.close(7), None);
         let mut sheet = Sheet::default();
         desk.take(&mut sheet);
-        assert_eq!(sheet.ends, [Whole { begin: 3, time: 5, outcome: Outcome::Unknown, until: sheet.bytes.len() }]);
+        assert_eq!(
+            sheet.ends,
+            [Whole { begin: 3, time: 5, outcome: Outcome::Indeterminate, until: sheet.bytes.len() }]
+        );
         desk.take(&mut sheet);
         assert!(sheet.bytes.is_empty() && sheet.ends.is_empty());
     }

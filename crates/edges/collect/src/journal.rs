@@ -157,7 +157,7 @@ impl Batch {
         for (whole, sheet, from) in &self.order {
             write_ops(&self.sheets[*sheet as usize].bytes[*from..whole.until], &mut self.lines);
             // One of unknown outcome has no end: it may yet be committed at any time.
-            let end = Some(whole.time).filter(|_| whole.outcome != Outcome::Unknown);
+            let end = Some(whole.time).filter(|_| whole.outcome != Outcome::Indeterminate);
             self.lines.end(whole.outcome, whole.begin, end);
         }
     }

@@ -173,7 +173,7 @@ fn counted(stage: &Stage, attempt: Attempt, outcome: Outcome, n_ops: usize) -> A
     let tally = &stage.control.tally;
     let counter = match (outcome, &attempt) {
         (Outcome::Committed, _) => &tally.committed,
-        (Outcome::Unknown, _) => &tally.unknown,
+        (Outcome::Indeterminate, _) => &tally.unknown,
         (Outcome::Aborted, Attempt::Conflict) => &tally.conflicts,
         (Outcome::Aborted, _) => &tally.aborted,
     };

@@ -35,7 +35,7 @@ pub(crate) fn with_lost_writers(history: &History, values: WrittenValues) -> His
         } else {
             builder.write(key, value);
         }
-        builder.end(Outcome::Unknown);
+        builder.end(Outcome::Indeterminate);
     }
     builder.finish().expect("writers in sessions of their own do not make a history invalid")
 }

@@ -142,7 +142,7 @@ impl Limits {
             let (is_allowed, what) = match history.outcome(txn) {
                 Outcome::Committed => (true, ""),
                 Outcome::Aborted => (self.allows_aborted, "aborted transactions"),
-                Outcome::Unknown => (self.allows_unknown, "transactions of unknown outcome"),
+                Outcome::Indeterminate => (self.allows_unknown, "transactions of unknown outcome"),
             };
             if !is_allowed {
                 return inexpressible(self.format, format!("{what}, such as {}", history.label(txn)), ONLY_COMMITTED);

@@ -112,7 +112,7 @@ impl Counts {
             transactions: history.n_txns() as u64 - 1,
             committed: count(iso_history::Outcome::Committed),
             aborted: count(iso_history::Outcome::Aborted),
-            unknown: count(iso_history::Outcome::Unknown),
+            unknown: count(iso_history::Outcome::Indeterminate),
             operations: history.n_ops() as u64,
             keys: history.n_keys() as u64,
         }
@@ -142,7 +142,7 @@ impl From<iso_history::Outcome> for Outcome {
         match outcome {
             iso_history::Outcome::Committed => Self::Committed,
             iso_history::Outcome::Aborted => Self::Aborted,
-            iso_history::Outcome::Unknown => Self::Unknown,
+            iso_history::Outcome::Indeterminate => Self::Unknown,
         }
     }
 }

@@ -212,7 +212,7 @@ fn session(history: &History, session: SessionId) -> SessionSummary {
         name: history.session_name(session).to_owned(),
         committed: count(Outcome::Committed),
         aborted: count(Outcome::Aborted),
-        unknown: count(Outcome::Unknown),
+        unknown: count(Outcome::Indeterminate),
         operations: txns.iter().map(|it| history.ops(*it).len() as u64).sum(),
         first: place(txns.first()),
         last: place(txns.last()),

@@ -4,15 +4,15 @@ use iso_history::{Facts, Outcome, TxnId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// These transactions (ascending) with readers because of whom those of unknown outcome among them must have committed.
+/// These transactions (ascending) with readers because of whom the indeterminate ones among them must have committed.
 ///
 /// ```text
 /// a? w x=1        without the reader, nobody knows whether x=1 took place
 /// b  r x=1
 /// ```
 pub(crate) fn with_readers(facts: &Facts<'_>, txns: Vec<TxnId>) -> Vec<TxnId> {
-    let is_unknown = |it: &TxnId| facts.history().outcome(*it) == Outcome::Unknown;
-    let mut pending: Vec<TxnId> = txns.iter().copied().filter(is_unknown).collect();
+    let is_indeterminate = |it: &TxnId| facts.history().outcome(*it) == Outcome::Indeterminate;
+    let mut pending: Vec<TxnId> = txns.iter().copied().filter(is_indeterminate).collect();
     if pending.is_empty() {
         return txns;
     }
@@ -22,7 +22,7 @@ pub(crate) fn with_readers(facts: &Facts<'_>, txns: Vec<TxnId>) -> Vec<TxnId> {
         let Some(read) = shown_by.get(&writer) else { continue };
         let candidates = facts.candidates(*read).iter().copied();
         for txn in candidates.chain([facts.reads()[*read].reader]).filter(|it| !it.is_initial()) {
-            if all.insert(txn) && is_unknown(&txn) {
+            if all.insert(txn) && is_indeterminate(&txn) {
                 pending.push(txn);
             }
         }
@@ -30,18 +30,18 @@ pub(crate) fn with_readers(facts: &Facts<'_>, txns: Vec<TxnId>) -> Vec<TxnId> {
     all.into_iter().collect()
 }
 
-/// For transactions of unknown outcome, a read that can have seen no other, by somebody who counts without it.
+/// For indeterminate transactions, a read that can have seen no other, by somebody who counts without it.
 fn shown_by(facts: &Facts<'_>) -> FxHashMap<TxnId, usize> {
-    let is_unknown = |it: &TxnId| facts.history().outcome(*it) == Outcome::Unknown;
+    let is_indeterminate = |it: &TxnId| facts.history().outcome(*it) == Outcome::Indeterminate;
     let mut shown_by = FxHashMap::default();
-    let mut pending: Vec<TxnId> = facts.txns().filter(|it| !is_unknown(it)).collect();
+    let mut pending: Vec<TxnId> = facts.txns().filter(|it| !is_indeterminate(it)).collect();
     while let Some(reader) = pending.pop() {
         for read in facts.reads_of(reader) {
             let [source] = facts.candidates(read) else { continue };
             // A list shows all versions up to its own.
-            let line = facts.chain(facts.reads()[read].key).map_or(&[][..], |it| &it.writers);
+            let line = facts.recovered_order(facts.reads()[read].key).map_or(&[][..], |it| &it.writers);
             let n_shown = line.iter().position(|it| it == source).unwrap_or(0);
-            for writer in line[..n_shown].iter().chain([source]).filter(|it| is_unknown(it)) {
+            for writer in line[..n_shown].iter().chain([source]).filter(|it| is_indeterminate(it)) {
                 if !shown_by.contains_key(writer) {
                     shown_by.insert(*writer, read);
                     pending.push(*writer);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_of_unknown_outcome_needs_one_itself() {
+    fn a_reader_of_indeterminate_outcome_needs_one_itself() {
         assert_eq!(all(&["a? wx1", "b? rx1 wy1", "c ry1", "d wz1"], &[1]), [1, 2, 3]);
     }
 

@@ -1,4 +1,4 @@
-//! Decides one level: saturation, then search; an order that explains the history, or who is to blame.
+//! Decides one level: saturation, then search; an order that explains the history, or a core.
 
 use crate::allowed_by_stronger;
 use crate::counted::with_readers;
@@ -6,7 +6,7 @@ use crate::graph::{KnownEdge, Why};
 use crate::known::{Known, Removal, Saturation, WhyNot};
 use crate::order::decide_by_order;
 use crate::problem::{INITIAL, Problem, Txn};
-use crate::rule::{Moments, Node, Rule, Sees};
+use crate::rule::{Events, Node, Rule, Visibility};
 use crate::search::{Found, Solution, search};
 use crate::settled::decide_settled;
 use crate::weak::premise;
@@ -27,14 +27,14 @@ pub(crate) enum Decision {
 /// Decides a level for a history whose reads all have possible writers.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
     Ok(match decide_quickly(facts, level, budget)? {
-        Decision::Forbidden(blamed) => Decision::Forbidden(with_readers(facts, blamed)),
+        Decision::Forbidden(core) => Decision::Forbidden(with_readers(facts, core)),
         allowed @ Decision::Allowed(_) => allowed,
     })
 }
 
 /// By the first engine that has an answer.
 fn decide_quickly(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
-    budget.note(Note::Begins(Stage::Obligations));
+    budget.note(Note::Begins(Stage::Inference));
     if let Some(decision) = decide_settled(facts, level, budget)? {
         return Ok(decision);
     }
@@ -59,21 +59,21 @@ pub(crate) fn decide_by_search(facts: &Facts<'_>, level: Level, budget: &Budget<
     budget.note(Note::Begins(Stage::Search));
     match saturated? {
         Saturation::Cycle(cycle) => {
-            let mut blame = Blame::new(&known);
-            blame.edges(&cycle);
-            Ok(Decision::Forbidden(blame.txns()))
+            let mut extraction = CoreExtraction::new(&known);
+            extraction.edges(&cycle);
+            Ok(Decision::Forbidden(extraction.txns()))
         }
         Saturation::NoWriter(read) => {
-            let mut blame = Blame::new(&known);
-            blame.source(read, u32::MAX);
-            Ok(Decision::Forbidden(blame.txns()))
+            let mut extraction = CoreExtraction::new(&known);
+            extraction.source(read, u32::MAX);
+            Ok(Decision::Forbidden(extraction.txns()))
         }
         Saturation::Stable(order) => match search(&known, order, budget)? {
             Found::Order(solution) => Ok(Decision::Allowed(witness(&known, &solution))),
             Found::Nothing(involved) => {
-                let mut blame = Blame::new(&known);
-                blame.everything_between(&involved);
-                Ok(Decision::Forbidden(blame.txns()))
+                let mut extraction = CoreExtraction::new(&known);
+                extraction.everything_between(&involved);
+                Ok(Decision::Forbidden(extraction.txns()))
             }
         },
     }
@@ -81,18 +81,18 @@ pub(crate) fn decide_by_search(facts: &Facts<'_>, level: Level, budget: &Budget<
 
 fn witness(known: &Known<'_>, solution: &Solution) -> Witness {
     let problem = known.problem;
-    let moments = known.rule.moments;
-    let n_moments = moments.n_nodes(problem.n_txns()) as Node;
+    let events = known.rule.events;
+    let n_events = events.n_nodes(problem.n_txns()) as Node;
     let counts = |node: &&Node| {
-        **node < n_moments && moments.txn(**node) != INITIAL && solution.takes_part[moments.txn(**node) as usize]
+        **node < n_events && events.txn(**node) != INITIAL && solution.takes_part[events.txn(**node) as usize]
     };
     let nodes = solution.order.iter().filter(counts).copied();
-    let id = |node: Node| problem.txns[moments.txn(node) as usize];
-    let schedule = if moments == Moments::One {
+    let id = |node: Node| problem.txns[events.txn(node) as usize];
+    let schedule = if events == Events::One {
         Schedule::Order(nodes.map(id).collect())
     } else {
         let event = |it: Node| {
-            if it == moments.start(moments.txn(it)) { Event::Snapshot(id(it)) } else { Event::Commit(id(it)) }
+            if it == events.start(events.txn(it)) { Event::Snapshot(id(it)) } else { Event::Commit(id(it)) }
         };
         Schedule::Events(nodes.map(event).collect())
     };
@@ -107,19 +107,19 @@ fn witness(known: &Known<'_>, solution: &Solution) -> Witness {
 }
 
 /// Collects the transactions that a conclusion rests on, by following each edge back to what it was derived from.
-pub(crate) struct Blame<'k> {
+pub(crate) struct CoreExtraction<'k> {
     known: &'k Known<'k>,
-    blamed: BTreeSet<Txn>,
+    core: BTreeSet<Txn>,
     seen_edges: BTreeSet<u32>,
     seen_reads: BTreeSet<usize>,
     pending: Vec<u32>,
 }
 
-impl<'k> Blame<'k> {
+impl<'k> CoreExtraction<'k> {
     pub(crate) fn new(known: &'k Known<'k>) -> Self {
         Self {
             known,
-            blamed: BTreeSet::new(),
+            core: BTreeSet::new(),
             seen_edges: BTreeSet::new(),
             seen_reads: BTreeSet::new(),
             pending: Vec::new(),
@@ -129,7 +129,7 @@ impl<'k> Blame<'k> {
     /// The transactions found so far, in the history's numbers.
     pub(crate) fn txns(mut self) -> Vec<TxnId> {
         self.edges(&[]);
-        self.blamed.iter().filter(|it| **it != INITIAL).map(|it| self.known.problem.txns[*it as usize]).collect()
+        self.core.iter().filter(|it| **it != INITIAL).map(|it| self.known.problem.txns[*it as usize]).collect()
     }
 
     /// Follows these edges back.
@@ -144,10 +144,10 @@ impl<'k> Blame<'k> {
 
     /// Follows back everything that was derived between transactions of a set.
     fn everything_between(&mut self, involved: &BTreeSet<Txn>) {
-        self.blamed.extend(involved);
-        let moments = self.known.rule.moments;
-        let n_moments = moments.n_nodes(self.known.problem.n_txns()) as Node;
-        let is_inside = |node: Node| node < n_moments && involved.contains(&moments.txn(node));
+        self.core.extend(involved);
+        let events = self.known.rule.events;
+        let n_events = events.n_nodes(self.known.problem.n_txns()) as Node;
+        let is_inside = |node: Node| node < n_events && involved.contains(&events.txn(node));
         let inside: Vec<u32> = (0..self.known.graph.edges.len() as u32)
             .filter(|it| {
                 let edge = self.known.graph.edges[*it as usize];
@@ -163,17 +163,17 @@ impl<'k> Blame<'k> {
     }
 
     fn edge(&mut self, edge: KnownEdge) {
-        let moments = self.known.rule.moments;
-        let n_moments = moments.n_nodes(self.known.problem.n_txns()) as Node;
-        for node in [edge.from, edge.to].into_iter().filter(|it| *it < n_moments) {
-            self.blamed.insert(moments.txn(node));
+        let events = self.known.rule.events;
+        let n_events = events.n_nodes(self.known.problem.n_txns()) as Node;
+        for node in [edge.from, edge.to].into_iter().filter(|it| *it < n_events) {
+            self.core.insert(events.txn(node));
         }
         match edge.why {
             Why::Session | Why::RealTime => {}
             Why::ReadFrom { read } => self.source(read, edge.after),
-            Why::Listed { listed } => {
+            Why::Recovered { recovered } => {
                 let facts = self.known.problem.facts;
-                let shown_by = self.known.problem.listed[listed].shown_by;
+                let shown_by = self.known.problem.recovered[recovered].shown_by;
                 if let Ok(fact) = facts.reads().binary_search_by_key(&shown_by, |it| it.op) {
                     self.source(self.known.problem.read_of_fact[fact] as usize, edge.after);
                 }
@@ -188,7 +188,7 @@ impl<'k> Blame<'k> {
                 self.newer(other, source, edge.after);
             }
             Why::FirstCommitter { earlier, later } => {
-                self.path(moments.start(earlier), moments.commit(later), edge.after, |_| true);
+                self.path(events.start(earlier), events.commit(later), edge.after, |_| true);
             }
         }
     }
@@ -199,16 +199,16 @@ impl<'k> Blame<'k> {
             return;
         }
         let problem = self.known.problem;
-        self.blamed.insert(problem.reads[read].reader);
-        self.blamed.extend(problem.candidates(read));
+        self.core.insert(problem.reads[read].reader);
+        self.core.extend(problem.candidates(read));
         let removals: Vec<Removal> =
             self.known.removals.iter().filter(|it| it.read == read && it.after <= after).copied().collect();
         for removal in removals {
-            let moments = self.known.rule.moments;
+            let events = self.known.rule.events;
             let reader = problem.reads[read].reader;
             match removal.why {
                 WhyNot::After => {
-                    self.path(moments.start(reader), moments.commit(removal.candidate), removal.after, |_| true);
+                    self.path(events.start(reader), events.commit(removal.candidate), removal.after, |_| true);
                 }
                 WhyNot::HiddenBy(other) => {
                     self.must_see(read, other, removal.after);
@@ -219,28 +219,30 @@ impl<'k> Blame<'k> {
     }
 
     fn newer(&mut self, other: Txn, source: Txn, after: u32) {
-        let moments = self.known.rule.moments;
-        self.blamed.extend([other, source]);
+        let events = self.known.rule.events;
+        self.core.extend([other, source]);
         if source != INITIAL {
-            self.path(moments.overwrite(source), moments.commit(other), after, |_| true);
+            self.path(events.overwrite(source), events.commit(other), after, |_| true);
         }
     }
 
     fn must_see(&mut self, read: usize, other: Txn, after: u32) {
         let (problem, rule) = (self.known.problem, self.known.rule);
         let reader = problem.reads[read].reader;
-        self.blamed.insert(other);
-        let (from, to) = rule.moments.sees(other, reader);
-        match rule.sees {
-            Sees::Everything | Sees::CausalAndConflicting => self.path(from, to, after, |_| true),
-            Sees::Causal => self.path(from, to, after, |it| matches!(it.why, Why::Session | Why::ReadFrom { .. })),
+        self.core.insert(other);
+        let (from, to) = rule.events.visibility(other, reader);
+        match rule.visibility {
+            Visibility::Everything | Visibility::CausalAndConflicting => self.path(from, to, after, |_| true),
+            Visibility::Causal => {
+                self.path(from, to, after, |it| matches!(it.why, Why::Session | Why::ReadFrom { .. }))
+            }
             _ => {
-                let used = premise(problem, rule.sees, &self.known.sources, read, other);
+                let used = premise(problem, rule.visibility, &self.known.sources, read, other);
                 let is_direct = !used.is_empty() || problem.is_session_ordered(other, reader);
                 for used in used {
                     self.source(used, after);
                 }
-                if rule.sees == Sees::DirectAndConflicting && !is_direct {
+                if rule.visibility == Visibility::DirectAndConflicting && !is_direct {
                     self.path(from, to, after, |_| true);
                 }
             }
@@ -248,9 +250,9 @@ impl<'k> Blame<'k> {
     }
 
     fn path(&mut self, from: Node, to: Node, after: u32, admits: impl Fn(&KnownEdge) -> bool) {
-        let moments = self.known.rule.moments;
-        let n_moments = moments.n_nodes(self.known.problem.n_txns()) as Node;
-        self.blamed.extend([from, to].into_iter().filter(|it| *it < n_moments).map(|it| moments.txn(it)));
+        let events = self.known.rule.events;
+        let n_events = events.n_nodes(self.known.problem.n_txns()) as Node;
+        self.core.extend([from, to].into_iter().filter(|it| *it < n_events).map(|it| events.txn(it)));
         if from != to
             && let Some(path) = self.known.graph.path(from, to, after, admits)
         {

@@ -1,29 +1,29 @@
-//! Turns a minimal forbidden part into a cycle of dependencies that a person can follow.
+//! Turns a core into a cycle of dependencies that a person can follow.
 
 use crate::graph::{KnownEdge, Why};
 use crate::known::{Known, Saturation};
 use crate::problem::{INITIAL, Problem, Txn};
-use crate::rule::{Node, Rule, Sees};
+use crate::rule::{Node, Rule, Visibility};
 use iso_evidence::{Budget, Edge, Reason};
 use iso_history::{Facts, KeyId, Projection, TxnId};
 use iso_spec::Level;
 
-/// A cycle in the part, in the numbers of the whole history. Empty if the part needs a case distinction.
-pub(crate) fn explain(part: &Projection, level: Level) -> Vec<Edge> {
-    let facts = Facts::new(&part.history);
+/// A cycle in the core, in the numbers of the whole history. Empty if the core needs a case split.
+pub(crate) fn explain(core: &Projection, level: Level) -> Vec<Edge> {
+    let facts = Facts::new(&core.history);
     let rule = Rule::of(level);
     let problem = Problem::new(&facts, rule.read_detail());
     let mut known = Known::new(&problem, rule);
     let Ok(Saturation::Cycle(cycle)) = known.saturate(&Budget::unlimited()) else { return Vec::new() };
-    let explanation = Explanation { known: &known, part };
+    let explanation = Explanation { known: &known, core };
     let cycle = explanation.natural(&cycle);
     let cycle = explanation.expand_first_committers(cycle);
     explanation.edges(&cycle)
 }
 
-/// A step of the cycle between two moments, before it is a dependency between transactions.
+/// A step of the cycle between two events, before it is a dependency between transactions.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct EventEdge {
     from: Node,
     to: Node,
     /// None: they write a common key, and the known order is theirs.
@@ -31,7 +31,7 @@ struct Step {
     after: u32,
 }
 
-impl Step {
+impl EventEdge {
     fn of(edge: &KnownEdge) -> Self {
         Self { from: edge.from, to: edge.to, why: Some(edge.why), after: edge.after }
     }
@@ -39,48 +39,49 @@ impl Step {
 
 struct Explanation<'a> {
     known: &'a Known<'a>,
-    part: &'a Projection,
+    core: &'a Projection,
 }
 
 impl Explanation<'_> {
     /// The last "must be older" step of the cycle leads from L to T, because S must see L but read T's version, and the
     /// rest of the cycle shows that T's version is the older one: say instead that S depends on L, and did not see it.
-    fn natural(&self, cycle: &[u32]) -> Vec<Step> {
+    fn natural(&self, cycle: &[u32]) -> Vec<EventEdge> {
         let edges: Vec<KnownEdge> = cycle.iter().map(|it| self.known.graph.edges[*it as usize]).collect();
-        let plain = || edges.iter().map(Step::of).collect();
+        let plain = || edges.iter().map(EventEdge::of).collect();
         let is_older = |it: &&u32| matches!(self.known.graph.edges[**it as usize].why, Why::MustBeOlder { .. });
         let Some(last) = cycle.iter().filter(is_older).max() else { return plain() };
         let last = self.known.graph.edges[*last as usize];
         let Why::MustBeOlder { read, other } = last.why else { return plain() };
-        let moments = self.known.rule.moments;
+        let events = self.known.rule.events;
         let reader = self.known.problem.reads[read].reader;
         let Some(path) = self.how_seen(other, reader, last.after) else { return plain() };
-        let (from, to) = moments.anti_dependency(reader, other);
-        let mut steps: Vec<Step> = path;
-        steps.push(Step { from, to, why: Some(Why::NotSeen { read, other }), after: last.after });
+        let (from, to) = events.anti_dependency(reader, other);
+        let mut steps: Vec<EventEdge> = path;
+        steps.push(EventEdge { from, to, why: Some(Why::NotSeen { read, other }), after: last.after });
         steps
     }
 
     /// "The first committer wins" needs to be said only once: where a cycle says it more often, say instead why the
     /// one did not see the other, as long as the cycle stays one.
-    fn expand_first_committers(&self, mut steps: Vec<Step>) -> Vec<Step> {
-        let moments = self.known.rule.moments;
-        let is_first_committer = |it: &Step| matches!(it.why, Some(Why::FirstCommitter { .. }));
+    fn expand_first_committers(&self, mut steps: Vec<EventEdge>) -> Vec<EventEdge> {
+        let events = self.known.rule.events;
+        let is_first_committer = |it: &EventEdge| matches!(it.why, Some(Why::FirstCommitter { .. }));
         while steps.iter().filter(|it| is_first_committer(it)).count() > 1 {
             let can_expand = |idx: &usize| {
                 let Some(Why::FirstCommitter { earlier, later }) = steps[*idx].why else { return false };
                 let before = steps[(idx + steps.len() - 1) % steps.len()];
                 let next = steps[(idx + 1) % steps.len()];
                 // The path leads from a snapshot to a commit, so the steps around it must meet it there.
-                let starts_early = before.from == moments.start(earlier) || before.to == moments.start(earlier);
-                let ends_late = next.from == moments.commit(later) || next.to == moments.commit(later);
+                let starts_early = before.from == events.start(earlier) || before.to == events.start(earlier);
+                let ends_late = next.from == events.commit(later) || next.to == events.commit(later);
                 starts_early && ends_late
             };
             let Some(idx) = (0..steps.len()).find(can_expand) else { return steps };
             let Some(Why::FirstCommitter { earlier, later }) = steps[idx].why else { return steps };
-            let (from, to) = moments.anti_dependency(earlier, later);
+            let (from, to) = events.anti_dependency(earlier, later);
             let Some(path) = self.known.graph.path(from, to, steps[idx].after, |_| true) else { return steps };
-            let path: Vec<Step> = path.iter().map(|it| Step::of(&self.known.graph.edges[*it as usize])).collect();
+            let path: Vec<EventEdge> =
+                path.iter().map(|it| EventEdge::of(&self.known.graph.edges[*it as usize])).collect();
             steps.splice(idx..=idx, path);
         }
         self.turn_first_committer(steps)
@@ -88,48 +89,51 @@ impl Explanation<'_> {
 
     /// If a cycle says in few steps that A did not see B, and concludes from many others that B did not see A and so
     /// must be older: show the many and conclude from the few.
-    fn turn_first_committer(&self, steps: Vec<Step>) -> Vec<Step> {
-        let moments = self.known.rule.moments;
+    fn turn_first_committer(&self, steps: Vec<EventEdge>) -> Vec<EventEdge> {
+        let events = self.known.rule.events;
         let Some(idx) = steps.iter().position(|it| matches!(it.why, Some(Why::FirstCommitter { .. }))) else {
             return steps;
         };
         let Some(Why::FirstCommitter { earlier, later }) = steps[idx].why else { return steps };
-        let others: Vec<Step> = steps[idx + 1..].iter().chain(&steps[..idx]).copied().collect();
-        let (from, to) = moments.anti_dependency(earlier, later);
+        let others: Vec<EventEdge> = steps[idx + 1..].iter().chain(&steps[..idx]).copied().collect();
+        let (from, to) = events.anti_dependency(earlier, later);
         let path = self.known.graph.path(from, to, steps[idx].after, |_| true).unwrap_or_default();
-        let is_turnable = others.first().is_some_and(|it| it.from == moments.start(later))
-            && others.last().is_some_and(|it| it.to == moments.commit(earlier) || it.from == moments.commit(earlier));
+        let is_turnable = others.first().is_some_and(|it| it.from == events.start(later))
+            && others.last().is_some_and(|it| it.to == events.commit(earlier) || it.from == events.commit(earlier));
         if !is_turnable || path.len() <= others.len() {
             return steps;
         }
-        let mut turned: Vec<Step> = path.iter().map(|it| Step::of(&self.known.graph.edges[*it as usize])).collect();
-        let (from, to) = moments.version_order(later, earlier);
+        let mut turned: Vec<EventEdge> =
+            path.iter().map(|it| EventEdge::of(&self.known.graph.edges[*it as usize])).collect();
+        let (from, to) = events.version_order(later, earlier);
         let why = Some(Why::FirstCommitter { earlier: later, later: earlier });
-        turned.push(Step { from, to, why, after: steps[idx].after });
+        turned.push(EventEdge { from, to, why, after: steps[idx].after });
         turned
     }
 
     /// How a reader came to see another transaction.
-    fn how_seen(&self, other: Txn, reader: Txn, after: u32) -> Option<Vec<Step>> {
-        let (from, to) = self.known.rule.moments.sees(other, reader);
+    fn how_seen(&self, other: Txn, reader: Txn, after: u32) -> Option<Vec<EventEdge>> {
+        let (from, to) = self.known.rule.events.visibility(other, reader);
         let is_causal = |it: &KnownEdge| matches!(it.why, Why::Session | Why::ReadFrom { .. });
-        let path = match self.known.rule.sees {
-            Sees::Everything | Sees::CausalAndConflicting => self.known.graph.path(from, to, after, |_| true),
+        let path = match self.known.rule.visibility {
+            Visibility::Everything | Visibility::CausalAndConflicting => {
+                self.known.graph.path(from, to, after, |_| true)
+            }
             // What one sees directly is not seen by the next; writers of a key see each other however they are ordered.
-            Sees::DirectAndConflicting => {
+            Visibility::DirectAndConflicting => {
                 let path = self.known.graph.path(from, to, after, is_causal).filter(|it| it.len() == 1);
                 if path.is_none() && self.common_key(other, reader).is_some() {
-                    return Some(vec![Step { from, to, why: None, after }]);
+                    return Some(vec![EventEdge { from, to, why: None, after }]);
                 }
                 path
             }
             _ => self.known.graph.path(from, to, after, is_causal),
         }?;
         let edges = path.iter().map(|it| self.known.graph.edges[*it as usize]);
-        Some(edges.map(|it| Step::of(&it)).collect())
+        Some(edges.map(|it| EventEdge::of(&it)).collect())
     }
 
-    fn edges(&self, steps: &[Step]) -> Vec<Edge> {
+    fn edges(&self, steps: &[EventEdge]) -> Vec<Edge> {
         let mut edges: Vec<Edge> = Vec::new();
         for (from, to, why) in self.between_txns(steps) {
             let edge = Edge { from: self.id(from), to: self.id(to), because: self.reason(from, to, why) };
@@ -148,31 +152,31 @@ impl Explanation<'_> {
     }
 
     /// Leaves out steps inside a transaction, and joins the steps along the time axis.
-    fn between_txns(&self, steps: &[Step]) -> Vec<(Txn, Txn, Option<Why>)> {
-        let moments = self.known.rule.moments;
-        let n_moments = moments.n_nodes(self.known.problem.n_txns()) as Node;
-        let first = steps.iter().position(|it| it.from < n_moments).unwrap_or(0);
+    fn between_txns(&self, steps: &[EventEdge]) -> Vec<(Txn, Txn, Option<Why>)> {
+        let events = self.known.rule.events;
+        let n_events = events.n_nodes(self.known.problem.n_txns()) as Node;
+        let first = steps.iter().position(|it| it.from < n_events).unwrap_or(0);
         let mut joined = Vec::new();
         let mut since: Option<Txn> = None;
         for step in steps[first..].iter().chain(&steps[..first]) {
-            let from = since.take().unwrap_or_else(|| moments.txn(step.from));
-            if step.to >= n_moments {
+            let from = since.take().unwrap_or_else(|| events.txn(step.from));
+            if step.to >= n_events {
                 since = Some(from);
-            } else if from != moments.txn(step.to) {
-                joined.push((from, moments.txn(step.to), step.why));
+            } else if from != events.txn(step.to) {
+                joined.push((from, events.txn(step.to), step.why));
             }
         }
         joined
     }
 
     fn id(&self, txn: Txn) -> TxnId {
-        let in_part = self.known.problem.txns[txn as usize];
-        self.part.txns[in_part.index()]
+        let in_core = self.known.problem.txns[txn as usize];
+        self.core.txns[in_core.index()]
     }
 
     fn reason(&self, from: Txn, to: Txn, why: Option<Why>) -> Reason {
         let problem = self.known.problem;
-        let op = |read: usize| self.part.ops[problem.reads[read].op.index()];
+        let op = |read: usize| self.core.ops[problem.reads[read].op.index()];
         let key = |read: usize| problem.reads[read].key;
         let Some(why) = why else {
             let common = self.common_key(from, to).expect("rivals write a common key");
@@ -182,10 +186,10 @@ impl Explanation<'_> {
             Why::Session => Reason::Session,
             Why::RealTime => Reason::RealTime,
             Why::ReadFrom { read } => Reason::ReadFrom { read: op(read) },
-            Why::Listed { listed } => {
-                let listed = problem.listed[listed];
-                let shown_by = Some(self.part.ops[listed.shown_by.index()]);
-                Reason::VersionOrder { key: self.key(listed.key), shown_by }
+            Why::Recovered { recovered } => {
+                let recovered = problem.recovered[recovered];
+                let shown_by = Some(self.core.ops[recovered.shown_by.index()]);
+                Reason::VersionOrder { key: self.key(recovered.key), shown_by }
             }
             Why::MustBeOlder { read, .. } => {
                 let shown_by = (to != INITIAL).then(|| op(read));
@@ -204,9 +208,9 @@ impl Explanation<'_> {
         problem.writes_of(left).iter().copied().find(|it| problem.writes(right, *it))
     }
 
-    /// A key of the part in the numbers of the whole history.
+    /// A key of the core in the numbers of the whole history.
     fn key(&self, key: KeyId) -> KeyId {
-        self.part.keys[key.index()]
+        self.core.keys[key.index()]
     }
 }
 

@@ -4,7 +4,7 @@
 //! smaller numbers, so the path can be found again when somebody asks why.
 
 use crate::problem::{Problem, Txn};
-use crate::rule::{Moments, Node};
+use crate::rule::{Events, Node};
 use std::collections::VecDeque;
 
 /// An edge of the known graph.
@@ -27,7 +27,7 @@ pub(crate) enum Why {
     /// The reader of this read can have read from nobody else.
     ReadFrom { read: usize },
     /// A list read shows the version order.
-    Listed { listed: usize },
+    Recovered { recovered: usize },
     /// The reader of this read must see this other writer of the key, so that one is older than the source.
     MustBeOlder { read: usize, other: Txn },
     /// This other writer is newer than the source of this read, so the reader did not see it.
@@ -159,8 +159,8 @@ const NO_CHAIN: u32 = u32::MAX;
 
 impl Clocks {
     /// Cost: edges times sessions.
-    pub(crate) fn new(problem: &Problem<'_>, moments: Moments, graph: &Graph, order: &[Node]) -> Self {
-        let (chain, place, n_chains) = chains(problem, moments, graph.n_nodes());
+    pub(crate) fn new(problem: &Problem<'_>, events: Events, graph: &Graph, order: &[Node]) -> Self {
+        let (chain, place, n_chains) = chains(problem, events, graph.n_nodes());
         let mut clocks = Self { n_chains, counts: vec![0; n_chains * graph.n_nodes()], chain, place };
         for node in order {
             for edge in &graph.out[*node as usize] {
@@ -194,13 +194,13 @@ impl Clocks {
 }
 
 /// Sessions are chains; the nodes of the time axis, if there are any, are one more.
-fn chains(problem: &Problem<'_>, moments: Moments, n_nodes: usize) -> (Vec<u32>, Vec<u32>, usize) {
+fn chains(problem: &Problem<'_>, events: Events, n_nodes: usize) -> (Vec<u32>, Vec<u32>, usize) {
     let (mut chain, mut place) = (vec![NO_CHAIN; n_nodes], vec![0; n_nodes]);
     let mut n_chains = 0;
     for session in problem.sessions.iter().filter(|it| !it.is_empty()) {
         let mut length = 0;
         for txn in session {
-            for node in moments.start(*txn)..=moments.commit(*txn) {
+            for node in events.start(*txn)..=events.commit(*txn) {
                 chain[node as usize] = n_chains;
                 place[node as usize] = length;
                 length += 1;
@@ -208,7 +208,7 @@ fn chains(problem: &Problem<'_>, moments: Moments, n_nodes: usize) -> (Vec<u32>,
         }
         n_chains += 1;
     }
-    let first_time_node = moments.n_nodes(problem.n_txns());
+    let first_time_node = events.n_nodes(problem.n_txns());
     for (nth, node) in (first_time_node..n_nodes).enumerate() {
         chain[node] = n_chains;
         place[node] = nth as u32;

@@ -9,8 +9,8 @@
 
 use crate::graph::{Clocks, Graph, Why};
 use crate::problem::{INITIAL, Problem, Txn};
-use crate::rule::{Moments, Node, Rule, Sees};
-use crate::weak::{CausalPast, obligations};
+use crate::rule::{Events, Node, Rule, Visibility};
+use crate::weak::{CausalPast, inferred};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, Outcome};
 use rustc_hash::FxHashSet;
@@ -70,7 +70,7 @@ pub(crate) enum Saturation {
 
 impl<'p> Known<'p> {
     pub(crate) fn new(problem: &'p Problem<'p>, rule: Rule) -> Self {
-        let n_nodes = rule.moments.n_nodes(problem.n_txns());
+        let n_nodes = rule.events.n_nodes(problem.n_txns());
         let mut known = Self {
             problem,
             rule,
@@ -88,7 +88,7 @@ impl<'p> Known<'p> {
         known.add_sessions();
         known.add_reads();
         known.add_lists();
-        known.rank = ranks(problem, rule.moments);
+        known.rank = ranks(problem, rule.events);
         if rule.real_time {
             known.add_real_time();
         }
@@ -103,10 +103,10 @@ impl<'p> Known<'p> {
                 Ok(order) => order,
                 Err(cycle) => return Ok(Saturation::Cycle(cycle)),
             };
-            if self.rule.sees == Sees::Nothing {
+            if self.rule.visibility == Visibility::Nothing {
                 return Ok(Saturation::Stable(order));
             }
-            let clocks = Clocks::new(self.problem, self.rule.moments, &self.graph, &order);
+            let clocks = Clocks::new(self.problem, self.rule.events, &self.graph, &order);
             let mut round = Round { after: self.graph.edges.len() as u32, found: FxHashSet::default() };
             let past = self.causal_past(&order);
             self.prune(&clocks, past.as_ref(), &mut round);
@@ -123,7 +123,7 @@ impl<'p> Known<'p> {
     fn open_all(&mut self) {
         let counted = |it: &usize| !self.problem.is_optional[self.problem.reads[*it].reader as usize];
         self.open_reads = (0..self.problem.reads.len()).filter(counted).collect();
-        if self.rule.moments == Moments::FirstCommitterWins {
+        if self.rule.events == Events::FirstCommitterWins {
             for (key_idx, writers) in self.writers.iter().enumerate() {
                 self.open_writes.extend(writers.iter().flatten().map(|it| (key_idx as u32, *it)));
             }
@@ -140,16 +140,16 @@ impl<'p> Known<'p> {
     }
 
     fn add_sessions(&mut self) {
-        let moments = self.rule.moments;
+        let events = self.rule.events;
         for txn in 0..self.problem.n_txns() as Txn {
-            if moments != Moments::One {
-                self.graph.add((moments.start(txn), moments.commit(txn)), Why::Session, 0);
+            if events != Events::One {
+                self.graph.add((events.start(txn), events.commit(txn)), Why::Session, 0);
             }
         }
         for session in &self.problem.sessions {
             let mut previous = INITIAL;
             for txn in session {
-                self.graph.add(moments.sees(previous, *txn), Why::Session, 0);
+                self.graph.add(events.visibility(previous, *txn), Why::Session, 0);
                 previous = *txn;
             }
         }
@@ -170,17 +170,17 @@ impl<'p> Known<'p> {
     fn take_source(&mut self, read: usize, source: Txn, after: u32) {
         self.sources[read] = Some(source);
         self.remaining[read] = Vec::new();
-        if source != INITIAL && self.rule.sees != Sees::Nothing {
-            let edge = self.rule.moments.sees(source, self.problem.reads[read].reader);
+        if source != INITIAL && self.rule.visibility != Visibility::Nothing {
+            let edge = self.rule.events.visibility(source, self.problem.reads[read].reader);
             self.graph.add(edge, Why::ReadFrom { read }, after);
         }
     }
 
     fn add_lists(&mut self) {
-        for (idx, listed) in self.problem.listed.iter().enumerate() {
-            if self.counts(listed.earlier) && self.counts(listed.later) {
-                let edge = self.rule.moments.version_order(listed.earlier, listed.later);
-                self.graph.add(edge, Why::Listed { listed: idx }, 0);
+        for (idx, recovered) in self.problem.recovered.iter().enumerate() {
+            if self.counts(recovered.earlier) && self.counts(recovered.later) {
+                let edge = self.rule.events.version_order(recovered.earlier, recovered.later);
+                self.graph.add(edge, Why::Recovered { recovered: idx }, 0);
             }
         }
     }
@@ -204,11 +204,11 @@ impl<'p> Known<'p> {
                 self.axis.push((end, node));
             }
             let (_, node) = self.axis[self.axis.len() - 1];
-            self.graph.add((self.rule.moments.commit(txn), node), Why::RealTime, 0);
+            self.graph.add((self.rule.events.commit(txn), node), Why::RealTime, 0);
         }
         for txn in counted() {
             if let Some(ended) = self.ended_before(txn) {
-                self.graph.add((ended, self.rule.moments.start(txn)), Why::RealTime, 0);
+                self.graph.add((ended, self.rule.events.start(txn)), Why::RealTime, 0);
             }
         }
     }
@@ -222,7 +222,7 @@ impl<'p> Known<'p> {
 
     /// The causal past by session order and known sources, for the level that needs it apart from the graph.
     fn causal_past(&self, order: &[Node]) -> Option<CausalPast> {
-        (self.rule.sees == Sees::Causal).then(|| {
+        (self.rule.visibility == Visibility::Causal).then(|| {
             let takes_part = |txn: Txn| self.counts(txn);
             CausalPast::new(self.problem, order, &self.sources, &|_| Vec::new(), &takes_part)
         })
@@ -253,8 +253,8 @@ impl<'p> Known<'p> {
     }
 
     fn why_impossible(&self, reader: Txn, candidate: Txn, seen: &[Txn], clocks: &Clocks) -> Option<WhyNot> {
-        let moments = self.rule.moments;
-        if clocks.reaches(moments.start(reader), moments.commit(candidate)) {
+        let events = self.rule.events;
+        if clocks.reaches(events.start(reader), events.commit(candidate)) {
             return Some(WhyNot::After);
         }
         let hides = |it: &&Txn| **it != candidate && self.is_newer(**it, candidate, clocks);
@@ -263,32 +263,32 @@ impl<'p> Known<'p> {
 
     /// Is `other`'s version newer than `source`'s in every order?
     fn is_newer(&self, other: Txn, source: Txn, clocks: &Clocks) -> bool {
-        let moments = self.rule.moments;
-        source == INITIAL || clocks.reaches(moments.overwrite(source), moments.commit(other))
+        let events = self.rule.events;
+        source == INITIAL || clocks.reaches(events.overwrite(source), events.commit(other))
     }
 
     /// The counted writers of the key that the reader must see in every order; of each session the latest.
     fn must_see(&self, read: usize, clocks: &Clocks, past: Option<&CausalPast>) -> Vec<Txn> {
         let at = self.problem.reads[read];
-        let moments = self.rule.moments;
+        let events = self.rule.events;
         let mut seen = Vec::new();
-        match self.rule.sees {
-            Sees::Everything | Sees::CausalAndConflicting => {
+        match self.rule.visibility {
+            Visibility::Everything | Visibility::CausalAndConflicting => {
                 for writers in &self.writers[at.key.index()] {
                     let n_seen =
-                        writers.partition_point(|it| clocks.reaches(moments.commit(*it), moments.start(at.reader)));
+                        writers.partition_point(|it| clocks.reaches(events.commit(*it), events.start(at.reader)));
                     seen.extend(writers[..n_seen].last().copied());
                 }
             }
-            Sees::Causal => {
+            Visibility::Causal => {
                 let past = past.expect("causal consistency comes with the causal past");
                 past.latest_seen(at.reader, at.key, &mut |other| seen.push(other));
             }
-            Sees::DirectAndConflicting => {
+            Visibility::DirectAndConflicting => {
                 let all = self.writers[at.key.index()].iter().flatten().copied();
                 seen.extend(all.filter(|it| self.sees_directly_or_by_conflict(*it, at.reader, clocks)));
             }
-            Sees::Direct => {
+            Visibility::Direct => {
                 let all = self.writers[at.key.index()].iter().flatten().copied();
                 seen.extend(all.filter(|it| self.sees_directly(*it, at.reader)));
             }
@@ -308,24 +308,26 @@ impl<'p> Known<'p> {
     }
 
     fn derive(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
-        match self.rule.sees {
-            Sees::Everything => {
+        match self.rule.visibility {
+            Visibility::Everything => {
                 self.derive_from_open_reads(clocks, round);
                 self.derive_first_committers(clocks, round);
             }
-            Sees::CausalAndConflicting | Sees::DirectAndConflicting => self.derive_from_reads(clocks, past, round),
-            _ => self.derive_obligations(clocks, past, round),
+            Visibility::CausalAndConflicting | Visibility::DirectAndConflicting => {
+                self.derive_from_reads(clocks, past, round)
+            }
+            _ => self.derive_inferred(clocks, past, round),
         }
     }
 
-    fn derive_obligations(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
+    fn derive_inferred(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
         let mut found = Vec::new();
         let takes_part = |txn: Txn| self.counts(txn);
-        obligations(self.problem, self.rule.sees, &self.sources, &takes_part, past, &mut |read, other| {
+        inferred(self.problem, self.rule.visibility, &self.sources, &takes_part, past, &mut |read, other| {
             found.push((read, other));
         });
         for (read, other) in found {
-            let source = self.sources[read].expect("obliged reads have a source");
+            let source = self.sources[read].expect("edges are inferred only from reads with a source");
             self.derived((other, source), Why::MustBeOlder { read, other }, clocks, round);
         }
     }
@@ -335,12 +337,12 @@ impl<'p> Known<'p> {
             let Some(source) = self.sources[read] else { continue };
             for other in self.must_see(read, clocks, past) {
                 if other != source {
-                    let edge = self.rule.moments.version_order(other, source);
+                    let edge = self.rule.events.version_order(other, source);
                     self.derived(edge, Why::MustBeOlder { read, other }, clocks, round);
                 }
             }
             for other in self.not_seen(read, source, clocks) {
-                let edge = self.rule.moments.anti_dependency(self.problem.reads[read].reader, other);
+                let edge = self.rule.events.anti_dependency(self.problem.reads[read].reader, other);
                 self.derived(edge, Why::NotSeen { read, other }, clocks, round);
             }
         }
@@ -360,26 +362,26 @@ impl<'p> Known<'p> {
     /// Derives what follows from a read; true if that is all that ever will.
     fn settle_read(&mut self, read: usize, source: Txn, clocks: &Clocks, round: &mut Round) -> bool {
         let at = self.problem.reads[read];
-        let moments = self.rule.moments;
-        let (start, overwrite) = (moments.start(at.reader), moments.overwrite(source));
+        let events = self.rule.events;
+        let (start, overwrite) = (events.start(at.reader), events.overwrite(source));
         let mut is_settled = true;
         for session in 0..self.writers[at.key.index()].len() {
             let writers = &self.writers[at.key.index()][session];
-            let n_seen = writers.partition_point(|it| clocks.reaches(moments.commit(*it), start));
-            let n_older = writers.partition_point(|it| *it == source || clocks.reaches(moments.commit(*it), overwrite));
+            let n_seen = writers.partition_point(|it| clocks.reaches(events.commit(*it), start));
+            let n_older = writers.partition_point(|it| *it == source || clocks.reaches(events.commit(*it), overwrite));
             let first_newer = writers.partition_point(|it| !self.is_newer(*it, source, clocks));
-            let may_see = |it: &Txn| *it != at.reader && !clocks.reaches(start, moments.commit(*it));
+            let may_see = |it: &Txn| *it != at.reader && !clocks.reaches(start, events.commit(*it));
             let first_unseen = writers.partition_point(may_see);
             let last_seen = writers[..n_seen].last().copied().filter(|it| *it != source && *it != at.reader);
             let is_other = |it: &&Txn| **it != at.reader && **it != source;
             let newer = writers[first_newer..].iter().find(is_other).copied();
             is_settled &= n_seen.max(n_older) >= first_newer.min(first_unseen);
             if let Some(other) = last_seen {
-                let edge = moments.version_order(other, source);
+                let edge = events.version_order(other, source);
                 self.derived(edge, Why::MustBeOlder { read, other }, clocks, round);
             }
             if let Some(other) = newer {
-                let edge = moments.anti_dependency(at.reader, other);
+                let edge = events.anti_dependency(at.reader, other);
                 self.derived(edge, Why::NotSeen { read, other }, clocks, round);
             }
         }
@@ -389,14 +391,14 @@ impl<'p> Known<'p> {
     /// The counted writers of the key that are newer than the source in every order; of each session the earliest.
     fn not_seen(&self, read: usize, source: Txn, clocks: &Clocks) -> Vec<Txn> {
         let at = self.problem.reads[read];
-        if self.rule.sees == Sees::CausalAndConflicting {
+        if self.rule.visibility == Visibility::CausalAndConflicting {
             return Vec::new();
         }
         let mut newer = Vec::new();
         for writers in &self.writers[at.key.index()] {
             let n_older = writers.partition_point(|it| !self.is_newer(*it, source, clocks));
             let mut rest = writers[n_older..].iter().filter(|it| **it != at.reader && **it != source);
-            if self.rule.sees == Sees::DirectAndConflicting {
+            if self.rule.visibility == Visibility::DirectAndConflicting {
                 newer.extend(rest.filter(|it| self.problem.conflict(**it, at.reader)));
             } else {
                 newer.extend(rest.next());
@@ -414,17 +416,17 @@ impl<'p> Known<'p> {
 
     /// Derives what follows from a write; true if that is all that ever will.
     fn settle_write(&mut self, key_idx: u32, earlier: Txn, clocks: &Clocks, round: &mut Round) -> bool {
-        let moments = self.rule.moments;
-        let start = moments.start(earlier);
+        let events = self.rule.events;
+        let start = events.start(earlier);
         let mut is_settled = true;
         for session in 0..self.writers[key_idx as usize].len() {
             let writers = &self.writers[key_idx as usize][session];
-            let first_newer = writers.partition_point(|it| !clocks.reaches(start, moments.commit(*it)));
-            let n_older = writers.partition_point(|it| *it == earlier || clocks.reaches(moments.commit(*it), start));
+            let first_newer = writers.partition_point(|it| !clocks.reaches(start, events.commit(*it)));
+            let n_older = writers.partition_point(|it| *it == earlier || clocks.reaches(events.commit(*it), start));
             is_settled &= n_older >= first_newer;
             let next = writers[first_newer..].iter().find(|it| **it != earlier).copied();
             if let Some(later) = next {
-                let edge = moments.version_order(earlier, later);
+                let edge = events.version_order(earlier, later);
                 self.derived(edge, Why::FirstCommitter { earlier, later }, clocks, round);
             }
         }
@@ -457,13 +459,13 @@ fn by_session(problem: &Problem<'_>, key: KeyId) -> Vec<Vec<Txn>> {
 
 /// Recorded times if there are any; else the order of the input, unless sessions were written down one after the
 /// other: then the place in the session, so that sessions run side by side.
-fn ranks(problem: &Problem<'_>, moments: Moments) -> Vec<i64> {
+fn ranks(problem: &Problem<'_>, events: Events) -> Vec<i64> {
     let history = problem.facts.history();
     let n_changes = (1..problem.n_txns().saturating_sub(1))
         .filter(|it| problem.session_of[*it] != problem.session_of[*it + 1])
         .count();
     let is_by_session = n_changes < problem.sessions.len();
-    let mut rank = vec![i64::MIN; moments.n_nodes(problem.n_txns())];
+    let mut rank = vec![i64::MIN; events.n_nodes(problem.n_txns())];
     for txn in problem.all() {
         let id = problem.txns[txn as usize];
         let place = if is_by_session {
@@ -478,8 +480,8 @@ fn ranks(problem: &Problem<'_>, moments: Moments) -> Vec<i64> {
         } else {
             (place, place)
         };
-        rank[moments.start(txn) as usize] = begin;
-        rank[moments.commit(txn) as usize] = end;
+        rank[events.start(txn) as usize] = begin;
+        rank[events.commit(txn) as usize] = end;
     }
     rank
 }

@@ -2,8 +2,8 @@
 //!
 //! [`check`] answers for one level, [`check_levels`] for several at once, sharing what one answer says about others.
 //! Saturation comes first: what must come before what in every order; a cycle in it is the answer. Then a search
-//! starts from an order and repairs what it violates. Every answer carries its evidence: a schedule, or a minimal
-//! part of the history that is forbidden by itself.
+//! starts from an order and repairs what it violates. Every answer carries its evidence: a schedule, or a core:
+//! a minimal part of the history that is forbidden by itself.
 
 mod counted;
 mod decide;
@@ -61,9 +61,9 @@ pub fn check(history: &History, level: Level, budget: &Budget<'_>) -> Verdict {
 
 /// As [`check`], for facts that are derived already.
 pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verdict {
-    // Whoever read from a transaction of unknown outcome may have read dirty, where the level allows it.
+    // Whoever read from an indeterminate transaction may have read dirty, where the level allows it.
     if level == Level::ReadUncommitted
-        && let Some(history) = facts.history().with_unknown_aborted()
+        && let Some(history) = facts.history().with_indeterminate_aborted()
     {
         return check_facts(&Facts::new(&history), level, budget);
     }
@@ -75,7 +75,7 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
     }
     match decide(facts, level, budget) {
         Ok(Decision::Allowed(witness)) => Verdict::Allowed(witness),
-        Ok(Decision::Forbidden(blamed)) => Verdict::Forbidden(refute(facts, level, blamed, budget)),
+        Ok(Decision::Forbidden(extracted)) => Verdict::Forbidden(refute(facts, level, extracted, budget)),
         Err(reason) => Verdict::Unknown(reason),
     }
 }
@@ -133,14 +133,14 @@ fn ambiguous_list(facts: &Facts<'_>, op: OpId) -> String {
     )
 }
 
-/// Makes the part around `blamed` minimal, explains it and names it.
-fn refute(facts: &Facts<'_>, level: Level, blamed: Vec<TxnId>, budget: &Budget<'_>) -> Refutation {
+/// Makes the core around `extracted` minimal, explains it and names it.
+fn refute(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Refutation {
     budget.note(Note::Begins(Stage::Explanation));
     let budget = &budget.silent();
-    let part = shrink::shrink(facts, level, blamed, budget);
-    let projection = part.project(facts);
+    let core = shrink::shrink(facts, level, extracted, budget);
+    let projection = core.project(facts);
     let cycle = explain::explain(&projection, level);
-    let (txns, ops) = (part.txns, projection.ops.clone());
+    let (txns, ops) = (core.txns, projection.ops.clone());
     let refutation = Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle, proof: None };
     let proved = prove::prove(facts, level, &projection, refutation, budget);
     let anomaly = name::name(&projection, level, &proved.cycle, budget);

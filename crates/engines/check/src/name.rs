@@ -1,4 +1,4 @@
-//! Names what went wrong in a minimal forbidden part: the weakest level that forbids it says most about it.
+//! Names what went wrong in a core: the weakest level that forbids it says most about it.
 
 use crate::decide::{Decision, decide};
 use iso_evidence::{Anomaly, Budget, Edge, Reason};
@@ -21,9 +21,9 @@ pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
     }
 }
 
-/// The name of a part that `level` forbids, with the cycle that explains it.
-pub(crate) fn name(part: &Projection, level: Level, cycle: &[Edge], budget: &Budget<'_>) -> Anomaly {
-    let facts = Facts::new(&part.history);
+/// The name of a core that `level` forbids, with the cycle that explains it.
+pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Budget<'_>) -> Anomaly {
+    let facts = Facts::new(&core.history);
     let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
     let is_flow = |it: &Edge| matches!(it.because, Reason::Session | Reason::ReadFrom { .. });
     match weakest(&facts, level, budget) {
@@ -41,7 +41,7 @@ pub(crate) fn name(part: &Projection, level: Level, cycle: &[Edge], budget: &Bud
         Level::PrefixConsistency => Anomaly::LongFork,
         Level::SnapshotIsolation if n_rw <= 1 && !cycle.is_empty() => Anomaly::GSingle,
         Level::SnapshotIsolation => Anomaly::G2Item,
-        Level::Serializable => name_unserializable(&facts, cycle, part),
+        Level::Serializable => name_unserializable(&facts, cycle, core),
         Level::StrongSnapshotIsolation | Level::StrictSerializable => Anomaly::StaleRead,
     }
 }
@@ -60,7 +60,7 @@ fn is_about_one_key(cycle: &[Edge]) -> bool {
     missed.is_empty() || cycle.iter().filter_map(written).all(|it| missed.contains(&it))
 }
 
-/// The weakest level that forbids a part, in the order that tells anomalies apart.
+/// The weakest level that forbids a core, in the order that tells anomalies apart.
 fn weakest(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Level {
     let order = [
         Level::ReadUncommitted,
@@ -79,11 +79,11 @@ fn weakest(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Level {
 }
 
 /// Snapshot isolation allows it: write skew, unless it takes a read-only transaction or a longer cycle.
-fn name_unserializable(facts: &Facts<'_>, cycle: &[Edge], part: &Projection) -> Anomaly {
+fn name_unserializable(facts: &Facts<'_>, cycle: &[Edge], core: &Projection) -> Anomaly {
     let on_cycle: BTreeSet<TxnId> = cycle.iter().flat_map(|it| [it.from, it.to]).collect();
     let is_read_only = |it: &TxnId| {
-        let in_part = part.txns.binary_search(it).map(TxnId::from_index);
-        in_part.is_ok_and(|it| facts.final_writes(it).is_empty())
+        let in_core = core.txns.binary_search(it).map(TxnId::from_index);
+        in_core.is_ok_and(|it| facts.final_writes(it).is_empty())
     };
     let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
     match on_cycle.len() {

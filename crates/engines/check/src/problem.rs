@@ -32,7 +32,7 @@ pub(crate) struct Problem<'a> {
     writer_starts: Vec<u32>,
     writers: Vec<Txn>,
     /// Version orders that list reads have shown.
-    pub(crate) listed: Vec<Listed>,
+    pub(crate) recovered: Vec<RecoveredEdge>,
 }
 
 /// A read that saw another transaction's write.
@@ -45,7 +45,7 @@ pub(crate) struct Read {
 
 /// `earlier`'s version of a list is right before `later`'s, or the last one that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct RecoveredEdge {
     pub(crate) earlier: Txn,
     pub(crate) later: Txn,
     pub(crate) key: KeyId,
@@ -84,13 +84,13 @@ impl<'a> Problem<'a> {
             writes: Vec::new(),
             writer_starts: vec![0],
             writers: Vec::new(),
-            listed: Vec::new(),
+            recovered: Vec::new(),
             txns,
         };
         problem.lay_out_sessions(&local);
         problem.lay_out_accesses(&local, detail);
         problem.lay_out_writers(&local);
-        problem.lay_out_lists(&local);
+        problem.lay_out_recovered(&local);
         problem
     }
 
@@ -196,20 +196,20 @@ impl<'a> Problem<'a> {
         }
     }
 
-    fn lay_out_lists(&mut self, local: &[u32]) {
+    fn lay_out_recovered(&mut self, local: &[u32]) {
         for key in self.facts.history().keys() {
-            let Some(chain) = self.facts.chain(key) else { continue };
+            let Some(chain) = self.facts.recovered_order(key) else { continue };
             let shown_by = chain.shown_by;
             let writers: Vec<Txn> = chain.writers.iter().map(|it| local[it.index()]).collect();
             for pair in writers.windows(2) {
-                self.listed.push(Listed { earlier: pair[0], later: pair[1], key, shown_by });
+                self.recovered.push(RecoveredEdge { earlier: pair[0], later: pair[1], key, shown_by });
             }
             let Some(last) = writers.last() else { continue };
             let mut seen = writers.clone();
             seen.sort_unstable();
             let all = self.facts.writers_of(key).iter().map(|it| local[it.index()]);
             let unseen = all.filter(|it| seen.binary_search(it).is_err());
-            self.listed.extend(unseen.map(|later| Listed { earlier: *last, later, key, shown_by }));
+            self.recovered.extend(unseen.map(|later| RecoveredEdge { earlier: *last, later, key, shown_by }));
         }
     }
 }

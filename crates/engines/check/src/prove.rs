@@ -1,7 +1,7 @@
-//! Finds a proof for a minimal forbidden part: a small one that a person can follow.
+//! Finds a proof for a core: a small one that a person can follow.
 //!
-//! The part is small, so its proof is found after the fact, whatever engine refuted it. `derive` finds the shortest
-//! derivation of everything that follows without a case distinction; here, cases are told apart where that is not
+//! The core is small, so its proof is found after the fact, whatever engine refuted it. `derive` finds the shortest
+//! derivation of everything that follows without a case split; here, cases are split where that is not
 //! enough. First those of which all but one are impossible at once, since they cost a reader least; then any.
 //! Whatever is found is checked as `certify` does, so that a report has a right proof or none.
 
@@ -16,7 +16,7 @@ use iso_evidence::{Assumption, Budget, Case, Contradiction, Edge, Proof, Refutat
 use iso_history::{Facts, Projection};
 use iso_spec::Level;
 
-/// Parts with more transactions have no proof that anybody would read.
+/// Cores with more transactions have no proof that anybody would read.
 const MAX_TXNS: usize = 24;
 /// Neither have proofs with more steps.
 const MAX_SIZE: usize = 200;
@@ -30,31 +30,31 @@ const MAX_TRIALS: usize = 600;
 pub(crate) fn prove(
     facts: &Facts<'_>,
     level: Level,
-    part: &Projection,
+    core: &Projection,
     refutation: Refutation,
     budget: &Budget<'_>,
 ) -> Refutation {
-    if part.txns.len() > MAX_TXNS {
+    if core.txns.len() > MAX_TXNS {
         return refutation;
     }
-    let of_part = Facts::new(&part.history);
-    let derived = Derivations::new(&of_part, level, &[]);
-    let same = cycle_of(part, &refutation.cycle).and_then(|it| derived.cycle(&it));
+    let of_core = Facts::new(&core.history);
+    let derived = Derivations::new(&of_core, level, &[]);
+    let same = cycle_of(core, &refutation.cycle).and_then(|it| derived.cycle(&it));
     let proved = |found: &Contradiction| {
-        with_proof(facts, level, &refutation, extract::trimmed(extract::in_whole(part, found), &[]))
+        with_proof(facts, level, &refutation, extract::trimmed(extract::in_whole(core, found), &[]))
     };
     if let Some(proved) = same.as_ref().and_then(proved) {
         return proved;
     }
-    let found = Search { facts: &of_part, level, budget, n_trials: 0 }.prove(&mut Vec::new());
-    let found = found.map(|it| extract::with_version_orders(&of_part, level, it));
+    let found = ProofSearch { facts: &of_core, level, budget, n_trials: 0 }.prove(&mut Vec::new());
+    let found = found.map(|it| extract::with_version_orders(&of_core, level, it));
     let is_told_anyway = |it: &Contradiction| matches!(it, Contradiction::Cases(_)) && !refutation.cycle.is_empty();
     found.filter(|it| !is_told_anyway(it)).as_ref().and_then(proved).unwrap_or(refutation)
 }
 
-/// The cycle in the numbers of the part, if it has one.
-fn cycle_of(part: &Projection, cycle: &[Edge]) -> Option<Vec<Edge>> {
-    (!cycle.is_empty()).then(|| cycle.iter().map(|it| extract::in_part(part, it)).collect())?
+/// The cycle in the numbers of the core, if it has one.
+fn cycle_of(core: &Projection, cycle: &[Edge]) -> Option<Vec<Edge>> {
+    (!cycle.is_empty()).then(|| cycle.iter().map(|it| extract::in_core(core, it)).collect())?
 }
 
 /// The refutation with a proof, if it is right and not too long.
@@ -71,7 +71,7 @@ fn with_proof(facts: &Facts<'_>, level: Level, of: &Refutation, contradiction: C
     certify_proof(facts, level, &proved).is_ok().then_some(proved)
 }
 
-struct Search<'a> {
+struct ProofSearch<'a> {
     facts: &'a Facts<'a>,
     level: Level,
     budget: &'a Budget<'a>,
@@ -84,8 +84,8 @@ struct Split {
     closed: Vec<Case>,
 }
 
-impl Search<'_> {
-    /// Why the part cannot have happened, given these assumptions.
+impl ProofSearch<'_> {
+    /// Why the core cannot have happened, given these assumptions.
     fn prove(&mut self, assumed: &mut Vec<Assumption>) -> Option<Contradiction> {
         let derived = Derivations::new(self.facts, self.level, assumed);
         if let Some(found) = derived.contradiction() {
@@ -96,7 +96,7 @@ impl Search<'_> {
         }
         let splits = self.splits(&derived, assumed)?;
         let best = splits.into_iter().min_by_key(|it| (it.open.len(), cost(&it.closed)))?;
-        self.tell_apart(best, assumed)
+        self.split_cases(best, assumed)
     }
 
     /// Everything that may be asked, with the answers that are impossible at once.
@@ -123,7 +123,7 @@ impl Search<'_> {
     }
 
     /// The cases of a question, each with its contradiction; or the contradiction of one that did not need it.
-    fn tell_apart(&mut self, split: Split, assumed: &mut Vec<Assumption>) -> Option<Contradiction> {
+    fn split_cases(&mut self, split: Split, assumed: &mut Vec<Assumption>) -> Option<Contradiction> {
         let mut cases = split.closed;
         for answer in split.open {
             assumed.push(answer);

@@ -2,8 +2,8 @@
 //!
 //! Every level here is one question: is there an order in which, for each read of x by S from T, each other writer of
 //! x that S *must see* is older than T? Levels differ in whom a reader must see, and in where an order places reads
-//! and writes: serializability has one moment per transaction, snapshot levels have two (design: one graph for all
-//! levels; the tests compare each row with the axioms of the catalogue).
+//! and writes: serializability has one event per transaction, snapshot levels have a start and a commit event (one
+//! graph for all levels; the tests compare each row with the axioms of the catalogue).
 
 use crate::problem::{ReadDetail, Txn};
 use iso_spec::Level;
@@ -11,15 +11,15 @@ use iso_spec::Level;
 /// How a level is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
-    pub(crate) sees: Sees,
-    pub(crate) moments: Moments,
+    pub(crate) visibility: Visibility,
+    pub(crate) events: Events,
     /// Does the order respect recorded times?
     pub(crate) real_time: bool,
 }
 
 /// Whom a reader must see, apart from those that it read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sees {
+pub(crate) enum Visibility {
     /// Nobody.
     Nothing,
     /// Those that it read from by an earlier read (read committed).
@@ -44,57 +44,57 @@ pub(crate) enum Sees {
     Everything,
 }
 
-/// The moments of a transaction in an order.
+/// The events of a transaction in an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moments {
+pub(crate) enum Events {
     /// One: reads and writes happen together.
     One,
     /// Two: it reads from a snapshot, and commits later.
-    SnapshotAndCommit,
+    StartAndCommit,
     /// Two, and a writer of the same key commits before the snapshot or takes its own after the commit.
     FirstCommitterWins,
 }
 
 impl Rule {
     pub(crate) fn of(level: Level) -> Self {
-        let (sees, moments) = match level {
-            Level::ReadUncommitted => (Sees::Nothing, Moments::One),
-            Level::ReadCommitted => (Sees::ReadEarlier, Moments::One),
-            Level::ReadYourWrites => (Sees::Session, Moments::One),
-            Level::MonotonicReads => (Sees::SessionReads, Moments::One),
-            Level::MonotonicWrites => (Sees::WritersSessions, Moments::One),
-            Level::WritesFollowReads => (Sees::WritersReads, Moments::One),
-            Level::ReadAtomic => (Sees::Direct, Moments::One),
-            Level::UpdateAtomic => (Sees::DirectAndConflicting, Moments::One),
-            Level::CausalConsistency => (Sees::Causal, Moments::One),
-            Level::ParallelSnapshotIsolation => (Sees::CausalAndConflicting, Moments::One),
-            Level::PrefixConsistency => (Sees::Everything, Moments::SnapshotAndCommit),
+        let (visibility, events) = match level {
+            Level::ReadUncommitted => (Visibility::Nothing, Events::One),
+            Level::ReadCommitted => (Visibility::ReadEarlier, Events::One),
+            Level::ReadYourWrites => (Visibility::Session, Events::One),
+            Level::MonotonicReads => (Visibility::SessionReads, Events::One),
+            Level::MonotonicWrites => (Visibility::WritersSessions, Events::One),
+            Level::WritesFollowReads => (Visibility::WritersReads, Events::One),
+            Level::ReadAtomic => (Visibility::Direct, Events::One),
+            Level::UpdateAtomic => (Visibility::DirectAndConflicting, Events::One),
+            Level::CausalConsistency => (Visibility::Causal, Events::One),
+            Level::ParallelSnapshotIsolation => (Visibility::CausalAndConflicting, Events::One),
+            Level::PrefixConsistency => (Visibility::Everything, Events::StartAndCommit),
             Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
-                (Sees::Everything, Moments::FirstCommitterWins)
+                (Visibility::Everything, Events::FirstCommitterWins)
             }
-            Level::Serializable | Level::StrictSerializable => (Sees::Everything, Moments::One),
+            Level::Serializable | Level::StrictSerializable => (Visibility::Everything, Events::One),
         };
-        Self { sees, moments, real_time: level.needs_times() }
+        Self { visibility, events, real_time: level.needs_times() }
     }
 
     pub(crate) fn read_detail(self) -> ReadDetail {
-        match self.sees {
+        match self.visibility {
             // Session guarantees and read committed let a transaction see two versions of one key.
-            Sees::Nothing
-            | Sees::ReadEarlier
-            | Sees::Session
-            | Sees::SessionReads
-            | Sees::WritersSessions
-            | Sees::WritersReads => ReadDetail::EveryOperation,
+            Visibility::Nothing
+            | Visibility::ReadEarlier
+            | Visibility::Session
+            | Visibility::SessionReads
+            | Visibility::WritersSessions
+            | Visibility::WritersReads => ReadDetail::EveryOperation,
             _ => ReadDetail::OncePerVersion,
         }
     }
 }
 
-/// A moment in an order: a node of the graph.
+/// An event in an order: a node of the graph.
 pub(crate) type Node = u32;
 
-impl Moments {
+impl Events {
     pub(crate) fn n_nodes(self, n_txns: usize) -> usize {
         if self == Self::One { n_txns } else { 2 * n_txns }
     }
@@ -115,11 +115,11 @@ impl Moments {
     }
 
     /// `earlier` is seen by `later`: session order, reads from, real time.
-    pub(crate) fn sees(self, earlier: Txn, later: Txn) -> (Node, Node) {
+    pub(crate) fn visibility(self, earlier: Txn, later: Txn) -> (Node, Node) {
         (self.commit(earlier), self.start(later))
     }
 
-    /// The moment that must come after the commit of an older writer of the same key.
+    /// The event that must come after the commit of an older writer of the same key.
     pub(crate) fn overwrite(self, txn: Txn) -> Node {
         if self == Self::FirstCommitterWins { self.start(txn) } else { self.commit(txn) }
     }

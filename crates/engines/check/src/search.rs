@@ -12,7 +12,7 @@ mod snapshots;
 
 use crate::known::Known;
 use crate::problem::{INITIAL, Txn};
-use crate::rule::{Moments, Node, Sees};
+use crate::rule::{Events, Node, Visibility};
 use iso_evidence::{Budget, Note, Quantity, StopReason};
 use iso_solve::{Lit, OrderResult, OrderSolver, OrderStatistics};
 use rustc_hash::FxHashMap;
@@ -42,16 +42,17 @@ pub(crate) struct Solution {
 /// is right, and what it does not find is looked for again among all.
 pub(crate) fn search(known: &Known<'_>, order: Vec<Node>, budget: &Budget<'_>) -> Result<Found, StopReason> {
     const NEAREST: usize = 4;
-    let is_ambiguous = known.rule.sees == Sees::Everything && known.remaining.iter().any(|it| it.len() > NEAREST);
-    let order = if is_ambiguous && known.rule.moments != Moments::One {
+    let is_ambiguous =
+        known.rule.visibility == Visibility::Everything && known.remaining.iter().any(|it| it.len() > NEAREST);
+    let order = if is_ambiguous && known.rule.events != Events::One {
         snapshots::fit_commits(known, &order, budget)?
     } else {
         order
     };
-    if is_ambiguous && let Found::Order(solution) = Search::new(known, order.clone(), NEAREST).run(budget)? {
+    if is_ambiguous && let Found::Order(solution) = OrderSearch::new(known, order.clone(), NEAREST).run(budget)? {
         return Ok(Found::Order(solution));
     }
-    Search::new(known, order, usize::MAX).run(budget)
+    OrderSearch::new(known, order, usize::MAX).run(budget)
 }
 
 /// Tells what a call of the solver took.
@@ -60,7 +61,7 @@ pub(crate) fn note_work(budget: &Budget<'_>, before: OrderStatistics, after: Ord
     budget.note(Note::Counted(Quantity::Conflicts, after.n_cycles - before.n_cycles));
 }
 
-struct Search<'k> {
+struct OrderSearch<'k> {
     known: &'k Known<'k>,
     solver: OrderSolver,
     /// How many possible writers of a read come into question.
@@ -75,7 +76,7 @@ struct Search<'k> {
 /// Moving a write changes what others read, moving a snapshot does not.
 const WRITE_WEIGHT: u32 = 16;
 
-impl<'k> Search<'k> {
+impl<'k> OrderSearch<'k> {
     fn run(mut self, budget: &Budget<'_>) -> Result<Found, StopReason> {
         let search = &mut self;
         loop {
@@ -104,10 +105,10 @@ impl<'k> Search<'k> {
 
     fn new(known: &'k Known<'k>, order: Vec<Node>, nearest: usize) -> Self {
         let mut solver = OrderSolver::with_order(order);
-        if known.rule.moments != Moments::One {
+        if known.rule.events != Events::One {
             for txn in 0..known.problem.n_txns() as Txn {
                 let n_writes = known.problem.writes_of(txn).len() as u32;
-                solver.set_weight(known.rule.moments.commit(txn), 1 + WRITE_WEIGHT * n_writes);
+                solver.set_weight(known.rule.events.commit(txn), 1 + WRITE_WEIGHT * n_writes);
             }
         }
         for edge in &known.graph.edges {
@@ -126,7 +127,7 @@ impl<'k> Search<'k> {
 
     /// Moves snapshots to where their reads fit, which asks for no search.
     fn fit_snapshots(&mut self) {
-        if self.known.rule.moments != Moments::One {
+        if self.known.rule.events != Events::One {
             let fitted = snapshots::fit_snapshots(self.known, &self.solver.order(), &self.who_takes_part());
             // Where edges forbid it, the search goes on from the order as it was.
             let _is_taken = self.solver.try_order(fitted);
@@ -170,12 +171,12 @@ impl<'k> Search<'k> {
     }
 
     fn commit_place(&self, solution: &Solution, txn: Txn) -> u32 {
-        solution.position[self.known.rule.moments.commit(txn) as usize]
+        solution.position[self.known.rule.events.commit(txn) as usize]
     }
 
     /// Does a writer that takes part commit before the read?
     fn is_before(&self, solution: &Solution, writer: Txn, read: usize) -> bool {
-        let start = self.known.rule.moments.start(self.known.problem.reads[read].reader);
+        let start = self.known.rule.events.start(self.known.problem.reads[read].reader);
         solution.takes_part[writer as usize] && self.commit_place(solution, writer) < solution.position[start as usize]
     }
 
@@ -189,17 +190,17 @@ impl<'k> Search<'k> {
 
     /// Makes clauses for what the solution violates, and returns it with the sources that were settled on.
     fn forbid_violations(&mut self, mut solution: Solution) -> Solution {
-        match self.known.rule.sees {
-            Sees::Nothing => {}
-            Sees::Everything => self.replay(&solution),
-            Sees::ReadEarlier | Sees::Session | Sees::Direct => self.settle_sources(&mut solution),
-            Sees::CausalAndConflicting => {
+        match self.known.rule.visibility {
+            Visibility::Nothing => {}
+            Visibility::Everything => self.replay(&solution),
+            Visibility::ReadEarlier | Visibility::Session | Visibility::Direct => self.settle_sources(&mut solution),
+            Visibility::CausalAndConflicting => {
                 self.choose_missing(&solution);
                 self.forbid_hidden_causes(&solution);
             }
             _ => {
                 self.choose_missing(&solution);
-                self.forbid_unmet_obligations(&solution);
+                self.forbid_unmet_inferred(&solution);
             }
         }
         solution
@@ -216,15 +217,15 @@ impl<'k> Search<'k> {
 
     /// `older`'s version is older than `newer`'s, which commits before `read`.
     fn between(&mut self, older: Txn, newer: Txn, read: usize) -> Lit {
-        let moments = self.known.rule.moments;
+        let events = self.known.rule.events;
         if self.known.sources[read] == Some(newer) {
-            return self.edge(moments.version_order(older, newer));
+            return self.edge(events.version_order(older, newer));
         }
-        let start = moments.start(self.known.problem.reads[read].reader);
+        let start = events.start(self.known.problem.reads[read].reader);
         let path = if older == INITIAL {
-            self.solver.edge_lit(moments.commit(newer), start)
+            self.solver.edge_lit(events.commit(newer), start)
         } else {
-            self.solver.path_lit(moments.commit(older), moments.commit(newer), start)
+            self.solver.path_lit(events.commit(older), events.commit(newer), start)
         };
         if !self.known.problem.is_optional[newer as usize] {
             return path;
@@ -236,7 +237,7 @@ impl<'k> Search<'k> {
         both
     }
 
-    /// Whether a transaction of unknown outcome takes part.
+    /// Whether an indeterminate transaction takes part.
     fn part_lit(&mut self, txn: Txn) -> Lit {
         if let Some(lit) = self.takes_part.get(&txn) {
             return *lit;
@@ -244,16 +245,16 @@ impl<'k> Search<'k> {
         let lit = self.solver.new_lit();
         self.takes_part.insert(txn, lit);
         self.involved.insert(txn);
-        let moments = self.known.rule.moments;
+        let events = self.known.rule.events;
         if let Some(ended) = self.known.ended_before(txn) {
-            let edge = self.edge((ended, moments.start(txn)));
+            let edge = self.edge((ended, events.start(txn)));
             self.clause(&[!lit, edge]);
         }
-        for listed in &self.known.problem.listed {
-            if listed.earlier == txn || listed.later == txn {
-                let edge = self.edge(moments.version_order(listed.earlier, listed.later));
+        for recovered in &self.known.problem.recovered {
+            if recovered.earlier == txn || recovered.later == txn {
+                let edge = self.edge(events.version_order(recovered.earlier, recovered.later));
                 let mut clause = vec![!lit, edge];
-                let other = if listed.earlier == txn { listed.later } else { listed.earlier };
+                let other = if recovered.earlier == txn { recovered.later } else { recovered.earlier };
                 self.unless_part(other, &mut clause);
                 self.clause(&clause);
             }
@@ -276,9 +277,9 @@ impl<'k> Search<'k> {
 
     /// Everybody whose operations the refutation may rest on.
     fn involved(&mut self, touched: &[Node]) -> BTreeSet<Txn> {
-        let moments = self.known.rule.moments;
-        let n_moments = moments.n_nodes(self.known.problem.n_txns()) as Node;
-        let on_cycles = touched.iter().filter(|it| **it < n_moments).map(|it| moments.txn(*it));
+        let events = self.known.rule.events;
+        let n_events = events.n_nodes(self.known.problem.n_txns()) as Node;
+        let on_cycles = touched.iter().filter(|it| **it < n_events).map(|it| events.txn(*it));
         self.involved.extend(on_cycles);
         std::mem::take(&mut self.involved)
     }

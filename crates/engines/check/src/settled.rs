@@ -1,32 +1,32 @@
 //! Weak levels of histories whose reads have one possible writer each: one derivation, one test for cycles.
 //!
 //! If it is known who read from whom, then whom a reader must see is known, too, at every level below prefix
-//! consistency. Each obligation (S read x from T and must see another writer L of x) is an edge L -> T, and the level
+//! consistency. Where S read x from T and must see another writer L of x, the edge L -> T is inferred, and the level
 //! allows the history iff these edges, session order and reads-from are acyclic together; any topological order is a
 //! witness. Nothing is derived from what was derived, so there is no fixpoint to wait for.
 //!
 //! Source: Biswas & Enea 2019, sections 2 and 4; AWDIT (PLDI 2025) for the costs. We differ: the order that session order
-//! and reads-from have without obligations is tried first. If a replay of it explains every read, no obligation needs to
+//! and reads-from have without inferred edges is tried first. If a replay of it explains every read, no edge needs to
 //! be derived at all. Where there may be many, only those are derived that the order does not meet, and it is repaired
 //! a few times, before all are.
 //! Causal consistency takes sessions in blocks (see `causal`), so that no transaction has a whole clock.
 //!
 //! Everything here reads [`Facts`] directly. Histories with ambiguous reads or open outcomes are left to saturation
-//! and search, and so is the explanation of what is found: here only who is to blame is named.
+//! and search, and so is the explanation of what is found: here only a core is extracted.
 //! Cost: linear for what a replay explains; else that of the level's derivation, and linear in what it derived.
 
-mod blame;
 mod causal;
+mod core_extraction;
+mod direct;
 mod links;
-mod near;
-mod nearby;
 mod parallel;
 mod sessions;
 #[cfg(test)]
 mod tests;
+mod walk_back;
 
 use crate::decide::Decision;
-use blame::blame;
+use core_extraction::extract_core;
 use iso_evidence::{Budget, Note, Quantity, Schedule, Source, Stage, StopReason, Witness};
 use iso_history::{Facts, Standing, TxnId};
 use iso_spec::Level;
@@ -48,14 +48,14 @@ pub(crate) fn decide_settled(
         return Ok(None);
     }
     let sources = if level == Level::ReadUncommitted { Some(Vec::new()) } else { sources(facts) };
-    let (Some(sources), Some(listed)) = (sources, listed(facts)) else { return Ok(None) };
+    let (Some(sources), Some(recovered)) = (sources, recovered(facts)) else { return Ok(None) };
     budget.check()?;
-    let links = Links::new(facts, &sources, &listed);
+    let links = Links::new(facts, &sources, &recovered);
     budget.note(Note::Begins(Stage::Order));
-    budget.note(Note::Counted(Quantity::KnownEdges, (sources.len() + listed.len() + facts.txns().count()) as u64));
+    budget.note(Note::Counted(Quantity::KnownEdges, (sources.len() + recovered.len() + facts.txns().count()) as u64));
     let order = match links.order(budget)? {
         Ok(order) => order,
-        Err(cycle) => return blame(&links, level, None, &cycle, budget).map(|it| Some(Decision::Forbidden(it))),
+        Err(cycle) => return extract_core(&links, level, None, &cycle, budget).map(|it| Some(Decision::Forbidden(it))),
     };
     if level == Level::ReadUncommitted {
         return Ok(Some(allowed(order, sources)));
@@ -63,12 +63,12 @@ pub(crate) fn decide_settled(
     let base = order;
     match settle(links, level, &base, max_rounds(level), budget)? {
         Ok(order) => Ok(Some(allowed(order.unwrap_or(base), sources))),
-        Err(blamed) => Ok(Some(Decision::Forbidden(blamed))),
+        Err(core) => Ok(Some(Decision::Forbidden(core))),
     }
 }
 
-/// Derives obligations until an order meets them all, or there is none and somebody is to blame. The order is the given
-/// one if none is returned. After so many rounds, all obligations are derived.
+/// Infers edges until an order meets them all, or there is none and a core is extracted. The order is the given one if
+/// none is returned. After so many rounds, all edges are inferred.
 fn settle(
     mut links: Links<'_>,
     level: Level,
@@ -77,7 +77,7 @@ fn settle(
     budget: &Budget<'_>,
 ) -> Result<Result<Option<Vec<Txn>>, Vec<TxnId>>, StopReason> {
     let mut order: Option<Vec<Txn>> = None;
-    let mut obligations = Edges::default();
+    let mut inferred = Edges::default();
     for round in 0.. {
         let current = order.as_deref().unwrap_or(base);
         let replay = Replay::new(&links, current);
@@ -85,18 +85,18 @@ fn settle(
             break;
         }
         let asked = if round < max_rounds { Asked::Unmet } else { Asked::All };
-        budget.note(Note::Begins(Stage::Obligations));
+        budget.note(Note::Begins(Stage::Inference));
         let derived = derive(&links, level, asked, &replay, budget)?;
         budget.note(Note::Counted(Quantity::KnownEdges, derived.len() as u64));
         budget.note(Note::Begins(Stage::Order));
         if derived.iter().all(|(older, newer)| replay.is_before(older, newer)) {
             break;
         }
-        obligations.extend(derived);
-        links.set_obligations(&obligations);
+        inferred.extend(derived);
+        links.set_inferred(&inferred);
         match links.order(budget)? {
             Ok(found) => order = Some(found),
-            Err(cycle) => return blame(&links, level, Some(base), &cycle, budget).map(Err),
+            Err(cycle) => return extract_core(&links, level, Some(base), &cycle, budget).map(Err),
         }
         if asked == Asked::All {
             break;
@@ -105,7 +105,7 @@ fn settle(
     Ok(Ok(order))
 }
 
-/// Which obligations to derive.
+/// Which edges to infer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     /// At least the latest of each read that the current order does not meet.
@@ -114,7 +114,7 @@ enum Asked {
     All,
 }
 
-/// How often an order is repaired before all obligations are derived: the more of them there may be, the longer.
+/// How often an order is repaired before all edges are inferred: the more of them there may be, the longer.
 fn max_rounds(level: Level) -> usize {
     match level {
         Level::ReadCommitted | Level::ReadYourWrites | Level::ReadAtomic => 1,
@@ -132,8 +132,8 @@ fn derive(
     budget: &Budget<'_>,
 ) -> Result<Edges, StopReason> {
     match level {
-        Level::ReadCommitted => nearby::read_committed(links, asked, replay, budget),
-        Level::ReadAtomic => nearby::read_atomic(links, asked, replay, budget),
+        Level::ReadCommitted => direct::read_committed(links, asked, replay, budget),
+        Level::ReadAtomic => direct::read_atomic(links, asked, replay, budget),
         Level::CausalConsistency => causal::causal(links, asked, replay, budget),
         _ => sessions::session_guarantee(links, level, asked, replay, budget),
     }
@@ -145,24 +145,24 @@ struct Replay<'o> {
     /// Where each transaction stands.
     place: Vec<u32>,
     /// Which transactions find what they read overwritten. The reads of all others miss nobody.
-    is_late: Vec<bool>,
-    /// Is nobody late?
+    is_stale: Vec<bool>,
+    /// Is nobody a stale reader?
     is_serial: bool,
 }
 
 impl<'o> Replay<'o> {
     fn new(links: &Links<'_>, order: &'o [Txn]) -> Self {
         let facts = links.facts;
-        let mut is_late = vec![false; links.previous.len()];
+        let mut is_stale = vec![false; links.previous.len()];
         let mut last_writer = vec![INITIAL; facts.history().n_keys()];
         for txn in order {
-            is_late[*txn as usize] = links.reads(*txn).any(|(key, source)| last_writer[key.index()] != source);
+            is_stale[*txn as usize] = links.reads(*txn).any(|(key, source)| last_writer[key.index()] != source);
             for (key, _) in facts.final_writes(TxnId::from_index(*txn as usize)) {
                 last_writer[key.index()] = *txn;
             }
         }
-        let is_serial = !is_late.contains(&true);
-        Self { order, place: places(facts, order), is_late, is_serial }
+        let is_serial = !is_stale.contains(&true);
+        Self { order, place: places(facts, order), is_stale, is_serial }
     }
 
     fn is_before(&self, earlier: Txn, later: Txn) -> bool {
@@ -171,7 +171,7 @@ impl<'o> Replay<'o> {
 
     /// Must this reader be looked at?
     fn concerns(&self, reader: Txn, asked: Asked) -> bool {
-        asked == Asked::All || self.is_late[reader as usize]
+        asked == Asked::All || self.is_stale[reader as usize]
     }
 }
 
@@ -200,9 +200,9 @@ fn sources(facts: &Facts<'_>) -> Option<Vec<Source>> {
 }
 
 /// Version orders that list reads have shown: neighbours, and the last version seen before each one not seen.
-fn listed(facts: &Facts<'_>) -> Option<Edges> {
+fn recovered(facts: &Facts<'_>) -> Option<Edges> {
     let mut edges = Edges::default();
-    for chain in facts.history().keys().filter_map(|it| facts.chain(it)) {
+    for chain in facts.history().keys().filter_map(|it| facts.recovered_order(it)) {
         if chain.writers.iter().any(|it| facts.standing(*it) != Standing::Counted) {
             return None;
         }

@@ -1,7 +1,7 @@
-//! Makes a forbidden part minimal: without any of its transactions or operations it is allowed.
+//! Makes a forbidden core minimal: without any of its transactions or operations it is allowed.
 //!
 //! A forbidden history stays forbidden when more is added to it, so one pass of "try without it" is enough. Before
-//! that, the engine itself names who is to blame, again and again on the smaller part, which takes most away at once.
+//! that, the engine extracts a core, again and again from the smaller one, which takes most away at once.
 
 use crate::decide::{Decision, decide};
 use iso_evidence::{Budget, StopReason};
@@ -9,35 +9,35 @@ use iso_history::{Facts, OpId, Projection, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
-/// A part of a history: its transactions (ascending) without some operations.
+/// A core of a history: its transactions (ascending) without some operations.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct Core {
     pub(crate) txns: Vec<TxnId>,
     pub(crate) without: BTreeSet<OpId>,
 }
 
-impl Part {
+impl Core {
     pub(crate) fn project(&self, facts: &Facts<'_>) -> Projection {
         Projection::new(facts, &self.txns, &self.without)
     }
 }
 
-/// The smallest part that can be found around `blamed`, which is forbidden by itself.
+/// The smallest core that can be found around `extracted`, which is forbidden by itself.
 ///
-/// If time runs out on the way, the part is still forbidden, but may not be minimal.
-pub(crate) fn shrink(facts: &Facts<'_>, level: Level, blamed: Vec<TxnId>, budget: &Budget<'_>) -> Part {
+/// If time runs out on the way, the core is still forbidden, but may not be minimal.
+pub(crate) fn shrink(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Core {
     let mut shrinking = Shrinking { facts, level, budget };
-    let whole = Part { txns: facts.txns().collect(), without: BTreeSet::new() };
-    let blamed = Part { txns: blamed, without: BTreeSet::new() };
-    let mut part = match shrinking.blamed_in(&blamed) {
-        Ok(Some(_)) => blamed,
+    let whole = Core { txns: facts.txns().collect(), without: BTreeSet::new() };
+    let extracted = Core { txns: extracted, without: BTreeSet::new() };
+    let mut core = match shrinking.extract_from(&extracted) {
+        Ok(Some(_)) => extracted,
         _ => whole,
     };
     // Out of time: what we have is forbidden, and that is all that is promised.
-    if shrinking.follow_blame(&mut part).is_ok() && shrinking.drop_txns(&mut part).is_ok() {
-        let _minimal = shrinking.drop_ops(&mut part);
+    if shrinking.repeat_extraction(&mut core).is_ok() && shrinking.drop_txns(&mut core).is_ok() {
+        let _minimal = shrinking.drop_ops(&mut core);
     }
-    part
+    core
 }
 
 struct Shrinking<'a> {
@@ -47,44 +47,44 @@ struct Shrinking<'a> {
 }
 
 impl Shrinking<'_> {
-    /// Who is to blame if the part is forbidden.
-    fn blamed_in(&mut self, part: &Part) -> Result<Option<Vec<TxnId>>, StopReason> {
+    /// A core within the core, if that is forbidden.
+    fn extract_from(&mut self, core: &Core) -> Result<Option<Vec<TxnId>>, StopReason> {
         self.budget.check()?;
-        let projection = part.project(self.facts);
+        let projection = core.project(self.facts);
         let facts = Facts::new(&projection.history);
         debug_assert!(facts.local().is_empty(), "a projection keeps only reads that can be explained");
         match decide(&facts, self.level, self.budget)? {
             Decision::Allowed(_) => Ok(None),
-            Decision::Forbidden(blamed) => {
-                let mut blamed: Vec<TxnId> = blamed.iter().map(|it| projection.txns[it.index()]).collect();
-                blamed.sort_unstable();
-                Ok(Some(blamed))
+            Decision::Forbidden(extracted) => {
+                let mut extracted: Vec<TxnId> = extracted.iter().map(|it| projection.txns[it.index()]).collect();
+                extracted.sort_unstable();
+                Ok(Some(extracted))
             }
         }
     }
 
-    fn follow_blame(&mut self, part: &mut Part) -> Result<(), StopReason> {
+    fn repeat_extraction(&mut self, core: &mut Core) -> Result<(), StopReason> {
         loop {
-            let Some(blamed) = self.blamed_in(part)? else { return Ok(()) };
-            let smaller = Part { txns: blamed, without: part.without.clone() };
-            if smaller.txns.len() >= part.txns.len() || self.blamed_in(&smaller)?.is_none() {
+            let Some(extracted) = self.extract_from(core)? else { return Ok(()) };
+            let smaller = Core { txns: extracted, without: core.without.clone() };
+            if smaller.txns.len() >= core.txns.len() || self.extract_from(&smaller)?.is_none() {
                 return Ok(());
             }
-            *part = smaller;
+            *core = smaller;
         }
     }
 
-    /// Drops transactions in blocks that halve in size, so that a large part costs few questions.
-    fn drop_txns(&mut self, part: &mut Part) -> Result<(), StopReason> {
-        let mut block = part.txns.len().div_ceil(2).max(1);
+    /// Drops transactions in blocks that halve in size, so that a large core costs few questions.
+    fn drop_txns(&mut self, core: &mut Core) -> Result<(), StopReason> {
+        let mut block = core.txns.len().div_ceil(2).max(1);
         loop {
             let mut start = 0;
-            while start < part.txns.len() {
-                let end = (start + block).min(part.txns.len());
-                let mut smaller = part.clone();
+            while start < core.txns.len() {
+                let end = (start + block).min(core.txns.len());
+                let mut smaller = core.clone();
                 smaller.txns.drain(start..end);
-                match self.blamed_in(&smaller)? {
-                    Some(_) => *part = smaller,
+                match self.extract_from(&smaller)? {
+                    Some(_) => *core = smaller,
                     None => start = end,
                 }
             }
@@ -95,12 +95,12 @@ impl Shrinking<'_> {
         }
     }
 
-    fn drop_ops(&mut self, part: &mut Part) -> Result<(), StopReason> {
-        for op in part.project(self.facts).ops {
-            let mut smaller = part.clone();
+    fn drop_ops(&mut self, core: &mut Core) -> Result<(), StopReason> {
+        for op in core.project(self.facts).ops {
+            let mut smaller = core.clone();
             smaller.without.insert(op);
-            if self.blamed_in(&smaller)?.is_some() {
-                *part = smaller;
+            if self.extract_from(&smaller)?.is_some() {
+                *core = smaller;
             }
         }
         Ok(())

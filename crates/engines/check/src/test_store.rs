@@ -1,12 +1,12 @@
 //! Stores that make histories for tests: transactions run one after the other, and see what their store lets them see.
-#![allow(clippy::cast_possible_wrap, reason = "numbers of transactions, values and moments are small")]
+#![allow(clippy::cast_possible_wrap, reason = "numbers of transactions, values and events are small")]
 
 mod notation;
 mod record;
 
 use iso_history::{History, Outcome};
 pub(crate) use notation::history;
-use record::{Op, Record, Txn};
+use record::{Op, Record, RecordedTxn};
 
 /// A source of numbers that look random.
 pub(crate) struct Random {
@@ -68,7 +68,7 @@ pub(crate) struct Manner {
     pub(crate) values: Values,
     /// How many of a hundred transactions abort, and of how many nobody knows whether they took place.
     pub(crate) aborted: usize,
-    pub(crate) unknown: usize,
+    pub(crate) indeterminate: usize,
     /// So many writes are lost: nobody ever sees them.
     pub(crate) n_lost: usize,
     /// So many pairs of reads of a key, near each other, are exchanged.
@@ -92,7 +92,7 @@ impl Default for Manner {
             keys: Keys::Even,
             values: Values::Unique,
             aborted: 0,
-            unknown: 0,
+            indeterminate: 0,
             n_lost: 0,
             n_exchanged: 0,
             clock: Clock::None,
@@ -145,7 +145,7 @@ pub(crate) enum Values {
 pub(crate) enum Clock {
     /// None.
     None,
-    /// The moments of the snapshot and the commit.
+    /// The events of the snapshot and the commit.
     Exact,
     /// Begins may be earlier, and ends later, by as many transactions; some are missing.
     Slack(usize),
@@ -214,7 +214,7 @@ impl Store {
         let replica = session % N_REPLICAS;
         let first_snapshot = self.snapshot(random, session, now);
         let mut snapshot = first_snapshot;
-        let mut txn = Txn::new(session, now);
+        let mut txn = RecordedTxn::new(session, now);
         let mut own: Vec<(usize, i64)> = Vec::new();
         let mut was_read: Vec<usize> = Vec::new();
         let is_mistaken = self.mistakes.contains(&now);
@@ -245,7 +245,7 @@ impl Store {
         let takes_place = match txn.outcome {
             Outcome::Committed => !self.lost.contains(&now),
             Outcome::Aborted => false,
-            Outcome::Unknown => random.below(2) == 0,
+            Outcome::Indeterminate => random.below(2) == 0,
         };
         if takes_place {
             for (key, value) in own {
@@ -280,16 +280,16 @@ impl Store {
     }
 
     fn outcome(&self, random: &mut Random) -> Outcome {
-        let Manner { aborted, unknown, .. } = self.manner;
-        let drawn = if aborted + unknown > 0 { random.below(100) } else { 100 };
+        let Manner { aborted, indeterminate, .. } = self.manner;
+        let drawn = if aborted + indeterminate > 0 { random.below(100) } else { 100 };
         match drawn {
             _ if drawn < aborted => Outcome::Aborted,
-            _ if drawn < aborted + unknown => Outcome::Unknown,
+            _ if drawn < aborted + indeterminate => Outcome::Indeterminate,
             _ => Outcome::Committed,
         }
     }
 
-    fn set_times(&self, random: &mut Random, txn: &mut Txn, snapshot: usize) {
+    fn set_times(&self, random: &mut Random, txn: &mut RecordedTxn, snapshot: usize) {
         let (begin, end) = (10 * snapshot as i64 + 5, 10 * txn.at as i64);
         let mut times = |n: usize| (random.below(10 * n + 1) as i64, random.below(10 * n + 1) as i64);
         (txn.begin, txn.end) = match self.manner.clock {
@@ -307,7 +307,7 @@ impl Store {
             }
         };
         // Whoever waits for it gives up some time, maybe before it takes place.
-        if txn.outcome == Outcome::Unknown {
+        if txn.outcome == Outcome::Indeterminate {
             txn.end = txn.begin.map(|it| it + random.below(20) as i64);
         }
     }

@@ -1,71 +1,77 @@
 //! Levels below prefix consistency: whom each reader must see, once it is known who read from whom.
 //!
-//! An *obligation* is a read of x by S from T and another writer L of x that S must see: L must be older than T.
-//! Where session order makes one obligation follow from another (L's later sibling in its session is obliged, too),
-//! only the stronger one is listed.
+//! If S reads x from T and must see another writer L of x, then L must be older than T: the edge L -> T is *inferred*.
+//! Where session order makes one such edge follow from another (that of L's later sibling in its session), only the
+//! stronger one is given.
 //! Source: Biswas & Enea 2019, sections 2 and 4. Cost: read committed and read atomic, reads per transaction squared;
 //! causal consistency, reads times sessions.
 
 use crate::problem::{INITIAL, Problem, Txn};
-use crate::rule::Sees;
+use crate::rule::Visibility;
 use iso_history::KeyId;
 use rustc_hash::FxHashMap;
 
 /// Who read from whom, as far as it is known: one entry a read.
 pub(crate) type Sources = [Option<Txn>];
 
-/// Calls `oblige(read, other)` for each obligation among transactions that take part. `causal` is needed for the
+/// Calls `infer(read, other)` for each inferred edge among transactions that take part. `causal` is needed for the
 /// causal levels only.
-pub(crate) fn obligations(
+pub(crate) fn inferred(
     problem: &Problem<'_>,
-    sees: Sees,
+    visibility: Visibility,
     sources: &Sources,
     takes_part: &dyn Fn(Txn) -> bool,
     causal: Option<&CausalPast>,
-    oblige: &mut dyn FnMut(usize, Txn),
+    infer: &mut dyn FnMut(usize, Txn),
 ) {
-    let mut oblige = |read: usize, other: Txn| {
-        let source = sources[read].expect("only reads with a source are obliged");
+    let mut infer = |read: usize, other: Txn| {
+        let source = sources[read].expect("edges are inferred only from reads with a source");
         let is_other = other != source && other != INITIAL && other != problem.reads[read].reader;
         if is_other && problem.writes(other, problem.reads[read].key) {
-            oblige(read, other);
+            infer(read, other);
         }
     };
-    match sees {
-        Sees::Nothing | Sees::Everything => {}
-        Sees::ReadEarlier => read_earlier(problem, sources, &mut oblige),
-        Sees::Session => own_session(problem, sources, takes_part, &mut oblige),
-        Sees::SessionReads => session_reads(problem, sources, &mut oblige),
-        Sees::WritersSessions => writers_sessions(problem, sources, takes_part, &mut oblige),
-        Sees::WritersReads => writers_reads(problem, sources, &mut oblige),
-        Sees::Direct | Sees::DirectAndConflicting => {
-            own_session(problem, sources, takes_part, &mut oblige);
+    match visibility {
+        Visibility::Nothing | Visibility::Everything => {}
+        Visibility::ReadEarlier => read_earlier(problem, sources, &mut infer),
+        Visibility::Session => own_session(problem, sources, takes_part, &mut infer),
+        Visibility::SessionReads => session_reads(problem, sources, &mut infer),
+        Visibility::WritersSessions => writers_sessions(problem, sources, takes_part, &mut infer),
+        Visibility::WritersReads => writers_reads(problem, sources, &mut infer),
+        Visibility::Direct | Visibility::DirectAndConflicting => {
+            own_session(problem, sources, takes_part, &mut infer);
             for txn in problem.all() {
                 for read in known_reads(problem, sources, txn) {
                     for (_, writer) in sources_of(problem, sources, txn) {
-                        oblige(read, writer);
+                        infer(read, writer);
                     }
                 }
             }
         }
-        Sees::Causal | Sees::CausalAndConflicting => {
+        Visibility::Causal | Visibility::CausalAndConflicting => {
             let past = causal.expect("causal levels come with the causal past");
-            past.obligations(problem, sources, &mut oblige);
+            past.inferred(problem, sources, &mut infer);
         }
     }
 }
 
 /// The reads whose sources make `reader` see `other`, for levels that are not causal. Session order needs none.
-pub(crate) fn premise(problem: &Problem<'_>, sees: Sees, sources: &Sources, read: usize, other: Txn) -> Vec<usize> {
+pub(crate) fn premise(
+    problem: &Problem<'_>,
+    visibility: Visibility,
+    sources: &Sources,
+    read: usize,
+    other: Txn,
+) -> Vec<usize> {
     let reader = problem.reads[read].reader;
     let from = |txn: Txn, writer: Txn| problem.reads_of(txn).find(|it| sources[*it] == Some(writer)).map(|it| vec![it]);
-    let found = match sees {
-        Sees::ReadEarlier => problem.reads_of(reader).find(|it| sources[*it] == Some(other)).map(|it| vec![it]),
-        Sees::SessionReads => session_until(problem, reader).find_map(|it| from(it, other)),
-        Sees::WritersSessions => sources_of(problem, sources, reader)
+    let found = match visibility {
+        Visibility::ReadEarlier => problem.reads_of(reader).find(|it| sources[*it] == Some(other)).map(|it| vec![it]),
+        Visibility::SessionReads => session_until(problem, reader).find_map(|it| from(it, other)),
+        Visibility::WritersSessions => sources_of(problem, sources, reader)
             .find(|(_, writer)| problem.is_session_ordered(other, *writer))
             .map(|(used, _)| vec![used]),
-        Sees::WritersReads => sources_of(problem, sources, reader).find_map(|(used, writer)| {
+        Visibility::WritersReads => sources_of(problem, sources, reader).find_map(|(used, writer)| {
             let in_session = session_until(problem, writer).chain([writer]);
             in_session.filter(|it| *it != INITIAL).find_map(|it| from(it, other)).map(|it| [vec![used], it].concat())
         }),
@@ -94,11 +100,11 @@ fn sources_of<'p>(
     problem.reads_of(txn).filter_map(|it| sources[it].map(|writer| (it, writer)))
 }
 
-fn read_earlier(problem: &Problem<'_>, sources: &Sources, oblige: &mut dyn FnMut(usize, Txn)) {
+fn read_earlier(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, Txn)) {
     for txn in problem.all() {
         for read in known_reads(problem, sources, txn) {
             for (_, writer) in sources_of(problem, sources, txn).take_while(|it| it.0 < read) {
-                oblige(read, writer);
+                infer(read, writer);
             }
         }
     }
@@ -109,14 +115,14 @@ fn own_session(
     problem: &Problem<'_>,
     sources: &Sources,
     takes_part: &dyn Fn(Txn) -> bool,
-    oblige: &mut dyn FnMut(usize, Txn),
+    infer: &mut dyn FnMut(usize, Txn),
 ) {
     for session in &problem.sessions {
         let mut last_writer: FxHashMap<KeyId, Txn> = FxHashMap::default();
         for txn in session {
             for read in known_reads(problem, sources, *txn) {
                 if let Some(writer) = last_writer.get(&problem.reads[read].key) {
-                    oblige(read, *writer);
+                    infer(read, *writer);
                 }
             }
             if takes_part(*txn) {
@@ -126,13 +132,13 @@ fn own_session(
     }
 }
 
-fn session_reads(problem: &Problem<'_>, sources: &Sources, oblige: &mut dyn FnMut(usize, Txn)) {
+fn session_reads(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, Txn)) {
     for session in &problem.sessions {
         let mut seen: FxHashMap<KeyId, Vec<Txn>> = FxHashMap::default();
         for txn in session {
             for read in known_reads(problem, sources, *txn) {
                 for writer in seen.get(&problem.reads[read].key).into_iter().flatten() {
-                    oblige(read, *writer);
+                    infer(read, *writer);
                 }
             }
             for (_, writer) in sources_of(problem, sources, *txn) {
@@ -151,7 +157,7 @@ fn writers_sessions(
     problem: &Problem<'_>,
     sources: &Sources,
     takes_part: &dyn Fn(Txn) -> bool,
-    oblige: &mut dyn FnMut(usize, Txn),
+    infer: &mut dyn FnMut(usize, Txn),
 ) {
     for txn in problem.all() {
         for read in known_reads(problem, sources, txn) {
@@ -159,14 +165,14 @@ fn writers_sessions(
                 let key = problem.reads[read].key;
                 let mut before = session_until(problem, writer).rev();
                 if let Some(last) = before.find(|it| takes_part(*it) && problem.writes(*it, key)) {
-                    oblige(read, last);
+                    infer(read, last);
                 }
             }
         }
     }
 }
 
-fn writers_reads(problem: &Problem<'_>, sources: &Sources, oblige: &mut dyn FnMut(usize, Txn)) {
+fn writers_reads(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, Txn)) {
     // For each session and key: which writers of the key its transactions read from, and since when.
     let mut seen: FxHashMap<(u32, KeyId), Vec<(u32, Txn)>> = FxHashMap::default();
     for (session, txns) in problem.sessions.iter().enumerate() {
@@ -188,7 +194,7 @@ fn writers_reads(problem: &Problem<'_>, sources: &Sources, oblige: &mut dyn FnMu
                 let until = problem.nth[writer as usize];
                 let entries = seen.get(&(session, problem.reads[read].key)).into_iter().flatten();
                 for (_, other) in entries.take_while(|it| it.0 <= until) {
-                    oblige(read, *other);
+                    infer(read, *other);
                 }
             }
         }
@@ -258,9 +264,9 @@ impl CausalPast {
                 > problem.nth[earlier as usize]
     }
 
-    fn obligations(&self, problem: &Problem<'_>, sources: &Sources, oblige: &mut dyn FnMut(usize, Txn)) {
+    fn inferred(&self, problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, Txn)) {
         for (read, at) in problem.reads.iter().enumerate().filter(|it| sources[it.0].is_some()) {
-            self.latest_seen(at.reader, at.key, &mut |other| oblige(read, other));
+            self.latest_seen(at.reader, at.key, &mut |other| infer(read, other));
         }
     }
 

@@ -6,7 +6,7 @@
 
 use crate::draft::Draft;
 use crate::question::{Aspects, Question, Size};
-use crate::search::{Effort, Forms, Search};
+use crate::search::{CandidateSearch, Effort, Forms};
 use crate::separate::{Found, Hunt, found_history};
 use crate::sketch::Sketch;
 use iso_evidence::{Budget, StopReason};
@@ -68,7 +68,7 @@ impl Hunt<'_, '_> {
     }
 
     fn all_of_size(
-        search: &mut Search<'_, '_>,
+        search: &mut CandidateSearch<'_, '_>,
         limit: usize,
         all: &mut Vec<(Draft, Found)>,
     ) -> Result<bool, StopReason> {
@@ -85,7 +85,7 @@ impl Hunt<'_, '_> {
 }
 
 /// Excludes every history that contains this one.
-fn exclude(search: &mut Search<'_, '_>, draft: &Draft) {
+fn exclude(search: &mut CandidateSearch<'_, '_>, draft: &Draft) {
     let keys: Vec<usize> = (0..search.sketch().n_keys).collect();
     for embedding in embeddings(draft, search.sketch().n_txns, &keys) {
         let contained = embedding.wire(draft, search);
@@ -156,7 +156,7 @@ impl Embedding {
     }
 
     /// Is the smaller history within the sketched one at these places?
-    fn wire(&self, small: &Draft, search: &mut Search<'_, '_>) -> Wire {
+    fn wire(&self, small: &Draft, search: &mut CandidateSearch<'_, '_>) -> Wire {
         let mut wires = Vec::new();
         let reads = |sketch: &Sketch, circuit: &mut Circuit, wires: &mut Vec<Wire>| {
             for txn in 1..small.n_txns {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(crate) struct Form<'s> {
     pub(crate) spec: &'s Spec,
     /// Everything that must be true, but for the rules of least relations: those are true of them.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) conjuncts: Vec<Conjunct>,
     /// The rules of least relations.
     pub(crate) rules: Vec<Signed>,
     pub(crate) witnesses: Vec<Source>,
@@ -34,7 +34,7 @@ pub(crate) struct Form<'s> {
 
 /// Something that must be true.
 #[derive(Debug)]
-pub(crate) enum Part {
+pub(crate) enum Conjunct {
     Formula(Signed),
     /// This relation is within the order of transactions.
     InOrder(Arc<Relation>),
@@ -66,7 +66,7 @@ pub(crate) enum Rule {
     Transitive,
     /// A step of the order, then one of it.
     Prefix,
-    /// The pair of the two variables, whenever the parts hold.
+    /// The pair of the two variables, whenever the conjuncts hold.
     Whenever(Vec<Variable>, Arc<Formula>, Elem, Elem),
 }
 
@@ -88,20 +88,20 @@ impl<'s> Form<'s> {
         let sources: Vec<Source> = (0..spec.witnesses().len())
             .map(|idx| source(spec, &signed, idx, order, versions.filter(|_| extracted.is_some()), &mut kept))
             .collect();
-        let (mut parts, mut rules) = (Vec::new(), Vec::new());
-        parts.extend(extracted.clone().map(Part::InOrder));
+        let (mut conjuncts, mut rules) = (Vec::new(), Vec::new());
+        conjuncts.extend(extracted.clone().map(Conjunct::InOrder));
         for (idx, it) in signed.iter().cloned().enumerate() {
             // That a relation within an order has no cycle need not be said again.
             let is_said = acyclic == Some(idx) && matches!(&*it.formula, Formula::Acyclic(_));
             if !kept[idx] {
                 rules.push(it);
             } else if !is_said {
-                parts.push(Part::Formula(it));
+                conjuncts.push(Conjunct::Formula(it));
             }
         }
         let mut form = Self {
             spec,
-            parts,
+            conjuncts,
             rules,
             witnesses: sources,
             has_order: order.is_some() || extracted.is_some(),
@@ -126,16 +126,16 @@ impl<'s> Form<'s> {
             .filter(|it| matches!(self.witnesses[*it], Source::Order))
             .map(Given::Witness)
             .collect();
-        for part in &self.parts {
-            if let Part::InOrder(relation) = part {
+        for conjunct in &self.conjuncts {
+            if let Conjunct::InOrder(relation) = conjunct {
                 union_members(relation, &mut within);
             }
         }
         loop {
             let before = within.len();
-            for part in all {
-                if part.is_true
-                    && let Formula::Within(left, right) = &*part.formula
+            for conjunct in all {
+                if conjunct.is_true
+                    && let Formula::Within(left, right) = &*conjunct.formula
                     && matches!(&**right, Relation::Given(given) if within.contains(given))
                 {
                     union_members(left, &mut within);
@@ -148,7 +148,7 @@ impl<'s> Form<'s> {
     }
 }
 
-/// Does any part of the spec speak of this relation?
+/// Does any conjunct of the spec speak of this relation?
 pub(crate) fn mentions(spec: &Spec, given: Given) -> bool {
     let mut all = spec.requirements().iter().chain([spec.formula()]);
     all.any(|it| !polarity::of_formula(it, given).is_absent())
@@ -169,13 +169,13 @@ fn union_members(relation: &Relation, members: &mut Vec<Given>) {
     }
 }
 
-/// A relation that contains the versions and may have no cycle, and the part that says so alone, if there is one.
+/// A relation that contains the versions and may have no cycle, and the conjunct that says so alone, if there is one.
 ///
 /// A relation that is irreflexive and transitive has no cycle, and one that is part of the witness often contains more.
-fn acyclic_relation(spec: &Spec, parts: &[Signed], versions: usize) -> (Option<usize>, Option<Arc<Relation>>) {
+fn acyclic_relation(spec: &Spec, conjuncts: &[Signed], versions: usize) -> (Option<usize>, Option<Arc<Relation>>) {
     for idx in (0..spec.witnesses().len()).filter(|it| spec.witnesses()[*it].kind == WitnessKind::Relation) {
         let own = Relation::Given(Given::Witness(idx));
-        let asks = |wanted: &dyn Fn(&Formula) -> bool| parts.iter().any(|it| it.is_true && wanted(&it.formula));
+        let asks = |wanted: &dyn Fn(&Formula) -> bool| conjuncts.iter().any(|it| it.is_true && wanted(&it.formula));
         let is_strict = asks(&|it| matches!(it, Formula::Irreflexive(of) if **of == own));
         let is_transitive = asks(&|it| match it {
             Formula::Transitive(of) => **of == own,
@@ -192,20 +192,20 @@ fn acyclic_relation(spec: &Spec, parts: &[Signed], versions: usize) -> (Option<u
             }
             _ => false,
         });
-        if is_strict && is_transitive && contains && covers_initial(parts, &own) {
+        if is_strict && is_transitive && contains && covers_initial(conjuncts, &own) {
             return (None, Some(Arc::new(own)));
         }
     }
     // The initial transaction comes first in every order, so nothing may lead there.
     let kinds: Vec<WitnessKind> = spec.witnesses().iter().map(|it| it.kind).collect();
     let found = |it: &Signed| acyclic_with(it, versions).filter(|it| never_leads_there(it, &kinds));
-    let at = parts.iter().position(|it| found(it).is_some());
-    (at, at.and_then(|it| found(&parts[it])))
+    let at = conjuncts.iter().position(|it| found(it).is_some());
+    (at, at.and_then(|it| found(&conjuncts[it])))
 }
 
 /// Does the initial transaction come before all others in this relation? Then nothing can come before it.
-fn covers_initial(parts: &[Signed], own: &Relation) -> bool {
-    parts.iter().any(|it| match &*it.formula {
+fn covers_initial(conjuncts: &[Signed], own: &Relation) -> bool {
+    conjuncts.iter().any(|it| match &*it.formula {
         Formula::Within(left, right) if it.is_true && **right == *own => match &**left {
             Relation::Composition(on, so) => {
                 matches!(&**on, Relation::On(set) if **set == Set::Initial)
@@ -217,12 +217,12 @@ fn covers_initial(parts: &[Signed], own: &Relation) -> bool {
     })
 }
 
-/// The relation that this part wants to be acyclic, if the versions are in it.
-fn acyclic_with(part: &Signed, versions: usize) -> Option<Arc<Relation>> {
-    if !part.is_true {
+/// The relation that this conjunct wants to be acyclic, if the versions are in it.
+fn acyclic_with(conjunct: &Signed, versions: usize) -> Option<Arc<Relation>> {
+    if !conjunct.is_true {
         return None;
     }
-    let relation = match &*part.formula {
+    let relation = match &*conjunct.formula {
         Formula::Acyclic(of) => of,
         Formula::Irreflexive(of) => match &**of {
             Relation::Closure(of) => of,
@@ -241,7 +241,7 @@ fn acyclic_with(part: &Signed, versions: usize) -> Option<Arc<Relation>> {
 
 fn source(
     spec: &Spec,
-    parts: &[Signed],
+    conjuncts: &[Signed],
     idx: usize,
     order: Option<usize>,
     extracted: Option<usize>,
@@ -252,26 +252,26 @@ fn source(
         WitnessKind::Order => Source::OtherOrder,
         WitnessKind::Versions if extracted == Some(idx) => Source::VersionsOfOrder,
         WitnessKind::Versions => Source::Versions,
-        WitnessKind::Relation => relation_source(spec, parts, idx, order, kept),
+        WitnessKind::Relation => relation_source(spec, conjuncts, idx, order, kept),
     }
 }
 
-fn relation_source(spec: &Spec, parts: &[Signed], idx: usize, order: Option<usize>, kept: &mut [bool]) -> Source {
+fn relation_source(spec: &Spec, conjuncts: &[Signed], idx: usize, order: Option<usize>, kept: &mut [bool]) -> Source {
     let mut rules = Vec::new();
     let mut told = Vec::new();
     let mut is_least = true;
     let others: Vec<usize> = (0..spec.witnesses().len())
         .filter(|it| *it != idx && spec.witnesses()[*it].kind == WitnessKind::Relation)
         .collect();
-    for (part_idx, part) in parts.iter().enumerate() {
-        let dependence = polarity::of_formula(&part.formula, Given::Witness(idx));
-        let is_antitone = if part.is_true { dependence.is_antitone() } else { dependence.is_monotone() };
+    for (conjunct_idx, conjunct) in conjuncts.iter().enumerate() {
+        let dependence = polarity::of_formula(&conjunct.formula, Given::Witness(idx));
+        let is_antitone = if conjunct.is_true { dependence.is_antitone() } else { dependence.is_monotone() };
         let mentions_other =
-            others.iter().any(|it| !polarity::of_formula(&part.formula, Given::Witness(*it)).is_absent());
-        match rule(part, idx, order).filter(|_| !mentions_other) {
+            others.iter().any(|it| !polarity::of_formula(&conjunct.formula, Given::Witness(*it)).is_absent());
+        match rule(conjunct, idx, order).filter(|_| !mentions_other) {
             Some(rule) => {
                 rules.push(rule);
-                told.push(part_idx);
+                told.push(conjunct_idx);
             }
             None => is_least &= is_antitone && (dependence.is_absent() || !mentions_other),
         }
@@ -281,8 +281,8 @@ fn relation_source(spec: &Spec, parts: &[Signed], idx: usize, order: Option<usiz
     if !is_least || n_recursive != n_known {
         return Source::Relation(rules);
     }
-    for part_idx in told {
-        kept[part_idx] = false;
+    for conjunct_idx in told {
+        kept[conjunct_idx] = false;
     }
     Source::Least(rules)
 }
@@ -296,12 +296,12 @@ fn is_recursive(rule: &Rule, idx: usize) -> bool {
     }
 }
 
-fn rule(part: &Signed, idx: usize, order: Option<usize>) -> Option<Rule> {
+fn rule(conjunct: &Signed, idx: usize, order: Option<usize>) -> Option<Rule> {
     let is_it = |relation: &Relation| *relation == Relation::Given(Given::Witness(idx));
-    if !part.is_true {
+    if !conjunct.is_true {
         return None;
     }
-    match &*part.formula {
+    match &*conjunct.formula {
         Formula::Transitive(of) if is_it(of) => Some(Rule::Transitive),
         Formula::Within(left, right) if is_it(right) => contains_rule(left, idx, order),
         Formula::Forall(variables, body) => {

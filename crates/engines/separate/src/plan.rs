@@ -19,11 +19,11 @@ pub(crate) struct Signed {
 pub(crate) struct Plan {
     /// Parts without any of the variables.
     pub(crate) first: Vec<Signed>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<PlanStep>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct PlanStep {
     pub(crate) variable: u32,
     pub(crate) sort: Sort,
     /// How many keys there are before it, if it is one.
@@ -86,7 +86,7 @@ fn new_plan(variables: &[Variable], body: &Arc<Formula>, is_true: bool) -> Plan 
         Sort::Key => !parts.iter().any(|part| implies_key(part, it.id)),
     };
     let n_keys_before = |idx: usize| variables[..idx].iter().filter(|it| it.sort == Sort::Key).count();
-    let step = |(idx, it): (usize, &Variable)| Step {
+    let step = |(idx, it): (usize, &Variable)| PlanStep {
         variable: it.id,
         sort: it.sort,
         n_keys_before: n_keys_before(idx),

@@ -67,7 +67,7 @@ impl Model {
 }
 
 /// All histories with one number of transactions.
-pub(crate) struct Search<'q, 's> {
+pub(crate) struct CandidateSearch<'q, 's> {
     budget: &'q Budget<'q>,
     board: Board,
     solver: Cadical,
@@ -93,7 +93,7 @@ struct Checker {
     witness: SpecWitness,
 }
 
-impl<'q, 's> Search<'q, 's> {
+impl<'q, 's> CandidateSearch<'q, 's> {
     pub(crate) fn new(
         forms: &'q Forms<'s>,
         scope: &Scope,

@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::form::mentions;
 use crate::question::{Aspects, Method, Question, Rereads, Scope, Size};
-use crate::search::{Effort, Forms, Model, Search};
+use crate::search::{CandidateSearch, Effort, Forms, Model};
 use crate::sketch::at_most;
 use crate::translate::WitnessValue;
 use crate::witness::SpecWitness;
@@ -116,18 +116,18 @@ impl<'q, 's> Hunt<'q, 's> {
         (1..=last).filter(move |it| !is_exact || *it <= MAX_PADDED || *it == last)
     }
 
-    pub(crate) fn search(&self, n_txns: usize) -> Search<'q, 's> {
+    pub(crate) fn search(&self, n_txns: usize) -> CandidateSearch<'q, 's> {
         let mut search = self.bare_search(n_txns);
         search.begin();
         search
     }
 
     /// A search that learns from candidates only.
-    fn bare_search(&self, n_txns: usize) -> Search<'q, 's> {
-        Search::new(self.forms, &self.question.scope, n_txns, self.aspects, self.question.method, self.budget)
+    fn bare_search(&self, n_txns: usize) -> CandidateSearch<'q, 's> {
+        CandidateSearch::new(self.forms, &self.question.scope, n_txns, self.aspects, self.question.method, self.budget)
     }
 
-    pub(crate) fn add(&mut self, search: &Search<'_, '_>) {
+    pub(crate) fn add(&mut self, search: &CandidateSearch<'_, '_>) {
         self.effort.add(&search.effort());
     }
 
@@ -172,7 +172,7 @@ impl<'q, 's> Hunt<'q, 's> {
     fn rereads_in(&self, scope: &Scope, n_txns: usize, aspects: Aspects) -> Result<bool, StopReason> {
         let forms = Forms::new(&self.question.allowed, &[]);
         let aspects = Aspects { rereads: true, ..aspects };
-        let mut search = Search::new(&forms, scope, n_txns, aspects, Method::default(), self.budget);
+        let mut search = CandidateSearch::new(&forms, scope, n_txns, aspects, Method::default(), self.budget);
         let sketch = search.sketch();
         let second: Vec<Wire> =
             (0..sketch.slots.len()).filter(|it| sketch.slots[*it].copy == 1).map(|it| sketch.active[it]).collect();
@@ -182,7 +182,7 @@ impl<'q, 's> Hunt<'q, 's> {
     }
 
     /// A history with as few keys, and then operations and session steps, as possible.
-    fn smallest(search: &mut Search<'_, '_>) -> Result<Option<Model>, StopReason> {
+    fn smallest(search: &mut CandidateSearch<'_, '_>) -> Result<Option<Model>, StopReason> {
         let Some(mut model) = search.find(&[])? else { return Ok(None) };
         let used = search.sketch().used.clone();
         let unused = |n_keys: usize| -> Vec<Wire> { used[n_keys..].iter().map(|it| !*it).collect() };
@@ -205,7 +205,7 @@ impl<'q, 's> Hunt<'q, 's> {
     /// A history with the fewest of these things, among those for which all is true that is assumed; that there are no
     /// more of them is assumed from then on.
     fn fewest_of(
-        search: &mut Search<'_, '_>,
+        search: &mut CandidateSearch<'_, '_>,
         mut model: Model,
         things: &[Wire],
         count: impl Fn(&Draft) -> usize,
@@ -225,7 +225,7 @@ impl<'q, 's> Hunt<'q, 's> {
     }
 
     /// Leaves out what can be left out, one thing after the other.
-    pub(crate) fn fewest(search: &mut Search<'_, '_>, mut model: Model) -> Result<Model, StopReason> {
+    pub(crate) fn fewest(search: &mut CandidateSearch<'_, '_>, mut model: Model) -> Result<Model, StopReason> {
         let removable = removable(search);
         let mut kept: Vec<Wire> = Vec::new();
         loop {
@@ -253,7 +253,7 @@ impl<'q, 's> Hunt<'q, 's> {
 }
 
 /// Reads and writes.
-fn operations(search: &Search<'_, '_>) -> Vec<Wire> {
+fn operations(search: &CandidateSearch<'_, '_>) -> Vec<Wire> {
     let sketch = search.sketch();
     let writes = (1..sketch.n_txns).flat_map(|txn| (0..sketch.n_keys).map(move |key| (txn, key)));
     let writes = writes.map(|it| sketch.writes.at(it.0, it.1));
@@ -261,7 +261,7 @@ fn operations(search: &Search<'_, '_>) -> Vec<Wire> {
 }
 
 /// Who comes before whom, in sessions and in time.
-fn order_steps(search: &Search<'_, '_>) -> Vec<Wire> {
+fn order_steps(search: &CandidateSearch<'_, '_>) -> Vec<Wire> {
     let sketch = search.sketch();
     let pairs = || (1..sketch.n_txns).flat_map(|a| (1..sketch.n_txns).map(move |b| (a, b)));
     let so = pairs().map(|it| sketch.so.at(it.0, it.1));
@@ -269,7 +269,7 @@ fn order_steps(search: &Search<'_, '_>) -> Vec<Wire> {
 }
 
 /// The inputs that a smaller history may lack: not the order of reads, which every history has.
-fn removable(search: &Search<'_, '_>) -> Vec<Wire> {
+fn removable(search: &CandidateSearch<'_, '_>) -> Vec<Wire> {
     let sketch = search.sketch();
     let n = sketch.n_txns;
     let mut wires = Vec::new();
@@ -287,7 +287,7 @@ fn removable(search: &Search<'_, '_>) -> Vec<Wire> {
 }
 
 /// What must be assumed for the history to be just this one.
-pub(crate) fn fixed_to(search: &Search<'_, '_>, draft: &Draft) -> Vec<Wire> {
+pub(crate) fn fixed_to(search: &CandidateSearch<'_, '_>, draft: &Draft) -> Vec<Wire> {
     let sketch = search.sketch();
     let n = sketch.n_txns;
     let mut wires = Vec::new();
@@ -315,7 +315,7 @@ pub(crate) fn fixed_to(search: &Search<'_, '_>, draft: &Draft) -> Vec<Wire> {
 }
 
 /// The history of a model, with the executions that explain it.
-pub(crate) fn found_history(search: &Search<'_, '_>, model: &Model) -> Found {
+pub(crate) fn found_history(search: &CandidateSearch<'_, '_>, model: &Model) -> Found {
     let written = model.draft.write();
     let facts = Facts::new(&written.history);
     let sources: Vec<(OpId, TxnId)> =

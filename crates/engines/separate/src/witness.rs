@@ -1,6 +1,6 @@
 //! Witnesses of a spec for a sketched history: free, derived from an order, or known.
 
-use crate::form::{Form, Part, Rule, Source};
+use crate::form::{Conjunct, Form, Rule, Source};
 use crate::matrix::Matrix;
 use crate::plan::Plans;
 use crate::plan::Signed;
@@ -83,14 +83,14 @@ impl Board {
         let mut all = witness.laws.clone();
         let Self { circuit, sketch, plans } = self;
         let mut translator = Translator::new(circuit, sketch, plans, &witness.values);
-        for part in &form.parts {
+        for part in &form.conjuncts {
             let wire = match (part, &witness.order) {
-                (Part::Formula(signed), _) => {
+                (Conjunct::Formula(signed), _) => {
                     let wire = translator.formula(&signed.formula);
                     if signed.is_true { wire } else { !wire }
                 }
-                (Part::InOrder(relation), Some(order)) => within(&mut translator, relation, order),
-                (Part::InOrder(_), None) => unreachable!("such a part is made with an order"),
+                (Conjunct::InOrder(relation), Some(order)) => within(&mut translator, relation, order),
+                (Conjunct::InOrder(_), None) => unreachable!("such a conjunct is made with an order"),
             };
             if wire == Wire::FALSE {
                 return wire;
@@ -117,14 +117,14 @@ impl Board {
         let mut failures: Vec<Wire> = witness.laws.iter().map(|it| !*it).collect();
         let Self { circuit, sketch, plans } = self;
         let mut translator = Translator::new(circuit, sketch, plans, &witness.values);
-        for part in &form.parts {
+        for part in &form.conjuncts {
             match (part, &witness.order) {
-                (Part::Formula(signed), _) => failures_of(&mut translator, signed, keys, &mut failures),
-                (Part::InOrder(relation), Some(order)) => {
+                (Conjunct::Formula(signed), _) => failures_of(&mut translator, signed, keys, &mut failures),
+                (Conjunct::InOrder(relation), Some(order)) => {
                     let within = within(&mut translator, relation, order);
                     alternatives(translator.circuit, !within, &mut failures);
                 }
-                (Part::InOrder(_), None) => unreachable!("such a part is made with an order"),
+                (Conjunct::InOrder(_), None) => unreachable!("such a conjunct is made with an order"),
             }
         }
         failures

@@ -52,7 +52,7 @@ pub struct IncrementalOrder {
     first_in: Vec<u32>,
     edges: Vec<Edge>,
     links: Vec<Links>,
-    search: Search,
+    scratch: Scratch,
 }
 
 impl IncrementalOrder {
@@ -79,7 +79,7 @@ impl IncrementalOrder {
             first_in: vec![NONE; n_nodes],
             edges: Vec::new(),
             links: Vec::new(),
-            search: Search::new(n_nodes),
+            scratch: Scratch::new(n_nodes),
         }
     }
 
@@ -91,7 +91,7 @@ impl IncrementalOrder {
         self.weight.push(1);
         self.first_out.push(NONE);
         self.first_in.push(NONE);
-        self.search.add_node();
+        self.scratch.add_node();
         node
     }
 
@@ -115,7 +115,7 @@ impl IncrementalOrder {
     /// If it would close a cycle, it is not added; the error is the path from `to` back to `from`, with as few tagged
     /// edges as possible, and empty when `from` is `to`.
     pub fn add_edge(&mut self, from: u32, to: u32, tag: u32) -> Result<EdgeId, Vec<EdgeId>> {
-        self.search.moved.clear();
+        self.scratch.moved.clear();
         if from == to {
             return Err(Vec::new());
         }
@@ -135,48 +135,48 @@ impl IncrementalOrder {
         if first >= last {
             return Reach::Nowhere;
         }
-        self.search.begin();
-        self.search.back_marks.resize(self.position.len(), 0);
-        self.search.back_by.resize(self.position.len(), NONE);
-        let search = &mut self.search;
-        search.visit(from);
-        search.reached_by[from as usize] = NONE;
-        search.forward.push(from);
-        search.visit_back(to);
-        search.back_by[to as usize] = NONE;
-        search.backward.push(to);
+        self.scratch.begin();
+        self.scratch.back_marks.resize(self.position.len(), 0);
+        self.scratch.back_by.resize(self.position.len(), NONE);
+        let scratch = &mut self.scratch;
+        scratch.visit(from);
+        scratch.reached_by[from as usize] = NONE;
+        scratch.forward.push(from);
+        scratch.visit_back(to);
+        scratch.back_by[to as usize] = NONE;
+        scratch.backward.push(to);
         let (mut head, mut tail, mut n_out, mut n_in) = (0, 0, 0, 0);
-        while head < search.forward.len() && tail < search.backward.len() {
+        while head < scratch.forward.len() && tail < scratch.backward.len() {
             if n_out + n_in > max_edges {
                 return Reach::TooFar;
             }
             if n_out <= n_in {
-                let mut id = self.first_out[search.forward[head] as usize];
+                let mut id = self.first_out[scratch.forward[head] as usize];
                 head += 1;
                 while id != NONE {
                     n_out += 1;
                     let next = self.edges[id as usize].to;
-                    if self.position[next as usize] <= last && search.visit(next) {
-                        search.reached_by[next as usize] = id;
-                        if search.is_visited_back(next) {
+                    if self.position[next as usize] <= last && scratch.visit(next) {
+                        scratch.reached_by[next as usize] = id;
+                        if scratch.is_visited_back(next) {
                             return Reach::Path(self.path_through(next));
                         }
-                        search.forward.push(next);
+                        scratch.forward.push(next);
                     }
                     id = self.links[id as usize].next_out;
                 }
             } else {
-                let mut id = self.first_in[search.backward[tail] as usize];
+                let mut id = self.first_in[scratch.backward[tail] as usize];
                 tail += 1;
                 while id != NONE {
                     n_in += 1;
                     let next = self.edges[id as usize].from;
-                    if self.position[next as usize] >= first && search.visit_back(next) {
-                        search.back_by[next as usize] = id;
-                        if search.is_visited(next) {
+                    if self.position[next as usize] >= first && scratch.visit_back(next) {
+                        scratch.back_by[next as usize] = id;
+                        if scratch.is_visited(next) {
                             return Reach::Path(self.path_through(next));
                         }
-                        search.backward.push(next);
+                        scratch.backward.push(next);
                     }
                     id = self.links[id as usize].next_in;
                 }
@@ -188,10 +188,10 @@ impl IncrementalOrder {
     /// The path by which both searches came to `middle`.
     fn path_through(&self, middle: u32) -> Vec<EdgeId> {
         let mut path = self.path_to(middle);
-        let mut id = self.search.back_by[middle as usize];
+        let mut id = self.scratch.back_by[middle as usize];
         while id != NONE {
             path.push(EdgeId(id));
-            id = self.search.back_by[self.edges[id as usize].to as usize];
+            id = self.scratch.back_by[self.edges[id as usize].to as usize];
         }
         path
     }
@@ -223,7 +223,7 @@ impl IncrementalOrder {
 
     /// The nodes that the last call of [`IncrementalOrder::add_edge`] moved.
     pub fn moved(&self) -> &[u32] {
-        &self.search.moved
+        &self.scratch.moved
     }
 
     /// All nodes, each before those that its edges lead to.
@@ -266,54 +266,54 @@ impl IncrementalOrder {
     /// Returns true as soon as `goal` is among them.
     fn search_forward(&mut self, start: u32, goal: u32) -> bool {
         let last = self.position[goal as usize];
-        let search = &mut self.search;
-        search.begin();
-        search.layer.push((start, NONE));
+        let scratch = &mut self.scratch;
+        scratch.begin();
+        scratch.layer.push((start, NONE));
         loop {
             let mut head = 0;
-            while let Some(&(node, via)) = search.layer.get(head) {
+            while let Some(&(node, via)) = scratch.layer.get(head) {
                 head += 1;
-                if !search.visit(node) {
+                if !scratch.visit(node) {
                     continue;
                 }
-                search.reached_by[node as usize] = via;
+                scratch.reached_by[node as usize] = via;
                 if node == goal {
                     return true;
                 }
-                search.forward.push(node);
+                scratch.forward.push(node);
                 let mut id = self.first_out[node as usize];
                 while id != NONE {
                     let Edge { to, tag, .. } = self.edges[id as usize];
-                    if self.position[to as usize] <= last && !search.is_visited(to) {
-                        let layer = if tag == UNTAGGED { &mut search.layer } else { &mut search.next_layer };
+                    if self.position[to as usize] <= last && !scratch.is_visited(to) {
+                        let layer = if tag == UNTAGGED { &mut scratch.layer } else { &mut scratch.next_layer };
                         layer.push((to, id));
                     }
                     id = self.links[id as usize].next_out;
                 }
             }
-            search.layer.clear();
-            if search.next_layer.is_empty() {
+            scratch.layer.clear();
+            if scratch.next_layer.is_empty() {
                 return false;
             }
-            std::mem::swap(&mut search.layer, &mut search.next_layer);
+            std::mem::swap(&mut scratch.layer, &mut scratch.next_layer);
         }
     }
 
     /// Collects the nodes that reach `start` and are not before `first`.
     fn search_backward(&mut self, start: u32, first: u32) {
         let first = self.position[first as usize];
-        let search = &mut self.search;
-        search.begin_epoch();
-        search.visit(start);
-        search.backward.push(start);
+        let scratch = &mut self.scratch;
+        scratch.begin_epoch();
+        scratch.visit(start);
+        scratch.backward.push(start);
         let mut head = 0;
-        while let Some(&node) = search.backward.get(head) {
+        while let Some(&node) = scratch.backward.get(head) {
             head += 1;
             let mut id = self.first_in[node as usize];
             while id != NONE {
                 let from = self.edges[id as usize].from;
-                if self.position[from as usize] >= first && search.visit(from) {
-                    search.backward.push(from);
+                if self.position[from as usize] >= first && scratch.visit(from) {
+                    scratch.backward.push(from);
                 }
                 id = self.links[id as usize].next_in;
             }
@@ -327,7 +327,7 @@ impl IncrementalOrder {
     fn reorder(&mut self, first: u32, last: u32) {
         const MAX_STRETCH: u32 = 4_096;
         let position = &self.position;
-        let Search { forward, backward, .. } = &mut self.search;
+        let Scratch { forward, backward, .. } = &mut self.scratch;
         forward.sort_unstable_by_key(|&node| position[node as usize]);
         backward.sort_unstable_by_key(|&node| position[node as usize]);
         if last - first > MAX_STRETCH {
@@ -335,8 +335,8 @@ impl IncrementalOrder {
             return;
         }
         let weight = |nodes: &[u32]| nodes.iter().map(|&node| u64::from(self.weight[node as usize])).sum::<u64>();
-        let is_forward_light = weight(&self.search.forward) <= weight(&self.search.backward);
-        let Search { forward, backward, moved, places, .. } = &mut self.search;
+        let is_forward_light = weight(&self.scratch.forward) <= weight(&self.scratch.backward);
+        let Scratch { forward, backward, moved, places, .. } = &mut self.scratch;
         let light = if is_forward_light { forward } else { backward };
         moved.extend_from_slice(light);
         let stretch = &self.node_at[first as usize..=last as usize];
@@ -357,7 +357,7 @@ impl IncrementalOrder {
 
     /// Deals the places of all collected nodes out again: those behind the new edge first, then those ahead of it.
     fn deal_out(&mut self) {
-        let Search { forward, backward, moved, places, .. } = &mut self.search;
+        let Scratch { forward, backward, moved, places, .. } = &mut self.scratch;
         moved.extend_from_slice(backward);
         moved.extend_from_slice(forward);
         places.clear();
@@ -372,11 +372,11 @@ impl IncrementalOrder {
     /// The edges by which the forward search reached `goal`, first edge first.
     fn path_to(&self, goal: u32) -> Vec<EdgeId> {
         let mut path = Vec::new();
-        let mut id = self.search.reached_by[goal as usize];
+        let mut id = self.scratch.reached_by[goal as usize];
         while id != NONE {
             path.push(EdgeId(id));
             let node = self.edges[id as usize].from;
-            id = self.search.reached_by[node as usize];
+            id = self.scratch.reached_by[node as usize];
         }
         path.reverse();
         path
@@ -396,7 +396,7 @@ struct Links {
 /// A node is visited when its mark is the current epoch, and each search begins an epoch. So a search that ends
 /// early, at a cycle, leaves no marks behind that could hide a later cycle.
 #[derive(Debug, Clone, Default)]
-struct Search {
+struct Scratch {
     epoch: u32,
     marks: Vec<u32>,
     reached_by: Vec<u32>,
@@ -411,7 +411,7 @@ struct Search {
     moved: Vec<u32>,
 }
 
-impl Search {
+impl Scratch {
     fn new(n_nodes: usize) -> Self {
         Self { marks: vec![0; n_nodes], reached_by: vec![NONE; n_nodes], ..Self::default() }
     }
@@ -469,7 +469,7 @@ mod tests {
     #[test]
     fn marks_are_cleared_when_the_epochs_run_out() {
         let mut order = IncrementalOrder::new(3);
-        order.search.epoch = u32::MAX - 1;
+        order.scratch.epoch = u32::MAX - 1;
         order.add_edge(2, 1, 0).unwrap();
         order.add_edge(1, 0, 1).unwrap();
         let path = order.add_edge(0, 2, 2).unwrap_err();

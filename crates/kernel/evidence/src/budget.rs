@@ -39,8 +39,8 @@ pub enum Note {
 /// What an engine is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Deriving what a weak level obliges readers to see.
-    Obligations,
+    /// Inferring the edges that a weak level asks for.
+    Inference,
     /// Finding a first order, and running it.
     Order,
     /// Finding out who each read saw where values do not say it.
@@ -51,7 +51,7 @@ pub enum Stage {
     Saturation,
     /// Searching for an order among what is left open.
     Search,
-    /// Making a forbidden part minimal, and explaining it.
+    /// Making a forbidden core minimal, and explaining it.
     Explanation,
 }
 
@@ -59,7 +59,7 @@ impl Stage {
     /// A word for it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Obligations => "obligations",
+            Self::Inference => "inference",
             Self::Order => "order",
             Self::Sources => "sources",
             Self::Repair => "repair",

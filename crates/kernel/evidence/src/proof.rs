@@ -1,4 +1,4 @@
-//! A proof that a part cannot have happened, from what was observed down to the contradiction.
+//! A proof that a core cannot have happened, from what was observed down to the contradiction.
 //!
 //! Its rules are the ones that `certify` knows: whoever follows it needs no search. A proof is a tree, so that each of
 //! its steps can be read by itself, with everything that it follows from below it.
@@ -7,7 +7,7 @@ use crate::{Edge, Reason};
 use iso_history::{KeyId, OpId, TxnId};
 use iso_spec::Level;
 
-/// Why a part is forbidden, to the ground.
+/// Why a core is forbidden, to the ground.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// The level whose rules it uses; it holds for all levels that imply this one, too.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub enum Verdict {
     /// The level allows the history, and here is how it may have happened.
     Allowed(Witness),
-    /// The level forbids the history, and here is the part that cannot have happened.
+    /// The level forbids the history, and here is the core that cannot have happened.
     Forbidden(Refutation),
     /// The engine stopped before it knew.
     Unknown(StopReason),
@@ -47,7 +47,7 @@ pub enum Schedule {
     Execution(Execution),
 }
 
-/// A moment of a transaction that reads from a snapshot.
+/// An event of a transaction that reads from a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// Its reads happen: they see everything that was committed before.
@@ -56,23 +56,23 @@ pub enum Event {
     Commit(TxnId),
 }
 
-/// Why a history cannot have happened: a part of it that by itself is forbidden already.
+/// Why a history cannot have happened: a core, that is a part of it that is forbidden by itself already.
 ///
-/// The part is minimal: without any of its transactions or operations it is allowed.
+/// The core is minimal: without any of its transactions or operations it is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refutation {
     /// What the field calls this.
     pub anomalies: Vec<Anomaly>,
-    /// The transactions of the part, ascending, without the initial one.
+    /// The transactions of the core, ascending, without the initial one.
     pub txns: Vec<TxnId>,
-    /// The operations of the part, ascending.
+    /// The operations of the core, ascending.
     pub ops: Vec<OpId>,
     /// The read that nothing explains, if one is enough.
     pub local: Option<LocalAnomaly>,
     /// A cycle of dependencies: each edge starts where the one before ended. Empty if `local` says it all, or if the
-    /// part needs a case distinction and no single cycle explains it.
+    /// core needs a case split and no single cycle explains it.
     pub cycle: Vec<Edge>,
-    /// The cycle, or the case distinction, with everything that it follows from; none if none was found that a person
+    /// The cycle, or the case split, with everything that it follows from; none if none was found that a person
     /// could follow.
     pub proof: Option<Box<Proof>>,
 }

@@ -15,13 +15,13 @@ fn allowed_by(history: &History) -> Vec<Option<bool>> {
     Level::ALL.into_iter().map(ask).collect()
 }
 
-/// Read uncommitted does not say the same of a whole and its part if a list reader has an unknown outcome; see below.
+/// Read uncommitted does not say the same of a whole and its part if a list reader is indeterminate; see below.
 fn is_unsure(history: &History, level: Level) -> bool {
-    level == Level::ReadUncommitted && history.txns().any(|it| history.outcome(it) == Outcome::Unknown)
+    level == Level::ReadUncommitted && history.txns().any(|it| history.outcome(it) == Outcome::Indeterminate)
 }
 
 #[test]
-fn read_uncommitted_does_not_judge_list_reads_of_unknown_outcome() {
+fn read_uncommitted_does_not_judge_list_reads_of_indeterminate_outcome() {
     let text = "a unknown: l(x,1) l(x)2.1\n b: l(x,2) l(x)1.2";
     let part = history(text);
     let whole = history(&format!("{text}\n c: l(x)1.2"));

@@ -13,7 +13,7 @@ fn is_allowed(history: &History, level: Level) -> Option<bool> {
     evaluate(&Facts::new(history), Catalogue::builtin().of(level), &mut Steps::unlimited()).is_allowed()
 }
 
-fn part(txns: &[TxnId], ops: &[OpId]) -> Refutation {
+fn core(txns: &[TxnId], ops: &[OpId]) -> Refutation {
     Refutation { anomalies: vec![], txns: txns.to_vec(), ops: ops.to_vec(), local: None, cycle: vec![], proof: None }
 }
 
@@ -45,28 +45,28 @@ fn shrink(history: &History, level: Level) -> Projection {
     Projection::new(&facts, &keep, &without)
 }
 
-/// Parts that are not forbidden, or do not stand for the whole.
+/// Cores that are not forbidden, or do not stand for the whole.
 fn spoil(history: &History, right: &Refutation) -> Vec<Refutation> {
     let mut spoilt = Vec::new();
     for txn in &right.txns {
         let txns: Vec<TxnId> = right.txns.iter().copied().filter(|it| it != txn).collect();
         let ops: Vec<OpId> = right.ops.iter().copied().filter(|it| history.txn_of(*it) != *txn).collect();
-        spoilt.push(part(&txns, &ops));
-        spoilt.push(part(&txns, &right.ops));
+        spoilt.push(core(&txns, &ops));
+        spoilt.push(core(&txns, &right.ops));
     }
     for op in &right.ops {
-        spoilt.push(part(&right.txns, &right.ops.iter().copied().filter(|it| it != op).collect::<Vec<_>>()));
+        spoilt.push(core(&right.txns, &right.ops.iter().copied().filter(|it| it != op).collect::<Vec<_>>()));
     }
     for aborted in history.txns().filter(|it| history.outcome(*it) == Outcome::Aborted) {
         let mut txns = [&right.txns[..], &[aborted]].concat();
         txns.sort_unstable();
-        spoilt.push(part(&txns, &right.ops));
+        spoilt.push(core(&txns, &right.ops));
     }
     let backwards: Vec<TxnId> = right.txns.iter().rev().copied().collect();
     if backwards.len() > 1 {
-        spoilt.push(part(&backwards, &right.ops));
+        spoilt.push(core(&backwards, &right.ops));
     }
-    spoilt.push(part(&[], &[]));
+    spoilt.push(core(&[], &[]));
     spoilt
 }
 
@@ -87,7 +87,7 @@ fn a_minimal_part_is_accepted_and_nothing_less() {
             if is_allowed(&minimal.history, level) != Some(false) {
                 continue;
             }
-            let right = part(&minimal.txns[1..], &minimal.ops);
+            let right = core(&minimal.txns[1..], &minimal.ops);
             let verdict = Verdict::Forbidden(right.clone());
             assert_eq!(certify(&history, level, &verdict), Ok(()), "{level} {right:?}\n{}", show(&history));
             n_accepted[idx] += 1;
@@ -108,7 +108,7 @@ fn no_part_of_an_allowed_history_is_accepted() {
         let txns: Vec<TxnId> = random.some_of(history.txns(), 75);
         let chance = 70 + random.below(31);
         let ops: Vec<OpId> = random.some_of(txns.iter().flat_map(|it| history.ops(*it)), chance);
-        let random_part = part(&txns, &ops);
+        let random_part = core(&txns, &ops);
         for level in Level::ALL {
             let is_allowed = is_allowed(&history, level) == Some(true);
             let is_accepted = accepts(&history, level, &random_part);
@@ -142,7 +142,7 @@ fn local_claims(history: &History) -> Vec<LocalAnomaly> {
 }
 
 fn local(anomaly: LocalAnomaly) -> Refutation {
-    Refutation { local: Some(anomaly), ..part(&[anomaly.reader], &[anomaly.op]) }
+    Refutation { local: Some(anomaly), ..core(&[anomaly.reader], &[anomaly.op]) }
 }
 
 /// The facts keep one anomaly a read: the first in the list, which may be one that read uncommitted allows.
@@ -196,7 +196,7 @@ fn lost_update() -> (History, Refutation) {
     let read = |it: usize| Reason::AntiDependency { key, read: OpId::from_index(it) };
     let cycle = vec![edge(a, b, read(0)), edge(b, a, read(2))];
     let ops: Vec<OpId> = (0..4).map(OpId::from_index).collect();
-    (history, Refutation { cycle, ..part(&[a, b], &ops) })
+    (history, Refutation { cycle, ..core(&[a, b], &ops) })
 }
 
 #[test]
@@ -236,9 +236,9 @@ fn a_cycle_of_true_edges_is_accepted_and_others_are_not() {
 fn ids_that_do_not_exist_are_refused() {
     let (history, right) = lost_update();
     let nobody = TxnId::from_index(99);
-    let mut wrong = vec![part(&[nobody], &[])];
-    wrong.push(part(&right.txns, &[&right.ops[..], &[OpId::from_index(99)]].concat()));
-    wrong.push(part(&[&[TxnId::INITIAL], &right.txns[..]].concat(), &[]));
+    let mut wrong = vec![core(&[nobody], &[])];
+    wrong.push(core(&right.txns, &[&right.ops[..], &[OpId::from_index(99)]].concat()));
+    wrong.push(core(&[&[TxnId::INITIAL], &right.txns[..]].concat(), &[]));
     let claim = |reader, op| LocalAnomaly { reader, op, kind: LocalKind::ThinAir };
     wrong.push(local(claim(nobody, OpId::from_index(0))));
     wrong.push(local(claim(TxnId::from_index(1), OpId::from_index(99))));
@@ -273,19 +273,19 @@ fn a_part_too_large_for_the_evaluator_is_accepted_if_closure_refutes_it() {
     assert_eq!(is_allowed(&history, Level::Serializable), None);
     let txns: Vec<TxnId> = history.txns().collect();
     let ops: Vec<OpId> = txns.iter().flat_map(|it| history.ops(*it)).collect();
-    let whole = part(&txns, &ops);
+    let whole = core(&txns, &ops);
     assert!(accepts(&history, Level::Serializable, &whole));
-    assert!(!accepts(&history, Level::Serializable, &part(&txns[1..], &ops[2..])));
+    assert!(!accepts(&history, Level::Serializable, &core(&txns[1..], &ops[2..])));
     let why = certify(&history, Level::SnapshotIsolation, &Verdict::Forbidden(whole)).expect_err("it is allowed");
     assert!(why.reason.contains("too large to be checked"), "{why}");
 }
 
 #[test]
-fn a_list_read_of_unknown_outcome_refutes_nothing_at_read_uncommitted() {
+fn a_list_read_of_indeterminate_outcome_refutes_nothing_at_read_uncommitted() {
     let history = history("a unknown: l(x,1) l(x)2.1\n b: l(x,2) l(x)1.2\n c: l(x)1.2");
     assert_eq!(is_allowed(&history, Level::ReadUncommitted), Some(true));
     let ops: Vec<OpId> = (0..4).map(OpId::from_index).collect();
-    let pair = part(&[1, 2].map(TxnId::from_index), &ops);
+    let pair = core(&[1, 2].map(TxnId::from_index), &ops);
     let kind = LocalKind::Incompatible { other: OpId::from_index(1) };
     let claim = local(LocalAnomaly { reader: TxnId::from_index(2), op: OpId::from_index(3), kind });
     for refutation in [pair, claim] {

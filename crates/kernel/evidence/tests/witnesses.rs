@@ -294,7 +294,7 @@ fn is_comparable(facts: &Facts<'_>, level: Level, witness: &Witness) -> bool {
     let is_out = |it: &TxnId| {
         let reads_list = || history.ops(*it).any(|op| matches!(history.op(op), Op::ReadList { .. }));
         match is_known(it).then(|| facts.standing(*it)) {
-            Some(Standing::Out) => history.outcome(*it) == Outcome::Unknown,
+            Some(Standing::Out) => history.outcome(*it) == Outcome::Indeterminate,
             Some(Standing::Optional) => reads_list(),
             _ => false,
         }
@@ -306,9 +306,9 @@ fn is_comparable(facts: &Facts<'_>, level: Level, witness: &Witness) -> bool {
         }),
         Schedule::Execution(_) => false,
     };
-    let has_unknown = history.txns().any(|it| history.outcome(it) == Outcome::Unknown);
+    let has_indeterminate = history.txns().any(|it| history.outcome(it) == Outcome::Indeterminate);
     let is_sorted = witness.sources.is_sorted_by(|a, b| a.read < b.read);
-    !has_out && is_sorted && !(level == Level::ReadUncommitted && has_unknown)
+    !has_out && is_sorted && !(level == Level::ReadUncommitted && has_indeterminate)
 }
 
 fn try_level(history: &History, level: Level, counts: &mut Counts) {

@@ -1,6 +1,6 @@
 //! What a history says at once, derived once for every engine: who read what, and who may have written it.
 
-use crate::lists::{VersionChain, join_chains};
+use crate::lists::{RecoveredOrder, join_readings};
 use crate::scan::{ListRead, Scan, SeenList};
 use crate::standing::{inviable, standing};
 use crate::writes::{FinalWrites, Versions, Writers};
@@ -9,8 +9,8 @@ use std::ops::Range;
 
 /// Facts about a history, for the levels from read committed up.
 ///
-/// *Counted* transactions are judged: the committed ones, and those of unknown outcome that somebody must have read
-/// from. *Optional* ones have an unknown outcome and are one of several possible writers of something that was read.
+/// *Counted* transactions are judged: the committed ones, and indeterminate ones that somebody must have read
+/// from. *Optional* ones are indeterminate and are one of several possible writers of something that was read.
 /// The rest is out: nothing that is judged depends on it.
 #[derive(Debug)]
 pub struct Facts<'h> {
@@ -25,7 +25,7 @@ pub struct Facts<'h> {
     writes: Vec<(KeyId, ValueId)>,
     writers: Writers,
     /// Empty where nobody read a list.
-    chains: Vec<Option<VersionChain>>,
+    recovered: Vec<Option<RecoveredOrder>>,
     local: Vec<LocalAnomaly>,
     unrepeatable: Vec<LocalAnomaly>,
     ambiguous: Option<OpId>,
@@ -50,9 +50,9 @@ pub struct ExternalRead {
 pub enum Standing {
     /// It committed, or somebody who counts can have read from no other.
     Counted,
-    /// Its outcome is unknown, and it is one of several possible writers of something that was read.
+    /// Its outcome is indeterminate, and it is one of several possible writers of something that was read.
     Optional,
-    /// It aborted, or its outcome is unknown and nobody can have read from it.
+    /// It aborted, or its outcome is indeterminate and nobody can have read from it.
     Out,
 }
 
@@ -60,12 +60,12 @@ impl<'h> Facts<'h> {
     /// Derives the facts of a history.
     ///
     /// Cost: linear in its operations, but for sorting the writes of each transaction by key and the writes of each key
-    /// by value. With unknown outcomes that were not read, as many passes as such transactions depend on each other.
+    /// by value. with indeterminate transactions that were not read, as many passes as such transactions depend on each other.
     pub fn new(history: &'h History) -> Self {
         let final_writes = FinalWrites::new(history);
         let (writers, versions) = Versions::new(history, &final_writes);
         let mut scan = Scan::new(history, &final_writes, versions);
-        if history.has_unknown_outcomes() {
+        if history.has_indeterminate_outcomes() {
             let inviable = inviable(history, &scan);
             scan.cut_candidates(&inviable);
         }
@@ -79,7 +79,7 @@ impl<'h> Facts<'h> {
             write_starts: final_writes.starts,
             writes: final_writes.writes,
             writers,
-            chains: Vec::new(),
+            recovered: Vec::new(),
             local: scan.anomalies,
             unrepeatable: scan.unrepeatable,
             ambiguous: None,
@@ -153,8 +153,8 @@ impl<'h> Facts<'h> {
     }
 
     /// The part of a list's version order that reads have shown.
-    pub fn chain(&self, key: KeyId) -> Option<&VersionChain> {
-        self.chains.get(key.index())?.as_ref()
+    pub fn recovered_order(&self, key: KeyId) -> Option<&RecoveredOrder> {
+        self.recovered.get(key.index())?.as_ref()
     }
 
     /// The reads of counted transactions that no execution explains.
@@ -184,7 +184,8 @@ impl<'h> Facts<'h> {
         self.local.retain(counts);
         self.unrepeatable.retain(counts);
         // Reads and writes of aborted transactions are not here in the first place.
-        if !history.has_unknown_outcomes() || !history.txns().any(|it| history.is_unknown(it) && is_out(it)) {
+        if !history.has_indeterminate_outcomes() || !history.txns().any(|it| history.is_indeterminate(it) && is_out(it))
+        {
             return;
         }
         retain_txns(&mut self.candidate_ranges, &mut self.read_starts.clone(), |it| !is_out(it));
@@ -209,8 +210,8 @@ impl<'h> Facts<'h> {
             }
         }
         for (key, readings) in self.history.keys().zip(&readings) {
-            let (chain, anomalies) = join_chains(self.history, key, readings);
-            self.chains.push(chain);
+            let (recovered, anomalies) = join_readings(self.history, key, readings);
+            self.recovered.push(recovered);
             self.local.extend(anomalies);
         }
     }

@@ -45,7 +45,7 @@ pub enum Outcome {
     /// The client was told that it did not.
     Aborted,
     /// The client was never told.
-    Unknown,
+    Indeterminate,
 }
 
 /// What an operation does to its key.
@@ -212,14 +212,14 @@ impl History {
 
     /// Did `earlier` end before `later` began, by the recorded times?
     ///
-    /// A transaction without times is concurrent with every other one. The initial transaction ended before all. One of
-    /// unknown outcome has no end: its client gave up waiting at the recorded one, and it may take effect later.
+    /// A transaction without times is concurrent with every other one. The initial transaction ended before all. An
+    /// indeterminate one has no end: its client gave up waiting at the recorded one, and it may take effect later.
     pub fn is_real_time_ordered(&self, earlier: TxnId, later: TxnId) -> bool {
         if earlier == later || later.is_initial() {
             return false;
         }
         earlier.is_initial()
-            || (self.outcome(earlier) != Outcome::Unknown
+            || (self.outcome(earlier) != Outcome::Indeterminate
                 && matches!((self.end(earlier), self.begin(later)), (Some(end), Some(begin)) if end < begin))
     }
 
@@ -229,22 +229,22 @@ impl History {
         self.txn_outcome[txn.index()]
     }
 
-    pub(crate) fn is_unknown(&self, txn: TxnId) -> bool {
-        self.outcome(txn) == Outcome::Unknown
+    pub(crate) fn is_indeterminate(&self, txn: TxnId) -> bool {
+        self.outcome(txn) == Outcome::Indeterminate
     }
 
-    pub(crate) fn has_unknown_outcomes(&self) -> bool {
-        self.txn_outcome.contains(&Outcome::Unknown)
+    pub(crate) fn has_indeterminate_outcomes(&self) -> bool {
+        self.txn_outcome.contains(&Outcome::Indeterminate)
     }
 
-    /// The same history with every transaction of unknown outcome aborted, or none if there is no such transaction.
+    /// The same history with every indeterminate transaction aborted, or none if there is no such transaction.
     ///
     /// For a level that lets transactions read what is rolled back later, this is the most that can be said in its
     /// favour: whoever read from such a transaction may have read dirty.
-    pub fn with_unknown_aborted(&self) -> Option<Self> {
-        self.txn_outcome.contains(&Outcome::Unknown).then(|| {
+    pub fn with_indeterminate_aborted(&self) -> Option<Self> {
+        self.txn_outcome.contains(&Outcome::Indeterminate).then(|| {
             let mut history = self.clone();
-            for outcome in history.txn_outcome.iter_mut().filter(|it| **it == Outcome::Unknown) {
+            for outcome in history.txn_outcome.iter_mut().filter(|it| **it == Outcome::Indeterminate) {
                 *outcome = Outcome::Aborted;
             }
             history

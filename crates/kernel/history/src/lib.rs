@@ -23,6 +23,6 @@ pub use datum::{Datum, Name};
 pub use facts::{ExternalRead, Facts, Standing};
 pub use history::{Access, History, Op, Outcome, Place, PlaceUnit};
 pub use ids::{KeyId, OpId, SessionId, TxnId, ValueId};
-pub use lists::VersionChain;
+pub use lists::RecoveredOrder;
 pub use local::{LocalAnomaly, LocalKind};
 pub use project::Projection;

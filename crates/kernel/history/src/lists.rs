@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 /// The versions of one list that somebody saw, oldest first. Every other writer of the list comes after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VersionChain {
+pub struct RecoveredOrder {
     /// The list.
     pub key: KeyId,
     /// The writers of the versions, in version order.
@@ -162,11 +162,11 @@ fn out_of_order(txn: TxnId) -> LocalKind {
 /// Joins what all reads of a list say into one chain, or finds reads that contradict each other.
 ///
 /// Reads of committed transactions are compared among themselves first: whether they agree does not depend on others.
-pub(crate) fn join_chains(
+pub(crate) fn join_readings(
     history: &History,
     key: KeyId,
     readings: &[&ListRead],
-) -> (Option<VersionChain>, Vec<LocalAnomaly>) {
+) -> (Option<RecoveredOrder>, Vec<LocalAnomaly>) {
     let (committed, others): (Vec<&ListRead>, Vec<&ListRead>) =
         readings.iter().partition(|it| history.outcome(it.reader) == Outcome::Committed);
     let mut anomalies = Vec::new();
@@ -191,7 +191,7 @@ pub(crate) fn join_chains(
         chain = Some(other);
     }
     let chain = chain.filter(|it| !it.writers.is_empty());
-    (chain.map(|it| VersionChain { key, writers: it.writers.clone(), shown_by: it.op }), anomalies)
+    (chain.map(|it| RecoveredOrder { key, writers: it.writers.clone(), shown_by: it.op }), anomalies)
 }
 
 /// The first of the longest.

@@ -57,8 +57,8 @@ impl Scan {
             unrepeatable: Vec::new(),
             lists: Vec::new(),
         };
-        // With unknown outcomes, who is left out of the candidates is found later.
-        let cut = if history.has_unknown_outcomes() { Cut::Later } else { Cut::Now };
+        // with indeterminate transactions, who is left out of the candidates is found later.
+        let cut = if history.has_indeterminate_outcomes() { Cut::Later } else { Cut::Now };
         let mut pass = Pass::new(history, cut);
         scan.starts.extend([0, 0]);
         for txn in history.txns() {

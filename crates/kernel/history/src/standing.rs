@@ -1,20 +1,20 @@
-//! Who counts: unknown outcomes are settled by who read from them.
+//! Who counts: indeterminate outcomes are settled by who read from them.
 
 use crate::scan::{Scan, SeenList};
 use crate::{History, Outcome, Standing, TxnId};
 
-/// Transactions of unknown outcome that cannot have committed: those with an unexplained read, and those that can only
+/// Indeterminate transactions that cannot have committed: those with an unexplained read, and those that can only
 /// have read from such a transaction.
 pub(crate) fn inviable(history: &History, scan: &Scan) -> Vec<bool> {
     let mut inviable = vec![false; history.n_txns()];
-    let is_unknown = |it: TxnId| history.outcome(it) == Outcome::Unknown;
-    for anomaly in scan.anomalies.iter().filter(|it| is_unknown(it.reader)) {
+    let is_indeterminate = |it: TxnId| history.outcome(it) == Outcome::Indeterminate;
+    for anomaly in scan.anomalies.iter().filter(|it| is_indeterminate(it.reader)) {
         inviable[anomaly.reader.index()] = true;
     }
     if !inviable.contains(&true) {
         return inviable;
     }
-    let mut open: Vec<TxnId> = history.txns().filter(|it| is_unknown(*it) && !inviable[it.index()]).collect();
+    let mut open: Vec<TxnId> = history.txns().filter(|it| is_indeterminate(*it) && !inviable[it.index()]).collect();
     loop {
         let n_before = open.len();
         open.retain(|reader| {
@@ -34,7 +34,7 @@ pub(crate) fn inviable(history: &History, scan: &Scan) -> Vec<bool> {
 pub(crate) fn standing(history: &History, scan: &Scan) -> Vec<Standing> {
     let of_outcome = |it: &Outcome| if *it == Outcome::Committed { Standing::Counted } else { Standing::Out };
     let mut standing: Vec<Standing> = history.txn_outcome.iter().map(of_outcome).collect();
-    if history.has_unknown_outcomes() {
+    if history.has_indeterminate_outcomes() {
         let mut followed = vec![0; scan.versions.writers.len()];
         for to in [Standing::Counted, Standing::Optional] {
             let counted = history.txns().filter(|it| standing[it.index()] == Standing::Counted).collect();

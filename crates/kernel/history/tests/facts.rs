@@ -146,10 +146,10 @@ fn the_longest_list_read_is_the_chain() {
     let history = history("a: l(x,1) l(x,2)\n b: l(x,3)\n c: l(x,4)\n d: l(x)1.2\n e: l(x)1.2.3");
     let facts = Facts::new(&history);
     let key = history.keys().next().unwrap();
-    let chain = facts.chain(key).expect("somebody read it");
+    let chain = facts.recovered_order(key).expect("somebody read it");
     assert_eq!((chain.writers.clone(), chain.shown_by), (txns([1, 2]), OpId::from_index(5)));
     let unread = common::history("a: l(x,1)\n b: l(x)");
-    assert_eq!(Facts::new(&unread).chain(key), None);
+    assert_eq!(Facts::new(&unread).recovered_order(key), None);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn candidates_agree_with_the_operations() {
     let mut random = Random::new(8);
     let mut n_reads = 0;
     for _ in 0..2000 {
-        let history = random.history(Shape { unknown: 0, lists: 0, ..Shape::MIXED });
+        let history = random.history(Shape { indeterminate: 0, lists: 0, ..Shape::MIXED });
         let facts = Facts::new(&history);
         for (idx, read) in facts.reads().iter().enumerate() {
             let Op::Read { key, value } = history.op(read.op) else { panic!("no lists here") };

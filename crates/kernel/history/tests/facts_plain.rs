@@ -16,7 +16,7 @@ impl<'h> Plain<'h> {
     fn new(history: &'h History) -> Self {
         let mut plain = Self { history, inviable: BTreeSet::new() };
         loop {
-            let found = |it: &TxnId| history.outcome(*it) == Outcome::Unknown && plain.has_unexplained_read(*it);
+            let found = |it: &TxnId| history.outcome(*it) == Outcome::Indeterminate && plain.has_unexplained_read(*it);
             let inviable: BTreeSet<TxnId> = history.txns().filter(found).collect();
             if inviable == plain.inviable {
                 return plain;
@@ -173,7 +173,7 @@ fn facts_of_registers_agree_with_their_definitions() {
             n_keys: 1 + nth % 3,
             n_values: 1 + nth % 5,
             aborted: nth % 20,
-            unknown: nth % 70,
+            indeterminate: nth % 70,
             lists: 0,
             ..Shape::MIXED
         };
@@ -184,8 +184,8 @@ fn facts_of_registers_agree_with_their_definitions() {
 #[test]
 fn facts_of_few_values_and_many_writers_agree_with_their_definitions() {
     let mut random = Random::new(22);
-    for unknown in [0, 0, 20, 60] {
-        let shape = Shape { n_txns: 60, n_ops: 5, n_keys: 2, n_values: 2, unknown, lists: 0, ..Shape::MIXED };
+    for indeterminate in [0, 0, 20, 60] {
+        let shape = Shape { n_txns: 60, n_ops: 5, n_keys: 2, n_values: 2, indeterminate, lists: 0, ..Shape::MIXED };
         compare(&random.history(shape));
     }
 }

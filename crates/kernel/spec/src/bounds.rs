@@ -4,7 +4,7 @@
 //! is completely known has equal bounds, and then nothing is open.
 
 use crate::formula::{Given, Sort, WitnessKind};
-use crate::program::{Ir, MAX_SLOTS, NodeOp, Program, Property, Query, Step, Term};
+use crate::program::{Ir, MAX_SLOTS, NodeOp, Program, Property, Query, QueryStep, Term};
 use crate::world::World;
 
 /// A truth value of Kleene's logic; the order is that of "or".
@@ -365,11 +365,11 @@ impl<'p, 'w> Bounds<'p, 'w> {
     fn run(&mut self, query: &'p Query, step_idx: usize, surely: bool, sink: Sink) -> Truth {
         match query.steps.get(step_idx) {
             None => self.found(query, surely, sink),
-            Some(Step::Check(conjunct)) => match self.truth(&query.conjuncts[*conjunct]) {
+            Some(QueryStep::Check(conjunct)) => match self.truth(&query.conjuncts[*conjunct]) {
                 Truth::False => Truth::False,
                 truth => self.run(query, step_idx + 1, surely && truth == Truth::True, sink),
             },
-            Some(Step::Bind { slot, sort, rows }) => {
+            Some(QueryStep::Bind { slot, sort, rows }) => {
                 let everything = all_bits(self.size(*sort));
                 let (mut lower, mut upper) = (everything, everything);
                 for (node, row) in rows {

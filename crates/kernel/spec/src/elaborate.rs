@@ -5,7 +5,7 @@ use crate::error::{Problem, Span};
 use crate::formula::{Elem, Formula, Given, Relation, Set, Variable, Witness};
 use crate::module::{Module, Resolved, witnesses};
 use crate::program::Program;
-use crate::spec::{About, Definition, DirtyReads, Part, Spec};
+use crate::spec::{About, Body, Definition, DirtyReads, Spec};
 use crate::syntax::{Binary, Binder, Expr, ExprKind, ItemKind, Name, Postfix, Quantifier};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,12 +81,12 @@ impl Value {
 impl Definition {
     /// A definition of a formula or relation that was filled in; others need no name.
     fn new(name: &str, arguments: Vec<Elem>, value: &Value) -> Option<Self> {
-        let part = match value {
-            Value::Relation(relation) => Part::Relation(Arc::clone(relation)),
-            Value::Formula(formula) => Part::Formula(Arc::clone(formula)),
+        let body = match value {
+            Value::Relation(relation) => Body::Relation(Arc::clone(relation)),
+            Value::Formula(formula) => Body::Formula(Arc::clone(formula)),
             Value::Elem(_) | Value::Set(_) => return None,
         };
-        Some(Self { name: name.to_owned(), arguments, part })
+        Some(Self { name: name.to_owned(), arguments, body })
     }
 }
 

@@ -147,7 +147,7 @@ impl<'f, 'h> Prepared<'f, 'h> {
             return answer;
         }
         if let Some(world) = &self.only {
-            return Search::new(spec, world).answer(limit).unwrap_or(Evaluation::Forbidden);
+            return WitnessSearch::new(spec, world).answer(limit).unwrap_or(Evaluation::Forbidden);
         }
         self.each_world(spec, limit).unwrap_or(Evaluation::TooLarge)
     }
@@ -155,7 +155,7 @@ impl<'f, 'h> Prepared<'f, 'h> {
     fn each_world(&self, spec: &Spec, limit: &mut Steps) -> Result<Evaluation, TooLarge> {
         let mut worlds = Worlds::new(self.facts, &self.so, unsourced(spec))?;
         while let Some(world) = worlds.next()? {
-            if let Some(answer) = Search::new(spec, &world).answer(limit) {
+            if let Some(answer) = WitnessSearch::new(spec, &world).answer(limit) {
                 return Ok(answer);
             }
         }
@@ -163,10 +163,10 @@ impl<'f, 'h> Prepared<'f, 'h> {
     }
 }
 
-/// For a level that allows dirty reads, whoever has an unknown outcome may as well have aborted, which asks for least.
+/// For a level that allows dirty reads, whoever is indeterminate may as well have aborted, which asks for least.
 pub(crate) fn most_favourable(facts: &Facts<'_>, spec: &Spec) -> Option<History> {
     match spec.dirty_reads() {
-        DirtyReads::Allowed => facts.history().with_unknown_aborted(),
+        DirtyReads::Allowed => facts.history().with_indeterminate_aborted(),
         DirtyReads::Forbidden => None,
     }
 }
@@ -190,7 +190,7 @@ pub(crate) fn unsourced(spec: &Spec) -> Unsourced {
     }
 }
 
-struct Search<'p, 'w> {
+struct WitnessSearch<'p, 'w> {
     spec: &'p Spec,
     bounds: Bounds<'p, 'w>,
 }
@@ -209,7 +209,7 @@ struct Choice {
     first: bool,
 }
 
-impl<'p, 'w> Search<'p, 'w> {
+impl<'p, 'w> WitnessSearch<'p, 'w> {
     fn new(spec: &'p Spec, world: &'w World) -> Self {
         Self { spec, bounds: Bounds::new(&spec.program, world) }
     }

@@ -1,7 +1,7 @@
 //! Plans a query: which variable to bind next, and which conjuncts to check as soon as they can be.
 
 use crate::formula::Sort;
-use crate::program::{Ir, Program, Step, Term};
+use crate::program::{Ir, Program, QueryStep, Term};
 
 /// Orders the variables of a conjunction; every conjunct is then a source of candidates or a check.
 ///
@@ -12,7 +12,7 @@ pub(crate) fn plan(
     free: u64,
     mut conjuncts: Vec<Ir>,
     inverse: &dyn Fn(usize) -> Option<usize>,
-) -> (Vec<Step>, Vec<Ir>) {
+) -> (Vec<QueryStep>, Vec<Ir>) {
     conjuncts.sort_by_key(|it| program.cost(it));
     let mut planner = Planner { program, inverse, known: free, used: vec![false; conjuncts.len()], steps: Vec::new() };
     planner.check(&conjuncts);
@@ -32,7 +32,7 @@ struct Planner<'p> {
     inverse: &'p dyn Fn(usize) -> Option<usize>,
     known: u64,
     used: Vec<bool>,
-    steps: Vec<Step>,
+    steps: Vec<QueryStep>,
 }
 
 impl Planner<'_> {
@@ -84,7 +84,7 @@ impl Planner<'_> {
                 self.used[idx] = true;
             }
         }
-        self.steps.push(Step::Bind { slot, sort, rows });
+        self.steps.push(QueryStep::Bind { slot, sort, rows });
         self.known |= term.slots();
     }
 
@@ -92,7 +92,7 @@ impl Planner<'_> {
         for (idx, conjunct) in conjuncts.iter().enumerate() {
             if !self.used[idx] && self.program.free(conjunct) & !self.known == 0 {
                 self.used[idx] = true;
-                self.steps.push(Step::Check(idx));
+                self.steps.push(QueryStep::Check(idx));
             }
         }
     }

@@ -100,7 +100,7 @@ pub(crate) enum Property {
 /// A conjunction with variables.
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<QueryStep>,
     pub(crate) conjuncts: Vec<Ir>,
     /// Where a found assignment is collected.
     pub(crate) out: Option<(Term, Term)>,
@@ -110,7 +110,7 @@ pub(crate) struct Query {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum QueryStep {
     /// Binds a slot to each element that is in all these rows.
     Bind { slot: u8, sort: Sort, rows: Vec<(usize, Term)> },
     /// Checks the conjunct of that place.
@@ -323,8 +323,8 @@ impl Compiler {
                 let mine = bound.iter().fold(0, |all, it| all | it.0.slots());
                 if mine & inner.bound == 0 && inner.out.is_none() {
                     bound.extend(inner.steps.iter().filter_map(|it| match it {
-                        Step::Bind { slot, sort, .. } => Some((Term::Slot(*slot), *sort)),
-                        Step::Check(_) => None,
+                        QueryStep::Bind { slot, sort, .. } => Some((Term::Slot(*slot), *sort)),
+                        QueryStep::Check(_) => None,
                     }));
                     let inner = inner.conjuncts.clone();
                     conjuncts.splice(idx..=idx, inner);
@@ -491,7 +491,7 @@ impl Compiler {
         let found = &self.program.queries[query];
         let sort_of = |term: Term| {
             found.steps.iter().find_map(|it| match it {
-                Step::Bind { slot, sort, .. } if Term::Slot(*slot) == term => Some(*sort),
+                QueryStep::Bind { slot, sort, .. } if Term::Slot(*slot) == term => Some(*sort),
                 _ => None,
             })
         };

@@ -27,11 +27,11 @@ pub struct Spec {
 pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) arguments: Vec<Elem>,
-    pub(crate) part: Part,
+    pub(crate) body: Body,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
+pub(crate) enum Body {
     Relation(Arc<Relation>),
     Formula(Arc<Formula>),
 }
@@ -138,14 +138,14 @@ impl Spec {
 
     /// The name of the definition that this part of the formula was filled in for, if it is the whole of one.
     pub fn name_of_relation(&self, relation: &Arc<Relation>) -> Option<&str> {
-        let is_it = |it: &&Definition| matches!(&it.part, Part::Relation(of) if Arc::ptr_eq(of, relation));
+        let is_it = |it: &&Definition| matches!(&it.body, Body::Relation(of) if Arc::ptr_eq(of, relation));
         self.definitions.iter().find(is_it).map(|it| it.name.as_str())
     }
 
     /// The name and arguments of the definition that this part of the formula was filled in for, if it is the whole of
     /// one.
     pub fn name_of_formula(&self, formula: &Arc<Formula>) -> Option<(&str, &[Elem])> {
-        let is_it = |it: &&Definition| matches!(&it.part, Part::Formula(of) if Arc::ptr_eq(of, formula));
+        let is_it = |it: &&Definition| matches!(&it.body, Body::Formula(of) if Arc::ptr_eq(of, formula));
         self.definitions.iter().find(is_it).map(|it| (it.name.as_str(), it.arguments.as_slice()))
     }
 

@@ -159,7 +159,7 @@ impl World {
 
     fn relate_lists(&mut self, facts: &Facts<'_>) {
         for key in 0..self.keys.len() {
-            let Some(chain) = facts.chain(self.keys[key]) else { continue };
+            let Some(chain) = facts.recovered_order(self.keys[key]) else { continue };
             let shown: Vec<usize> = chain.writers.iter().filter_map(|it| self.txns.binary_search(it).ok()).collect();
             // The initial version is the oldest; writers that nobody saw come after those that somebody saw.
             let mut later = self.writers[key] & !1;

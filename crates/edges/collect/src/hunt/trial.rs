@@ -50,7 +50,7 @@ impl Trial {
             took: ended.saturating_sub(began),
             committed: count(Outcome::Committed),
             aborted: count(Outcome::Aborted),
-            unknown: count(Outcome::Unknown),
+            unknown: count(Outcome::Indeterminate),
             judged: Judged::Allowed,
         }
     }

@@ -43,14 +43,14 @@ impl<'s> Log<'s> {
         } else if let Some(open) = self.open.get(session).copied() {
             let txn = &mut self.txns[open];
             let outcome = match (&answer, &step.action) {
-                (Answer::Failed(Failure::Lost { .. }), Action::Commit) => Some(Outcome::Unknown),
+                (Answer::Failed(Failure::Lost { .. }), Action::Commit) => Some(Outcome::Indeterminate),
                 (Answer::Failed(_), _) | (_, Action::Abort) => Some(Outcome::Aborted),
                 (_, Action::Commit) => Some(Outcome::Committed),
                 _ => None,
             };
             if let Some(outcome) = outcome {
                 // Nobody knows when a commit took place whose answer was lost.
-                (txn.outcome, txn.end) = (outcome, (outcome != Outcome::Unknown).then_some(answered));
+                (txn.outcome, txn.end) = (outcome, (outcome != Outcome::Indeterminate).then_some(answered));
                 self.open.remove(session);
             } else {
                 txn.steps.push(idx);
@@ -178,7 +178,7 @@ mod tests {
         }
         let history = log.end().unwrap().history;
         let txns: Vec<_> = history.txns().filter(|it| !it.is_initial()).collect();
-        assert_eq!((history.outcome(txns[0]), history.end(txns[0])), (Outcome::Unknown, None));
+        assert_eq!((history.outcome(txns[0]), history.end(txns[0])), (Outcome::Indeterminate, None));
         assert_eq!((history.outcome(txns[1]), history.end(txns[1])), (Outcome::Aborted, Some(5)));
         assert_eq!(history.n_ops(), 1, "a read that was not answered is none");
     }

@@ -107,7 +107,7 @@ fn a_commit_without_an_answer_is_unknown_and_its_session_goes_on_as_another() {
     // One that had nothing left to do is not in the history.
     let n_others = history.n_sessions() as u64 - 5;
     assert!((collected.counts.reconnects - 4..=collected.counts.reconnects).contains(&n_others), "{collected:?}");
-    for txn in history.txns().filter(|it| history.outcome(*it) == Outcome::Unknown) {
+    for txn in history.txns().filter(|it| history.outcome(*it) == Outcome::Indeterminate) {
         assert_eq!(history.end(txn), None);
         let session = history.session_of(txn).unwrap();
         assert!(history.txns().filter(|it| history.session_of(*it) == Some(session)).all(|it| it <= txn));
@@ -173,7 +173,7 @@ fn a_run_that_is_stopped_leaves_a_complete_history() {
     assert!(collected.was_stopped);
     // Nobody knows what becomes of the commit that hangs.
     assert_eq!((collected.counts.unknown, collected.counts.left), (1, 1));
-    assert_eq!(history.txns().filter(|it| history.outcome(*it) == Outcome::Unknown).count(), 1);
+    assert_eq!(history.txns().filter(|it| history.outcome(*it) == Outcome::Indeterminate).count(), 1);
     holds(&history, Level::StrictSerializable, "a stopped run");
 }
 

@@ -150,7 +150,7 @@ impl Log<'_, '_, '_> {
     /// A transaction without its `C` is of unknown outcome.
     fn end_open(&mut self) -> Result<(), Broken> {
         if self.open.take().is_some() {
-            self.assembler.take(Event::End(Outcome::Unknown), self.sink)?;
+            self.assembler.take(Event::End(Outcome::Indeterminate), self.sink)?;
         }
         Ok(())
     }

@@ -138,7 +138,7 @@ impl Events {
             Kind::Fail => self.push(client, place, (begin, time), Outcome::Aborted, &writes, sink),
             Kind::Info | Kind::Invoke => {
                 state.n_crashes += 1;
-                self.push(client, place, (begin, None), Outcome::Unknown, &writes, sink)
+                self.push(client, place, (begin, None), Outcome::Indeterminate, &writes, sink)
             }
         }
     }
@@ -241,7 +241,7 @@ impl Events {
         }
         unfinished.sort_by_key(|it| it.0);
         for (place, client, begin, writes) in unfinished {
-            self.push(client, place, (begin, None), Outcome::Unknown, &writes, sink)?;
+            self.push(client, place, (begin, None), Outcome::Indeterminate, &writes, sink)?;
         }
         if self.n_relevant == 0 && !sink.has_errors() {
             sink.warn(1, "no transactions were found: no operation has :f :txn");

@@ -39,7 +39,7 @@ fn write(history: &History, syntax: Syntax, out: &mut dyn Write) -> Result<(), W
             (Moment::Invocation, _) => ("invoke", history.begin(txn)),
             (_, Outcome::Committed) => ("ok", history.end(txn)),
             (_, Outcome::Aborted) => ("fail", history.end(txn)),
-            (_, Outcome::Unknown) => ("info", None),
+            (_, Outcome::Indeterminate) => ("info", None),
         };
         match syntax {
             Syntax::Edn => write!(out, "{{:index {index}, :type :{kind}, :process {process}, :f :txn")?,
@@ -69,7 +69,7 @@ fn check(history: &History, syntax: Syntax) -> Result<(), WriteError> {
             return inexpressible(format, what, USE_JSONL);
         }
     }
-    for txn in history.txns().filter(|it| history.outcome(*it) == Outcome::Unknown) {
+    for txn in history.txns().filter(|it| history.outcome(*it) == Outcome::Indeterminate) {
         if let Some(read) = history.ops(txn).find(|it| !history.op(*it).is_write()) {
             let op = history.render_op(read);
             let what =
@@ -78,7 +78,7 @@ fn check(history: &History, syntax: Syntax) -> Result<(), WriteError> {
         }
     }
     for session in history.sessions() {
-        let is_unknown = |it: &&TxnId| history.outcome(**it) == Outcome::Unknown;
+        let is_unknown = |it: &&TxnId| history.outcome(**it) == Outcome::Indeterminate;
         let txns = history.session_txns(session);
         if let Some(txn) = txns.iter().rev().skip(1).find(is_unknown) {
             let what = format!("a session that goes on after an unknown outcome, as after {}", history.label(*txn));
@@ -103,7 +103,7 @@ fn moments(history: &History) -> Vec<(TxnId, Moment)> {
     let mut moments: Vec<(TxnId, Moment)> = pairs.collect();
     let time = |(txn, moment): (TxnId, Moment)| match moment {
         Moment::Invocation => history.begin(txn),
-        Moment::Completion if history.outcome(txn) == Outcome::Unknown => Some(i64::MAX),
+        Moment::Completion if history.outcome(txn) == Outcome::Indeterminate => Some(i64::MAX),
         Moment::Completion => history.end(txn),
     };
     let is_sequential = history.sessions().all(|session| {

@@ -246,7 +246,7 @@ fn read_outcome(json: &mut LineJson<'_>) -> Result<Outcome, Fault> {
     match json.string()? {
         "commit" => Ok(Outcome::Committed),
         "abort" => Ok(Outcome::Aborted),
-        "unknown" => Ok(Outcome::Unknown),
+        "unknown" => Ok(Outcome::Indeterminate),
         other => {
             let message = format!("the status must be commit, abort or unknown, not {other:?}");
             json.wrong(message)

@@ -315,7 +315,7 @@ impl Cursor<'_> {
         let (wanted, outcome): (&[u8], _) = match self.rest().get(1)? {
             b'c' => (b"\"commit\"", Outcome::Committed),
             b'a' => (b"\"abort\"", Outcome::Aborted),
-            _ => (b"\"unknown\"", Outcome::Unknown),
+            _ => (b"\"unknown\"", Outcome::Indeterminate),
         };
         self.expect(wanted).map(|()| outcome)
     }

@@ -106,7 +106,7 @@ impl TxnLines {
         self.bytes.extend_from_slice(match outcome {
             Outcome::Committed => b"],\"status\":\"commit\"",
             Outcome::Aborted => b"],\"status\":\"abort\"",
-            Outcome::Unknown => b"],\"status\":\"unknown\"",
+            Outcome::Indeterminate => b"],\"status\":\"unknown\"",
         });
         short(&mut self.bytes, |out| {
             out.put(b",\"begin\":");
@@ -265,7 +265,7 @@ mod tests {
         }
         lines.write(Name::Int(i64::MIN), Name::Int(i64::MIN));
         lines.read_list(Name::Int(3), [Name::Int(1), Name::Null]);
-        lines.end(Outcome::Unknown, 5, None);
+        lines.end(Outcome::Indeterminate, 5, None);
         lines.begin("s2");
         lines.read(Name::Int(10), Name::Int(100));
         lines.append(Name::Int(99), Name::Null);

@@ -65,7 +65,7 @@ fn write_txn(history: &History, txn: TxnId, out: &mut dyn Write) -> Result<(), W
     let status = match history.outcome(txn) {
         Outcome::Committed => "commit",
         Outcome::Aborted => "abort",
-        Outcome::Unknown => "unknown",
+        Outcome::Indeterminate => "unknown",
     };
     write!(out, "],\"status\":\"{status}\"")?;
     if let Some(begin) = history.begin(txn) {

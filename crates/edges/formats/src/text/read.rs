@@ -183,7 +183,7 @@ impl Parser<'_, '_, '_> {
         let start = self.at;
         match self.word().as_str() {
             "abort" => Ok(Outcome::Aborted),
-            "unknown" => Ok(Outcome::Unknown),
+            "unknown" => Ok(Outcome::Indeterminate),
             other => wrong(start, format!("expected `abort` or `unknown` after the transaction, found `{other}`")),
         }
     }

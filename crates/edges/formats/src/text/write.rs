@@ -85,7 +85,7 @@ fn render(history: &History, txn: TxnId) -> String {
     text.push_str(match history.outcome(txn) {
         Outcome::Committed => "",
         Outcome::Aborted => " abort",
-        Outcome::Unknown => " unknown",
+        Outcome::Indeterminate => " unknown",
     });
     let (begin, end) = (history.begin(txn), history.end(txn));
     if begin.is_some() || end.is_some() {

@@ -43,7 +43,7 @@ pub(crate) enum Initial {
     Any,
 }
 
-const ALL: &[Outcome] = &[Outcome::Committed, Outcome::Aborted, Outcome::Unknown];
+const ALL: &[Outcome] = &[Outcome::Committed, Outcome::Aborted, Outcome::Indeterminate];
 
 pub(crate) fn domain(format: Format) -> Domain {
     let ours = Domain {
@@ -73,7 +73,7 @@ pub(crate) fn domain(format: Format) -> Domain {
         Format::Dbcop => registers,
         Format::DbcopJson => Domain { values: Names::IntsAndNull, initial: Initial::Null, ..registers },
         Format::Cobra => Domain {
-            outcomes: &[Outcome::Committed, Outcome::Unknown],
+            outcomes: &[Outcome::Committed, Outcome::Indeterminate],
             initial: Initial::Null,
             sessions: |nth, _| format!("T{}", nth + 10),
             ..registers
@@ -199,7 +199,7 @@ fn fit_outcomes(domain: &Domain, session: &mut [(RawTxn, Outcome)]) {
     for idx in 0..n {
         let is_bad = match domain.format {
             Format::Plume => idx > 0 && session[idx].1 == Outcome::Aborted && session[idx - 1].1 == Outcome::Aborted,
-            Format::Elle | Format::ElleJson => session[idx].1 == Outcome::Unknown && idx + 1 < n,
+            Format::Elle | Format::ElleJson => session[idx].1 == Outcome::Indeterminate && idx + 1 < n,
             _ => false,
         };
         if is_bad {
@@ -285,6 +285,6 @@ fn add_times(domain: &Domain, txn: &RawTxn, outcome: Outcome, builder: &mut Hist
         return;
     }
     let end = txn.length.map(|it| txn.begin.unwrap_or(0) + i64::from(it));
-    let end = end.filter(|_| !(is_elle(domain) && outcome == Outcome::Unknown));
+    let end = end.filter(|_| !(is_elle(domain) && outcome == Outcome::Indeterminate));
     builder.times(txn.begin, end);
 }

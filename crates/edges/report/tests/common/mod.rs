@@ -48,7 +48,7 @@ fn read_history(mut builder: HistoryBuilder, source: u32, text: &str) -> History
             }
             builder.end(match rest {
                 it if it.contains("abort") => Outcome::Aborted,
-                it if it.contains("unknown") => Outcome::Unknown,
+                it if it.contains("unknown") => Outcome::Indeterminate,
                 _ => Outcome::Committed,
             });
         }

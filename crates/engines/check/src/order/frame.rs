@@ -2,7 +2,7 @@
 
 use super::sources::Sources;
 use crate::problem::{INITIAL, Txn};
-use crate::rule::{Moments, Rule, Sees};
+use crate::rule::{Events, Rule, Visibility};
 use iso_history::{Facts, KeyId, OpId, Outcome, Standing, TxnId};
 
 /// Facts and a rule, with session predecessors. A transaction has the number that it has in the history.
@@ -13,13 +13,13 @@ pub(super) struct Frame<'f> {
     /// The session predecessor that counts; the initial transaction if there is none.
     pub(super) previous: Vec<Txn>,
     /// Version orders that list reads have shown, by later writer.
-    pub(super) listed: Vec<Listed>,
+    pub(super) recovered: Vec<RecoveredEdge>,
     pub(super) sources: Sources,
 }
 
 /// `earlier`'s version of a list is older than `later`'s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Listed {
+pub(super) struct RecoveredEdge {
     pub(super) later: Txn,
     pub(super) earlier: Txn,
     pub(super) shown_by: OpId,
@@ -36,7 +36,7 @@ impl<'f> Frame<'f> {
                 last = txn.raw();
             }
         }
-        Self { facts, rule, previous, listed: listed(facts), sources: Sources::new(facts) }
+        Self { facts, rule, previous, recovered: recovered(facts), sources: Sources::new(facts) }
     }
 
     /// The number of transactions, those that do not count included.
@@ -77,17 +77,17 @@ impl<'f> Frame<'f> {
     /// Who must come before a transaction, whatever else is chosen: calls `visit` for each, some of them twice.
     pub(super) fn predecessors(&self, txn: Txn, visit: &mut impl FnMut(Txn)) {
         self.seen_by_reads(txn, visit);
-        for listed in self.listed_before(txn) {
-            visit(listed.earlier);
+        for recovered in self.recovered_before(txn) {
+            visit(recovered.earlier);
         }
     }
 
     /// Who must commit before the snapshot of a transaction: calls `visit` for each, some of them twice.
     pub(super) fn seen(&self, txn: Txn, visit: &mut impl FnMut(Txn)) {
         self.seen_by_reads(txn, visit);
-        if self.rule.moments == Moments::FirstCommitterWins {
-            for listed in self.listed_before(txn) {
-                visit(listed.earlier);
+        if self.rule.events == Events::FirstCommitterWins {
+            for recovered in self.recovered_before(txn) {
+                visit(recovered.earlier);
             }
         }
     }
@@ -101,15 +101,15 @@ impl<'f> Frame<'f> {
         }
     }
 
-    pub(super) fn listed_before(&self, txn: Txn) -> &[Listed] {
-        let first = self.listed.partition_point(|it| it.later < txn);
-        let rest = &self.listed[first..];
+    pub(super) fn recovered_before(&self, txn: Txn) -> &[RecoveredEdge] {
+        let first = self.recovered.partition_point(|it| it.later < txn);
+        let rest = &self.recovered[first..];
         &rest[..rest.partition_point(|it| it.later == txn)]
     }
 
     /// Must a reader see `other` if that comes before it? From prefix consistency up it must see everybody.
     pub(super) fn is_seen_if_before(&self, reader: Txn, other: Txn) -> bool {
-        if self.rule.sees != Sees::DirectAndConflicting {
+        if self.rule.visibility != Visibility::DirectAndConflicting {
             return true;
         }
         let facts = self.facts;
@@ -140,19 +140,19 @@ pub(super) fn id(txn: Txn) -> TxnId {
     TxnId::from_index(txn as usize)
 }
 
-fn listed(facts: &Facts<'_>) -> Vec<Listed> {
-    let mut listed = Vec::new();
+fn recovered(facts: &Facts<'_>) -> Vec<RecoveredEdge> {
+    let mut recovered = Vec::new();
     for key in facts.history().keys() {
-        let Some(chain) = facts.chain(key) else { continue };
+        let Some(chain) = facts.recovered_order(key) else { continue };
         let shown_by = chain.shown_by;
         let pairs = chain.writers.windows(2).map(|it| (it[0].raw(), it[1].raw()));
-        listed.extend(pairs.map(|(earlier, later)| Listed { later, earlier, shown_by }));
+        recovered.extend(pairs.map(|(earlier, later)| RecoveredEdge { later, earlier, shown_by }));
         let Some(last) = chain.writers.last() else { continue };
         let mut seen = chain.writers.clone();
         seen.sort_unstable();
         let unseen = facts.writers_of(key).iter().filter(|it| seen.binary_search(it).is_err());
-        listed.extend(unseen.map(|later| Listed { later: later.raw(), earlier: last.raw(), shown_by }));
+        recovered.extend(unseen.map(|later| RecoveredEdge { later: later.raw(), earlier: last.raw(), shown_by }));
     }
-    listed.sort_unstable();
-    listed
+    recovered.sort_unstable();
+    recovered
 }

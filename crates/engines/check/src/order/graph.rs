@@ -6,7 +6,7 @@
 use super::frame::{Frame, id};
 use super::sources;
 use crate::problem::{INITIAL, Txn};
-use crate::rule::{Moments, Node};
+use crate::rule::{Events, Node};
 use iso_history::TxnId;
 use iso_solve::{Edge, EdgeId, IncrementalOrder, Reach, UNTAGGED};
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub(super) enum Outlook {
 /// Both edges of a choice are impossible: these transactions show it.
 #[derive(Debug)]
 pub(super) struct Conflict {
-    pub(super) blamed: Vec<TxnId>,
+    pub(super) core: Vec<TxnId>,
 }
 
 #[derive(Debug)]
@@ -79,26 +79,26 @@ impl<'f> Graph<'f> {
 
     /// All nodes: those that take no part first, snapshots right after as many commits as they see.
     pub(super) fn nodes(&self, commits: &[Txn], snapshots: &[u32]) -> Vec<Node> {
-        let (frame, moments) = (self.frame, self.frame.rule.moments);
-        let n_nodes = moments.n_nodes(frame.n_txns()) + self.axis.len();
+        let (frame, events) = (self.frame, self.frame.rule.events);
+        let n_nodes = events.n_nodes(frame.n_txns()) + self.axis.len();
         let mut is_placed = vec![false; frame.n_txns()];
         for txn in commits {
             is_placed[*txn as usize] = true;
         }
         let mut nodes = Vec::with_capacity(n_nodes);
         for txn in (0..frame.n_txns() as Txn).filter(|it| !is_placed[*it as usize]) {
-            nodes.extend(moments.start(txn)..=moments.commit(txn));
+            nodes.extend(events.start(txn)..=events.commit(txn));
         }
         let mut axis = self.axis_places(commits).into_iter().zip(&self.axis).peekable();
         let starts = Buckets::new(commits, snapshots);
         for n_commits in 0..=commits.len() {
             if n_commits > 0 {
-                nodes.push(moments.commit(commits[n_commits - 1]));
+                nodes.push(events.commit(commits[n_commits - 1]));
             }
             while let Some((_, (_, node))) = axis.next_if(|it| it.0 == n_commits as u32) {
                 nodes.push(*node);
             }
-            nodes.extend(starts.of(n_commits).iter().map(|it| moments.start(*it)));
+            nodes.extend(starts.of(n_commits).iter().map(|it| events.start(*it)));
         }
         nodes
     }
@@ -121,24 +121,24 @@ impl<'f> Graph<'f> {
     }
 
     fn add_shown(&mut self, commits: &[Txn]) {
-        let (frame, moments) = (self.frame, self.frame.rule.moments);
+        let (frame, events) = (self.frame, self.frame.rule.events);
         for txn in commits.iter().copied() {
-            if moments != Moments::One {
-                self.add_known((moments.start(txn), moments.commit(txn)));
+            if events != Events::One {
+                self.add_known((events.start(txn), events.commit(txn)));
             }
             let mut last = frame.previous[txn as usize];
             if last != INITIAL {
-                self.add_known(moments.sees(last, txn));
+                self.add_known(events.visibility(last, txn));
             }
             for source in frame.reads_of(txn).filter_map(|it| frame.source(it)) {
                 // Reads of the same source often follow each other.
                 if source != last && source != INITIAL {
-                    self.add_known(moments.sees(source, txn));
+                    self.add_known(events.visibility(source, txn));
                     last = source;
                 }
             }
-            for listed in frame.listed_before(txn) {
-                self.add_known(moments.version_order(listed.earlier, txn));
+            for recovered in frame.recovered_before(txn) {
+                self.add_known(events.version_order(recovered.earlier, txn));
             }
         }
         for pair in 1..self.axis.len() {
@@ -147,12 +147,12 @@ impl<'f> Graph<'f> {
         for txn in commits.iter().copied().filter(|_| frame.rule.real_time) {
             if let Some(end) = frame.end(txn) {
                 let idx = self.axis.partition_point(|it| it.0 < end);
-                self.add_known((moments.commit(txn), self.axis[idx].1));
+                self.add_known((events.commit(txn), self.axis[idx].1));
             }
             if let Some(begin) = frame.begin(txn)
                 && let Some((_, node)) = self.axis[..self.axis.partition_point(|it| it.0 < begin)].last()
             {
-                self.add_known((*node, moments.start(txn)));
+                self.add_known((*node, events.start(txn)));
             }
         }
     }
@@ -164,24 +164,24 @@ impl<'f> Graph<'f> {
 
     /// The commits in the current order.
     pub(super) fn commits_of(&self, order: &[Node]) -> Vec<Txn> {
-        let moments = self.frame.rule.moments;
-        let n_moments = moments.n_nodes(self.frame.n_txns()) as Node;
-        let is_commit = |it: &&Node| **it < n_moments && **it == moments.commit(moments.txn(**it));
-        order.iter().filter(is_commit).map(|it| moments.txn(*it)).filter(|it| self.counts(*it)).collect()
+        let events = self.frame.rule.events;
+        let n_events = events.n_nodes(self.frame.n_txns()) as Node;
+        let is_commit = |it: &&Node| **it < n_events && **it == events.commit(events.txn(**it));
+        order.iter().filter(is_commit).map(|it| events.txn(*it)).filter(|it| self.counts(*it)).collect()
     }
 
     /// For each transaction the number of commits before its snapshot.
     pub(super) fn snapshots_of(&self, order: &[Node]) -> Vec<u32> {
-        let moments = self.frame.rule.moments;
-        let n_moments = moments.n_nodes(self.frame.n_txns()) as Node;
+        let events = self.frame.rule.events;
+        let n_events = events.n_nodes(self.frame.n_txns()) as Node;
         let mut snapshots = vec![0; self.frame.n_txns()];
         let mut n_commits = 0;
-        for node in order.iter().copied().filter(|it| *it < n_moments) {
-            let txn = moments.txn(node);
+        for node in order.iter().copied().filter(|it| *it < n_events) {
+            let txn = events.txn(node);
             if !self.counts(txn) {
                 continue;
             }
-            if node == moments.commit(txn) {
+            if node == events.commit(txn) {
                 n_commits += 1;
             } else {
                 snapshots[txn as usize] = n_commits;
@@ -203,12 +203,12 @@ impl<'f> Graph<'f> {
 
     /// The two edges of a choice.
     pub(super) fn edges_of(&self, choice: Choice) -> ((Node, Node), (Node, Node)) {
-        let moments = self.frame.rule.moments;
+        let events = self.frame.rule.events;
         match choice {
             Choice::Read { read, source, other } => {
-                (moments.version_order(other, source), moments.anti_dependency(self.frame.reader(read as usize), other))
+                (events.version_order(other, source), events.anti_dependency(self.frame.reader(read as usize), other))
             }
-            Choice::Writers { one, other } => (moments.version_order(one, other), moments.version_order(other, one)),
+            Choice::Writers { one, other } => (events.version_order(one, other), events.version_order(other, one)),
         }
     }
 
@@ -248,7 +248,7 @@ impl<'f> Graph<'f> {
 
     /// Adds an edge for which nothing speaks, if nothing speaks against it.
     pub(super) fn try_guess(&mut self, from: Node, to: Node) -> bool {
-        let is_added = self.frame.rule.moments.txn(to) != INITIAL && self.order.add_edge(from, to, UNTAGGED).is_ok();
+        let is_added = self.frame.rule.events.txn(to) != INITIAL && self.order.add_edge(from, to, UNTAGGED).is_ok();
         self.has_guesses |= is_added;
         is_added
     }
@@ -256,7 +256,7 @@ impl<'f> Graph<'f> {
     /// The path that makes an edge impossible, if it is found with little work.
     fn why_impossible(&mut self, (from, to): (Node, Node)) -> Option<Vec<EdgeId>> {
         // Nothing comes before the initial transaction.
-        if self.frame.rule.moments.txn(to) == INITIAL {
+        if self.frame.rule.events.txn(to) == INITIAL {
             return Some(Vec::new());
         }
         match self.order.find_path(to, from, MAX_EDGES) {
@@ -274,61 +274,61 @@ impl<'f> Graph<'f> {
     }
 
     fn conflict(&self, choice: Choice, edges: &[EdgeId]) -> Conflict {
-        let mut blame = Blame { graph: self, blamed: BTreeSet::new(), seen: BTreeSet::new() };
-        blame.choice(choice);
-        blame.edges(edges);
-        Conflict { blamed: blame.txns() }
+        let mut extraction = CoreExtraction { graph: self, core: BTreeSet::new(), seen: BTreeSet::new() };
+        extraction.choice(choice);
+        extraction.edges(edges);
+        Conflict { core: extraction.txns() }
     }
 
     /// Everybody on whom edges between some transactions rest, and these transactions.
-    pub(super) fn blame_between(&self, involved: &BTreeSet<Txn>) -> Vec<TxnId> {
-        let mut blame = Blame { graph: self, blamed: involved.clone(), seen: BTreeSet::new() };
-        let (frame, moments) = (self.frame, self.frame.rule.moments);
+    pub(super) fn core_between(&self, involved: &BTreeSet<Txn>) -> Vec<TxnId> {
+        let mut extraction = CoreExtraction { graph: self, core: involved.clone(), seen: BTreeSet::new() };
+        let (frame, events) = (self.frame, self.frame.rule.events);
         for later in involved.iter().copied().filter(|it| *it != INITIAL) {
             let is_inside = |read: &usize| frame.source(*read).is_some_and(|it| involved.contains(&it));
             for read in frame.reads_of(later).filter(is_inside) {
-                blame.read(read);
+                extraction.read(read);
             }
-            for listed in frame.listed_before(later).iter().filter(|it| involved.contains(&it.earlier)) {
-                if let Some(read) = frame.read_at(listed.shown_by) {
-                    blame.read(read);
+            for recovered in frame.recovered_before(later).iter().filter(|it| involved.contains(&it.earlier)) {
+                if let Some(read) = frame.read_at(recovered.shown_by) {
+                    extraction.read(read);
                 }
             }
         }
         let is_inside = |it: &EdgeId| {
             let edge = self.order.edge(*it);
-            involved.contains(&moments.txn(edge.from)) && involved.contains(&moments.txn(edge.to))
+            involved.contains(&events.txn(edge.from)) && involved.contains(&events.txn(edge.to))
         };
         let inside: Vec<EdgeId> = self.derived.iter().map(|it| it.edge).filter(is_inside).collect();
-        blame.edges(&inside);
-        blame.txns()
+        extraction.edges(&inside);
+        extraction.txns()
     }
 }
 
 /// Collects the transactions that a conclusion rests on.
-struct Blame<'g> {
+struct CoreExtraction<'g> {
     graph: &'g Graph<'g>,
-    blamed: BTreeSet<Txn>,
+    core: BTreeSet<Txn>,
     seen: BTreeSet<usize>,
 }
 
-impl Blame<'_> {
+impl CoreExtraction<'_> {
     fn txns(self) -> Vec<TxnId> {
-        self.blamed.iter().filter(|it| **it != INITIAL).map(|it| id(*it)).collect()
+        self.core.iter().filter(|it| **it != INITIAL).map(|it| id(*it)).collect()
     }
 
     fn choice(&mut self, choice: Choice) {
         match choice {
             Choice::Read { read, source, other } => {
                 self.read(read as usize);
-                self.blamed.extend([source, other]);
+                self.core.extend([source, other]);
             }
-            Choice::Writers { one, other } => self.blamed.extend([one, other]),
+            Choice::Writers { one, other } => self.core.extend([one, other]),
         }
     }
 
     fn read(&mut self, read: usize) {
-        sources::blame(self.graph.frame, read, &mut self.blamed);
+        sources::add_core_of_read(self.graph.frame, read, &mut self.core);
     }
 
     /// Follows edges back to what they were derived from.
@@ -352,24 +352,24 @@ impl Blame<'_> {
     /// middle of a session only pass it on.
     fn shown(&mut self, edge: Edge) {
         let frame = self.graph.frame;
-        let moments = frame.rule.moments;
-        let n_moments = moments.n_nodes(frame.n_txns()) as Node;
-        if edge.from >= n_moments || edge.to >= n_moments {
-            let ends = [edge.from, edge.to].into_iter().filter(|it| *it < n_moments);
-            self.blamed.extend(ends.map(|it| moments.txn(it)));
+        let events = frame.rule.events;
+        let n_events = events.n_nodes(frame.n_txns()) as Node;
+        if edge.from >= n_events || edge.to >= n_events {
+            let ends = [edge.from, edge.to].into_iter().filter(|it| *it < n_events);
+            self.core.extend(ends.map(|it| events.txn(it)));
             return;
         }
-        let (earlier, later) = (moments.txn(edge.from), moments.txn(edge.to));
+        let (earlier, later) = (events.txn(edge.from), events.txn(edge.to));
         if earlier == later || frame.previous[later as usize] == earlier {
             return;
         }
-        self.blamed.extend([earlier, later]);
+        self.core.extend([earlier, later]);
         if let Some(read) = frame.reads_of(later).find(|it| frame.source(*it) == Some(earlier)) {
             self.read(read);
             return;
         }
-        for listed in frame.listed_before(later).iter().filter(|it| it.earlier == earlier) {
-            if let Some(read) = frame.read_at(listed.shown_by) {
+        for recovered in frame.recovered_before(later).iter().filter(|it| it.earlier == earlier) {
+            if let Some(read) = frame.read_at(recovered.shown_by) {
                 self.read(read);
             }
         }
@@ -384,7 +384,7 @@ fn axis(frame: &Frame<'_>, commits: &[Txn]) -> Vec<(i64, Node)> {
     let mut ends: Vec<i64> = commits.iter().filter_map(|it| frame.end(*it)).collect();
     ends.sort_unstable();
     ends.dedup();
-    let first = frame.rule.moments.n_nodes(frame.n_txns()) as Node;
+    let first = frame.rule.events.n_nodes(frame.n_txns()) as Node;
     ends.into_iter().zip(first..).collect()
 }
 

@@ -21,7 +21,7 @@ mod tests;
 
 use crate::decide::Decision;
 use crate::problem::{INITIAL, Txn};
-use crate::rule::{Moments, Rule, Sees};
+use crate::rule::{Events, Rule, Visibility};
 use frame::{Frame, id};
 use graph::Buckets;
 use iso_evidence::{Budget, Event, Note, Schedule, Source, Stage, StopReason, Witness};
@@ -39,21 +39,24 @@ pub(crate) fn decide_by_order(
     budget: &Budget<'_>,
 ) -> Result<Option<Decision>, StopReason> {
     let has_optional = facts.txns().any(|it| facts.standing(it) == Standing::Optional);
-    let is_known = matches!(rule.sees, Sees::Everything | Sees::CausalAndConflicting | Sees::DirectAndConflicting);
+    let is_known = matches!(
+        rule.visibility,
+        Visibility::Everything | Visibility::CausalAndConflicting | Visibility::DirectAndConflicting
+    );
     if !is_known || has_optional {
         return Ok(None);
     }
     let mut frame = Frame::new(facts, rule);
     // Whoever sees only its neighbours may read what somebody further away has overwritten.
-    if rule.sees == Sees::DirectAndConflicting && frame.sources.is_open() {
+    if rule.visibility == Visibility::DirectAndConflicting && frame.sources.is_open() {
         return Ok(None);
     }
     let mut orders = start::first_orders(&frame);
     if let (true, Ok([first, ..])) = (frame.sources.is_open(), orders.as_deref()) {
         budget.check()?;
         budget.note(Note::Begins(Stage::Sources));
-        if let Err(NoWriter(blamed)) = settle_sources(&mut frame, first, budget)? {
-            return Ok(Some(Decision::Forbidden(ids(&blamed))));
+        if let Err(NoWriter(core)) = settle_sources(&mut frame, first, budget)? {
+            return Ok(Some(Decision::Forbidden(ids(&core))));
         }
         budget.note(Note::Begins(Stage::Order));
         orders = start::first_orders(&frame);
@@ -61,10 +64,10 @@ pub(crate) fn decide_by_order(
     let frame = frame;
     let orders = match orders {
         Ok(orders) => orders,
-        Err(cycle) => return Ok(Some(Decision::Forbidden(blame_cycle(&frame, &cycle)))),
+        Err(cycle) => return Ok(Some(Decision::Forbidden(core_of_cycle(&frame, &cycle)))),
     };
     // Below prefix consistency, an order does not say who each read saw.
-    if rule.sees != Sees::Everything && frame.sources.is_open() {
+    if rule.visibility != Visibility::Everything && frame.sources.is_open() {
         return Ok(None);
     }
     budget.check()?;
@@ -77,31 +80,31 @@ pub(crate) fn decide_by_order(
         return Ok(Some(Decision::Allowed(witness(&frame, &commits, &placement))));
     }
     budget.check()?;
-    let repaired = if rule.sees == Sees::CausalAndConflicting {
+    let repaired = if rule.visibility == Visibility::CausalAndConflicting {
         decide_parallel(&frame, commits, placement, budget)?
     } else {
         Repair::new(&frame, commits, placement).run(budget)?
     };
     match repaired {
         Repaired::Order(commits, placement) => Ok(Some(Decision::Allowed(witness(&frame, &commits, &placement)))),
-        Repaired::Conflict(blamed) => Ok(Some(Decision::Forbidden(blamed))),
+        Repaired::Conflict(core) => Ok(Some(Decision::Forbidden(core))),
         Repaired::Nothing => Ok(None),
     }
 }
 
-fn blame_cycle(frame: &Frame<'_>, cycle: &[Txn]) -> Vec<TxnId> {
-    let mut blamed: BTreeSet<Txn> = cycle.iter().copied().collect();
+fn core_of_cycle(frame: &Frame<'_>, cycle: &[Txn]) -> Vec<TxnId> {
+    let mut core: BTreeSet<Txn> = cycle.iter().copied().collect();
     for txn in cycle {
         for read in frame.reads_of(*txn).filter(|it| frame.source(*it).is_some_and(|it| cycle.contains(&it))) {
-            sources::blame(frame, read, &mut blamed);
+            sources::add_core_of_read(frame, read, &mut core);
         }
-        for listed in frame.listed_before(*txn).iter().filter(|it| cycle.contains(&it.earlier)) {
-            if let Some(read) = frame.read_at(listed.shown_by) {
-                sources::blame(frame, read, &mut blamed);
+        for recovered in frame.recovered_before(*txn).iter().filter(|it| cycle.contains(&it.earlier)) {
+            if let Some(read) = frame.read_at(recovered.shown_by) {
+                sources::add_core_of_read(frame, read, &mut core);
             }
         }
     }
-    ids(&blamed)
+    ids(&core)
 }
 
 fn ids(txns: &BTreeSet<Txn>) -> Vec<TxnId> {
@@ -110,7 +113,7 @@ fn ids(txns: &BTreeSet<Txn>) -> Vec<TxnId> {
 
 fn witness(frame: &Frame<'_>, commits: &[Txn], placement: &Placement) -> Witness {
     let sources = sources(frame, commits, placement);
-    let schedule = if frame.rule.moments == Moments::One {
+    let schedule = if frame.rule.events == Events::One {
         Schedule::Order(commits.iter().map(|it| id(*it)).collect())
     } else {
         let snapshots = Buckets::new(commits, &placement.snapshots);

@@ -12,7 +12,7 @@ use super::graph::{Choice, Conflict, Graph, Outlook};
 use super::place::{Fit, Misfit, Placement, place};
 use super::repair::Repaired;
 use crate::problem::{INITIAL, Txn};
-use crate::rule::Sees;
+use crate::rule::Visibility;
 use iso_evidence::{Budget, Note, Quantity, Stage, StopReason};
 use iso_history::TxnId;
 use iso_solve::{Reach, UNTAGGED};
@@ -27,14 +27,14 @@ pub(super) fn decide_parallel(
     placement: Placement,
     budget: &Budget<'_>,
 ) -> Result<Repaired, StopReason> {
-    debug_assert_eq!(frame.rule.sees, Sees::CausalAndConflicting, "others have rules of their own");
+    debug_assert_eq!(frame.rule.visibility, Visibility::CausalAndConflicting, "others have rules of their own");
     budget.note(Note::Begins(Stage::Repair));
     let mut trial = Trial { frame, graph: Graph::new(frame, &commits, &[]), commits, placement };
     let found = trial.run(budget);
     budget.note(Note::Counted(Quantity::KnownEdges, u64::from(trial.graph.order.n_edges())));
     Ok(match found? {
         Found::Order => Repaired::Order(trial.commits, trial.placement),
-        Found::Conflict(blamed) => Repaired::Conflict(blamed),
+        Found::Conflict(core) => Repaired::Conflict(core),
         Found::Nothing => Repaired::Nothing,
     })
 }
@@ -64,7 +64,7 @@ impl Trial<'_> {
     fn run(&mut self, budget: &Budget<'_>) -> Result<Found, StopReason> {
         for _ in 0..MAX_TRIES {
             match self.settle(budget)? {
-                Settled::Conflict(blamed) => return Ok(Found::Conflict(blamed)),
+                Settled::Conflict(core) => return Ok(Found::Conflict(core)),
                 Settled::Nothing => return Ok(Found::Nothing),
                 Settled::All if self.placement.misfits.is_empty() => return Ok(Found::Order),
                 Settled::All => {}
@@ -86,7 +86,7 @@ impl Trial<'_> {
         self.placement = place(self.frame, &self.commits);
     }
 
-    /// Orders versions by what must be seen, until nothing more follows; those to blame if that is impossible.
+    /// Orders versions by what must be seen, until nothing more follows; a core if that is impossible.
     fn settle(&mut self, budget: &Budget<'_>) -> Result<Settled, StopReason> {
         loop {
             let mut n_settled = 0;
@@ -98,7 +98,7 @@ impl Trial<'_> {
                     Ok(is_settled) => n_settled += usize::from(is_settled),
                     // What rests on a guess refutes only the guess.
                     Err(_) if self.graph.has_guesses => return Ok(Settled::Nothing),
-                    Err(conflict) => return Ok(Settled::Conflict(conflict.blamed)),
+                    Err(conflict) => return Ok(Settled::Conflict(conflict.core)),
                 }
             }
             if n_settled == 0 {

@@ -1,6 +1,6 @@
 //! Runs an order of commits: which reads find what they saw, and where do snapshots fit?
 //!
-//! With one moment per transaction a read finds the last committed version of its key. With two, the snapshot of a
+//! With one event per transaction a read finds the last committed version of its key. With two, the snapshot of a
 //! transaction may be anywhere after what it must see (its session, its sources and, where the first committer wins,
 //! the last writers of the keys that it writes) and before the first commit that overwrites what it read; the latest
 //! such place is taken.
@@ -8,7 +8,7 @@
 
 use super::frame::{Frame, id};
 use crate::problem::{INITIAL, Txn};
-use crate::rule::{Moments, Sees};
+use crate::rule::{Events, Visibility};
 use iso_history::KeyId;
 use std::thread;
 
@@ -20,7 +20,7 @@ const MAX_THREADS: usize = 4;
 /// What an order of commits gives.
 #[derive(Debug, Default)]
 pub(super) struct Placement {
-    /// For each transaction the number of commits before its snapshot; empty with one moment per transaction.
+    /// For each transaction the number of commits before its snapshot; empty with one event per transaction.
     pub(super) snapshots: Vec<u32>,
     /// Reads that do not find what they saw; with snapshots, transactions that fit nowhere.
     pub(super) misfits: Vec<Misfit>,
@@ -37,9 +37,9 @@ pub(super) enum Misfit {
 
 /// Runs the commits in this order.
 pub(super) fn place(frame: &Frame<'_>, commits: &[Txn]) -> Placement {
-    if frame.rule.moments == Moments::One {
+    if frame.rule.events == Events::One {
         let mut misfits = replay(frame, commits);
-        if frame.rule.sees == Sees::DirectAndConflicting && !misfits.is_empty() {
+        if frame.rule.visibility == Visibility::DirectAndConflicting && !misfits.is_empty() {
             let fit = Fit::new(frame, commits);
             misfits.retain(|it| matches!(it, Misfit::Read(read) if fit.sees_newer(*read as usize)));
         }
@@ -206,7 +206,7 @@ impl<'f> Fit<'f> {
 
     /// Where the first committer wins: the place of the last one that committed a key of this transaction before it did.
     pub(super) fn last_conflicting(&self, txn: Txn) -> u32 {
-        if self.frame.rule.moments != Moments::FirstCommitterWins {
+        if self.frame.rule.events != Events::FirstCommitterWins {
             return 0;
         }
         let before = self.place[txn as usize] - 1;

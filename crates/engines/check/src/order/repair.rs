@@ -6,7 +6,7 @@ use super::graph::{Choice, Graph, Outlook};
 use super::place::{Fit, Misfit, Placement, judge, place};
 use super::sources;
 use crate::problem::{INITIAL, Txn};
-use crate::rule::Moments;
+use crate::rule::Events;
 use crate::search::note_work;
 use iso_evidence::{Budget, Note, Quantity, Stage, StopReason};
 use iso_history::TxnId;
@@ -77,7 +77,7 @@ impl<'f> Repair<'f> {
         let repaired = self.settle(budget)?;
         budget.note(Note::Counted(Quantity::KnownEdges, u64::from(self.graph.order.n_edges())));
         match repaired {
-            Some(blamed) => Ok(Repaired::Conflict(blamed)),
+            Some(core) => Ok(Repaired::Conflict(core)),
             None if self.placement.misfits.is_empty() => Ok(Repaired::Order(self.commits, self.placement)),
             None => {
                 budget.note(Note::Begins(Stage::Search));
@@ -87,7 +87,7 @@ impl<'f> Repair<'f> {
         }
     }
 
-    /// Settles what is forced until everything fits or nothing more is forced; those to blame if that is impossible.
+    /// Settles what is forced until everything fits or nothing more is forced; a core if that is impossible.
     fn settle(&mut self, budget: &Budget<'_>) -> Result<Option<Vec<TxnId>>, StopReason> {
         loop {
             budget.check()?;
@@ -97,7 +97,7 @@ impl<'f> Repair<'f> {
             match self.settle_misfits(budget)? {
                 Ok(0) => return Ok(None),
                 Ok(_) => {}
-                Err(blamed) => return Ok(Some(blamed)),
+                Err(core) => return Ok(Some(core)),
             }
             let nodes = self.graph.order.order().to_vec();
             self.run_order(&nodes);
@@ -112,7 +112,7 @@ impl<'f> Repair<'f> {
 
     /// Settles what is forced among the choices that the order violates; the number of those settled.
     fn settle_misfits(&mut self, budget: &Budget<'_>) -> Result<Result<usize, Vec<TxnId>>, StopReason> {
-        if self.frame.rule.moments != Moments::One {
+        if self.frame.rule.events != Events::One {
             let nodes = self.graph.nodes(&self.commits, &self.placement.snapshots);
             let _is_taken = self.graph.order.try_order(nodes);
         }
@@ -128,7 +128,7 @@ impl<'f> Repair<'f> {
             match self.graph.settle(choice) {
                 Ok(Outlook::Settled) => n_settled += 1,
                 Ok(Outlook::Open) => {}
-                Err(conflict) => conflicts.push(conflict.blamed),
+                Err(conflict) => conflicts.push(conflict.core),
             }
             // Of several conflicts, the one with the fewest transactions is the easiest to explain.
             if conflicts.len() == MAX_CONFLICTS || conflicts.last().is_some_and(|it| it.len() <= FEW) {
@@ -171,7 +171,7 @@ impl<'f> Repair<'f> {
     /// With snapshots, tries what small moves of commits do; false if they do nothing. Moving them across the time axis
     /// would need the axis moved, too.
     fn exchange_commits(&mut self, budget: &Budget<'_>) -> Result<bool, StopReason> {
-        if self.frame.rule.moments == Moments::One || self.frame.rule.real_time {
+        if self.frame.rule.events == Events::One || self.frame.rule.real_time {
             return Ok(false);
         }
         let n_misfits = self.placement.misfits.len();
@@ -189,7 +189,7 @@ impl<'f> Repair<'f> {
     /// Moves snapshots to where they fit. Those that fit nowhere stay where the search has put them: what they violate
     /// there is new to it. If what it has found out forbids the others to move, all stay.
     fn fit_snapshots(&mut self, solver: &mut OrderSolver) {
-        if self.frame.rule.moments == Moments::One || self.placement.misfits.is_empty() {
+        if self.frame.rule.events == Events::One || self.placement.misfits.is_empty() {
             return;
         }
         let found = self.graph.snapshots_of(&solver.order());
@@ -209,7 +209,7 @@ impl<'f> Repair<'f> {
         let Scope { nearest, max_misfits } = scope;
         let order = std::mem::take(&mut self.graph.order);
         let solver = OrderSolver::with_graph(order);
-        let mut search = Search { frame: self.frame, solver, nearest, reads: Vec::new(), involved: Vec::new() };
+        let mut search = RepairSearch { frame: self.frame, solver, nearest, reads: Vec::new(), involved: Vec::new() };
         search.set_weights();
         loop {
             budget.check()?;
@@ -245,7 +245,7 @@ impl<'f> Repair<'f> {
                 OrderResult::Cyclic { touched } => {
                     let involved = search.involved(&touched);
                     self.graph.order = search.solver.into_graph();
-                    return Ok(Some(Repaired::Conflict(self.graph.blame_between(&involved))));
+                    return Ok(Some(Repaired::Conflict(self.graph.core_between(&involved))));
                 }
                 OrderResult::Stopped => return stopped.map_or(Ok(None), Err),
             }
@@ -308,7 +308,7 @@ impl Violated<'_> {
     }
 }
 
-struct Search<'f> {
+struct RepairSearch<'f> {
     frame: &'f Frame<'f>,
     solver: OrderSolver,
     nearest: usize,
@@ -317,13 +317,13 @@ struct Search<'f> {
     involved: Vec<Txn>,
 }
 
-impl Search<'_> {
+impl RepairSearch<'_> {
     fn set_weights(&mut self) {
-        let (frame, moments) = (self.frame, self.frame.rule.moments);
-        if moments != Moments::One {
+        let (frame, events) = (self.frame, self.frame.rule.events);
+        if events != Events::One {
             for txn in 0..frame.n_txns() as Txn {
                 let n_writes = frame.facts.final_writes(id(txn)).len() as u32;
-                self.solver.set_weight(moments.commit(txn), 1 + WRITE_WEIGHT * n_writes);
+                self.solver.set_weight(events.commit(txn), 1 + WRITE_WEIGHT * n_writes);
             }
         }
     }
@@ -331,7 +331,7 @@ impl Search<'_> {
     fn choose(&mut self, (first, second): ((u32, u32), (u32, u32)), choice: Choice) {
         let mut clause = Vec::with_capacity(2);
         for (from, to) in [first, second] {
-            if self.frame.rule.moments.txn(to) != INITIAL {
+            if self.frame.rule.events.txn(to) != INITIAL {
                 clause.push(self.solver.edge_lit(from, to));
             }
         }
@@ -347,14 +347,14 @@ impl Search<'_> {
 
     /// The read does not find what it found: it comes before that, or a possible writer comes between them.
     fn find_writer(&mut self, Lost { read, found }: Lost, fit: &Fit<'_>) {
-        let moments = self.frame.rule.moments;
+        let events = self.frame.rule.events;
         let reader = self.frame.reader(read as usize);
         let candidates = self.frame.sources.left(read as usize);
         self.involved.push(found);
         self.reads.push(read);
         let mut clause: Vec<Lit> = Vec::new();
         if found != INITIAL {
-            let (from, to) = moments.anti_dependency(reader, found);
+            let (from, to) = events.anti_dependency(reader, found);
             clause.push(self.solver.edge_lit(from, to));
         }
         let mut writers: Vec<Txn> = candidates.iter().copied().filter(|it| *it != INITIAL).collect();
@@ -365,11 +365,11 @@ impl Search<'_> {
             writers.truncate(self.nearest);
         }
         for writer in writers {
-            let start = moments.start(reader);
+            let start = events.start(reader);
             clause.push(if found == INITIAL {
-                self.solver.edge_lit(moments.commit(writer), start)
+                self.solver.edge_lit(events.commit(writer), start)
             } else {
-                self.solver.path_lit(moments.commit(found), moments.commit(writer), start)
+                self.solver.path_lit(events.commit(found), events.commit(writer), start)
             });
         }
         self.solver.add_clause(&clause);
@@ -377,14 +377,14 @@ impl Search<'_> {
 
     /// Everybody whose operations the refutation may rest on.
     fn involved(&mut self, touched: &[u32]) -> BTreeSet<Txn> {
-        let moments = self.frame.rule.moments;
-        let n_moments = moments.n_nodes(self.frame.n_txns()) as u32;
-        let on_cycles = touched.iter().filter(|it| **it < n_moments).map(|it| moments.txn(*it));
+        let events = self.frame.rule.events;
+        let n_events = events.n_nodes(self.frame.n_txns()) as u32;
+        let on_cycles = touched.iter().filter(|it| **it < n_events).map(|it| events.txn(*it));
         let mut involved: BTreeSet<Txn> = on_cycles.chain(self.involved.iter().copied()).collect();
         self.reads.sort_unstable();
         self.reads.dedup();
         for read in &self.reads {
-            sources::blame(self.frame, *read as usize, &mut involved);
+            sources::add_core_of_read(self.frame, *read as usize, &mut involved);
         }
         involved
     }

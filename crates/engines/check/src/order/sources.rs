@@ -10,7 +10,7 @@
 use super::frame::Frame;
 use super::start;
 use crate::problem::{INITIAL, Txn};
-use crate::rule::Moments;
+use crate::rule::Events;
 use iso_evidence::{Budget, StopReason};
 use iso_history::KeyId;
 use std::collections::BTreeSet;
@@ -161,16 +161,16 @@ fn drop_impossible(frame: &mut Frame<'_>, lines: &Lines, clocks: &Clocks, round:
     frame.sources = sources;
     match no_writer {
         Some(read) => {
-            let mut blamed = BTreeSet::new();
-            blame(frame, read as usize, &mut blamed);
-            Err(NoWriter(blamed))
+            let mut core = BTreeSet::new();
+            add_core_of_read(frame, read as usize, &mut core);
+            Err(NoWriter(core))
         }
         None => Ok(()),
     }
 }
 
 /// Adds those because of whom a read has the source that it has: whoever may have written it, and why they did not.
-pub(super) fn blame(frame: &Frame<'_>, read: usize, blamed: &mut BTreeSet<Txn>) {
+pub(super) fn add_core_of_read(frame: &Frame<'_>, read: usize, core: &mut BTreeSet<Txn>) {
     let mut pending = vec![(read, u32::MAX)];
     let mut seen: BTreeSet<usize> = BTreeSet::new();
     while let Some((read, before)) = pending.pop() {
@@ -178,38 +178,31 @@ pub(super) fn blame(frame: &Frame<'_>, read: usize, blamed: &mut BTreeSet<Txn>) 
             continue;
         }
         let reader = frame.reader(read);
-        blamed.insert(reader);
-        blamed.extend(frame.facts.candidates(read).iter().map(|it| it.raw()));
+        core.insert(reader);
+        core.extend(frame.facts.candidates(read).iter().map(|it| it.raw()));
         if frame.facts.candidates(read).len() < 2 {
             continue;
         }
         let removals = frame.sources.removals_of(read).iter().filter(|it| it.round < before);
         for Removal { candidate, by, round, .. } in removals.copied() {
-            blamed.insert(by);
+            core.insert(by);
             let paths =
                 if by == reader { [(reader, candidate), (reader, reader)] } else { [(candidate, by), (by, reader)] };
             for (from, to) in paths {
-                path(frame, from, to, round, blamed, &mut pending);
+                path(frame, from, to, round, core, &mut pending);
             }
         }
     }
 }
 
 /// Adds those on a path of sessions and sources that were known before a round, and the reads that it follows.
-fn path(
-    frame: &Frame<'_>,
-    from: Txn,
-    to: Txn,
-    round: u32,
-    blamed: &mut BTreeSet<Txn>,
-    pending: &mut Vec<(usize, u32)>,
-) {
+fn path(frame: &Frame<'_>, from: Txn, to: Txn, round: u32, core: &mut BTreeSet<Txn>, pending: &mut Vec<(usize, u32)>) {
     if from == to || from == INITIAL {
         return;
     }
-    blamed.extend([from, to]);
+    core.extend([from, to]);
     let is_known = |read: usize| frame.sources.is_known_before(read, round);
-    let is_seen_listed = frame.rule.moments == Moments::FirstCommitterWins;
+    let is_recovered_seen = frame.rule.events == Events::FirstCommitterWins;
     // Backward, since a transaction has few predecessors.
     let mut next: rustc_hash::FxHashMap<Txn, (Txn, Option<usize>)> = rustc_hash::FxHashMap::default();
     let mut queue = std::collections::VecDeque::from([to]);
@@ -219,8 +212,8 @@ fn path(
         }
         let by_reads =
             frame.reads_of(txn).filter(|it| is_known(*it)).filter_map(|it| Some((frame.sources.of(it)?, Some(it))));
-        let listed = if is_seen_listed { frame.listed_before(txn) } else { &[] };
-        let by_lists = listed.iter().map(|it| (it.earlier, frame.read_at(it.shown_by)));
+        let recovered = if is_recovered_seen { frame.recovered_before(txn) } else { &[] };
+        let by_lists = recovered.iter().map(|it| (it.earlier, frame.read_at(it.shown_by)));
         for (before, read) in by_reads.chain([(frame.previous[txn as usize], None)]).chain(by_lists) {
             if before != INITIAL && before != to && !next.contains_key(&before) {
                 next.insert(before, (txn, read));
@@ -232,7 +225,7 @@ fn path(
     while let Some((after, read)) = next.get(&txn) {
         // Those in the middle of a session only pass it on.
         if let Some(read) = *read {
-            blamed.extend([txn, *after]);
+            core.extend([txn, *after]);
             pending.push((read, round));
         }
         txn = *after;
@@ -372,8 +365,8 @@ mod tests {
         assert_eq!(frame.sources.left(0), [1, 3]);
         settle_sources(&mut frame, &[1, 2, 3, 4], &Budget::unlimited()).unwrap().unwrap();
         assert_eq!(frame.sources.of(0), Some(3));
-        let mut blamed = BTreeSet::new();
-        blame(&frame, 0, &mut blamed);
-        assert_eq!(blamed.into_iter().collect::<Vec<_>>(), [1, 3, 4]);
+        let mut core = BTreeSet::new();
+        add_core_of_read(&frame, 0, &mut core);
+        assert_eq!(core.into_iter().collect::<Vec<_>>(), [1, 3, 4]);
     }
 }

@@ -1,7 +1,7 @@
 //! The fast path against the simple one, on histories of hundreds of transactions, violated and holding.
 //!
 //! Each history comes from a store with some notion of what a transaction sees; then a few reads are exchanged. Every
-//! answer is certified, and who is blamed is forbidden without the rest.
+//! answer is certified, and each core is forbidden without the rest.
 //! `ISOSCOPE_SEED` chooses other histories, and `ISOSCOPE_CASES` says how many; without it, as many as the suite has
 //! time for.
 
@@ -70,7 +70,7 @@ fn registers_are_decided_as_by_saturation() {
 fn recorded_times_are_kept_as_by_saturation() {
     let tally = judge_many("times", 60, 2, |random| Manner {
         clock: some_clock(random),
-        unknown: random.pick(&[0, 0, 10]),
+        indeterminate: random.pick(&[0, 0, 10]),
         ..some(random)
     });
     tally.assert_both_sides(5);
@@ -113,7 +113,7 @@ fn lists_are_decided_as_by_saturation() {
             n_keys,
             n_lists: random.pick(&[2, n_keys]),
             clock: maybe_clock(random),
-            unknown: random.pick(&[0, 0, 10]),
+            indeterminate: random.pick(&[0, 0, 10]),
             ..some(random)
         }
     });

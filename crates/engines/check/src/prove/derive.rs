@@ -4,7 +4,7 @@
 //! nothing becomes cheaper. Since a derivation costs more than each of its premises, none goes in circles.
 //! The rules are those of `certify`, stated here once more, since nothing is shared with it.
 
-use super::routes::{Hop, Moment, Routes};
+use super::routes::{EventNode, Hop, Routes};
 use iso_evidence::{Assumption, Case, Edge, Reason};
 use iso_history::{Facts, KeyId, OpId, Standing, TxnId};
 use iso_spec::Level;
@@ -18,7 +18,7 @@ pub(super) struct Derivations<'a> {
     pub(super) level: Level,
     pub(super) assumed: Vec<Assumption>,
     pub(super) known: Vec<Known>,
-    /// Along the order of moments.
+    /// Along the order of events.
     pub(super) routes: Routes,
     /// Along session order and reads only.
     pub(super) causes: Routes,
@@ -44,8 +44,8 @@ pub(super) enum Below {
     Nothing,
     /// The reader must see the writer.
     Sight(TxnId, usize),
-    /// One moment is before another.
-    Order(Moment, Moment),
+    /// One event is before another.
+    Order(EventNode, EventNode),
 }
 
 /// What makes somebody impossible as the source of a read.
@@ -91,7 +91,7 @@ impl<'a> Derivations<'a> {
     fn update(&mut self) {
         let n_txns = self.facts.history().n_txns();
         let hop = |(idx, it): (usize, &Known)| {
-            let (from, to) = self.moments(&it.edge);
+            let (from, to) = self.events(&it.edge);
             Hop { from, to, cost: it.cost, edge: idx }
         };
         let is_cause = |it: &Known| matches!(it.edge.because, Reason::Session | Reason::ReadFrom { .. });
@@ -112,18 +112,18 @@ impl<'a> Derivations<'a> {
         matches!(self.level, Level::SnapshotIsolation | Level::StrongSnapshotIsolation)
     }
 
-    pub(super) fn start(&self, txn: TxnId) -> Moment {
+    pub(super) fn start(&self, txn: TxnId) -> EventNode {
         let has_snapshots = self.level == Level::PrefixConsistency || self.first_committer_wins();
         if has_snapshots { 2 * txn.index() } else { self.commit(txn) }
     }
 
     #[expect(clippy::unused_self, reason = "reads like `start`")]
-    pub(super) fn commit(&self, txn: TxnId) -> Moment {
+    pub(super) fn commit(&self, txn: TxnId) -> EventNode {
         2 * txn.index() + 1
     }
 
-    /// The moments that a dependency puts in order.
-    pub(super) fn moments(&self, edge: &Edge) -> (Moment, Moment) {
+    /// The events that a dependency puts in order.
+    pub(super) fn events(&self, edge: &Edge) -> (EventNode, EventNode) {
         match edge.because {
             Reason::AntiDependency { .. } => (self.start(edge.from), self.commit(edge.to)),
             Reason::VersionOrder { .. } if !self.first_committer_wins() => {
@@ -133,7 +133,7 @@ impl<'a> Derivations<'a> {
         }
     }
 
-    /// Does a dependency say which moment is before which?
+    /// Does a dependency say which event is before which?
     pub(super) fn is_order(&self, edge: &Edge) -> bool {
         match (edge.because, self.level) {
             (Reason::AntiDependency { .. }, Level::UpdateAtomic | Level::ParallelSnapshotIsolation) => {
@@ -192,7 +192,7 @@ impl<'a> Derivations<'a> {
     }
 
     fn add_list(&mut self, key: KeyId) {
-        let Some(chain) = self.facts.chain(key) else { return };
+        let Some(chain) = self.facts.recovered_order(key) else { return };
         let because = Reason::VersionOrder { key, shown_by: Some(chain.shown_by) };
         let writers = self.counted_writers(key);
         for from in &writers {
@@ -277,7 +277,7 @@ impl<'a> Derivations<'a> {
     }
 
     fn is_plainly_older(&self, older: TxnId, newer: TxnId, key: KeyId) -> bool {
-        let Some(chain) = self.facts.chain(key) else { return older.is_initial() };
+        let Some(chain) = self.facts.recovered_order(key) else { return older.is_initial() };
         let place = |txn: TxnId| chain.writers.iter().position(|it| *it == txn);
         older.is_initial() || place(older).is_some_and(|first| place(newer).is_none_or(|second| first < second))
     }
@@ -422,7 +422,7 @@ impl<'a> Derivations<'a> {
     }
 }
 
-/// The dependencies between two moments of different transactions.
-pub(super) fn way(routes: &Routes, from: Moment, to: Moment) -> Option<Vec<usize>> {
+/// The dependencies between two events of different transactions.
+pub(super) fn way(routes: &Routes, from: EventNode, to: EventNode) -> Option<Vec<usize>> {
     routes.cost(from, to).map(|_| routes.path(from, to)).filter(|it| !it.is_empty())
 }

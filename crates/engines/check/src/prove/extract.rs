@@ -21,12 +21,12 @@ impl Derivations<'_> {
 
     fn order_cycle(&self) -> Option<(u32, Contradiction)> {
         let closes = |idx: usize| {
-            let (from, to) = self.moments(&self.known[idx].edge);
+            let (from, to) = self.events(&self.known[idx].edge);
             let rest = self.routes.cost(to, from)?;
             self.is_order(&self.known[idx].edge).then_some((self.known[idx].cost + rest, idx))
         };
         let (cost, first) = (0..self.known.len()).filter_map(closes).min()?;
-        let (from, to) = self.moments(&self.known[first].edge);
+        let (from, to) = self.events(&self.known[first].edge);
         let edges = [vec![first], self.routes.path(to, from)].concat();
         Some((cost, Contradiction::Cycle(self.steps(&edges))))
     }
@@ -183,11 +183,11 @@ fn step_uses(step: &Step, assumed: Assumption) -> bool {
         || step.excluded.iter().any(|it| uses(&it.contradiction, assumed))
 }
 
-/// An edge in the numbers of the part.
-pub(super) fn in_part(part: &Projection, edge: &Edge) -> Option<Edge> {
-    let txn = |it: TxnId| part.txns.binary_search(&it).ok().map(TxnId::from_index);
-    let op = |it: OpId| part.ops.binary_search(&it).ok().map(OpId::from_index);
-    let key = |it: KeyId| part.keys.iter().position(|other| *other == it).map(KeyId::from_index);
+/// An edge in the numbers of the core.
+pub(super) fn in_core(core: &Projection, edge: &Edge) -> Option<Edge> {
+    let txn = |it: TxnId| core.txns.binary_search(&it).ok().map(TxnId::from_index);
+    let op = |it: OpId| core.ops.binary_search(&it).ok().map(OpId::from_index);
+    let key = |it: KeyId| core.keys.iter().position(|other| *other == it).map(KeyId::from_index);
     let because = match edge.because {
         Reason::Session | Reason::RealTime => edge.because,
         Reason::ReadFrom { read } => Reason::ReadFrom { read: op(read)? },
@@ -202,30 +202,30 @@ pub(super) fn in_part(part: &Projection, edge: &Edge) -> Option<Edge> {
 }
 
 /// A contradiction in the numbers of the whole history.
-pub(super) fn in_whole(part: &Projection, contradiction: &Contradiction) -> Contradiction {
-    let case = |it: &Case| case_in_whole(part, it);
+pub(super) fn in_whole(core: &Projection, contradiction: &Contradiction) -> Contradiction {
+    let case = |it: &Case| case_in_whole(core, it);
     match contradiction {
-        Contradiction::Cycle(steps) => Contradiction::Cycle(steps.iter().map(|it| step_in_whole(part, it)).collect()),
+        Contradiction::Cycle(steps) => Contradiction::Cycle(steps.iter().map(|it| step_in_whole(core, it)).collect()),
         Contradiction::Cases(cases) => Contradiction::Cases(cases.iter().map(case).collect()),
     }
 }
 
-fn case_in_whole(part: &Projection, case: &Case) -> Case {
-    let txn = |it: TxnId| part.txns[it.index()];
+fn case_in_whole(core: &Projection, case: &Case) -> Case {
+    let txn = |it: TxnId| core.txns[it.index()];
     let assumed = match case.assumed {
         Assumption::Older { key, older, newer } => {
-            Assumption::Older { key: part.keys[key.index()], older: txn(older), newer: txn(newer) }
+            Assumption::Older { key: core.keys[key.index()], older: txn(older), newer: txn(newer) }
         }
         Assumption::ReadFrom { read, writer } => {
-            Assumption::ReadFrom { read: part.ops[read.index()], writer: txn(writer) }
+            Assumption::ReadFrom { read: core.ops[read.index()], writer: txn(writer) }
         }
     };
-    Case { assumed, contradiction: in_whole(part, &case.contradiction) }
+    Case { assumed, contradiction: in_whole(core, &case.contradiction) }
 }
 
-fn step_in_whole(part: &Projection, step: &Step) -> Step {
-    let op = |it: OpId| part.ops[it.index()];
-    let key = |it: KeyId| part.keys[it.index()];
+fn step_in_whole(core: &Projection, step: &Step) -> Step {
+    let op = |it: OpId| core.ops[it.index()];
+    let key = |it: KeyId| core.keys[it.index()];
     let because = match step.edge.because {
         Reason::Session | Reason::RealTime => step.edge.because,
         Reason::ReadFrom { read } => Reason::ReadFrom { read: op(read) },
@@ -233,10 +233,10 @@ fn step_in_whole(part: &Projection, step: &Step) -> Step {
         Reason::FirstCommitter { key: of } => Reason::FirstCommitter { key: key(of) },
         Reason::AntiDependency { key: of, read } => Reason::AntiDependency { key: key(of), read: op(read) },
     };
-    let (from, to) = (part.txns[step.edge.from.index()], part.txns[step.edge.to.index()]);
+    let (from, to) = (core.txns[step.edge.from.index()], core.txns[step.edge.to.index()]);
     Step {
         edge: Edge { from, to, because },
-        excluded: step.excluded.iter().map(|it| case_in_whole(part, it)).collect(),
-        path: step.path.iter().map(|it| step_in_whole(part, it)).collect(),
+        excluded: step.excluded.iter().map(|it| case_in_whole(core, it)).collect(),
+        path: step.path.iter().map(|it| step_in_whole(core, it)).collect(),
     }
 }

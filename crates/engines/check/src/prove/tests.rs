@@ -93,7 +93,7 @@ fn proofs_that_were_changed_are_refused() {
     for (history, level) in examples() {
         let facts = Facts::new(&history);
         let right = refutation(&history, level);
-        let contradiction = &right.proof.as_ref().expect("small parts have proofs").contradiction;
+        let contradiction = &right.proof.as_ref().expect("small cores have proofs").contradiction;
         assert!(certify_proof(&facts, level, &right).is_ok());
         for contradiction in spoilt(contradiction) {
             // The cycle is that of the proof, so that it is not refused for that alone.

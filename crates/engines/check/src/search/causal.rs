@@ -1,15 +1,15 @@
 //! Levels where whom a reader sees depends on what others read: sources are choices of the solver.
 
-use super::{Search, Solution};
+use super::{OrderSearch, Solution};
 use crate::known::Known;
 use crate::problem::{INITIAL, Txn};
-use crate::rule::Sees;
-use crate::weak::{CausalPast, obligations, premise};
+use crate::rule::Visibility;
+use crate::weak::{CausalPast, inferred, premise};
 use iso_solve::Lit;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-impl Search<'_> {
+impl OrderSearch<'_> {
     /// A read for which the order has no possible writer before it gets a choice.
     pub(super) fn choose_missing(&mut self, solution: &Solution) {
         for read in 0..self.known.problem.reads.len() {
@@ -41,7 +41,7 @@ impl Search<'_> {
         self.involve_read(read);
         for (writer, lit) in choices {
             if writer != INITIAL {
-                let edge = self.edge(self.known.rule.moments.sees(writer, at.reader));
+                let edge = self.edge(self.known.rule.events.visibility(writer, at.reader));
                 self.clause(&[!lit, edge]);
             }
             if self.known.problem.is_optional[writer as usize] {
@@ -68,17 +68,17 @@ impl Search<'_> {
         self.unless_source(read, source, &mut clause, solution);
         self.unless_part(other, &mut clause);
         if source != INITIAL {
-            clause.push(self.edge(self.known.rule.moments.version_order(other, source)));
+            clause.push(self.edge(self.known.rule.events.version_order(other, source)));
         }
         self.clause(&clause);
     }
 
-    pub(super) fn forbid_unmet_obligations(&mut self, solution: &Solution) {
-        let (problem, sees) = (self.known.problem, self.known.rule.sees);
-        let past = (sees == Sees::Causal).then(|| self.causal_past(solution, &[]));
+    pub(super) fn forbid_unmet_inferred(&mut self, solution: &Solution) {
+        let (problem, visibility) = (self.known.problem, self.known.rule.visibility);
+        let past = (visibility == Visibility::Causal).then(|| self.causal_past(solution, &[]));
         let mut unmet = Vec::new();
         let takes_part = |it: Txn| solution.takes_part[it as usize];
-        obligations(problem, sees, &solution.sources, &takes_part, past.as_ref(), &mut |read, other| {
+        inferred(problem, visibility, &solution.sources, &takes_part, past.as_ref(), &mut |read, other| {
             let source = solution.sources[read].unwrap_or(INITIAL);
             if solution.position[other as usize] > solution.position[source as usize] {
                 unmet.push((read, other));
@@ -88,7 +88,7 @@ impl Search<'_> {
             let used = if past.is_some() {
                 self.causal_path(solution, &[], other, problem.reads[read].reader).0
             } else {
-                premise(problem, sees, &solution.sources, read, other)
+                premise(problem, visibility, &solution.sources, read, other)
             };
             let mut clause = Vec::new();
             for used in used {
@@ -97,7 +97,7 @@ impl Search<'_> {
             }
             self.forbid_hiding(read, other, clause, solution);
         }
-        if sees == Sees::DirectAndConflicting {
+        if visibility == Visibility::DirectAndConflicting {
             self.forbid_hidden_conflicts(solution);
         }
     }
@@ -115,7 +115,7 @@ impl Search<'_> {
                 .copied()
                 .collect();
             for other in hidden {
-                let unseen = self.edge(self.known.rule.moments.anti_dependency(at.reader, other));
+                let unseen = self.edge(self.known.rule.events.anti_dependency(at.reader, other));
                 self.forbid_hiding(read, other, vec![unseen], solution);
             }
         }
@@ -184,10 +184,10 @@ impl Search<'_> {
         from: Txn,
         to: Txn,
     ) -> (Vec<usize>, Vec<(Txn, Txn)>) {
-        let mut reached: FxHashMap<Txn, (Txn, Step)> = FxHashMap::default();
+        let mut reached: FxHashMap<Txn, (Txn, Cause)> = FxHashMap::default();
         let mut pending = VecDeque::from([to]);
         while let Some(txn) = pending.pop_front() {
-            for (earlier, step) in steps_back(self.known, solution, versions, txn) {
+            for (earlier, step) in causes_of(self.known, solution, versions, txn) {
                 if earlier != to && !reached.contains_key(&earlier) {
                     reached.insert(earlier, (txn, step));
                     pending.push_back(earlier);
@@ -203,9 +203,9 @@ impl Search<'_> {
             self.involved.insert(txn);
             let (next, step) = reached[&txn];
             match step {
-                Step::Session => {}
-                Step::Read(read) => reads.push(read),
-                Step::Overwrite => overwrites.push((txn, next)),
+                Cause::Session => {}
+                Cause::Read(read) => reads.push(read),
+                Cause::Overwrite => overwrites.push((txn, next)),
             }
             txn = next;
         }
@@ -214,27 +214,27 @@ impl Search<'_> {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum Cause {
     Session,
     Read(usize),
     Overwrite,
 }
 
-fn steps_back(known: &Known<'_>, solution: &Solution, versions: &[Vec<Txn>], txn: Txn) -> Vec<(Txn, Step)> {
+fn causes_of(known: &Known<'_>, solution: &Solution, versions: &[Vec<Txn>], txn: Txn) -> Vec<(Txn, Cause)> {
     let problem = known.problem;
     let mut steps = Vec::new();
     if txn == INITIAL {
         return steps;
     }
     let session = &problem.sessions[problem.session_of[txn as usize] as usize];
-    steps.extend(session[..problem.nth[txn as usize] as usize].iter().map(|it| (*it, Step::Session)));
+    steps.extend(session[..problem.nth[txn as usize] as usize].iter().map(|it| (*it, Cause::Session)));
     for read in problem.reads_of(txn) {
-        steps.extend(solution.sources[read].map(|it| (it, Step::Read(read))));
+        steps.extend(solution.sources[read].map(|it| (it, Cause::Read(read))));
     }
     if !versions.is_empty() {
         for key in problem.writes_of(txn) {
             let older = versions[key.index()].iter().take_while(|it| **it != txn);
-            steps.extend(older.map(|it| (*it, Step::Overwrite)));
+            steps.extend(older.map(|it| (*it, Cause::Overwrite)));
         }
     }
     steps

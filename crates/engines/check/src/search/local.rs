@@ -5,9 +5,9 @@
 //! already are as late as can be; so what remains is the best choice, and a read without a writer shows that the
 //! order is wrong, whatever the choice.
 
-use super::{Search, Solution};
+use super::{OrderSearch, Solution};
 use crate::problem::{INITIAL, Txn};
-use crate::rule::Sees;
+use crate::rule::Visibility;
 use iso_solve::Lit;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ struct TableRead {
     left: Vec<Txn>,
 }
 
-impl Search<'_> {
+impl OrderSearch<'_> {
     pub(super) fn settle_sources(&mut self, solution: &mut Solution) {
         let problem = self.known.problem;
         let has_optional = problem.is_optional.contains(&true);
@@ -50,8 +50,8 @@ impl Search<'_> {
     fn table(&self, txn: Txn, solution: &Solution) -> Table {
         let problem = self.known.problem;
         let reads = problem.reads_of(txn).map(|read| {
-            let at_least = match self.known.rule.sees {
-                Sees::Session | Sees::Direct => self.last_in_session(txn, read, solution),
+            let at_least = match self.known.rule.visibility {
+                Visibility::Session | Visibility::Direct => self.last_in_session(txn, read, solution),
                 _ => INITIAL,
             };
             let floor = self.commit_place(solution, at_least);
@@ -74,9 +74,9 @@ impl Search<'_> {
     }
 
     fn drop_impossible(&self, table: &mut Table, solution: &Solution) {
-        let is_ordered = |from: usize, to: usize| match self.known.rule.sees {
-            Sees::ReadEarlier => from < to,
-            Sees::Direct => from != to,
+        let is_ordered = |from: usize, to: usize| match self.known.rule.visibility {
+            Visibility::ReadEarlier => from < to,
+            Visibility::Direct => from != to,
             _ => false,
         };
         loop {
@@ -129,11 +129,11 @@ impl Search<'_> {
     /// Offers to place `writer` before the read and after one of `after` that it is not after yet.
     fn offer(&mut self, clause: &mut Vec<Lit>, read: usize, after: [Txn; 2], writer: Txn, solution: &Solution) {
         let place = |txn: Txn| self.commit_place(solution, txn);
-        let is_late = self.is_before(solution, writer, read);
+        let is_stale = self.is_before(solution, writer, read);
         let missed = after.into_iter().find(|it| *it != INITIAL && *it != writer && place(*it) > place(writer));
         match missed {
             Some(older) => clause.push(self.between(older, writer, read)),
-            None if !is_late => clause.push(self.between(INITIAL, writer, read)),
+            None if !is_stale => clause.push(self.between(INITIAL, writer, read)),
             None => {}
         }
     }

@@ -1,32 +1,32 @@
 //! Prefix consistency and above: run the order, and compare what each read finds with what it saw.
 
-use super::{Search, Solution};
+use super::{OrderSearch, Solution};
 use crate::problem::{INITIAL, Txn};
-use crate::rule::{Moments, Node};
+use crate::rule::{Events, Node};
 use iso_solve::Lit;
 
 /// Clauses made for one read or commit in one round, at most: more of them say little more.
 const MAX_CLAUSES: usize = 16;
 
-impl Search<'_> {
+impl OrderSearch<'_> {
     pub(super) fn replay(&mut self, solution: &Solution) {
         let known = self.known;
-        let (problem, moments) = (known.problem, known.rule.moments);
+        let (problem, events) = (known.problem, known.rule.events);
         let mut committed: Vec<Vec<Txn>> = vec![Vec::new(); problem.facts.history().n_keys()];
-        let n_moments = moments.n_nodes(problem.n_txns()) as Node;
-        for node in solution.order.iter().copied().filter(|it| *it < n_moments) {
-            let txn = moments.txn(node);
+        let n_events = events.n_nodes(problem.n_txns()) as Node;
+        for node in solution.order.iter().copied().filter(|it| *it < n_events) {
+            let txn = events.txn(node);
             if txn == INITIAL || !solution.takes_part[txn as usize] {
                 continue;
             }
-            if node == moments.start(txn) {
+            if node == events.start(txn) {
                 for read in problem.reads_of(txn) {
                     self.replay_read(read, solution, &committed[problem.reads[read].key.index()]);
                 }
             }
-            if node == moments.commit(txn) {
+            if node == events.commit(txn) {
                 for key in problem.writes_of(txn) {
-                    if moments == Moments::FirstCommitterWins {
+                    if events == Events::FirstCommitterWins {
                         self.replay_write(txn, solution, &committed[key.index()]);
                     }
                     committed[key.index()].push(txn);
@@ -56,7 +56,7 @@ impl Search<'_> {
         self.unless_part(reader, &mut clause);
         self.unless_part(other, &mut clause);
         if other != INITIAL {
-            clause.push(self.edge(self.known.rule.moments.anti_dependency(reader, other)));
+            clause.push(self.edge(self.known.rule.events.anti_dependency(reader, other)));
         }
         let mut writers: Vec<Txn> = writers.iter().copied().filter(|it| *it != INITIAL).collect();
         if writers.len() > self.nearest {
@@ -71,21 +71,21 @@ impl Search<'_> {
 
     /// How far a writer is from lying between another one and the reader.
     fn distance(&self, solution: &Solution, other: Txn, writer: Txn, reader: Txn) -> u32 {
-        let start = solution.position[self.known.rule.moments.start(reader) as usize];
+        let start = solution.position[self.known.rule.events.start(reader) as usize];
         let place = self.commit_place(solution, writer);
         self.commit_place(solution, other).saturating_sub(place) + place.saturating_sub(start)
     }
 
     /// Nobody else committed a write of the key since the snapshot.
     fn replay_write(&mut self, txn: Txn, solution: &Solution, committed: &[Txn]) {
-        let moments = self.known.rule.moments;
-        let since = solution.position[moments.start(txn) as usize];
+        let events = self.known.rule.events;
+        let since = solution.position[events.start(txn) as usize];
         let is_concurrent = |it: &&Txn| self.commit_place(solution, **it) > since;
         let concurrent: Vec<Txn> =
             committed.iter().rev().take_while(is_concurrent).take(MAX_CLAUSES).copied().collect();
         for other in concurrent {
             let mut clause =
-                vec![self.edge(moments.version_order(txn, other)), self.edge(moments.version_order(other, txn))];
+                vec![self.edge(events.version_order(txn, other)), self.edge(events.version_order(other, txn))];
             self.unless_part(txn, &mut clause);
             self.unless_part(other, &mut clause);
             self.clause(&clause);

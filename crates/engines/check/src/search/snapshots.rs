@@ -10,7 +10,7 @@
 use crate::graph::Clocks;
 use crate::known::Known;
 use crate::problem::{INITIAL, Txn};
-use crate::rule::{Moments, Node};
+use crate::rule::{Events, Node};
 use iso_evidence::{Budget, StopReason};
 
 /// The same commits as in `order`, with snapshots moved to where their reads fit, if there is such a place.
@@ -24,7 +24,7 @@ pub(super) fn fit_commits(known: &Known<'_>, order: &[Node], budget: &Budget<'_>
     let mut commits = Commits::new(known, order, &takes_part);
     // Exchanging commits across the time axis would need the axis moved, too.
     if known.axis.is_empty() {
-        commits.improve(&Clocks::new(known.problem, known.rule.moments, &known.graph, order), budget)?;
+        commits.improve(&Clocks::new(known.problem, known.rule.events, &known.graph, order), budget)?;
     }
     Ok(commits.nodes(order))
 }
@@ -45,24 +45,24 @@ struct Commits<'k> {
 
 impl<'k> Commits<'k> {
     fn new(known: &'k Known<'k>, nodes: &[Node], takes_part: &[bool]) -> Self {
-        let (problem, moments) = (known.problem, known.rule.moments);
-        let n_moments = moments.n_nodes(problem.n_txns()) as Node;
+        let (problem, events) = (known.problem, known.rule.events);
+        let n_events = events.n_nodes(problem.n_txns()) as Node;
         let mut commits = Self {
             known,
             order: Vec::new(),
             place: vec![0; problem.n_txns()],
             snapshot: vec![0; problem.n_txns()],
-            axis: vec![0; nodes.len() - n_moments as usize],
+            axis: vec![0; nodes.len() - n_events as usize],
             lines: Vec::new(),
         };
         for node in nodes.iter().copied() {
-            if node >= n_moments {
-                commits.axis[(node - n_moments) as usize] = commits.order.len();
-            } else if node == moments.commit(moments.txn(node)) {
-                commits.order.push(moments.txn(node));
-                commits.place[moments.txn(node) as usize] = commits.order.len();
+            if node >= n_events {
+                commits.axis[(node - n_events) as usize] = commits.order.len();
+            } else if node == events.commit(events.txn(node)) {
+                commits.order.push(events.txn(node));
+                commits.place[events.txn(node) as usize] = commits.order.len();
             } else {
-                commits.snapshot[moments.txn(node) as usize] = commits.order.len();
+                commits.snapshot[events.txn(node) as usize] = commits.order.len();
             }
         }
         let line = |key| {
@@ -77,21 +77,18 @@ impl<'k> Commits<'k> {
 
     /// All nodes: commits and time axis as they stand, snapshots where they fit best.
     fn nodes(&self, nodes: &[Node]) -> Vec<Node> {
-        let (problem, moments) = (self.known.problem, self.known.rule.moments);
-        let n_moments = moments.n_nodes(problem.n_txns()) as Node;
-        let mut axis: Vec<(usize, Node)> = nodes
-            .iter()
-            .filter(|it| **it >= n_moments)
-            .map(|it| (self.axis[(*it - n_moments) as usize], *it))
-            .collect();
+        let (problem, events) = (self.known.problem, self.known.rule.events);
+        let n_events = events.n_nodes(problem.n_txns()) as Node;
+        let mut axis: Vec<(usize, Node)> =
+            nodes.iter().filter(|it| **it >= n_events).map(|it| (self.axis[(*it - n_events) as usize], *it)).collect();
         axis.reverse();
         let mut snapshots: Vec<Vec<Node>> = vec![Vec::new(); self.order.len() + 1];
         for txn in 0..problem.n_txns() as Txn {
             let place = self.fit(txn).unwrap_or_else(|| self.bounded_snapshot(txn));
-            snapshots[place].push(moments.start(txn));
+            snapshots[place].push(events.start(txn));
         }
         let mut fitted = Vec::with_capacity(nodes.len());
-        let commits = std::iter::once(None).chain(self.order.iter().map(|it| Some(moments.commit(*it))));
+        let commits = std::iter::once(None).chain(self.order.iter().map(|it| Some(events.commit(*it))));
         for (n_commits, (commit, mut snapshots)) in commits.zip(snapshots).enumerate() {
             fitted.extend(commit);
             while axis.last().is_some_and(|it| it.0 == n_commits) {
@@ -119,8 +116,8 @@ impl<'k> Commits<'k> {
             0 => INITIAL,
             nth => session[nth as usize - 1],
         };
-        let n_moments = self.known.rule.moments.n_nodes(problem.n_txns()) as Node;
-        let ended = self.known.ended_before(txn).map_or(0, |it| self.axis[(it - n_moments) as usize]);
+        let n_events = self.known.rule.events.n_nodes(problem.n_txns()) as Node;
+        let ended = self.known.ended_before(txn).map_or(0, |it| self.axis[(it - n_events) as usize]);
         self.place[previous as usize].max(ended)
     }
 
@@ -129,7 +126,7 @@ impl<'k> Commits<'k> {
         let problem = self.known.problem;
         let until = self.place[txn as usize] - 1;
         let mut earliest = self.earliest(txn);
-        if self.known.rule.moments == Moments::FirstCommitterWins {
+        if self.known.rule.events == Events::FirstCommitterWins {
             for key in problem.writes_of(txn) {
                 let before = self.committed(&self.lines[key.index()], until).last();
                 earliest = earliest.max(before.map_or(0, |it| self.place[*it as usize]));
@@ -235,7 +232,7 @@ impl<'k> Commits<'k> {
 
     /// Does nothing that is known forbid to move a commit across those in between?
     fn may_move(&self, from: usize, to: usize, clocks: &Clocks) -> bool {
-        let commit = |idx: usize| self.known.rule.moments.commit(self.order[idx]);
+        let commit = |idx: usize| self.known.rule.events.commit(self.order[idx]);
         if from < to {
             (from + 1..=to).all(|it| !clocks.reaches(commit(from), commit(it)))
         } else {

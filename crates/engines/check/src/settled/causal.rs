@@ -1,9 +1,9 @@
 //! Causal consistency: who is in whose past, for a block of sessions at a time.
 //!
 //! A session is a chain, so the past of a transaction is one counter a session (a vector clock). Whole clocks do not
-//! fit into memory for many sessions, and need not: an obligation of a read of x by S from T concerns one session, of
-//! which the last writer L of x in the past of S is obliged. So sessions are taken in blocks. One walk along a
-//! topological order keeps only the counters of the block's sessions, and derives the obligations of writers in
+//! fit into memory for many sessions, and need not: an edge that is inferred from a read of x by S from T concerns one
+//! session, of which the last writer L of x is in the past of S. So sessions are taken in blocks. One walk along a
+//! topological order keeps only the counters of the block's sessions, and infers the edges of writers in
 //! these; the blocks have nothing to do with each other and run on all cores.
 //!
 //! L -> T is new only if L is not in T's own past, so of each session only writers between the counters of T and of S
@@ -13,8 +13,8 @@
 //! chains. Cost: time, reads times sessions; memory, one row of counters a transaction and thread.
 
 use super::links::{Edges, Links};
-use super::near::unmet_near;
 use super::parallel::{Pace, n_threads, run};
+use super::walk_back::unmet_in_recent_past;
 use super::{Asked, INITIAL, Replay, Txn};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, TxnId};
@@ -27,7 +27,7 @@ pub(super) fn causal(
     budget: &Budget<'_>,
 ) -> Result<Edges, StopReason> {
     if asked == Asked::Unmet
-        && let Some(edges) = unmet_near(links, replay, budget)?
+        && let Some(edges) = unmet_in_recent_past(links, replay, budget)?
     {
         return Ok(edges);
     }
@@ -69,12 +69,12 @@ fn in_blocks<const WIDTH: usize>(walk: &Walk<'_>, budget: &Budget<'_>) -> Result
     // Blocks of about the same size, and as many for each thread.
     let n_blocks = n_chains.div_ceil(WIDTH).next_multiple_of(n_threads).clamp(1, n_chains.max(1));
     let size = n_chains.div_ceil(n_blocks).max(1);
-    let desk = || vec![[0u16; WIDTH]; n_txns];
+    let buffers = || vec![[0u16; WIDTH]; n_txns];
     let block = |rows: &mut Vec<[u16; WIDTH]>, idx: usize, pace: &Pace<'_>| {
         let block = Block::new(walk, idx * size, ((idx + 1) * size).min(n_chains));
-        block.obligations(rows, pace)
+        block.inferred(rows, pace)
     };
-    run(n_chains.div_ceil(size), n_threads, budget, desk, block).map(Edges::join)
+    run(n_chains.div_ceil(size), n_threads, budget, buffers, block).map(Edges::join)
 }
 
 /// Sessions as chains of at most so many transactions that a counter has 16 bits.
@@ -163,13 +163,13 @@ impl<'a> Block<'a> {
         &self.writers[self.starts[key.index()] as usize..self.starts[key.index() + 1] as usize]
     }
 
-    fn obligations<const WIDTH: usize>(&self, rows: &mut [[u16; WIDTH]], pace: &Pace<'_>) -> Edges {
+    fn inferred<const WIDTH: usize>(&self, rows: &mut [[u16; WIDTH]], pace: &Pace<'_>) -> Edges {
         let Walk { links, asked, replay, .. } = *self.walk;
         let mut edges = Edges::default();
         self.along_the_order(rows, pace, |reader, past, rows| {
             if replay.concerns(reader, asked) {
                 for (key, source) in links.reads(reader) {
-                    self.oblige(key, past, &rows[source as usize], |writer| {
+                    self.infer(key, past, &rows[source as usize], |writer| {
                         if asked == Asked::All || !replay.is_before(writer, source) {
                             edges.push(writer, source);
                         }
@@ -210,7 +210,7 @@ impl<'a> Block<'a> {
 
     /// Of each lane, the last writer of the key in the reader's past is older than the source. Those are named that are
     /// not in the source's past already.
-    fn oblige<const WIDTH: usize>(
+    fn infer<const WIDTH: usize>(
         &self,
         key: KeyId,
         past: &[u16; WIDTH],

@@ -68,8 +68,8 @@ pub(super) struct Links<'f> {
     pub(super) sources: &'f [Source],
     /// The session predecessor that counts; the initial transaction if there is none.
     pub(super) previous: Vec<Txn>,
-    listed: Predecessors,
-    obligations: Predecessors,
+    recovered: Predecessors,
+    inferred: Predecessors,
 }
 
 /// Why one transaction is a predecessor of another.
@@ -79,13 +79,13 @@ pub(super) enum Link {
     /// By the read at this position.
     ReadFrom(usize),
     /// A list read shows it.
-    Listed,
+    Recovered,
     /// A reader of the later one must see the earlier one.
-    Obligation,
+    Inferred,
 }
 
 impl<'f> Links<'f> {
-    pub(super) fn new(facts: &'f Facts<'f>, sources: &'f [Source], listed: &Edges) -> Self {
+    pub(super) fn new(facts: &'f Facts<'f>, sources: &'f [Source], recovered: &Edges) -> Self {
         let history = facts.history();
         let mut previous = vec![INITIAL; history.n_txns()];
         for session in history.sessions() {
@@ -95,12 +95,12 @@ impl<'f> Links<'f> {
                 last = txn.raw();
             }
         }
-        let listed = Predecessors::new(history.n_txns(), listed);
-        Self { facts, sources, previous, listed, obligations: Predecessors::default() }
+        let recovered = Predecessors::new(history.n_txns(), recovered);
+        Self { facts, sources, previous, recovered, inferred: Predecessors::default() }
     }
 
-    pub(super) fn set_obligations(&mut self, obligations: &Edges) {
-        self.obligations = Predecessors::new(self.previous.len(), obligations);
+    pub(super) fn set_inferred(&mut self, inferred: &Edges) {
+        self.inferred = Predecessors::new(self.previous.len(), inferred);
     }
 
     /// The keys that a transaction read, with whom it read them from, in program order.
@@ -143,16 +143,16 @@ impl<'f> Links<'f> {
             }
             nth -= reads.len();
         }
-        let listed = self.listed.of(txn);
-        match listed.get(nth) {
-            Some(earlier) => Some((*earlier, Link::Listed)),
-            None => self.obligations.of(txn).get(nth - listed.len()).map(|it| (*it, Link::Obligation)),
+        let recovered = self.recovered.of(txn);
+        match recovered.get(nth) {
+            Some(earlier) => Some((*earlier, Link::Recovered)),
+            None => self.inferred.of(txn).get(nth - recovered.len()).map(|it| (*it, Link::Inferred)),
         }
     }
 
-    /// Every obligation, as an older and a newer transaction.
-    pub(super) fn obligations(&self) -> impl Iterator<Item = (Txn, Txn)> + '_ {
-        let newer = |it: Txn| self.obligations.of(it).iter().map(move |older| (*older, it));
+    /// Every inferred edge, as an older and a newer transaction.
+    pub(super) fn inferred(&self) -> impl Iterator<Item = (Txn, Txn)> + '_ {
+        let newer = |it: Txn| self.inferred.of(it).iter().map(move |older| (*older, it));
         (0..self.previous.len() as Txn).flat_map(newer)
     }
 

@@ -44,24 +44,24 @@ impl Pace<'_> {
     }
 }
 
-/// The results of tasks 0 to `n_tasks`, in this order. Each thread makes itself a desk, which its tasks share.
-pub(super) fn run<Desk, Done: Send>(
+/// The results of tasks 0 to `n_tasks`, in this order. Each thread makes its own buffers, which its tasks share.
+pub(super) fn run<Buffers, Done: Send>(
     n_tasks: usize,
     n_threads: usize,
     budget: &Budget<'_>,
-    desk: impl Fn() -> Desk + Sync,
-    task: impl Fn(&mut Desk, usize, &Pace<'_>) -> Done + Sync,
+    buffers: impl Fn() -> Buffers + Sync,
+    task: impl Fn(&mut Buffers, usize, &Pace<'_>) -> Done + Sync,
 ) -> Result<Vec<Done>, StopReason> {
     let (is_over, next) = (AtomicBool::new(false), AtomicUsize::new(0));
     let work = |pace: &Pace<'_>| {
-        let mut desk = desk();
+        let mut buffers = buffers();
         let mut done = Vec::new();
         loop {
             let idx = next.fetch_add(1, Ordering::Relaxed);
             if idx >= n_tasks || pace.is_over.load(Ordering::Relaxed) {
                 return done;
             }
-            done.push((idx, task(&mut desk, idx, pace)));
+            done.push((idx, task(&mut buffers, idx, pace)));
         }
     };
     let pace = |budget| Pace { budget, is_over: &is_over, n_questions: Cell::new(0), reason: RefCell::new(None) };

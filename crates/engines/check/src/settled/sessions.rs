@@ -11,8 +11,8 @@
 //! Source: the definitions (Terry et al. 1994, as the catalogue states them). Cost: what is remembered, which is for each
 //! session the writes of everybody it read from, and reads times those remembered for their key.
 
+use super::direct::LastWriters;
 use super::links::{Edges, Links};
-use super::nearby::LastWriters;
 use super::parallel::{Pace, n_threads, run};
 use super::{Asked, INITIAL, Replay, Txn};
 use iso_evidence::{Budget, StopReason};
@@ -46,7 +46,7 @@ trait Memory {
     fn start_session(&mut self, session: usize);
 
     /// The reads of a transaction must see what is remembered of their keys.
-    fn oblige(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges);
+    fn infer(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges);
 
     /// Remembers what a transaction of the session wrote, or whom it read from.
     fn pass(&mut self, links: &Links<'_>, txn: Txn);
@@ -77,8 +77,8 @@ impl Walk<'_> {
                     memory.pass(links, txn);
                 }
                 match readers {
-                    Some(readers) => readers.of(txn).iter().for_each(|it| memory.oblige(links, *it, &mut edges)),
-                    None if replay.concerns(txn, asked) => memory.oblige(links, txn, &mut edges),
+                    Some(readers) => readers.of(txn).iter().for_each(|it| memory.infer(links, *it, &mut edges)),
+                    None if replay.concerns(txn, asked) => memory.infer(links, txn, &mut edges),
                     None => {}
                 }
                 if level == Level::MonotonicReads {
@@ -100,8 +100,8 @@ impl Memory for LastWriters {
         self.start_session(session);
     }
 
-    fn oblige(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
-        self.oblige(links, reader, edges);
+    fn infer(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
+        self.infer(links, reader, edges);
     }
 
     fn pass(&mut self, links: &Links<'_>, txn: Txn) {
@@ -130,7 +130,7 @@ impl Memory for LatestSeen<'_> {
         self.session = session as u32;
     }
 
-    fn oblige(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
+    fn infer(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
         for (key, source) in links.reads(reader) {
             let (session, latest) = self.latest[key.index()];
             let is_unmet = session == self.session && self.place[latest as usize] > self.place[source as usize];
@@ -280,7 +280,7 @@ impl Memory for Remembered {
         self.chain.clear();
     }
 
-    fn oblige(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
+    fn infer(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
         for (key, source) in links.reads(reader) {
             let mut next = self.first(key);
             while next != NOBODY {

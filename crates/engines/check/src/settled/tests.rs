@@ -1,10 +1,10 @@
 //! The fast path against the simple one, on histories of hundreds of transactions, violated and holding.
 //!
 //! Each history comes from a store with some notion of what a transaction sees; then a few reads are exchanged. Every
-//! answer is certified, and who is blamed is forbidden without the rest.
+//! answer is certified, and each core is forbidden without the rest.
 
 use super::links::{Edges, Links};
-use super::near::unmet_near;
+use super::walk_back::unmet_in_recent_past;
 use super::{Asked, Replay, causal, decide_settled, derive, settle, sources};
 use crate::check_facts;
 use crate::decide::{Decision, decide_by_search};
@@ -50,8 +50,8 @@ fn compare(history: &History, level: Level, what: &str, tally: &mut Tally) {
         Decision::Allowed(witness) => {
             assert_eq!(certify_facts(&facts, level, &Verdict::Allowed(witness)), Ok(()), "{level} of {what}");
         }
-        Decision::Forbidden(blamed) => {
-            assert!(is_forbidden_alone(&facts, level, &blamed), "{level} of {what}: {blamed:?}");
+        Decision::Forbidden(core) => {
+            assert!(is_forbidden_alone(&facts, level, &core), "{level} of {what}: {core:?}");
             let verdict = check_facts(&facts, level, &budget);
             assert!(matches!(verdict, Verdict::Forbidden(_)), "{level} of {what}");
             assert_eq!(certify_facts(&facts, level, &verdict), Ok(()), "{level} of {what}");
@@ -59,8 +59,8 @@ fn compare(history: &History, level: Level, what: &str, tally: &mut Tally) {
     }
 }
 
-fn is_forbidden_alone(facts: &Facts<'_>, level: Level, blamed: &[TxnId]) -> bool {
-    let part = Projection::new(facts, blamed, &BTreeSet::new());
+fn is_forbidden_alone(facts: &Facts<'_>, level: Level, core: &[TxnId]) -> bool {
+    let part = Projection::new(facts, core, &BTreeSet::new());
     let part = Facts::new(&part.history);
     matches!(decide_by_search(&part, level, &Budget::unlimited()), Ok(Decision::Forbidden(_)))
 }
@@ -136,7 +136,7 @@ fn thousands_of_transactions_are_decided_as_by_saturation() {
 }
 
 #[test]
-fn few_mistakes_in_many_transactions_have_few_to_blame() {
+fn few_mistakes_in_many_transactions_have_small_cores() {
     let mut n_forbidden = 0;
     for seed in 0..6 {
         let mut random = Random::new(3_000 + seed);
@@ -157,10 +157,10 @@ fn few_mistakes_in_many_transactions_have_few_to_blame() {
                 Some(Decision::Allowed(witness)) => {
                     assert_eq!(certify_facts(&facts, level, &Verdict::Allowed(witness)), Ok(()), "{level}, {seed}");
                 }
-                Some(Decision::Forbidden(blamed)) => {
+                Some(Decision::Forbidden(core)) => {
                     n_forbidden += 1;
-                    assert!(blamed.len() < 40, "{level}, seed {seed}: {blamed:?}");
-                    assert!(is_forbidden_alone(&facts, level, &blamed), "{level}, seed {seed}: {blamed:?}");
+                    assert!(core.len() < 40, "{level}, seed {seed}: {core:?}");
+                    assert!(is_forbidden_alone(&facts, level, &core), "{level}, seed {seed}: {core:?}");
                 }
                 None => panic!("{level}, seed {seed}: not decided"),
             }
@@ -175,7 +175,7 @@ fn is_met(replay: &Replay<'_>, derived: &Edges) -> bool {
 }
 
 #[test]
-fn it_does_not_matter_which_obligations_are_derived_first() {
+fn it_does_not_matter_which_edges_are_inferred_first() {
     let budget = Budget::unlimited();
     let mut n_unmet = 0;
     for seed in 5_000..5_060 {
@@ -206,8 +206,8 @@ fn it_does_not_matter_which_obligations_are_derived_first() {
             assert!(by_rounds.iter().all(|it| *it == by_rounds[0]), "{level}, seed {seed}: {by_rounds:?}");
         }
         let by_blocks = causal::by_blocks(&links_of_base, Asked::Unmet, &replay, &budget).unwrap();
-        if let Some(near) = unmet_near(&links_of_base, &replay, &budget).unwrap() {
-            assert_eq!(is_met(&replay, &near), is_met(&replay, &by_blocks), "seed {seed}");
+        if let Some(recent) = unmet_in_recent_past(&links_of_base, &replay, &budget).unwrap() {
+            assert_eq!(is_met(&replay, &recent), is_met(&replay, &by_blocks), "seed {seed}");
         }
     }
     assert!(n_unmet > 50, "{n_unmet}");

@@ -5,7 +5,7 @@ use iso_history::{History, HistoryBuilder, Outcome, Place};
 /// One line per transaction: session, operations and, if known, the times of its begin and its end.
 ///
 /// Keys are letters, values digits, and 0 is the initial one: `a wx1 ry0 @3-7`. Of a list, `ax1` appends and `lx12`
-/// reads. A session with a question mark has an unknown outcome, with an exclamation mark it aborted: `a? wx1`.
+/// reads. A session with a question mark is indeterminate, with an exclamation mark it aborted: `a? wx1`.
 pub(crate) fn history(lines: &[&str]) -> History {
     let mut builder = HistoryBuilder::new();
     let initial = builder.value(0.into());
@@ -14,7 +14,7 @@ pub(crate) fn history(lines: &[&str]) -> History {
         let mut words = line.split_whitespace();
         let session = words.next().unwrap();
         let outcome = match session.as_bytes()[1..] {
-            [b'?'] => Outcome::Unknown,
+            [b'?'] => Outcome::Indeterminate,
             [b'!'] => Outcome::Aborted,
             _ => Outcome::Committed,
         };

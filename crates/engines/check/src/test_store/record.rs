@@ -10,10 +10,10 @@ pub(super) const INITIAL_VALUE: i64 = -1;
 pub(super) struct Record {
     /// The first keys are lists.
     n_lists: usize,
-    pub(super) txns: Vec<Txn>,
+    pub(super) txns: Vec<RecordedTxn>,
 }
 
-pub(super) struct Txn {
+pub(super) struct RecordedTxn {
     pub(super) session: usize,
     pub(super) at: usize,
     pub(super) ops: Vec<Op>,
@@ -39,7 +39,7 @@ pub(super) enum Op {
     },
 }
 
-impl Txn {
+impl RecordedTxn {
     pub(super) fn new(session: usize, at: usize) -> Self {
         Self { session, at, ops: Vec::new(), outcome: Outcome::Committed, begin: None, end: None }
     }
@@ -125,13 +125,13 @@ impl Record {
     fn jitter(&mut self, random: &mut Random, distance: usize) {
         let n_sessions = self.txns.iter().map(|it| it.session + 1).max().unwrap_or(0);
         let mut last_of_session = vec![0; n_sessions];
-        let mut place = |txn: &Txn| {
+        let mut place = |txn: &RecordedTxn| {
             let last = &mut last_of_session[txn.session];
             *last = (txn.at + random.below(distance)).max(*last);
             *last
         };
         // Equal places go by time, in which sessions are in order.
-        let mut placed: Vec<(usize, Txn)> =
+        let mut placed: Vec<(usize, RecordedTxn)> =
             std::mem::take(&mut self.txns).into_iter().map(|it| (place(&it), it)).collect();
         placed.sort_by_key(|(place, txn)| (*place, txn.at));
         self.txns = placed.into_iter().map(|it| it.1).collect();

@@ -1,6 +1,6 @@
 //! Searches with many conflicts: duplicate values and blind writers leave nearly everything to the solver.
 
-use crate::draft::{Action, Draft, Txn};
+use crate::draft::{Action, Draft, DraftTxn};
 use crate::judge::{Tally, Test};
 use crate::random::Random;
 use crate::{Cases, seed};
@@ -29,7 +29,7 @@ fn contended(random: &mut Random) -> Draft {
     let mut earlier = store.clone();
     let mut draft = Draft { initial: Some(0), txns: Vec::new() };
     for _ in 0..n_txns {
-        let mut txn = Txn::new(random.below(n_sessions));
+        let mut txn = DraftTxn::new(random.below(n_sessions));
         let mut view = if random.percent(30) { earlier.clone() } else { store.clone() };
         let mut wrote = Vec::new();
         for _ in 0..=random.below(4) {

@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) initial: Value,
-    pub(crate) txns: Vec<Txn>,
+    pub(crate) txns: Vec<DraftTxn>,
 }
 
 /// A register's value; none is null.
@@ -22,7 +22,7 @@ pub(crate) const KEYS: [&str; 26] = [
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Txn {
+pub(crate) struct DraftTxn {
     pub(crate) session: usize,
     pub(crate) outcome: Outcome,
     pub(crate) begin: Option<i64>,
@@ -38,7 +38,7 @@ pub(crate) enum Action {
     Append(Key, i64),
 }
 
-impl Txn {
+impl DraftTxn {
     pub(crate) fn new(session: usize) -> Self {
         Self { session, outcome: Outcome::Committed, begin: None, end: None, actions: Vec::new() }
     }
@@ -81,7 +81,7 @@ impl Draft {
 /// Every history that has a transaction or an action less, or says less about a transaction; larger steps first.
 pub(crate) fn smaller(draft: &Draft) -> Vec<Draft> {
     let mut found = Vec::new();
-    let change = |change: &dyn Fn(&mut Vec<Txn>)| {
+    let change = |change: &dyn Fn(&mut Vec<DraftTxn>)| {
         let mut changed = draft.clone();
         change(&mut changed.txns);
         changed
@@ -147,7 +147,7 @@ impl fmt::Display for Draft {
     }
 }
 
-impl fmt::Display for Txn {
+impl fmt::Display for DraftTxn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "s{}: {{", self.session + 1)?;
         for action in &self.actions {
@@ -157,7 +157,7 @@ impl fmt::Display for Txn {
         match self.outcome {
             Outcome::Committed => {}
             Outcome::Aborted => write!(f, " aborted")?,
-            Outcome::Unknown => write!(f, " unknown")?,
+            Outcome::Indeterminate => write!(f, " unknown")?,
         }
         let time = |it: Option<i64>| it.map(|it| it.to_string()).unwrap_or_default();
         if self.begin.is_some() || self.end.is_some() {

@@ -32,7 +32,7 @@ pub(crate) enum Test {
     Definition,
     /// The definitions of other frameworks.
     Frameworks,
-    /// The definition, for each outcome that transactions of unknown outcome may have had.
+    /// The definition, for each outcome that indeterminate transactions may have had.
     Outcomes,
     /// The store that runs transactions in every order.
     Machine,
@@ -325,17 +325,17 @@ impl Answers {
         }
     }
 
-    /// A history is allowed if it is for some outcome of each transaction of unknown outcome.
+    /// A history is allowed if it is for some outcome of each indeterminate transaction.
     fn compare_outcomes(&mut self, draft: &Draft, level: Level, is_allowed: bool) {
-        let unknown: Vec<usize> =
-            (0..draft.txns.len()).filter(|it| draft.txns[*it].outcome == Outcome::Unknown).collect();
-        if unknown.is_empty() {
+        let indeterminate: Vec<usize> =
+            (0..draft.txns.len()).filter(|it| draft.txns[*it].outcome == Outcome::Indeterminate).collect();
+        if indeterminate.is_empty() {
             return;
         }
         let mut any = Some(false);
-        for subset in 0..1u32 << unknown.len() {
+        for subset in 0..1u32 << indeterminate.len() {
             let mut decided = draft.clone();
-            for (nth, idx) in unknown.iter().enumerate() {
+            for (nth, idx) in indeterminate.iter().enumerate() {
                 let txn = &mut decided.txns[*idx];
                 let has_committed = subset >> nth & 1 == 1;
                 txn.outcome = if has_committed { Outcome::Committed } else { Outcome::Aborted };
@@ -356,27 +356,27 @@ impl Answers {
         self.differ(level, is_allowed, any, "the definition over outcomes");
     }
 
-    /// Without any of its transactions or operations, the part of a refutation is allowed.
+    /// Without any of its transactions or operations, the core of a refutation is allowed.
     fn minimal(&mut self, facts: &Facts<'_>, level: Level, refutation: &Refutation) {
         if refutation.local.is_some() {
             return;
         }
         let history = facts.history();
-        let of_part = refutation.txns.iter().flat_map(|it| history.ops(*it));
-        let without: BTreeSet<OpId> = of_part.filter(|it| refutation.ops.binary_search(it).is_err()).collect();
+        let of_core = refutation.txns.iter().flat_map(|it| history.ops(*it));
+        let without: BTreeSet<OpId> = of_core.filter(|it| refutation.ops.binary_search(it).is_err()).collect();
         let still_forbidden = |txns: &[TxnId], without: &BTreeSet<OpId>| {
-            let part = Projection::new(facts, txns, without);
-            let facts = Facts::new(&part.history);
+            let core = Projection::new(facts, txns, without);
+            let facts = Facts::new(&core.history);
             let answer = evaluate(&facts, Catalogue::builtin().of(level), &mut Steps::new(MAX_STEPS));
             answer.is_allowed() == Some(false)
         };
         if !still_forbidden(&refutation.txns, &without) {
-            self.wrong.push(format!("{level}: the part of a refutation is allowed"));
+            self.wrong.push(format!("{level}: the core of a refutation is allowed"));
         }
         for gone in &refutation.txns {
             let fewer: Vec<TxnId> = refutation.txns.iter().copied().filter(|it| it != gone).collect();
             if still_forbidden(&fewer, &without) {
-                self.wrong.push(format!("{level}: the part of a refutation has a transaction too many"));
+                self.wrong.push(format!("{level}: the core of a refutation has a transaction too many"));
                 return;
             }
         }
@@ -384,7 +384,7 @@ impl Answers {
             let mut without = without.clone();
             without.insert(*op);
             if still_forbidden(&refutation.txns, &without) {
-                self.wrong.push(format!("{level}: the part of a refutation has an operation too many"));
+                self.wrong.push(format!("{level}: the core of a refutation has an operation too many"));
                 return;
             }
         }

@@ -4,7 +4,7 @@
 //! closed set, or anything; and now and then a read returns something else. With that, histories lie close to the
 //! boundary of each level, on both sides of it.
 
-use crate::draft::{Action, Draft, Key, Txn, Value};
+use crate::draft::{Action, Draft, DraftTxn, Key, Value};
 use crate::judge::{Tally, Test};
 use crate::random::Random;
 use crate::{Cases, seed};
@@ -17,29 +17,29 @@ const SAMPLE_ONE_IN: usize = 5;
 
 #[test]
 fn random_histories_of_registers_are_what_the_definitions_say() {
-    let tally = judge_random("registers", 1, Extras { lists: false, unknown: false }, 500);
+    let tally = judge_random("registers", 1, Extras { lists: false, indeterminate: false }, 500);
     tally.assert_both_sides(40);
     tally.assert_apart(400);
 }
 
 #[test]
 fn random_histories_of_lists_are_what_the_definitions_say() {
-    let tally = judge_random("lists", 2, Extras { lists: true, unknown: false }, 200);
+    let tally = judge_random("lists", 2, Extras { lists: true, indeterminate: false }, 200);
     tally.assert_both_sides(40);
     tally.assert_apart(400);
 }
 
 /// Transactions that need not have happened explain much, so fewer of these are violations.
 #[test]
-fn random_histories_with_unknown_outcomes_are_what_the_definitions_say() {
-    let tally = judge_random("unknown outcomes", 3, Extras { lists: false, unknown: true }, 200);
+fn random_histories_with_indeterminate_outcomes_are_what_the_definitions_say() {
+    let tally = judge_random("indeterminate outcomes", 3, Extras { lists: false, indeterminate: true }, 200);
     tally.assert_both_sides(100);
     tally.assert_apart(1_500);
 }
 
 #[test]
-fn random_histories_of_lists_with_unknown_outcomes_are_what_the_definitions_say() {
-    let tally = judge_random("lists, unknown outcomes", 6, Extras { lists: true, unknown: true }, 100);
+fn random_histories_of_lists_with_indeterminate_outcomes_are_what_the_definitions_say() {
+    let tally = judge_random("lists, indeterminate outcomes", 6, Extras { lists: true, indeterminate: true }, 100);
     tally.assert_both_sides(100);
 }
 
@@ -47,7 +47,7 @@ fn random_histories_of_lists_with_unknown_outcomes_are_what_the_definitions_say(
 #[derive(Clone, Copy)]
 struct Extras {
     lists: bool,
-    unknown: bool,
+    indeterminate: bool,
 }
 
 fn judge_random(name: &'static str, salt: u64, extras: Extras, per_mille: usize) -> Tally {
@@ -83,7 +83,7 @@ struct Manner {
     /// Does a writer see everybody who wrote its keys before?
     is_careful: bool,
     aborted: usize,
-    unknown: usize,
+    indeterminate: usize,
 }
 
 /// What transactions do.
@@ -145,7 +145,7 @@ impl Manner {
             noise: random.pick(&[0, 0, 0, 10, 30]),
             is_careful: random.percent(50),
             aborted: random.pick(&[0, 0, 0, 20]),
-            unknown: if extras.unknown { random.pick(&[20, 40]) } else { 0 },
+            indeterminate: if extras.indeterminate { random.pick(&[20, 40]) } else { 0 },
         }
     }
 }
@@ -190,7 +190,7 @@ impl Store {
     }
 
     fn run_one(&mut self, random: &mut Random, session: usize, plan: Vec<(bool, Key)>, mut sees: u32) {
-        let mut txn = Txn::new(session);
+        let mut txn = DraftTxn::new(session);
         let first_sees = sees;
         for (is_write, key) in plan {
             if self.manner.sight == Sight::ReadByRead {
@@ -201,14 +201,14 @@ impl Store {
         }
         if random.percent(self.manner.aborted) {
             txn.outcome = Outcome::Aborted;
-        } else if random.percent(self.manner.unknown) {
-            txn.outcome = Outcome::Unknown;
+        } else if random.percent(self.manner.indeterminate) {
+            txn.outcome = Outcome::Indeterminate;
         }
         self.set_times(random, &mut txn, first_sees);
         let takes_place = match txn.outcome {
             Outcome::Committed => true,
             Outcome::Aborted => random.percent(15),
-            Outcome::Unknown => random.percent(70),
+            Outcome::Indeterminate => random.percent(70),
         };
         self.draft.txns.push(txn);
         if takes_place {
@@ -280,7 +280,7 @@ impl Store {
         }
     }
 
-    fn read(&self, random: &mut Random, txn: &Txn, key: Key, sees: u32) -> Action {
+    fn read(&self, random: &mut Random, txn: &DraftTxn, key: Key, sees: u32) -> Action {
         let visible = (0..self.installed.len()).filter(|it| sees >> it & 1 == 1);
         let visible = visible.flat_map(|it| &self.draft.txns[self.installed[it]].actions);
         let writes: Vec<&Action> = visible.chain(&txn.actions).filter(|it| it.is_write() && it.key() == key).collect();
@@ -308,7 +308,7 @@ impl Store {
     }
 
     /// Transactions take place ten units after each other, and begin before the first of those that they miss ends.
-    fn set_times(&self, random: &mut Random, txn: &mut Txn, sees: u32) {
+    fn set_times(&self, random: &mut Random, txn: &mut DraftTxn, sees: u32) {
         let now = 10 * self.draft.txns.len() as i64 + 10;
         match self.manner.clock {
             Clock::None => {}

@@ -5,7 +5,7 @@
 //! history is taken to say shows here as well. Positions that were seen before are not entered again.
 //! Cost: exponential in transactions; ten are fine.
 
-use crate::draft::{Action, Draft, Key, Txn, Value};
+use crate::draft::{Action, Draft, DraftTxn, Key, Value};
 use iso_history::Outcome;
 use iso_spec::Level;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,8 +104,8 @@ impl Machine<'_> {
             let was_before = self.precedes(other, idx);
             let is_after = self.precedes(idx, other);
             match (self.draft.txns[other].outcome, position.phases[other]) {
-                // One of unknown outcome that did not happen yet will not happen any more.
-                (Outcome::Aborted, _) | (Outcome::Unknown, Phase::Waiting) => true,
+                // an indeterminate one that did not happen yet will not happen any more.
+                (Outcome::Aborted, _) | (Outcome::Indeterminate, Phase::Waiting) => true,
                 (Outcome::Committed, Phase::Waiting) => !was_before,
                 (_, Phase::Running) => !was_before && !is_after,
                 (_, Phase::Committed) => !is_after,
@@ -116,14 +116,14 @@ impl Machine<'_> {
     fn precedes(&self, earlier: usize, later: usize) -> bool {
         let (one, other) = (&self.draft.txns[earlier], &self.draft.txns[later]);
         let is_session_ordered = one.session == other.session && earlier < later;
-        // Nobody knows when a transaction of unknown outcome ended.
+        // Nobody knows when an indeterminate transaction ended.
         let ended = one.end.filter(|_| one.outcome == Outcome::Committed);
         let is_real_time_ordered = matches!((ended, other.begin), (Some(end), Some(begin)) if end < begin);
         earlier != later && (is_session_ordered || (self.real_time && is_real_time_ordered))
     }
 
     /// Does every read return what the store and the transaction's own writes say?
-    fn fits(&self, position: &Position, txn: &Txn) -> bool {
+    fn fits(&self, position: &Position, txn: &DraftTxn) -> bool {
         let mut view = position.store.clone();
         txn.actions.iter().all(|action| match action {
             Action::Read(key, value) => match view.get(key) {

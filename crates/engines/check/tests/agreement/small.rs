@@ -2,7 +2,7 @@
 //!
 //! Histories that differ only by names (of transactions, sessions, keys, or a key's values) are tried once.
 
-use crate::draft::{Action, Draft, Txn, Value};
+use crate::draft::{Action, Draft, DraftTxn, Value};
 use crate::judge::{Tally, Test};
 use crate::{Cases, seed};
 
@@ -128,7 +128,7 @@ fn draft(shape: &[usize], codes: &[u8]) -> Draft {
     let sessions = shape.iter().enumerate().flat_map(|(session, length)| std::iter::repeat_n(session, *length));
     let txn = |(session, code): (usize, &u8)| {
         let actions = actions(*code).into_iter().map(action).collect();
-        Txn { actions, ..Txn::new(session) }
+        DraftTxn { actions, ..DraftTxn::new(session) }
     };
     Draft { initial: Some(0), txns: sessions.zip(codes).map(txn).collect() }
 }

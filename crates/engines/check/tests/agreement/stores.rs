@@ -1,7 +1,7 @@
 //! Histories of simulated databases, with dozens of transactions: what each kind of database guarantees holds, and
 //! after one read is changed, the answers still fit together.
 
-use crate::draft::{Action, Draft, Key, Txn, Value};
+use crate::draft::{Action, Draft, DraftTxn, Key, Value};
 use crate::judge::{Tally, Test};
 use crate::random::Random;
 use crate::{Cases, seed};
@@ -153,8 +153,8 @@ impl Database {
     }
 
     /// Runs a transaction on what it sees; none if another one committed first.
-    fn run_one(&mut self, random: &mut Random, session: usize, seen: &[usize], now: i64) -> Option<Txn> {
-        let mut txn = Txn::new(session);
+    fn run_one(&mut self, random: &mut Random, session: usize, seen: &[usize], now: i64) -> Option<DraftTxn> {
+        let mut txn = DraftTxn::new(session);
         let mut view = self.view(seen);
         for _ in 0..=random.below(6) {
             let key = random.below(self.n_keys);

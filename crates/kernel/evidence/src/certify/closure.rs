@@ -1,9 +1,9 @@
-//! Is a history forbidden? What every order of it must contain, by naive closure: for parts too large to be searched.
+//! Is a history forbidden? What every order of it must contain, by naive closure: for cores too large to be searched.
 //!
-//! Suppose that a level allows the history, by some execution. Its order of moments is total: for most levels one
-//! moment a transaction (the order `co` or `ar` of the level's text); for prefix consistency and snapshots two, where
+//! Suppose that a level allows the history, by some execution. Its order of events is total: for most levels one
+//! event a transaction (the order `co` or `ar` of the level's text); for prefix consistency and snapshots two, where
 //! a transaction's start comes right after the last commit that it sees. What follows is in that order, whichever it
-//! is, so that a moment before itself, or a read that nobody can have written, shows that there is no such execution:
+//! is, so that an event before itself, or a read that nobody can have written, shows that there is no such execution:
 //!
 //! - *Given*: session order, real time if the level looks at it, and the order of list versions that reads have shown.
 //! - *Source*: a read with one possible writer left saw that one, which therefore took place, and before the reader.
@@ -21,7 +21,7 @@
 //! Whom a reader must see is the level's own text over session order and known sources. For update atomic and parallel
 //! snapshot isolation, an earlier writer of a common key is visible; in the latter every edge here is visibility, since
 //! all of them are session order, sources, or between writers of one key.
-//! A transaction of unknown outcome that need not have happened orders nobody else, and nothing is asked of its reads.
+//! An indeterminate transaction that need not have happened orders nobody else, and nothing is asked of its reads.
 //! What remains undecided is not proved: this says "forbidden" or nothing.
 //! Cost: cubic in transactions, with a small factor.
 
@@ -38,7 +38,7 @@ use matrix::Matrix;
 const MAX_TXNS: usize = 600;
 /// At most this many assumptions are tried.
 const MAX_TRIALS: usize = 200;
-/// At most this many cases are told apart.
+/// A case split has at most this many cases in all.
 const MAX_CASES: usize = 5_000;
 
 /// Does the level forbid the history, as far as closure finds out? `false` says nothing.
@@ -71,7 +71,7 @@ struct Closure<'f, 'h> {
     session_order: Matrix,
     /// Known sources: from writer to reader.
     read_from: Matrix,
-    /// Which moment comes before which, closed.
+    /// Which event comes before which, closed.
     before: Matrix,
 }
 
@@ -199,18 +199,18 @@ impl<'f, 'h> Closure<'f, 'h> {
         matches!(self.level, Level::SnapshotIsolation | Level::StrongSnapshotIsolation)
     }
 
-    /// The moment at which a transaction reads.
+    /// The event at which a transaction reads.
     fn start(&self, txn: TxnId) -> usize {
         if self.has_snapshots() { 2 * txn.index() } else { self.commit(txn) }
     }
 
-    /// The moment at which its writes take place.
+    /// The event at which its writes take place.
     #[expect(clippy::unused_self, reason = "reads like `start`")]
     fn commit(&self, txn: TxnId) -> usize {
         2 * txn.index() + 1
     }
 
-    /// Everything before whose writes `reader` sees, in an order of moments.
+    /// Everything before whose writes `reader` sees, in an order of events.
     fn is_before(&self, earlier: TxnId, later: TxnId) -> bool {
         self.before.has(self.commit(earlier), self.start(later))
     }
@@ -265,7 +265,7 @@ impl<'f, 'h> Closure<'f, 'h> {
 
     /// Versions that a read has shown are in its order, and all others are newer.
     fn add_list(&mut self, key: KeyId) {
-        let Some(chain) = self.facts.chain(key) else { return };
+        let Some(chain) = self.facts.recovered_order(key) else { return };
         let mut newer = self.counted_writers(key);
         let shown: Vec<TxnId> = chain.writers.iter().copied().filter(|it| self.counts(*it)).collect();
         for writer in &shown {

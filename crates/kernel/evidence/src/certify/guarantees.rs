@@ -29,7 +29,7 @@ pub(super) fn check_guarantee(scheduled: &Scheduled<'_>, level: Level) -> Result
         for txn in sessions.of(session) {
             let compare = |latest: &Latest| match &readers {
                 Some(readers) => readers.of(*txn).iter().try_for_each(|it| latest.check(scheduled, *it)),
-                None if scheduled.is_late(*txn) => latest.check(scheduled, *txn),
+                None if scheduled.is_stale(*txn) => latest.check(scheduled, *txn),
                 None => Ok(()),
             };
             if level != Level::WritesFollowReads {
@@ -50,12 +50,12 @@ pub(super) fn check_guarantee(scheduled: &Scheduled<'_>, level: Level) -> Result
     Ok(())
 }
 
-/// For each transaction, who read from it, of those who are late. A reader is listed only at the last one of each session that it read from,
-/// which has all others of the session before it.
+/// For each transaction, the stale readers that read from it. A reader is listed only at the last one of each session
+/// that it read from, which has all others of the session before it.
 fn readers(scheduled: &Scheduled<'_>) -> Rows<Place> {
     let mut pairs: Vec<(Place, Place)> = Vec::new();
     let mut last = vec![0; scheduled.history.n_sessions()];
-    for reader in scheduled.places().filter(|it| scheduled.is_late(*it)) {
+    for reader in scheduled.places().filter(|it| scheduled.is_stale(*it)) {
         let sources = || scheduled.reads(reader).iter().map(|it| it.1).filter(|it| *it != 0);
         for source in sources() {
             let last = &mut last[scheduled.session(source)];

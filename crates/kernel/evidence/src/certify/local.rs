@@ -39,7 +39,7 @@ pub(super) fn certify_local(facts: &Facts<'_>, level: Level, anomaly: LocalAnoma
     }
 }
 
-/// Whoever has an unknown outcome may have read dirty, if the level allows it.
+/// Whoever is indeterminate may have read dirty, if the level allows it.
 fn is_judged_by(facts: &Facts<'_>, level: Level, txn: TxnId) -> bool {
     let is_committed = facts.history().outcome(txn) == Outcome::Committed;
     facts.standing(txn) == Standing::Counted && (is_committed || level != Level::ReadUncommitted)

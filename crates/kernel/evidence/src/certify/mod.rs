@@ -1,19 +1,19 @@
 //! Checks an answer against the history, trusting nobody: the centre of trust.
 //!
-//! An allowed history is replayed along its schedule, operation by operation. A forbidden one is refuted by its part:
-//! the part is checked to be one whose being forbidden makes the whole forbidden, and the reference evaluator of the
-//! catalogue's definition then decides the part, or a naive closure if it is large. Nothing here is shared with the
+//! An allowed history is replayed along its schedule, operation by operation. A forbidden one is refuted by its core:
+//! the core is checked to be one whose being forbidden makes the whole forbidden, and the reference evaluator of the
+//! catalogue's definition then decides the core, or a naive closure if it is large. Nothing here is shared with the
 //! engines.
 
 mod closure;
 #[cfg(test)]
 #[path = "../../../history/tests/common/mod.rs"]
 mod common;
+mod forbidden;
 mod guarantees;
 mod local;
 mod near;
 mod own;
-mod part;
 mod past;
 mod proof;
 mod replay;
@@ -24,7 +24,7 @@ mod uncommitted;
 mod versions;
 mod visibility;
 
-pub use part::certify_proof;
+pub use forbidden::certify_proof;
 
 use crate::{Schedule, Verdict, Witness};
 use iso_history::{Facts, History};
@@ -72,18 +72,18 @@ pub fn certify(history: &History, level: Level, verdict: &Verdict) -> Result<(),
     }
 }
 
-/// Read uncommitted lets transactions read what is rolled back later, so whoever has an unknown outcome may as well have
+/// Read uncommitted lets transactions read what is rolled back later, so whoever is indeterminate may as well have
 /// aborted, which asks for least.
 fn most_favourable(history: &History, level: Level) -> Option<History> {
-    if level == Level::ReadUncommitted { history.with_unknown_aborted() } else { None }
+    if level == Level::ReadUncommitted { history.with_indeterminate_aborted() } else { None }
 }
 
 /// As [`certify`], for facts that are derived already.
 pub fn certify_facts(facts: &Facts<'_>, level: Level, verdict: &Verdict) -> Result<(), Uncertified> {
     match verdict {
         Verdict::Forbidden(refutation) => match most_favourable(facts.history(), level) {
-            Some(history) => part::certify_forbidden(&Facts::new(&history), level, refutation),
-            None => part::certify_forbidden(facts, level, refutation),
+            Some(history) => forbidden::certify_forbidden(&Facts::new(&history), level, refutation),
+            None => forbidden::certify_forbidden(facts, level, refutation),
         },
         _ => certify(facts.history(), level, verdict),
     }

@@ -17,7 +17,7 @@ const STEPS_PER_OP: usize = 4;
 /// Checks that each transaction sees its past; none if that takes too many steps.
 pub(super) fn check_near(scheduled: &Scheduled<'_>, causes: Causes) -> Option<Result<(), Uncertified>> {
     let mut walks = Walks::new(scheduled, causes);
-    for reader in scheduled.places().filter(|it| scheduled.is_late(*it)) {
+    for reader in scheduled.places().filter(|it| scheduled.is_stale(*it)) {
         match walks.walk(reader) {
             Walk::MissesNobody => {}
             Walk::Misses(key, source) => return Some(Err(scheduled.wrong_read(reader, key, source))),
@@ -69,8 +69,8 @@ impl<'a> Walks<'a> {
 
     fn walk(&mut self, reader: Place) -> Walk {
         let is_overwritten = |read: &&(KeyId, Place)| self.first_after(read.0, read.1) < reader;
-        let late: Vec<(KeyId, Place)> = self.scheduled.reads(reader).iter().filter(is_overwritten).copied().collect();
-        let first = late.iter().map(|it| self.first_after(it.0, it.1)).min().unwrap_or(reader);
+        let stale: Vec<(KeyId, Place)> = self.scheduled.reads(reader).iter().filter(is_overwritten).copied().collect();
+        let first = stale.iter().map(|it| self.first_after(it.0, it.1)).min().unwrap_or(reader);
         self.pending.push(reader);
         while let Some(txn) = self.pending.pop() {
             for cause in self.causes_of(txn) {
@@ -82,9 +82,9 @@ impl<'a> Walks<'a> {
                     continue;
                 }
                 self.reached_from[cause as usize] = reader;
-                self.n_steps_left = self.n_steps_left.saturating_sub(late.len());
+                self.n_steps_left = self.n_steps_left.saturating_sub(stale.len());
                 let is_missed = |it: &&(KeyId, Place)| cause > it.1 && self.scheduled.does_write(cause, it.0);
-                if let Some((key, source)) = late.iter().find(is_missed) {
+                if let Some((key, source)) = stale.iter().find(is_missed) {
                     return Walk::Misses(*key, *source);
                 }
                 self.pending.push(cause);

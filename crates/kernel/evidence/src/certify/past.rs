@@ -88,7 +88,7 @@ impl<'a> Block<'a> {
                     last_writer[key.index()] = txn;
                 }
             }
-            if scheduled.is_late(txn) {
+            if scheduled.is_stale(txn) {
                 self.check(txn, row)?;
             }
             last_of_session[session] = txn;

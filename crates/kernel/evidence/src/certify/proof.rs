@@ -1,7 +1,7 @@
 //! Does each step of a proof follow by a rule of its level?
 //!
 //! The rules, and why they are valid, are those of `closure`, which looks for a contradiction where a proof shows one.
-//! They are applied to the whole history, without a look at the part: a proof refutes the whole by itself.
+//! They are applied to the whole history, without a look at the core: a proof refutes the whole by itself.
 
 use super::schedule::wrong;
 use super::{Uncertified, most_favourable};
@@ -12,7 +12,7 @@ use iso_spec::Level;
 /// Steps and cases of larger proofs are not looked at: nobody can read them either.
 const MAX_SIZE: usize = 10_000;
 
-/// Checks the proof of a refutation, if it has one: it is about the cycle and the part of the refutation.
+/// Checks the proof of a refutation, if it has one: it is about the cycle and the core of the refutation.
 pub(super) fn check_proof(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
     let Some(proof) = refutation.proof.as_deref() else { return Ok(()) };
     if !level.implies(proof.level) {
@@ -37,8 +37,8 @@ pub(super) fn check_proof(facts: &Facts<'_>, level: Level, refutation: &Refutati
     }
 }
 
-/// A moment of a transaction: it reads, or its writes take place.
-type Moment = (TxnId, Phase);
+/// An event of a transaction: it reads, or its writes take place.
+type TxnEvent = (TxnId, Phase);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
@@ -61,7 +61,7 @@ impl Checker<'_> {
             Contradiction::Cycle(steps) => self.check_cycle(steps),
             Contradiction::Cases(cases) => {
                 if !self.is_complete(cases) {
-                    return Err(Uncertified::new("a proof tells cases apart that are not all that there are"));
+                    return Err(Uncertified::new("a proof splits into cases that are not all that there are"));
                 }
                 self.check_cases(cases)
             }
@@ -102,7 +102,7 @@ impl Checker<'_> {
         exists && one != other && [one, other].iter().all(|it| self.counts(*it) && self.facts.writes(*it, key))
     }
 
-    /// The order of moments, or of what a reader must see, cannot be a cycle.
+    /// The order of events, or of what a reader must see, cannot be a cycle.
     fn check_cycle(&self, steps: &[Step]) -> Result<(), Uncertified> {
         steps.iter().try_for_each(|it| self.check_step(it))?;
         let follows = |idx: usize| steps[idx].edge.to == steps[(idx + 1) % steps.len()].edge.from;
@@ -130,7 +130,7 @@ impl Checker<'_> {
         let Edge { from, to, because } = step.edge;
         let is_known = |it: TxnId| it.is_initial() || self.txns.binary_search(&it).is_ok();
         if !is_known(from) || !is_known(to) {
-            return Err(Uncertified::new("a proof speaks of transactions that are not in its part"));
+            return Err(Uncertified::new("a proof speaks of transactions that are not in its core"));
         }
         let is_right = from != to && self.counts(from) && self.counts(to) && self.follows(step);
         if is_right {
@@ -187,7 +187,7 @@ impl Checker<'_> {
     /// The initial version is the oldest, and the order of list versions has been seen.
     fn is_plainly_older(&self, older: TxnId, newer: TxnId, key: KeyId) -> bool {
         let place = |chain: &[TxnId], txn| chain.iter().position(|it| *it == txn);
-        let is_shown = self.facts.chain(key).is_some_and(|it| match place(&it.writers, older) {
+        let is_shown = self.facts.recovered_order(key).is_some_and(|it| match place(&it.writers, older) {
             Some(first) => place(&it.writers, newer).is_none_or(|second| first < second),
             None => false,
         });
@@ -204,7 +204,7 @@ impl Checker<'_> {
         is_older && self.are_rivals(source, other, key)
     }
 
-    /// Does a transaction surely take place? One of unknown outcome does if somebody read from it.
+    /// Does a transaction surely take place? An indeterminate one does if somebody read from it.
     fn counts(&self, txn: TxnId) -> bool {
         let is_source = |it: &Assumption| matches!(it, Assumption::ReadFrom { writer, .. } if *writer == txn);
         self.facts.standing(txn) == Standing::Counted || self.assumed.iter().any(is_source)
@@ -238,9 +238,9 @@ impl Checker<'_> {
         assumed.or(only)
     }
 
-    /// Do steps lead from one moment to another, in the order of moments?
-    fn leads(&self, path: &[Step], from: Moment, to: Moment) -> bool {
-        let mut at = self.moment(from);
+    /// Do steps lead from one event to another, in the order of events?
+    fn leads(&self, path: &[Step], from: TxnEvent, to: TxnEvent) -> bool {
+        let mut at = self.event(from);
         for step in path {
             let leaves = self.leaves(&step.edge);
             if at.0 != leaves.0 || at.1 > leaves.1 || !self.is_order(&step.edge) {
@@ -248,11 +248,11 @@ impl Checker<'_> {
             }
             at = self.arrives(&step.edge);
         }
-        let to = self.moment(to);
+        let to = self.event(to);
         at.0 == to.0 && at.1 <= to.1
     }
 
-    /// Does a dependency say which moment is before which? Whoever was not seen may all the same have been before, unless
+    /// Does a dependency say which event is before which? Whoever was not seen may all the same have been before, unless
     /// everybody before is seen, or two writers of a key see each other.
     fn is_order(&self, edge: &Edge) -> bool {
         let is_conflict = || self.facts.final_writes(edge.from).iter().any(|(key, _)| self.facts.writes(edge.to, *key));
@@ -295,22 +295,22 @@ impl Checker<'_> {
     }
 
     /// Only snapshots are apart from commits.
-    fn moment(&self, (txn, phase): Moment) -> Moment {
+    fn event(&self, (txn, phase): TxnEvent) -> TxnEvent {
         let has_snapshots = self.level == Level::PrefixConsistency || self.first_committer_wins();
         (txn, if has_snapshots { phase } else { Phase::Commit })
     }
 
-    fn leaves(&self, edge: &Edge) -> Moment {
+    fn leaves(&self, edge: &Edge) -> TxnEvent {
         let is_read = matches!(edge.because, Reason::AntiDependency { .. });
-        self.moment((edge.from, if is_read { Phase::Start } else { Phase::Commit }))
+        self.event((edge.from, if is_read { Phase::Start } else { Phase::Commit }))
     }
 
-    fn arrives(&self, edge: &Edge) -> Moment {
+    fn arrives(&self, edge: &Edge) -> TxnEvent {
         let phase = match edge.because {
             Reason::AntiDependency { .. } => Phase::Commit,
             Reason::VersionOrder { .. } if !self.first_committer_wins() => Phase::Commit,
             _ => Phase::Start,
         };
-        self.moment((edge.to, phase))
+        self.event((edge.to, phase))
     }
 }

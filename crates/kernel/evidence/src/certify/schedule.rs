@@ -11,7 +11,7 @@ pub(super) fn check_order(history: &History, order: &[TxnId], real_time: bool) -
     for txn in order {
         advance(history, &mut last_nth, *txn)?;
     }
-    if real_time { check_real_time(history, order.iter().map(|it| (*it, Moment::Both))) } else { Ok(()) }
+    if real_time { check_real_time(history, order.iter().map(|it| (*it, Bound::Both))) } else { Ok(()) }
 }
 
 /// Checks an order of snapshots and commits: each transaction has both, its snapshot first, and sees its session.
@@ -41,11 +41,11 @@ pub(super) fn check_events(history: &History, events: &[Event], real_time: bool)
     if open.iter().any(Option::is_some) {
         return Err(Uncertified::new("a transaction of the schedule never commits"));
     }
-    let moments = events.iter().map(|it| match it {
-        Event::Snapshot(txn) => (*txn, Moment::Begin),
-        Event::Commit(txn) => (*txn, Moment::End),
+    let bounds = events.iter().map(|it| match it {
+        Event::Snapshot(txn) => (*txn, Bound::Begin),
+        Event::Commit(txn) => (*txn, Bound::End),
     });
-    if real_time { check_real_time(history, moments) } else { Ok(()) }
+    if real_time { check_real_time(history, bounds) } else { Ok(()) }
 }
 
 pub(super) fn wrong(history: &History, txn: TxnId, what: &str) -> Uncertified {
@@ -99,7 +99,7 @@ fn advance(history: &History, last_nth: &mut [Option<usize>], txn: TxnId) -> Res
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Moment {
+enum Bound {
     Begin,
     End,
     Both,
@@ -107,17 +107,17 @@ enum Moment {
 
 /// Whoever ended before another began has its end before the other's begin. From the back: nobody's end may come
 /// after the begin of somebody who began later than that end, so the latest begin so far is enough.
-fn check_real_time(history: &History, moments: impl Iterator<Item = (TxnId, Moment)>) -> Result<(), Uncertified> {
+fn check_real_time(history: &History, bounds: impl Iterator<Item = (TxnId, Bound)>) -> Result<(), Uncertified> {
     let mut latest_begin: Option<i64> = None;
-    for (txn, moment) in moments {
-        if moment != Moment::Begin
-            && history.outcome(txn) != Outcome::Unknown
+    for (txn, bound) in bounds {
+        if bound != Bound::Begin
+            && history.outcome(txn) != Outcome::Indeterminate
             && let (Some(begin), Some(end)) = (latest_begin, history.end(txn))
             && end < begin
         {
             return Err(wrong(history, txn, "ended before a transaction began that the schedule puts before it"));
         }
-        if moment != Moment::End {
+        if bound != Bound::End {
             latest_begin = latest_begin.max(history.begin(txn));
         }
     }

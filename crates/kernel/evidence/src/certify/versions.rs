@@ -23,7 +23,7 @@ pub(super) struct Scheduled<'a> {
     /// For each place, the keys that were written, ascending, and what was left there.
     writes: Rows<(KeyId, Left)>,
     /// For each place: was something that was read overwritten before?
-    is_late: Vec<bool>,
+    is_stale: Vec<bool>,
 }
 
 /// What a transaction left behind: the number of a register's value, or the length of a list.
@@ -41,8 +41,8 @@ impl Scheduled<'_> {
 
     /// Did a transaction read something that was overwritten before it? All others read what was written last, and miss
     /// nobody.
-    pub(super) fn is_late(&self, place: Place) -> bool {
-        self.is_late[place as usize]
+    pub(super) fn is_stale(&self, place: Place) -> bool {
+        self.is_stale[place as usize]
     }
 
     /// The keys that a transaction wrote, ascending. The initial one is not asked.
@@ -119,7 +119,7 @@ impl<'a> Checking<'a> {
         let mut place = vec![NOWHERE; history.n_txns()];
         place[TxnId::INITIAL.index()] = 0;
         Self {
-            scheduled: Scheduled { history, order, reads, writes, is_late: vec![false] },
+            scheduled: Scheduled { history, order, reads, writes, is_stale: vec![false] },
             place,
             last: history.keys().map(|it| (0, initially_left(history, it))).collect(),
             lists: vec![Vec::new(); history.n_keys()],
@@ -131,7 +131,7 @@ impl<'a> Checking<'a> {
         let history = self.scheduled.history;
         let mut named = sources.of(txn);
         self.own.start(txn);
-        self.scheduled.is_late.push(false);
+        self.scheduled.is_stale.push(false);
         for op in history.ops(txn) {
             match history.op(op) {
                 Op::Write { key, value } => self.own.write(key, value),
@@ -176,8 +176,8 @@ impl<'a> Checking<'a> {
         if source == last_writer {
             return Some(left);
         }
-        if let Some(is_late) = self.scheduled.is_late.last_mut() {
-            *is_late = true;
+        if let Some(is_stale) = self.scheduled.is_stale.last_mut() {
+            *is_stale = true;
         }
         if source == 0 { Some(initially_left(self.scheduled.history, key)) } else { self.scheduled.left(source, key) }
     }

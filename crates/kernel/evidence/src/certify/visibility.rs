@@ -35,7 +35,7 @@ fn check_causes(scheduled: &Scheduled<'_>, causes: Causes) -> Result<(), Uncerti
 /// Read committed: what an earlier read of the transaction saw is not taken back by a later one.
 fn check_read_order(scheduled: &Scheduled<'_>) -> Result<(), Uncertified> {
     let mut latest = Latest::new(scheduled);
-    for reader in scheduled.places().filter(|it| scheduled.is_late(*it)) {
+    for reader in scheduled.places().filter(|it| scheduled.is_stale(*it)) {
         latest.start(reader);
         for (key, source) in scheduled.reads(reader) {
             latest.check_read(scheduled, reader, (*key, *source))?;
@@ -49,7 +49,7 @@ fn check_read_order(scheduled: &Scheduled<'_>) -> Result<(), Uncertified> {
 fn check_direct(scheduled: &Scheduled<'_>) -> Result<(), Uncertified> {
     check_guarantee(scheduled, Level::ReadYourWrites)?;
     let mut latest = Latest::new(scheduled);
-    for reader in scheduled.places().filter(|it| scheduled.is_late(*it)) {
+    for reader in scheduled.places().filter(|it| scheduled.is_stale(*it)) {
         latest.start(reader);
         for (_, source) in scheduled.reads(reader) {
             latest.see_what_is_read(scheduled, *source, reader);
@@ -62,7 +62,7 @@ fn check_direct(scheduled: &Scheduled<'_>) -> Result<(), Uncertified> {
 /// Update atomic: nobody overwrote what a transaction read, before it, and writes another key of it, too.
 fn check_conflicting(scheduled: &Scheduled<'_>) -> Result<(), Uncertified> {
     let writers = scheduled.writers();
-    for reader in scheduled.places().filter(|it| scheduled.is_late(*it) && scheduled.writes(*it).len() > 0) {
+    for reader in scheduled.places().filter(|it| scheduled.is_stale(*it) && scheduled.writes(*it).len() > 0) {
         for (key, source) in scheduled.reads(reader) {
             let writers = writers.of(key.raw());
             let newer = &writers[writers.partition_point(|it| it <= source)..];

@@ -22,7 +22,7 @@ pub(crate) fn history(text: &str) -> History {
         for word in words {
             match word {
                 "aborted" => outcome = Outcome::Aborted,
-                "unknown" => outcome = Outcome::Unknown,
+                "unknown" => outcome = Outcome::Indeterminate,
                 times => {
                     let (begin, end) = times.split_once('-').unwrap();
                     builder.times(begin.parse().ok(), end.parse().ok());
@@ -142,13 +142,13 @@ pub(crate) struct Shape {
     pub(crate) n_sessions: usize,
     /// In percent.
     pub(crate) aborted: usize,
-    pub(crate) unknown: usize,
+    pub(crate) indeterminate: usize,
     pub(crate) timed: usize,
     pub(crate) lists: usize,
 }
 
 impl Shape {
-    /// Duplicate values, unknown outcomes, times and lists, in four transactions.
+    /// Duplicate values, indeterminate outcomes, times and lists, in four transactions.
     pub(crate) const MIXED: Self = Self {
         n_txns: 4,
         n_ops: 3,
@@ -156,7 +156,7 @@ impl Shape {
         n_values: 3,
         n_sessions: 3,
         aborted: 5,
-        unknown: 15,
+        indeterminate: 15,
         timed: 30,
         lists: 25,
     };
@@ -198,7 +198,7 @@ impl Random {
             let mut line = format!("s{}", self.below(shape.n_sessions));
             match self.below(100) {
                 it if it < shape.aborted => line += " aborted",
-                it if it < shape.aborted + shape.unknown => line += " unknown",
+                it if it < shape.aborted + shape.indeterminate => line += " unknown",
                 _ => {}
             }
             if is_timed && self.percent(90) {

@@ -22,7 +22,7 @@ pub(crate) fn history(text: &str) -> History {
         for word in words {
             match word {
                 "aborted" => outcome = Outcome::Aborted,
-                "unknown" => outcome = Outcome::Unknown,
+                "unknown" => outcome = Outcome::Indeterminate,
                 times => {
                     let (begin, end) = times.split_once('-').unwrap();
                     builder.times(begin.parse().ok(), end.parse().ok());

@@ -1,4 +1,4 @@
-//! Choices that the known graph settles, in small histories, and whom a conflict blames.
+//! Choices that the known graph settles, in small histories, and the core of a conflict.
 
 use crate::order::frame::Frame;
 use crate::order::graph::{Choice, Graph, Outlook};
@@ -9,7 +9,7 @@ use crate::test_store::history;
 use iso_history::Facts;
 use iso_spec::Level;
 
-/// What became of each choice in turn, or whom the first conflict blames.
+/// What became of each choice in turn, or the core of the first conflict.
 fn settle(level: Level, lines: &[&str], commits: &[Txn], choices: &[Choice]) -> Result<Vec<Outlook>, Vec<usize>> {
     let history = history(lines);
     let facts = Facts::new(&history);
@@ -21,7 +21,7 @@ fn settle(level: Level, lines: &[&str], commits: &[Txn], choices: &[Choice]) -> 
             assert!(outlook == Outlook::Open || graph.is_kept(*choice), "what is settled is kept");
             Ok(outlook)
         }
-        Err(conflict) => Err(conflict.blamed.iter().map(|it| it.index()).collect()),
+        Err(conflict) => Err(conflict.core.iter().map(|it| it.index()).collect()),
     };
     choices.iter().map(settle).collect()
 }
@@ -53,10 +53,10 @@ fn whoever_is_seen_is_older_than_the_source() {
 }
 
 #[test]
-fn a_conflict_blames_neither_bystanders_nor_those_inside_a_session() {
+fn the_core_of_a_conflict_has_neither_bystanders_nor_those_inside_a_session() {
     let lines = ["a wx1", "a wz5", "d wz6", "a wx2 wy2", "c wz7", "c rx1 ry2"];
-    let blamed = settle(Level::PrefixConsistency, &lines, &[1, 2, 3, 4, 5, 6], &[read(0, 1, 4)]);
-    assert_eq!(blamed, Err(vec![1, 4, 6]));
+    let core = settle(Level::PrefixConsistency, &lines, &[1, 2, 3, 4, 5, 6], &[read(0, 1, 4)]);
+    assert_eq!(core, Err(vec![1, 4, 6]));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn nothing_comes_before_the_initial_transaction() {
 }
 
 #[test]
-fn a_conflict_blames_those_whom_derived_edges_rest_on() {
+fn the_core_of_a_conflict_has_those_whom_derived_edges_rest_on() {
     // c saw x=1 and then x=2, so x=1 is older; d saw x=2, and then x=1.
     let lines = ["a wx1", "b wx2", "c rx1", "c rx2", "d rx2", "d rx1"];
     let choices = [read(1, 2, 1), read(3, 1, 2)];
@@ -96,7 +96,7 @@ fn real_time_is_an_edge_where_it_counts() {
 }
 
 #[test]
-fn a_conflict_over_a_list_blames_who_has_shown_its_order() {
+fn the_core_of_a_conflict_over_a_list_has_who_has_shown_its_order() {
     // t3 shows that t1 appended before t2; t4 saw t2, but read y as it was before t1.
     let lines = ["a ax1 wy1", "b ax2 wz2", "c lx12", "d rz2 ry0"];
     for level in [Level::Serializable, Level::SnapshotIsolation] {

@@ -113,8 +113,8 @@ impl Tally {
             Decision::Allowed(witness) => {
                 assert_eq!(certify_facts(&facts, level, &Verdict::Allowed(witness)), Ok(()), "{level} of {what}");
             }
-            Decision::Forbidden(blamed) => {
-                assert!(self.is_forbidden_alone(&facts, level, &blamed), "{level} of {what}: {blamed:?}");
+            Decision::Forbidden(core) => {
+                assert!(self.is_forbidden_alone(&facts, level, &core), "{level} of {what}: {core:?}");
                 if self.n_forbidden().is_multiple_of(EXPLAINED_ONE_IN) {
                     let verdict = check_facts(&facts, level, &Budget::unlimited());
                     assert!(matches!(verdict, Verdict::Forbidden(_)), "{level} of {what}");
@@ -141,9 +141,9 @@ impl Tally {
         self.verdicts.values().map(|it| it[1]).sum()
     }
 
-    /// Does it take no more than those who are blamed?
-    fn is_forbidden_alone(&mut self, facts: &Facts<'_>, level: Level, blamed: &[TxnId]) -> bool {
-        let part = Projection::new(facts, blamed, &BTreeSet::new());
+    /// Is the core forbidden by itself?
+    fn is_forbidden_alone(&mut self, facts: &Facts<'_>, level: Level, core: &[TxnId]) -> bool {
+        let part = Projection::new(facts, core, &BTreeSet::new());
         let part = Facts::new(&part.history);
         let decision = run_for(MAX_QUESTIONS, |budget| decide_by_search(&part, level, budget)).0;
         self.n_not_compared += usize::from(decision.is_err());

@@ -27,7 +27,7 @@ fn snapshots(level: Level, lines: &[&str], commits: &[Txn]) -> Vec<u32> {
 }
 
 #[test]
-fn with_one_moment_a_read_finds_the_last_version() {
+fn with_one_event_a_read_finds_the_last_version() {
     let lines = ["a wx1", "b wx2", "c rx1 ry0", "c rx2"];
     let level = Level::Serializable;
     assert_eq!(misfits(level, &lines, &[1, 3, 2, 4]), []);
@@ -86,7 +86,7 @@ fn a_snapshot_comes_after_what_had_ended_where_real_time_counts() {
     assert_eq!(snapshots(Level::SnapshotIsolation, &lines, &[1, 2]), [0, 0]);
     assert_eq!(misfits(Level::StrongSnapshotIsolation, &lines, &[1, 2]), [Misfit::Snapshot(2)]);
     assert_eq!(snapshots(Level::StrongSnapshotIsolation, &["a wx1 @0-2", "b rx0 @2-3"], &[1, 2]), [0, 0]);
-    // Nobody knows when one of unknown outcome ended.
+    // Nobody knows when an indeterminate one ended.
     let lines = ["a? wx1 @0-1", "b rx0 @2-3", "c rx1 @4-5"];
     assert_eq!(snapshots(Level::StrongSnapshotIsolation, &lines, &[1, 2, 3]), [0, 0, 2]);
 }

@@ -52,7 +52,7 @@ fn ends_are_a_guess_of_commits() {
 }
 
 #[test]
-fn unknown_outcomes_wait_for_their_reader_only_where_real_time_counts() {
+fn indeterminate_transactions_wait_for_their_reader_only_where_real_time_counts() {
     let lines = ["a? wx1 @0-1", "b wy1 @2-3", "c rx1 @0-5"];
     assert_eq!(order(Level::Serializable, &lines), [1, 2, 3]);
     assert_eq!(order(Level::StrictSerializable, &lines), [2, 1, 3]);

@@ -63,7 +63,7 @@ fn nearly_every_small_history_with_choices_is_decided() {
 fn larger_histories_with_unique_values_are_mostly_decided() {
     let mut counts = Counts::default();
     let mut random = Random::new(2);
-    let shape = Shape { n_txns: 6, n_keys: 3, n_values: 12, unknown: 5, lists: 10, ..Shape::MIXED };
+    let shape = Shape { n_txns: 6, n_keys: 3, n_values: 12, indeterminate: 5, lists: 10, ..Shape::MIXED };
     for _ in 0..300 {
         counts.compare(&random.history(shape));
     }
@@ -93,7 +93,7 @@ fn what_is_too_large_is_not_refuted() {
 }
 
 #[test]
-fn a_last_candidate_of_unknown_outcome_took_place() {
+fn a_last_candidate_of_indeterminate_outcome_took_place() {
     let history =
         history("a: w(x,1)\n a: w(x,2)\n b unknown: r(y,0) w(x,1)\n a: r(x,1) w(y,1)\n c: r(y,1)\n c: r(x,2)");
     let facts = Facts::new(&history);

@@ -1,9 +1,9 @@
-//! Read committed and read atomic: obligations among those that one transaction read from.
+//! Read committed and read atomic: inferred edges among those that one transaction read from.
 //!
 //! A transaction S that reads from W must see W's other writes: a read of x by S from T with W in the writers of x gives
 //! W -> T. For each W that S reads from, the shorter of two lists is walked: what W writes, or what S reads. Read
 //! committed asks only for reads after the first one from W, and of the reads of x after it only for the next: two
-//! neighbouring reads of one key oblige each other in program order, so the rest follows. Read atomic adds the last
+//! neighbouring reads of one key give edges in program order, so the rest follows. Read atomic adds the last
 //! writer of x in the session of S before S.
 //!
 //! Source: AWDIT (PLDI 2025). We differ: no table by key, but the reads of S sorted by key, behind a few bits that turn
@@ -34,8 +34,8 @@ pub(super) fn read_committed(
                 continue;
             }
             reading.open(links, txn as Txn);
-            reading.oblige_neighbours(&mut edges);
-            reading.oblige_read_from(links, Which::AfterFirstRead, &mut edges);
+            reading.infer_neighbours(&mut edges);
+            reading.infer_read_from(links, Which::AfterFirstRead, &mut edges);
         }
         edges
     };
@@ -50,7 +50,7 @@ pub(super) fn read_atomic(
     budget: &Budget<'_>,
 ) -> Result<Edges, StopReason> {
     let history = links.facts.history();
-    let desk = || (Reading::default(), LastWriters::new(history.n_keys()));
+    let buffers = || (Reading::default(), LastWriters::new(history.n_keys()));
     let session = |(reading, last): &mut (Reading, LastWriters), session: usize, pace: &Pace<'_>| {
         let mut edges = Edges::default();
         last.start_session(session);
@@ -59,15 +59,15 @@ pub(super) fn read_atomic(
                 break;
             }
             if replay.concerns(txn, asked) {
-                last.oblige(links, txn, &mut edges);
+                last.infer(links, txn, &mut edges);
                 reading.open(links, txn);
-                reading.oblige_read_from(links, Which::Always, &mut edges);
+                reading.infer_read_from(links, Which::Always, &mut edges);
             }
             last.wrote(links, txn);
         }
         edges
     };
-    run(history.n_sessions(), n_threads(links.previous.len()), budget, desk, session).map(Edges::join)
+    run(history.n_sessions(), n_threads(links.previous.len()), budget, buffers, session).map(Edges::join)
 }
 
 /// Which reads of a transaction must see what it read from.
@@ -110,7 +110,7 @@ impl Reading {
     }
 
     /// What was read earlier is not taken back by the next read of the key.
-    fn oblige_neighbours(&self, edges: &mut Edges) {
+    fn infer_neighbours(&self, edges: &mut Edges) {
         for pair in self.by_key.windows(2) {
             let ((key, _, seen), (next_key, _, next)) = (pair[0], pair[1]);
             if key == next_key && seen != next && seen != INITIAL {
@@ -119,7 +119,7 @@ impl Reading {
         }
     }
 
-    fn oblige_read_from(&self, links: &Links<'_>, which: Which, edges: &mut Edges) {
+    fn infer_read_from(&self, links: &Links<'_>, which: Which, edges: &mut Edges) {
         if self.by_key.len() < 2 {
             return;
         }
@@ -127,13 +127,13 @@ impl Reading {
             let writes = links.facts.final_writes(TxnId::from_index(*writer as usize));
             if writes.len() <= self.by_key.len().max(SHORT) {
                 for (key, _) in writes.iter().filter(|it| self.may_read(it.0)) {
-                    self.oblige(links, *key, (*writer, *first), which, edges);
+                    self.infer(links, *key, (*writer, *first), which, edges);
                 }
             } else {
                 for (idx, (key, ..)) in self.by_key.iter().enumerate() {
                     let is_first = idx == 0 || self.by_key[idx - 1].0 != *key;
                     if is_first && writes.binary_search_by_key(key, |it| it.0).is_ok() {
-                        self.oblige(links, *key, (*writer, *first), which, edges);
+                        self.infer(links, *key, (*writer, *first), which, edges);
                     }
                 }
             }
@@ -150,7 +150,7 @@ impl Reading {
     }
 
     /// The reads of `key` must see `writer`.
-    fn oblige(&self, links: &Links<'_>, key: KeyId, (writer, first): (Txn, u32), which: Which, edges: &mut Edges) {
+    fn infer(&self, links: &Links<'_>, key: KeyId, (writer, first): (Txn, u32), which: Which, edges: &mut Edges) {
         let after = if which == Which::Always { 0 } else { first + 1 };
         let start = self.by_key.partition_point(|it| (it.0, it.1) < (key, after));
         for (_, _, source) in self.by_key[start..].iter().take_while(|it| it.0 == key) {
@@ -190,7 +190,7 @@ impl LastWriters {
     }
 
     /// The reads of `reader` must see the last writers of their keys.
-    pub(super) fn oblige(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
+    pub(super) fn infer(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
         for (key, source) in links.reads(reader) {
             let (session, writer) = self.last[key.index()];
             let is_other = session == self.session && writer != source && writer != reader;

@@ -1,4 +1,4 @@
-//! Who is to blame for a cycle: a short one, with everybody that its derived edges rest on.
+//! The core of a cycle: a short one, with everybody that its inferred edges rest on.
 //!
 //! Derived edges carry no reason, which would cost memory for all of them. The few on the cycle are derived again: a
 //! reader of the newer one's version that must see the older one, and what makes it see it.
@@ -20,7 +20,7 @@ const MAX_TRIES: usize = 64;
 const MAX_VISITED: usize = 20_000;
 
 /// The transactions (ascending) of a part that is forbidden by itself. `order` is one of what was known before.
-pub(super) fn blame(
+pub(super) fn extract_core(
     links: &Links<'_>,
     level: Level,
     order: Option<&[Txn]>,
@@ -28,30 +28,34 @@ pub(super) fn blame(
     budget: &Budget<'_>,
 ) -> Result<Vec<TxnId>, StopReason> {
     let cycle = short_cycle(links, order, cycle, budget)?;
-    let mut blamed: BTreeSet<Txn> = BTreeSet::new();
+    let mut core: BTreeSet<Txn> = BTreeSet::new();
     for step in &cycle {
         budget.check()?;
-        blamed.extend([step.earlier, step.later]);
+        core.extend([step.earlier, step.later]);
         match step.link {
             Link::Session | Link::ReadFrom(_) => {}
-            Link::Listed => blamed.extend(who_shows(links, step)),
-            Link::Obligation => blamed.extend(premise(links, level, order.unwrap_or(&[]), step)),
+            Link::Recovered => core.extend(who_shows(links, step)),
+            Link::Inferred => core.extend(premise(links, level, order.unwrap_or(&[]), step)),
         }
     }
-    Ok(blamed.into_iter().filter(|it| *it != INITIAL).map(|it| TxnId::from_index(it as usize)).collect())
+    Ok(core.into_iter().filter(|it| *it != INITIAL).map(|it| TxnId::from_index(it as usize)).collect())
 }
 
 /// One edge of a cycle.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct CycleEdge {
     earlier: Txn,
     later: Txn,
     link: Link,
 }
 
 /// The edges that lead to a transaction.
-fn steps_into<'a>(links: &'a Links<'_>, later: Txn) -> impl Iterator<Item = Step> + use<'a> {
-    (0..).map_while(move |nth| links.predecessor(later, nth)).map(move |(earlier, link)| Step { earlier, later, link })
+fn edges_into<'a>(links: &'a Links<'_>, later: Txn) -> impl Iterator<Item = CycleEdge> + use<'a> {
+    (0..).map_while(move |nth| links.predecessor(later, nth)).map(move |(earlier, link)| CycleEdge {
+        earlier,
+        later,
+        link,
+    })
 }
 
 fn short_cycle(
@@ -59,10 +63,10 @@ fn short_cycle(
     order: Option<&[Txn]>,
     cycle: &Cycle,
     budget: &Budget<'_>,
-) -> Result<Vec<Step>, StopReason> {
+) -> Result<Vec<CycleEdge>, StopReason> {
     let place = order.map(|it| places(links.facts, it));
-    let mut search = Search::new(links, place.as_deref());
-    let mut best: Option<Vec<Step>> = None;
+    let mut search = CycleSearch::new(links, place.as_deref());
+    let mut best: Option<Vec<CycleEdge>> = None;
     let in_cycle = search.edges_of(cycle);
     for edge in search.against_the_order().into_iter().chain(in_cycle.iter().copied().take(MAX_TRIES)) {
         budget.check()?;
@@ -70,7 +74,7 @@ fn short_cycle(
             break;
         }
         let max_steps = best.as_ref().map_or(usize::MAX, |it| it.len() - 2);
-        if let Some(path) = search.path_back(edge, max_steps, Scope::Near) {
+        if let Some(path) = search.path_back(edge, max_steps, Scope::Between) {
             best = Some(path);
         }
     }
@@ -82,12 +86,12 @@ fn short_cycle(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     /// Between the ends of the edge, in the order before anything was derived, and not for long.
-    Near,
+    Between,
     Everywhere,
 }
 
 /// Searches for short ways from the later end of an edge to its earlier end.
-struct Search<'a> {
+struct CycleSearch<'a> {
     links: &'a Links<'a>,
     /// Where each transaction stood before anything was derived, if there was such an order.
     place: Option<&'a [u32]>,
@@ -96,16 +100,16 @@ struct Search<'a> {
     n_searches: u32,
 }
 
-impl<'a> Search<'a> {
+impl<'a> CycleSearch<'a> {
     fn new(links: &'a Links<'a>, place: Option<&'a [u32]>) -> Self {
         Self { links, place, reached: vec![(0, 0); links.previous.len()], n_searches: 0 }
     }
 
-    /// Obligations that go against the order, those that go back least first.
-    fn against_the_order(&self) -> Vec<Step> {
+    /// Inferred edges that go against the order, those that go back least first.
+    fn against_the_order(&self) -> Vec<CycleEdge> {
         let Some(place) = self.place else { return Vec::new() };
         let mut against: Vec<(u32, Txn, Txn)> = Vec::new();
-        for (older, newer) in self.links.obligations() {
+        for (older, newer) in self.links.inferred() {
             if let Some(back @ 1..) = place[older as usize].checked_sub(place[newer as usize]) {
                 against.push((back, older, newer));
             }
@@ -115,37 +119,38 @@ impl<'a> Search<'a> {
             against.truncate(MAX_TRIES);
         }
         against.sort_unstable();
-        against.into_iter().map(|(_, earlier, later)| Step { earlier, later, link: Link::Obligation }).collect()
+        against.into_iter().map(|(_, earlier, later)| CycleEdge { earlier, later, link: Link::Inferred }).collect()
     }
 
     /// The edges of a cycle, those against the order first.
-    fn edges_of(&self, cycle: &Cycle) -> Vec<Step> {
+    fn edges_of(&self, cycle: &Cycle) -> Vec<CycleEdge> {
         let edge = |idx: usize| {
             let (earlier, later) = (cycle[idx], cycle[(idx + 1) % cycle.len()]);
-            let mut steps = steps_into(self.links, later);
+            let mut steps = edges_into(self.links, later);
             steps.find(|it| it.earlier == earlier).expect("neighbours in a cycle are linked")
         };
-        let mut edges: Vec<Step> = (0..cycle.len()).map(edge).collect();
-        let goes_on = |it: &Step| self.place.is_some_and(|place| place[it.earlier as usize] < place[it.later as usize]);
+        let mut edges: Vec<CycleEdge> = (0..cycle.len()).map(edge).collect();
+        let goes_on =
+            |it: &CycleEdge| self.place.is_some_and(|place| place[it.earlier as usize] < place[it.later as usize]);
         edges.sort_by_key(goes_on);
         edges
     }
 
     /// The edge, and a shortest way of at most `max_steps` from its later to its earlier end.
-    fn path_back(&mut self, edge: Step, max_steps: usize, scope: Scope) -> Option<Vec<Step>> {
+    fn path_back(&mut self, edge: CycleEdge, max_steps: usize, scope: Scope) -> Option<Vec<CycleEdge>> {
         self.n_searches += 1;
         let is_too_early = |txn: Txn| {
             let is_before = |place: &[u32]| place[txn as usize] < place[edge.later as usize];
-            scope == Scope::Near && self.place.is_some_and(is_before)
+            scope == Scope::Between && self.place.is_some_and(is_before)
         };
         let mut pending = VecDeque::from([(edge.earlier, 0)]);
         let mut n_visited = 0;
         while let Some((later, n_steps)) = pending.pop_front() {
             n_visited += 1;
-            if n_steps >= max_steps || (scope == Scope::Near && n_visited > MAX_VISITED) {
+            if n_steps >= max_steps || (scope == Scope::Between && n_visited > MAX_VISITED) {
                 return None;
             }
-            for step in steps_into(self.links, later) {
+            for step in edges_into(self.links, later) {
                 if self.reached[step.earlier as usize].0 == self.n_searches || is_too_early(step.earlier) {
                     continue;
                 }
@@ -159,12 +164,12 @@ impl<'a> Search<'a> {
         None
     }
 
-    fn walk(&self, edge: Step) -> Vec<Step> {
+    fn walk(&self, edge: CycleEdge) -> Vec<CycleEdge> {
         let mut path = vec![edge];
         let mut earlier = edge.later;
         while earlier != edge.earlier {
             let later = self.reached[earlier as usize].1;
-            path.extend(steps_into(self.links, later).find(|it| it.earlier == earlier));
+            path.extend(edges_into(self.links, later).find(|it| it.earlier == earlier));
             earlier = later;
         }
         path
@@ -172,11 +177,11 @@ impl<'a> Search<'a> {
 }
 
 /// The reader that shows a list, and whom it read it from.
-fn who_shows(links: &Links<'_>, step: &Step) -> Vec<Txn> {
+fn who_shows(links: &Links<'_>, step: &CycleEdge) -> Vec<Txn> {
     let facts = links.facts;
     let id = |it: Txn| TxnId::from_index(it as usize);
     let keys = facts.final_writes(id(step.earlier)).iter().map(|it| it.0);
-    let chains = keys.filter(|it| facts.writes(id(step.later), *it)).filter_map(|it| facts.chain(it));
+    let chains = keys.filter(|it| facts.writes(id(step.later), *it)).filter_map(|it| facts.recovered_order(it));
     let mut shown = Vec::new();
     for chain in chains {
         let place = |txn: Txn| chain.writers.iter().position(|it| it.raw() == txn);
@@ -195,7 +200,7 @@ fn who_shows(links: &Links<'_>, step: &Step) -> Vec<Txn> {
 }
 
 /// A reader of the later one's version that must see the earlier one, and those that make it see it: as few as possible.
-fn premise(links: &Links<'_>, level: Level, order: &[Txn], step: &Step) -> Vec<Txn> {
+fn premise(links: &Links<'_>, level: Level, order: &[Txn], step: &CycleEdge) -> Vec<Txn> {
     let facts = links.facts;
     let (other, source) = (step.earlier, step.later);
     let ways = if level == Level::CausalConsistency { Ways::from(links, order, other) } else { Ways::default() };
@@ -217,7 +222,7 @@ fn premise(links: &Links<'_>, level: Level, order: &[Txn], step: &Step) -> Vec<T
             break;
         }
     }
-    best.expect("an obligation has a reader")
+    best.expect("an inferred edge has a reader")
 }
 
 /// The reader of a read, and those by whom it must see `other`, if it must, for levels that are not causal.

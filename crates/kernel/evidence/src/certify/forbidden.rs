@@ -1,9 +1,9 @@
-//! Is the part that a refutation names forbidden, and does that make the whole history forbidden?
+//! Is the core that a refutation names forbidden, and does that make the whole history forbidden?
 //!
-//! The part stands for the whole if each of its reads saw another transaction's write, and everybody in the whole
-//! history who may have written what it saw is in the part with that write: whatever explains the whole then explains
-//! the part. This is checked on the raw operations. Whether the part is forbidden is decided by the reference
-//! evaluator, or for a large part by `closure`, which derives what any order must contain until that is cyclic.
+//! The core stands for the whole if each of its reads saw another transaction's write, and everybody in the whole
+//! history who may have written what it saw is in the core with that write: whatever explains the whole then explains
+//! the core. This is checked on the raw operations. Whether the core is forbidden is decided by the reference
+//! evaluator, or for a large core by `closure`, which derives what any order must contain until that is cyclic.
 
 use super::Uncertified;
 use super::closure::is_refuted;
@@ -16,7 +16,7 @@ use iso_spec::{Catalogue, Evaluation, Level, Steps, evaluate};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps of the reference evaluator, times the third power of the transactions: a step costs about as much, and the
-/// evaluator gives up within a second. A part of a handful of transactions needs a few hundred steps.
+/// evaluator gives up within a second. A core of a handful of transactions needs a few hundred steps.
 const MAX_WORK: u64 = 40_000_000;
 
 /// Checks a refutation of a history at a level.
@@ -30,8 +30,8 @@ pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Re
     let history = facts.history();
     check_membership(history, refutation)?;
     check_reads_stand(facts, refutation)?;
-    let part = project(facts, refutation)?;
-    decide_part(&part.history, level)?;
+    let core = project(facts, refutation)?;
+    decide_core(&core.history, level)?;
     check_cycle(facts, &refutation.cycle)?;
     check_proof(facts, level, refutation)
 }
@@ -42,34 +42,34 @@ pub fn certify_proof(facts: &Facts<'_>, level: Level, refutation: &Refutation) -
     check_proof(facts, level, refutation)
 }
 
-/// The part holds operations of its own transactions only, none of them aborted.
+/// The core holds operations of its own transactions only, none of them aborted.
 fn check_membership(history: &History, refutation: &Refutation) -> Result<(), Uncertified> {
     let is_ascending = refutation.txns.is_sorted_by(|a, b| a < b) && refutation.ops.is_sorted_by(|a, b| a < b);
     if !is_ascending || refutation.txns.iter().any(|it| it.index() >= history.n_txns()) {
-        return Err(Uncertified::new("the part of a refutation is not in ascending order"));
+        return Err(Uncertified::new("the core of a refutation is not in ascending order"));
     }
     if refutation.txns.first() == Some(&TxnId::INITIAL) || refutation.ops.iter().any(|it| it.index() >= history.n_ops())
     {
-        return Err(Uncertified::new("the part of a refutation has the initial transaction, or what does not exist"));
+        return Err(Uncertified::new("the core of a refutation has the initial transaction, or what does not exist"));
     }
     if let Some(aborted) = refutation.txns.iter().find(|it| history.outcome(**it) == Outcome::Aborted) {
-        return Err(wrong(history, *aborted, "aborted, but is in the part of a refutation"));
+        return Err(wrong(history, *aborted, "aborted, but is in the core of a refutation"));
     }
     for op in &refutation.ops {
         if refutation.txns.binary_search(&history.txn_of(*op)).is_err() {
-            return Err(wrong(history, history.txn_of(*op), "is not in the part that has its operation"));
+            return Err(wrong(history, history.txn_of(*op), "is not in the core that has its operation"));
         }
     }
     Ok(())
 }
 
-/// A register's version or a list's element that a read of the part saw, with the readers.
+/// A register's version or a list's element that a read of the core saw, with the readers.
 type Seen = BTreeMap<(KeyId, ValueId), Vec<TxnId>>;
 
-/// Whoever may have written what a read of the part saw is in the part, and so is that write.
+/// Whoever may have written what a read of the core saw is in the core, and so is that write.
 fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> Result<(), Uncertified> {
     let history = facts.history();
-    let (registers, elements) = seen_by_part(history, refutation)?;
+    let (registers, elements) = seen_by_core(history, refutation)?;
     let mut is_read = vec![false; history.n_keys()];
     for (key, _) in registers.keys().chain(elements.keys()) {
         is_read[key.index()] = true;
@@ -83,13 +83,13 @@ fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> Result<(), U
                     let readers = registers.get(&(key, value)).map_or(&[][..], Vec::as_slice);
                     let is_needed = readers.iter().any(|it| *it != txn) && !is_kept(op);
                     if is_needed && !is_overwritten(history, txn, op) {
-                        return Err(wrong(history, txn, "may have written what the part read, but is not in it"));
+                        return Err(wrong(history, txn, "may have written what the core read, but is not in it"));
                     }
                 }
                 Op::Append { key, value } => {
                     let is_seen = elements.contains_key(&(key, value));
                     if is_seen && history.ops(txn).any(|it| is_append_to(history, it, key) && !is_kept(it)) {
-                        return Err(wrong(history, txn, "appended an element that the part saw, but is not all in it"));
+                        return Err(wrong(history, txn, "appended an element that the core saw, but is not all in it"));
                     }
                 }
                 Op::Read { .. } | Op::ReadList { .. } => {}
@@ -109,8 +109,8 @@ fn is_append_to(history: &History, op: OpId, key: KeyId) -> bool {
     matches!(history.op(op), Op::Append { key: it, .. } if it == key)
 }
 
-/// What the reads of the part saw: register values, and the last elements of lists.
-fn seen_by_part(history: &History, refutation: &Refutation) -> Result<(Seen, Seen), Uncertified> {
+/// What the reads of the core saw: register values, and the last elements of lists.
+fn seen_by_core(history: &History, refutation: &Refutation) -> Result<(Seen, Seen), Uncertified> {
     let (mut registers, mut elements) = (Seen::new(), Seen::new());
     for op in &refutation.ops {
         let txn = history.txn_of(*op);
@@ -134,7 +134,7 @@ fn seen_by_part(history: &History, refutation: &Refutation) -> Result<(Seen, See
             }
             Op::Write { .. } => {
                 if is_overwritten(history, txn, *op) {
-                    return Err(wrong(history, txn, "overwrote a write that the part of a refutation has"));
+                    return Err(wrong(history, txn, "overwrote a write that the core of a refutation has"));
                 }
             }
             Op::Append { key, .. } => {
@@ -143,7 +143,7 @@ fn seen_by_part(history: &History, refutation: &Refutation) -> Result<(Seen, See
                     .filter(|it| is_append_to(history, *it, key))
                     .all(|it| refutation.ops.binary_search(&it).is_ok());
                 if !has_all {
-                    return Err(wrong(history, txn, "has only some of its appends in the part of a refutation"));
+                    return Err(wrong(history, txn, "has only some of its appends in the core of a refutation"));
                 }
             }
         }
@@ -159,33 +159,33 @@ fn project(facts: &Facts<'_>, refutation: &Refutation) -> Result<Projection, Unc
         .flat_map(|it| history.ops(*it))
         .filter(|it| refutation.ops.binary_search(it).is_err())
         .collect();
-    let part = Projection::new(facts, &refutation.txns, &without);
-    if part.ops == refutation.ops {
-        Ok(part)
+    let core = Projection::new(facts, &refutation.txns, &without);
+    if core.ops == refutation.ops {
+        Ok(core)
     } else {
-        Err(Uncertified::new("the part of a refutation has operations that do not stand by themselves"))
+        Err(Uncertified::new("the core of a refutation has operations that do not stand by themselves"))
     }
 }
 
-/// The catalogue's definition of the level forbids the part.
-fn decide_part(part: &History, level: Level) -> Result<(), Uncertified> {
-    let facts = Facts::new(part);
-    // Which of two list reads is blamed may differ between whole and part, and so may whether its reader is judged.
+/// The catalogue's definition of the level forbids the core.
+fn decide_core(core: &History, level: Level) -> Result<(), Uncertified> {
+    let facts = Facts::new(core);
+    // Which of two list reads is blamed may differ between whole and core, and so may whether its reader is judged.
     if level == Level::ReadUncommitted && !facts.local().is_empty() {
         return Err(Uncertified::new(
-            "the part of a refutation has a read that nothing explains, and does not name it",
+            "the core of a refutation has a read that nothing explains, and does not name it",
         ));
     }
     let spec = Catalogue::builtin().of(level);
-    let n_txns = part.n_txns() as u64;
+    let n_txns = core.n_txns() as u64;
     match evaluate(&facts, spec, &mut Steps::new(MAX_WORK / n_txns.pow(3))) {
         Evaluation::Forbidden => Ok(()),
-        Evaluation::Allowed(_) => Err(Uncertified::new(format!("{} allows the part of a refutation", spec.name()))),
-        Evaluation::AmbiguousList(_) => Err(Uncertified::new("a list read of the part has several meanings")),
+        Evaluation::Allowed(_) => Err(Uncertified::new(format!("{} allows the core of a refutation", spec.name()))),
+        Evaluation::AmbiguousList(_) => Err(Uncertified::new("a list read of the core has several meanings")),
         Evaluation::OutOfSteps | Evaluation::TooLarge if is_refuted(&facts, level) => Ok(()),
         Evaluation::OutOfSteps | Evaluation::TooLarge => Err(Uncertified::too_large(format!(
-            "the part of the refutation is too large to be checked: {} transactions; nothing says that it is wrong",
-            part.n_txns() - 1
+            "the core of the refutation is too large to be checked: {} transactions; nothing says that it is wrong",
+            core.n_txns() - 1
         ))),
     }
 }

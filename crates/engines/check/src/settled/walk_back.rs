@@ -1,8 +1,8 @@
-//! Causal consistency, as far as nobody missed anything that is long past: walks back from each late reader.
+//! Causal consistency, as far as nobody missed anything that is long past: walks back from each stale reader.
 //!
-//! An order that has session order and reads-from in it does not meet an obligation of S, which reads x from T, only if
+//! An order that has session order and reads-from in it does not meet an edge inferred from S, which reads x from T, only if
 //! the past of S has a writer of x after T. So the past is walked only from readers that find something overwritten, and
-//! only back to the first who overwrote it. Where transactions see what was there a moment ago, the past ends before
+//! only back to the first who overwrote it. Where transactions see what was there just before, the past ends before
 //! that, and there is nothing to walk, however many sessions there are.
 //!
 //! Cost: at most a number of steps that is linear in reads and transactions; who needs more is left to `causal`.
@@ -16,15 +16,15 @@ use iso_history::{KeyId, TxnId};
 const STEPS_PER_READ: usize = 4;
 
 /// What an order does not meet; none if finding out takes too many steps.
-pub(super) fn unmet_near(
+pub(super) fn unmet_in_recent_past(
     links: &Links<'_>,
     replay: &Replay<'_>,
     budget: &Budget<'_>,
 ) -> Result<Option<Edges>, StopReason> {
     let mut walks = Walks::new(links, replay);
     let mut edges = Edges::default();
-    let late = replay.order.iter().filter(|it| replay.is_late[**it as usize]);
-    for (idx, reader) in late.enumerate() {
+    let stale = replay.order.iter().filter(|it| replay.is_stale[**it as usize]);
+    for (idx, reader) in stale.enumerate() {
         if idx % (1 << 12) == 0 {
             budget.check()?;
         }
@@ -81,11 +81,11 @@ impl<'a> Walks<'a> {
     fn walk(&mut self, reader: Txn, edges: &mut Edges) -> bool {
         let place = |txn: Txn| self.replay.place[txn as usize];
         // Reads that were overwritten, and where they were first.
-        let mut late: Vec<(KeyId, Txn)> = Vec::new();
+        let mut overwritten: Vec<(KeyId, Txn)> = Vec::new();
         let mut first = place(reader);
         for (key, source) in self.links.reads(reader) {
             if let Some(overwriter) = self.next_writer(key, source).filter(|it| place(*it) < place(reader)) {
-                late.push((key, source));
+                overwritten.push((key, source));
                 first = first.min(place(overwriter));
             }
         }
@@ -101,8 +101,8 @@ impl<'a> Walks<'a> {
                     continue;
                 }
                 self.reached_from[cause as usize] = reader;
-                self.n_steps_left = self.n_steps_left.saturating_sub(late.len());
-                for (key, source) in &late {
+                self.n_steps_left = self.n_steps_left.saturating_sub(overwritten.len());
+                for (key, source) in &overwritten {
                     let id = TxnId::from_index(cause as usize);
                     if place(cause) > place(*source) && self.links.facts.writes(id, *key) {
                         edges.push(cause, *source);
