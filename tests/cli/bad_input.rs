@@ -78,6 +78,7 @@ fn wrong_limits_and_levels_are_told_with_a_cure() {
         ("--timeout", "5 fortnights", "500ms"),
         ("--memory", "-1G", "8GiB"),
         ("--level", "repeatable-read", "`si`"),
+        ("--level", "rr", "there is no level `rr`: databases mean different things"),
         ("--level", "serr", "did you mean `ser`"),
     ] {
         folder.run(&["check", "skew.history", option, value]).ends(2).complains(cure);

@@ -1,7 +1,9 @@
 //! Time and memory limits end a run on time, with a complete answer.
 
-use crate::tool::Folder;
+use crate::tool::{Folder, tool};
 use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A serializable history in which many writes are equal, so that nearly every read has many possible writers.
@@ -74,4 +76,30 @@ fn converting_is_limited_too() {
     let said = folder.run(&["convert", "hard.history", "out.jsonl", "--memory", "16MiB"]).ends(3).complains("--memory");
     let left: Vec<_> = std::fs::read_dir(folder.path("")).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(left, ["hard.history"], "{said:#?}");
+}
+
+#[test]
+fn an_interrupted_check_says_what_is_decided_so_far() {
+    let folder = Folder::new();
+    folder.write("hard.history", ambiguous(4000));
+    let mut child = tool(&folder.path(""))
+        .args(["check", "hard.history", "--progress", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap()).lines();
+    messages.find(|it| it.as_ref().unwrap().contains("checking levels")).expect("it says when it begins").unwrap();
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    let rest: Vec<String> = messages.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{rest:?}");
+    assert!(rest.iter().any(|it| it.contains("interrupted")), "{rest:?}");
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let levels = document["levels"].as_array().unwrap();
+    assert_eq!(levels.len(), 13, "{document}");
+    let ser = levels.iter().find(|it| it["level"] == "ser").unwrap();
+    assert_eq!(ser["reason"], "the run was interrupted", "{document}");
 }

@@ -93,7 +93,7 @@ fn transactions_are_listed_by_what_they_were() {
 #[test]
 fn applications_are_listed() {
     let folder = Folder::new();
-    folder.run(&["store", "apps"]).ends(0).says("  smallbank       a bank").says("isoscope store run APP");
+    folder.run(&["store", "apps"]).ends(0).says("smallbank       a bank").says("isoscope store run APP");
     let document = folder.run(&["store", "apps", "--json"]).ends(0).json().remove(0);
     assert!(document["applications"].as_array().unwrap().iter().any(|it| it["name"] == "tpcc"));
 }

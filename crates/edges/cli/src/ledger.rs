@@ -241,6 +241,7 @@ pub(crate) fn stopped(reason: &StopReason) -> String {
     match reason {
         StopReason::Timeout => "the time limit was reached; give it more with --timeout".to_owned(),
         StopReason::Memory => "the memory limit was reached; give it more with --memory".to_owned(),
+        StopReason::Interrupted => "interrupted; what was not decided by then is unknown".to_owned(),
         other => other.to_string(),
     }
 }

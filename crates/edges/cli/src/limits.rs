@@ -1,13 +1,14 @@
-//! Time and memory limits: a thread watches them, asks the work to stop, and stops it itself if that takes too long.
+//! Time and memory limits, and Ctrl-C: a thread watches them, asks the work to stop, and stops it itself if that takes too long.
 //!
 //! The work asks [`Alarm::reason`] wherever it can. Some stages cannot ask often enough, so behind each limit there is
 //! a short grace, after which the watching thread ends the run with the words that it was given.
 
+use crate::interrupt::on_interrupt;
 use crate::memory;
 use crate::progress::Progress;
 use iso_evidence::StopReason;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ const TICK: Duration = Duration::from_millis(5);
 const GRACE: f64 = 0.04;
 const LONGEST_GRACE: Duration = Duration::from_secs(2);
 const MEMORY_GRACE: Duration = Duration::from_millis(500);
+/// Somebody waits at the keyboard.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 /// Beyond this part of the memory limit there is no grace.
 const MEMORY_SLACK: f64 = 0.05;
 
@@ -53,14 +56,30 @@ impl Alarm {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
             1 => Some(StopReason::Timeout),
+            2 => Some(StopReason::Interrupted),
             _ => Some(StopReason::Memory),
         }
     }
 
     fn ring(&self, reason: &StopReason) {
-        let code = if *reason == StopReason::Timeout { 1 } else { 2 };
+        let code = match reason {
+            StopReason::Timeout => 1,
+            StopReason::Interrupted => 2,
+            _ => 3,
+        };
         self.0.store(code, Ordering::Relaxed);
     }
+}
+
+/// What Ctrl-C does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interrupts {
+    /// It rings the alarm, as a limit does.
+    Stop,
+    /// The work listens itself.
+    LeftToTheWork,
+    /// It ends the process: there is nothing to say yet.
+    LeftToTheSystem,
 }
 
 /// Starts the thread. `take_over` is called if the work does not stop by itself; it must end the process.
@@ -68,12 +87,14 @@ pub(crate) fn watch(
     limits: Limits,
     started: Instant,
     progress: Arc<Progress>,
+    interrupts: Interrupts,
     take_over: impl FnOnce(StopReason) + Send + 'static,
 ) -> Arc<Alarm> {
     let alarm = Arc::new(Alarm::default());
     let shared = Arc::clone(&alarm);
     // Without the thread only the limits that the work itself notices are gone; that is no reason not to run.
-    let watcher = Watcher { limits, started, alarm: shared, progress };
+    let is_interrupted = if interrupts == Interrupts::Stop { on_interrupt().ok() } else { None };
+    let watcher = Watcher { limits, started, alarm: shared, progress, is_interrupted };
     thread::Builder::new().name("limits".to_owned()).spawn(move || take_over(watcher.run())).ok();
     alarm
 }
@@ -83,6 +104,7 @@ struct Watcher {
     started: Instant,
     alarm: Arc<Alarm>,
     progress: Arc<Progress>,
+    is_interrupted: Option<Arc<AtomicBool>>,
 }
 
 impl Watcher {
@@ -113,6 +135,10 @@ impl Watcher {
 
     /// Rings if a limit is reached, and says until when the work must have answered.
     fn look(&self, resident: u64) -> Option<Instant> {
+        if self.is_interrupted.as_ref().is_some_and(|it| it.load(Ordering::Relaxed)) {
+            self.alarm.ring(&StopReason::Interrupted);
+            return Some(Instant::now() + INTERRUPT_GRACE);
+        }
         let elapsed = self.started.elapsed();
         if let Some(timeout) = self.limits.timeout.filter(|it| elapsed >= *it) {
             self.alarm.ring(&StopReason::Timeout);

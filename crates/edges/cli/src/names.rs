@@ -72,9 +72,11 @@ pub(crate) fn specs<'s>(names: &[String], own: &'s OwnLevels) -> anyhow::Result<
 /// A definition of the catalogue, by full or bare name.
 pub(crate) fn definition(name: &str) -> anyhow::Result<&'static Spec> {
     Catalogue::builtin().find(name).map_err(|unknown| {
-        let parts = if unknown.near.is_empty() { levels_with(name) } else { String::new() };
-        let parts = if is_repeatable_read(name) { REPEATABLE_READ.to_owned() } else { parts };
-        anyhow!("{unknown}{parts} (`isoscope levels` lists them all)")
+        if is_repeatable_read(name) {
+            return anyhow!("there is no level `{name}`: {REPEATABLE_READ}");
+        }
+        let others = if unknown.near.is_empty() { levels_with(name) } else { String::new() };
+        anyhow!("{unknown}{others} (`isoscope levels` lists them all)")
     })
 }
 
@@ -84,13 +86,13 @@ fn is_repeatable_read(name: &str) -> bool {
 }
 
 /// The one name of SQL that means something else in every database.
-const REPEATABLE_READ: &str = ", because databases mean different things by it: it is snapshot isolation (`si`) in \
-    PostgreSQL, and PL-2.99 (`adya.pl299`) in the words of Adya";
+const REPEATABLE_READ: &str = "databases mean different things by repeatable read. In PostgreSQL it is snapshot \
+    isolation (`si`); Adya's definition is `adya.pl299`";
 
-/// Levels of which the name is only a part, as a question.
-fn levels_with(part: &str) -> String {
-    let part = part.to_ascii_lowercase();
-    let found = |it: &Level| part.len() > 2 && it.full_name().contains(&part);
+/// Levels whose full names have these words, as a question.
+fn levels_with(words: &str) -> String {
+    let words = words.to_ascii_lowercase();
+    let found = |it: &Level| words.len() > 2 && it.full_name().contains(&words);
     let names: Vec<String> = Level::ALL.into_iter().filter(found).map(|it| format!("`{}`", it.full_name())).collect();
     if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(" or ")) }
 }

@@ -3,6 +3,7 @@
 use anyhow::{Context, anyhow, bail};
 use iso_report::{Colour, JsonLayout, Report, Symbols, TextOptions};
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -33,6 +34,31 @@ impl Voice {
             Self::Json => report.to_json(JsonLayout::Compact) + "\n",
         }
     }
+}
+
+/// How many columns a line of standard output may take.
+pub(crate) fn columns() -> usize {
+    terminal().columns.unwrap_or(COLUMNS)
+}
+
+/// Words behind a name, wrapped where they do not fit, with the lines that follow below the first word.
+pub(crate) fn wrapped(name: &str, words: &str, columns: usize) -> String {
+    let indent = name.chars().count();
+    let mut out = name.to_owned();
+    let mut column = indent;
+    for word in words.split_whitespace() {
+        let width = word.chars().count();
+        if column > indent && column + 1 + width > columns {
+            let _ = write!(out, "\n{}", " ".repeat(indent));
+            column = indent;
+        } else if column > indent {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out.trim_end().to_owned() + "\n"
 }
 
 /// How to write for this standard output.

@@ -6,13 +6,16 @@ use std::time::{Duration, Instant};
 
 use crate::lock;
 
-/// Runs that take less than this show nothing.
+/// Runs that take less than this show nothing on a terminal.
 const PATIENCE: Duration = Duration::from_millis(400);
+/// Where nobody asked for progress and nobody may be watching, a long run still says that it is alive.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 
 /// How to show progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
-    Off,
+    /// A line each minute.
+    SignsOfLife,
     /// One line that is painted again and again.
     Repainted,
     /// A line now and then, for logs.
@@ -30,6 +33,8 @@ pub(crate) struct Progress {
 #[derive(Debug, Default)]
 struct State {
     stage: String,
+    /// What the engine does within the stage.
+    detail: &'static str,
     percent: Option<u64>,
     painted: String,
     last: Option<Instant>,
@@ -41,44 +46,46 @@ impl Progress {
         let style = match (io::stderr().is_terminal(), is_asked_for) {
             (true, _) => Style::Repainted,
             (false, true) => Style::Lines,
-            (false, false) => Style::Off,
+            (false, false) => Style::SignsOfLife,
         };
         Self { style, started, state: Mutex::default() }
     }
 
     /// The work does something else now.
     pub(crate) fn stage(&self, stage: impl Into<String>) {
-        if self.style != Style::Off {
-            let mut state = lock(&self.state);
-            state.stage = stage.into();
-            state.percent = None;
-        }
+        let mut state = lock(&self.state);
+        state.stage = stage.into();
+        state.detail = "";
+        state.percent = None;
+    }
+
+    /// An engine turns to something else within the stage.
+    pub(crate) fn detail(&self, detail: &'static str) {
+        lock(&self.state).detail = detail;
     }
 
     /// So many bytes of a file were read.
     pub(crate) fn bytes(&self, read: u64, of: Option<u64>) {
-        if self.style != Style::Off {
-            lock(&self.state).percent = of.filter(|it| *it > 0).map(|it| (read.saturating_mul(100) / it).min(100));
-        }
+        lock(&self.state).percent = of.filter(|it| *it > 0).map(|it| (read.saturating_mul(100) / it).min(100));
     }
 
     /// Shows the state, unless that was done a moment ago.
     pub(crate) fn paint(&self) {
-        let (is_lines, pause) = match self.style {
-            Style::Off => return,
-            Style::Repainted => (false, Duration::from_millis(100)),
-            Style::Lines => (true, Duration::from_secs(1)),
+        let (patience, pause) = match self.style {
+            Style::SignsOfLife => (SIGN_OF_LIFE, SIGN_OF_LIFE),
+            Style::Repainted => (PATIENCE, Duration::from_millis(100)),
+            Style::Lines => (Duration::ZERO, Duration::from_secs(1)),
         };
         let mut state = lock(&self.state);
-        let is_too_early = !is_lines && self.started.elapsed() < PATIENCE;
-        if is_too_early || state.stage.is_empty() || state.last.is_some_and(|it| it.elapsed() < pause) {
+        let is_too_early = self.started.elapsed() < patience || state.last.is_some_and(|it| it.elapsed() < pause);
+        if is_too_early || state.stage.is_empty() {
             return;
         }
-        let percent = state.percent.map(|it| format!(" {it} %")).unwrap_or_default();
-        let line = format!("{}{percent}, {:.0} s", state.stage, self.started.elapsed().as_secs_f64());
+        let line = state.line(self.started.elapsed());
         state.last = Some(Instant::now());
         if line != state.painted {
-            let (before, after) = if is_lines { ("isoscope: ", "\n") } else { ("\r\u{1b}[2K", "") };
+            let (before, after) =
+                if self.style == Style::Repainted { ("\r\u{1b}[2K", "") } else { ("isoscope: ", "\n") };
             // Nobody reads a progress that cannot be written.
             write!(io::stderr(), "{before}{line}{after}").ok();
             state.painted = line;
@@ -95,5 +102,29 @@ impl Progress {
             }
             state.stage.clear();
         }
+    }
+}
+
+impl State {
+    /// `checking levels, 3 of 15 decided (search), 12 s so far`.
+    fn line(&self, elapsed: Duration) -> String {
+        let detail = if self.detail.is_empty() { String::new() } else { format!(" ({})", self.detail) };
+        let percent = self.percent.map(|it| format!(" {it} %")).unwrap_or_default();
+        format!("{}{detail}{percent}, {:.0} s so far", self.stage, elapsed.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_is_done_and_for_how_long() {
+        let mut state = State { stage: "checking serializable".to_owned(), ..State::default() };
+        assert_eq!(state.line(Duration::from_secs(3)), "checking serializable, 3 s so far");
+        state.detail = "search";
+        assert_eq!(state.line(Duration::from_secs(12)), "checking serializable (search), 12 s so far");
+        let reading = State { stage: "reading h.jsonl".to_owned(), percent: Some(40), ..State::default() };
+        assert_eq!(reading.line(Duration::ZERO), "reading h.jsonl 40 %, 0 s so far");
     }
 }

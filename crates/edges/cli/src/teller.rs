@@ -6,7 +6,7 @@
 use crate::args::AnswerArgs;
 use crate::exit::Exit;
 use crate::ledger::stopped;
-use crate::limits::{self, Alarm, Limits};
+use crate::limits::{self, Alarm, Interrupts, Limits};
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::{lock, memory};
@@ -56,7 +56,8 @@ impl Teller {
     pub(crate) fn watch(self: &Arc<Self>, blank: Report) -> Arc<Alarm> {
         let teller = Arc::clone(self);
         let progress = Arc::clone(&self.progress);
-        limits::watch(self.limits, self.started, progress, move |reason| teller.end_now(blank, &reason))
+        let take_over = move |reason| teller.end_now(blank, &reason);
+        limits::watch(self.limits, self.started, progress, Interrupts::Stop, take_over)
     }
 
     /// What the run may take.
@@ -159,7 +160,7 @@ impl Limited {
 /// What a person can do about a limit that ended a search.
 pub(crate) fn complain_of_limit(reason: &StopReason, limited: Limited) {
     let cure = match (reason, limited) {
-        (StopReason::Steps | StopReason::Unsupported(_), _) => "",
+        (StopReason::Steps | StopReason::Interrupted | StopReason::Unsupported(_), _) => "",
         (_, Limited::Search) => ", or look at fewer transactions with --txns",
         (_, Limited::Verification | Limited::Prediction) => ", or ask for one level with --level",
     };

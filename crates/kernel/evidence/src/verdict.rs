@@ -146,6 +146,8 @@ pub enum StopReason {
     Memory,
     /// The step limit was reached.
     Steps,
+    /// The user ended the run.
+    Interrupted,
     /// The question is outside of what the engine decides; the text says what is.
     Unsupported(String),
 }
@@ -156,6 +158,7 @@ impl fmt::Display for StopReason {
             Self::Timeout => f.write_str("the time limit was reached"),
             Self::Memory => f.write_str("the memory limit was reached"),
             Self::Steps => f.write_str("the step limit was reached"),
+            Self::Interrupted => f.write_str("the run was interrupted"),
             Self::Unsupported(what) => f.write_str(what),
         }
     }

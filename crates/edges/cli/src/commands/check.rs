@@ -5,13 +5,13 @@ use crate::effort;
 use crate::exit::Exit;
 use crate::judge::{Audience, Judge};
 use crate::ledger::{Ledger, stopped};
-use crate::limits::{self, Alarm, Limits};
+use crate::limits::{self, Alarm, Interrupts, Limits};
 use crate::names::{self, Question};
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
-use iso_evidence::{Budget, StopReason};
+use iso_evidence::{Budget, Note, StopReason};
 use iso_formats::{ReadError, Reading};
 use iso_history::{Defect, History, Severity};
 use iso_report::{LevelName, LevelReport, Report};
@@ -53,7 +53,8 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     let shown_inputs: Vec<String> = check.inputs.iter().map(|it| shown(it).to_owned()).collect();
     let ledger = Arc::new(Ledger::new(voice, &shown_inputs, &usual, Arc::clone(&progress), started));
     let overdue = Arc::clone(&ledger);
-    let alarm = limits::watch(check.limits, started, Arc::clone(&progress), move |reason| overdue.end_now(&reason));
+    let take_over = move |reason| overdue.end_now(&reason);
+    let alarm = limits::watch(check.limits, started, Arc::clone(&progress), Interrupts::Stop, take_over);
     let effort = effort::Shared::default();
     let desk = Desk { check: &check, ledger: &ledger, alarm: &alarm, progress: &progress, effort: &effort };
     for idx in 0..check.inputs.len() {
@@ -192,7 +193,12 @@ impl Desk<'_> {
         self.ledger.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>());
         self.note_times(&history, &questions);
         let stop = || self.alarm.reason();
-        let hear = |note| self.effort.borrow_mut().hear(note);
+        let hear = |note| {
+            if let Note::Begins(stage) = note {
+                self.progress.detail(stage.name());
+            }
+            self.effort.borrow_mut().hear(note);
+        };
         let budget = Budget::new(&stop).heard_by(&hear);
         let judge = Judge { certifies: self.check.certifies, max_order: self.check.max_order, budget };
         judge.ask(&history, &questions, self, self.effort);

@@ -2,6 +2,7 @@
 
 use crate::args::CollectArgs;
 use crate::exit::Exit;
+use crate::interrupt::on_interrupt;
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::timeline::{Timeline, in_seconds};
@@ -12,14 +13,12 @@ use iso_collect::{
 };
 use iso_report::{Asserted, CollectReport, Outcomes, Report, WorkloadParameters};
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const MAX_SESSIONS: usize = 10_000;
@@ -30,8 +29,6 @@ const MAX_OPS: usize = 1_000;
 const DEFAULT_TXNS: usize = 100;
 /// How often --retry tries again.
 const RETRIES: usize = 10;
-/// What a second signal ends the process with, as shells have it.
-const INTERRUPTED: i32 = 130;
 
 /// The arguments, resolved.
 struct Collect {
@@ -73,17 +70,6 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
         Err(CollectError::Write(error)) => Err(anyhow!(error).context(asked.output.cannot_write())),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Set by the first signal; the second one ends the process at once.
-pub(crate) fn on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
-    let is_interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&is_interrupted))
-            .and_then(|_| flag::register(signal, Arc::clone(&is_interrupted)))
-            .context("signals cannot be handled")?;
-    }
-    Ok(is_interrupted)
 }
 
 impl Collect {

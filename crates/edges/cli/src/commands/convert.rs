@@ -3,7 +3,7 @@
 use crate::args::ConvertArgs;
 use crate::exit::Exit;
 use crate::ledger::stopped;
-use crate::limits::{self, Alarm, Limits};
+use crate::limits::{self, Alarm, Interrupts, Limits};
 use crate::names;
 use crate::output;
 use crate::progress::Progress;
@@ -38,7 +38,7 @@ pub(crate) fn run(raw: &ConvertArgs, started: Instant) -> anyhow::Result<Exit> {
     let convert = Convert::resolve(raw)?;
     let name = plain(shown(&convert.input));
     let (overdue, staged) = (Arc::clone(&progress), convert.staged());
-    let alarm = limits::watch(convert.limits, started, Arc::clone(&progress), move |reason| {
+    let alarm = limits::watch(convert.limits, started, Arc::clone(&progress), Interrupts::Stop, move |reason| {
         overdue.clear();
         if let Some(staged) = &staged {
             remove(staged);

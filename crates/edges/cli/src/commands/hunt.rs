@@ -1,10 +1,11 @@
 //! `isoscope hunt`: what does a database do that it should not, and which script shows it?
 
-use super::collect::{isolation, on_interrupt};
+use super::collect::isolation;
 use crate::args::HuntArgs;
 use crate::exit::Exit;
+use crate::interrupt::on_interrupt;
 use crate::ledger::stopped;
-use crate::limits::{self, Limits};
+use crate::limits::{self, Interrupts, Limits};
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::target::Target;
@@ -43,7 +44,8 @@ pub(crate) fn run(raw: &HuntArgs, started: Instant) -> anyhow::Result<Exit> {
     let asked = Asked::resolve(raw)?;
     let progress = Arc::new(Progress::new(raw.progress, started));
     let overdue = Arc::clone(&progress);
-    limits::watch(Limits::new(None, raw.memory), started, Arc::clone(&progress), move |reason| {
+    let limits = Limits::new(None, raw.memory);
+    limits::watch(limits, started, Arc::clone(&progress), Interrupts::LeftToTheWork, move |reason| {
         overdue.clear();
         output::complain(&stopped(&reason));
         crate::end(Exit::Unknown)

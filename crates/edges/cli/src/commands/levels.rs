@@ -2,10 +2,10 @@
 
 use crate::args::LevelsArgs;
 use crate::exit::Exit;
+use crate::output::wrapped;
 use crate::{names, output, spec_file};
 use iso_spec::{Catalogue, Level, Module, Spec};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 /// Runs the verb.
 pub(crate) fn run(raw: &LevelsArgs) -> anyhow::Result<Exit> {
@@ -25,47 +25,33 @@ pub(crate) fn run(raw: &LevelsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Good)
 }
 
+const INTRODUCTION: &str = "Definitions by framework. A name in the second column means that definition: the engine \
+    decides it for histories of any size. The reference evaluator decides the others, for small histories.";
+
 fn catalogue() -> String {
-    let mut out =
-        "Definitions by framework. A name in the second column means that definition, and is decided by the\n\
-                   engine; the others are decided by the reference evaluator, which takes small histories.\n"
-            .to_owned();
-    let columns = output::terminal().columns.unwrap_or(100);
+    let columns = output::columns();
+    let mut out = wrapped("", INTRODUCTION, columns);
     for module in Catalogue::builtin().modules().iter().filter(|it| !it.levels().is_empty()) {
-        let _ = write!(out, "\n{}\n", about(module));
+        out += "\n";
+        out += &wrapped("", &about(module), columns);
         for spec in module.levels() {
             let names = format!("  {:<22} {:<4} ", spec.name(), bare(spec).unwrap_or_default());
             out += &wrapped(&names, spec.summary(), columns);
         }
     }
-    out + "\nisoscope levels --show NAME prints a definition with its source; --check FILE.spec checks your own.\n"
-}
-
-/// Words behind names, wrapped where they do not fit.
-fn wrapped(names: &str, words: &str, columns: usize) -> String {
-    let indent = names.chars().count();
-    let mut out = names.to_owned();
-    let mut column = indent;
-    for word in words.split_whitespace() {
-        let width = word.chars().count();
-        if column > indent && column + 1 + width > columns {
-            let _ = write!(out, "\n{}", " ".repeat(indent));
-            column = indent;
-        } else if column > indent {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += width;
-    }
-    out.trim_end().to_owned() + "\n"
+    out += "\n";
+    out + &wrapped(
+        "",
+        "isoscope levels --show NAME prints a definition and its source; --check FILE.spec checks yours.",
+        columns,
+    )
 }
 
 /// What the comment at the top of a module says.
 fn about(module: &Module) -> String {
     let comment = module.text().lines().take_while(|it| it.starts_with("//") && !it.starts_with("///"));
     let words: Vec<&str> = comment.map(|it| it.trim_start_matches('/').trim()).collect();
-    words.join("\n")
+    words.join(" ")
 }
 
 /// The bare name that means this definition.
@@ -74,11 +60,8 @@ fn bare(spec: &Spec) -> Option<&'static str> {
 }
 
 fn own_levels(module: &Module) -> String {
-    let mut out = String::new();
-    for spec in module.levels() {
-        let _ = writeln!(out, "{}", format!("{:<22} {}", spec.name(), spec.summary()).trim_end());
-    }
-    out
+    let line = |spec: &Spec| wrapped(&format!("{:<22} ", spec.name()), spec.summary(), output::columns());
+    module.levels().iter().map(line).collect()
 }
 
 fn document<'s>(levels: impl IntoIterator<Item = &'s Spec>) -> String {

@@ -3,7 +3,7 @@
 use crate::args::{StoreAppsArgs, StoreRunArgs, StoreVerb};
 use crate::exit::Exit;
 use crate::ledger::stopped;
-use crate::limits::{self, Limits};
+use crate::limits::{self, Interrupts, Limits};
 use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use anyhow::{Context, anyhow, bail};
@@ -44,7 +44,7 @@ fn run_application(raw: &StoreRunArgs, started: Instant) -> anyhow::Result<Exit>
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let overdue = Arc::clone(&progress);
     let limits = Limits::new(raw.limits.timeout, raw.limits.memory);
-    limits::watch(limits, started, Arc::clone(&progress), move |reason| {
+    limits::watch(limits, started, Arc::clone(&progress), Interrupts::LeftToTheSystem, move |reason| {
         overdue.clear();
         output::complain(&format!("{}, or run fewer transactions with --txns", stopped(&reason)));
         crate::end(Exit::Unknown)
@@ -213,7 +213,10 @@ fn list_applications(raw: &StoreAppsArgs) -> anyhow::Result<Exit> {
         let apps: Vec<Value> = APPLICATIONS.iter().map(app).collect();
         format!("{}\n", json!({ "isoscope": 1, "verb": "store", "applications": apps }))
     } else {
-        format!("{}\n\nisoscope store run APP runs one.\n", applications())
+        let line =
+            |it: &&dyn Application| output::wrapped(&format!("{:<16}", it.name()), it.about(), output::columns());
+        let lines: String = APPLICATIONS.iter().map(line).collect();
+        format!("{lines}\nisoscope store run APP runs one.\n")
     };
     output::print(&text)?;
     Ok(Exit::Good)
