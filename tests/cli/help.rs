@@ -11,7 +11,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 23] = [
+    let verbs: [&[&str]; 24] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -35,6 +35,7 @@ fn the_help_is_as_in_the_snapshot() {
         &["convert", "--help"],
         &["report", "--help"],
         &["demo", "--help"],
+        &["completions", "--help"],
     ];
     for arguments in verbs {
         let said = folder.run(arguments).ends(0);
@@ -46,6 +47,29 @@ fn the_help_is_as_in_the_snapshot() {
     }
     let expected = fs::read_to_string(path).unwrap_or_default();
     assert!(all == expected, "the help has changed; look at it, and run again with UPDATE_HELP=1\n{all}");
+}
+
+#[test]
+fn help_with_a_verb_is_the_help_of_the_verb() {
+    let folder = Folder::new();
+    assert_eq!(folder.run(&["help", "check"]).ends(0).out, folder.run(&["check", "--help"]).ends(0).out);
+    let store_run = folder.run(&["store", "run", "--help"]).ends(0).out;
+    assert_eq!(folder.run(&["help", "store", "run"]).ends(0).out, store_run);
+    folder.run(&["help", "chekc"]).ends(2).complains("unrecognized subcommand 'chekc'");
+}
+
+#[test]
+fn shells_get_completions_of_every_verb() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = folder.run(&["completions", shell]).ends(0).out;
+        for word in ["separate", "--forbid", "completions"] {
+            // Fish writes options without their dashes.
+            assert!(script.contains(word.trim_start_matches('-')), "{shell} has no {word}");
+        }
+    }
+    folder.shell("isoscope completions bash > it.bash && bash -n it.bash").ends(0);
+    folder.run(&["completions", "tcsh"]).ends(2).complains("possible values: bash");
 }
 
 #[test]

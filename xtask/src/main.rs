@@ -4,10 +4,13 @@
 mod arguments;
 mod bench;
 mod browser;
+mod dist;
 mod generate;
+mod man;
 mod measure;
 mod pages;
 mod random;
+mod setup;
 mod soak;
 mod system;
 mod test;
@@ -19,10 +22,13 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
-  test                     formatting, lints, all tests, documentation, pages in a browser; installs what is missing
+  test                     formatting, lints, all tests, documentation, fuzz targets, pages in a browser; begins with setup
   ci                       the same
+  setup                    installs the system's packages that building and testing need, and says which
   pages [--images]         pages in Chromium: what they show and what clicks do; part of `test`. Or takes the README's
                            pictures of them again
+  man                      manual pages, one for each verb, in target/man
+  dist TARGET              an archive to give away, with the binary for this target, in target/packages
   bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
   bench verify [NAME]      times the programs of the corpus, and generated ones that grow
   bench predict [APP..]    what is predicted from applications, whether it comes true, and how long it takes
@@ -49,6 +55,9 @@ fn main() -> ExitCode {
 fn run(args: &[&str]) -> Result<()> {
     match args {
         ["test" | "ci"] => test::test(),
+        ["setup"] => setup::setup().map(|_| ()),
+        ["man"] => man::man().map(|folder| println!("{}", folder.display())),
+        ["dist", target] => dist::dist(target),
         ["pages"] => pages::pages(),
         ["pages", "--images"] => pages::images(),
         ["bench", words @ ..] => bench::run(words),

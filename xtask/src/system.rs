@@ -24,36 +24,39 @@ pub(crate) fn first_line(command: &mut Command) -> Result<String> {
 }
 
 /// Makes sure that a command exists, by installing the Debian package that has it.
-///
-/// Says how to install it by hand where apt is not there or may not be used.
 pub(crate) fn ensure_debian_package(command: &str, package: &str) -> Result<()> {
     if exists(command) {
         return Ok(());
     }
     println!("`{command}` is missing: installing the package {package}");
-    install_debian_package(package)?;
+    install_debian_packages(&[package])?;
     if !exists(command) {
         bail!("the package {package} is installed and has no `{command}`");
     }
     Ok(())
 }
 
-/// Installs a Debian package, as the superuser or with sudo's help.
-pub(crate) fn install_debian_package(package: &str) -> Result<()> {
+/// Installs Debian packages, as the superuser or with sudo's help.
+///
+/// Says how to install them by hand where apt is not there or may not be used.
+pub(crate) fn install_debian_packages(packages: &[&str]) -> Result<()> {
+    let names = packages.join(" ");
     if !exists("apt-get") {
-        bail!("there is no apt-get; install what this system calls `{package}`");
+        bail!("there is no apt-get; install what this system calls {names}");
     }
     let prefix: &[&str] = if is_superuser()? { &[] } else { &["sudo", "--non-interactive"] };
-    for action in [&["update"][..], &["install", "--yes", "--no-install-recommends", package][..]] {
+    let install = [&["install", "--yes", "--no-install-recommends"], packages].concat();
+    for action in [&["update"][..], &install] {
         let words: Vec<&str> = [prefix, &["apt-get", "--quiet"], action].concat();
         let mut apt = Command::new(words[0]);
         apt.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive");
-        run(&mut apt).with_context(|| format!("install `{package}` by hand, then try again"))?;
+        run(&mut apt).with_context(|| format!("install {names} by hand, then try again"))?;
     }
     Ok(())
 }
 
-fn exists(command: &str) -> bool {
+/// Whether the shell finds a command.
+pub(crate) fn exists(command: &str) -> bool {
     let found = Command::new("sh").args(["-c", "command -v \"$0\"", command]).stdout(Stdio::null()).status();
     found.is_ok_and(|it| it.success())
 }

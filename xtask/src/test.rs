@@ -1,9 +1,10 @@
 //! `cargo xtask test`: everything that CI asks for, one step after the other, until the first failure.
 
+use crate::man::man;
 use crate::root;
-use crate::system::{ensure_debian_package, install_debian_package, run};
+use crate::setup::{Part, setup};
+use crate::system::run;
 use anyhow::{Context, Result};
-use iso_servers::{Kind, is_installed};
 use std::process::Command;
 use std::time::Instant;
 
@@ -18,40 +19,39 @@ const STEPS: &[Step] = &[
     Step { title: "tests", args: &["test", "--workspace", "--all-targets"] },
     Step { title: "examples in documentation", args: &["test", "--workspace", "--doc"] },
     Step { title: "documentation", args: &["doc", "--workspace", "--no-deps"] },
+    Step {
+        title: "the library without features",
+        args: &["check", "--package", "isoscope", "--lib", "--no-default-features"],
+    },
+    Step {
+        title: "fuzz targets",
+        // Checked and not linked: only a nightly toolchain makes fuzzers of them.
+        args: &["check", "--manifest-path", "fuzz/Cargo.toml", "--bins", "--locked", "--target-dir", "target/fuzz"],
+    },
 ];
 
 /// Runs every step.
 pub(crate) fn test() -> Result<()> {
     let start = Instant::now();
-    // The solver is C++ and is compiled with the workspace.
-    ensure_debian_package("g++", "g++")?;
-    let has_servers = ensure_servers();
+    let missing = setup()?;
+    let has = |part: Part| missing.iter().all(|it| it.part != part);
     for (idx, step) in STEPS.iter().enumerate() {
         let since = Instant::now();
         println!("[{}/{}] {}: cargo {}", idx + 1, STEPS.len(), step.title, step.args.join(" "));
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(step.args).current_dir(root()).env("RUSTDOCFLAGS", "-Dwarnings");
-        if has_servers {
+        if has(Part::Servers) {
             // From here on, a server that is missing is a failure.
             cargo.env("ISOSCOPE_SERVERS", "required");
         }
         run(&mut cargo).with_context(|| format!("step {} of {}, {}", idx + 1, STEPS.len(), step.title))?;
         println!("[{}/{}] {}: ok, {:.1} s", idx + 1, STEPS.len(), step.title, since.elapsed().as_secs_f64());
     }
-    println!("pages in a browser");
-    crate::pages::pages().context("pages in a browser")?;
-    println!("all {} steps passed in {:.1} s", STEPS.len(), start.elapsed().as_secs_f64());
-    Ok(())
-}
-
-/// Installs the database servers that tests start, where that can be done. Says what is skipped where it cannot.
-fn ensure_servers() -> bool {
-    let mut has_all = true;
-    for kind in Kind::ALL.into_iter().filter(|it| !is_installed(*it)) {
-        if let Err(error) = install_debian_package(kind.package()) {
-            println!("{kind} is missing, so its tests are skipped: {error:#}");
-            has_all = false;
-        }
+    println!("manual pages: {}", man().context("manual pages")?.display());
+    if has(Part::Pages) {
+        println!("pages in a browser");
+        crate::pages::pages().context("pages in a browser")?;
     }
-    has_all && Kind::ALL.into_iter().all(is_installed)
+    println!("all steps passed in {:.1} s", start.elapsed().as_secs_f64());
+    Ok(())
 }

@@ -17,6 +17,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("postgres", &["crates/edges/collect"]),
     ("rusqlite", &["crates/edges/collect"]),
     ("clap", &["crates/edges/cli"]),
+    ("clap_complete", &["crates/edges/cli"]),
     ("anyhow", &["crates/edges/cli", "xtask"]),
     ("serde", &["crates/edges/", "xtask"]),
     ("serde_json", &["crates/edges/", "xtask"]),

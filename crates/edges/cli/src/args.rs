@@ -1,7 +1,9 @@
 //! The arguments as they stand on the command line; each verb resolves its own.
 
+mod completions;
 mod hunt;
 
+pub(crate) use completions::CompletionsArgs;
 pub(crate) use hunt::HuntArgs;
 
 use crate::commands::collect::{
@@ -19,7 +21,7 @@ use std::time::Duration;
 /// history tells two levels apart? Does a program keep its invariants under a level? And what could have happened
 /// instead of an observed run?
 #[derive(Debug, Parser)]
-#[command(name = "isoscope", version, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(name = "isoscope", version, arg_required_else_help = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -43,6 +45,7 @@ pub(crate) enum Verb {
     Convert(ConvertArgs),
     Report(ReportArgs),
     Demo(DemoArgs),
+    Completions(CompletionsArgs),
 }
 
 /// Decide whether recorded histories satisfy isolation levels, and explain what breaks them.

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod collect;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod demo;
 pub(crate) mod hunt;

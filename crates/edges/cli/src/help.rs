@@ -64,6 +64,7 @@ pub(crate) fn with_tables(command: Command) -> Command {
         .mut_subcommand("convert", |it| it.after_help(format!("{CONVERT_EXAMPLES}\n\n{}\n\n{LIMIT_CODES}", formats())))
         .mut_subcommand("report", |it| it.after_help(format!("{REPORT_EXAMPLES}\n\n{DONE_CODES}")))
         .mut_subcommand("demo", |it| it.after_help(DONE_CODES))
+        .mut_subcommand("completions", |it| it.after_help(format!("{COMPLETIONS_EXAMPLES}\n\n{DONE_CODES}")))
 }
 
 /// The help of a verb that searches for histories, with the scope that it takes if nothing is said.
@@ -278,6 +279,12 @@ Examples:
   isoscope convert run.edn run.history           a Jepsen history in our notation
   isoscope convert logs/ run.jsonl.gz            Cobra logs in one compressed file
   isoscope convert run.jsonl - --to plume        to standard output";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  isoscope completions bash > ~/.local/share/bash-completion/completions/isoscope
+  isoscope completions zsh > ~/.zfunc/_isoscope         with ~/.zfunc in $fpath
+  isoscope completions fish > ~/.config/fish/completions/isoscope.fish";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:

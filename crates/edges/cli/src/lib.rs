@@ -30,7 +30,7 @@ mod units;
 mod validation;
 
 use args::{Arguments, Verb};
-use clap::{CommandFactory, FromArgMatches};
+use clap::{Command, CommandFactory, FromArgMatches};
 use exit::Exit;
 use iso_report::Symbols;
 use std::panic::{self, PanicHookInfo};
@@ -42,7 +42,7 @@ use std::time::Instant;
 pub fn main() -> ! {
     let started = Instant::now();
     panic::set_hook(Box::new(give_up));
-    let arguments = match help::with_tables(Arguments::command()).try_get_matches() {
+    let arguments = match command().try_get_matches() {
         Ok(matches) => Arguments::from_arg_matches(&matches),
         Err(error) => Err(error),
     };
@@ -62,11 +62,17 @@ pub fn main() -> ! {
         Verb::Convert(raw) => commands::convert::run(&raw, started),
         Verb::Report(raw) => commands::report::run(raw),
         Verb::Demo(raw) => commands::demo::run(&raw),
+        Verb::Completions(raw) => commands::completions::run(&raw),
     };
     end(result.unwrap_or_else(|error| {
         output::complain(&format!("{error:#}"));
         Exit::Unasked
     }))
+}
+
+/// The command line with all its help, for those who make manuals and completions of it.
+pub fn command() -> Command {
+    help::with_tables(Arguments::command())
 }
 
 /// Ends the process.

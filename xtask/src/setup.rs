@@ -1,0 +1,80 @@
+//! `cargo xtask setup`: installs the system's packages that building and testing need, and says so before.
+
+use crate::system::{exists, install_debian_packages};
+use anyhow::{Result, bail};
+use iso_servers::{Kind, is_installed};
+use std::env;
+
+/// Something that building or testing needs from the system.
+pub(crate) struct Need {
+    /// What Debian calls its package.
+    package: &'static str,
+    why: &'static str,
+    pub(crate) part: Part,
+    is_there: fn() -> bool,
+}
+
+/// What does not work without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Anything.
+    Build,
+    /// Tests with database servers.
+    Servers,
+    /// Tests of pages in a browser.
+    Pages,
+}
+
+const NEEDS: [Need; 4] = [
+    Need { package: "g++", why: "compiles the SAT solver", part: Part::Build, is_there: || exists("g++") },
+    Need {
+        package: "postgresql",
+        why: "tests collect histories from it",
+        part: Part::Servers,
+        is_there: || is_installed(Kind::PostgreSql),
+    },
+    Need {
+        package: "mariadb-server",
+        why: "tests collect histories from it",
+        part: Part::Servers,
+        is_there: || is_installed(Kind::MariaDb),
+    },
+    Need { package: "chromium", why: "tests open pages in it", part: Part::Pages, is_there: || exists("chromium") },
+];
+
+/// Installs what is missing. What could not be installed comes back, and is an error on CI or if nothing can be built
+/// without it.
+pub(crate) fn setup() -> Result<Vec<Need>> {
+    let missing = missing();
+    if missing.is_empty() {
+        println!("setup: everything is installed that building and testing need");
+        return Ok(missing);
+    }
+    println!("setup: these packages are missing, and will be installed with apt-get:");
+    for need in &missing {
+        println!("  {:<15} {}", need.package, need.why);
+    }
+    let packages: Vec<&str> = missing.iter().map(|it| it.package).collect();
+    let failure = install_debian_packages(&packages).err().map(|it| format!(": {it:#}")).unwrap_or_default();
+    let missing = self::missing();
+    let names = missing.iter().map(|it| it.package).collect::<Vec<_>>().join(", ");
+    if missing.iter().any(|it| it.part == Part::Build) {
+        bail!("{names} could not be installed{failure}");
+    }
+    if !missing.is_empty() && is_ci() {
+        bail!("{names} could not be installed, and CI skips no test{failure}");
+    }
+    for need in &missing {
+        println!("setup: {} could not be installed, so some tests are skipped{failure}", need.package);
+    }
+    Ok(missing)
+}
+
+fn missing() -> Vec<Need> {
+    NEEDS.into_iter().filter(|it| !(it.is_there)()).collect()
+}
+
+/// Whether this is an automatic run that must skip nothing, as services set it.
+fn is_ci() -> bool {
+    env::var_os("CI").is_some_and(|it| it == "true" || it == "1")
+}
