@@ -5,7 +5,7 @@ use crate::counted::with_readers;
 use crate::graph::{KnownEdge, Why};
 use crate::known::{Known, Removal, Saturation, WhyNot};
 use crate::order::decide_by_order;
-use crate::problem::{INITIAL, Problem, Txn};
+use crate::problem::Problem;
 use crate::rule::{Events, Node, Rule, Visibility};
 use crate::search::{Found, Solution, search};
 use crate::settled::decide_settled;
@@ -84,15 +84,15 @@ fn witness(known: &Known<'_>, solution: &Solution) -> Witness {
     let events = known.rule.events;
     let n_events = events.n_nodes(problem.n_txns()) as Node;
     let counts = |node: &&Node| {
-        **node < n_events && events.txn(**node) != INITIAL && solution.takes_part[events.txn(**node) as usize]
+        **node < n_events && !events.txn(**node).is_initial() && solution.takes_part[events.txn(**node).index()]
     };
     let nodes = solution.order.iter().filter(counts).copied();
-    let id = |node: Node| problem.txns[events.txn(node) as usize];
+    let txn = |node: Node| events.txn(node);
     let schedule = if events == Events::One {
-        Schedule::Order(nodes.map(id).collect())
+        Schedule::Order(nodes.map(txn).collect())
     } else {
         let event = |it: Node| {
-            if it == events.start(events.txn(it)) { Event::Snapshot(id(it)) } else { Event::Commit(id(it)) }
+            if it == events.start(txn(it)) { Event::Snapshot(txn(it)) } else { Event::Commit(txn(it)) }
         };
         Schedule::Events(nodes.map(event).collect())
     };
@@ -100,7 +100,7 @@ fn witness(known: &Known<'_>, solution: &Solution) -> Witness {
     let sources = reads
         .filter_map(|(fact, read)| {
             let writer = solution.sources[*read as usize]?;
-            Some(Source { read: fact.op, writer: problem.txns[writer as usize] })
+            Some(Source { read: fact.op, writer })
         })
         .collect();
     Witness { schedule, sources }
@@ -109,7 +109,7 @@ fn witness(known: &Known<'_>, solution: &Solution) -> Witness {
 /// Collects the transactions that a conclusion rests on, by following each edge back to what it was derived from.
 pub(crate) struct CoreExtraction<'k> {
     known: &'k Known<'k>,
-    core: BTreeSet<Txn>,
+    core: BTreeSet<TxnId>,
     seen_edges: BTreeSet<u32>,
     seen_reads: BTreeSet<usize>,
     pending: Vec<u32>,
@@ -126,10 +126,10 @@ impl<'k> CoreExtraction<'k> {
         }
     }
 
-    /// The transactions found so far, in the history's numbers.
+    /// The transactions found so far.
     pub(crate) fn txns(mut self) -> Vec<TxnId> {
         self.edges(&[]);
-        self.core.iter().filter(|it| **it != INITIAL).map(|it| self.known.problem.txns[*it as usize]).collect()
+        self.core.into_iter().filter(|it| !it.is_initial()).collect()
     }
 
     /// Follows these edges back.
@@ -143,7 +143,7 @@ impl<'k> CoreExtraction<'k> {
     }
 
     /// Follows back everything that was derived between transactions of a set.
-    fn everything_between(&mut self, involved: &BTreeSet<Txn>) {
+    fn everything_between(&mut self, involved: &BTreeSet<TxnId>) {
         self.core.extend(involved);
         let events = self.known.rule.events;
         let n_events = events.n_nodes(self.known.problem.n_txns()) as Node;
@@ -184,7 +184,7 @@ impl<'k> CoreExtraction<'k> {
             }
             Why::NotSeen { read, other } => {
                 self.source(read, edge.after);
-                let source = self.known.sources[read].unwrap_or(INITIAL);
+                let source = self.known.sources[read].unwrap_or(TxnId::INITIAL);
                 self.newer(other, source, edge.after);
             }
             Why::FirstCommitter { earlier, later } => {
@@ -218,15 +218,15 @@ impl<'k> CoreExtraction<'k> {
         }
     }
 
-    fn newer(&mut self, other: Txn, source: Txn, after: u32) {
+    fn newer(&mut self, other: TxnId, source: TxnId, after: u32) {
         let events = self.known.rule.events;
         self.core.extend([other, source]);
-        if source != INITIAL {
+        if !source.is_initial() {
             self.path(events.overwrite(source), events.commit(other), after, |_| true);
         }
     }
 
-    fn must_see(&mut self, read: usize, other: Txn, after: u32) {
+    fn must_see(&mut self, read: usize, other: TxnId, after: u32) {
         let (problem, rule) = (self.known.problem, self.known.rule);
         let reader = problem.reads[read].reader;
         self.core.insert(other);

@@ -2,7 +2,7 @@
 
 use crate::graph::{KnownEdge, Why};
 use crate::known::{Known, Saturation};
-use crate::problem::{INITIAL, Problem, Txn};
+use crate::problem::Problem;
 use crate::rule::{Node, Rule, Visibility};
 use iso_evidence::{Budget, Edge, Reason};
 use iso_history::{Facts, KeyId, Projection, TxnId};
@@ -112,7 +112,7 @@ impl Explanation<'_> {
     }
 
     /// How a reader came to see another transaction.
-    fn how_seen(&self, other: Txn, reader: Txn, after: u32) -> Option<Vec<EventEdge>> {
+    fn how_seen(&self, other: TxnId, reader: TxnId, after: u32) -> Option<Vec<EventEdge>> {
         let (from, to) = self.known.rule.events.visibility(other, reader);
         let is_causal = |it: &KnownEdge| matches!(it.why, Why::Session | Why::ReadFrom { .. });
         let path = match self.known.rule.visibility {
@@ -152,12 +152,12 @@ impl Explanation<'_> {
     }
 
     /// Leaves out steps inside a transaction, and joins the steps along the time axis.
-    fn between_txns(&self, steps: &[EventEdge]) -> Vec<(Txn, Txn, Option<Why>)> {
+    fn between_txns(&self, steps: &[EventEdge]) -> Vec<(TxnId, TxnId, Option<Why>)> {
         let events = self.known.rule.events;
         let n_events = events.n_nodes(self.known.problem.n_txns()) as Node;
         let first = steps.iter().position(|it| it.from < n_events).unwrap_or(0);
         let mut joined = Vec::new();
-        let mut since: Option<Txn> = None;
+        let mut since: Option<TxnId> = None;
         for step in steps[first..].iter().chain(&steps[..first]) {
             let from = since.take().unwrap_or_else(|| events.txn(step.from));
             if step.to >= n_events {
@@ -169,12 +169,11 @@ impl Explanation<'_> {
         joined
     }
 
-    fn id(&self, txn: Txn) -> TxnId {
-        let in_core = self.known.problem.txns[txn as usize];
-        self.core.txns[in_core.index()]
+    fn id(&self, txn: TxnId) -> TxnId {
+        self.core.txns[txn.index()]
     }
 
-    fn reason(&self, from: Txn, to: Txn, why: Option<Why>) -> Reason {
+    fn reason(&self, from: TxnId, to: TxnId, why: Option<Why>) -> Reason {
         let problem = self.known.problem;
         let op = |read: usize| self.core.ops[problem.reads[read].op.index()];
         let key = |read: usize| problem.reads[read].key;
@@ -192,7 +191,7 @@ impl Explanation<'_> {
                 Reason::VersionOrder { key: self.key(recovered.key), shown_by }
             }
             Why::MustBeOlder { read, .. } => {
-                let shown_by = (to != INITIAL).then(|| op(read));
+                let shown_by = (!to.is_initial()).then(|| op(read));
                 Reason::VersionOrder { key: self.key(key(read)), shown_by }
             }
             Why::NotSeen { read, .. } => Reason::AntiDependency { key: self.key(key(read)), read: op(read) },
@@ -203,9 +202,9 @@ impl Explanation<'_> {
         }
     }
 
-    fn common_key(&self, left: Txn, right: Txn) -> Option<KeyId> {
+    fn common_key(&self, left: TxnId, right: TxnId) -> Option<KeyId> {
         let problem = self.known.problem;
-        problem.writes_of(left).iter().copied().find(|it| problem.writes(right, *it))
+        problem.writes_of(left).find(|it| problem.writes(right, *it))
     }
 
     /// A key of the core in the numbers of the whole history.

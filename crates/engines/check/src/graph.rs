@@ -3,8 +3,9 @@
 //! Edges are only ever added, and numbered in that order. An edge that was derived from a path needs only edges with
 //! smaller numbers, so the path can be found again when somebody asks why.
 
-use crate::problem::{Problem, Txn};
+use crate::problem::Problem;
 use crate::rule::{Events, Node};
+use iso_history::TxnId;
 use std::collections::VecDeque;
 
 /// An edge of the known graph.
@@ -29,11 +30,11 @@ pub(crate) enum Why {
     /// A list read shows the version order.
     Recovered { recovered: usize },
     /// The reader of this read must see this other writer of the key, so that one is older than the source.
-    MustBeOlder { read: usize, other: Txn },
+    MustBeOlder { read: usize, other: TxnId },
     /// This other writer is newer than the source of this read, so the reader did not see it.
-    NotSeen { read: usize, other: Txn },
+    NotSeen { read: usize, other: TxnId },
     /// Both write the same key and the other order is impossible.
-    FirstCommitter { earlier: Txn, later: Txn },
+    FirstCommitter { earlier: TxnId, later: TxnId },
 }
 
 #[derive(Debug)]
@@ -152,16 +153,19 @@ pub(crate) struct Clocks {
     counts: Vec<u32>,
     chain: Vec<u32>,
     place: Vec<u32>,
+    /// The number of events of the initial transaction, which come first.
+    n_initial: Node,
 }
 
-/// The chain of the initial transaction, which reaches everything.
+/// The chain of the initial transaction, which reaches everything, and of those that are out, which reach nothing.
 const NO_CHAIN: u32 = u32::MAX;
 
 impl Clocks {
     /// Cost: edges times sessions.
     pub(crate) fn new(problem: &Problem<'_>, events: Events, graph: &Graph, order: &[Node]) -> Self {
         let (chain, place, n_chains) = chains(problem, events, graph.n_nodes());
-        let mut clocks = Self { n_chains, counts: vec![0; n_chains * graph.n_nodes()], chain, place };
+        let n_initial = events.commit(TxnId::INITIAL) + 1;
+        let mut clocks = Self { n_chains, counts: vec![0; n_chains * graph.n_nodes()], chain, place, n_initial };
         for node in order {
             for edge in &graph.out[*node as usize] {
                 clocks.merge(*node, graph.edges[*edge as usize].to);
@@ -186,7 +190,7 @@ impl Clocks {
     pub(crate) fn reaches(&self, from: Node, to: Node) -> bool {
         let chain = self.chain[from as usize];
         if chain == NO_CHAIN {
-            return from < to;
+            return from < self.n_initial && from < to;
         }
         self.chain[to as usize] != NO_CHAIN
             && self.counts[to as usize * self.n_chains + chain as usize] > self.place[from as usize]

@@ -8,11 +8,11 @@
 //! Cost of a round: edges times sessions, plus reads times sessions times a binary search.
 
 use crate::graph::{Clocks, Graph, Why};
-use crate::problem::{INITIAL, Problem, Txn};
+use crate::problem::Problem;
 use crate::rule::{Events, Node, Rule, Visibility};
 use crate::weak::{CausalPast, inferred};
 use iso_evidence::{Budget, StopReason};
-use iso_history::{KeyId, Outcome};
+use iso_history::{KeyId, Outcome, TxnId};
 use rustc_hash::FxHashSet;
 
 /// What is known about a problem at a level.
@@ -22,27 +22,27 @@ pub(crate) struct Known<'p> {
     pub(crate) rule: Rule,
     pub(crate) graph: Graph,
     /// Who each read of a counted transaction must have read from, where only one writer is left.
-    pub(crate) sources: Vec<Option<Txn>>,
+    pub(crate) sources: Vec<Option<TxnId>>,
     /// The writers left of each read with several.
-    pub(crate) remaining: Vec<Vec<Txn>>,
+    pub(crate) remaining: Vec<Vec<TxnId>>,
     pub(crate) removals: Vec<Removal>,
     /// Where to place each node when nothing decides: recorded times, or the order of the input.
     pub(crate) rank: Vec<i64>,
     /// The time axis: ends and their nodes, ascending. Empty unless the level looks at times.
     pub(crate) axis: Vec<(i64, Node)>,
     /// For each key, its counted writers by session: sessions apart, each in session order.
-    writers: Vec<Vec<Vec<Txn>>>,
+    writers: Vec<Vec<Vec<TxnId>>>,
     /// The reads from which more may follow.
     open_reads: Vec<usize>,
     /// Keys and writers from which more may follow, where the first committer wins.
-    open_writes: Vec<(u32, Txn)>,
+    open_writes: Vec<(u32, TxnId)>,
 }
 
 /// A possible writer that turned out to be impossible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Removal {
     pub(crate) read: usize,
-    pub(crate) candidate: Txn,
+    pub(crate) candidate: TxnId,
     pub(crate) why: WhyNot,
     /// Concluded from edges with numbers below this one.
     pub(crate) after: u32,
@@ -54,7 +54,7 @@ pub(crate) enum WhyNot {
     /// It comes after the reader.
     After,
     /// The reader must see this writer, which is newer.
-    HiddenBy(Txn),
+    HiddenBy(TxnId),
 }
 
 /// How saturation ended.
@@ -121,7 +121,7 @@ impl<'p> Known<'p> {
     }
 
     fn open_all(&mut self) {
-        let counted = |it: &usize| !self.problem.is_optional[self.problem.reads[*it].reader as usize];
+        let counted = |it: &usize| self.problem.counts(self.problem.reads[*it].reader);
         self.open_reads = (0..self.problem.reads.len()).filter(counted).collect();
         if self.rule.events == Events::FirstCommitterWins {
             for (key_idx, writers) in self.writers.iter().enumerate() {
@@ -131,23 +131,23 @@ impl<'p> Known<'p> {
     }
 
     fn has_no_writer(&self, read: usize) -> bool {
-        let reader = self.problem.reads[read].reader as usize;
-        self.sources[read].is_none() && self.remaining[read].is_empty() && !self.problem.is_optional[reader]
+        let reader = self.problem.reads[read].reader;
+        self.sources[read].is_none() && self.remaining[read].is_empty() && self.counts(reader)
     }
 
-    fn counts(&self, txn: Txn) -> bool {
-        !self.problem.is_optional[txn as usize]
+    fn counts(&self, txn: TxnId) -> bool {
+        self.problem.counts(txn)
     }
 
     fn add_sessions(&mut self) {
         let events = self.rule.events;
-        for txn in 0..self.problem.n_txns() as Txn {
-            if events != Events::One {
+        if events != Events::One {
+            for txn in [TxnId::INITIAL].into_iter().chain(self.problem.txns()) {
                 self.graph.add((events.start(txn), events.commit(txn)), Why::Session, 0);
             }
         }
         for session in &self.problem.sessions {
-            let mut previous = INITIAL;
+            let mut previous = TxnId::INITIAL;
             for txn in session {
                 self.graph.add(events.visibility(previous, *txn), Why::Session, 0);
                 previous = *txn;
@@ -167,10 +167,10 @@ impl<'p> Known<'p> {
         }
     }
 
-    fn take_source(&mut self, read: usize, source: Txn, after: u32) {
+    fn take_source(&mut self, read: usize, source: TxnId, after: u32) {
         self.sources[read] = Some(source);
         self.remaining[read] = Vec::new();
-        if source != INITIAL && self.rule.visibility != Visibility::Nothing {
+        if !source.is_initial() && self.rule.visibility != Visibility::Nothing {
             let edge = self.rule.events.visibility(source, self.problem.reads[read].reader);
             self.graph.add(edge, Why::ReadFrom { read }, after);
         }
@@ -189,10 +189,10 @@ impl<'p> Known<'p> {
     fn add_real_time(&mut self) {
         let problem = self.problem;
         let history = problem.facts.history();
-        let counted = || problem.all().filter(|it| !problem.is_optional[*it as usize]);
-        let has_ended = |it: &Txn| history.outcome(problem.txns[*it as usize]) == Outcome::Committed;
-        let end = |it: Txn| history.end(problem.txns[it as usize]).map(|end| (end, it));
-        let mut ends: Vec<(i64, Txn)> = counted().filter(has_ended).filter_map(end).collect();
+        let counted = || problem.txns().filter(|it| problem.counts(*it));
+        let has_ended = |it: &TxnId| history.outcome(*it) == Outcome::Committed;
+        let end = |it: TxnId| history.end(it).map(|end| (end, it));
+        let mut ends: Vec<(i64, TxnId)> = counted().filter(has_ended).filter_map(end).collect();
         ends.sort_unstable();
         for (end, txn) in ends {
             if self.axis.last().is_none_or(|it| it.0 < end) {
@@ -214,8 +214,8 @@ impl<'p> Known<'p> {
     }
 
     /// The node of the last end before a transaction began.
-    pub(crate) fn ended_before(&self, txn: Txn) -> Option<Node> {
-        let begin = self.problem.facts.history().begin(self.problem.txns[txn as usize])?;
+    pub(crate) fn ended_before(&self, txn: TxnId) -> Option<Node> {
+        let begin = self.problem.facts.history().begin(txn)?;
         let n_before = self.axis.partition_point(|it| it.0 < begin);
         self.axis[..n_before].last().map(|it| it.1)
     }
@@ -223,8 +223,9 @@ impl<'p> Known<'p> {
     /// The causal past by session order and known sources, for the level that needs it apart from the graph.
     fn causal_past(&self, order: &[Node]) -> Option<CausalPast> {
         (self.rule.visibility == Visibility::Causal).then(|| {
-            let takes_part = |txn: Txn| self.counts(txn);
-            CausalPast::new(self.problem, order, &self.sources, &|_| Vec::new(), &takes_part)
+            let takes_part = |txn: TxnId| self.counts(txn);
+            let order: Vec<TxnId> = order.iter().map(|it| self.rule.events.txn(*it)).collect();
+            CausalPast::new(self.problem, &order, &self.sources, &|_| Vec::new(), &takes_part)
         })
     }
 
@@ -252,23 +253,23 @@ impl<'p> Known<'p> {
         }
     }
 
-    fn why_impossible(&self, reader: Txn, candidate: Txn, seen: &[Txn], clocks: &Clocks) -> Option<WhyNot> {
+    fn why_impossible(&self, reader: TxnId, candidate: TxnId, seen: &[TxnId], clocks: &Clocks) -> Option<WhyNot> {
         let events = self.rule.events;
         if clocks.reaches(events.start(reader), events.commit(candidate)) {
             return Some(WhyNot::After);
         }
-        let hides = |it: &&Txn| **it != candidate && self.is_newer(**it, candidate, clocks);
+        let hides = |it: &&TxnId| **it != candidate && self.is_newer(**it, candidate, clocks);
         seen.iter().find(hides).map(|it| WhyNot::HiddenBy(*it))
     }
 
     /// Is `other`'s version newer than `source`'s in every order?
-    fn is_newer(&self, other: Txn, source: Txn, clocks: &Clocks) -> bool {
+    fn is_newer(&self, other: TxnId, source: TxnId, clocks: &Clocks) -> bool {
         let events = self.rule.events;
-        source == INITIAL || clocks.reaches(events.overwrite(source), events.commit(other))
+        source.is_initial() || clocks.reaches(events.overwrite(source), events.commit(other))
     }
 
     /// The counted writers of the key that the reader must see in every order; of each session the latest.
-    fn must_see(&self, read: usize, clocks: &Clocks, past: Option<&CausalPast>) -> Vec<Txn> {
+    fn must_see(&self, read: usize, clocks: &Clocks, past: Option<&CausalPast>) -> Vec<TxnId> {
         let at = self.problem.reads[read];
         let events = self.rule.events;
         let mut seen = Vec::new();
@@ -298,13 +299,20 @@ impl<'p> Known<'p> {
         seen
     }
 
-    fn sees_directly(&self, writer: Txn, reader: Txn) -> bool {
+    fn sees_directly(&self, writer: TxnId, reader: TxnId) -> bool {
         self.problem.is_session_ordered(writer, reader)
             || self.problem.reads_of(reader).any(|it| self.sources[it] == Some(writer))
     }
 
-    fn sees_directly_or_by_conflict(&self, writer: Txn, reader: Txn, clocks: &Clocks) -> bool {
-        self.sees_directly(writer, reader) || (clocks.reaches(writer, reader) && self.problem.conflict(writer, reader))
+    /// Does one commit before the other starts, in every order?
+    fn is_before(&self, earlier: TxnId, later: TxnId, clocks: &Clocks) -> bool {
+        let (from, to) = self.rule.events.visibility(earlier, later);
+        clocks.reaches(from, to)
+    }
+
+    fn sees_directly_or_by_conflict(&self, writer: TxnId, reader: TxnId, clocks: &Clocks) -> bool {
+        self.sees_directly(writer, reader)
+            || (self.is_before(writer, reader, clocks) && self.problem.conflict(writer, reader))
     }
 
     fn derive(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
@@ -322,13 +330,14 @@ impl<'p> Known<'p> {
 
     fn derive_inferred(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
         let mut found = Vec::new();
-        let takes_part = |txn: Txn| self.counts(txn);
+        let takes_part = |txn: TxnId| self.counts(txn);
         inferred(self.problem, self.rule.visibility, &self.sources, &takes_part, past, &mut |read, other| {
             found.push((read, other));
         });
         for (read, other) in found {
             let source = self.sources[read].expect("edges are inferred only from reads with a source");
-            self.derived((other, source), Why::MustBeOlder { read, other }, clocks, round);
+            let edge = self.rule.events.version_order(other, source);
+            self.derived(edge, Why::MustBeOlder { read, other }, clocks, round);
         }
     }
 
@@ -360,7 +369,7 @@ impl<'p> Known<'p> {
     }
 
     /// Derives what follows from a read; true if that is all that ever will.
-    fn settle_read(&mut self, read: usize, source: Txn, clocks: &Clocks, round: &mut Round) -> bool {
+    fn settle_read(&mut self, read: usize, source: TxnId, clocks: &Clocks, round: &mut Round) -> bool {
         let at = self.problem.reads[read];
         let events = self.rule.events;
         let (start, overwrite) = (events.start(at.reader), events.overwrite(source));
@@ -370,10 +379,10 @@ impl<'p> Known<'p> {
             let n_seen = writers.partition_point(|it| clocks.reaches(events.commit(*it), start));
             let n_older = writers.partition_point(|it| *it == source || clocks.reaches(events.commit(*it), overwrite));
             let first_newer = writers.partition_point(|it| !self.is_newer(*it, source, clocks));
-            let may_see = |it: &Txn| *it != at.reader && !clocks.reaches(start, events.commit(*it));
+            let may_see = |it: &TxnId| *it != at.reader && !clocks.reaches(start, events.commit(*it));
             let first_unseen = writers.partition_point(may_see);
             let last_seen = writers[..n_seen].last().copied().filter(|it| *it != source && *it != at.reader);
-            let is_other = |it: &&Txn| **it != at.reader && **it != source;
+            let is_other = |it: &&TxnId| **it != at.reader && **it != source;
             let newer = writers[first_newer..].iter().find(is_other).copied();
             is_settled &= n_seen.max(n_older) >= first_newer.min(first_unseen);
             if let Some(other) = last_seen {
@@ -389,7 +398,7 @@ impl<'p> Known<'p> {
     }
 
     /// The counted writers of the key that are newer than the source in every order; of each session the earliest.
-    fn not_seen(&self, read: usize, source: Txn, clocks: &Clocks) -> Vec<Txn> {
+    fn not_seen(&self, read: usize, source: TxnId, clocks: &Clocks) -> Vec<TxnId> {
         let at = self.problem.reads[read];
         if self.rule.visibility == Visibility::CausalAndConflicting {
             return Vec::new();
@@ -415,7 +424,7 @@ impl<'p> Known<'p> {
     }
 
     /// Derives what follows from a write; true if that is all that ever will.
-    fn settle_write(&mut self, key_idx: u32, earlier: Txn, clocks: &Clocks, round: &mut Round) -> bool {
+    fn settle_write(&mut self, key_idx: u32, earlier: TxnId, clocks: &Clocks, round: &mut Round) -> bool {
         let events = self.rule.events;
         let start = events.start(earlier);
         let mut is_settled = true;
@@ -447,12 +456,11 @@ struct Round {
     found: FxHashSet<(Node, Node)>,
 }
 
-fn by_session(problem: &Problem<'_>, key: KeyId) -> Vec<Vec<Txn>> {
-    let mut writers: Vec<Txn> =
-        problem.writers_of(key).iter().copied().filter(|it| !problem.is_optional[*it as usize]).collect();
-    writers.sort_unstable_by_key(|it| (problem.session_of[*it as usize], problem.nth[*it as usize]));
+fn by_session(problem: &Problem<'_>, key: KeyId) -> Vec<Vec<TxnId>> {
+    let mut writers: Vec<TxnId> = problem.writers_of(key).iter().copied().filter(|it| problem.counts(*it)).collect();
+    writers.sort_unstable_by_key(|it| problem.place_in_session(*it));
     writers
-        .chunk_by(|a, b| problem.session_of[*a as usize] == problem.session_of[*b as usize])
+        .chunk_by(|a, b| problem.place_in_session(*a).0 == problem.place_in_session(*b).0)
         .map(<[_]>::to_vec)
         .collect()
 }
@@ -461,22 +469,21 @@ fn by_session(problem: &Problem<'_>, key: KeyId) -> Vec<Vec<Txn>> {
 /// other: then the place in the session, so that sessions run side by side.
 fn ranks(problem: &Problem<'_>, events: Events) -> Vec<i64> {
     let history = problem.facts.history();
-    let n_changes = (1..problem.n_txns().saturating_sub(1))
-        .filter(|it| problem.session_of[*it] != problem.session_of[*it + 1])
-        .count();
+    let session = |it: TxnId| problem.place_in_session(it).0;
+    let txns: Vec<TxnId> = problem.txns().collect();
+    let n_changes = txns.windows(2).filter(|it| session(it[0]) != session(it[1])).count();
     let is_by_session = n_changes < problem.sessions.len();
     let mut rank = vec![i64::MIN; events.n_nodes(problem.n_txns())];
-    for txn in problem.all() {
-        let id = problem.txns[txn as usize];
+    for txn in txns {
         let place = if is_by_session {
-            let length = problem.sessions[problem.session_of[txn as usize] as usize].len() as u32;
-            (i64::from(problem.nth[txn as usize]) << 32) / i64::from(length)
+            let (session, nth) = problem.place_in_session(txn);
+            (i64::from(nth) << 32) / problem.sessions[session as usize].len() as i64
         } else {
-            i64::from(txn)
+            i64::from(txn.raw())
         };
         let (begin, end) = if history.has_times() {
-            let begin = history.begin(id).or(history.end(id)).unwrap_or(i64::MAX);
-            (begin, history.end(id).unwrap_or(begin))
+            let begin = history.begin(txn).or(history.end(txn)).unwrap_or(i64::MAX);
+            (begin, history.end(txn).unwrap_or(begin))
         } else {
             (place, place)
         };

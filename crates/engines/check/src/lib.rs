@@ -16,6 +16,7 @@ mod name;
 mod order;
 mod problem;
 mod prove;
+mod recovered;
 mod rule;
 mod search;
 mod settled;

@@ -1,55 +1,33 @@
-//! The question as engines see it: dense transactions, reads with candidate writers, writers by key.
+//! The question as the simple path sees it: sessions of those who count or may count, and reads without repetitions.
 
-use iso_history::{Facts, KeyId, OpId, SessionId, Standing, TxnId};
+use crate::recovered::{RecoveredEdge, recovered_edges};
+use iso_history::{Facts, KeyId, OpId, Standing, TxnId};
 use std::ops::Range;
 
-/// A transaction of the problem: a position among those that count or may count; 0 is the initial one.
-pub(crate) type Txn = u32;
-
-/// The initial transaction.
-pub(crate) const INITIAL: Txn = 0;
-
-/// One history, reduced to what decides a level.
+/// One history, reduced to what decides a level. Transactions and keys have the history's numbers.
 #[derive(Debug)]
 pub(crate) struct Problem<'a> {
     pub(crate) facts: &'a Facts<'a>,
-    /// Which transaction of the history each one is.
-    pub(crate) txns: Vec<TxnId>,
-    /// Is its outcome open? Then it takes part only if it is chosen as the writer of something that was read.
-    pub(crate) is_optional: Vec<bool>,
-    pub(crate) sessions: Vec<Vec<Txn>>,
-    /// Session and place there; the initial one has none.
-    pub(crate) session_of: Vec<u32>,
-    pub(crate) nth: Vec<u32>,
+    /// The transactions of each session that count or may count.
+    pub(crate) sessions: Vec<Vec<TxnId>>,
+    /// By transaction: session and place there; the initial one has none, and neither has one that is out.
+    session_of: Vec<u32>,
+    nth: Vec<u32>,
     pub(crate) reads: Vec<Read>,
     /// For each external read of the facts, the read here that stands for it.
     pub(crate) read_of_fact: Vec<u32>,
     read_starts: Vec<u32>,
-    candidate_starts: Vec<u32>,
-    candidates: Vec<Txn>,
-    write_starts: Vec<u32>,
-    writes: Vec<KeyId>,
-    writer_starts: Vec<u32>,
-    writers: Vec<Txn>,
-    /// Version orders that list reads have shown.
     pub(crate) recovered: Vec<RecoveredEdge>,
 }
 
 /// A read that saw another transaction's write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Read {
-    pub(crate) reader: Txn,
+    pub(crate) reader: TxnId,
     pub(crate) key: KeyId,
     pub(crate) op: OpId,
-}
-
-/// `earlier`'s version of a list is right before `later`'s, or the last one that was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RecoveredEdge {
-    pub(crate) earlier: Txn,
-    pub(crate) later: Txn,
-    pub(crate) key: KeyId,
-    pub(crate) shown_by: OpId,
+    /// Its position in [`Facts::reads`].
+    fact: usize,
 }
 
 /// Which reads of a transaction matter.
@@ -64,152 +42,127 @@ pub(crate) enum ReadDetail {
 impl<'a> Problem<'a> {
     pub(crate) fn new(facts: &'a Facts<'a>, detail: ReadDetail) -> Self {
         let history = facts.history();
-        let txns: Vec<TxnId> = std::iter::once(TxnId::INITIAL).chain(facts.txns()).collect();
-        let mut local = vec![u32::MAX; history.n_txns()];
-        for (idx, txn) in txns.iter().enumerate() {
-            local[txn.index()] = idx as Txn;
-        }
         let mut problem = Self {
             facts,
-            is_optional: txns.iter().map(|it| facts.standing(*it) == Standing::Optional).collect(),
             sessions: vec![Vec::new(); history.n_sessions()],
-            session_of: vec![u32::MAX; txns.len()],
-            nth: vec![0; txns.len()],
+            session_of: vec![u32::MAX; history.n_txns()],
+            nth: vec![0; history.n_txns()],
             reads: Vec::new(),
             read_of_fact: Vec::new(),
-            read_starts: vec![0],
-            candidate_starts: vec![0],
-            candidates: Vec::new(),
-            write_starts: vec![0],
-            writes: Vec::new(),
-            writer_starts: vec![0],
-            writers: Vec::new(),
-            recovered: Vec::new(),
-            txns,
+            read_starts: Vec::new(),
+            recovered: recovered_edges(facts),
         };
-        problem.lay_out_sessions(&local);
-        problem.lay_out_accesses(&local, detail);
-        problem.lay_out_writers(&local);
-        problem.lay_out_recovered(&local);
+        problem.lay_out_sessions();
+        problem.lay_out_reads(detail);
         problem
     }
 
-    /// The number of transactions, the initial one included.
+    /// The number of transactions, the initial one and those that are out included.
     pub(crate) fn n_txns(&self) -> usize {
-        self.txns.len()
+        self.facts.history().n_txns()
     }
 
-    /// Every transaction but the initial one.
-    pub(crate) fn all(&self) -> Range<Txn> {
-        1..self.n_txns() as Txn
+    /// Every transaction that counts or may count, but the initial one.
+    pub(crate) fn txns(&self) -> impl Iterator<Item = TxnId> + use<'a> {
+        self.facts.txns()
     }
 
-    pub(crate) fn reads_of(&self, txn: Txn) -> Range<usize> {
-        self.read_starts[txn as usize] as usize..self.read_starts[txn as usize + 1] as usize
+    /// Does a transaction take part whatever is chosen?
+    pub(crate) fn counts(&self, txn: TxnId) -> bool {
+        txn.is_initial() || self.facts.standing(txn) == Standing::Counted
     }
 
-    pub(crate) fn candidates(&self, read: usize) -> &[Txn] {
-        &self.candidates[self.candidate_starts[read] as usize..self.candidate_starts[read + 1] as usize]
+    /// Does a transaction take part only if it is chosen as the writer of something that was read?
+    pub(crate) fn is_optional(&self, txn: TxnId) -> bool {
+        !txn.is_initial() && self.facts.standing(txn) == Standing::Optional
+    }
+
+    pub(crate) fn has_optional(&self) -> bool {
+        self.txns().any(|it| self.is_optional(it))
+    }
+
+    pub(crate) fn reads_of(&self, txn: TxnId) -> Range<usize> {
+        self.read_starts[txn.index()] as usize..self.read_starts[txn.index() + 1] as usize
+    }
+
+    /// Who may have written what a read saw, ascending.
+    pub(crate) fn candidates(&self, read: usize) -> &'a [TxnId] {
+        self.facts.candidates(self.reads[read].fact)
     }
 
     /// The keys that a transaction writes, ascending.
-    pub(crate) fn writes_of(&self, txn: Txn) -> &[KeyId] {
-        &self.writes[self.write_starts[txn as usize] as usize..self.write_starts[txn as usize + 1] as usize]
+    pub(crate) fn writes_of(&self, txn: TxnId) -> impl ExactSizeIterator<Item = KeyId> + use<'a> {
+        self.facts.final_writes(txn).iter().map(|it| it.0)
     }
 
     /// Does a transaction write a key? The initial one writes every key.
-    pub(crate) fn writes(&self, txn: Txn, key: KeyId) -> bool {
-        txn == INITIAL || self.writes_of(txn).binary_search(&key).is_ok()
+    pub(crate) fn writes(&self, txn: TxnId, key: KeyId) -> bool {
+        self.facts.writes(txn, key)
     }
 
     /// The writers of a key, ascending, without the initial one.
-    pub(crate) fn writers_of(&self, key: KeyId) -> &[Txn] {
-        &self.writers[self.writer_starts[key.index()] as usize..self.writer_starts[key.index() + 1] as usize]
+    pub(crate) fn writers_of(&self, key: KeyId) -> &'a [TxnId] {
+        self.facts.writers_of(key)
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = KeyId> + use<> {
         self.facts.history().keys()
     }
 
+    /// The session of a transaction that counts or may count, and how many of these come before it there.
+    pub(crate) fn place_in_session(&self, txn: TxnId) -> (u32, u32) {
+        (self.session_of[txn.index()], self.nth[txn.index()])
+    }
+
+    /// The session predecessors of a transaction, in session order; of the initial one none.
+    pub(crate) fn session_before(&self, txn: TxnId) -> &[TxnId] {
+        let (session, nth) = self.place_in_session(txn);
+        self.sessions.get(session as usize).map_or(&[], |it| &it[..nth as usize])
+    }
+
     /// Does `earlier` come before `later` in session order?
-    pub(crate) fn is_session_ordered(&self, earlier: Txn, later: Txn) -> bool {
-        let same = self.session_of[earlier as usize] == self.session_of[later as usize];
-        later != INITIAL && (earlier == INITIAL || (same && self.nth[earlier as usize] < self.nth[later as usize]))
+    pub(crate) fn is_session_ordered(&self, earlier: TxnId, later: TxnId) -> bool {
+        self.facts.history().is_session_ordered(earlier, later)
     }
 
     /// Do two transactions write a common key?
-    pub(crate) fn conflict(&self, one: Txn, other: Txn) -> bool {
-        self.writes_of(one).iter().any(|key| self.writes(other, *key))
+    pub(crate) fn conflict(&self, one: TxnId, other: TxnId) -> bool {
+        self.writes_of(one).any(|key| self.writes(other, key))
     }
 
-    fn lay_out_sessions(&mut self, local: &[u32]) {
+    fn lay_out_sessions(&mut self) {
         let history = self.facts.history();
         for session in history.sessions() {
-            for txn in history.session_txns(session) {
-                let txn = local[txn.index()];
-                if txn != u32::MAX {
-                    self.push_to_session(session, txn);
-                }
+            let members = &mut self.sessions[session.index()];
+            for txn in history.session_txns(session).iter().filter(|it| self.facts.standing(**it) != Standing::Out) {
+                self.session_of[txn.index()] = session.raw();
+                self.nth[txn.index()] = members.len() as u32;
+                members.push(*txn);
             }
         }
     }
 
-    fn push_to_session(&mut self, session: SessionId, txn: Txn) {
-        self.session_of[txn as usize] = session.raw();
-        self.nth[txn as usize] = self.sessions[session.index()].len() as u32;
-        self.sessions[session.index()].push(txn);
-    }
-
-    fn lay_out_accesses(&mut self, local: &[u32], detail: ReadDetail) {
-        for idx in 0..self.n_txns() {
-            let txn = self.txns[idx];
-            let first = self.reads.len();
-            for read_idx in self.facts.reads_of(txn) {
-                self.push_read(idx as Txn, read_idx, first, local, detail);
-            }
+    fn lay_out_reads(&mut self, detail: ReadDetail) {
+        for txn_idx in 0..self.n_txns() {
             self.read_starts.push(self.reads.len() as u32);
-            self.writes.extend(self.facts.final_writes(txn).iter().map(|it| it.0));
-            self.write_starts.push(self.writes.len() as u32);
+            for fact in self.facts.reads_of(TxnId::from_index(txn_idx)) {
+                self.push_read(fact, detail);
+            }
         }
+        self.read_starts.push(self.reads.len() as u32);
     }
 
-    fn push_read(&mut self, reader: Txn, read_idx: usize, first: usize, local: &[u32], detail: ReadDetail) {
-        let read = self.facts.reads()[read_idx];
-        let candidates: Vec<Txn> = self.facts.candidates(read_idx).iter().map(|it| local[it.index()]).collect();
+    fn push_read(&mut self, fact: usize, detail: ReadDetail) {
+        let read = self.facts.reads()[fact];
+        let first = self.read_starts.last().map_or(0, |it| *it as usize);
         let known = (first..self.reads.len()).find(|it| {
             detail == ReadDetail::OncePerVersion
                 && self.reads[*it].key == read.key
-                && self.candidates(*it) == candidates.as_slice()
+                && self.candidates(*it) == self.facts.candidates(fact)
         });
         self.read_of_fact.push(known.unwrap_or(self.reads.len()) as u32);
         if known.is_none() {
-            self.reads.push(Read { reader, key: read.key, op: read.op });
-            self.candidates.extend(candidates);
-            self.candidate_starts.push(self.candidates.len() as u32);
-        }
-    }
-
-    fn lay_out_writers(&mut self, local: &[u32]) {
-        for key in self.facts.history().keys() {
-            self.writers.extend(self.facts.writers_of(key).iter().map(|it| local[it.index()]));
-            self.writer_starts.push(self.writers.len() as u32);
-        }
-    }
-
-    fn lay_out_recovered(&mut self, local: &[u32]) {
-        for key in self.facts.history().keys() {
-            let Some(chain) = self.facts.recovered_order(key) else { continue };
-            let shown_by = chain.shown_by;
-            let writers: Vec<Txn> = chain.writers.iter().map(|it| local[it.index()]).collect();
-            for pair in writers.windows(2) {
-                self.recovered.push(RecoveredEdge { earlier: pair[0], later: pair[1], key, shown_by });
-            }
-            let Some(last) = writers.last() else { continue };
-            let mut seen = writers.clone();
-            seen.sort_unstable();
-            let all = self.facts.writers_of(key).iter().map(|it| local[it.index()]);
-            let unseen = all.filter(|it| seen.binary_search(it).is_err());
-            self.recovered.extend(unseen.map(|later| RecoveredEdge { earlier: *last, later, key, shown_by }));
+            self.reads.push(Read { reader: read.reader, key: read.key, op: read.op, fact });
         }
     }
 }

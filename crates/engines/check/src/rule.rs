@@ -5,7 +5,8 @@
 //! and writes: serializability has one event per transaction, snapshot levels have a start and a commit event (one
 //! graph for all levels; the tests compare each row with the axioms of the catalogue).
 
-use crate::problem::{ReadDetail, Txn};
+use crate::problem::ReadDetail;
+use iso_history::TxnId;
 use iso_spec::Level;
 
 /// How a level is decided.
@@ -91,7 +92,7 @@ impl Rule {
     }
 }
 
-/// An event in an order: a node of the graph.
+/// An event in an order: a node of the graph, by the number that the solver knows it by.
 pub(crate) type Node = u32;
 
 impl Events {
@@ -100,37 +101,37 @@ impl Events {
     }
 
     /// When a transaction reads.
-    pub(crate) fn start(self, txn: Txn) -> Node {
-        if self == Self::One { txn } else { 2 * txn }
+    pub(crate) fn start(self, txn: TxnId) -> Node {
+        if self == Self::One { txn.raw() } else { 2 * txn.raw() }
     }
 
     /// When its writes take place.
-    pub(crate) fn commit(self, txn: Txn) -> Node {
-        if self == Self::One { txn } else { 2 * txn + 1 }
+    pub(crate) fn commit(self, txn: TxnId) -> Node {
+        if self == Self::One { txn.raw() } else { 2 * txn.raw() + 1 }
     }
 
     /// The transaction of a node.
-    pub(crate) fn txn(self, node: Node) -> Txn {
-        if self == Self::One { node } else { node / 2 }
+    pub(crate) fn txn(self, node: Node) -> TxnId {
+        TxnId::from_index(if self == Self::One { node } else { node / 2 } as usize)
     }
 
     /// `earlier` is seen by `later`: session order, reads from, real time.
-    pub(crate) fn visibility(self, earlier: Txn, later: Txn) -> (Node, Node) {
+    pub(crate) fn visibility(self, earlier: TxnId, later: TxnId) -> (Node, Node) {
         (self.commit(earlier), self.start(later))
     }
 
     /// The event that must come after the commit of an older writer of the same key.
-    pub(crate) fn overwrite(self, txn: Txn) -> Node {
+    pub(crate) fn overwrite(self, txn: TxnId) -> Node {
         if self == Self::FirstCommitterWins { self.start(txn) } else { self.commit(txn) }
     }
 
     /// `older`'s version is older than `newer`'s.
-    pub(crate) fn version_order(self, older: Txn, newer: Txn) -> (Node, Node) {
+    pub(crate) fn version_order(self, older: TxnId, newer: TxnId) -> (Node, Node) {
         (self.commit(older), self.overwrite(newer))
     }
 
     /// `reader` did not see `overwriter`.
-    pub(crate) fn anti_dependency(self, reader: Txn, overwriter: Txn) -> (Node, Node) {
+    pub(crate) fn anti_dependency(self, reader: TxnId, overwriter: TxnId) -> (Node, Node) {
         (self.start(reader), self.commit(overwriter))
     }
 }

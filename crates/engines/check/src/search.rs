@@ -11,9 +11,9 @@ mod replay;
 mod snapshots;
 
 use crate::known::Known;
-use crate::problem::{INITIAL, Txn};
 use crate::rule::{Events, Node, Visibility};
 use iso_evidence::{Budget, Note, Quantity, StopReason};
+use iso_history::TxnId;
 use iso_solve::{Lit, OrderResult, OrderSolver, OrderStatistics};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub(crate) enum Found {
     /// An order that nothing violates.
     Order(Solution),
     /// There is none; these transactions took part in the conflicts.
-    Nothing(BTreeSet<Txn>),
+    Nothing(BTreeSet<TxnId>),
 }
 
 /// An order of the nodes, with who takes part and who read from whom.
@@ -33,7 +33,7 @@ pub(crate) struct Solution {
     pub(crate) order: Vec<Node>,
     position: Vec<u32>,
     pub(crate) takes_part: Vec<bool>,
-    pub(crate) sources: Vec<Option<Txn>>,
+    pub(crate) sources: Vec<Option<TxnId>>,
 }
 
 /// Looks for an order of what is known that nothing violates, starting from `order`.
@@ -67,10 +67,10 @@ struct OrderSearch<'k> {
     /// How many possible writers of a read come into question.
     nearest: usize,
     /// For each read whose source is a choice of its own: one literal per remaining writer.
-    choices: FxHashMap<usize, Vec<(Txn, Lit)>>,
-    takes_part: FxHashMap<Txn, Lit>,
+    choices: FxHashMap<usize, Vec<(TxnId, Lit)>>,
+    takes_part: FxHashMap<TxnId, Lit>,
     learned: bool,
-    involved: BTreeSet<Txn>,
+    involved: BTreeSet<TxnId>,
 }
 
 /// Moving a write changes what others read, moving a snapshot does not.
@@ -106,7 +106,7 @@ impl<'k> OrderSearch<'k> {
     fn new(known: &'k Known<'k>, order: Vec<Node>, nearest: usize) -> Self {
         let mut solver = OrderSolver::with_order(order);
         if known.rule.events != Events::One {
-            for txn in 0..known.problem.n_txns() as Txn {
+            for txn in known.problem.txns() {
                 let n_writes = known.problem.writes_of(txn).len() as u32;
                 solver.set_weight(known.rule.events.commit(txn), 1 + WRITE_WEIGHT * n_writes);
             }
@@ -135,9 +135,9 @@ impl<'k> OrderSearch<'k> {
     }
 
     fn who_takes_part(&self) -> Vec<bool> {
-        let is_optional = &self.known.problem.is_optional;
-        let joins = |it: Txn| self.takes_part.get(&it).is_some_and(|lit| self.solver.value(*lit));
-        (0..).zip(is_optional).map(|(txn, is_optional)| !is_optional || joins(txn)).collect()
+        let problem = self.known.problem;
+        let joins = |it: TxnId| self.takes_part.get(&it).is_some_and(|lit| self.solver.value(*lit));
+        (0..problem.n_txns()).map(TxnId::from_index).map(|it| problem.counts(it) || joins(it)).collect()
     }
 
     /// What the solver's order and choices mean. A source that is neither known nor chosen is the latest possible one.
@@ -153,35 +153,35 @@ impl<'k> OrderSearch<'k> {
         solution.sources = (0..problem.reads.len())
             .map(|read| {
                 let reader = problem.reads[read].reader;
-                if solution.takes_part[reader as usize] { self.source(read, &solution) } else { None }
+                if solution.takes_part[reader.index()] { self.source(read, &solution) } else { None }
             })
             .collect();
         solution
     }
 
-    fn source(&self, read: usize, solution: &Solution) -> Option<Txn> {
+    fn source(&self, read: usize, solution: &Solution) -> Option<TxnId> {
         if let Some(source) = self.known.sources[read] {
             return Some(source);
         }
         if let Some(choices) = self.choices.get(&read) {
             return choices.iter().find(|it| self.solver.value(it.1)).map(|it| it.0);
         }
-        let place = |txn: &Txn| self.commit_place(solution, *txn);
+        let place = |txn: &TxnId| self.commit_place(solution, *txn);
         self.known.remaining[read].iter().copied().filter(|it| self.is_before(solution, *it, read)).max_by_key(place)
     }
 
-    fn commit_place(&self, solution: &Solution, txn: Txn) -> u32 {
+    fn commit_place(&self, solution: &Solution, txn: TxnId) -> u32 {
         solution.position[self.known.rule.events.commit(txn) as usize]
     }
 
     /// Does a writer that takes part commit before the read?
-    fn is_before(&self, solution: &Solution, writer: Txn, read: usize) -> bool {
+    fn is_before(&self, solution: &Solution, writer: TxnId, read: usize) -> bool {
         let start = self.known.rule.events.start(self.known.problem.reads[read].reader);
-        solution.takes_part[writer as usize] && self.commit_place(solution, writer) < solution.position[start as usize]
+        solution.takes_part[writer.index()] && self.commit_place(solution, writer) < solution.position[start as usize]
     }
 
     /// Who may have written what the read saw, as far as known.
-    fn possible_writers(&self, read: usize) -> Vec<Txn> {
+    fn possible_writers(&self, read: usize) -> Vec<TxnId> {
         match self.known.sources[read] {
             Some(source) => vec![source],
             None => self.known.remaining[read].clone(),
@@ -216,18 +216,18 @@ impl<'k> OrderSearch<'k> {
     }
 
     /// `older`'s version is older than `newer`'s, which commits before `read`.
-    fn between(&mut self, older: Txn, newer: Txn, read: usize) -> Lit {
+    fn between(&mut self, older: TxnId, newer: TxnId, read: usize) -> Lit {
         let events = self.known.rule.events;
         if self.known.sources[read] == Some(newer) {
             return self.edge(events.version_order(older, newer));
         }
         let start = events.start(self.known.problem.reads[read].reader);
-        let path = if older == INITIAL {
+        let path = if older.is_initial() {
             self.solver.edge_lit(events.commit(newer), start)
         } else {
             self.solver.path_lit(events.commit(older), events.commit(newer), start)
         };
-        if !self.known.problem.is_optional[newer as usize] {
+        if !self.known.problem.is_optional(newer) {
             return path;
         }
         let both = self.solver.new_lit();
@@ -238,7 +238,7 @@ impl<'k> OrderSearch<'k> {
     }
 
     /// Whether an indeterminate transaction takes part.
-    fn part_lit(&mut self, txn: Txn) -> Lit {
+    fn part_lit(&mut self, txn: TxnId) -> Lit {
         if let Some(lit) = self.takes_part.get(&txn) {
             return *lit;
         }
@@ -263,9 +263,9 @@ impl<'k> OrderSearch<'k> {
     }
 
     /// Pushes "this transaction does not take part", where that is a choice.
-    fn unless_part(&mut self, txn: Txn, clause: &mut Vec<Lit>) {
+    fn unless_part(&mut self, txn: TxnId, clause: &mut Vec<Lit>) {
         self.involved.insert(txn);
-        if self.known.problem.is_optional[txn as usize] {
+        if self.known.problem.is_optional(txn) {
             clause.push(!self.part_lit(txn));
         }
     }
@@ -276,7 +276,7 @@ impl<'k> OrderSearch<'k> {
     }
 
     /// Everybody whose operations the refutation may rest on.
-    fn involved(&mut self, touched: &[Node]) -> BTreeSet<Txn> {
+    fn involved(&mut self, touched: &[Node]) -> BTreeSet<TxnId> {
         let events = self.known.rule.events;
         let n_events = events.n_nodes(self.known.problem.n_txns()) as Node;
         let on_cycles = touched.iter().filter(|it| **it < n_events).map(|it| events.txn(*it));

@@ -26,17 +26,12 @@ mod tests;
 mod walk_back;
 
 use crate::decide::Decision;
+use crate::recovered::{RecoveredEdge, recovered_edges};
 use core_extraction::extract_core;
 use iso_evidence::{Budget, Note, Quantity, Schedule, Source, Stage, StopReason, Witness};
 use iso_history::{Facts, Standing, TxnId};
 use iso_spec::Level;
 use links::{Edges, Links};
-
-/// A transaction, by its number in the history. The initial one is 0.
-type Txn = u32;
-
-/// The initial transaction.
-const INITIAL: Txn = 0;
 
 /// Decides a level below prefix consistency, or says that the history is not of the kind that this module decides.
 pub(crate) fn decide_settled(
@@ -72,11 +67,11 @@ pub(crate) fn decide_settled(
 fn settle(
     mut links: Links<'_>,
     level: Level,
-    base: &[Txn],
+    base: &[TxnId],
     max_rounds: usize,
     budget: &Budget<'_>,
-) -> Result<Result<Option<Vec<Txn>>, Vec<TxnId>>, StopReason> {
-    let mut order: Option<Vec<Txn>> = None;
+) -> Result<Result<Option<Vec<TxnId>>, Vec<TxnId>>, StopReason> {
+    let mut order: Option<Vec<TxnId>> = None;
     let mut inferred = Edges::default();
     for round in 0.. {
         let current = order.as_deref().unwrap_or(base);
@@ -141,7 +136,7 @@ fn derive(
 
 /// An order, with what happens if transactions run one after the other in it.
 struct Replay<'o> {
-    order: &'o [Txn],
+    order: &'o [TxnId],
     /// Where each transaction stands.
     place: Vec<u32>,
     /// Which transactions find what they read overwritten. The reads of all others miss nobody.
@@ -151,13 +146,13 @@ struct Replay<'o> {
 }
 
 impl<'o> Replay<'o> {
-    fn new(links: &Links<'_>, order: &'o [Txn]) -> Self {
+    fn new(links: &Links<'_>, order: &'o [TxnId]) -> Self {
         let facts = links.facts;
         let mut is_stale = vec![false; links.previous.len()];
-        let mut last_writer = vec![INITIAL; facts.history().n_keys()];
+        let mut last_writer = vec![TxnId::INITIAL; facts.history().n_keys()];
         for txn in order {
-            is_stale[*txn as usize] = links.reads(*txn).any(|(key, source)| last_writer[key.index()] != source);
-            for (key, _) in facts.final_writes(TxnId::from_index(*txn as usize)) {
+            is_stale[txn.index()] = links.reads(*txn).any(|(key, source)| last_writer[key.index()] != source);
+            for (key, _) in facts.final_writes(*txn) {
                 last_writer[key.index()] = *txn;
             }
         }
@@ -165,13 +160,13 @@ impl<'o> Replay<'o> {
         Self { order, place: places(facts, order), is_stale, is_serial }
     }
 
-    fn is_before(&self, earlier: Txn, later: Txn) -> bool {
-        self.place[earlier as usize] < self.place[later as usize]
+    fn is_before(&self, earlier: TxnId, later: TxnId) -> bool {
+        self.place[earlier.index()] < self.place[later.index()]
     }
 
     /// Must this reader be looked at?
-    fn concerns(&self, reader: Txn, asked: Asked) -> bool {
-        asked == Asked::All || self.is_stale[reader as usize]
+    fn concerns(&self, reader: TxnId, asked: Asked) -> bool {
+        asked == Asked::All || self.is_stale[reader.index()]
     }
 }
 
@@ -199,36 +194,28 @@ fn sources(facts: &Facts<'_>) -> Option<Vec<Source>> {
     facts.reads().iter().enumerate().map(source).collect()
 }
 
-/// Version orders that list reads have shown: neighbours, and the last version seen before each one not seen.
+/// Recovered version orders; none if somebody in them need not have committed.
 fn recovered(facts: &Facts<'_>) -> Option<Edges> {
     let mut edges = Edges::default();
-    for chain in facts.history().keys().filter_map(|it| facts.recovered_order(it)) {
-        if chain.writers.iter().any(|it| facts.standing(*it) != Standing::Counted) {
+    for RecoveredEdge { earlier, later, .. } in recovered_edges(facts) {
+        if [earlier, later].iter().any(|it| facts.standing(*it) != Standing::Counted) {
             return None;
         }
-        for pair in chain.writers.windows(2) {
-            edges.push(pair[0].raw(), pair[1].raw());
-        }
-        let mut seen = chain.writers.clone();
-        seen.sort_unstable();
-        let unseen = facts.writers_of(chain.key).iter().filter(|it| seen.binary_search(it).is_err());
-        for (later, last) in unseen.zip(chain.writers.last().into_iter().cycle()) {
-            edges.push(last.raw(), later.raw());
-        }
+        edges.push(earlier, later);
     }
     Some(edges)
 }
 
 /// Where each transaction stands in an order.
-fn places(facts: &Facts<'_>, order: &[Txn]) -> Vec<u32> {
+fn places(facts: &Facts<'_>, order: &[TxnId]) -> Vec<u32> {
     let mut place = vec![0; facts.history().n_txns()];
     for (idx, txn) in (0..).zip(order) {
-        place[*txn as usize] = idx;
+        place[txn.index()] = idx;
     }
     place
 }
 
-fn allowed(order: Vec<Txn>, sources: Vec<Source>) -> Decision {
-    let order = order.into_iter().filter(|it| *it != INITIAL).map(|it| TxnId::from_index(it as usize)).collect();
+fn allowed(order: Vec<TxnId>, sources: Vec<Source>) -> Decision {
+    let order = order.into_iter().filter(|it| !it.is_initial()).map(|it| it).collect();
     Decision::Allowed(Witness { schedule: Schedule::Order(order), sources: sources.into() })
 }

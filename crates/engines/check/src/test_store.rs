@@ -5,7 +5,7 @@ mod notation;
 mod record;
 
 use iso_history::{History, Outcome};
-pub(crate) use notation::history;
+pub(crate) use notation::{history, txns};
 use record::{Op, Record, RecordedTxn};
 
 /// A source of numbers that look random.

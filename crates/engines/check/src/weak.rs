@@ -6,13 +6,13 @@
 //! Source: Biswas & Enea 2019, sections 2 and 4. Cost: read committed and read atomic, reads per transaction squared;
 //! causal consistency, reads times sessions.
 
-use crate::problem::{INITIAL, Problem, Txn};
+use crate::problem::Problem;
 use crate::rule::Visibility;
-use iso_history::KeyId;
+use iso_history::{KeyId, TxnId};
 use rustc_hash::FxHashMap;
 
 /// Who read from whom, as far as it is known: one entry a read.
-pub(crate) type Sources = [Option<Txn>];
+pub(crate) type Sources = [Option<TxnId>];
 
 /// Calls `infer(read, other)` for each inferred edge among transactions that take part. `causal` is needed for the
 /// causal levels only.
@@ -20,13 +20,13 @@ pub(crate) fn inferred(
     problem: &Problem<'_>,
     visibility: Visibility,
     sources: &Sources,
-    takes_part: &dyn Fn(Txn) -> bool,
+    takes_part: &dyn Fn(TxnId) -> bool,
     causal: Option<&CausalPast>,
-    infer: &mut dyn FnMut(usize, Txn),
+    infer: &mut dyn FnMut(usize, TxnId),
 ) {
-    let mut infer = |read: usize, other: Txn| {
+    let mut infer = |read: usize, other: TxnId| {
         let source = sources[read].expect("edges are inferred only from reads with a source");
-        let is_other = other != source && other != INITIAL && other != problem.reads[read].reader;
+        let is_other = other != source && !other.is_initial() && other != problem.reads[read].reader;
         if is_other && problem.writes(other, problem.reads[read].key) {
             infer(read, other);
         }
@@ -40,7 +40,7 @@ pub(crate) fn inferred(
         Visibility::WritersReads => writers_reads(problem, sources, &mut infer),
         Visibility::Direct | Visibility::DirectAndConflicting => {
             own_session(problem, sources, takes_part, &mut infer);
-            for txn in problem.all() {
+            for txn in problem.txns() {
                 for read in known_reads(problem, sources, txn) {
                     for (_, writer) in sources_of(problem, sources, txn) {
                         infer(read, writer);
@@ -61,10 +61,11 @@ pub(crate) fn premise(
     visibility: Visibility,
     sources: &Sources,
     read: usize,
-    other: Txn,
+    other: TxnId,
 ) -> Vec<usize> {
     let reader = problem.reads[read].reader;
-    let from = |txn: Txn, writer: Txn| problem.reads_of(txn).find(|it| sources[*it] == Some(writer)).map(|it| vec![it]);
+    let from =
+        |txn: TxnId, writer: TxnId| problem.reads_of(txn).find(|it| sources[*it] == Some(writer)).map(|it| vec![it]);
     let found = match visibility {
         Visibility::ReadEarlier => problem.reads_of(reader).find(|it| sources[*it] == Some(other)).map(|it| vec![it]),
         Visibility::SessionReads => session_until(problem, reader).find_map(|it| from(it, other)),
@@ -73,7 +74,7 @@ pub(crate) fn premise(
             .map(|(used, _)| vec![used]),
         Visibility::WritersReads => sources_of(problem, sources, reader).find_map(|(used, writer)| {
             let in_session = session_until(problem, writer).chain([writer]);
-            in_session.filter(|it| *it != INITIAL).find_map(|it| from(it, other)).map(|it| [vec![used], it].concat())
+            in_session.filter(|it| !it.is_initial()).find_map(|it| from(it, other)).map(|it| [vec![used], it].concat())
         }),
         _ if problem.is_session_ordered(other, reader) => Some(Vec::new()),
         _ => from(reader, other),
@@ -82,26 +83,24 @@ pub(crate) fn premise(
 }
 
 /// The session predecessors of a transaction.
-fn session_until<'p>(problem: &'p Problem<'_>, txn: Txn) -> impl DoubleEndedIterator<Item = Txn> + use<'p> {
-    let session = problem.session_of[txn as usize];
-    let whole = problem.sessions.get(session as usize).map_or(&[][..], Vec::as_slice);
-    whole[..problem.nth[txn as usize] as usize].iter().copied()
+fn session_until<'p>(problem: &'p Problem<'_>, txn: TxnId) -> impl DoubleEndedIterator<Item = TxnId> + use<'p> {
+    problem.session_before(txn).iter().copied()
 }
 
-fn known_reads<'p>(problem: &Problem<'_>, sources: &'p Sources, txn: Txn) -> impl Iterator<Item = usize> + use<'p> {
+fn known_reads<'p>(problem: &Problem<'_>, sources: &'p Sources, txn: TxnId) -> impl Iterator<Item = usize> + use<'p> {
     problem.reads_of(txn).filter(|it| sources[*it].is_some())
 }
 
 fn sources_of<'p>(
     problem: &Problem<'_>,
     sources: &'p Sources,
-    txn: Txn,
-) -> impl Iterator<Item = (usize, Txn)> + use<'p> {
+    txn: TxnId,
+) -> impl Iterator<Item = (usize, TxnId)> + use<'p> {
     problem.reads_of(txn).filter_map(|it| sources[it].map(|writer| (it, writer)))
 }
 
-fn read_earlier(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, Txn)) {
-    for txn in problem.all() {
+fn read_earlier(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, TxnId)) {
+    for txn in problem.txns() {
         for read in known_reads(problem, sources, txn) {
             for (_, writer) in sources_of(problem, sources, txn).take_while(|it| it.0 < read) {
                 infer(read, writer);
@@ -114,11 +113,11 @@ fn read_earlier(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(
 fn own_session(
     problem: &Problem<'_>,
     sources: &Sources,
-    takes_part: &dyn Fn(Txn) -> bool,
-    infer: &mut dyn FnMut(usize, Txn),
+    takes_part: &dyn Fn(TxnId) -> bool,
+    infer: &mut dyn FnMut(usize, TxnId),
 ) {
     for session in &problem.sessions {
-        let mut last_writer: FxHashMap<KeyId, Txn> = FxHashMap::default();
+        let mut last_writer: FxHashMap<KeyId, TxnId> = FxHashMap::default();
         for txn in session {
             for read in known_reads(problem, sources, *txn) {
                 if let Some(writer) = last_writer.get(&problem.reads[read].key) {
@@ -126,15 +125,15 @@ fn own_session(
                 }
             }
             if takes_part(*txn) {
-                last_writer.extend(problem.writes_of(*txn).iter().map(|key| (*key, *txn)));
+                last_writer.extend(problem.writes_of(*txn).map(|key| (key, *txn)));
             }
         }
     }
 }
 
-fn session_reads(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, Txn)) {
+fn session_reads(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, TxnId)) {
     for session in &problem.sessions {
-        let mut seen: FxHashMap<KeyId, Vec<Txn>> = FxHashMap::default();
+        let mut seen: FxHashMap<KeyId, Vec<TxnId>> = FxHashMap::default();
         for txn in session {
             for read in known_reads(problem, sources, *txn) {
                 for writer in seen.get(&problem.reads[read].key).into_iter().flatten() {
@@ -143,7 +142,7 @@ fn session_reads(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut
             }
             for (_, writer) in sources_of(problem, sources, *txn) {
                 for key in problem.writes_of(writer) {
-                    let writers = seen.entry(*key).or_default();
+                    let writers = seen.entry(key).or_default();
                     if !writers.contains(&writer) {
                         writers.push(writer);
                     }
@@ -156,10 +155,10 @@ fn session_reads(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut
 fn writers_sessions(
     problem: &Problem<'_>,
     sources: &Sources,
-    takes_part: &dyn Fn(Txn) -> bool,
-    infer: &mut dyn FnMut(usize, Txn),
+    takes_part: &dyn Fn(TxnId) -> bool,
+    infer: &mut dyn FnMut(usize, TxnId),
 ) {
-    for txn in problem.all() {
+    for txn in problem.txns() {
         for read in known_reads(problem, sources, txn) {
             for (_, writer) in sources_of(problem, sources, txn) {
                 let key = problem.reads[read].key;
@@ -172,26 +171,25 @@ fn writers_sessions(
     }
 }
 
-fn writers_reads(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, Txn)) {
+fn writers_reads(problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, TxnId)) {
     // For each session and key: which writers of the key its transactions read from, and since when.
-    let mut seen: FxHashMap<(u32, KeyId), Vec<(u32, Txn)>> = FxHashMap::default();
+    let mut seen: FxHashMap<(u32, KeyId), Vec<(u32, TxnId)>> = FxHashMap::default();
     for (session, txns) in problem.sessions.iter().enumerate() {
         for txn in txns {
             for (_, writer) in sources_of(problem, sources, *txn) {
                 for key in problem.writes_of(writer) {
-                    let writers = seen.entry((session as u32, *key)).or_default();
+                    let writers = seen.entry((session as u32, key)).or_default();
                     if writers.iter().all(|it| it.1 != writer) {
-                        writers.push((problem.nth[*txn as usize], writer));
+                        writers.push((problem.place_in_session(*txn).1, writer));
                     }
                 }
             }
         }
     }
-    for txn in problem.all() {
+    for txn in problem.txns() {
         for read in known_reads(problem, sources, txn) {
-            for (_, writer) in sources_of(problem, sources, txn).filter(|it| it.1 != INITIAL) {
-                let session = problem.session_of[writer as usize];
-                let until = problem.nth[writer as usize];
+            for (_, writer) in sources_of(problem, sources, txn).filter(|it| !it.1.is_initial()) {
+                let (session, until) = problem.place_in_session(writer);
                 let entries = seen.get(&(session, problem.reads[read].key)).into_iter().flatten();
                 for (_, other) in entries.take_while(|it| it.0 <= until) {
                     infer(read, *other);
@@ -207,21 +205,21 @@ pub(crate) struct CausalPast {
     n_sessions: usize,
     counts: Vec<u32>,
     /// For each key its writers by session and place there.
-    writers: Vec<Vec<(u32, u32, Txn)>>,
+    writers: Vec<Vec<(u32, u32, TxnId)>>,
 }
 
 impl CausalPast {
     /// Follows session order, sources and `extra` edges along `order`, a topological order of them all.
     pub(crate) fn new(
         problem: &Problem<'_>,
-        order: &[Txn],
+        order: &[TxnId],
         sources: &Sources,
-        extra: &dyn Fn(Txn) -> Vec<Txn>,
-        takes_part: &dyn Fn(Txn) -> bool,
+        extra: &dyn Fn(TxnId) -> Vec<TxnId>,
+        takes_part: &dyn Fn(TxnId) -> bool,
     ) -> Self {
         let n_sessions = problem.sessions.len();
         let mut past = Self { n_sessions, counts: vec![0; n_sessions * problem.n_txns()], writers: Vec::new() };
-        for txn in order.iter().filter(|it| **it != INITIAL && takes_part(**it)) {
+        for txn in order.iter().filter(|it| !it.is_initial() && takes_part(**it)) {
             if let Some(previous) = session_until(problem, *txn).rev().find(|it| takes_part(*it)) {
                 past.merge(previous, *txn, problem);
             }
@@ -237,7 +235,10 @@ impl CausalPast {
                 .writers_of(key)
                 .iter()
                 .filter(|it| takes_part(**it))
-                .map(|it| (problem.session_of[*it as usize], problem.nth[*it as usize], *it))
+                .map(|it| {
+                    let (session, nth) = problem.place_in_session(*it);
+                    (session, nth, *it)
+                })
                 .collect();
             writers.sort_unstable();
             past.writers.push(writers);
@@ -245,34 +246,34 @@ impl CausalPast {
         past
     }
 
-    fn merge(&mut self, from: Txn, to: Txn, problem: &Problem<'_>) {
-        if from == INITIAL {
+    fn merge(&mut self, from: TxnId, to: TxnId, problem: &Problem<'_>) {
+        if from.is_initial() {
             return;
         }
-        let (from_row, to_row) = (from as usize * self.n_sessions, to as usize * self.n_sessions);
+        let (from_row, to_row) = (from.index() * self.n_sessions, to.index() * self.n_sessions);
         for session in 0..self.n_sessions {
             self.counts[to_row + session] = self.counts[to_row + session].max(self.counts[from_row + session]);
         }
-        let own = &mut self.counts[to_row + problem.session_of[from as usize] as usize];
-        *own = (*own).max(problem.nth[from as usize] + 1);
+        let (session, nth) = problem.place_in_session(from);
+        let own = &mut self.counts[to_row + session as usize];
+        *own = (*own).max(nth + 1);
     }
 
     /// Is `earlier` in the past of `later`?
-    pub(crate) fn contains(&self, problem: &Problem<'_>, earlier: Txn, later: Txn) -> bool {
-        earlier == INITIAL
-            || self.counts[later as usize * self.n_sessions + problem.session_of[earlier as usize] as usize]
-                > problem.nth[earlier as usize]
+    pub(crate) fn contains(&self, problem: &Problem<'_>, earlier: TxnId, later: TxnId) -> bool {
+        let (session, nth) = problem.place_in_session(earlier);
+        earlier.is_initial() || self.counts[later.index() * self.n_sessions + session as usize] > nth
     }
 
-    fn inferred(&self, problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, Txn)) {
+    fn inferred(&self, problem: &Problem<'_>, sources: &Sources, infer: &mut dyn FnMut(usize, TxnId)) {
         for (read, at) in problem.reads.iter().enumerate().filter(|it| sources[it.0].is_some()) {
             self.latest_seen(at.reader, at.key, &mut |other| infer(read, other));
         }
     }
 
     /// The latest writer of a key in each session that is in the past of `reader`.
-    pub(crate) fn latest_seen(&self, reader: Txn, key: KeyId, found: &mut dyn FnMut(Txn)) {
-        let row = reader as usize * self.n_sessions;
+    pub(crate) fn latest_seen(&self, reader: TxnId, key: KeyId, found: &mut dyn FnMut(TxnId)) {
+        let row = reader.index() * self.n_sessions;
         let mut rest = self.writers[key.index()].as_slice();
         while let Some((session, ..)) = rest.first() {
             let end = rest.partition_point(|it| it.0 == *session);

@@ -8,8 +8,8 @@
 
 use super::frame::Frame;
 use super::place::{Fit, Misfit, Placement, place};
-use crate::problem::{INITIAL, Txn};
 use iso_evidence::{Budget, StopReason};
+use iso_history::TxnId;
 
 /// Transactions that are placed in all tries together, at most.
 const MAX_WORK: usize = 4_000_000;
@@ -20,7 +20,7 @@ const NEAR: usize = 4;
 /// Moves commits as long as fewer transactions fit nowhere.
 pub(super) fn exchange(
     frame: &Frame<'_>,
-    commits: &mut [Txn],
+    commits: &mut [TxnId],
     placement: &mut Placement,
     budget: &Budget<'_>,
 ) -> Result<(), StopReason> {
@@ -51,9 +51,9 @@ pub(super) fn exchange(
 }
 
 /// Moves of one commit that may let the reads of a transaction fit, the shortest first.
-fn moves(frame: &Frame<'_>, commits: &[Txn], txn: Txn) -> Vec<(usize, usize)> {
+fn moves(frame: &Frame<'_>, commits: &[TxnId], txn: TxnId) -> Vec<(usize, usize)> {
     let fit = Fit::new(frame, commits);
-    let own = fit.place[txn as usize];
+    let own = fit.place[txn.index()];
     let mut moves = Vec::new();
     for read in frame.reads_of(txn) {
         let line = fit.line(frame.key(read));
@@ -72,7 +72,7 @@ fn moves(frame: &Frame<'_>, commits: &[Txn], txn: Txn) -> Vec<(usize, usize)> {
 
 /// Does nothing that is known forbid to move a commit across those in between? Whoever follows by several steps has one
 /// of them in between.
-fn may_move(frame: &Frame<'_>, commits: &[Txn], (from, to): (usize, usize)) -> bool {
+fn may_move(frame: &Frame<'_>, commits: &[TxnId], (from, to): (usize, usize)) -> bool {
     let moved = commits[from];
     if from < to {
         commits[from + 1..=to].iter().all(|later| {
@@ -83,12 +83,12 @@ fn may_move(frame: &Frame<'_>, commits: &[Txn], (from, to): (usize, usize)) -> b
     } else {
         let crossed = &commits[to..from];
         let mut follows = false;
-        frame.predecessors(moved, &mut |it| follows |= it != INITIAL && crossed.contains(&it));
+        frame.predecessors(moved, &mut |it| follows |= !it.is_initial() && crossed.contains(&it));
         !follows
     }
 }
 
-fn shift(commits: &mut [Txn], from: usize, to: usize) {
+fn shift(commits: &mut [TxnId], from: usize, to: usize) {
     if from < to {
         commits[from..=to].rotate_left(1);
     } else {

@@ -1,7 +1,7 @@
 //! The history as the order engine sees it: its own numbers of transactions, and what each must come after.
 
 use super::sources::Sources;
-use crate::problem::{INITIAL, Txn};
+use crate::recovered::{RecoveredEdge, recovered_edges};
 use crate::rule::{Events, Rule, Visibility};
 use iso_history::{Facts, KeyId, OpId, Outcome, Standing, TxnId};
 
@@ -11,32 +11,26 @@ pub(super) struct Frame<'f> {
     pub(super) facts: &'f Facts<'f>,
     pub(super) rule: Rule,
     /// The session predecessor that counts; the initial transaction if there is none.
-    pub(super) previous: Vec<Txn>,
+    pub(super) previous: Vec<TxnId>,
     /// Version orders that list reads have shown, by later writer.
     pub(super) recovered: Vec<RecoveredEdge>,
     pub(super) sources: Sources,
 }
 
-/// `earlier`'s version of a list is older than `later`'s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RecoveredEdge {
-    pub(super) later: Txn,
-    pub(super) earlier: Txn,
-    pub(super) shown_by: OpId,
-}
-
 impl<'f> Frame<'f> {
     pub(super) fn new(facts: &'f Facts<'f>, rule: Rule) -> Self {
         let history = facts.history();
-        let mut previous = vec![INITIAL; history.n_txns()];
+        let mut previous = vec![TxnId::INITIAL; history.n_txns()];
         for session in history.sessions() {
-            let mut last = INITIAL;
+            let mut last = TxnId::INITIAL;
             for txn in history.session_txns(session).iter().filter(|it| facts.standing(**it) != Standing::Out) {
                 previous[txn.index()] = last;
-                last = txn.raw();
+                last = *txn;
             }
         }
-        Self { facts, rule, previous, recovered: recovered(facts), sources: Sources::new(facts) }
+        let mut recovered = recovered_edges(facts);
+        recovered.sort_unstable();
+        Self { facts, rule, previous, recovered, sources: Sources::new(facts) }
     }
 
     /// The number of transactions, those that do not count included.
@@ -44,16 +38,16 @@ impl<'f> Frame<'f> {
         self.previous.len()
     }
 
-    pub(super) fn reads_of(&self, txn: Txn) -> std::ops::Range<usize> {
-        self.facts.reads_of(id(txn))
+    pub(super) fn reads_of(&self, txn: TxnId) -> std::ops::Range<usize> {
+        self.facts.reads_of(txn)
     }
 
     pub(super) fn key(&self, read: usize) -> KeyId {
         self.facts.reads()[read].key
     }
 
-    pub(super) fn reader(&self, read: usize) -> Txn {
-        self.facts.reads()[read].reader.raw()
+    pub(super) fn reader(&self, read: usize) -> TxnId {
+        self.facts.reads()[read].reader
     }
 
     /// The read of another transaction's write that an operation is.
@@ -62,20 +56,20 @@ impl<'f> Frame<'f> {
     }
 
     /// The writer of what a read saw, if only one comes into question.
-    pub(super) fn source(&self, read: usize) -> Option<Txn> {
+    pub(super) fn source(&self, read: usize) -> Option<TxnId> {
         self.sources.of(read)
     }
 
     /// May the read have seen this writer's version?
-    pub(super) fn is_possible(&self, read: usize, writer: Txn) -> bool {
+    pub(super) fn is_possible(&self, read: usize, writer: TxnId) -> bool {
         match self.sources.of(read) {
             Some(source) => source == writer,
-            None => self.facts.candidates(read).binary_search(&id(writer)).is_ok(),
+            None => self.facts.candidates(read).binary_search(&writer).is_ok(),
         }
     }
 
     /// Who must come before a transaction, whatever else is chosen: calls `visit` for each, some of them twice.
-    pub(super) fn predecessors(&self, txn: Txn, visit: &mut impl FnMut(Txn)) {
+    pub(super) fn predecessors(&self, txn: TxnId, visit: &mut impl FnMut(TxnId)) {
         self.seen_by_reads(txn, visit);
         for recovered in self.recovered_before(txn) {
             visit(recovered.earlier);
@@ -83,7 +77,7 @@ impl<'f> Frame<'f> {
     }
 
     /// Who must commit before the snapshot of a transaction: calls `visit` for each, some of them twice.
-    pub(super) fn seen(&self, txn: Txn, visit: &mut impl FnMut(Txn)) {
+    pub(super) fn seen(&self, txn: TxnId, visit: &mut impl FnMut(TxnId)) {
         self.seen_by_reads(txn, visit);
         if self.rule.events == Events::FirstCommitterWins {
             for recovered in self.recovered_before(txn) {
@@ -92,8 +86,8 @@ impl<'f> Frame<'f> {
         }
     }
 
-    fn seen_by_reads(&self, txn: Txn, visit: &mut impl FnMut(Txn)) {
-        visit(self.previous[txn as usize]);
+    fn seen_by_reads(&self, txn: TxnId, visit: &mut impl FnMut(TxnId)) {
+        visit(self.previous[txn.index()]);
         for read in self.reads_of(txn) {
             if let Some(source) = self.source(read) {
                 visit(source);
@@ -101,58 +95,36 @@ impl<'f> Frame<'f> {
         }
     }
 
-    pub(super) fn recovered_before(&self, txn: Txn) -> &[RecoveredEdge] {
+    pub(super) fn recovered_before(&self, txn: TxnId) -> &[RecoveredEdge] {
         let first = self.recovered.partition_point(|it| it.later < txn);
         let rest = &self.recovered[first..];
         &rest[..rest.partition_point(|it| it.later == txn)]
     }
 
     /// Must a reader see `other` if that comes before it? From prefix consistency up it must see everybody.
-    pub(super) fn is_seen_if_before(&self, reader: Txn, other: Txn) -> bool {
+    pub(super) fn is_seen_if_before(&self, reader: TxnId, other: TxnId) -> bool {
         if self.rule.visibility != Visibility::DirectAndConflicting {
             return true;
         }
         let facts = self.facts;
-        facts.history().is_session_ordered(id(other), id(reader))
+        facts.history().is_session_ordered(other, reader)
             || self.reads_of(reader).any(|it| self.source(it) == Some(other))
             || self.is_conflict(reader, other)
     }
 
     /// Do two transactions write a common key?
-    pub(super) fn is_conflict(&self, one: Txn, other: Txn) -> bool {
-        self.facts.final_writes(id(one)).iter().any(|(key, _)| self.facts.writes(id(other), *key))
+    pub(super) fn is_conflict(&self, one: TxnId, other: TxnId) -> bool {
+        self.facts.final_writes(one).iter().any(|(key, _)| self.facts.writes(other, *key))
     }
 
     /// When a transaction began, if that is known.
-    pub(super) fn begin(&self, txn: Txn) -> Option<i64> {
-        self.facts.history().begin(id(txn))
+    pub(super) fn begin(&self, txn: TxnId) -> Option<i64> {
+        self.facts.history().begin(txn)
     }
 
     /// When a transaction had ended for sure, if that is known.
-    pub(super) fn end(&self, txn: Txn) -> Option<i64> {
+    pub(super) fn end(&self, txn: TxnId) -> Option<i64> {
         let history = self.facts.history();
-        if history.outcome(id(txn)) == Outcome::Committed { history.end(id(txn)) } else { None }
+        if history.outcome(txn) == Outcome::Committed { history.end(txn) } else { None }
     }
-}
-
-/// The history's name of a transaction.
-pub(super) fn id(txn: Txn) -> TxnId {
-    TxnId::from_index(txn as usize)
-}
-
-fn recovered(facts: &Facts<'_>) -> Vec<RecoveredEdge> {
-    let mut recovered = Vec::new();
-    for key in facts.history().keys() {
-        let Some(chain) = facts.recovered_order(key) else { continue };
-        let shown_by = chain.shown_by;
-        let pairs = chain.writers.windows(2).map(|it| (it[0].raw(), it[1].raw()));
-        recovered.extend(pairs.map(|(earlier, later)| RecoveredEdge { later, earlier, shown_by }));
-        let Some(last) = chain.writers.last() else { continue };
-        let mut seen = chain.writers.clone();
-        seen.sort_unstable();
-        let unseen = facts.writers_of(key).iter().filter(|it| seen.binary_search(it).is_err());
-        recovered.extend(unseen.map(|later| RecoveredEdge { later: later.raw(), earlier: last.raw(), shown_by }));
-    }
-    recovered.sort_unstable();
-    recovered
 }

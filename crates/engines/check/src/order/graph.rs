@@ -3,9 +3,8 @@
 //! Edges that a history shows at once (sessions, known sources, lists, real time) have no reason of their own: it can be
 //! seen from their ends. A derived edge keeps the rule and the path that it was derived from.
 
-use super::frame::{Frame, id};
+use super::frame::Frame;
 use super::sources;
-use crate::problem::{INITIAL, Txn};
 use crate::rule::{Events, Node};
 use iso_history::TxnId;
 use iso_solve::{Edge, EdgeId, IncrementalOrder, Reach, UNTAGGED};
@@ -16,9 +15,9 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// The read's source is newer than `other`, or the reader does not see `other`.
-    Read { read: u32, source: Txn, other: Txn },
+    Read { read: u32, source: TxnId, other: TxnId },
     /// Both write a key: the one commits before the other's snapshot, or the other way round.
-    Writers { one: Txn, other: Txn },
+    Writers { one: TxnId, other: TxnId },
 }
 
 /// What the known graph says about a choice.
@@ -62,7 +61,7 @@ const MAX_EDGES: u32 = 20_000;
 
 impl<'f> Graph<'f> {
     /// The edges that the history shows, in the order of these commits and snapshots.
-    pub(super) fn new(frame: &'f Frame<'f>, commits: &[Txn], snapshots: &[u32]) -> Self {
+    pub(super) fn new(frame: &'f Frame<'f>, commits: &[TxnId], snapshots: &[u32]) -> Self {
         let axis = axis(frame, commits);
         let mut graph = Self {
             frame,
@@ -78,15 +77,15 @@ impl<'f> Graph<'f> {
     }
 
     /// All nodes: those that take no part first, snapshots right after as many commits as they see.
-    pub(super) fn nodes(&self, commits: &[Txn], snapshots: &[u32]) -> Vec<Node> {
+    pub(super) fn nodes(&self, commits: &[TxnId], snapshots: &[u32]) -> Vec<Node> {
         let (frame, events) = (self.frame, self.frame.rule.events);
         let n_nodes = events.n_nodes(frame.n_txns()) + self.axis.len();
         let mut is_placed = vec![false; frame.n_txns()];
         for txn in commits {
-            is_placed[*txn as usize] = true;
+            is_placed[txn.index()] = true;
         }
         let mut nodes = Vec::with_capacity(n_nodes);
-        for txn in (0..frame.n_txns() as Txn).filter(|it| !is_placed[*it as usize]) {
+        for txn in (0..frame.n_txns()).map(TxnId::from_index).filter(|it| !is_placed[it.index()]) {
             nodes.extend(events.start(txn)..=events.commit(txn));
         }
         let mut axis = self.axis_places(commits).into_iter().zip(&self.axis).peekable();
@@ -104,7 +103,7 @@ impl<'f> Graph<'f> {
     }
 
     /// For each node of the time axis, after how many commits it comes.
-    fn axis_places(&self, commits: &[Txn]) -> Vec<u32> {
+    fn axis_places(&self, commits: &[TxnId]) -> Vec<u32> {
         let mut places = vec![0; self.axis.len()];
         for (nth, txn) in (1..).zip(commits) {
             if let (Some(end), false) = (self.frame.end(*txn), self.axis.is_empty()) {
@@ -120,19 +119,19 @@ impl<'f> Graph<'f> {
         places
     }
 
-    fn add_shown(&mut self, commits: &[Txn]) {
+    fn add_shown(&mut self, commits: &[TxnId]) {
         let (frame, events) = (self.frame, self.frame.rule.events);
         for txn in commits.iter().copied() {
             if events != Events::One {
                 self.add_known((events.start(txn), events.commit(txn)));
             }
-            let mut last = frame.previous[txn as usize];
-            if last != INITIAL {
+            let mut last = frame.previous[txn.index()];
+            if !last.is_initial() {
                 self.add_known(events.visibility(last, txn));
             }
             for source in frame.reads_of(txn).filter_map(|it| frame.source(it)) {
                 // Reads of the same source often follow each other.
-                if source != last && source != INITIAL {
+                if source != last && !source.is_initial() {
                     self.add_known(events.visibility(source, txn));
                     last = source;
                 }
@@ -163,7 +162,7 @@ impl<'f> Graph<'f> {
     }
 
     /// The commits in the current order.
-    pub(super) fn commits_of(&self, order: &[Node]) -> Vec<Txn> {
+    pub(super) fn commits_of(&self, order: &[Node]) -> Vec<TxnId> {
         let events = self.frame.rule.events;
         let n_events = events.n_nodes(self.frame.n_txns()) as Node;
         let is_commit = |it: &&Node| **it < n_events && **it == events.commit(events.txn(**it));
@@ -184,14 +183,14 @@ impl<'f> Graph<'f> {
             if node == events.commit(txn) {
                 n_commits += 1;
             } else {
-                snapshots[txn as usize] = n_commits;
+                snapshots[txn.index()] = n_commits;
             }
         }
         snapshots
     }
 
-    fn counts(&self, txn: Txn) -> bool {
-        txn != INITIAL && self.frame.facts.standing(id(txn)) != iso_history::Standing::Out
+    fn counts(&self, txn: TxnId) -> bool {
+        !txn.is_initial() && self.frame.facts.standing(txn) != iso_history::Standing::Out
     }
 
     /// Does the current order keep one edge of the choice?
@@ -248,7 +247,8 @@ impl<'f> Graph<'f> {
 
     /// Adds an edge for which nothing speaks, if nothing speaks against it.
     pub(super) fn try_guess(&mut self, from: Node, to: Node) -> bool {
-        let is_added = self.frame.rule.events.txn(to) != INITIAL && self.order.add_edge(from, to, UNTAGGED).is_ok();
+        let is_added =
+            self.frame.rule.events.txn(to) != TxnId::INITIAL && self.order.add_edge(from, to, UNTAGGED).is_ok();
         self.has_guesses |= is_added;
         is_added
     }
@@ -256,7 +256,7 @@ impl<'f> Graph<'f> {
     /// The path that makes an edge impossible, if it is found with little work.
     fn why_impossible(&mut self, (from, to): (Node, Node)) -> Option<Vec<EdgeId>> {
         // Nothing comes before the initial transaction.
-        if self.frame.rule.events.txn(to) == INITIAL {
+        if self.frame.rule.events.txn(to) == TxnId::INITIAL {
             return Some(Vec::new());
         }
         match self.order.find_path(to, from, MAX_EDGES) {
@@ -281,10 +281,10 @@ impl<'f> Graph<'f> {
     }
 
     /// Everybody on whom edges between some transactions rest, and these transactions.
-    pub(super) fn core_between(&self, involved: &BTreeSet<Txn>) -> Vec<TxnId> {
+    pub(super) fn core_between(&self, involved: &BTreeSet<TxnId>) -> Vec<TxnId> {
         let mut extraction = CoreExtraction { graph: self, core: involved.clone(), seen: BTreeSet::new() };
         let (frame, events) = (self.frame, self.frame.rule.events);
-        for later in involved.iter().copied().filter(|it| *it != INITIAL) {
+        for later in involved.iter().copied().filter(|it| !it.is_initial()) {
             let is_inside = |read: &usize| frame.source(*read).is_some_and(|it| involved.contains(&it));
             for read in frame.reads_of(later).filter(is_inside) {
                 extraction.read(read);
@@ -308,13 +308,13 @@ impl<'f> Graph<'f> {
 /// Collects the transactions that a conclusion rests on.
 struct CoreExtraction<'g> {
     graph: &'g Graph<'g>,
-    core: BTreeSet<Txn>,
+    core: BTreeSet<TxnId>,
     seen: BTreeSet<usize>,
 }
 
 impl CoreExtraction<'_> {
     fn txns(self) -> Vec<TxnId> {
-        self.core.iter().filter(|it| **it != INITIAL).map(|it| id(*it)).collect()
+        self.core.iter().filter(|it| !it.is_initial()).map(|it| *it).collect()
     }
 
     fn choice(&mut self, choice: Choice) {
@@ -360,7 +360,7 @@ impl CoreExtraction<'_> {
             return;
         }
         let (earlier, later) = (events.txn(edge.from), events.txn(edge.to));
-        if earlier == later || frame.previous[later as usize] == earlier {
+        if earlier == later || frame.previous[later.index()] == earlier {
             return;
         }
         self.core.extend([earlier, later]);
@@ -377,7 +377,7 @@ impl CoreExtraction<'_> {
 }
 
 /// The distinct ends where real time counts, each with a node of its own.
-fn axis(frame: &Frame<'_>, commits: &[Txn]) -> Vec<(i64, Node)> {
+fn axis(frame: &Frame<'_>, commits: &[TxnId]) -> Vec<(i64, Node)> {
     if !frame.rule.real_time {
         return Vec::new();
     }
@@ -391,24 +391,24 @@ fn axis(frame: &Frame<'_>, commits: &[Txn]) -> Vec<(i64, Node)> {
 /// The snapshots after each number of commits.
 pub(super) struct Buckets {
     starts: Vec<u32>,
-    txns: Vec<Txn>,
+    txns: Vec<TxnId>,
 }
 
 impl Buckets {
-    pub(super) fn new(commits: &[Txn], snapshots: &[u32]) -> Self {
+    pub(super) fn new(commits: &[TxnId], snapshots: &[u32]) -> Self {
         let mut starts = vec![0; commits.len() + 2];
         let mut txns = Vec::new();
         if !snapshots.is_empty() {
             for txn in commits {
-                starts[snapshots[*txn as usize] as usize + 1] += 1;
+                starts[snapshots[txn.index()] as usize + 1] += 1;
             }
             for idx in 1..starts.len() {
                 starts[idx] += starts[idx - 1];
             }
             let mut next = starts.clone();
-            txns = vec![INITIAL; commits.len()];
+            txns = vec![TxnId::INITIAL; commits.len()];
             for txn in commits {
-                let slot = &mut next[snapshots[*txn as usize] as usize];
+                let slot = &mut next[snapshots[txn.index()] as usize];
                 txns[*slot as usize] = *txn;
                 *slot += 1;
             }
@@ -416,7 +416,7 @@ impl Buckets {
         Self { starts, txns }
     }
 
-    pub(super) fn of(&self, n_commits: usize) -> &[Txn] {
+    pub(super) fn of(&self, n_commits: usize) -> &[TxnId] {
         &self.txns[self.starts[n_commits] as usize..self.starts[n_commits + 1] as usize]
     }
 }

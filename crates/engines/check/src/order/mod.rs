@@ -20,9 +20,8 @@ mod start;
 mod tests;
 
 use crate::decide::Decision;
-use crate::problem::{INITIAL, Txn};
 use crate::rule::{Events, Rule, Visibility};
-use frame::{Frame, id};
+use frame::Frame;
 use graph::Buckets;
 use iso_evidence::{Budget, Event, Note, Schedule, Source, Stage, StopReason, Witness};
 use iso_history::{Facts, Standing, TxnId};
@@ -92,8 +91,8 @@ pub(crate) fn decide_by_order(
     }
 }
 
-fn core_of_cycle(frame: &Frame<'_>, cycle: &[Txn]) -> Vec<TxnId> {
-    let mut core: BTreeSet<Txn> = cycle.iter().copied().collect();
+fn core_of_cycle(frame: &Frame<'_>, cycle: &[TxnId]) -> Vec<TxnId> {
+    let mut core: BTreeSet<TxnId> = cycle.iter().copied().collect();
     for txn in cycle {
         for read in frame.reads_of(*txn).filter(|it| frame.source(*it).is_some_and(|it| cycle.contains(&it))) {
             sources::add_core_of_read(frame, read, &mut core);
@@ -107,20 +106,20 @@ fn core_of_cycle(frame: &Frame<'_>, cycle: &[Txn]) -> Vec<TxnId> {
     ids(&core)
 }
 
-fn ids(txns: &BTreeSet<Txn>) -> Vec<TxnId> {
-    txns.iter().filter(|it| **it != INITIAL).map(|it| id(*it)).collect()
+fn ids(txns: &BTreeSet<TxnId>) -> Vec<TxnId> {
+    txns.iter().filter(|it| !it.is_initial()).map(|it| *it).collect()
 }
 
-fn witness(frame: &Frame<'_>, commits: &[Txn], placement: &Placement) -> Witness {
+fn witness(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Witness {
     let sources = sources(frame, commits, placement);
     let schedule = if frame.rule.events == Events::One {
-        Schedule::Order(commits.iter().map(|it| id(*it)).collect())
+        Schedule::Order(commits.iter().map(|it| *it).collect())
     } else {
         let snapshots = Buckets::new(commits, &placement.snapshots);
         let mut events = Vec::with_capacity(2 * commits.len());
         for n_commits in 0..=commits.len() {
-            events.extend(commits[..n_commits].last().filter(|_| n_commits > 0).map(|it| Event::Commit(id(*it))));
-            events.extend(snapshots.of(n_commits).iter().map(|it| Event::Snapshot(id(*it))));
+            events.extend(commits[..n_commits].last().filter(|_| n_commits > 0).map(|it| Event::Commit(*it)));
+            events.extend(snapshots.of(n_commits).iter().map(|it| Event::Snapshot(*it)));
         }
         Schedule::Events(events)
     };
@@ -128,21 +127,20 @@ fn witness(frame: &Frame<'_>, commits: &[Txn], placement: &Placement) -> Witness
 }
 
 /// Who each read read from: the last committed writer of its key.
-fn sources(frame: &Frame<'_>, commits: &[Txn], placement: &Placement) -> Vec<Source> {
+fn sources(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Vec<Source> {
     let facts = frame.facts;
-    let known =
-        |read: usize| frame.source(read).map(|writer| Source { read: facts.reads()[read].op, writer: id(writer) });
+    let known = |read: usize| frame.source(read).map(|writer| Source { read: facts.reads()[read].op, writer: writer });
     if let Some(sources) = (0..facts.reads().len()).map(known).collect() {
         return sources;
     }
     let fit = place::Fit::new(frame, commits);
     let source = |read: usize| {
         let reader = frame.reader(read);
-        let before = match placement.snapshots.get(reader as usize) {
+        let before = match placement.snapshots.get(reader.index()) {
             Some(snapshot) => *snapshot,
-            None => fit.place[reader as usize] - 1,
+            None => fit.place[reader.index()] - 1,
         };
-        let writer = id(fit.last_writer(frame.key(read), before));
+        let writer = fit.last_writer(frame.key(read), before);
         Source { read: facts.reads()[read].op, writer }
     };
     (0..facts.reads().len()).map(source).collect()

@@ -7,11 +7,10 @@
 //! tried; if that does not help, saturation and search decide.
 //! Cost: that of running the order, plus searches in the stretches of the order between such writers and readers.
 
-use super::frame::{Frame, id};
+use super::frame::Frame;
 use super::graph::{Choice, Conflict, Graph, Outlook};
 use super::place::{Fit, Misfit, Placement, place};
 use super::repair::Repaired;
-use crate::problem::{INITIAL, Txn};
 use crate::rule::Visibility;
 use iso_evidence::{Budget, Note, Quantity, Stage, StopReason};
 use iso_history::TxnId;
@@ -23,7 +22,7 @@ const MAX_TRIES: usize = 30;
 /// Looks for an order in which nobody sees what overwrote its reads.
 pub(super) fn decide_parallel(
     frame: &Frame<'_>,
-    commits: Vec<Txn>,
+    commits: Vec<TxnId>,
     placement: Placement,
     budget: &Budget<'_>,
 ) -> Result<Repaired, StopReason> {
@@ -56,7 +55,7 @@ enum Settled {
 struct Trial<'f> {
     frame: &'f Frame<'f>,
     graph: Graph<'f>,
-    commits: Vec<Txn>,
+    commits: Vec<TxnId>,
     placement: Placement,
 }
 
@@ -126,10 +125,10 @@ impl Trial<'_> {
         let mut found = Vec::new();
         for misfit in &self.placement.misfits {
             let Misfit::Read(read) = *misfit else { continue };
-            let before = fit.place[self.frame.reader(read as usize) as usize] - 1;
+            let before = fit.place[self.frame.reader(read as usize).index()] - 1;
             let Some(source) = self.frame.source(read as usize) else { continue };
             let committed = fit.committed(self.frame.key(read as usize), before);
-            let n_older = committed.partition_point(|it| *it <= fit.place[source as usize]);
+            let n_older = committed.partition_point(|it| *it <= fit.place[source.index()]);
             let others = committed[n_older..].iter().take(n_first);
             found.extend(others.map(|it| Choice::Read { read, source, other: fit.at(*it) }));
         }
@@ -150,7 +149,8 @@ impl Trial<'_> {
                 return Err(reason);
             }
             let Choice::Read { read, other, .. } = choice else { continue };
-            if self.graph.order.find_path(other, self.frame.reader(read as usize), u32::MAX) != Reach::Nowhere {
+            let (from, to) = self.frame.rule.events.visibility(other, self.frame.reader(read as usize));
+            if self.graph.order.find_path(from, to, u32::MAX) != Reach::Nowhere {
                 seen.push(choice);
             }
         }
@@ -159,12 +159,13 @@ impl Trial<'_> {
     }
 
     fn add_version_order(&mut self) {
-        let mut last = vec![INITIAL; self.frame.facts.history().n_keys()];
+        let mut last = vec![TxnId::INITIAL; self.frame.facts.history().n_keys()];
         for txn in &self.commits {
-            for (key, _) in self.frame.facts.final_writes(id(*txn)) {
+            for (key, _) in self.frame.facts.final_writes(*txn) {
                 let before = std::mem::replace(&mut last[key.index()], *txn);
-                if before != INITIAL {
-                    let added = self.graph.order.add_edge(before, *txn, UNTAGGED);
+                if !before.is_initial() {
+                    let (older, newer) = self.frame.rule.events.version_order(before, *txn);
+                    let added = self.graph.order.add_edge(older, newer, UNTAGGED);
                     debug_assert!(added.is_ok(), "versions are ordered as their writers commit");
                 }
             }

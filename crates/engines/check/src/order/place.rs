@@ -6,10 +6,9 @@
 //! such place is taken.
 //! Cost: linear in operations, for snapshots times the logarithm of a key's writers.
 
-use super::frame::{Frame, id};
-use crate::problem::{INITIAL, Txn};
+use super::frame::Frame;
 use crate::rule::{Events, Visibility};
-use iso_history::KeyId;
+use iso_history::{KeyId, TxnId};
 use std::thread;
 
 /// Below this many transactions, a thread costs more than it brings.
@@ -32,11 +31,11 @@ pub(super) enum Misfit {
     /// This read finds another version.
     Read(u32),
     /// There is no place for the snapshot of this transaction.
-    Snapshot(Txn),
+    Snapshot(TxnId),
 }
 
 /// Runs the commits in this order.
-pub(super) fn place(frame: &Frame<'_>, commits: &[Txn]) -> Placement {
+pub(super) fn place(frame: &Frame<'_>, commits: &[TxnId]) -> Placement {
     if frame.rule.events == Events::One {
         let mut misfits = replay(frame, commits);
         if frame.rule.visibility == Visibility::DirectAndConflicting && !misfits.is_empty() {
@@ -49,10 +48,10 @@ pub(super) fn place(frame: &Frame<'_>, commits: &[Txn]) -> Placement {
 }
 
 /// Where these snapshots do not fit.
-pub(super) fn judge(frame: &Frame<'_>, commits: &[Txn], snapshots: Vec<u32>) -> Placement {
+pub(super) fn judge(frame: &Frame<'_>, commits: &[TxnId], snapshots: Vec<u32>) -> Placement {
     let fit = Fit::new(frame, commits);
-    let fits = |txn: &Txn| {
-        let snapshot = snapshots[*txn as usize];
+    let fits = |txn: &TxnId| {
+        let snapshot = snapshots[txn.index()];
         let is_found = |read: usize| frame.is_possible(read, fit.last_writer(frame.key(read), snapshot));
         fit.last_conflicting(*txn) <= snapshot && frame.reads_of(*txn).all(is_found)
     };
@@ -60,9 +59,9 @@ pub(super) fn judge(frame: &Frame<'_>, commits: &[Txn], snapshots: Vec<u32>) -> 
     Placement { snapshots, misfits }
 }
 
-fn replay(frame: &Frame<'_>, commits: &[Txn]) -> Vec<Misfit> {
+fn replay(frame: &Frame<'_>, commits: &[TxnId]) -> Vec<Misfit> {
     let facts = frame.facts;
-    let mut last = vec![INITIAL; facts.history().n_keys()];
+    let mut last = vec![TxnId::INITIAL; facts.history().n_keys()];
     let mut misfits = Vec::new();
     for txn in commits {
         for read in frame.reads_of(*txn) {
@@ -70,7 +69,7 @@ fn replay(frame: &Frame<'_>, commits: &[Txn]) -> Vec<Misfit> {
                 misfits.push(Misfit::Read(read as u32));
             }
         }
-        for (key, _) in facts.final_writes(id(*txn)) {
+        for (key, _) in facts.final_writes(*txn) {
             last[key.index()] = *txn;
         }
     }
@@ -85,13 +84,13 @@ pub(super) struct Fit<'f> {
     /// For each key the places of its writers, ascending.
     line_starts: Vec<u32>,
     lines: Vec<u32>,
-    commits: &'f [Txn],
+    commits: &'f [TxnId],
     /// Where real time counts: ends, ascending, with the highest place of those that ended until then.
     ended: Vec<(i64, u32)>,
 }
 
 impl<'f> Fit<'f> {
-    pub(super) fn new(frame: &'f Frame<'f>, commits: &'f [Txn]) -> Self {
+    pub(super) fn new(frame: &'f Frame<'f>, commits: &'f [TxnId]) -> Self {
         let facts = frame.facts;
         let mut place = vec![0; frame.n_txns()];
         let mut line_starts = Vec::with_capacity(facts.history().n_keys() + 1);
@@ -103,8 +102,8 @@ impl<'f> Fit<'f> {
         let mut ends = line_starts.clone();
         let mut lines = vec![0; line_starts[line_starts.len() - 1] as usize];
         for (nth, txn) in (1..).zip(commits) {
-            place[*txn as usize] = nth;
-            for (key, _) in facts.final_writes(id(*txn)) {
+            place[txn.index()] = nth;
+            for (key, _) in facts.final_writes(*txn) {
                 let end = &mut ends[key.index()];
                 lines[*end as usize] = nth;
                 *end += 1;
@@ -117,8 +116,8 @@ impl<'f> Fit<'f> {
         fit
     }
 
-    fn highest_by_end(&self, commits: &[Txn]) -> Vec<(i64, u32)> {
-        let end = |it: &Txn| self.frame.end(*it).map(|end| (end, self.place[*it as usize]));
+    fn highest_by_end(&self, commits: &[TxnId]) -> Vec<(i64, u32)> {
+        let end = |it: &TxnId| self.frame.end(*it).map(|end| (end, self.place[it.index()]));
         let mut ended: Vec<(i64, u32)> = commits.iter().filter_map(end).collect();
         ended.sort_unstable();
         let mut highest = 0;
@@ -129,7 +128,7 @@ impl<'f> Fit<'f> {
         ended
     }
 
-    fn place(&self, commits: &[Txn]) -> Placement {
+    fn place(&self, commits: &[TxnId]) -> Placement {
         // Transactions are looked at in the order of their numbers, in which their operations lie in memory.
         let n_txns = self.frame.n_txns();
         let mut placement = Placement { snapshots: vec![0; n_txns], misfits: Vec::new() };
@@ -142,7 +141,7 @@ impl<'f> Fit<'f> {
         thread::scope(|scope| {
             let parts = placement.snapshots.chunks_mut(size).enumerate();
             let tasks: Vec<_> =
-                parts.map(|(idx, part)| scope.spawn(move || self.place_some((idx * size) as Txn, part))).collect();
+                parts.map(|(idx, part)| scope.spawn(move || self.place_some(idx * size, part))).collect();
             for task in tasks {
                 placement.misfits.extend(task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             }
@@ -151,9 +150,10 @@ impl<'f> Fit<'f> {
     }
 
     /// Places the snapshots of the transactions from `first` on.
-    fn place_some(&self, first: Txn, snapshots: &mut [u32]) -> Vec<Misfit> {
+    fn place_some(&self, first: usize, snapshots: &mut [u32]) -> Vec<Misfit> {
         let mut misfits = Vec::new();
-        for (txn, snapshot) in (first..).zip(snapshots).filter(|it| self.place[it.0 as usize] > 0) {
+        let txns = (first..).map(TxnId::from_index);
+        for (txn, snapshot) in txns.zip(snapshots).filter(|it| self.place[it.0.index()] > 0) {
             let (earliest, latest) = (self.earliest(txn), self.latest(txn));
             *snapshot = earliest.max(latest.unwrap_or(0));
             if latest.is_none_or(|it| it < earliest) {
@@ -174,29 +174,29 @@ impl<'f> Fit<'f> {
     }
 
     /// The last writer of a key among the first so many commits.
-    pub(super) fn last_writer(&self, key: KeyId, n_commits: u32) -> Txn {
-        self.committed(key, n_commits).last().map_or(INITIAL, |it| self.at(*it))
+    pub(super) fn last_writer(&self, key: KeyId, n_commits: u32) -> TxnId {
+        self.committed(key, n_commits).last().map_or(TxnId::INITIAL, |it| self.at(*it))
     }
 
     /// Does the reader see somebody who overwrote what it read?
     fn sees_newer(&self, read: usize) -> bool {
         let (frame, reader) = (self.frame, self.frame.reader(read));
         let Some(source) = frame.source(read) else { return true };
-        let committed = self.committed(frame.key(read), self.place[reader as usize] - 1);
-        let n_older = committed.partition_point(|it| *it <= self.place[source as usize]);
+        let committed = self.committed(frame.key(read), self.place[reader.index()] - 1);
+        let n_older = committed.partition_point(|it| *it <= self.place[source.index()]);
         committed[n_older..].iter().any(|it| frame.is_seen_if_before(reader, self.at(*it)))
     }
 
     /// The transaction at a place.
-    pub(super) fn at(&self, place: u32) -> Txn {
+    pub(super) fn at(&self, place: u32) -> TxnId {
         self.commits[place as usize - 1]
     }
 
     /// The first place of a snapshot: after its session, its sources, real time and, where the first committer wins,
     /// the writers of its keys.
-    fn earliest(&self, txn: Txn) -> u32 {
+    fn earliest(&self, txn: TxnId) -> u32 {
         let mut earliest = 0;
-        self.frame.seen(txn, &mut |before| earliest = earliest.max(self.place[before as usize]));
+        self.frame.seen(txn, &mut |before| earliest = earliest.max(self.place[before.index()]));
         if let (false, Some(begin)) = (self.ended.is_empty(), self.frame.begin(txn)) {
             let n_ended = self.ended.partition_point(|it| it.0 < begin);
             earliest = earliest.max(self.ended[..n_ended].last().map_or(0, |it| it.1));
@@ -205,19 +205,19 @@ impl<'f> Fit<'f> {
     }
 
     /// Where the first committer wins: the place of the last one that committed a key of this transaction before it did.
-    pub(super) fn last_conflicting(&self, txn: Txn) -> u32 {
+    pub(super) fn last_conflicting(&self, txn: TxnId) -> u32 {
         if self.frame.rule.events != Events::FirstCommitterWins {
             return 0;
         }
-        let before = self.place[txn as usize] - 1;
-        let writes = self.frame.facts.final_writes(id(txn)).iter();
+        let before = self.place[txn.index()] - 1;
+        let writes = self.frame.facts.final_writes(txn).iter();
         writes.filter_map(|(key, _)| self.committed(*key, before).last().copied()).max().unwrap_or(0)
     }
 
     /// The latest place of a snapshot where all reads find what they saw, wherever else it must be.
-    fn latest(&self, txn: Txn) -> Option<u32> {
+    fn latest(&self, txn: TxnId) -> Option<u32> {
         let frame = self.frame;
-        let mut place = self.place[txn as usize] - 1;
+        let mut place = self.place[txn.index()] - 1;
         let mut n_open = 0;
         for read in frame.reads_of(txn) {
             match frame.source(read) {
@@ -228,19 +228,19 @@ impl<'f> Fit<'f> {
         if n_open > 0 {
             place = self.latest_of_open(txn, place, n_open)?;
         }
-        let is_seen = |read: usize| frame.source(read).is_none_or(|it| self.place[it as usize] <= place);
+        let is_seen = |read: usize| frame.source(read).is_none_or(|it| self.place[it.index()] <= place);
         frame.reads_of(txn).all(is_seen).then_some(place)
     }
 
     /// The place of the first commit that overwrites a version.
-    fn overwritten(&self, key: KeyId, writer: Txn) -> u32 {
+    fn overwritten(&self, key: KeyId, writer: TxnId) -> u32 {
         let line = self.line(key);
-        let n_older = line.partition_point(|it| *it <= self.place[writer as usize]);
+        let n_older = line.partition_point(|it| *it <= self.place[writer.index()]);
         line.get(n_older).copied().unwrap_or(u32::MAX)
     }
 
     /// The latest place up to `place` where all reads with several possible writers find one of them.
-    fn latest_of_open(&self, txn: Txn, mut place: u32, n_open: usize) -> Option<u32> {
+    fn latest_of_open(&self, txn: TxnId, mut place: u32, n_open: usize) -> Option<u32> {
         let mut n_fitting = 0;
         // A read that fits is looked at again only if another one moved the place since.
         for read in self.frame.reads_of(txn).cycle().filter(|it| self.frame.source(*it).is_none()) {
@@ -262,6 +262,6 @@ impl<'f> Fit<'f> {
             }
             place = writer - 1;
         }
-        self.frame.is_possible(read, INITIAL).then_some(place)
+        self.frame.is_possible(read, TxnId::INITIAL).then_some(place)
     }
 }

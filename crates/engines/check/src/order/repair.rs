@@ -1,11 +1,10 @@
 //! Repairs an order: settles what is forced, and searches for the rest.
 
 use super::exchange::exchange;
-use super::frame::{Frame, id};
+use super::frame::Frame;
 use super::graph::{Choice, Graph, Outlook};
 use super::place::{Fit, Misfit, Placement, judge, place};
 use super::sources;
-use crate::problem::{INITIAL, Txn};
 use crate::rule::Events;
 use crate::search::note_work;
 use iso_evidence::{Budget, Note, Quantity, Stage, StopReason};
@@ -17,7 +16,7 @@ use std::collections::BTreeSet;
 #[derive(Debug)]
 pub(super) enum Repaired {
     /// In this order everything fits.
-    Order(Vec<Txn>, Placement),
+    Order(Vec<TxnId>, Placement),
     /// There is no such order; these transactions probably show it.
     Conflict(Vec<TxnId>),
     /// Not found out.
@@ -56,7 +55,7 @@ const WRITE_WEIGHT: u32 = 16;
 pub(super) struct Repair<'f> {
     frame: &'f Frame<'f>,
     graph: Graph<'f>,
-    commits: Vec<Txn>,
+    commits: Vec<TxnId>,
     placement: Placement,
 }
 
@@ -64,11 +63,11 @@ pub(super) struct Repair<'f> {
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     read: u32,
-    found: Txn,
+    found: TxnId,
 }
 
 impl<'f> Repair<'f> {
-    pub(super) fn new(frame: &'f Frame<'f>, commits: Vec<Txn>, placement: Placement) -> Self {
+    pub(super) fn new(frame: &'f Frame<'f>, commits: Vec<TxnId>, placement: Placement) -> Self {
         Self { frame, graph: Graph::new(frame, &commits, &placement.snapshots), commits, placement }
     }
 
@@ -195,7 +194,7 @@ impl<'f> Repair<'f> {
         let found = self.graph.snapshots_of(&solver.order());
         for misfit in &self.placement.misfits {
             if let Misfit::Snapshot(txn) = *misfit {
-                self.placement.snapshots[txn as usize] = found[txn as usize];
+                self.placement.snapshots[txn.index()] = found[txn.index()];
             }
         }
         let is_taken = solver.try_order(self.graph.nodes(&self.commits, &self.placement.snapshots));
@@ -255,12 +254,12 @@ impl<'f> Repair<'f> {
 }
 
 /// What an order violates: choices between two edges, and reads that must find another writer.
-fn violated(frame: &Frame<'_>, commits: &[Txn], placement: &Placement) -> (Vec<Choice>, Vec<Lost>) {
+fn violated(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> (Vec<Choice>, Vec<Lost>) {
     let mut violated = Violated { frame, fit: Fit::new(frame, commits), choices: Vec::new(), lost: Vec::new() };
     for misfit in &placement.misfits {
         match *misfit {
-            Misfit::Read(read) => violated.read(read, violated.fit.place[frame.reader(read as usize) as usize] - 1),
-            Misfit::Snapshot(txn) => violated.snapshot(txn, placement.snapshots[txn as usize]),
+            Misfit::Read(read) => violated.read(read, violated.fit.place[frame.reader(read as usize).index()] - 1),
+            Misfit::Snapshot(txn) => violated.snapshot(txn, placement.snapshots[txn.index()]),
         }
     }
     (violated.choices, violated.lost)
@@ -274,7 +273,7 @@ struct Violated<'f> {
 }
 
 impl Violated<'_> {
-    fn snapshot(&mut self, txn: Txn, place: u32) {
+    fn snapshot(&mut self, txn: TxnId, place: u32) {
         for read in self.frame.reads_of(txn) {
             self.read(read as u32, place);
         }
@@ -288,15 +287,15 @@ impl Violated<'_> {
     fn read(&mut self, read: u32, place: u32) {
         let committed = self.fit.committed(self.frame.key(read as usize), place);
         let Some(source) = self.frame.source(read as usize) else {
-            let found = committed.last().map_or(INITIAL, |it| self.fit.at(*it));
+            let found = committed.last().map_or(TxnId::INITIAL, |it| self.fit.at(*it));
             if !self.frame.is_possible(read as usize, found) {
                 self.lost.push(Lost { read, found });
             }
             return;
         };
-        let since = self.fit.place[source as usize];
+        let since = self.fit.place[source.index()];
         let reader = self.frame.reader(read as usize);
-        let between: Vec<Txn> = committed[committed.partition_point(|it| *it <= since)..]
+        let between: Vec<TxnId> = committed[committed.partition_point(|it| *it <= since)..]
             .iter()
             .map(|it| self.fit.at(*it))
             .filter(|it| self.frame.is_seen_if_before(reader, *it))
@@ -314,15 +313,15 @@ struct RepairSearch<'f> {
     nearest: usize,
     /// The reads and other transactions of all clauses.
     reads: Vec<u32>,
-    involved: Vec<Txn>,
+    involved: Vec<TxnId>,
 }
 
 impl RepairSearch<'_> {
     fn set_weights(&mut self) {
         let (frame, events) = (self.frame, self.frame.rule.events);
         if events != Events::One {
-            for txn in 0..frame.n_txns() as Txn {
-                let n_writes = frame.facts.final_writes(id(txn)).len() as u32;
+            for txn in frame.facts.txns() {
+                let n_writes = frame.facts.final_writes(txn).len() as u32;
                 self.solver.set_weight(events.commit(txn), 1 + WRITE_WEIGHT * n_writes);
             }
         }
@@ -331,7 +330,7 @@ impl RepairSearch<'_> {
     fn choose(&mut self, (first, second): ((u32, u32), (u32, u32)), choice: Choice) {
         let mut clause = Vec::with_capacity(2);
         for (from, to) in [first, second] {
-            if self.frame.rule.events.txn(to) != INITIAL {
+            if self.frame.rule.events.txn(to) != TxnId::INITIAL {
                 clause.push(self.solver.edge_lit(from, to));
             }
         }
@@ -353,20 +352,20 @@ impl RepairSearch<'_> {
         self.involved.push(found);
         self.reads.push(read);
         let mut clause: Vec<Lit> = Vec::new();
-        if found != INITIAL {
+        if !found.is_initial() {
             let (from, to) = events.anti_dependency(reader, found);
             clause.push(self.solver.edge_lit(from, to));
         }
-        let mut writers: Vec<Txn> = candidates.iter().copied().filter(|it| *it != INITIAL).collect();
+        let mut writers: Vec<TxnId> = candidates.iter().copied().filter(|it| !it.is_initial()).collect();
         if writers.len() > self.nearest {
-            let (start, place) = (fit.place[reader as usize], |it: Txn| fit.place[it as usize]);
-            let distance = |it: &Txn| place(found).saturating_sub(place(*it)) + place(*it).saturating_sub(start);
+            let (start, place) = (fit.place[reader.index()], |it: TxnId| fit.place[it.index()]);
+            let distance = |it: &TxnId| place(found).saturating_sub(place(*it)) + place(*it).saturating_sub(start);
             writers.sort_by_key(distance);
             writers.truncate(self.nearest);
         }
         for writer in writers {
             let start = events.start(reader);
-            clause.push(if found == INITIAL {
+            clause.push(if found.is_initial() {
                 self.solver.edge_lit(events.commit(writer), start)
             } else {
                 self.solver.path_lit(events.commit(found), events.commit(writer), start)
@@ -376,11 +375,11 @@ impl RepairSearch<'_> {
     }
 
     /// Everybody whose operations the refutation may rest on.
-    fn involved(&mut self, touched: &[u32]) -> BTreeSet<Txn> {
+    fn involved(&mut self, touched: &[u32]) -> BTreeSet<TxnId> {
         let events = self.frame.rule.events;
         let n_events = events.n_nodes(self.frame.n_txns()) as u32;
         let on_cycles = touched.iter().filter(|it| **it < n_events).map(|it| events.txn(*it));
-        let mut involved: BTreeSet<Txn> = on_cycles.chain(self.involved.iter().copied()).collect();
+        let mut involved: BTreeSet<TxnId> = on_cycles.chain(self.involved.iter().copied()).collect();
         self.reads.sort_unstable();
         self.reads.dedup();
         for read in &self.reads {

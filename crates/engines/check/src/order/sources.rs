@@ -9,10 +9,9 @@
 
 use super::frame::Frame;
 use super::start;
-use crate::problem::{INITIAL, Txn};
 use crate::rule::Events;
 use iso_evidence::{Budget, StopReason};
-use iso_history::KeyId;
+use iso_history::{KeyId, TxnId};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -20,10 +19,10 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     /// The source of each read, or [`OPEN`].
-    known: Vec<Txn>,
+    known: Vec<u32>,
     /// For open reads, the writers left: ranges of `left`. Sorted by read.
     open: Vec<(u32, Range<u32>)>,
-    left: Vec<Txn>,
+    left: Vec<TxnId>,
     /// Sorted by read and round.
     removals: Vec<Removal>,
 }
@@ -32,13 +31,13 @@ pub(super) struct Sources {
 #[derive(Clone, Copy, Debug)]
 struct Removal {
     read: u32,
-    candidate: Txn,
+    candidate: TxnId,
     /// A newer version that the reader must see, or the reader itself if it comes before the candidate.
-    by: Txn,
+    by: TxnId,
     round: u32,
 }
 
-const OPEN: Txn = Txn::MAX;
+const OPEN: u32 = u32::MAX;
 
 /// Counters that may be kept: 400 MB of them.
 const MAX_COUNTERS: usize = 100_000_000;
@@ -57,7 +56,7 @@ impl Sources {
                 candidates => {
                     sources.known.push(OPEN);
                     let start = sources.left.len() as u32;
-                    sources.left.extend(candidates.iter().map(|it| it.raw()));
+                    sources.left.extend(candidates.iter().copied());
                     sources.open.push((read as u32, start..sources.left.len() as u32));
                 }
             }
@@ -65,8 +64,8 @@ impl Sources {
         sources
     }
 
-    pub(super) fn of(&self, read: usize) -> Option<Txn> {
-        Some(self.known[read]).filter(|it| *it != OPEN)
+    pub(super) fn of(&self, read: usize) -> Option<TxnId> {
+        Some(self.known[read]).filter(|it| *it != OPEN).map(|it| TxnId::from_index(it as usize))
     }
 
     /// Are there reads whose source is not known?
@@ -86,7 +85,7 @@ impl Sources {
     }
 
     /// The writers that an open read may have seen, ascending.
-    pub(super) fn left(&self, read: usize) -> &[Txn] {
+    pub(super) fn left(&self, read: usize) -> &[TxnId] {
         match self.open.binary_search_by_key(&(read as u32), |it| it.0) {
             Ok(idx) => &self.left[self.open[idx].1.start as usize..self.open[idx].1.end as usize],
             Err(_) => &[],
@@ -96,12 +95,12 @@ impl Sources {
 
 /// A read that nobody can have written for; these transactions show it.
 #[derive(Debug)]
-pub(super) struct NoWriter(pub(super) BTreeSet<Txn>);
+pub(super) struct NoWriter(pub(super) BTreeSet<TxnId>);
 
 /// Drops impossible writers in rounds, as long as that pays.
 pub(super) fn settle_sources(
     frame: &mut Frame<'_>,
-    commits: &[Txn],
+    commits: &[TxnId],
     budget: &Budget<'_>,
 ) -> Result<Result<(), NoWriter>, StopReason> {
     let n_sessions = frame.facts.history().n_sessions();
@@ -151,7 +150,7 @@ fn drop_impossible(frame: &mut Frame<'_>, lines: &Lines, clocks: &Clocks, round:
                 break;
             }
             [source] => {
-                sources.known[read as usize] = source;
+                sources.known[read as usize] = source.raw();
                 sources.left.truncate(start);
             }
             _ => sources.open.push((read, start as u32..sources.left.len() as u32)),
@@ -170,7 +169,7 @@ fn drop_impossible(frame: &mut Frame<'_>, lines: &Lines, clocks: &Clocks, round:
 }
 
 /// Adds those because of whom a read has the source that it has: whoever may have written it, and why they did not.
-pub(super) fn add_core_of_read(frame: &Frame<'_>, read: usize, core: &mut BTreeSet<Txn>) {
+pub(super) fn add_core_of_read(frame: &Frame<'_>, read: usize, core: &mut BTreeSet<TxnId>) {
     let mut pending = vec![(read, u32::MAX)];
     let mut seen: BTreeSet<usize> = BTreeSet::new();
     while let Some((read, before)) = pending.pop() {
@@ -179,7 +178,7 @@ pub(super) fn add_core_of_read(frame: &Frame<'_>, read: usize, core: &mut BTreeS
         }
         let reader = frame.reader(read);
         core.insert(reader);
-        core.extend(frame.facts.candidates(read).iter().map(|it| it.raw()));
+        core.extend(frame.facts.candidates(read).iter().copied());
         if frame.facts.candidates(read).len() < 2 {
             continue;
         }
@@ -196,15 +195,22 @@ pub(super) fn add_core_of_read(frame: &Frame<'_>, read: usize, core: &mut BTreeS
 }
 
 /// Adds those on a path of sessions and sources that were known before a round, and the reads that it follows.
-fn path(frame: &Frame<'_>, from: Txn, to: Txn, round: u32, core: &mut BTreeSet<Txn>, pending: &mut Vec<(usize, u32)>) {
-    if from == to || from == INITIAL {
+fn path(
+    frame: &Frame<'_>,
+    from: TxnId,
+    to: TxnId,
+    round: u32,
+    core: &mut BTreeSet<TxnId>,
+    pending: &mut Vec<(usize, u32)>,
+) {
+    if from == to || from.is_initial() {
         return;
     }
     core.extend([from, to]);
     let is_known = |read: usize| frame.sources.is_known_before(read, round);
     let is_recovered_seen = frame.rule.events == Events::FirstCommitterWins;
     // Backward, since a transaction has few predecessors.
-    let mut next: rustc_hash::FxHashMap<Txn, (Txn, Option<usize>)> = rustc_hash::FxHashMap::default();
+    let mut next: rustc_hash::FxHashMap<TxnId, (TxnId, Option<usize>)> = rustc_hash::FxHashMap::default();
     let mut queue = std::collections::VecDeque::from([to]);
     while let Some(txn) = queue.pop_front() {
         if txn == from {
@@ -214,8 +220,8 @@ fn path(frame: &Frame<'_>, from: Txn, to: Txn, round: u32, core: &mut BTreeSet<T
             frame.reads_of(txn).filter(|it| is_known(*it)).filter_map(|it| Some((frame.sources.of(it)?, Some(it))));
         let recovered = if is_recovered_seen { frame.recovered_before(txn) } else { &[] };
         let by_lists = recovered.iter().map(|it| (it.earlier, frame.read_at(it.shown_by)));
-        for (before, read) in by_reads.chain([(frame.previous[txn as usize], None)]).chain(by_lists) {
-            if before != INITIAL && before != to && !next.contains_key(&before) {
+        for (before, read) in by_reads.chain([(frame.previous[txn.index()], None)]).chain(by_lists) {
+            if !before.is_initial() && before != to && !next.contains_key(&before) {
                 next.insert(before, (txn, read));
                 queue.push_back(before);
             }
@@ -238,7 +244,7 @@ struct Lines {
     /// From 1 on in each session.
     place: Vec<u32>,
     starts: Vec<u32>,
-    writers: Vec<Txn>,
+    writers: Vec<TxnId>,
     n_sessions: usize,
 }
 
@@ -249,7 +255,7 @@ impl Lines {
         for txn in facts.txns() {
             let previous = frame.previous[txn.index()];
             session[txn.index()] = history.session_of(txn).map_or(0, iso_history::SessionId::raw);
-            place[txn.index()] = if previous == INITIAL { 1 } else { place[previous as usize] + 1 };
+            place[txn.index()] = if previous.is_initial() { 1 } else { place[previous.index()] + 1 };
         }
         let mut is_open = vec![false; history.n_keys()];
         for (read, _) in &frame.sources.open {
@@ -259,15 +265,15 @@ impl Lines {
         for key in history.keys() {
             let start = writers.len();
             if is_open[key.index()] {
-                writers.extend(facts.writers_of(key).iter().map(|it| it.raw()));
-                writers[start..].sort_unstable_by_key(|it| (session[*it as usize], place[*it as usize]));
+                writers.extend(facts.writers_of(key).iter().copied());
+                writers[start..].sort_unstable_by_key(|it| (session[it.index()], place[it.index()]));
             }
             starts.push(writers.len() as u32);
         }
         Self { session, place, starts, writers, n_sessions: history.n_sessions() }
     }
 
-    fn of(&self, key: KeyId) -> &[Txn] {
+    fn of(&self, key: KeyId) -> &[TxnId] {
         &self.writers[self.starts[key.index()] as usize..self.starts[key.index() + 1] as usize]
     }
 }
@@ -279,46 +285,46 @@ struct Clocks<'l> {
 }
 
 impl<'l> Clocks<'l> {
-    fn new(frame: &Frame<'_>, lines: &'l Lines, order: &[Txn]) -> Self {
+    fn new(frame: &Frame<'_>, lines: &'l Lines, order: &[TxnId]) -> Self {
         let n_sessions = lines.n_sessions;
         let mut counts = vec![0u32; n_sessions * frame.n_txns()];
         let mut row = vec![0u32; n_sessions];
         for txn in order {
             row.fill(0);
-            let mut last = INITIAL;
+            let mut last = TxnId::INITIAL;
             frame.seen(*txn, &mut |before| {
-                if before != INITIAL && before != last {
-                    let start = before as usize * n_sessions;
+                if !before.is_initial() && before != last {
+                    let start = before.index() * n_sessions;
                     for (mine, theirs) in row.iter_mut().zip(&counts[start..start + n_sessions]) {
                         *mine = (*mine).max(*theirs);
                     }
                     last = before;
                 }
             });
-            row[lines.session[*txn as usize] as usize] = lines.place[*txn as usize];
-            let start = *txn as usize * n_sessions;
+            row[lines.session[txn.index()] as usize] = lines.place[txn.index()];
+            let start = txn.index() * n_sessions;
             counts[start..start + n_sessions].copy_from_slice(&row);
         }
         Self { lines, counts }
     }
 
     /// Does `earlier` come before `later`, or is it the same?
-    fn reaches(&self, earlier: Txn, later: Txn) -> bool {
-        let count = self.counts[later as usize * self.lines.n_sessions + self.lines.session[earlier as usize] as usize];
-        earlier == INITIAL || count >= self.lines.place[earlier as usize]
+    fn reaches(&self, earlier: TxnId, later: TxnId) -> bool {
+        let count = self.counts[later.index() * self.lines.n_sessions + self.lines.session[earlier.index()] as usize];
+        earlier.is_initial() || count >= self.lines.place[earlier.index()]
     }
 
     /// The last writer of a key in each session that the reader must see.
-    fn latest_seen(&self, lines: &Lines, reader: Txn, key: KeyId, seen: &mut Vec<Txn>) {
+    fn latest_seen(&self, lines: &Lines, reader: TxnId, key: KeyId, seen: &mut Vec<TxnId>) {
         seen.clear();
         let writers = lines.of(key);
         let mut idx = 0;
         while idx < writers.len() {
-            let session = lines.session[writers[idx] as usize];
-            let count = self.counts[reader as usize * lines.n_sessions + session as usize];
+            let session = lines.session[writers[idx].index()];
+            let count = self.counts[reader.index() * lines.n_sessions + session as usize];
             let mut last = None;
-            while idx < writers.len() && lines.session[writers[idx] as usize] == session {
-                if lines.place[writers[idx] as usize] <= count && writers[idx] != reader {
+            while idx < writers.len() && lines.session[writers[idx].index()] == session {
+                if lines.place[writers[idx].index()] <= count && writers[idx] != reader {
                     last = Some(writers[idx]);
                 }
                 idx += 1;
@@ -327,8 +333,8 @@ impl<'l> Clocks<'l> {
         }
     }
 
-    fn why_impossible(&self, reader: Txn, candidate: Txn, seen: &[Txn]) -> Option<Txn> {
-        if candidate != INITIAL && self.reaches(reader, candidate) {
+    fn why_impossible(&self, reader: TxnId, candidate: TxnId, seen: &[TxnId]) -> Option<TxnId> {
+        if !candidate.is_initial() && self.reaches(reader, candidate) {
             return Some(reader);
         }
         seen.iter().copied().find(|it| *it != candidate && self.reaches(candidate, *it))
@@ -362,11 +368,12 @@ mod tests {
         let facts = Facts::new(&history);
         let mut frame = Frame::new(&facts, Rule::of(Level::Serializable));
         assert_eq!(frame.sources.of(0), None);
-        assert_eq!(frame.sources.left(0), [1, 3]);
-        settle_sources(&mut frame, &[1, 2, 3, 4], &Budget::unlimited()).unwrap().unwrap();
-        assert_eq!(frame.sources.of(0), Some(3));
+        let [first, second, third, reader] = [1, 2, 3, 4].map(TxnId::from_index);
+        assert_eq!(frame.sources.left(0), [first, third]);
+        settle_sources(&mut frame, &[first, second, third, reader], &Budget::unlimited()).unwrap().unwrap();
+        assert_eq!(frame.sources.of(0), Some(third));
         let mut core = BTreeSet::new();
         add_core_of_read(&frame, 0, &mut core);
-        assert_eq!(core.into_iter().collect::<Vec<_>>(), [1, 3, 4]);
+        assert_eq!(core.into_iter().collect::<Vec<_>>(), [first, third, reader]);
     }
 }

@@ -6,14 +6,14 @@
 //! Whoever must come before a transaction and has not come yet is placed right before it, depth first.
 //! Cost: linear in reads, plus sorting transactions where the input is not sorted already.
 
-use super::frame::{Frame, id};
-use crate::problem::{INITIAL, Txn};
+use super::frame::Frame;
+use iso_history::TxnId;
 
 /// An order of the transactions that count, or a cycle of those that must come before each other.
 ///
 /// With a guess by chains there are two; the caller takes the better one.
-pub(super) fn first_orders(frame: &Frame<'_>) -> Result<Vec<Vec<Txn>>, Vec<Txn>> {
-    let input: Vec<Txn> = frame.facts.txns().map(iso_history::TxnId::raw).collect();
+pub(super) fn first_orders(frame: &Frame<'_>) -> Result<Vec<Vec<TxnId>>, Vec<TxnId>> {
+    let input: Vec<TxnId> = frame.facts.txns().collect();
     let history = frame.facts.history();
     if history.has_times() {
         return Ok(vec![by_time(frame, input)?]);
@@ -23,37 +23,37 @@ pub(super) fn first_orders(frame: &Frame<'_>) -> Result<Vec<Vec<Txn>>, Vec<Txn>>
         return Ok(vec![in_input_order]);
     }
     let chains = Chains::new(frame, &in_input_order);
-    let order_by = |rank: &dyn Fn(Txn) -> u64| {
+    let order_by = |rank: &dyn Fn(TxnId) -> u64| {
         let mut order = input.clone();
         order.sort_unstable_by_key(|it| (rank(*it), *it));
         depth_first(frame, &order)
     };
-    let place = |txn: Txn| (history.nth_in_session(id(txn)) as u64) << 32;
-    let length = |txn: Txn| history.session_of(id(txn)).map_or(1, |it| history.session_txns(it).len() as u64);
+    let place = |txn: TxnId| (history.nth_in_session(txn) as u64) << 32;
+    let length = |txn: TxnId| history.session_of(txn).map_or(1, |it| history.session_txns(it).len() as u64);
     let by_depth = order_by(&|txn| {
-        (u64::from(chains.before[txn as usize]) << 32) | (place(txn) / length(txn)).min(u32::MAX.into())
+        (u64::from(chains.before[txn.index()]) << 32) | (place(txn) / length(txn)).min(u32::MAX.into())
     });
     let by_both =
-        order_by(&|txn| u64::from(chains.before[txn as usize]) + u64::from(u32::MAX - chains.after[txn as usize]));
+        order_by(&|txn| u64::from(chains.before[txn.index()]) + u64::from(u32::MAX - chains.after[txn.index()]));
     Ok(vec![by_both?, by_depth?])
 }
 
 /// Is one session written down after the other?
-fn is_by_session(frame: &Frame<'_>, input: &[Txn]) -> bool {
+fn is_by_session(frame: &Frame<'_>, input: &[TxnId]) -> bool {
     let history = frame.facts.history();
-    let session = |txn: Txn| history.session_of(id(txn));
+    let session = |txn: TxnId| history.session_of(txn);
     let n_changes = input.windows(2).filter(|it| session(it[0]) != session(it[1])).count();
     n_changes < history.n_sessions()
 }
 
-fn by_time(frame: &Frame<'_>, mut input: Vec<Txn>) -> Result<Vec<Txn>, Vec<Txn>> {
+fn by_time(frame: &Frame<'_>, mut input: Vec<TxnId>) -> Result<Vec<TxnId>, Vec<TxnId>> {
     let history = frame.facts.history();
     // One that may take effect after its recorded end is placed where it began, but where real time counts it waits
     // until somebody needs it: whoever ended before a transaction began must be placed before it.
-    let rank = |txn: Txn| match frame.end(txn) {
+    let rank = |txn: TxnId| match frame.end(txn) {
         Some(end) => end,
         None if frame.rule.real_time => i64::MAX,
-        None => history.begin(id(txn)).or(history.end(id(txn))).unwrap_or(i64::MIN),
+        None => history.begin(txn).or(history.end(txn)).unwrap_or(i64::MIN),
     };
     if !input.is_sorted_by_key(|it| rank(*it)) {
         input.sort_by_cached_key(|it| (rank(*it), *it));
@@ -62,15 +62,15 @@ fn by_time(frame: &Frame<'_>, mut input: Vec<Txn>) -> Result<Vec<Txn>, Vec<Txn>>
 }
 
 /// The same order, but for what is known by now.
-pub(super) fn repair_order(frame: &Frame<'_>, order: &[Txn]) -> Result<Vec<Txn>, Vec<Txn>> {
+pub(super) fn repair_order(frame: &Frame<'_>, order: &[TxnId]) -> Result<Vec<TxnId>, Vec<TxnId>> {
     depth_first(frame, order)
 }
 
 /// The order `guess`, with each transaction's predecessors moved right before it if they come later.
-fn depth_first(frame: &Frame<'_>, guess: &[Txn]) -> Result<Vec<Txn>, Vec<Txn>> {
+fn depth_first(frame: &Frame<'_>, guess: &[TxnId]) -> Result<Vec<TxnId>, Vec<TxnId>> {
     let mut visit = Visit { frame, state: vec![State::New; frame.n_txns()], stack: Vec::new(), order: Vec::new() };
     visit.order.reserve_exact(guess.len());
-    visit.state[INITIAL as usize] = State::Placed;
+    visit.state[TxnId::INITIAL.index()] = State::Placed;
     for txn in guess {
         visit.place(*txn)?;
     }
@@ -87,19 +87,19 @@ enum State {
 struct Visit<'a> {
     frame: &'a Frame<'a>,
     state: Vec<State>,
-    stack: Vec<Txn>,
-    order: Vec<Txn>,
+    stack: Vec<TxnId>,
+    order: Vec<TxnId>,
 }
 
 impl Visit<'_> {
-    fn place(&mut self, root: Txn) -> Result<(), Vec<Txn>> {
+    fn place(&mut self, root: TxnId) -> Result<(), Vec<TxnId>> {
         let frame = self.frame;
         let root_end = if frame.rule.real_time { frame.end(root) } else { None };
         self.stack.push(root);
         while let Some(txn) = self.stack.last().copied() {
-            match self.state[txn as usize] {
+            match self.state[txn.index()] {
                 State::New => {
-                    self.state[txn as usize] = State::Waiting;
+                    self.state[txn.index()] = State::Waiting;
                     // Those that ended before it began are placed already, unless the root is one of them.
                     if let (Some(end), Some(begin)) = (root_end, frame.begin(txn))
                         && end < begin
@@ -108,7 +108,7 @@ impl Visit<'_> {
                     }
                     let (state, stack) = (&self.state, &mut self.stack);
                     let mut closes = None;
-                    frame.predecessors(txn, &mut |before| match state[before as usize] {
+                    frame.predecessors(txn, &mut |before| match state[before.index()] {
                         State::New => stack.push(before),
                         State::Waiting => closes = Some(before),
                         State::Placed => {}
@@ -119,7 +119,7 @@ impl Visit<'_> {
                     }
                 }
                 State::Waiting => {
-                    self.state[txn as usize] = State::Placed;
+                    self.state[txn.index()] = State::Placed;
                     self.order.push(txn);
                     self.stack.pop();
                 }
@@ -132,8 +132,8 @@ impl Visit<'_> {
     }
 
     /// The transactions that wait for each other, from `first` to the one that is looked at.
-    fn cycle_to(&self, first: Txn) -> Vec<Txn> {
-        let waiting = self.stack.iter().copied().filter(|it| self.state[*it as usize] == State::Waiting);
+    fn cycle_to(&self, first: TxnId) -> Vec<TxnId> {
+        let waiting = self.stack.iter().copied().filter(|it| self.state[it.index()] == State::Waiting);
         waiting.skip_while(|it| *it != first).collect()
     }
 }
@@ -145,16 +145,16 @@ struct Chains {
 }
 
 impl Chains {
-    fn new(frame: &Frame<'_>, order: &[Txn]) -> Self {
+    fn new(frame: &Frame<'_>, order: &[TxnId]) -> Self {
         let (mut before, mut after) = (vec![0u32; frame.n_txns()], vec![0u32; frame.n_txns()]);
         for txn in order {
             let mut longest = 0;
-            frame.predecessors(*txn, &mut |it| longest = longest.max(before[it as usize]));
-            before[*txn as usize] = longest + 1;
+            frame.predecessors(*txn, &mut |it| longest = longest.max(before[it.index()]));
+            before[txn.index()] = longest + 1;
         }
         for txn in order.iter().rev() {
-            let length = after[*txn as usize] + 1;
-            frame.predecessors(*txn, &mut |it| after[it as usize] = after[it as usize].max(length));
+            let length = after[txn.index()] + 1;
+            frame.predecessors(*txn, &mut |it| after[it.index()] = after[it.index()].max(length));
         }
         Self { before, after }
     }

@@ -2,9 +2,9 @@
 
 use super::{OrderSearch, Solution};
 use crate::known::Known;
-use crate::problem::{INITIAL, Txn};
 use crate::rule::Visibility;
 use crate::weak::{CausalPast, inferred, premise};
+use iso_history::TxnId;
 use iso_solve::Lit;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ impl OrderSearch<'_> {
     pub(super) fn choose_missing(&mut self, solution: &Solution) {
         for read in 0..self.known.problem.reads.len() {
             let reader = self.known.problem.reads[read].reader;
-            if solution.takes_part[reader as usize] && solution.sources[read].is_none() {
+            if solution.takes_part[reader.index()] && solution.sources[read].is_none() {
                 self.choose(read, solution);
             }
         }
@@ -40,11 +40,11 @@ impl OrderSearch<'_> {
         self.choices.insert(read, choices.clone());
         self.involve_read(read);
         for (writer, lit) in choices {
-            if writer != INITIAL {
+            if !writer.is_initial() {
                 let edge = self.edge(self.known.rule.events.visibility(writer, at.reader));
                 self.clause(&[!lit, edge]);
             }
-            if self.known.problem.is_optional[writer as usize] {
+            if self.known.problem.is_optional(writer) {
                 let part = self.part_lit(writer);
                 self.clause(&[!lit, part]);
             }
@@ -52,7 +52,7 @@ impl OrderSearch<'_> {
     }
 
     /// Pushes "the source of this read is another one", where that is a choice.
-    fn unless_source(&mut self, read: usize, source: Txn, clause: &mut Vec<Lit>, solution: &Solution) {
+    fn unless_source(&mut self, read: usize, source: TxnId, clause: &mut Vec<Lit>, solution: &Solution) {
         self.involve_read(read);
         if self.known.sources[read].is_some() {
             return;
@@ -63,11 +63,11 @@ impl OrderSearch<'_> {
     }
 
     /// `other` is older than the source of `read`, or the premises in `clause` fail.
-    fn forbid_hiding(&mut self, read: usize, other: Txn, mut clause: Vec<Lit>, solution: &Solution) {
+    fn forbid_hiding(&mut self, read: usize, other: TxnId, mut clause: Vec<Lit>, solution: &Solution) {
         let source = solution.sources[read].expect("only a read with a source hides something");
         self.unless_source(read, source, &mut clause, solution);
         self.unless_part(other, &mut clause);
-        if source != INITIAL {
+        if !source.is_initial() {
             clause.push(self.edge(self.known.rule.events.version_order(other, source)));
         }
         self.clause(&clause);
@@ -77,10 +77,10 @@ impl OrderSearch<'_> {
         let (problem, visibility) = (self.known.problem, self.known.rule.visibility);
         let past = (visibility == Visibility::Causal).then(|| self.causal_past(solution, &[]));
         let mut unmet = Vec::new();
-        let takes_part = |it: Txn| solution.takes_part[it as usize];
+        let takes_part = |it: TxnId| solution.takes_part[it.index()];
         inferred(problem, visibility, &solution.sources, &takes_part, past.as_ref(), &mut |read, other| {
-            let source = solution.sources[read].unwrap_or(INITIAL);
-            if solution.position[other as usize] > solution.position[source as usize] {
+            let source = solution.sources[read].unwrap_or(TxnId::INITIAL);
+            if self.commit_place(solution, other) > self.commit_place(solution, source) {
                 unmet.push((read, other));
             }
         });
@@ -107,11 +107,11 @@ impl OrderSearch<'_> {
         let problem = self.known.problem;
         for (read, at) in problem.reads.iter().enumerate() {
             let Some(source) = solution.sources[read] else { continue };
-            let place = |txn: Txn| solution.position[txn as usize];
-            let is_between = |it: &&Txn| place(**it) > place(source) && place(**it) < place(at.reader);
+            let place = |txn: TxnId| self.commit_place(solution, txn);
+            let is_between = |it: &&TxnId| place(**it) > place(source) && place(**it) < place(at.reader);
             let writers = problem.writers_of(at.key).iter().filter(is_between);
-            let hidden: Vec<Txn> = writers
-                .filter(|it| solution.takes_part[**it as usize] && problem.conflict(**it, at.reader))
+            let hidden: Vec<TxnId> = writers
+                .filter(|it| solution.takes_part[it.index()] && problem.conflict(**it, at.reader))
                 .copied()
                 .collect();
             for other in hidden {
@@ -141,7 +141,7 @@ impl OrderSearch<'_> {
                 self.unless_source(used, writer, &mut clause, solution);
             }
             for (older, newer) in overwrites {
-                clause.push(self.edge((newer, older)));
+                clause.push(self.edge(self.known.rule.events.version_order(newer, older)));
                 self.unless_part(older, &mut clause);
                 self.unless_part(newer, &mut clause);
             }
@@ -150,29 +150,31 @@ impl OrderSearch<'_> {
     }
 
     /// The writers of each key that take part, in order.
-    fn version_orders(&self, solution: &Solution) -> Vec<Vec<Txn>> {
+    fn version_orders(&self, solution: &Solution) -> Vec<Vec<TxnId>> {
         let problem = self.known.problem;
         let in_order = |key| {
             let writers = problem.writers_of(key).iter().copied();
-            let mut writers: Vec<Txn> = writers.filter(|it| solution.takes_part[*it as usize]).collect();
-            writers.sort_unstable_by_key(|it| solution.position[*it as usize]);
+            let mut writers: Vec<TxnId> = writers.filter(|it| solution.takes_part[it.index()]).collect();
+            writers.sort_unstable_by_key(|it| self.commit_place(solution, *it));
             writers
         };
         problem.keys().map(in_order).collect()
     }
 
     /// The causal past by session order, sources and `versions`.
-    fn causal_past(&self, solution: &Solution, versions: &[Vec<Txn>]) -> CausalPast {
-        let mut overwritten: FxHashMap<Txn, Vec<Txn>> = FxHashMap::default();
+    fn causal_past(&self, solution: &Solution, versions: &[Vec<TxnId>]) -> CausalPast {
+        let mut overwritten: FxHashMap<TxnId, Vec<TxnId>> = FxHashMap::default();
         for pair in versions.iter().flat_map(|it| it.windows(2)) {
             overwritten.entry(pair[1]).or_default().push(pair[0]);
         }
+        let events = self.known.rule.events;
+        let order: Vec<TxnId> = solution.order.iter().map(|it| events.txn(*it)).collect();
         CausalPast::new(
             self.known.problem,
-            &solution.order,
+            &order,
             &solution.sources,
             &|txn| overwritten.get(&txn).cloned().unwrap_or_default(),
-            &|txn| solution.takes_part[txn as usize],
+            &|txn| solution.takes_part[txn.index()],
         )
     }
 
@@ -180,11 +182,11 @@ impl OrderSearch<'_> {
     fn causal_path(
         &mut self,
         solution: &Solution,
-        versions: &[Vec<Txn>],
-        from: Txn,
-        to: Txn,
-    ) -> (Vec<usize>, Vec<(Txn, Txn)>) {
-        let mut reached: FxHashMap<Txn, (Txn, Cause)> = FxHashMap::default();
+        versions: &[Vec<TxnId>],
+        from: TxnId,
+        to: TxnId,
+    ) -> (Vec<usize>, Vec<(TxnId, TxnId)>) {
+        let mut reached: FxHashMap<TxnId, (TxnId, Cause)> = FxHashMap::default();
         let mut pending = VecDeque::from([to]);
         while let Some(txn) = pending.pop_front() {
             for (earlier, step) in causes_of(self.known, solution, versions, txn) {
@@ -220,14 +222,13 @@ enum Cause {
     Overwrite,
 }
 
-fn causes_of(known: &Known<'_>, solution: &Solution, versions: &[Vec<Txn>], txn: Txn) -> Vec<(Txn, Cause)> {
+fn causes_of(known: &Known<'_>, solution: &Solution, versions: &[Vec<TxnId>], txn: TxnId) -> Vec<(TxnId, Cause)> {
     let problem = known.problem;
     let mut steps = Vec::new();
-    if txn == INITIAL {
+    if txn.is_initial() {
         return steps;
     }
-    let session = &problem.sessions[problem.session_of[txn as usize] as usize];
-    steps.extend(session[..problem.nth[txn as usize] as usize].iter().map(|it| (*it, Cause::Session)));
+    steps.extend(problem.session_before(txn).iter().map(|it| (*it, Cause::Session)));
     for read in problem.reads_of(txn) {
         steps.extend(solution.sources[read].map(|it| (it, Cause::Read(read))));
     }

@@ -6,8 +6,8 @@
 //! order is wrong, whatever the choice.
 
 use super::{OrderSearch, Solution};
-use crate::problem::{INITIAL, Txn};
 use crate::rule::Visibility;
+use iso_history::TxnId;
 use iso_solve::Lit;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,23 +15,23 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Table {
     reads: Vec<TableRead>,
     /// Why a writer of a read was dropped: another read must have a later one.
-    dropped: BTreeMap<(usize, Txn), usize>,
+    dropped: BTreeMap<(usize, TxnId), usize>,
 }
 
 struct TableRead {
     read: usize,
     /// A session predecessor that must be seen, if the level says so.
-    at_least: Txn,
-    writers: Vec<Txn>,
+    at_least: TxnId,
+    writers: Vec<TxnId>,
     /// Those left, latest last.
-    left: Vec<Txn>,
+    left: Vec<TxnId>,
 }
 
 impl OrderSearch<'_> {
     pub(super) fn settle_sources(&mut self, solution: &mut Solution) {
         let problem = self.known.problem;
-        let has_optional = problem.is_optional.contains(&true);
-        for txn in problem.all().filter(|it| solution.takes_part[*it as usize]) {
+        let has_optional = problem.has_optional();
+        for txn in problem.txns().filter(|it| solution.takes_part[it.index()]) {
             // Saturation has settled what is not ambiguous, unless more may take part than it knew.
             if !has_optional && problem.reads_of(txn).all(|it| self.known.sources[it].is_some()) {
                 continue;
@@ -47,17 +47,17 @@ impl OrderSearch<'_> {
         }
     }
 
-    fn table(&self, txn: Txn, solution: &Solution) -> Table {
+    fn table(&self, txn: TxnId, solution: &Solution) -> Table {
         let problem = self.known.problem;
         let reads = problem.reads_of(txn).map(|read| {
             let at_least = match self.known.rule.visibility {
                 Visibility::Session | Visibility::Direct => self.last_in_session(txn, read, solution),
-                _ => INITIAL,
+                _ => TxnId::INITIAL,
             };
             let floor = self.commit_place(solution, at_least);
             let writers = self.possible_writers(read);
-            let fits = |it: &Txn| self.is_before(solution, *it, read) && self.commit_place(solution, *it) >= floor;
-            let mut left: Vec<Txn> = writers.iter().copied().filter(fits).collect();
+            let fits = |it: &TxnId| self.is_before(solution, *it, read) && self.commit_place(solution, *it) >= floor;
+            let mut left: Vec<TxnId> = writers.iter().copied().filter(fits).collect();
             left.sort_unstable_by_key(|it| self.commit_place(solution, *it));
             TableRead { read, at_least, writers, left }
         });
@@ -65,12 +65,10 @@ impl OrderSearch<'_> {
     }
 
     /// The last session predecessor that takes part and writes the key.
-    fn last_in_session(&self, txn: Txn, read: usize, solution: &Solution) -> Txn {
+    fn last_in_session(&self, txn: TxnId, read: usize, solution: &Solution) -> TxnId {
         let problem = self.known.problem;
-        let session = &problem.sessions[problem.session_of[txn as usize] as usize];
-        let before = &session[..problem.nth[txn as usize] as usize];
-        let is_seen = |it: &&Txn| solution.takes_part[**it as usize] && problem.writes(**it, problem.reads[read].key);
-        before.iter().rev().find(is_seen).copied().unwrap_or(INITIAL)
+        let is_seen = |it: &&TxnId| solution.takes_part[it.index()] && problem.writes(**it, problem.reads[read].key);
+        problem.session_before(txn).iter().rev().find(is_seen).copied().unwrap_or(TxnId::INITIAL)
     }
 
     fn drop_impossible(&self, table: &mut Table, solution: &Solution) {
@@ -85,8 +83,8 @@ impl OrderSearch<'_> {
                 for other in (0..table.reads.len()).filter(|it| is_ordered(row, *it)) {
                     let key = self.known.problem.reads[table.reads[other].read].key;
                     let latest = table.reads[other].left.last().map(|it| self.commit_place(solution, *it));
-                    let hides = |it: &&Txn| {
-                        **it != INITIAL
+                    let hides = |it: &&TxnId| {
+                        !it.is_initial()
                             && self.known.problem.writes(**it, key)
                             && Some(self.commit_place(solution, **it)) > latest
                     };
@@ -101,11 +99,11 @@ impl OrderSearch<'_> {
 
     /// Some writer must come to lie where it helps: for the read that is stuck, or for one because of which a writer
     /// was dropped.
-    fn forbid_stuck(&mut self, txn: Txn, table: &Table, stuck: usize, solution: &Solution) {
+    fn forbid_stuck(&mut self, txn: TxnId, table: &Table, stuck: usize, solution: &Solution) {
         let mut clause: Vec<Lit> = Vec::new();
         self.unless_part(txn, &mut clause);
         let mut pending = vec![(stuck, table.reads[stuck].at_least)];
-        let mut seen: BTreeSet<(usize, Txn)> = BTreeSet::new();
+        let mut seen: BTreeSet<(usize, TxnId)> = BTreeSet::new();
         while let Some((row, after)) = pending.pop() {
             if !seen.insert((row, after)) {
                 continue;
@@ -118,7 +116,7 @@ impl OrderSearch<'_> {
             for writer in writers {
                 match table.dropped.get(&(row, *writer)) {
                     Some(other) => pending.push((*other, *writer)),
-                    None if *writer == INITIAL || *writer == after => {}
+                    None if writer.is_initial() || *writer == after => {}
                     None => self.offer(&mut clause, *read, [after, *at_least], *writer, solution),
                 }
             }
@@ -127,13 +125,13 @@ impl OrderSearch<'_> {
     }
 
     /// Offers to place `writer` before the read and after one of `after` that it is not after yet.
-    fn offer(&mut self, clause: &mut Vec<Lit>, read: usize, after: [Txn; 2], writer: Txn, solution: &Solution) {
-        let place = |txn: Txn| self.commit_place(solution, txn);
-        let is_stale = self.is_before(solution, writer, read);
-        let missed = after.into_iter().find(|it| *it != INITIAL && *it != writer && place(*it) > place(writer));
+    fn offer(&mut self, clause: &mut Vec<Lit>, read: usize, after: [TxnId; 2], writer: TxnId, solution: &Solution) {
+        let place = |txn: TxnId| self.commit_place(solution, txn);
+        let is_before_read = self.is_before(solution, writer, read);
+        let missed = after.into_iter().find(|it| !it.is_initial() && *it != writer && place(*it) > place(writer));
         match missed {
             Some(older) => clause.push(self.between(older, writer, read)),
-            None if !is_stale => clause.push(self.between(INITIAL, writer, read)),
+            None if !is_before_read => clause.push(self.between(TxnId::INITIAL, writer, read)),
             None => {}
         }
     }

@@ -9,9 +9,9 @@
 
 use crate::graph::Clocks;
 use crate::known::Known;
-use crate::problem::{INITIAL, Txn};
 use crate::rule::{Events, Node};
 use iso_evidence::{Budget, StopReason};
+use iso_history::TxnId;
 
 /// The same commits as in `order`, with snapshots moved to where their reads fit, if there is such a place.
 pub(super) fn fit_snapshots(known: &Known<'_>, order: &[Node], takes_part: &[bool]) -> Vec<Node> {
@@ -20,7 +20,8 @@ pub(super) fn fit_snapshots(known: &Known<'_>, order: &[Node], takes_part: &[boo
 
 /// As [`fit_snapshots`], after commits were exchanged as long as more reads fit.
 pub(super) fn fit_commits(known: &Known<'_>, order: &[Node], budget: &Budget<'_>) -> Result<Vec<Node>, StopReason> {
-    let takes_part: Vec<bool> = known.problem.is_optional.iter().map(|it| !it).collect();
+    let problem = known.problem;
+    let takes_part: Vec<bool> = (0..problem.n_txns()).map(|it| problem.counts(TxnId::from_index(it))).collect();
     let mut commits = Commits::new(known, order, &takes_part);
     // Exchanging commits across the time axis would need the axis moved, too.
     if known.axis.is_empty() {
@@ -32,7 +33,7 @@ pub(super) fn fit_commits(known: &Known<'_>, order: &[Node], budget: &Budget<'_>
 /// An order of commits.
 struct Commits<'k> {
     known: &'k Known<'k>,
-    order: Vec<Txn>,
+    order: Vec<TxnId>,
     /// The number of commits up to and with each transaction's.
     place: Vec<usize>,
     /// The number of commits before the snapshot of each transaction in the order that is improved.
@@ -40,7 +41,7 @@ struct Commits<'k> {
     /// The number of commits before each node of the time axis.
     axis: Vec<usize>,
     /// For each key its writers that take part by place, the initial one first.
-    lines: Vec<Vec<Txn>>,
+    lines: Vec<Vec<TxnId>>,
 }
 
 impl<'k> Commits<'k> {
@@ -60,15 +61,15 @@ impl<'k> Commits<'k> {
                 commits.axis[(node - n_events) as usize] = commits.order.len();
             } else if node == events.commit(events.txn(node)) {
                 commits.order.push(events.txn(node));
-                commits.place[events.txn(node) as usize] = commits.order.len();
+                commits.place[events.txn(node).index()] = commits.order.len();
             } else {
-                commits.snapshot[events.txn(node) as usize] = commits.order.len();
+                commits.snapshot[events.txn(node).index()] = commits.order.len();
             }
         }
         let line = |key| {
-            let writers = problem.writers_of(key).iter().copied().filter(|it| takes_part[*it as usize]);
-            let mut line: Vec<Txn> = writers.chain([INITIAL]).collect();
-            line.sort_unstable_by_key(|it| commits.place[*it as usize]);
+            let writers = problem.writers_of(key).iter().copied().filter(|it| takes_part[it.index()]);
+            let mut line: Vec<TxnId> = writers.chain([TxnId::INITIAL]).collect();
+            line.sort_unstable_by_key(|it| commits.place[it.index()]);
             line
         };
         commits.lines = problem.keys().map(line).collect();
@@ -83,7 +84,7 @@ impl<'k> Commits<'k> {
             nodes.iter().filter(|it| **it >= n_events).map(|it| (self.axis[(*it - n_events) as usize], *it)).collect();
         axis.reverse();
         let mut snapshots: Vec<Vec<Node>> = vec![Vec::new(); self.order.len() + 1];
-        for txn in 0..problem.n_txns() as Txn {
+        for txn in (0..problem.n_txns()).map(TxnId::from_index) {
             let place = self.fit(txn).unwrap_or_else(|| self.bounded_snapshot(txn));
             snapshots[place].push(events.start(txn));
         }
@@ -100,36 +101,32 @@ impl<'k> Commits<'k> {
     }
 
     /// Where the snapshot was, or as near as its own commit and its session allow.
-    fn bounded_snapshot(&self, txn: Txn) -> usize {
-        let (earliest, latest) = (self.earliest(txn), self.place[txn as usize] - 1);
-        self.snapshot[txn as usize].max(earliest).min(latest)
+    fn bounded_snapshot(&self, txn: TxnId) -> usize {
+        let (earliest, latest) = (self.earliest(txn), self.place[txn.index()] - 1);
+        self.snapshot[txn.index()].max(earliest).min(latest)
     }
 
     /// The first place after the session predecessor, and after whatever had ended when it began.
-    fn earliest(&self, txn: Txn) -> usize {
+    fn earliest(&self, txn: TxnId) -> usize {
         let problem = self.known.problem;
-        if txn == INITIAL {
+        if txn.is_initial() {
             return 0;
         }
-        let session = &problem.sessions[problem.session_of[txn as usize] as usize];
-        let previous = match problem.nth[txn as usize] {
-            0 => INITIAL,
-            nth => session[nth as usize - 1],
-        };
+        let previous = problem.session_before(txn).last().copied().unwrap_or(TxnId::INITIAL);
         let n_events = self.known.rule.events.n_nodes(problem.n_txns()) as Node;
         let ended = self.known.ended_before(txn).map_or(0, |it| self.axis[(it - n_events) as usize]);
-        self.place[previous as usize].max(ended)
+        self.place[previous.index()].max(ended)
     }
 
     /// The latest place of a snapshot where all reads of a transaction fit.
-    fn fit(&self, txn: Txn) -> Option<usize> {
+    fn fit(&self, txn: TxnId) -> Option<usize> {
         let problem = self.known.problem;
-        let until = self.place[txn as usize] - 1;
+        let until = self.place[txn.index()] - 1;
         let mut earliest = self.earliest(txn);
         if self.known.rule.events == Events::FirstCommitterWins {
             for key in problem.writes_of(txn) {
                 let before = self.committed(&self.lines[key.index()], until).last();
-                earliest = earliest.max(before.map_or(0, |it| self.place[*it as usize]));
+                earliest = earliest.max(before.map_or(0, |it| self.place[it.index()]));
             }
         }
         let mut reads: Vec<usize> = problem.reads_of(txn).collect();
@@ -151,12 +148,12 @@ impl<'k> Commits<'k> {
             if self.is_possible(read, *writer) {
                 return Some(place);
             }
-            place = self.place[*writer as usize].checked_sub(1)?;
+            place = self.place[writer.index()].checked_sub(1)?;
         }
         None
     }
 
-    fn is_possible(&self, read: usize, writer: Txn) -> bool {
+    fn is_possible(&self, read: usize, writer: TxnId) -> bool {
         match self.known.sources[read] {
             Some(source) => source == writer,
             None => self.known.remaining[read].binary_search(&writer).is_ok(),
@@ -164,16 +161,12 @@ impl<'k> Commits<'k> {
     }
 
     /// The part of a line that is committed after so many commits.
-    fn committed<'a>(&self, line: &'a [Txn], n_commits: usize) -> &'a [Txn] {
-        &line[..line.partition_point(|it| self.place[*it as usize] <= n_commits)]
+    fn committed<'a>(&self, line: &'a [TxnId], n_commits: usize) -> &'a [TxnId] {
+        &line[..line.partition_point(|it| self.place[it.index()] <= n_commits)]
     }
 
-    fn misfits(&self) -> Vec<Txn> {
-        self.known
-            .problem
-            .all()
-            .filter(|it| !self.known.problem.is_optional[*it as usize] && self.fit(*it).is_none())
-            .collect()
+    fn misfits(&self) -> Vec<TxnId> {
+        self.known.problem.txns().filter(|it| self.known.problem.counts(*it) && self.fit(*it).is_none()).collect()
     }
 
     /// Exchanges commits as long as fewer transactions do not fit.
@@ -210,19 +203,19 @@ impl<'k> Commits<'k> {
     }
 
     /// Moves of one commit that may let the reads of a transaction fit, as indices in the order.
-    fn moves(&self, txn: Txn) -> Vec<(usize, usize)> {
+    fn moves(&self, txn: TxnId) -> Vec<(usize, usize)> {
         const NEAR: usize = 4;
-        let own = self.place[txn as usize] - 1;
+        let own = self.place[txn.index()] - 1;
         let mut moves = Vec::new();
         for read in self.known.problem.reads_of(txn) {
             let line = &self.lines[self.known.problem.reads[read].key.index()];
             let n_before = self.committed(line, own).len();
             let near = &line[n_before.saturating_sub(NEAR)..(n_before + NEAR).min(line.len())];
-            for pair in near.windows(2).filter(|it| it[0] != INITIAL) {
-                let (older, newer) = (self.place[pair[0] as usize] - 1, self.place[pair[1] as usize] - 1);
+            for pair in near.windows(2).filter(|it| !it[0].is_initial()) {
+                let (older, newer) = (self.place[pair[0].index()] - 1, self.place[pair[1].index()] - 1);
                 moves.extend([(older, newer), (newer, older)]);
             }
-            let later = near.iter().map(|it| self.place[*it as usize]).filter(|it| *it > own + 1);
+            let later = near.iter().map(|it| self.place[it.index()]).filter(|it| *it > own + 1);
             moves.extend(later.map(|it| (own, it - 1)));
         }
         moves.sort_by_key(|it| it.0.abs_diff(it.1));
@@ -249,11 +242,11 @@ impl<'k> Commits<'k> {
             self.order[first..=last].rotate_right(1);
         }
         for idx in first..=last {
-            self.place[self.order[idx] as usize] = idx + 1;
+            self.place[self.order[idx].index()] = idx + 1;
         }
         for key in self.known.problem.writes_of(moved) {
             let place = &self.place;
-            self.lines[key.index()].sort_unstable_by_key(|it| place[*it as usize]);
+            self.lines[key.index()].sort_unstable_by_key(|it| place[it.index()]);
         }
     }
 }

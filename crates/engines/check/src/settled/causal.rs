@@ -15,7 +15,7 @@
 use super::links::{Edges, Links};
 use super::parallel::{Pace, n_threads, run};
 use super::walk_back::unmet_in_recent_past;
-use super::{Asked, INITIAL, Replay, Txn};
+use super::{Asked, Replay};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, TxnId};
 
@@ -80,7 +80,7 @@ fn in_blocks<const WIDTH: usize>(walk: &Walk<'_>, budget: &Budget<'_>) -> Result
 /// Sessions as chains of at most so many transactions that a counter has 16 bits.
 struct Chains {
     /// The transactions of each chain, one chain after the other.
-    txns: Vec<Txn>,
+    txns: Vec<TxnId>,
     starts: Vec<u32>,
     /// By transaction.
     chain: Vec<u32>,
@@ -100,12 +100,12 @@ impl Chains {
         for session in 0..links.facts.history().n_sessions() {
             let mut length = MAX_LENGTH;
             for txn in links.session(session) {
-                if length == MAX_LENGTH || links.previous[txn as usize] == INITIAL {
+                if length == MAX_LENGTH || links.previous[txn.index()] == TxnId::INITIAL {
                     chains.starts.push(chains.txns.len() as u32);
                     length = 0;
                 }
-                chains.chain[txn as usize] = chains.n_chains() as u32 - 1;
-                chains.place[txn as usize] = length as u16;
+                chains.chain[txn.index()] = chains.n_chains() as u32 - 1;
+                chains.place[txn.index()] = length as u16;
                 chains.txns.push(txn);
                 length += 1;
             }
@@ -117,7 +117,7 @@ impl Chains {
         self.starts.len()
     }
 
-    fn of(&self, chain: usize) -> &[Txn] {
+    fn of(&self, chain: usize) -> &[TxnId] {
         let end = self.starts.get(chain + 1).map_or(self.txns.len(), |it| *it as usize);
         &self.txns[self.starts[chain] as usize..end]
     }
@@ -131,7 +131,7 @@ struct Block<'a> {
     starts: Vec<u32>,
     /// Where a writer stands (lane, that is chain in the block, and place there, in one number) and who it is; ascending
     /// for each key.
-    writers: Vec<(u32, Txn)>,
+    writers: Vec<(u32, TxnId)>,
 }
 
 impl<'a> Block<'a> {
@@ -140,16 +140,16 @@ impl<'a> Block<'a> {
         let n_keys = facts.history().n_keys();
         let mut starts = vec![0u32; n_keys + 2];
         let txns = || (first_chain..end_chain).flat_map(|it| chains.of(it)).copied();
-        let writes = |txn: Txn| facts.final_writes(TxnId::from_index(txn as usize)).iter().map(|it| it.0);
+        let writes = |txn: TxnId| facts.final_writes(txn).iter().map(|it| it.0);
         for key in txns().flat_map(writes) {
             starts[key.index() + 2] += 1;
         }
         for idx in 2..starts.len() {
             starts[idx] += starts[idx - 1];
         }
-        let mut writers = vec![(0, INITIAL); starts[n_keys + 1] as usize];
+        let mut writers = vec![(0, TxnId::INITIAL); starts[n_keys + 1] as usize];
         for txn in txns() {
-            let at = position(chains.chain[txn as usize] as usize - first_chain, chains.place[txn as usize]);
+            let at = position(chains.chain[txn.index()] as usize - first_chain, chains.place[txn.index()]);
             for key in writes(txn) {
                 let slot = &mut starts[key.index() + 1];
                 writers[*slot as usize] = (at, txn);
@@ -159,7 +159,7 @@ impl<'a> Block<'a> {
         Self { walk, first_chain, end_chain, starts, writers }
     }
 
-    fn writers(&self, key: KeyId) -> &[(u32, Txn)] {
+    fn writers(&self, key: KeyId) -> &[(u32, TxnId)] {
         &self.writers[self.starts[key.index()] as usize..self.starts[key.index() + 1] as usize]
     }
 
@@ -169,7 +169,7 @@ impl<'a> Block<'a> {
         self.along_the_order(rows, pace, |reader, past, rows| {
             if replay.concerns(reader, asked) {
                 for (key, source) in links.reads(reader) {
-                    self.infer(key, past, &rows[source as usize], |writer| {
+                    self.infer(key, past, &rows[source.index()], |writer| {
                         if asked == Asked::All || !replay.is_before(writer, source) {
                             edges.push(writer, source);
                         }
@@ -186,25 +186,25 @@ impl<'a> Block<'a> {
         &self,
         rows: &mut [[u16; WIDTH]],
         pace: &Pace<'_>,
-        mut show: impl FnMut(Txn, &[u16; WIDTH], &[[u16; WIDTH]]),
+        mut show: impl FnMut(TxnId, &[u16; WIDTH], &[[u16; WIDTH]]),
     ) {
         let Walk { links, chains, replay, .. } = self.walk;
-        for txn in replay.order.iter().copied().filter(|it| *it != INITIAL) {
+        for txn in replay.order.iter().copied().filter(|it| !it.is_initial()) {
             if pace.is_over() {
                 return;
             }
-            let mut past = rows[links.previous[txn as usize] as usize];
+            let mut past = rows[links.previous[txn.index()].index()];
             for (_, source) in links.reads(txn) {
-                for (mine, theirs) in past.iter_mut().zip(&rows[source as usize]) {
+                for (mine, theirs) in past.iter_mut().zip(&rows[source.index()]) {
                     *mine = (*mine).max(*theirs);
                 }
             }
             show(txn, &past, rows);
-            let chain = chains.chain[txn as usize] as usize;
+            let chain = chains.chain[txn.index()] as usize;
             if (self.first_chain..self.end_chain).contains(&chain) {
-                past[chain - self.first_chain] = chains.place[txn as usize] + 1;
+                past[chain - self.first_chain] = chains.place[txn.index()] + 1;
             }
-            rows[txn as usize] = past;
+            rows[txn.index()] = past;
         }
     }
 
@@ -215,7 +215,7 @@ impl<'a> Block<'a> {
         key: KeyId,
         past: &[u16; WIDTH],
         known: &[u16; WIDTH],
-        mut older: impl FnMut(Txn),
+        mut older: impl FnMut(TxnId),
     ) {
         let writers = self.writers(key);
         if writers.len() <= WIDTH {

@@ -8,7 +8,7 @@
 //! Cost: a bounded number of searches between the ends of an edge, and linear for each derived edge of the cycle.
 
 use super::links::{Cycle, Link, Links};
-use super::{INITIAL, Txn, places};
+use super::places;
 use iso_evidence::{Budget, StopReason};
 use iso_history::TxnId;
 use iso_spec::Level;
@@ -23,12 +23,12 @@ const MAX_VISITED: usize = 20_000;
 pub(super) fn extract_core(
     links: &Links<'_>,
     level: Level,
-    order: Option<&[Txn]>,
+    order: Option<&[TxnId]>,
     cycle: &Cycle,
     budget: &Budget<'_>,
 ) -> Result<Vec<TxnId>, StopReason> {
     let cycle = short_cycle(links, order, cycle, budget)?;
-    let mut core: BTreeSet<Txn> = BTreeSet::new();
+    let mut core: BTreeSet<TxnId> = BTreeSet::new();
     for step in &cycle {
         budget.check()?;
         core.extend([step.earlier, step.later]);
@@ -38,19 +38,19 @@ pub(super) fn extract_core(
             Link::Inferred => core.extend(premise(links, level, order.unwrap_or(&[]), step)),
         }
     }
-    Ok(core.into_iter().filter(|it| *it != INITIAL).map(|it| TxnId::from_index(it as usize)).collect())
+    Ok(core.into_iter().filter(|it| !it.is_initial()).map(|it| it).collect())
 }
 
 /// One edge of a cycle.
 #[derive(Clone, Copy, Debug)]
 struct CycleEdge {
-    earlier: Txn,
-    later: Txn,
+    earlier: TxnId,
+    later: TxnId,
     link: Link,
 }
 
 /// The edges that lead to a transaction.
-fn edges_into<'a>(links: &'a Links<'_>, later: Txn) -> impl Iterator<Item = CycleEdge> + use<'a> {
+fn edges_into<'a>(links: &'a Links<'_>, later: TxnId) -> impl Iterator<Item = CycleEdge> + use<'a> {
     (0..).map_while(move |nth| links.predecessor(later, nth)).map(move |(earlier, link)| CycleEdge {
         earlier,
         later,
@@ -60,7 +60,7 @@ fn edges_into<'a>(links: &'a Links<'_>, later: Txn) -> impl Iterator<Item = Cycl
 
 fn short_cycle(
     links: &Links<'_>,
-    order: Option<&[Txn]>,
+    order: Option<&[TxnId]>,
     cycle: &Cycle,
     budget: &Budget<'_>,
 ) -> Result<Vec<CycleEdge>, StopReason> {
@@ -96,21 +96,21 @@ struct CycleSearch<'a> {
     /// Where each transaction stood before anything was derived, if there was such an order.
     place: Option<&'a [u32]>,
     /// By transaction: the search that reached it, and the next one on its way to the earlier end of the edge.
-    reached: Vec<(u32, Txn)>,
+    reached: Vec<(u32, TxnId)>,
     n_searches: u32,
 }
 
 impl<'a> CycleSearch<'a> {
     fn new(links: &'a Links<'a>, place: Option<&'a [u32]>) -> Self {
-        Self { links, place, reached: vec![(0, 0); links.previous.len()], n_searches: 0 }
+        Self { links, place, reached: vec![(0, TxnId::INITIAL); links.previous.len()], n_searches: 0 }
     }
 
     /// Inferred edges that go against the order, those that go back least first.
     fn against_the_order(&self) -> Vec<CycleEdge> {
         let Some(place) = self.place else { return Vec::new() };
-        let mut against: Vec<(u32, Txn, Txn)> = Vec::new();
+        let mut against: Vec<(u32, TxnId, TxnId)> = Vec::new();
         for (older, newer) in self.links.inferred() {
-            if let Some(back @ 1..) = place[older as usize].checked_sub(place[newer as usize]) {
+            if let Some(back @ 1..) = place[older.index()].checked_sub(place[newer.index()]) {
                 against.push((back, older, newer));
             }
         }
@@ -131,7 +131,7 @@ impl<'a> CycleSearch<'a> {
         };
         let mut edges: Vec<CycleEdge> = (0..cycle.len()).map(edge).collect();
         let goes_on =
-            |it: &CycleEdge| self.place.is_some_and(|place| place[it.earlier as usize] < place[it.later as usize]);
+            |it: &CycleEdge| self.place.is_some_and(|place| place[it.earlier.index()] < place[it.later.index()]);
         edges.sort_by_key(goes_on);
         edges
     }
@@ -139,8 +139,8 @@ impl<'a> CycleSearch<'a> {
     /// The edge, and a shortest way of at most `max_steps` from its later to its earlier end.
     fn path_back(&mut self, edge: CycleEdge, max_steps: usize, scope: Scope) -> Option<Vec<CycleEdge>> {
         self.n_searches += 1;
-        let is_too_early = |txn: Txn| {
-            let is_before = |place: &[u32]| place[txn as usize] < place[edge.later as usize];
+        let is_too_early = |txn: TxnId| {
+            let is_before = |place: &[u32]| place[txn.index()] < place[edge.later.index()];
             scope == Scope::Between && self.place.is_some_and(is_before)
         };
         let mut pending = VecDeque::from([(edge.earlier, 0)]);
@@ -151,10 +151,10 @@ impl<'a> CycleSearch<'a> {
                 return None;
             }
             for step in edges_into(self.links, later) {
-                if self.reached[step.earlier as usize].0 == self.n_searches || is_too_early(step.earlier) {
+                if self.reached[step.earlier.index()].0 == self.n_searches || is_too_early(step.earlier) {
                     continue;
                 }
-                self.reached[step.earlier as usize] = (self.n_searches, later);
+                self.reached[step.earlier.index()] = (self.n_searches, later);
                 if step.earlier == edge.later {
                     return Some(self.walk(edge));
                 }
@@ -168,7 +168,7 @@ impl<'a> CycleSearch<'a> {
         let mut path = vec![edge];
         let mut earlier = edge.later;
         while earlier != edge.earlier {
-            let later = self.reached[earlier as usize].1;
+            let later = self.reached[earlier.index()].1;
             path.extend(edges_into(self.links, later).find(|it| it.earlier == earlier));
             earlier = later;
         }
@@ -177,22 +177,21 @@ impl<'a> CycleSearch<'a> {
 }
 
 /// The reader that shows a list, and whom it read it from.
-fn who_shows(links: &Links<'_>, step: &CycleEdge) -> Vec<Txn> {
+fn who_shows(links: &Links<'_>, step: &CycleEdge) -> Vec<TxnId> {
     let facts = links.facts;
-    let id = |it: Txn| TxnId::from_index(it as usize);
-    let keys = facts.final_writes(id(step.earlier)).iter().map(|it| it.0);
-    let chains = keys.filter(|it| facts.writes(id(step.later), *it)).filter_map(|it| facts.recovered_order(it));
+    let keys = facts.final_writes(step.earlier).iter().map(|it| it.0);
+    let chains = keys.filter(|it| facts.writes(step.later, *it)).filter_map(|it| facts.recovered_order(it));
     let mut shown = Vec::new();
     for chain in chains {
-        let place = |txn: Txn| chain.writers.iter().position(|it| it.raw() == txn);
+        let place = |txn: TxnId| chain.writers.iter().position(|it| *it == txn);
         let is_shown = match (place(step.earlier), place(step.later)) {
             (Some(earlier), Some(later)) => earlier + 1 == later,
             (Some(earlier), None) => earlier + 1 == chain.writers.len(),
             _ => false,
         };
         if is_shown {
-            shown.push(facts.history().txn_of(chain.shown_by).raw());
-            shown.extend(chain.writers.last().map(|it| it.raw()));
+            shown.push(facts.history().txn_of(chain.shown_by));
+            shown.extend(chain.writers.last().copied());
             break;
         }
     }
@@ -200,15 +199,15 @@ fn who_shows(links: &Links<'_>, step: &CycleEdge) -> Vec<Txn> {
 }
 
 /// A reader of the later one's version that must see the earlier one, and those that make it see it: as few as possible.
-fn premise(links: &Links<'_>, level: Level, order: &[Txn], step: &CycleEdge) -> Vec<Txn> {
+fn premise(links: &Links<'_>, level: Level, order: &[TxnId], step: &CycleEdge) -> Vec<TxnId> {
     let facts = links.facts;
     let (other, source) = (step.earlier, step.later);
     let ways = if level == Level::CausalConsistency { Ways::from(links, order, other) } else { Ways::default() };
-    let mut best: Option<Vec<Txn>> = None;
-    for (read, _) in links.sources.iter().enumerate().filter(|it| it.1.writer.raw() == source) {
+    let mut best: Option<Vec<TxnId>> = None;
+    for (read, _) in links.sources.iter().enumerate().filter(|it| it.1.writer == source) {
         let at = facts.reads()[read];
-        let reader = at.reader.raw();
-        if reader == other || !facts.writes(TxnId::from_index(other as usize), at.key) {
+        let reader = at.reader;
+        if reader == other || !facts.writes(other, at.key) {
             continue;
         }
         let max = best.as_ref().map_or(usize::MAX, Vec::len);
@@ -226,26 +225,26 @@ fn premise(links: &Links<'_>, level: Level, order: &[Txn], step: &CycleEdge) -> 
 }
 
 /// The reader of a read, and those by whom it must see `other`, if it must, for levels that are not causal.
-fn how_seen(links: &Links<'_>, level: Level, read: usize, other: Txn) -> Option<Vec<Txn>> {
-    let reader = links.facts.reads()[read].reader.raw();
-    let read_from = |txn: Txn, writer: Txn| links.reads(txn).any(|it| it.1 == writer);
-    let with = |more: &[Txn]| Some([&[reader], more].concat());
+fn how_seen(links: &Links<'_>, level: Level, read: usize, other: TxnId) -> Option<Vec<TxnId>> {
+    let reader = links.facts.reads()[read].reader;
+    let read_from = |txn: TxnId, writer: TxnId| links.reads(txn).any(|it| it.1 == writer);
+    let with = |more: &[TxnId]| Some([&[reader], more].concat());
     // The last session predecessor, from `txn` on backwards, that read from `other`.
-    let reader_before = |txn: Txn| {
-        std::iter::successors(Some(txn), |it| Some(links.previous[*it as usize]))
-            .take_while(|it| *it != INITIAL)
+    let reader_before = |txn: TxnId| {
+        std::iter::successors(Some(txn), |it| Some(links.previous[it.index()]))
+            .take_while(|it| !it.is_initial())
             .find(|it| read_from(*it, other))
     };
     match level {
         Level::ReadCommitted => {
             let earlier = links.read_range(reader).start..read;
-            links.sources[earlier].iter().any(|it| it.writer.raw() == other).then(|| vec![reader])
+            links.sources[earlier].iter().any(|it| it.writer == other).then(|| vec![reader])
         }
         Level::ReadAtomic => {
             (links.is_session_ordered(other, reader) || read_from(reader, other)).then(|| vec![reader])
         }
         Level::ReadYourWrites => links.is_session_ordered(other, reader).then(|| vec![reader]),
-        Level::MonotonicReads => with(&[reader_before(links.previous[reader as usize])?]),
+        Level::MonotonicReads => with(&[reader_before(links.previous[reader.index()])?]),
         Level::MonotonicWrites => {
             with(&[links.reads(reader).find(|(_, writer)| links.is_session_ordered(other, *writer))?.1])
         }
@@ -261,30 +260,30 @@ fn how_seen(links: &Links<'_>, level: Level, read: usize, other: Txn) -> Option<
 #[derive(Default)]
 struct Ways {
     /// By transaction: how many steps from the start, and the one before.
-    steps: Vec<(u32, Txn)>,
+    steps: Vec<(u32, TxnId)>,
 }
 
 impl Ways {
-    fn from(links: &Links<'_>, order: &[Txn], start: Txn) -> Self {
-        let mut steps = vec![(u32::MAX, INITIAL); links.previous.len()];
-        steps[start as usize].0 = 0;
-        for txn in order.iter().copied().filter(|it| *it != start && *it != INITIAL) {
+    fn from(links: &Links<'_>, order: &[TxnId], start: TxnId) -> Self {
+        let mut steps = vec![(u32::MAX, TxnId::INITIAL); links.previous.len()];
+        steps[start.index()].0 = 0;
+        for txn in order.iter().copied().filter(|it| *it != start && !it.is_initial()) {
             let sources = links.reads(txn).map(|it| it.1);
-            let nearest = sources.chain([links.previous[txn as usize]]).min_by_key(|it| steps[*it as usize].0);
-            if let Some(nearest) = nearest.filter(|it| steps[*it as usize].0 != u32::MAX) {
-                steps[txn as usize] = (steps[nearest as usize].0 + 1, nearest);
+            let nearest = sources.chain([links.previous[txn.index()]]).min_by_key(|it| steps[it.index()].0);
+            if let Some(nearest) = nearest.filter(|it| steps[it.index()].0 != u32::MAX) {
+                steps[txn.index()] = (steps[nearest.index()].0 + 1, nearest);
             }
         }
         Self { steps }
     }
 
     /// Those on the way to `end`, `end` included and the start not, if there is a way and they are fewer than `max`.
-    fn to(&self, end: Txn, max: usize) -> Option<Vec<Txn>> {
-        let n_steps = self.steps[end as usize].0;
+    fn to(&self, end: TxnId, max: usize) -> Option<Vec<TxnId>> {
+        let n_steps = self.steps[end.index()].0;
         if n_steps == u32::MAX || n_steps as usize >= max {
             return None;
         }
-        let way = std::iter::successors(Some(end), |it| Some(self.steps[*it as usize].1));
+        let way = std::iter::successors(Some(end), |it| Some(self.steps[it.index()].1));
         Some(way.take(n_steps as usize).collect())
     }
 }

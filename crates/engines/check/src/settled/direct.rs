@@ -11,7 +11,7 @@
 
 use super::links::{Edges, Links};
 use super::parallel::{Pace, n_threads, run};
-use super::{Asked, INITIAL, Replay, Txn};
+use super::{Asked, Replay};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, TxnId};
 
@@ -26,14 +26,14 @@ pub(super) fn read_committed(
     let n_txns = links.previous.len();
     let chunk = |reading: &mut Reading, idx: usize, pace: &Pace<'_>| {
         let mut edges = Edges::default();
-        for txn in (idx * CHUNK).max(1)..((idx + 1) * CHUNK).min(n_txns) {
+        for txn in ((idx * CHUNK).max(1)..((idx + 1) * CHUNK).min(n_txns)).map(TxnId::from_index) {
             if pace.is_over() {
                 break;
             }
-            if !replay.concerns(txn as Txn, asked) {
+            if !replay.concerns(txn, asked) {
                 continue;
             }
-            reading.open(links, txn as Txn);
+            reading.open(links, txn);
             reading.infer_neighbours(&mut edges);
             reading.infer_read_from(links, Which::AfterFirstRead, &mut edges);
         }
@@ -82,15 +82,15 @@ enum Which {
 #[derive(Default)]
 struct Reading {
     /// Key, place in program order, source: ascending.
-    by_key: Vec<(KeyId, u32, Txn)>,
+    by_key: Vec<(KeyId, u32, TxnId)>,
     /// Those read from, each once, with the place of the first read from there.
-    sources: Vec<(Txn, u32)>,
+    sources: Vec<(TxnId, u32)>,
     /// A bit for each key that is read; others may share it. A power of two of words.
     mask: Vec<u64>,
 }
 
 impl Reading {
-    fn open(&mut self, links: &Links<'_>, reader: Txn) {
+    fn open(&mut self, links: &Links<'_>, reader: TxnId) {
         self.by_key.clear();
         self.sources.clear();
         let n_words = (links.read_range(reader).len() / 4).next_power_of_two();
@@ -100,7 +100,7 @@ impl Reading {
             self.by_key.push((key, place, source));
             let (word, bit) = self.bit(key);
             self.mask[word] |= bit;
-            if source != INITIAL {
+            if !source.is_initial() {
                 self.sources.push((source, place));
             }
         }
@@ -113,7 +113,7 @@ impl Reading {
     fn infer_neighbours(&self, edges: &mut Edges) {
         for pair in self.by_key.windows(2) {
             let ((key, _, seen), (next_key, _, next)) = (pair[0], pair[1]);
-            if key == next_key && seen != next && seen != INITIAL {
+            if key == next_key && seen != next && !seen.is_initial() {
                 edges.push(seen, next);
             }
         }
@@ -124,7 +124,7 @@ impl Reading {
             return;
         }
         for (writer, first) in &self.sources {
-            let writes = links.facts.final_writes(TxnId::from_index(*writer as usize));
+            let writes = links.facts.final_writes(*writer);
             if writes.len() <= self.by_key.len().max(SHORT) {
                 for (key, _) in writes.iter().filter(|it| self.may_read(it.0)) {
                     self.infer(links, *key, (*writer, *first), which, edges);
@@ -150,7 +150,7 @@ impl Reading {
     }
 
     /// The reads of `key` must see `writer`.
-    fn infer(&self, links: &Links<'_>, key: KeyId, (writer, first): (Txn, u32), which: Which, edges: &mut Edges) {
+    fn infer(&self, links: &Links<'_>, key: KeyId, (writer, first): (TxnId, u32), which: Which, edges: &mut Edges) {
         let after = if which == Which::Always { 0 } else { first + 1 };
         let start = self.by_key.partition_point(|it| (it.0, it.1) < (key, after));
         for (_, _, source) in self.by_key[start..].iter().take_while(|it| it.0 == key) {
@@ -171,26 +171,26 @@ const SHORT: usize = 16;
 pub(super) struct LastWriters {
     session: u32,
     /// By key: the session of the entry, and the writer.
-    last: Vec<(u32, Txn)>,
+    last: Vec<(u32, TxnId)>,
 }
 
 impl LastWriters {
     pub(super) fn new(n_keys: usize) -> Self {
-        Self { session: u32::MAX, last: vec![(u32::MAX, INITIAL); n_keys] }
+        Self { session: u32::MAX, last: vec![(u32::MAX, TxnId::INITIAL); n_keys] }
     }
 
     pub(super) fn start_session(&mut self, session: usize) {
         self.session = session as u32;
     }
 
-    pub(super) fn wrote(&mut self, links: &Links<'_>, txn: Txn) {
-        for (key, _) in links.facts.final_writes(TxnId::from_index(txn as usize)) {
+    pub(super) fn wrote(&mut self, links: &Links<'_>, txn: TxnId) {
+        for (key, _) in links.facts.final_writes(txn) {
             self.last[key.index()] = (self.session, txn);
         }
     }
 
     /// The reads of `reader` must see the last writers of their keys.
-    pub(super) fn infer(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
+    pub(super) fn infer(&self, links: &Links<'_>, reader: TxnId, edges: &mut Edges) {
         for (key, source) in links.reads(reader) {
             let (session, writer) = self.last[key.index()];
             let is_other = session == self.session && writer != source && writer != reader;

@@ -4,17 +4,16 @@
 //! order, or stops at a cycle. Only derived edges are stored; session order and reads-from are looked up in the facts.
 //! Cost: linear in transactions, reads and derived edges.
 
-use super::{INITIAL, Txn};
 use iso_evidence::{Budget, Source, StopReason};
 use iso_history::{Facts, KeyId, Standing, TxnId};
 
 /// Transactions of a cycle: each has the one before as predecessor, and the first has the last.
-pub(super) type Cycle = Vec<Txn>;
+pub(super) type Cycle = Vec<TxnId>;
 
 /// Pairs of an older and a newer transaction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edges {
-    pairs: Vec<(Txn, Txn)>,
+    pairs: Vec<(TxnId, TxnId)>,
     /// When there are so many, those that came twice are thrown out.
     limit: usize,
 }
@@ -22,7 +21,7 @@ pub(super) struct Edges {
 impl Edges {
     const MIN_LIMIT: usize = 1 << 20;
 
-    pub(super) fn push(&mut self, older: Txn, newer: Txn) {
+    pub(super) fn push(&mut self, older: TxnId, newer: TxnId) {
         if self.pairs.last() == Some(&(older, newer)) {
             return;
         }
@@ -38,7 +37,7 @@ impl Edges {
         self.pairs.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Txn, Txn)> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TxnId, TxnId)> + '_ {
         self.pairs.iter().copied()
     }
 
@@ -67,7 +66,7 @@ pub(super) struct Links<'f> {
     /// Whom each read saw, in the order of [`Facts::reads`]; empty if reads do not matter.
     pub(super) sources: &'f [Source],
     /// The session predecessor that counts; the initial transaction if there is none.
-    pub(super) previous: Vec<Txn>,
+    pub(super) previous: Vec<TxnId>,
     recovered: Predecessors,
     inferred: Predecessors,
 }
@@ -87,12 +86,12 @@ pub(super) enum Link {
 impl<'f> Links<'f> {
     pub(super) fn new(facts: &'f Facts<'f>, sources: &'f [Source], recovered: &Edges) -> Self {
         let history = facts.history();
-        let mut previous = vec![INITIAL; history.n_txns()];
+        let mut previous = vec![TxnId::INITIAL; history.n_txns()];
         for session in history.sessions() {
-            let mut last = INITIAL;
+            let mut last = TxnId::INITIAL;
             for txn in history.session_txns(session).iter().filter(|it| facts.standing(**it) == Standing::Counted) {
                 previous[txn.index()] = last;
-                last = txn.raw();
+                last = *txn;
             }
         }
         let recovered = Predecessors::new(history.n_txns(), recovered);
@@ -104,42 +103,41 @@ impl<'f> Links<'f> {
     }
 
     /// The keys that a transaction read, with whom it read them from, in program order.
-    pub(super) fn reads(&self, txn: Txn) -> impl Iterator<Item = (KeyId, Txn)> + '_ {
+    pub(super) fn reads(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, TxnId)> + '_ {
         let range = self.read_range(txn);
         let keys = self.facts.reads()[range.clone()].iter().map(|it| it.key);
-        keys.zip(self.sources[range].iter().map(|it| it.writer.raw()))
+        keys.zip(self.sources[range].iter().map(|it| it.writer))
     }
 
     /// The positions of a transaction's reads; none if reads do not matter.
-    pub(super) fn read_range(&self, txn: Txn) -> std::ops::Range<usize> {
-        if self.sources.is_empty() { 0..0 } else { self.facts.reads_of(TxnId::from_index(txn as usize)) }
+    pub(super) fn read_range(&self, txn: TxnId) -> std::ops::Range<usize> {
+        if self.sources.is_empty() { 0..0 } else { self.facts.reads_of(txn) }
     }
 
     /// The counted transactions of each session, in session order.
-    pub(super) fn session(&self, session: usize) -> impl Iterator<Item = Txn> + '_ {
+    pub(super) fn session(&self, session: usize) -> impl Iterator<Item = TxnId> + '_ {
         let history = self.facts.history();
         let txns = history.session_txns(iso_history::SessionId::from_index(session)).iter();
-        txns.filter(|it| self.facts.standing(**it) == Standing::Counted).map(|it| it.raw())
+        txns.filter(|it| self.facts.standing(**it) == Standing::Counted).copied()
     }
 
     /// Does one come before the other in session order?
-    pub(super) fn is_session_ordered(&self, earlier: Txn, later: Txn) -> bool {
-        let id = |it: Txn| TxnId::from_index(it as usize);
-        self.facts.history().is_session_ordered(id(earlier), id(later))
+    pub(super) fn is_session_ordered(&self, earlier: TxnId, later: TxnId) -> bool {
+        self.facts.history().is_session_ordered(earlier, later)
     }
 
     /// The predecessor at a position, counting from 0, with the reason; none after the last.
-    pub(super) fn predecessor(&self, txn: Txn, nth: usize) -> Option<(Txn, Link)> {
+    pub(super) fn predecessor(&self, txn: TxnId, nth: usize) -> Option<(TxnId, Link)> {
         let mut nth = nth;
-        if txn != INITIAL {
+        if !txn.is_initial() {
             if nth == 0 {
-                return Some((self.previous[txn as usize], Link::Session));
+                return Some((self.previous[txn.index()], Link::Session));
             }
             nth -= 1;
             let reads = self.read_range(txn);
             if nth < reads.len() {
                 let read = reads.start + nth;
-                return Some((self.sources[read].writer.raw(), Link::ReadFrom(read)));
+                return Some((self.sources[read].writer, Link::ReadFrom(read)));
             }
             nth -= reads.len();
         }
@@ -151,50 +149,50 @@ impl<'f> Links<'f> {
     }
 
     /// Every inferred edge, as an older and a newer transaction.
-    pub(super) fn inferred(&self) -> impl Iterator<Item = (Txn, Txn)> + '_ {
-        let newer = |it: Txn| self.inferred.of(it).iter().map(move |older| (*older, it));
-        (0..self.previous.len() as Txn).flat_map(newer)
+    pub(super) fn inferred(&self) -> impl Iterator<Item = (TxnId, TxnId)> + '_ {
+        let newer = |it: TxnId| self.inferred.of(it).iter().map(move |older| (*older, it));
+        (0..self.previous.len()).map(TxnId::from_index).flat_map(newer)
     }
 
     /// A topological order of everybody who counts, the initial transaction first, or a cycle.
     ///
     /// It follows the recorded times, or the order of the input, as far as it can.
-    pub(super) fn order(&self, budget: &Budget<'_>) -> Result<Result<Vec<Txn>, Cycle>, StopReason> {
+    pub(super) fn order(&self, budget: &Budget<'_>) -> Result<Result<Vec<TxnId>, Cycle>, StopReason> {
         const NEW: u8 = 0;
         const OPEN: u8 = 1;
         const DONE: u8 = 2;
         let mut state = vec![NEW; self.previous.len()];
         let mut order = Vec::with_capacity(self.previous.len());
-        let mut open: Vec<(Txn, usize)> = Vec::new();
-        for (idx, root) in [INITIAL].into_iter().chain(self.roots()).enumerate() {
+        let mut open: Vec<(TxnId, usize)> = Vec::new();
+        for (idx, root) in [TxnId::INITIAL].into_iter().chain(self.roots()).enumerate() {
             if idx % (1 << 14) == 0 {
                 budget.check()?;
             }
-            if state[root as usize] != NEW {
+            if state[root.index()] != NEW {
                 continue;
             }
-            state[root as usize] = OPEN;
+            state[root.index()] = OPEN;
             open.push((root, 0));
             while let Some((txn, nth)) = open.pop() {
                 let mut nth = nth;
                 let unfinished = loop {
                     match self.predecessor(txn, nth) {
-                        Some((earlier, _)) if state[earlier as usize] != DONE => break Some(earlier),
+                        Some((earlier, _)) if state[earlier.index()] != DONE => break Some(earlier),
                         Some(_) => nth += 1,
                         None => break None,
                     }
                 };
                 let Some(earlier) = unfinished else {
-                    state[txn as usize] = DONE;
+                    state[txn.index()] = DONE;
                     order.push(txn);
                     continue;
                 };
                 open.push((txn, nth));
-                if state[earlier as usize] == OPEN {
+                if state[earlier.index()] == OPEN {
                     let start = open.iter().position(|it| it.0 == earlier).unwrap_or(0);
                     return Ok(Err(open[start..].iter().rev().map(|it| it.0).collect()));
                 }
-                state[earlier as usize] = OPEN;
+                state[earlier.index()] = OPEN;
                 open.push((earlier, 0));
             }
         }
@@ -203,17 +201,16 @@ impl<'f> Links<'f> {
 
     /// Everybody who counts, by recorded time if there is any; else in the order of the input, unless sessions were
     /// written down one after the other: then side by side.
-    fn roots(&self) -> Vec<Txn> {
+    fn roots(&self) -> Vec<TxnId> {
         let history = self.facts.history();
-        let mut roots: Vec<Txn> = self.facts.txns().map(TxnId::raw).collect();
-        let id = |it: &Txn| TxnId::from_index(*it as usize);
-        let session = |it: &Txn| history.session_of(id(it));
+        let mut roots: Vec<TxnId> = self.facts.txns().collect();
+        let session = |it: &TxnId| history.session_of(*it);
         if history.has_times() {
-            roots.sort_by_cached_key(|it| history.end(id(it)).or(history.begin(id(it))).unwrap_or(i64::MAX));
+            roots.sort_by_cached_key(|it| history.end(*it).or(history.begin(*it)).unwrap_or(i64::MAX));
         } else if roots.windows(2).filter(|it| session(&it[0]) != session(&it[1])).count() < history.n_sessions() {
             roots.sort_by_cached_key(|it| {
                 let length = session(it).map_or(1, |it| history.session_txns(it).len() as u64);
-                ((history.nth_in_session(id(it)) as u64) << 32) / length
+                ((history.nth_in_session(*it) as u64) << 32) / length
             });
         }
         roots
@@ -224,7 +221,7 @@ impl<'f> Links<'f> {
 #[derive(Debug, Default)]
 struct Predecessors {
     starts: Vec<u32>,
-    older: Vec<Txn>,
+    older: Vec<TxnId>,
 }
 
 impl Predecessors {
@@ -234,22 +231,22 @@ impl Predecessors {
         }
         let mut starts = vec![0u32; n_txns + 2];
         for (_, newer) in edges.iter() {
-            starts[newer as usize + 2] += 1;
+            starts[newer.index() + 2] += 1;
         }
         for idx in 2..starts.len() {
             starts[idx] += starts[idx - 1];
         }
-        let mut older = vec![INITIAL; edges.pairs.len()];
+        let mut older = vec![TxnId::INITIAL; edges.pairs.len()];
         for (earlier, newer) in edges.iter() {
-            let slot = &mut starts[newer as usize + 1];
+            let slot = &mut starts[newer.index() + 1];
             older[*slot as usize] = earlier;
             *slot += 1;
         }
         Self { starts, older }
     }
 
-    fn of(&self, txn: Txn) -> &[Txn] {
-        match self.starts.get(txn as usize..txn as usize + 2) {
+    fn of(&self, txn: TxnId) -> &[TxnId] {
+        match self.starts.get(txn.index()..txn.index() + 2) {
             Some(range) => &self.older[range[0] as usize..range[1] as usize],
             None => &[],
         }

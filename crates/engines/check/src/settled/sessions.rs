@@ -14,7 +14,7 @@
 use super::direct::LastWriters;
 use super::links::{Edges, Links};
 use super::parallel::{Pace, n_threads, run};
-use super::{Asked, INITIAL, Replay, Txn};
+use super::{Asked, Replay};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, TxnId};
 use iso_spec::Level;
@@ -46,13 +46,13 @@ trait Memory {
     fn start_session(&mut self, session: usize);
 
     /// The reads of a transaction must see what is remembered of their keys.
-    fn infer(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges);
+    fn infer(&self, links: &Links<'_>, reader: TxnId, edges: &mut Edges);
 
     /// Remembers what a transaction of the session wrote, or whom it read from.
-    fn pass(&mut self, links: &Links<'_>, txn: Txn);
+    fn pass(&mut self, links: &Links<'_>, txn: TxnId);
 
     /// Forgets the keys that a transaction read: whom it read them from is remembered next.
-    fn forget(&mut self, _links: &Links<'_>, _reader: Txn) {}
+    fn forget(&mut self, _links: &Links<'_>, _reader: TxnId) {}
 }
 
 struct Walk<'a> {
@@ -100,11 +100,11 @@ impl Memory for LastWriters {
         self.start_session(session);
     }
 
-    fn infer(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
+    fn infer(&self, links: &Links<'_>, reader: TxnId, edges: &mut Edges) {
         self.infer(links, reader, edges);
     }
 
-    fn pass(&mut self, links: &Links<'_>, txn: Txn) {
+    fn pass(&mut self, links: &Links<'_>, txn: TxnId) {
         self.wrote(links, txn);
     }
 }
@@ -114,14 +114,14 @@ struct LatestSeen<'o> {
     place: &'o [u32],
     session: u32,
     /// By key: the session of the entry, and the writer.
-    latest: Vec<(u32, Txn)>,
+    latest: Vec<(u32, TxnId)>,
     /// By transaction: the session in which it was read from.
     known_in: Vec<u32>,
 }
 
 impl<'o> LatestSeen<'o> {
     fn new(n_keys: usize, n_txns: usize, place: &'o [u32]) -> Self {
-        Self { place, session: NOBODY, latest: vec![(NOBODY, INITIAL); n_keys], known_in: vec![NOBODY; n_txns] }
+        Self { place, session: NOBODY, latest: vec![(NOBODY, TxnId::INITIAL); n_keys], known_in: vec![NOBODY; n_txns] }
     }
 }
 
@@ -130,24 +130,24 @@ impl Memory for LatestSeen<'_> {
         self.session = session as u32;
     }
 
-    fn infer(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
+    fn infer(&self, links: &Links<'_>, reader: TxnId, edges: &mut Edges) {
         for (key, source) in links.reads(reader) {
             let (session, latest) = self.latest[key.index()];
-            let is_unmet = session == self.session && self.place[latest as usize] > self.place[source as usize];
+            let is_unmet = session == self.session && self.place[latest.index()] > self.place[source.index()];
             if is_unmet && latest != reader {
                 edges.push(latest, source);
             }
         }
     }
 
-    fn pass(&mut self, links: &Links<'_>, txn: Txn) {
-        for (_, source) in links.reads(txn).filter(|it| it.1 != INITIAL) {
-            if std::mem::replace(&mut self.known_in[source as usize], self.session) == self.session {
+    fn pass(&mut self, links: &Links<'_>, txn: TxnId) {
+        for (_, source) in links.reads(txn).filter(|it| !it.1.is_initial()) {
+            if std::mem::replace(&mut self.known_in[source.index()], self.session) == self.session {
                 continue;
             }
-            for (key, _) in links.facts.final_writes(TxnId::from_index(source as usize)) {
+            for (key, _) in links.facts.final_writes(source) {
                 let (session, latest) = &mut self.latest[key.index()];
-                if *session != self.session || self.place[*latest as usize] < self.place[source as usize] {
+                if *session != self.session || self.place[latest.index()] < self.place[source.index()] {
                     (*session, *latest) = (self.session, source);
                 }
             }
@@ -159,25 +159,25 @@ impl Memory for LatestSeen<'_> {
 #[derive(Default)]
 struct Readers {
     starts: Vec<u32>,
-    readers: Vec<Txn>,
+    readers: Vec<TxnId>,
 }
 
 impl Readers {
-    fn new(links: &Links<'_>, concerns: impl Fn(Txn) -> bool) -> Self {
+    fn new(links: &Links<'_>, concerns: impl Fn(TxnId) -> bool) -> Self {
         let n_txns = links.previous.len();
         let mut starts = vec![0u32; n_txns + 2];
         let mut last = LastSources::new(links);
-        for reader in (1..n_txns as Txn).filter(|it| concerns(*it)) {
-            last.of(links, reader, |writer| starts[writer as usize + 2] += 1);
+        for reader in (1..n_txns).map(TxnId::from_index).filter(|it| concerns(*it)) {
+            last.of(links, reader, |writer| starts[writer.index() + 2] += 1);
         }
         for idx in 2..starts.len() {
             starts[idx] += starts[idx - 1];
         }
-        let mut readers = vec![INITIAL; starts[n_txns + 1] as usize];
+        let mut readers = vec![TxnId::INITIAL; starts[n_txns + 1] as usize];
         let mut last = LastSources::new(links);
-        for reader in (1..n_txns as Txn).filter(|it| concerns(*it)) {
+        for reader in (1..n_txns).map(TxnId::from_index).filter(|it| concerns(*it)) {
             last.of(links, reader, |writer| {
-                let slot = &mut starts[writer as usize + 1];
+                let slot = &mut starts[writer.index() + 1];
                 readers[*slot as usize] = reader;
                 *slot += 1;
             });
@@ -185,8 +185,8 @@ impl Readers {
         Self { starts, readers }
     }
 
-    fn of(&self, writer: Txn) -> &[Txn] {
-        match self.starts.get(writer as usize..writer as usize + 2) {
+    fn of(&self, writer: TxnId) -> &[TxnId] {
+        match self.starts.get(writer.index()..writer.index() + 2) {
             Some(range) => &self.readers[range[0] as usize..range[1] as usize],
             None => &[],
         }
@@ -196,20 +196,17 @@ impl Readers {
 /// Whom a transaction read from: of each session the last.
 struct LastSources {
     /// By session: a reader, and the place in the session of the last one that it read from.
-    last: Vec<(Txn, usize)>,
+    last: Vec<(TxnId, usize)>,
 }
 
 impl LastSources {
     fn new(links: &Links<'_>) -> Self {
-        Self { last: vec![(INITIAL, 0); links.facts.history().n_sessions()] }
+        Self { last: vec![(TxnId::INITIAL, 0); links.facts.history().n_sessions()] }
     }
 
-    fn of(&mut self, links: &Links<'_>, reader: Txn, mut found: impl FnMut(Txn)) {
+    fn of(&mut self, links: &Links<'_>, reader: TxnId, mut found: impl FnMut(TxnId)) {
         let history = links.facts.history();
-        let at = |txn: Txn| {
-            let id = TxnId::from_index(txn as usize);
-            history.session_of(id).map(|it| (it.index(), history.nth_in_session(id)))
-        };
+        let at = |txn: TxnId| history.session_of(txn).map(|it| (it.index(), history.nth_in_session(txn)));
         for (_, source) in links.reads(reader) {
             if let Some((session, nth)) = at(source)
                 && (self.last[session].0 != reader || self.last[session].1 < nth)
@@ -235,7 +232,7 @@ struct Remembered {
     /// By key: the session of the entry, and the first of its chain in `chain`.
     first: Vec<(u32, u32)>,
     /// Writers, and the next entry of the same key.
-    chain: Vec<(Txn, u32)>,
+    chain: Vec<(TxnId, u32)>,
     /// By transaction: the session in which it was remembered.
     known_in: Vec<u32>,
 }
@@ -255,7 +252,7 @@ impl Remembered {
         if session == self.session { first } else { NOBODY }
     }
 
-    fn remember(&mut self, links: &Links<'_>, key: KeyId, writer: Txn) {
+    fn remember(&mut self, links: &Links<'_>, key: KeyId, writer: TxnId) {
         let first = self.first(key);
         let mut next = first;
         while next != NOBODY {
@@ -280,7 +277,7 @@ impl Memory for Remembered {
         self.chain.clear();
     }
 
-    fn infer(&self, links: &Links<'_>, reader: Txn, edges: &mut Edges) {
+    fn infer(&self, links: &Links<'_>, reader: TxnId, edges: &mut Edges) {
         for (key, source) in links.reads(reader) {
             let mut next = self.first(key);
             while next != NOBODY {
@@ -293,20 +290,20 @@ impl Memory for Remembered {
         }
     }
 
-    fn forget(&mut self, links: &Links<'_>, reader: Txn) {
+    fn forget(&mut self, links: &Links<'_>, reader: TxnId) {
         for (key, _) in links.reads(reader) {
             self.first[key.index()].1 = NOBODY;
         }
     }
 
-    fn pass(&mut self, links: &Links<'_>, txn: Txn) {
-        for (key, source) in links.reads(txn).filter(|it| it.1 != INITIAL) {
-            if std::mem::replace(&mut self.known_in[source as usize], self.session) == self.session {
+    fn pass(&mut self, links: &Links<'_>, txn: TxnId) {
+        for (key, source) in links.reads(txn).filter(|it| !it.1.is_initial()) {
+            if std::mem::replace(&mut self.known_in[source.index()], self.session) == self.session {
                 // What it wrote to other keys is remembered, or was followed by something newer.
                 self.remember(links, key, source);
                 continue;
             }
-            for (key, _) in links.facts.final_writes(TxnId::from_index(source as usize)) {
+            for (key, _) in links.facts.final_writes(source) {
                 self.remember(links, *key, source);
             }
         }

@@ -7,8 +7,8 @@
 //!
 //! Cost: at most a number of steps that is linear in reads and transactions; who needs more is left to `causal`.
 
+use super::Replay;
 use super::links::{Edges, Links};
-use super::{INITIAL, Replay, Txn};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, TxnId};
 
@@ -23,7 +23,7 @@ pub(super) fn unmet_in_recent_past(
 ) -> Result<Option<Edges>, StopReason> {
     let mut walks = Walks::new(links, replay);
     let mut edges = Edges::default();
-    let stale = replay.order.iter().filter(|it| replay.is_stale[**it as usize]);
+    let stale = replay.order.iter().filter(|it| replay.is_stale[it.index()]);
     for (idx, reader) in stale.enumerate() {
         if idx % (1 << 12) == 0 {
             budget.check()?;
@@ -40,17 +40,17 @@ struct Walks<'a> {
     replay: &'a Replay<'a>,
     /// For each key, its writers as they stand in the order.
     starts: Vec<u32>,
-    writers: Vec<Txn>,
+    writers: Vec<TxnId>,
     /// By transaction: the reader from which a walk came by last.
-    reached_from: Vec<Txn>,
-    pending: Vec<Txn>,
+    reached_from: Vec<TxnId>,
+    pending: Vec<TxnId>,
     n_steps_left: usize,
 }
 
 impl<'a> Walks<'a> {
     fn new(links: &'a Links<'a>, replay: &'a Replay<'a>) -> Self {
         let n_keys = links.facts.history().n_keys();
-        let writes = |txn: Txn| links.facts.final_writes(TxnId::from_index(txn as usize)).iter().map(|it| it.0);
+        let writes = |txn: TxnId| links.facts.final_writes(txn).iter().map(|it| it.0);
         let mut starts = vec![0u32; n_keys + 2];
         for key in links.facts.history().keys() {
             starts[key.index() + 2] = links.facts.writers_of(key).len() as u32;
@@ -58,7 +58,7 @@ impl<'a> Walks<'a> {
         for idx in 2..starts.len() {
             starts[idx] += starts[idx - 1];
         }
-        let mut writers = vec![INITIAL; starts[n_keys + 1] as usize];
+        let mut writers = vec![TxnId::INITIAL; starts[n_keys + 1] as usize];
         for txn in replay.order {
             for key in writes(*txn) {
                 let slot = &mut starts[key.index() + 1];
@@ -71,17 +71,17 @@ impl<'a> Walks<'a> {
             replay,
             starts,
             writers,
-            reached_from: vec![INITIAL; links.previous.len()],
+            reached_from: vec![TxnId::INITIAL; links.previous.len()],
             pending: Vec::new(),
             n_steps_left: STEPS_PER_READ * (links.sources.len() + links.previous.len()),
         }
     }
 
     /// Finds who is in the past of a reader and wrote what it read after it was written. False if it takes too long.
-    fn walk(&mut self, reader: Txn, edges: &mut Edges) -> bool {
-        let place = |txn: Txn| self.replay.place[txn as usize];
+    fn walk(&mut self, reader: TxnId, edges: &mut Edges) -> bool {
+        let place = |txn: TxnId| self.replay.place[txn.index()];
         // Reads that were overwritten, and where they were first.
-        let mut overwritten: Vec<(KeyId, Txn)> = Vec::new();
+        let mut overwritten: Vec<(KeyId, TxnId)> = Vec::new();
         let mut first = place(reader);
         for (key, source) in self.links.reads(reader) {
             if let Some(overwriter) = self.next_writer(key, source).filter(|it| place(*it) < place(reader)) {
@@ -92,19 +92,18 @@ impl<'a> Walks<'a> {
         self.pending.push(reader);
         while let Some(txn) = self.pending.pop() {
             let sources = self.links.reads(txn).map(|it| it.1);
-            for cause in sources.chain([self.links.previous[txn as usize]]) {
+            for cause in sources.chain([self.links.previous[txn.index()]]) {
                 if self.n_steps_left == 0 {
                     return false;
                 }
                 self.n_steps_left -= 1;
-                if place(cause) < first || self.reached_from[cause as usize] == reader {
+                if place(cause) < first || self.reached_from[cause.index()] == reader {
                     continue;
                 }
-                self.reached_from[cause as usize] = reader;
+                self.reached_from[cause.index()] = reader;
                 self.n_steps_left = self.n_steps_left.saturating_sub(overwritten.len());
                 for (key, source) in &overwritten {
-                    let id = TxnId::from_index(cause as usize);
-                    if place(cause) > place(*source) && self.links.facts.writes(id, *key) {
+                    if place(cause) > place(*source) && self.links.facts.writes(cause, *key) {
                         edges.push(cause, *source);
                     }
                 }
@@ -115,7 +114,7 @@ impl<'a> Walks<'a> {
     }
 
     /// Who wrote a key next after a transaction, in the order.
-    fn next_writer(&self, key: KeyId, after: Txn) -> Option<Txn> {
+    fn next_writer(&self, key: KeyId, after: TxnId) -> Option<TxnId> {
         let writers = &self.writers[self.starts[key.index()] as usize..self.starts[key.index() + 1] as usize];
         let n_before = writers.partition_point(|it| !self.replay.is_before(after, *it));
         writers.get(n_before).copied()

@@ -1,6 +1,6 @@
 //! Small histories by hand.
 
-use iso_history::{History, HistoryBuilder, Outcome, Place};
+use iso_history::{History, HistoryBuilder, Outcome, Place, TxnId};
 
 /// One line per transaction: session, operations and, if known, the times of its begin and its end.
 ///
@@ -32,6 +32,11 @@ pub(crate) fn history(lines: &[&str]) -> History {
         builder.end(outcome);
     }
     builder.finish().unwrap()
+}
+
+/// Transactions by their numbers: that of the first line is 1.
+pub(crate) fn txns(numbers: &[usize]) -> Vec<TxnId> {
+    numbers.iter().map(|it| TxnId::from_index(*it)).collect()
 }
 
 fn op(builder: &mut HistoryBuilder, word: &str) {

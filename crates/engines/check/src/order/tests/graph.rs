@@ -3,19 +3,19 @@
 use crate::order::frame::Frame;
 use crate::order::graph::{Choice, Graph, Outlook};
 use crate::order::place::place;
-use crate::problem::{INITIAL, Txn};
 use crate::rule::Rule;
-use crate::test_store::history;
-use iso_history::Facts;
+use crate::test_store::{history, txns};
+use iso_history::{Facts, TxnId};
 use iso_spec::Level;
 
 /// What became of each choice in turn, or the core of the first conflict.
-fn settle(level: Level, lines: &[&str], commits: &[Txn], choices: &[Choice]) -> Result<Vec<Outlook>, Vec<usize>> {
+fn settle(level: Level, lines: &[&str], commits: &[usize], choices: &[Choice]) -> Result<Vec<Outlook>, Vec<usize>> {
     let history = history(lines);
     let facts = Facts::new(&history);
     let frame = Frame::new(&facts, Rule::of(level));
-    let snapshots = place(&frame, commits).snapshots;
-    let mut graph = Graph::new(&frame, commits, &snapshots);
+    let commits = txns(commits);
+    let snapshots = place(&frame, &commits).snapshots;
+    let mut graph = Graph::new(&frame, &commits, &snapshots);
     let settle = |choice: &Choice| match graph.settle(*choice) {
         Ok(outlook) => {
             assert!(outlook == Outlook::Open || graph.is_kept(*choice), "what is settled is kept");
@@ -26,8 +26,15 @@ fn settle(level: Level, lines: &[&str], commits: &[Txn], choices: &[Choice]) -> 
     choices.iter().map(settle).collect()
 }
 
-fn read(read: u32, source: Txn, other: Txn) -> Choice {
-    Choice::Read { read, source, other }
+/// The initial transaction.
+const INITIAL: usize = 0;
+
+fn read(read: u32, source: usize, other: usize) -> Choice {
+    Choice::Read { read, source: TxnId::from_index(source), other: TxnId::from_index(other) }
+}
+
+fn writers(one: usize, other: usize) -> Choice {
+    Choice::Writers { one: TxnId::from_index(one), other: TxnId::from_index(other) }
 }
 
 #[test]
@@ -78,7 +85,7 @@ fn the_core_of_a_conflict_has_those_whom_derived_edges_rest_on() {
 #[test]
 fn of_two_that_read_and_write_a_key_one_must_have_seen_the_other() {
     let lines = ["a rx0 wx1", "b rx0 wx2", "c wx3"];
-    let choices = [Choice::Writers { one: 1, other: 2 }, read(0, INITIAL, 2), read(1, INITIAL, 1)];
+    let choices = [writers(1, 2), read(0, INITIAL, 2), read(1, INITIAL, 1)];
     let expected = [Outlook::Open, Outlook::Settled, Outlook::Settled];
     let commits = [1, 2, 3];
     assert_eq!(settle(Level::SnapshotIsolation, &lines, &commits, &choices), Ok(expected.to_vec()));

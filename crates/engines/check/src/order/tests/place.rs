@@ -2,25 +2,29 @@
 
 use crate::order::frame::Frame;
 use crate::order::place::{Misfit, Placement, judge, place};
-use crate::problem::Txn;
 use crate::rule::Rule;
-use crate::test_store::history;
-use iso_history::Facts;
+use crate::test_store::{history, txns};
+use iso_history::{Facts, TxnId};
 use iso_spec::Level;
 
-fn placed(level: Level, lines: &[&str], commits: &[Txn]) -> Placement {
+fn placed(level: Level, lines: &[&str], commits: &[usize]) -> Placement {
     let history = history(lines);
     let facts = Facts::new(&history);
-    place(&Frame::new(&facts, Rule::of(level)), commits)
+    place(&Frame::new(&facts, Rule::of(level)), &txns(commits))
 }
 
 /// What does not fit.
-fn misfits(level: Level, lines: &[&str], commits: &[Txn]) -> Vec<Misfit> {
+fn misfits(level: Level, lines: &[&str], commits: &[usize]) -> Vec<Misfit> {
     placed(level, lines, commits).misfits
 }
 
+/// There is no place for the snapshot of this transaction.
+fn unplaced(txn: usize) -> Misfit {
+    Misfit::Snapshot(TxnId::from_index(txn))
+}
+
 /// The snapshots of all transactions, the initial one left out, where everything fits.
-fn snapshots(level: Level, lines: &[&str], commits: &[Txn]) -> Vec<u32> {
+fn snapshots(level: Level, lines: &[&str], commits: &[usize]) -> Vec<u32> {
     let placed = placed(level, lines, commits);
     assert_eq!(placed.misfits, []);
     placed.snapshots[1..].to_vec()
@@ -61,8 +65,8 @@ fn write_skew_fits_with_snapshots_only() {
 fn a_lost_update_fits_unless_the_first_committer_wins() {
     let lines = ["a rx0 wx1", "b rx0 wx2"];
     assert_eq!(snapshots(Level::PrefixConsistency, &lines, &[1, 2]), [0, 0]);
-    assert_eq!(misfits(Level::SnapshotIsolation, &lines, &[1, 2]), [Misfit::Snapshot(2)]);
-    assert_eq!(misfits(Level::SnapshotIsolation, &lines, &[2, 1]), [Misfit::Snapshot(1)]);
+    assert_eq!(misfits(Level::SnapshotIsolation, &lines, &[1, 2]), [unplaced(2)]);
+    assert_eq!(misfits(Level::SnapshotIsolation, &lines, &[2, 1]), [unplaced(1)]);
 }
 
 #[test]
@@ -76,7 +80,7 @@ fn a_long_fork_fits_into_no_order() {
 #[test]
 fn a_snapshot_comes_after_its_session() {
     let lines = ["a wx1", "b wy1", "b rx0"];
-    assert_eq!(misfits(Level::PrefixConsistency, &lines, &[1, 2, 3]), [Misfit::Snapshot(3)]);
+    assert_eq!(misfits(Level::PrefixConsistency, &lines, &[1, 2, 3]), [unplaced(3)]);
     assert_eq!(snapshots(Level::PrefixConsistency, &lines, &[2, 1, 3]), [1, 0, 1]);
 }
 
@@ -84,7 +88,7 @@ fn a_snapshot_comes_after_its_session() {
 fn a_snapshot_comes_after_what_had_ended_where_real_time_counts() {
     let lines = ["a wx1 @0-1", "b rx0 @2-3"];
     assert_eq!(snapshots(Level::SnapshotIsolation, &lines, &[1, 2]), [0, 0]);
-    assert_eq!(misfits(Level::StrongSnapshotIsolation, &lines, &[1, 2]), [Misfit::Snapshot(2)]);
+    assert_eq!(misfits(Level::StrongSnapshotIsolation, &lines, &[1, 2]), [unplaced(2)]);
     assert_eq!(snapshots(Level::StrongSnapshotIsolation, &["a wx1 @0-2", "b rx0 @2-3"], &[1, 2]), [0, 0]);
     // Nobody knows when an indeterminate one ended.
     let lines = ["a? wx1 @0-1", "b rx0 @2-3", "c rx1 @4-5"];
@@ -106,8 +110,8 @@ fn snapshots_that_are_given_are_judged_where_they_stand() {
     let history = history(&["a wx1", "b rx0 wy1", "c wy2"]);
     let facts = Facts::new(&history);
     let frame = Frame::new(&facts, Rule::of(Level::SnapshotIsolation));
-    let judged = |snapshots: [u32; 4]| judge(&frame, &[1, 2, 3], snapshots.to_vec()).misfits;
+    let judged = |snapshots: [u32; 4]| judge(&frame, &txns(&[1, 2, 3]), snapshots.to_vec()).misfits;
     assert_eq!(judged([0, 0, 0, 2]), []);
-    assert_eq!(judged([0, 0, 1, 2]), [Misfit::Snapshot(2)]);
-    assert_eq!(judged([0, 0, 0, 1]), [Misfit::Snapshot(3)]);
+    assert_eq!(judged([0, 0, 1, 2]), [unplaced(2)]);
+    assert_eq!(judged([0, 0, 0, 1]), [unplaced(3)]);
 }

@@ -3,24 +3,25 @@
 use crate::order::frame::Frame;
 use crate::order::place::place;
 use crate::order::start::first_orders;
-use crate::problem::Txn;
 use crate::rule::Rule;
-use crate::test_store::history;
-use iso_history::Facts;
+use crate::test_store::{history, txns};
+use iso_history::{Facts, TxnId};
 use iso_spec::Level;
 
 /// The first orders, or a cycle from its smallest transaction on.
-fn orders(level: Level, lines: &[&str]) -> Result<Vec<Vec<Txn>>, Vec<Txn>> {
+fn orders(level: Level, lines: &[&str]) -> Result<Vec<Vec<usize>>, Vec<usize>> {
     let history = history(lines);
     let facts = Facts::new(&history);
-    first_orders(&Frame::new(&facts, Rule::of(level))).map_err(|mut cycle| {
+    let numbers = |txns: Vec<TxnId>| -> Vec<usize> { txns.into_iter().map(TxnId::index).collect() };
+    let orders = first_orders(&Frame::new(&facts, Rule::of(level)));
+    orders.map(|it| it.into_iter().map(numbers).collect()).map_err(|mut cycle| {
         cycle.sort_unstable();
-        cycle
+        numbers(cycle)
     })
 }
 
 /// The one first order.
-fn order(level: Level, lines: &[&str]) -> Vec<Txn> {
+fn order(level: Level, lines: &[&str]) -> Vec<usize> {
     let mut orders = orders(level, lines).unwrap();
     assert_eq!(orders.len(), 1);
     orders.pop().unwrap()
@@ -102,8 +103,8 @@ fn sessions_one_after_the_other_are_brought_into_step() {
     let history = history(&lines);
     let facts = Facts::new(&history);
     let frame = Frame::new(&facts, Rule::of(Level::Serializable));
-    let n_misfits = |order: &[Txn]| place(&frame, order).misfits.len();
-    assert!(n_misfits(&[1, 2, 3, 4, 5, 6, 7, 8, 9]) > 0);
+    let n_misfits = |order: &[TxnId]| place(&frame, order).misfits.len();
+    assert!(n_misfits(&txns(&[1, 2, 3, 4, 5, 6, 7, 8, 9])) > 0);
     let orders = first_orders(&frame).unwrap();
     assert_eq!(orders.len(), 2);
     assert!(orders.iter().any(|it| n_misfits(it) == 0), "{orders:?}");
