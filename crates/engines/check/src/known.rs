@@ -322,7 +322,7 @@ impl<'p> Known<'p> {
                 self.derive_first_committers(clocks, round);
             }
             Visibility::CausalAndConflicting | Visibility::DirectAndConflicting => {
-                self.derive_from_reads(clocks, past, round)
+                self.derive_from_reads(clocks, past, round);
             }
             _ => self.derive_inferred(clocks, past, round),
         }
@@ -477,7 +477,7 @@ fn ranks(problem: &Problem<'_>, events: Events) -> Vec<i64> {
     for txn in txns {
         let place = if is_by_session {
             let (session, nth) = problem.place_in_session(txn);
-            (i64::from(nth) << 32) / problem.sessions[session as usize].len() as i64
+            (i64::from(nth) << 32) / i64::from(problem.sessions[session as usize].len() as u32)
         } else {
             i64::from(txn.raw())
         };

@@ -1,10 +1,13 @@
 //! Many levels at once: a level that holds answers for those that it implies, one that fails for those that imply it.
 
-use crate::{allowed_for_a_while, check_facts};
-use iso_evidence::{Budget, Event, Schedule, Verdict, Witness};
-use iso_history::{Facts, Outcome, TxnId};
+use crate::check::check_facts;
+use crate::decide::decide;
+use crate::decision::allowed_within;
+use crate::local::is_about_orders;
+use crate::witness::weaken;
+use iso_evidence::{Budget, Verdict};
+use iso_history::Facts;
 use iso_spec::Level;
-use std::sync::Arc;
 
 /// The answer for one level.
 #[derive(Clone, Debug)]
@@ -75,7 +78,10 @@ fn holds_at_once(
     decided: &mut dyn FnMut(Level, &Verdict),
 ) -> Option<Answer> {
     const MAX_STEPS: u32 = 1_000;
-    let verdict = Verdict::Allowed(allowed_for_a_while(facts, level, budget, MAX_STEPS)?);
+    if !is_about_orders(facts, level) {
+        return None;
+    }
+    let verdict = Verdict::Allowed(allowed_within(MAX_STEPS, budget, |budget| decide(facts, level, budget))?);
     decided(level, &verdict);
     Some(Answer { level, verdict })
 }
@@ -87,33 +93,4 @@ fn follows(facts: &Facts<'_>, answers: &[Answer], level: Level) -> Option<Verdic
         Verdict::Forbidden(refutation) if level.implies(it.level) => Some(Verdict::Forbidden(refutation.clone())),
         _ => None,
     })
-}
-
-/// The same execution as a witness of a weaker level.
-pub(crate) fn weaken(facts: &Facts<'_>, witness: &Witness, level: Level) -> Witness {
-    let has_snapshots =
-        matches!(level, Level::PrefixConsistency | Level::SnapshotIsolation | Level::StrongSnapshotIsolation);
-    let schedule = match &witness.schedule {
-        Schedule::Order(order) if has_snapshots => {
-            Schedule::Events(order.iter().flat_map(|it| [Event::Snapshot(*it), Event::Commit(*it)]).collect())
-        }
-        Schedule::Events(events) if !has_snapshots => Schedule::Order(commits(events)),
-        same => same.clone(),
-    };
-    match schedule {
-        // Read uncommitted judges only who committed: whoever read from others may have read dirty.
-        Schedule::Order(mut order) if level == Level::ReadUncommitted => {
-            order.retain(|it| facts.history().outcome(*it) == Outcome::Committed);
-            Witness { schedule: Schedule::Order(order), sources: Arc::default() }
-        }
-        schedule => Witness { schedule, sources: Arc::clone(&witness.sources) },
-    }
-}
-
-fn commits(events: &[Event]) -> Vec<TxnId> {
-    let commit = |it: &Event| match it {
-        Event::Commit(txn) => Some(*txn),
-        Event::Snapshot(_) => None,
-    };
-    events.iter().filter_map(commit).collect()
 }

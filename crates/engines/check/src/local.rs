@@ -3,10 +3,24 @@
 use crate::name::name_local;
 use iso_evidence::Refutation;
 use iso_history::{Facts, History, LocalAnomaly, LocalKind, Op, OpId, TxnId, ValueId};
+use iso_spec::Level;
 use std::collections::BTreeSet;
 
+/// Refutes a level by one read that it does not allow whatever the order is, if there is one.
+pub(crate) fn refute_by_one_read(facts: &Facts<'_>, level: Level) -> Option<Refutation> {
+    let breaks = |it: &&LocalAnomaly| level != Level::ReadUncommitted || it.kind.breaks_read_uncommitted();
+    let anomaly = facts.local().iter().find(breaks);
+    let unrepeatable = || facts.unrepeatable().first().filter(|_| level.implies(Level::ReadAtomic));
+    anomaly.or_else(unrepeatable).map(|it| refute_locally(facts, *it))
+}
+
+/// Do only orders of transactions decide the level: does no read refute it alone, and has each list one meaning?
+pub(crate) fn is_about_orders(facts: &Facts<'_>, level: Level) -> bool {
+    refute_by_one_read(facts, level).is_none() && facts.ambiguous_list().is_none()
+}
+
 /// The read, with whatever makes it strange.
-pub(crate) fn refute_locally(facts: &Facts<'_>, anomaly: LocalAnomaly) -> Refutation {
+fn refute_locally(facts: &Facts<'_>, anomaly: LocalAnomaly) -> Refutation {
     let history = facts.history();
     let key = history.op(anomaly.op).key();
     let mut txns = BTreeSet::from([anomaly.reader]);

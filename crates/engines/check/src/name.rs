@@ -1,6 +1,7 @@
 //! Names what went wrong in a core: the weakest level that forbids it says most about it.
 
-use crate::decide::{Decision, decide};
+use crate::decide::decide;
+use crate::decision::Decision;
 use iso_evidence::{Anomaly, Budget, Edge, Reason};
 use iso_history::{Facts, LocalKind, Projection, TxnId};
 use iso_spec::Level;

@@ -11,6 +11,14 @@ pub(crate) struct RecoveredEdge {
     pub(crate) shown_by: OpId,
 }
 
+impl RecoveredEdge {
+    /// The reader of the list that shows the edge, and whose version it read.
+    pub(crate) fn who_shows(&self, facts: &Facts<'_>) -> impl Iterator<Item = TxnId> {
+        let last = facts.recovered_order(self.key).and_then(|it| it.writers.last().copied());
+        [facts.history().txn_of(self.shown_by)].into_iter().chain(last)
+    }
+}
+
 /// Neighbours in each recovered version order, and its last version before each one that nobody saw; by key.
 pub(crate) fn recovered_edges(facts: &Facts<'_>) -> Vec<RecoveredEdge> {
     let mut edges = Vec::new();

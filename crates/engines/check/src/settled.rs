@@ -16,7 +16,7 @@
 //! Cost: linear for what a replay explains; else that of the level's derivation, and linear in what it derived.
 
 mod causal;
-mod core_extraction;
+mod cycle;
 mod direct;
 mod links;
 mod parallel;
@@ -25,10 +25,12 @@ mod sessions;
 mod tests;
 mod walk_back;
 
-use crate::decide::Decision;
+use crate::decision::Decision;
 use crate::recovered::{RecoveredEdge, recovered_edges};
-use core_extraction::extract_core;
-use iso_evidence::{Budget, Note, Quantity, Schedule, Source, Stage, StopReason, Witness};
+use crate::rule::Events;
+use crate::witness;
+use cycle::core_of_cycle;
+use iso_evidence::{Budget, Note, Quantity, Source, Stage, StopReason};
 use iso_history::{Facts, Standing, TxnId};
 use iso_spec::Level;
 use links::{Edges, Links};
@@ -50,14 +52,16 @@ pub(crate) fn decide_settled(
     budget.note(Note::Counted(Quantity::KnownEdges, (sources.len() + recovered.len() + facts.txns().count()) as u64));
     let order = match links.order(budget)? {
         Ok(order) => order,
-        Err(cycle) => return extract_core(&links, level, None, &cycle, budget).map(|it| Some(Decision::Forbidden(it))),
+        Err(cycle) => {
+            return core_of_cycle(&links, level, None, &cycle, budget).map(|it| Some(Decision::Forbidden(it)));
+        }
     };
     if level == Level::ReadUncommitted {
-        return Ok(Some(allowed(order, sources)));
+        return Ok(Some(allowed(&order, sources)));
     }
     let base = order;
     match settle(links, level, &base, max_rounds(level), budget)? {
-        Ok(order) => Ok(Some(allowed(order.unwrap_or(base), sources))),
+        Ok(order) => Ok(Some(allowed(order.as_ref().unwrap_or(&base), sources))),
         Err(core) => Ok(Some(Decision::Forbidden(core))),
     }
 }
@@ -91,7 +95,7 @@ fn settle(
         links.set_inferred(&inferred);
         match links.order(budget)? {
             Ok(found) => order = Some(found),
-            Err(cycle) => return extract_core(&links, level, Some(base), &cycle, budget).map(Err),
+            Err(cycle) => return core_of_cycle(&links, level, Some(base), &cycle, budget).map(Err),
         }
         if asked == Asked::All {
             break;
@@ -187,11 +191,11 @@ fn is_weak(level: Level) -> bool {
 
 /// Whom each read saw, in the order of [`Facts::reads`]; none if that is not known of some read.
 fn sources(facts: &Facts<'_>) -> Option<Vec<Source>> {
-    let source = |(idx, read): (usize, &iso_history::ExternalRead)| match facts.candidates(idx) {
-        [writer] => Some(Source { read: read.op, writer: *writer }),
+    let sources = witness::sources(facts, |read_idx| match facts.candidates(read_idx) {
+        [writer] => Some(*writer),
         _ => None,
-    };
-    facts.reads().iter().enumerate().map(source).collect()
+    });
+    (sources.len() == facts.reads().len()).then_some(sources)
 }
 
 /// Recovered version orders; none if somebody in them need not have committed.
@@ -215,7 +219,7 @@ fn places(facts: &Facts<'_>, order: &[TxnId]) -> Vec<u32> {
     place
 }
 
-fn allowed(order: Vec<TxnId>, sources: Vec<Source>) -> Decision {
-    let order = order.into_iter().filter(|it| !it.is_initial()).map(|it| it).collect();
-    Decision::Allowed(Witness { schedule: Schedule::Order(order), sources: sources.into() })
+fn allowed(order: &[TxnId], sources: Vec<Source>) -> Decision {
+    let nodes = order.iter().map(|it| Events::One.commit(*it));
+    Decision::Allowed(witness::witness(Events::One, nodes, sources))
 }

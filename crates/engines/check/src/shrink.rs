@@ -3,7 +3,8 @@
 //! A forbidden history stays forbidden when more is added to it, so one pass of "try without it" is enough. Before
 //! that, the engine extracts a core, again and again from the smaller one, which takes most away at once.
 
-use crate::decide::{Decision, decide};
+use crate::decide::decide;
+use crate::decision::Decision;
 use iso_evidence::{Budget, StopReason};
 use iso_history::{Facts, OpId, Projection, TxnId};
 use iso_spec::Level;

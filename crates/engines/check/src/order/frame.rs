@@ -1,11 +1,11 @@
-//! The history as the order engine sees it: its own numbers of transactions, and what each must come after.
+//! The history as the order engine sees it: whom each transaction must come after.
 
 use super::sources::Sources;
 use crate::recovered::{RecoveredEdge, recovered_edges};
 use crate::rule::{Events, Rule, Visibility};
 use iso_history::{Facts, KeyId, OpId, Outcome, Standing, TxnId};
 
-/// Facts and a rule, with session predecessors. A transaction has the number that it has in the history.
+/// Facts and a rule, with session predecessors, recovered version orders, and sources as far as they are known.
 #[derive(Debug)]
 pub(super) struct Frame<'f> {
     pub(super) facts: &'f Facts<'f>,

@@ -5,6 +5,7 @@
 
 use super::frame::Frame;
 use super::sources;
+use crate::core_extraction::{Before, Conclusion, CoreExtraction};
 use crate::rule::{Events, Node};
 use iso_history::TxnId;
 use iso_solve::{Edge, EdgeId, IncrementalOrder, Reach, UNTAGGED};
@@ -274,25 +275,24 @@ impl<'f> Graph<'f> {
     }
 
     fn conflict(&self, choice: Choice, edges: &[EdgeId]) -> Conflict {
-        let mut extraction = CoreExtraction { graph: self, core: BTreeSet::new(), seen: BTreeSet::new() };
-        extraction.choice(choice);
-        extraction.edges(edges);
-        Conflict { core: extraction.txns() }
+        let mut core = CoreExtraction::default();
+        name_choice(&mut core, choice);
+        self.follow_edges(&mut core, edges);
+        Conflict { core: self.finish(core) }
     }
 
-    /// Everybody on whom edges between some transactions rest, and these transactions.
+    /// Some transactions, and everybody on whom edges between them rest.
     pub(super) fn core_between(&self, involved: &BTreeSet<TxnId>) -> Vec<TxnId> {
-        let mut extraction = CoreExtraction { graph: self, core: involved.clone(), seen: BTreeSet::new() };
         let (frame, events) = (self.frame, self.frame.rule.events);
+        let mut core = CoreExtraction::default();
+        core.name(involved.iter().copied());
         for later in involved.iter().copied().filter(|it| !it.is_initial()) {
             let is_inside = |read: &usize| frame.source(*read).is_some_and(|it| involved.contains(&it));
             for read in frame.reads_of(later).filter(is_inside) {
-                extraction.read(read);
+                core.follow(Conclusion::Source(read as u32), Before::MAX);
             }
-            for recovered in frame.recovered_before(later).iter().filter(|it| involved.contains(&it.earlier)) {
-                if let Some(read) = frame.read_at(recovered.shown_by) {
-                    extraction.read(read);
-                }
+            for edge in frame.recovered_before(later).iter().filter(|it| involved.contains(&it.earlier)) {
+                core.name(edge.who_shows(frame.facts));
             }
         }
         let is_inside = |it: &EdgeId| {
@@ -300,79 +300,64 @@ impl<'f> Graph<'f> {
             involved.contains(&events.txn(edge.from)) && involved.contains(&events.txn(edge.to))
         };
         let inside: Vec<EdgeId> = self.derived.iter().map(|it| it.edge).filter(is_inside).collect();
-        extraction.edges(&inside);
-        extraction.txns()
-    }
-}
-
-/// Collects the transactions that a conclusion rests on.
-struct CoreExtraction<'g> {
-    graph: &'g Graph<'g>,
-    core: BTreeSet<TxnId>,
-    seen: BTreeSet<usize>,
-}
-
-impl CoreExtraction<'_> {
-    fn txns(self) -> Vec<TxnId> {
-        self.core.iter().filter(|it| !it.is_initial()).map(|it| *it).collect()
+        self.follow_edges(&mut core, &inside);
+        self.finish(core)
     }
 
-    fn choice(&mut self, choice: Choice) {
-        match choice {
-            Choice::Read { read, source, other } => {
-                self.read(read as usize);
-                self.core.extend([source, other]);
+    fn finish(&self, mut core: CoreExtraction) -> Vec<TxnId> {
+        core.run(|core, conclusion, before| match conclusion {
+            Conclusion::Edge(derived_idx) => {
+                let Derived { choice, path, .. } = &self.derived[derived_idx as usize];
+                name_choice(core, *choice);
+                self.follow_edges(core, &self.paths[path.start as usize..path.end as usize]);
             }
-            Choice::Writers { one, other } => self.core.extend([one, other]),
-        }
+            Conclusion::Source(read) => sources::reasons(self.frame, core, read as usize, before),
+        });
+        core.txns()
     }
 
-    fn read(&mut self, read: usize) {
-        sources::add_core_of_read(self.graph.frame, read, &mut self.core);
-    }
-
-    /// Follows edges back to what they were derived from.
-    fn edges(&mut self, edges: &[EdgeId]) {
-        let graph = self.graph;
-        let mut pending = edges.to_vec();
-        while let Some(edge_id) = pending.pop() {
-            match graph.derived.binary_search_by_key(&edge_id, |it| it.edge) {
-                Err(_) => self.shown(graph.order.edge(edge_id)),
-                Ok(derived) if self.seen.insert(derived) => {
-                    let Derived { choice, path, .. } = &graph.derived[derived];
-                    self.choice(*choice);
-                    pending.extend_from_slice(&graph.paths[path.start as usize..path.end as usize]);
-                }
-                Ok(_) => {}
+    /// A derived edge is followed back; of others, the history shows why they are there.
+    fn follow_edges(&self, core: &mut CoreExtraction, edges: &[EdgeId]) {
+        for edge_id in edges {
+            match self.derived.binary_search_by_key(edge_id, |it| it.edge) {
+                Ok(derived_idx) => core.follow(Conclusion::Edge(derived_idx as u32), Before::MAX),
+                Err(_) => self.name_shown(core, self.order.edge(*edge_id)),
             }
         }
     }
 
     /// An edge that a read shows needs the read, and why it has its source; likewise one that a list shows. Those in the
     /// middle of a session only pass it on.
-    fn shown(&mut self, edge: Edge) {
-        let frame = self.graph.frame;
-        let events = frame.rule.events;
+    fn name_shown(&self, core: &mut CoreExtraction, edge: Edge) {
+        let (frame, events) = (self.frame, self.frame.rule.events);
         let n_events = events.n_nodes(frame.n_txns()) as Node;
         if edge.from >= n_events || edge.to >= n_events {
             let ends = [edge.from, edge.to].into_iter().filter(|it| *it < n_events);
-            self.core.extend(ends.map(|it| events.txn(it)));
+            core.name(ends.map(|it| events.txn(it)));
             return;
         }
         let (earlier, later) = (events.txn(edge.from), events.txn(edge.to));
         if earlier == later || frame.previous[later.index()] == earlier {
             return;
         }
-        self.core.extend([earlier, later]);
+        core.name([earlier, later]);
         if let Some(read) = frame.reads_of(later).find(|it| frame.source(*it) == Some(earlier)) {
-            self.read(read);
+            core.follow(Conclusion::Source(read as u32), Before::MAX);
             return;
         }
-        for recovered in frame.recovered_before(later).iter().filter(|it| it.earlier == earlier) {
-            if let Some(read) = frame.read_at(recovered.shown_by) {
-                self.read(read);
-            }
+        for edge in frame.recovered_before(later).iter().filter(|it| it.earlier == earlier) {
+            core.name(edge.who_shows(frame.facts));
         }
+    }
+}
+
+fn name_choice(core: &mut CoreExtraction, choice: Choice) {
+    match choice {
+        Choice::Read { read, source, other } => {
+            core.follow(Conclusion::Source(read), Before::MAX);
+            core.name([source, other]);
+        }
+        Choice::Writers { one, other } => core.name([one, other]),
     }
 }
 

@@ -19,11 +19,12 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-use crate::decide::Decision;
+use crate::decision::Decision;
 use crate::rule::{Events, Rule, Visibility};
+use crate::witness::{self, witness};
 use frame::Frame;
 use graph::Buckets;
-use iso_evidence::{Budget, Event, Note, Schedule, Source, Stage, StopReason, Witness};
+use iso_evidence::{Budget, Note, Source, Stage, StopReason, Witness};
 use iso_history::{Facts, Standing, TxnId};
 use parallel::decide_parallel;
 use place::{Placement, place};
@@ -55,7 +56,7 @@ pub(crate) fn decide_by_order(
         budget.check()?;
         budget.note(Note::Begins(Stage::Sources));
         if let Err(NoWriter(core)) = settle_sources(&mut frame, first, budget)? {
-            return Ok(Some(Decision::Forbidden(ids(&core))));
+            return Ok(Some(Decision::Forbidden(without_initial(&core))));
         }
         budget.note(Note::Begins(Stage::Order));
         orders = start::first_orders(&frame);
@@ -76,7 +77,7 @@ pub(crate) fn decide_by_order(
     });
     let Some((commits, placement)) = placed.min_by_key(|it| it.1.misfits.len()) else { return Ok(None) };
     if placement.misfits.is_empty() {
-        return Ok(Some(Decision::Allowed(witness(&frame, &commits, &placement))));
+        return Ok(Some(Decision::Allowed(witness_of(&frame, &commits, &placement))));
     }
     budget.check()?;
     let repaired = if rule.visibility == Visibility::CausalAndConflicting {
@@ -85,63 +86,52 @@ pub(crate) fn decide_by_order(
         Repair::new(&frame, commits, placement).run(budget)?
     };
     match repaired {
-        Repaired::Order(commits, placement) => Ok(Some(Decision::Allowed(witness(&frame, &commits, &placement)))),
+        Repaired::Order(commits, placement) => Ok(Some(Decision::Allowed(witness_of(&frame, &commits, &placement)))),
         Repaired::Conflict(core) => Ok(Some(Decision::Forbidden(core))),
         Repaired::Nothing => Ok(None),
     }
 }
 
+/// The transactions of a cycle, and those that show its dependencies.
 fn core_of_cycle(frame: &Frame<'_>, cycle: &[TxnId]) -> Vec<TxnId> {
     let mut core: BTreeSet<TxnId> = cycle.iter().copied().collect();
     for txn in cycle {
-        for read in frame.reads_of(*txn).filter(|it| frame.source(*it).is_some_and(|it| cycle.contains(&it))) {
-            sources::add_core_of_read(frame, read, &mut core);
-        }
-        for recovered in frame.recovered_before(*txn).iter().filter(|it| cycle.contains(&it.earlier)) {
-            if let Some(read) = frame.read_at(recovered.shown_by) {
-                sources::add_core_of_read(frame, read, &mut core);
-            }
+        let reads = frame.reads_of(*txn).filter(|it| frame.source(*it).is_some_and(|it| cycle.contains(&it)));
+        core.extend(sources::core_of_reads(frame, reads.map(|it| it as u32)));
+        for edge in frame.recovered_before(*txn).iter().filter(|it| cycle.contains(&it.earlier)) {
+            core.extend(edge.who_shows(frame.facts));
         }
     }
-    ids(&core)
+    without_initial(&core)
 }
 
-fn ids(txns: &BTreeSet<TxnId>) -> Vec<TxnId> {
-    txns.iter().filter(|it| !it.is_initial()).map(|it| *it).collect()
+fn without_initial(txns: &BTreeSet<TxnId>) -> Vec<TxnId> {
+    txns.iter().copied().filter(|it| !it.is_initial()).collect()
 }
 
-fn witness(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Witness {
-    let sources = sources(frame, commits, placement);
-    let schedule = if frame.rule.events == Events::One {
-        Schedule::Order(commits.iter().map(|it| *it).collect())
-    } else {
-        let snapshots = Buckets::new(commits, &placement.snapshots);
-        let mut events = Vec::with_capacity(2 * commits.len());
-        for n_commits in 0..=commits.len() {
-            events.extend(commits[..n_commits].last().filter(|_| n_commits > 0).map(|it| Event::Commit(*it)));
-            events.extend(snapshots.of(n_commits).iter().map(|it| Event::Snapshot(*it)));
-        }
-        Schedule::Events(events)
-    };
-    Witness { schedule, sources: sources.into() }
-}
-
-/// Who each read read from: the last committed writer of its key.
-fn sources(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Vec<Source> {
-    let facts = frame.facts;
-    let known = |read: usize| frame.source(read).map(|writer| Source { read: facts.reads()[read].op, writer: writer });
-    if let Some(sources) = (0..facts.reads().len()).map(known).collect() {
-        return sources;
+fn witness_of(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Witness {
+    let events = frame.rule.events;
+    let sources = sources_of(frame, commits, placement);
+    if events == Events::One {
+        return witness(events, commits.iter().map(|it| events.commit(*it)), sources);
     }
-    let fit = place::Fit::new(frame, commits);
-    let source = |read: usize| {
+    let snapshots = Buckets::new(commits, &placement.snapshots);
+    let starts = |n_commits: usize| snapshots.of(n_commits).iter().map(|it| events.start(*it));
+    let after = |(idx, txn): (usize, &TxnId)| [events.commit(*txn)].into_iter().chain(starts(idx + 1));
+    witness(events, starts(0).chain(commits.iter().enumerate().flat_map(after)), sources)
+}
+
+/// Who each read read from: the last committed writer of its key, where there are several possible ones.
+fn sources_of(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Vec<Source> {
+    let fit = frame.sources.is_open().then(|| place::Fit::new(frame, commits));
+    let last_writer = |fit: &place::Fit<'_>, read: usize| {
         let reader = frame.reader(read);
         let before = match placement.snapshots.get(reader.index()) {
             Some(snapshot) => *snapshot,
             None => fit.place[reader.index()] - 1,
         };
-        let writer = fit.last_writer(frame.key(read), before);
-        Source { read: facts.reads()[read].op, writer }
+        fit.last_writer(frame.key(read), before)
     };
-    (0..facts.reads().len()).map(source).collect()
+    let found = |read: usize| fit.as_ref().map(|fit| last_writer(fit, read));
+    witness::sources(frame.facts, |read| frame.source(read).or_else(|| found(read)))
 }

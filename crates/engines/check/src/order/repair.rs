@@ -382,9 +382,7 @@ impl RepairSearch<'_> {
         let mut involved: BTreeSet<TxnId> = on_cycles.chain(self.involved.iter().copied()).collect();
         self.reads.sort_unstable();
         self.reads.dedup();
-        for read in &self.reads {
-            sources::add_core_of_read(self.frame, *read as usize, &mut involved);
-        }
+        involved.extend(sources::core_of_reads(self.frame, self.reads.iter().copied()));
         involved
     }
 }

@@ -9,6 +9,7 @@
 
 use super::frame::Frame;
 use super::start;
+use crate::core_extraction::{Before, Conclusion, CoreExtraction};
 use crate::rule::Events;
 use iso_evidence::{Budget, StopReason};
 use iso_history::{KeyId, TxnId};
@@ -159,54 +160,50 @@ fn drop_impossible(frame: &mut Frame<'_>, lines: &Lines, clocks: &Clocks, round:
     sources.removals.sort_unstable_by_key(|it| (it.read, it.round));
     frame.sources = sources;
     match no_writer {
-        Some(read) => {
-            let mut core = BTreeSet::new();
-            add_core_of_read(frame, read as usize, &mut core);
-            Err(NoWriter(core))
-        }
+        Some(read) => Err(NoWriter(core_of_reads(frame, [read]))),
         None => Ok(()),
     }
 }
 
-/// Adds those because of whom a read has the source that it has: whoever may have written it, and why they did not.
-pub(super) fn add_core_of_read(frame: &Frame<'_>, read: usize, core: &mut BTreeSet<TxnId>) {
-    let mut pending = vec![(read, u32::MAX)];
-    let mut seen: BTreeSet<usize> = BTreeSet::new();
-    while let Some((read, before)) = pending.pop() {
-        if !seen.insert(read) {
-            continue;
-        }
-        let reader = frame.reader(read);
-        core.insert(reader);
-        core.extend(frame.facts.candidates(read).iter().copied());
-        if frame.facts.candidates(read).len() < 2 {
-            continue;
-        }
-        let removals = frame.sources.removals_of(read).iter().filter(|it| it.round < before);
-        for Removal { candidate, by, round, .. } in removals.copied() {
-            core.insert(by);
-            let paths =
-                if by == reader { [(reader, candidate), (reader, reader)] } else { [(candidate, by), (by, reader)] };
-            for (from, to) in paths {
-                path(frame, from, to, round, core, &mut pending);
-            }
+/// Everybody because of whom these reads have the sources that they have.
+pub(super) fn core_of_reads(frame: &Frame<'_>, reads: impl IntoIterator<Item = u32>) -> BTreeSet<TxnId> {
+    let mut core = CoreExtraction::default();
+    for read in reads {
+        core.follow(Conclusion::Source(read), Before::MAX);
+    }
+    core.run(|core, conclusion, before| match conclusion {
+        Conclusion::Source(read) => reasons(frame, core, read as usize, before),
+        Conclusion::Edge(_) => unreachable!("sources rest on sources only"),
+    });
+    core.named()
+}
+
+/// Why a read has the source that it has: whoever may have written it, and why they did not, as far as that was found
+/// out before a round.
+pub(super) fn reasons(frame: &Frame<'_>, core: &mut CoreExtraction, read: usize, before: Before) {
+    let reader = frame.reader(read);
+    core.name([reader]);
+    core.name(frame.facts.candidates(read).iter().copied());
+    if frame.facts.candidates(read).len() < 2 {
+        return;
+    }
+    let removals = frame.sources.removals_of(read).iter().filter(|it| it.round < before);
+    for Removal { candidate, by, round, .. } in removals.copied() {
+        core.name([by]);
+        let paths =
+            if by == reader { [(reader, candidate), (reader, reader)] } else { [(candidate, by), (by, reader)] };
+        for ends in paths {
+            path(frame, core, ends, round);
         }
     }
 }
 
-/// Adds those on a path of sessions and sources that were known before a round, and the reads that it follows.
-fn path(
-    frame: &Frame<'_>,
-    from: TxnId,
-    to: TxnId,
-    round: u32,
-    core: &mut BTreeSet<TxnId>,
-    pending: &mut Vec<(usize, u32)>,
-) {
+/// Those on a path of sessions and sources that were known before a round, and the reads that it follows.
+fn path(frame: &Frame<'_>, core: &mut CoreExtraction, (from, to): (TxnId, TxnId), round: Before) {
     if from == to || from.is_initial() {
         return;
     }
-    core.extend([from, to]);
+    core.name([from, to]);
     let is_known = |read: usize| frame.sources.is_known_before(read, round);
     let is_recovered_seen = frame.rule.events == Events::FirstCommitterWins;
     // Backward, since a transaction has few predecessors.
@@ -231,8 +228,8 @@ fn path(
     while let Some((after, read)) = next.get(&txn) {
         // Those in the middle of a session only pass it on.
         if let Some(read) = *read {
-            core.extend([txn, *after]);
-            pending.push((read, round));
+            core.name([txn, *after]);
+            core.follow(Conclusion::Source(read as u32), round);
         }
         txn = *after;
     }
@@ -372,8 +369,6 @@ mod tests {
         assert_eq!(frame.sources.left(0), [first, third]);
         settle_sources(&mut frame, &[first, second, third, reader], &Budget::unlimited()).unwrap().unwrap();
         assert_eq!(frame.sources.of(0), Some(third));
-        let mut core = BTreeSet::new();
-        add_core_of_read(&frame, 0, &mut core);
-        assert_eq!(core.into_iter().collect::<Vec<_>>(), [first, third, reader]);
+        assert_eq!(core_of_reads(&frame, [0]).into_iter().collect::<Vec<_>>(), [first, third, reader]);
     }
 }

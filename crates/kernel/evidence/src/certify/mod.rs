@@ -12,7 +12,6 @@ mod common;
 mod forbidden;
 mod guarantees;
 mod local;
-mod near;
 mod own;
 mod past;
 mod proof;
@@ -21,6 +20,7 @@ mod rows;
 mod schedule;
 mod sources;
 mod uncommitted;
+mod unseen;
 mod versions;
 mod visibility;
 

@@ -7,8 +7,9 @@
 
 use super::Uncertified;
 use super::guarantees::check_guarantee;
-use super::near::check_near;
+
 use super::past::{Causes, check_past};
+use super::unseen::check_unseen;
 use super::versions::{Place, Scheduled};
 use iso_history::KeyId;
 use iso_spec::Level;
@@ -29,7 +30,7 @@ pub(super) fn check_visibility(scheduled: &Scheduled<'_>, level: Level) -> Resul
 }
 
 fn check_causes(scheduled: &Scheduled<'_>, causes: Causes) -> Result<(), Uncertified> {
-    check_near(scheduled, causes).unwrap_or_else(|| check_past(scheduled, causes))
+    check_unseen(scheduled, causes).unwrap_or_else(|| check_past(scheduled, causes))
 }
 
 /// Read committed: what an earlier read of the transaction saw is not taken back by a later one.

@@ -1,8 +1,11 @@
 //! Compares the fast path with the simple one, and checks the evidence of each answer.
 
-use crate::decide::{Decision, decide, decide_by_search};
+use crate::check_facts;
+use crate::decide::decide;
+use crate::decision::Decision;
+use crate::local::refute_by_one_read;
+use crate::simple::decide_by_search;
 use crate::test_store::{self, Manner, Random};
-use crate::{check_facts, refute_by_one_read};
 use iso_evidence::{Budget, Note, Quantity, Stage, StopReason, Verdict, certify_facts};
 use iso_history::{Facts, History, Projection, TxnId};
 use iso_spec::Level;

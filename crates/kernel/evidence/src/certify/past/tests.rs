@@ -1,8 +1,8 @@
-//! Blocks of sessions, and walks back from each reader, compared with all sessions at once.
+//! Blocks of sessions, and what readers did not see, compared with all sessions at once.
 
 use super::super::common::{each_history, show};
-use super::super::near::check_near;
 use super::super::sources::Sources;
+use super::super::unseen::{check_in_groups, check_unseen};
 use super::super::versions::check_sources;
 use super::{Causes, check_in_blocks};
 use crate::Source;
@@ -27,8 +27,12 @@ fn it_does_not_matter_how_the_past_is_looked_at() {
         for (nth, causes) in [Causes::SessionsAndSources, Causes::AlsoOlderVersions].into_iter().enumerate() {
             let is_right = [1, 2, 100].map(|it| check_in_blocks(&scheduled, causes, it).is_ok());
             assert!(is_right.iter().all(|it| *it == is_right[0]), "{causes:?} {is_right:?}\n{}", show(history));
-            let is_near_right = check_near(&scheduled, causes).is_none_or(|it| it.is_ok() == is_right[0]);
-            assert!(is_near_right, "{causes:?}\n{}", show(history));
+            for size in [1, 2, 64] {
+                let is_same = check_in_groups(&scheduled, causes, size).is_ok() == is_right[0];
+                assert!(is_same, "{causes:?}, groups of {size}\n{}", show(history));
+            }
+            let is_same = check_unseen(&scheduled, causes).is_none_or(|it| it.is_ok() == is_right[0]);
+            assert!(is_same, "{causes:?}\n{}", show(history));
             n_wrong[nth] += usize::from(!is_right[0]);
         }
     });

@@ -9,18 +9,20 @@
 
 use super::links::{Cycle, Link, Links};
 use super::places;
+use crate::core_extraction::CoreExtraction;
+use crate::recovered::{RecoveredEdge, recovered_edges};
 use iso_evidence::{Budget, StopReason};
 use iso_history::TxnId;
 use iso_spec::Level;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// How many edges against the order are tried.
 const MAX_TRIES: usize = 64;
 /// How many transactions a search from one of them looks at.
 const MAX_VISITED: usize = 20_000;
 
-/// The transactions (ascending) of a part that is forbidden by itself. `order` is one of what was known before.
-pub(super) fn extract_core(
+/// The transactions (ascending) of a core. `order` is one of what was known before.
+pub(super) fn core_of_cycle(
     links: &Links<'_>,
     level: Level,
     order: Option<&[TxnId]>,
@@ -28,17 +30,21 @@ pub(super) fn extract_core(
     budget: &Budget<'_>,
 ) -> Result<Vec<TxnId>, StopReason> {
     let cycle = short_cycle(links, order, cycle, budget)?;
-    let mut core: BTreeSet<TxnId> = BTreeSet::new();
+    let mut core = CoreExtraction::default();
     for step in &cycle {
         budget.check()?;
-        core.extend([step.earlier, step.later]);
+        core.name([step.earlier, step.later]);
         match step.link {
             Link::Session | Link::ReadFrom(_) => {}
-            Link::Recovered => core.extend(who_shows(links, step)),
-            Link::Inferred => core.extend(premise(links, level, order.unwrap_or(&[]), step)),
+            Link::Recovered => {
+                let is_it = |it: &RecoveredEdge| it.earlier == step.earlier && it.later == step.later;
+                let edge = recovered_edges(links.facts).into_iter().find(is_it);
+                core.name(edge.iter().flat_map(|it| it.who_shows(links.facts)));
+            }
+            Link::Inferred => core.name(premise(links, level, order.unwrap_or(&[]), step)),
         }
     }
-    Ok(core.into_iter().filter(|it| !it.is_initial()).map(|it| it).collect())
+    Ok(core.txns())
 }
 
 /// One edge of a cycle.
@@ -174,28 +180,6 @@ impl<'a> CycleSearch<'a> {
         }
         path
     }
-}
-
-/// The reader that shows a list, and whom it read it from.
-fn who_shows(links: &Links<'_>, step: &CycleEdge) -> Vec<TxnId> {
-    let facts = links.facts;
-    let keys = facts.final_writes(step.earlier).iter().map(|it| it.0);
-    let chains = keys.filter(|it| facts.writes(step.later, *it)).filter_map(|it| facts.recovered_order(it));
-    let mut shown = Vec::new();
-    for chain in chains {
-        let place = |txn: TxnId| chain.writers.iter().position(|it| *it == txn);
-        let is_shown = match (place(step.earlier), place(step.later)) {
-            (Some(earlier), Some(later)) => earlier + 1 == later,
-            (Some(earlier), None) => earlier + 1 == chain.writers.len(),
-            _ => false,
-        };
-        if is_shown {
-            shown.push(facts.history().txn_of(chain.shown_by));
-            shown.extend(chain.writers.last().copied());
-            break;
-        }
-    }
-    shown
 }
 
 /// A reader of the later one's version that must see the earlier one, and those that make it see it: as few as possible.

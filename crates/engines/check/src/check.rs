@@ -1,0 +1,82 @@
+//! Decides one level of a history, and makes evidence of the decision.
+
+use crate::decide::decide;
+use crate::decision::Decision;
+use crate::local::refute_by_one_read;
+use crate::{explain, name, prove, shrink};
+use iso_evidence::{Budget, Note, Refutation, Stage, StopReason, Verdict};
+use iso_history::{Facts, History, OpId, TxnId};
+use iso_spec::Level;
+
+/// Decides whether `level` allows `history`.
+///
+/// ```
+/// use iso_history::{HistoryBuilder, Outcome, Place};
+/// use iso_evidence::{Budget, Verdict};
+/// use iso_spec::Level;
+/// // Two sessions read x=0, and both overwrite it: a lost update.
+/// let mut builder = HistoryBuilder::new();
+/// let x = builder.key("x".into());
+/// let values = [0, 1, 2].map(|it| builder.value(it.into()));
+/// builder.default_initial(values[0]);
+/// for (name, written) in [("s1", values[1]), ("s2", values[2])] {
+///     let session = builder.session(name);
+///     builder.begin(session, Place::default());
+///     builder.read(x, values[0]);
+///     builder.write(x, written);
+///     builder.end(Outcome::Committed);
+/// }
+/// let history = builder.finish().unwrap();
+/// let check = |level| iso_check::check(&history, level, &Budget::unlimited());
+/// assert!(matches!(check(Level::PrefixConsistency), Verdict::Allowed(_)));
+/// assert!(matches!(check(Level::SnapshotIsolation), Verdict::Forbidden(_)));
+/// ```
+pub fn check(history: &History, level: Level, budget: &Budget<'_>) -> Verdict {
+    check_facts(&Facts::new(history), level, budget)
+}
+
+/// As [`check`], for facts that are derived already.
+pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verdict {
+    // Whoever read from an indeterminate transaction may have read dirty, where the level allows it.
+    if level == Level::ReadUncommitted
+        && let Some(history) = facts.history().with_indeterminate_aborted()
+    {
+        return check_facts(&Facts::new(&history), level, budget);
+    }
+    if let Some(refutation) = refute_by_one_read(facts, level) {
+        return Verdict::Forbidden(refutation);
+    }
+    if let Some(op) = facts.ambiguous_list() {
+        return Verdict::Unknown(StopReason::Unsupported(ambiguous_list(facts, op)));
+    }
+    match decide(facts, level, budget) {
+        Ok(Decision::Allowed(witness)) => Verdict::Allowed(witness),
+        Ok(Decision::Forbidden(extracted)) => Verdict::Forbidden(refute(facts, level, extracted, budget)),
+        Err(reason) => Verdict::Unknown(reason),
+    }
+}
+
+fn ambiguous_list(facts: &Facts<'_>, op: OpId) -> String {
+    let history = facts.history();
+    let reader = history.txn_of(op);
+    format!(
+        "{} of {} has several meanings: an element was appended to that list twice, or the outcome of the reader is \
+         unknown and somebody may have read from it; such lists are not decided",
+        history.render_op(op),
+        history.label(reader)
+    )
+}
+
+/// Makes the core around `extracted` minimal, explains it and names it.
+fn refute(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Refutation {
+    budget.note(Note::Begins(Stage::Explanation));
+    let budget = &budget.silent();
+    let core = shrink::shrink(facts, level, extracted, budget);
+    let projection = core.project(facts);
+    let cycle = explain::explain(&projection, level);
+    let (txns, ops) = (core.txns, projection.ops.clone());
+    let refutation = Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle, proof: None };
+    let proved = prove::prove(facts, level, &projection, refutation, budget);
+    let anomaly = name::name(&projection, level, &proved.cycle, budget);
+    Refutation { anomalies: vec![anomaly], ..proved }
+}
