@@ -17,15 +17,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Everything about transaction isolation: does a recorded history satisfy a level, and if not, why not? And which
-/// history tells two levels apart? Does a program keep its invariants under a level? And what could have happened
-/// instead of an observed run?
+/// Answers questions about transaction isolation. Does a recorded history satisfy a level, and if not, why not? Which
+/// history separates two levels? Does a program keep its invariants under a level? What could have happened instead of
+/// an observed run?
 #[derive(Debug, Parser)]
 #[command(name = "isoscope", version, arg_required_else_help = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,
-    /// Write answers in plain ASCII; a terminal that is not set to UTF-8 gets them so anyway
+    /// Use plain ASCII; the default on a terminal that is not set to UTF-8
     #[arg(long, global = true)]
     pub(crate) ascii: bool,
 }
@@ -55,7 +55,7 @@ pub(crate) enum Verb {
 /// shown.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Histories: files, Cobra directories, or - for standard input; .gz and .zst are read as they are
+    /// Histories: files, Cobra directories, or - for standard input; .gz and .zst are unpacked
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<String>,
 
@@ -63,7 +63,7 @@ pub(crate) struct CheckArgs {
     #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) levels: Vec<String>,
 
-    /// Levels of your own: without --level all levels of the file are decided
+    /// Levels of your own; without --level, all levels of the file are decided
     #[arg(long, value_name = "FILE.spec")]
     pub(crate) spec: Option<PathBuf>,
 
@@ -73,31 +73,30 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
-    /// Print one JSON document for each input, one a line
+    /// Print JSON: one document per input, one per line
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a report, too, rendered by the file's ending: .html .svg .dot .json .txt
+    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 
-    /// Do not check the evidence
+    /// Skip the independent check of the evidence
     #[arg(long)]
     pub(crate) no_certify: bool,
 
-    /// Print on standard error what each stage took, and what the search was about: edges known, pairs left, variables,
-    /// conflicts
+    /// Print on standard error how long each stage took and how large the search was
     #[arg(long)]
     pub(crate) stats: bool,
 }
 
 /// Find a history that some levels allow and others forbid.
 ///
-/// The smallest one within the scope, with how each level that allows it explains it, and why the others do not. The
-/// evidence of both is checked by independent code before it is shown.
+/// The answer is the smallest such history within the scope. It says how the allowing levels explain the history, and why
+/// the forbidding levels cannot. Independent code checks both before they are shown.
 #[derive(Debug, Args)]
 pub(crate) struct SeparateArgs {
-    /// Levels that must all allow the history; without any, --forbid alone decides
+    /// Levels that must all allow the history; optional
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1..)]
     pub(crate) allow: Vec<String>,
 
@@ -105,15 +104,15 @@ pub(crate) struct SeparateArgs {
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1.., required = true)]
     pub(crate) forbid: Vec<String>,
 
-    /// Find all histories that contain no smaller one, up to names, and not only the smallest one
+    /// Find every history that contains no smaller one (up to renaming), not only the smallest
     #[arg(long, conflicts_with = "exact")]
     pub(crate) all: bool,
 
-    /// With --all: end after so many
+    /// With --all: stop after N histories
     #[arg(long, value_name = "N", requires = "all", value_parser = parse_limit, allow_hyphen_values = true)]
     pub(crate) limit: Option<usize>,
 
-    /// Save the history, the first one if there are several; with - it goes to standard output, and the answer to
+    /// Save the history (the first one, if there are several); - is standard output, and then the answer goes to
     /// standard error
     #[arg(long, short = 'o', value_name = "FILE.history")]
     pub(crate) output: Option<PathBuf>,
@@ -124,8 +123,8 @@ pub(crate) struct SeparateArgs {
 
 /// Say how two levels relate: equivalent, stronger, weaker or incomparable, up to a scope.
 ///
-/// Where one allows what the other one forbids, the smallest such history is shown with its evidence, which is checked
-/// by independent code before.
+/// Where one level allows what the other forbids, the smallest such history is shown. Independent code checks its
+/// evidence first.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// One level
@@ -143,7 +142,7 @@ pub(crate) struct CompareArgs {
 /// Draw how levels relate: which coincide, which imply which, and a history for each step.
 #[derive(Debug, Args)]
 pub(crate) struct LatticeArgs {
-    /// The levels; without any, those that check decides by name, and those of --spec
+    /// The levels; by default those that check knows by name, and those of --spec
     #[arg(value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) levels: Vec<String>,
 
@@ -158,7 +157,7 @@ pub(crate) struct LatticeArgs {
 /// What verbs have in common that search for histories.
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// Levels of your own, by the names `file.level` or `level`; repeat it for several files
+    /// Levels of your own, named `file.level` or `level`; repeat it for several files
     #[arg(long = "spec", value_name = "FILE.spec")]
     pub(crate) specs: Vec<PathBuf>,
 
@@ -178,20 +177,20 @@ pub(crate) struct AnswerArgs {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
-    /// Print the answer as one JSON document in one line
+    /// Print the answer as JSON, on one line
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a report, too, rendered by the file's ending: .html .svg .dot .json .txt
+    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 }
 
 /// Decide whether a program of transactions keeps its invariants under isolation levels.
 ///
-/// A program is a text with tables, transactions, which of them run, and what must hold in the end. Every run that a
-/// level allows is looked at. If something is wrong in one, that run is shown. Before, an independent interpreter
-/// replays it step by step, and its history is checked: the level must allow it.
+/// A program is a text: tables, transactions, which of them run, and what must hold in the end. The answer covers every
+/// run that a level allows. If one of them breaks an invariant, that run is shown. An independent interpreter replays it
+/// first, step by step, and checks that the level allows its history.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// The program
@@ -202,12 +201,12 @@ pub(crate) struct VerifyArgs {
     #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) levels: Vec<String>,
 
-    /// Name the weakest of the levels that hold; without --level that is so anyway
+    /// Name the weakest level that holds; the default without --level
     #[arg(long)]
     pub(crate) weakest: bool,
 
-    /// Try what would repair it: reads to lock, or transactions to run as serializable; for each violated level of
-    /// --level, or for the strongest violated one
+    /// Suggest repairs: reads to lock, or transactions to run as serializable. For each violated level of --level, or
+    /// for the strongest violated one
     #[arg(long)]
     pub(crate) repair: bool,
 
@@ -219,11 +218,11 @@ pub(crate) struct VerifyArgs {
 /// serializable.
 ///
 /// Each session repeats its transactions up to a boundary, where reads may see other writers than they did. Without
-/// --level, all levels that predict knows are tried, and the prediction of the strongest one that has any is shown.
-/// Before, independent code checks that the level allows it and that the target forbids it.
+/// --level, every level that predict knows is tried, and the prediction at the strongest one is shown. Independent code
+/// first checks that the level allows it and that the target forbids it.
 #[derive(Debug, Args)]
 pub(crate) struct PredictArgs {
-    /// The observed history: a file, a Cobra directory, or - for standard input; .gz and .zst are read as they are
+    /// The observed history: a file, a Cobra directory, or - for standard input; .gz and .zst are unpacked
     #[arg(value_name = "INPUT")]
     pub(crate) input: String,
 
@@ -245,21 +244,21 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "STRATEGY", hide_possible_values = true, conflicts_with = "boundary")]
     pub(crate) strategy: Option<Strategy>,
 
-    /// Find predictions whose cycles have different shapes, and not only one
+    /// Find one prediction for each shape of cycle, not only one
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Run this application on the weak store, along each prediction: is there such a run indeed? The observed history
-    /// must be one of it
+    /// Run this application on the weak store along each prediction, to see whether it really happens. The observed
+    /// history must come from the same application
     #[arg(long, value_name = "APP")]
     pub(crate) validate: Option<String>,
 
-    /// With --validate: the seed of the observed run, if its recording does not have it
+    /// With --validate: the seed of the observed run, if the recording does not name it
     #[arg(long, value_name = "N", requires = "validate")]
     pub(crate) seed: Option<u64>,
 
-    /// Save the predicted history, the first one if there are several; with - it goes to standard output, and the
-    /// answer to standard error
+    /// Save the predicted history (the first one, if there are several); - is standard output, and then the answer
+    /// goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.history")]
     pub(crate) output: Option<PathBuf>,
 
@@ -288,20 +287,20 @@ pub(crate) enum Strategy {
 
 /// Drive a database with a workload from many sessions at once, and record the history.
 ///
-/// What sessions see is written to the file while it happens. Ctrl-C ends the run early, and the history up to then is
-/// complete. Tables that the run makes are removed at its end.
+/// The file is written while the sessions run. Ctrl-C ends the run early; the history up to then is complete. The tables
+/// that the run creates are removed at its end.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "a flag is a word on the command line")]
 pub(crate) struct CollectArgs {
-    /// The address of the database, as in sqlite:FILE or store:LEVEL; --help has more
+    /// The address of the database, such as sqlite:FILE or store:LEVEL; --help lists more
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 
-    /// The isolation level of all sessions, as the database calls it; its default if not given
+    /// The isolation level of all sessions, in the database's words; by default the database's own default
     #[arg(long, short = 'i', value_name = "NAME", conflicts_with = "mix")]
     pub(crate) isolation: Option<String>,
 
-    /// Isolation levels and their shares of the sessions, as in read-committed:0.5,serializable:0.5
+    /// Isolation levels and their shares of the sessions, such as read-committed:0.5,serializable:0.5
     #[arg(long, value_name = "NAME:SHARE,..")]
     pub(crate) mix: Option<String>,
 
@@ -309,67 +308,67 @@ pub(crate) struct CollectArgs {
     #[arg(long, short = 'w', value_name = "WORKLOAD", default_value = "rw")]
     pub(crate) workload: String,
 
-    /// How many sessions there are, each with a connection of its own
+    /// Number of sessions, each with its own connection
     #[arg(long, value_name = "N", default_value = "10", value_parser = parse_collect_sessions, allow_hyphen_values = true)]
     pub(crate) sessions: usize,
 
-    /// How many transactions each session runs; 100 if neither this nor --duration is given
+    /// Transactions per session; 100 unless --duration is given
     #[arg(long, value_name = "N", value_parser = parse_collect_txns, allow_hyphen_values = true)]
     pub(crate) txns: Option<usize>,
 
-    /// How long to run, as in 30s or 5m
+    /// How long to run, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
 
-    /// How many keys there are
+    /// Number of keys
     #[arg(long, value_name = "N", default_value = "100", value_parser = parse_collect_keys, allow_hyphen_values = true)]
     pub(crate) keys: usize,
 
-    /// How many operations a transaction has
+    /// Operations per transaction
     #[arg(long, value_name = "N..M", default_value = "1..8", value_parser = parse_ops, allow_hyphen_values = true)]
     pub(crate) ops: (usize, usize),
 
-    /// Which share of the operations reads
+    /// Share of the operations that are reads
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = parse_reads, allow_hyphen_values = true)]
     pub(crate) reads: f64,
 
-    /// Which keys are drawn how often
+    /// How keys are drawn
     #[arg(long, value_name = "uniform|zipf|hotset", default_value = "uniform")]
     pub(crate) keys_like: String,
 
-    /// Try a transaction again that the database aborted; each attempt is recorded
+    /// Retry transactions that the database aborts; each attempt is recorded
     #[arg(long)]
     pub(crate) retry: bool,
 
-    /// Decides which transactions run
+    /// Seed: decides which transactions run
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
 
-    /// Do not read all rows at the end
+    /// Skip the read of all rows at the end
     #[arg(long)]
     pub(crate) no_final_read: bool,
 
-    /// Where to record the history; with - it goes to standard output, and the answer to standard error
+    /// Where to record the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.jsonl")]
     pub(crate) output: PathBuf,
 
-    /// Print the answer as one JSON document in one line
+    /// Print the answer as JSON, on one line
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a report, too, with a chart over time, rendered by the file's ending: .html .svg .json .txt
+    /// Also write a report with a chart over time; the ending says which kind: .html .svg .json .txt
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 
-    /// Show progress on standard error even if it is no terminal
+    /// Show progress on standard error even when it is not a terminal
     #[arg(long)]
     pub(crate) progress: bool,
 }
 
 /// Run applications on a store that is as weak as a level allows, and record what happens.
 ///
-/// The store answers each read with any value that its level allows, so that an application meets in one run what a real
-/// database shows once in a million. After the run it is asked what must hold.
+/// The store answers each read with any value that its level allows, so that one run shows an application what a real
+/// database shows once in a million. After the run, the application's assertions are checked.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
     #[command(subcommand)]
@@ -383,9 +382,9 @@ pub(crate) enum StoreVerb {
     Apps(StoreAppsArgs),
 }
 
-/// Run an application, and say what its assertions say.
+/// Run an application, and check its assertions.
 ///
-/// One transaction runs at a time, in an order that the seed decides; the weakness is in what reads are served. The same
+/// One transaction runs at a time, in an order that the seed decides; the weakness is in what reads return. The same
 /// options give the same run, byte for byte.
 #[derive(Debug, Args)]
 pub(crate) struct StoreRunArgs {
@@ -397,39 +396,39 @@ pub(crate) struct StoreRunArgs {
     #[arg(long, short = 'l', value_name = "LEVEL", default_value = "cc")]
     pub(crate) level: String,
 
-    /// What reads are served of what the level allows
+    /// Which of the allowed values a read returns
     #[arg(long, value_name = "latest|random|adversarial", default_value = "random")]
     pub(crate) policy: String,
 
-    /// How many sessions there are
+    /// Number of sessions
     #[arg(long, value_name = "N", default_value = "3", value_parser = parse_run_sessions, allow_hyphen_values = true)]
     pub(crate) sessions: usize,
 
-    /// How many transactions each session runs
+    /// Transactions per session
     #[arg(long, value_name = "N", default_value = "8", value_parser = parse_run_txns, allow_hyphen_values = true)]
     pub(crate) txns: usize,
 
-    /// Decides which transactions run, in which order, and what is served
+    /// Seed: decides which transactions run, in which order, and what reads return
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
 
-    /// Try a transaction again that the store aborted because of a conflict
+    /// Retry transactions that the store aborts because of a conflict
     #[arg(long)]
     pub(crate) retry: bool,
 
-    /// Save the history; with - it goes to standard output, and the answer to standard error
+    /// Save the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.jsonl")]
     pub(crate) output: Option<PathBuf>,
 
-    /// List the transactions, too, in the order in which they ran
+    /// Also list the transactions in the order in which they ran
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Print the answer as one JSON document in one line
+    /// Print the answer as JSON, on one line
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a report, too, rendered by the file's ending: .html .svg .json .txt
+    /// Also write a report; the ending says which kind: .html .svg .json .txt
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 
@@ -449,35 +448,35 @@ pub(crate) struct StoreAppsArgs {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Scope")]
 pub(crate) struct ScopeArgs {
-    /// Up to so many transactions
+    /// At most N transactions
     #[arg(long, value_name = "N", value_parser = parse_txns, allow_hyphen_values = true)]
     pub(crate) txns: Option<usize>,
 
-    /// Up to so many keys
+    /// At most N keys
     #[arg(long, value_name = "N", value_parser = parse_keys, allow_hyphen_values = true)]
     pub(crate) keys: Option<usize>,
 
-    /// Up to so many values of a key, the initial one included
+    /// At most N values per key, including the initial one
     #[arg(long, value_name = "N", value_parser = parse_values, allow_hyphen_values = true)]
     pub(crate) values: Option<usize>,
 
-    /// Exactly as many transactions as --txns says, and not up to so many
+    /// Exactly as many transactions as --txns says, instead of at most
     #[arg(long)]
     pub(crate) exact: bool,
 
-    /// Whoever writes a key reads it before
+    /// Every transaction reads a key before it writes it
     #[arg(long)]
     pub(crate) no_blind_writes: bool,
 
-    /// Up to so many sessions; as many as there are transactions if not given
+    /// At most N sessions; by default as many as transactions
     #[arg(long, value_name = "N", value_parser = parse_sessions, allow_hyphen_values = true)]
     pub(crate) sessions: Option<usize>,
 
-    /// Session order is any partial order, and not one chain a session
+    /// Let session order be any partial order, instead of one chain per session
     #[arg(long, conflicts_with = "sessions")]
     pub(crate) partial_order_sessions: bool,
 
-    /// May a transaction read a key twice and see two versions? Where a level allows it, if not given
+    /// Whether a transaction may read a key twice and see two versions; by default where a level allows it
     #[arg(long, value_name = "yes|no", hide_possible_values = true)]
     pub(crate) rereads: Option<YesNo>,
 }
@@ -536,7 +535,7 @@ pub(crate) struct ConvertArgs {
     #[arg(value_name = "OUT")]
     pub(crate) output: String,
 
-    /// The format to write, if the ending of OUT does not tell
+    /// The format to write, if the ending of OUT does not say it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
 
@@ -554,16 +553,16 @@ pub(crate) struct ConvertArgs {
 /// Render a saved result again, as a page, a picture, a graph or text.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// What --json printed or --report FILE.json wrote, or - for standard input
+    /// The output of --json or --report FILE.json, or - for standard input
     #[arg(value_name = "RESULT.json")]
     pub(crate) input: String,
 
-    /// Where to write it, rendered by the ending: .html .svg .dot .json .txt; text on standard output if not given
+    /// Where to write it; the ending says which kind: .html .svg .dot .json .txt. By default text on standard output
     #[arg(long = "output", short = 'o', value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 }
 
-/// Run contended work on two databases inside the tool, one of them weak, and see which levels each keeps, and why.
+/// Run the same contended work on two built-in databases, one of them weak, and see which levels each keeps.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// The folder for the page and the recorded histories
@@ -574,11 +573,11 @@ pub(crate) struct DemoArgs {
 /// How to read histories.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReadingArgs {
-    /// The format of the input, if its content does not tell
+    /// The format of the input, if it is not recognised
     #[arg(long, value_name = "FORMAT", visible_alias = "from")]
     pub(crate) format: Option<String>,
 
-    /// What identifies a version in Cobra logs; decided by looking if not given
+    /// What identifies a version in Cobra logs; recognised by default
     #[arg(long, value_name = "values|writers")]
     pub(crate) cobra_identity: Option<String>,
 }
@@ -586,15 +585,15 @@ pub(crate) struct ReadingArgs {
 /// What a run may take.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct LimitArgs {
-    /// Stop after this time, as in 500ms, 60s, 5m
+    /// Stop after this time, such as 500ms, 60s or 5m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Stop at this much memory, as in 8GiB; three quarters of the machine if not given
+    /// Stop at this much memory, such as 8GiB; by default three quarters of the machine
     #[arg(long, value_name = "SIZE", value_parser = parse_size, allow_hyphen_values = true)]
     pub(crate) memory: Option<u64>,
 
-    /// Show progress on standard error even if it is no terminal
+    /// Show progress on standard error even when it is not a terminal
     #[arg(long)]
     pub(crate) progress: bool,
 }

@@ -1,6 +1,7 @@
 //! The parts of the help that are tables: made from the types, so that they cannot get out of date.
 
 use crate::commands::{collect, hunt, lattice, store};
+use crate::output;
 use clap::Command;
 use iso_formats::Format;
 use iso_separate::Scope;
@@ -8,6 +9,14 @@ use iso_spec::Level;
 
 /// The command with its examples and tables.
 pub(crate) fn with_tables(command: Command) -> Command {
+    let columns = output::columns().min(WIDEST);
+    fitting(tables(command.term_width(columns)), columns)
+}
+
+/// Wider lines are hard to read.
+const WIDEST: usize = 100;
+
+fn tables(command: Command) -> Command {
     command
         .after_help(format!("{FIRST_STEPS}\n\n{EXIT_CODES}"))
         .mut_subcommand("check", |it| {
@@ -67,12 +76,42 @@ pub(crate) fn with_tables(command: Command) -> Command {
         .mut_subcommand("completions", |it| it.after_help(format!("{COMPLETIONS_EXAMPLES}\n\n{DONE_CODES}")))
 }
 
+/// The command, and all below it, with tables whose lines fit: clap alone would wrap the words of a table below its names.
+fn fitting(mut command: Command, columns: usize) -> Command {
+    if let Some(text) = command.get_after_help().map(ToString::to_string) {
+        command = command.after_help(fitted(&text, columns));
+    }
+    if let Some(text) = command.get_after_long_help().map(ToString::to_string) {
+        command = command.after_long_help(fitted(&text, columns));
+    }
+    let names: Vec<String> = command.get_subcommands().map(|it| it.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, |it| fitting(it, columns)))
+}
+
+/// The text with each line wrapped: the words of a table's line below its words, or below its name where that is long.
+fn fitted(text: &str, columns: usize) -> String {
+    let line = |line: &str| -> String {
+        if line.chars().count() <= columns {
+            return format!("{line}\n");
+        }
+        let indent = line.len() - line.trim_start().len();
+        let gap = line[indent..].rfind("  ").map_or(indent, |it| indent + it + 2);
+        let (name, words) = line.split_at(gap);
+        if gap > columns / 2 {
+            let below = " ".repeat(indent + 4);
+            return format!("{}\n{}", name.trim_end(), output::wrapped(&below, words, columns));
+        }
+        output::wrapped(name, words, columns)
+    };
+    text.lines().map(line).collect::<String>().trim_end().to_owned()
+}
+
 /// The help of a verb that searches for histories, with the scope that it takes if nothing is said.
 fn search(command: Command, scope: Scope, examples: &str, codes: &str) -> Command {
     let with_default = |command: Command, name: &'static str, default: usize| {
         command.mut_arg(name, |it| {
             let words = it.get_help().map(ToString::to_string).unwrap_or_default();
-            it.help(format!("{words}; {default} if not given"))
+            it.help(format!("{words}; {default} by default"))
         })
     };
     let command = with_default(command, "txns", scope.txns);
@@ -101,27 +140,27 @@ Exit codes:
   0  holds, allowed, nothing found
   1  violated, found
   2  the question could not be asked: bad input, bad option
-  3  unknown: the time or memory ran out";
+  3  unknown: the time or memory ran out, or Ctrl-C ended the run";
 
 const SEPARATE_CODES: &str = "\
 Exit codes:
   0  there is no such history in the scope
   1  found
   2  the question could not be asked: bad name, bad option
-  3  unknown: the time or memory ran out";
+  3  unknown: the time or memory ran out, or Ctrl-C ended the run";
 
 const COMPARE_CODES: &str = "\
 Exit codes:
   0  equivalent up to the scope
   1  stronger, weaker or incomparable: a history shows it
   2  the question could not be asked: bad name, bad option
-  3  unknown: the time or memory ran out";
+  3  unknown: the time or memory ran out, or Ctrl-C ended the run";
 
 const LATTICE_CODES: &str = "\
 Exit codes:
   0  done
   2  the question could not be asked: bad name, bad option
-  3  some pairs are unknown: the time or memory ran out";
+  3  some pairs are unknown: the time or memory ran out, or Ctrl-C ended the run";
 
 const DONE_CODES: &str = "\
 Exit codes:
@@ -132,7 +171,7 @@ const LIMIT_CODES: &str = "\
 Exit codes:
   0  done
   2  not possible: bad input, bad option, or the format cannot express the history
-  3  the time or memory ran out";
+  3  the time or memory ran out, or Ctrl-C ended the run";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -146,7 +185,7 @@ Examples:
 const SEPARATE_EXAMPLES: &str = "\
 Examples:
   isoscope separate --allow cc --forbid pc                      between two levels
-  isoscope separate --allow si,biswas.update_ser --forbid ser   two that allow it
+  isoscope separate --allow si,biswas.update_ser --forbid ser   two levels that allow it
   isoscope separate --allow cc --forbid pc --all --limit 5      more than the smallest one
   isoscope separate --allow mine --forbid si --spec mine.spec   a level of your own
   isoscope separate --allow cc --forbid pc -o found.history     saved, for isoscope check
@@ -155,16 +194,16 @@ Examples:
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
-  isoscope compare psi pc                          which of the two is stronger?
-  isoscope compare biswas.si cerone.si --txns 6    do two papers define the same?
-  isoscope compare mine si --spec mine.spec        and does mine?
+  isoscope compare psi pc                          which one is stronger?
+  isoscope compare biswas.si cerone.si --txns 6    do two papers define the same level?
+  isoscope compare mine si --spec mine.spec        and my own definition?
   isoscope compare psi pc --report why.html        as a page with pictures";
 
 const LATTICE_EXAMPLES: &str = "\
 Examples:
-  isoscope lattice                                    those that check decides by name
-  isoscope lattice cc psi pc si                       these
-  isoscope lattice --spec mine.spec                   with levels of your own among them
+  isoscope lattice                                    the levels that check knows by name
+  isoscope lattice cc psi pc si                       four levels
+  isoscope lattice --spec mine.spec                   with levels of your own
   isoscope lattice --all --report lattice.svg         all definitions, as a picture";
 
 const VERIFY_EXAMPLES: &str = "\
@@ -179,7 +218,7 @@ Exit codes:
   0  the program keeps its invariants under all levels that were asked
   1  violated under one of them: a run shows it
   2  the question could not be asked: a mistake in the program, bad name, bad option
-  3  unknown: the time or memory ran out";
+  3  unknown: the time or memory ran out, or Ctrl-C ended the run";
 
 const PREDICT_EXAMPLES: &str = "\
 Examples:
@@ -189,11 +228,11 @@ Examples:
   isoscope predict run.history --level rc --target si        what does si forbid that rc allows?
   isoscope predict run.history -o predicted.history          saved, for isoscope check
   isoscope predict run.history --report why.html             both runs side by side
-  isoscope predict run.jsonl --boundary relaxed --validate smallbank   and does it happen indeed?";
+  isoscope predict run.jsonl --boundary relaxed --validate smallbank   does it really happen?";
 
 const PREDICT_CODES: &str = "\
 Exit codes:
-  0  none: no run that could have happened is allowed by the level and forbidden by the target
+  0  none: the level allows no such run that the target forbids
   1  predicted
   2  the question could not be asked: bad input, bad name, bad option, or the level forbids the observed run
   3  unknown: the time or memory ran out, or an approximate search found nothing";
@@ -209,9 +248,9 @@ A program:
   run withdraw(\"x\", 100) || withdraw(\"y\", 100)
   invariant accounts[\"x\"].balance + accounts[\"y\"].balance > 0
 
-Sessions stand on the sides of ||, and a; b in one of them is one after the other.
-A number may be left open, as in withdraw(\"x\", any int in 0..100).
-Holds means: in all runs of these transactions, each once, for all open values.";
+|| separates sessions; within a session, a; b runs a before b.
+A number may stay open, such as withdraw(\"x\", any int in 0..100).
+\"Holds\" covers all runs of these transactions, each run once, for all open values.";
 
 const COLLECT_EXAMPLES: &str = "\
 Examples:
@@ -224,21 +263,21 @@ Examples:
 
 const COLLECT_CODES: &str = "\
 Exit codes:
-  0  recorded; also if Ctrl-C ended it: what happened until then is recorded
-  1  recorded, and something does not hold at the end that must
+  0  recorded, up to its end or up to Ctrl-C
+  1  recorded, and an assertion of the workload failed at the end
   2  not possible: bad address, bad option, the database fails, the disk is full";
 
 const HUNT_EXAMPLES: &str = "\
 Examples:
-  isoscope hunt store:cc --expect ser                                       the weak store is not serializable
-  isoscope hunt sqlite: --expect ser --for 10s                              SQLite, in a temporary file
-  isoscope hunt mysql://root@localhost/test -i repeatable-read --expect si  is it snapshot isolation?
+  isoscope hunt store:cc --expect ser             the weak store is not serializable
+  isoscope hunt sqlite: --expect ser --for 10s    SQLite, in a temporary file
+  isoscope hunt mysql://root@localhost/test -i repeatable-read --expect si
   isoscope hunt postgres://me@localhost/test -i serializable --expect ser --for 5m
   isoscope hunt postgres://me@localhost/test -i read-committed --expect si --all --report why.html";
 
 const HUNT_CODES: &str = "\
 Exit codes:
-  0  nothing found in the time
+  0  nothing found
   1  found: the database did what the expected level forbids
   2  the question could not be asked: no such database, bad name, bad option
   3  unknown: nothing found, but some histories were not decided, or the memory ran out";
@@ -260,18 +299,18 @@ Examples:
 
 const STORE_CODES: &str = "\
 Exit codes:
-  0  everything held that must
+  0  all assertions held
   1  an assertion of the application failed
   2  the question could not be asked: bad name, bad option
-  3  unknown: the time or memory ran out";
+  3  unknown: the time or memory ran out, or Ctrl-C ended the run";
 
 const OTHER_NAMES: &str = "\
-A name such as cerone.si is a definition of the catalogue, and one such as mine.strong, or strong alone, of mine.spec.";
+A name such as cerone.si is a definition of the catalogue; mine.strong, or just strong, is one of mine.spec.";
 
 const LEVELS_EXAMPLES: &str = "\
 Examples:
   isoscope levels                        every definition, by framework
-  isoscope levels --show si              what a name means, and where that comes from
+  isoscope levels --show si              what a name means, with its source
   isoscope levels --check mine.spec      is my own definition well formed?";
 
 const CONVERT_EXAMPLES: &str = "\
@@ -320,8 +359,8 @@ fn verify_levels() -> String {
     let lines: Vec<String> =
         iso_verify::LEVELS.iter().map(|it| format!("  {:<5}{}", it.short_name(), it.full_name())).collect();
     format!(
-        "Levels, weakest first (short and full names):\n{}\n  ec   eventual consistency; transactions are seen as a \
-         whole, so for programs it is ra",
+        "Levels, weakest first (short and full names):\n{}\n  ec   eventual consistency; for programs it is ra, because \
+         transactions are seen as a whole",
         lines.join("\n")
     )
 }
@@ -344,4 +383,20 @@ fn times(level: Level) -> &'static str {
 fn formats() -> String {
     let lines: Vec<String> = Format::ALL.iter().map(|it| format!("  {:<12}{}", it.name(), it.description())).collect();
     format!("Formats, recognised by content:\n{}", lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitted;
+
+    #[test]
+    fn words_of_a_table_wrap_below_each_other() {
+        assert_eq!(
+            fitted("  tpcc    orders that are paid", 20),
+            "  tpcc    orders\n          that are\n          paid"
+        );
+        assert_eq!(fitted("Codes:\n  0  done", 20), "Codes:\n  0  done");
+        assert_eq!(fitted("  isoscope hunt --all  all of it", 24), "  isoscope hunt --all\n      all of it");
+        assert_eq!(fitted("a line of plain words", 10), "a line of\nplain\nwords");
+    }
 }
