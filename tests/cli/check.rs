@@ -137,7 +137,7 @@ fn a_definition_is_decided_for_small_histories_only() {
     let many: Vec<String> = (0..100).map(|it| format!("{{ w(x,{it}) }}")).collect();
     folder.write("long.history", format!("init x=-1\ns1: {}\n", many.join(" ")));
     let said = folder.run(&["check", "long.history", "--level", "biswas.ser"]).ends(3);
-    said.says("unknown").says("--level ser decides the same definition");
+    said.says("unknown").says("the level ser decides the same definition");
 }
 
 #[test]

@@ -1,90 +1,37 @@
-//! From a counterexample to its document: it is replayed and its history judged before it is shown.
+//! From a certified counterexample to its document.
 
 use crate::commands::verify::code_place;
-use crate::found::Withheld;
-use crate::replay::replay;
-use iso_evidence::{Budget, Refutation, Verdict, certify_facts};
-use iso_history::Facts;
+use iso_answer::verify::{Counterexample, FailureKind, Seen, Violation, Wrong};
 use iso_program::{InstanceId, Program, Run, Span, Step, UnitId, UnitValue};
 use iso_report::{Access, BadRun, Executed, Fault, Outcome, Part, Written};
 use iso_spec::Level;
-use iso_verify::{Counterexample, FailureKind, LEVELS, Seen, Wrong};
 
-/// The document of a counterexample that passed all checks.
-pub(crate) fn bad_run(
-    program: &Program,
-    level: Level,
-    found: &Counterexample,
-    budget: &Budget<'_>,
-) -> Result<BadRun, Withheld> {
-    let (run, wrong) =
-        replay(program, level, found).map_err(|why| withheld(level, format!("the interpreter says: {why}")))?;
-    let judged = judge_history(level, found, budget)?;
-    let teller = Teller { program, level, found, run: &run };
-    Ok(BadRun {
-        wrong: wrong.iter().map(|it| teller.fault(*it)).collect(),
-        open_values: teller.open_values(),
-        initial: teller.state(&run.initial),
-        transactions: found.order.iter().map(|it| teller.executed(*it)).collect(),
-        observer: found.observed.as_ref().map(|it| it.reads.iter().map(|it| teller.access(it, None)).collect()),
-        last_state: teller.state(&run.last),
-        part: Part::whole(&found.history, judged.refutation.as_ref()),
-        anomalies: judged.refutation.iter().flat_map(|it| &it.anomalies).map(ToString::to_string).collect(),
-        forbidden_by: judged.forbidden_by.iter().map(|it| it.short_name().to_owned()).collect(),
-    })
-}
-
-fn withheld(level: Level, why: String) -> Withheld {
-    Withheld::Wrong { level: level.short_name().to_owned(), why }
-}
-
-/// What `check` says about the history.
-struct Judged {
-    /// Weaker ones first.
-    forbidden_by: Vec<Level>,
-    /// Why it is not serializable, if it is not.
-    refutation: Option<Refutation>,
-}
-
-/// The level must allow the history; what other levels say tells people what it is.
-fn judge_history(level: Level, found: &Counterexample, budget: &Budget<'_>) -> Result<Judged, Withheld> {
-    let facts = Facts::new(&found.history);
-    let mut judged = Judged { forbidden_by: Vec::new(), refutation: None };
-    for other in LEVELS {
-        let verdict = iso_check::check_facts(&facts, other, budget);
-        budget.check().map_err(Withheld::Stopped)?;
-        if let Err(why) = certify_facts(&facts, other, &verdict) {
-            if why.is_too_large && other != level {
-                continue;
-            }
-            return Err(withheld(level, format!("check at {}: {why}", other.short_name())));
-        }
-        match verdict {
-            Verdict::Forbidden(_) if level.implies(other) => {
-                return Err(withheld(level, format!("check at {} forbids the history", other.short_name())));
-            }
-            Verdict::Unknown(reason) if other == level => return Err(Withheld::Stopped(reason)),
-            Verdict::Forbidden(refutation) => {
-                judged.forbidden_by.push(other);
-                if other == Level::Serializable {
-                    judged.refutation = Some(refutation);
-                }
-            }
-            Verdict::Allowed(_) | Verdict::Unknown(_) => {}
-        }
+/// The document of an execution that breaks a program.
+pub(crate) fn bad_run(program: &Program, level: Level, violation: &Violation) -> BadRun {
+    let Violation { counterexample: found, run, wrong, forbidden_by, refutation } = violation;
+    let namer = Namer { program, level, found, run };
+    BadRun {
+        wrong: wrong.iter().map(|it| namer.fault(*it)).collect(),
+        open_values: namer.open_values(),
+        initial: namer.state(&run.initial),
+        transactions: found.order.iter().map(|it| namer.executed(*it)).collect(),
+        observer: found.observed.as_ref().map(|it| it.reads.iter().map(|it| namer.access(it, None)).collect()),
+        last_state: namer.state(&run.last),
+        part: Part::whole(&found.history, refutation.as_ref()),
+        anomalies: refutation.iter().flat_map(|it| &it.anomalies).map(ToString::to_string).collect(),
+        forbidden_by: forbidden_by.iter().map(|it| it.short_name().to_owned()).collect(),
     }
-    Ok(judged)
 }
 
 /// Turns ids into names.
-struct Teller<'a> {
+struct Namer<'a> {
     program: &'a Program,
     level: Level,
     found: &'a Counterexample,
     run: &'a Run,
 }
 
-impl Teller<'_> {
+impl Namer<'_> {
     fn fault(&self, wrong: Wrong) -> Fault {
         let failure = |kind: FailureKind| match kind {
             FailureKind::Assertion => "an assertion is false",
@@ -162,26 +109,5 @@ impl Teller<'_> {
             from: seen.source.map(|it| self.name(it)),
             line: place.map(|it| self.program.place(it).line.into()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use iso_program::parse;
-    use iso_verify::verify;
-
-    const COUNTER: &str = "var x: int = 0\ntxn inc() { x += 1 }\nrun inc() || inc()\ninvariant x == 2\n";
-
-    #[test]
-    fn a_run_that_the_level_forbids_is_not_shown() {
-        let program = parse(COUNTER, "counter.txn").unwrap();
-        let verdict = verify(&program, Level::PrefixConsistency, &Budget::unlimited()).verdict;
-        let iso_verify::Verdict::Violated(found) = verdict else { unreachable!() };
-        let run = bad_run(&program, Level::PrefixConsistency, &found, &Budget::unlimited()).unwrap();
-        assert_eq!(run.anomalies, ["lost-update"]);
-        assert_eq!(run.forbidden_by, ["ua", "psi", "si", "ser"]);
-        let withheld = bad_run(&program, Level::SnapshotIsolation, &found, &Budget::unlimited()).unwrap_err();
-        assert!(matches!(withheld, Withheld::Wrong { level, .. } if level == "si"));
     }
 }

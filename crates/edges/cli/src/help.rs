@@ -3,8 +3,8 @@
 use crate::commands::{collect, hunt, lattice, store};
 use crate::output;
 use clap::Command;
+use iso_answer::separate::Scope;
 use iso_formats::Format;
-use iso_separate::Scope;
 use iso_spec::Level;
 
 /// The command with its examples and tables.
@@ -357,7 +357,7 @@ fn levels() -> String {
 
 fn verify_levels() -> String {
     let lines: Vec<String> =
-        iso_verify::LEVELS.iter().map(|it| format!("  {:<5}{}", it.short_name(), it.full_name())).collect();
+        iso_answer::verify::LEVELS.iter().map(|it| format!("  {:<5}{}", it.short_name(), it.full_name())).collect();
     format!(
         "Levels, weakest first (short and full names):\n{}\n  ec   eventual consistency; for programs it is ra, because \
          transactions are seen as a whole",
@@ -367,8 +367,8 @@ fn verify_levels() -> String {
 
 fn predict_levels() -> String {
     let line = |it: &Level| format!("  {:<5}{}", it.short_name(), it.full_name());
-    let lines: Vec<String> = iso_predict::LEVELS.iter().map(line).collect();
-    let targets: Vec<&str> = iso_predict::TARGETS.iter().map(|it| it.short_name()).collect();
+    let lines: Vec<String> = iso_answer::predict::LEVELS.iter().map(line).collect();
+    let targets: Vec<&str> = iso_answer::predict::TARGETS.iter().map(|it| it.short_name()).collect();
     format!(
         "Levels, weakest first (short and full names):\n{}\nTargets, which must be stronger: {}",
         lines.join("\n"),

@@ -17,8 +17,6 @@ mod names;
 mod output;
 mod prediction;
 mod progress;
-mod reference;
-mod replay;
 mod scope;
 mod source;
 mod spec_file;

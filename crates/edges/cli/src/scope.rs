@@ -2,8 +2,8 @@
 
 use crate::args::{MethodArgs, ScopeArgs, YesNo};
 use anyhow::bail;
+use iso_answer::separate::{Aspects, BlindWrites, Method, Rereads, Scope, Sessions, Size};
 use iso_report::Bound;
-use iso_separate::{Aspects, BlindWrites, Method, Rereads, Scope, Sessions, Size};
 use std::ops::RangeInclusive;
 
 /// Larger scopes are not searched in anybody's lifetime, or fit no reference evaluator.

@@ -198,7 +198,7 @@ fn unknown(report: &mut Report, reason: &str) {
 }
 
 /// What an engine counted, as the report has it; the time comes later.
-pub(crate) fn effort(of: &iso_separate::Effort) -> Effort {
-    let iso_separate::Effort { candidates, variables, clauses, conflicts, .. } = *of;
+pub(crate) fn effort(of: &iso_answer::separate::Effort) -> Effort {
+    let iso_answer::separate::Effort { candidates, variables, clauses, conflicts, .. } = *of;
     Effort { candidates, variables, clauses, conflicts, ..Effort::default() }
 }

@@ -1,14 +1,15 @@
 //! Runs an application along a prediction, and looks at the run that comes of it.
 
 use crate::commands::store::no_application;
-use crate::found::Withheld;
-use crate::prediction::certified;
+use crate::output;
 use crate::source::{plain, shown};
 use anyhow::{anyhow, bail};
+use iso_answer::WrongEvidence;
+use iso_answer::check::{Answer, check_facts};
+use iso_answer::predict::{Prediction, Question};
 use iso_collect::{Application, Ending, Observed, Replayed, Setup, Step, application, replay};
-use iso_evidence::{Budget, Verdict};
+use iso_evidence::{Budget, StopReason};
 use iso_history::{Facts, History, TxnId};
-use iso_predict::{Prediction, Question};
 use iso_report::{Part, Validation, ValidationVerdict};
 use iso_store::{Divergence, Why, Writer};
 
@@ -106,22 +107,30 @@ impl Validator {
 fn verdict(history: &History, question: Question, budget: &Budget<'_>) -> ValidationVerdict {
     let facts = Facts::new(history);
     let not = |reason: String| ValidationVerdict::NotValidated { reason };
-    let withheld = |withheld: &Withheld| {
-        withheld.complain();
-        not(format!("whether its run shows it is not known, {}", withheld.reason()))
+    match check_facts(&facts, question.level, budget) {
+        Answer::Allowed(_) => {}
+        Answer::Forbidden(_) => return not(format!("{} forbids its run", question.level)),
+        other => return not(undecided(other)),
+    }
+    match check_facts(&facts, question.target, budget) {
+        Answer::Forbidden(_) => ValidationVerdict::Validated,
+        Answer::Allowed(_) => not(format!("{} allows its run", question.target.full_name())),
+        other => not(undecided(other)),
+    }
+}
+
+/// Why nobody knows whether the run shows it.
+fn undecided(answer: Answer) -> String {
+    let reason = match answer {
+        Answer::Refused(wrong) => {
+            output::complain(&wrong.to_string());
+            WrongEvidence::IN_SHORT.to_owned()
+        }
+        Answer::NotCertified { why, .. } => StopReason::from(why).to_string(),
+        Answer::Undecided(reason) => reason.to_string(),
+        Answer::Allowed(_) | Answer::Forbidden(_) => String::new(),
     };
-    match certified(&facts, question.level, budget) {
-        Ok(Verdict::Allowed(_)) => {}
-        Ok(Verdict::Forbidden(_)) => return not(format!("{} forbids its run", question.level.short_name())),
-        Ok(Verdict::Unknown(reason)) => return not(format!("its run is not decided, {reason}")),
-        Err(why) => return withheld(&why),
-    }
-    match certified(&facts, question.target, budget) {
-        Ok(Verdict::Forbidden(_)) => ValidationVerdict::Validated,
-        Ok(Verdict::Allowed(_)) => not(format!("{} allows its run", question.target.full_name())),
-        Ok(Verdict::Unknown(reason)) => not(format!("its run is not decided, {reason}")),
-        Err(why) => withheld(&why),
-    }
+    format!("its run is not decided, {reason}")
 }
 
 fn divergences(replayed: &Replayed) -> Vec<String> {

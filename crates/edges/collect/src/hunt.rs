@@ -23,11 +23,14 @@ use crate::database::check_workload;
 use crate::script::Script;
 use crate::{CollectError, Control, Database, Failure, Parameters, collect_history, workload};
 use interleave::interleavings;
-use iso_evidence::{Anomaly, Refutation, StopReason, Verdict};
+use iso_answer::check::Answer;
+use iso_answer::{Certified, WrongEvidence};
+use iso_evidence::{Anomaly, Refutation, StopReason};
 use iso_history::History;
 use iso_spec::Level;
 use laboratory::Laboratory;
 use scenario::scenarios;
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -90,6 +93,8 @@ pub struct Hunted {
     pub findings: Vec<Finding>,
     /// Why some histories were not decided; the first reason.
     pub undecided: Option<StopReason>,
+    /// Answers whose evidence is wrong: bugs of ours, and to be told loudly.
+    pub refused: Vec<WrongEvidence>,
     /// Was it stopped before its time?
     pub was_stopped: bool,
 }
@@ -107,6 +112,8 @@ pub struct HuntTally {
     pub violations: usize,
     /// Histories that were not decided.
     pub undecided: usize,
+    /// Histories for which there is an answer with wrong evidence.
+    pub refused: usize,
 }
 
 /// What a hunt is doing.
@@ -129,8 +136,8 @@ pub struct Finding {
     pub origin: Origin,
     /// What was recorded.
     pub history: History,
-    /// Why that is forbidden; certified.
-    pub refutation: Refutation,
+    /// Why that is forbidden.
+    pub refutation: Certified<Refutation>,
     /// The smallest script that shows it again, if there is one.
     pub reproduction: Option<Reproduction>,
     /// How many histories show an anomaly of this name.
@@ -201,41 +208,28 @@ pub fn hunt(
     control: &Arc<Control>,
     watch: &mut dyn FnMut(&HuntProgress<'_>),
 ) -> Result<Hunted, HuntError> {
-    let started = Instant::now();
     for name in &hunt.workloads {
         let known =
             workload(name, &Parameters::default()).ok_or_else(|| HuntError::NoWorkload { name: name.clone() })?;
         check_workload(&**database, &*known)?;
     }
-    let deadline = started + hunt.duration;
-    let laboratory = Laboratory { database: &**database, expect: hunt.expect, control, deadline };
     // What is wrong with the isolation level is said at once.
     drop(database.connect(&hunt.isolation)?);
-    let mut hunter = Hunter {
-        database,
-        hunt,
-        control,
-        laboratory,
-        watch,
-        started,
-        tally: HuntTally::default(),
-        since: Duration::ZERO,
-        trials: Vec::new(),
-        findings: Vec::new(),
-        kinds: Vec::new(),
-        undecided: None,
-    };
+    let refused = RefCell::default();
+    let mut hunter = Hunter::new(database, hunt, control, &refused, watch);
     if hunt.probes == Probes::Yes {
         hunter.probe()?;
     }
     hunter.run_workloads()?;
+    let Hunter { tally, trials, started, findings, undecided, .. } = hunter;
     Ok(Hunted {
         database: database.describe(),
-        tally: hunter.tally,
-        trials: hunter.trials,
+        tally,
+        trials,
         elapsed: started.elapsed(),
-        findings: hunter.findings,
-        undecided: hunter.undecided,
+        findings,
+        undecided,
+        refused: refused.into_inner(),
         was_stopped: control.is_stopped(),
     })
 }
@@ -257,7 +251,33 @@ struct Hunter<'h> {
     undecided: Option<StopReason>,
 }
 
-impl Hunter<'_> {
+impl<'h> Hunter<'h> {
+    fn new(
+        database: &'h Arc<dyn Database>,
+        hunt: &'h Hunt,
+        control: &'h Arc<Control>,
+        refused: &'h RefCell<Vec<WrongEvidence>>,
+        watch: &'h mut dyn FnMut(&HuntProgress<'_>),
+    ) -> Self {
+        let started = Instant::now();
+        let deadline = started + hunt.duration;
+        let laboratory = Laboratory { database: &**database, expect: hunt.expect, control, deadline, refused };
+        Self {
+            database,
+            hunt,
+            control,
+            laboratory,
+            watch,
+            started,
+            tally: HuntTally::default(),
+            since: Duration::ZERO,
+            trials: Vec::new(),
+            findings: Vec::new(),
+            kinds: Vec::new(),
+            undecided: None,
+        }
+    }
+
     /// Plays the probes: each as it stands, and then in other orders.
     fn probe(&mut self) -> Result<(), HuntError> {
         let part = if self.hunt.workloads.is_empty() { 1 } else { PART_FOR_PROBES };
@@ -325,14 +345,16 @@ impl Hunter<'_> {
     /// Judges a history; what is forbidden in it becomes a finding.
     fn judge(&mut self, origin: Origin, history: History, script: Option<&Script>) {
         let trial = Trial::between(self.since, self.started.elapsed(), &origin, &history);
-        let judged = match self.laboratory.judge(&history) {
-            Verdict::Allowed(_) => Judged::Allowed,
-            Verdict::Unknown(reason) => {
-                self.tally.undecided += 1;
-                self.undecided.get_or_insert(reason);
-                Judged::Undecided
-            }
-            Verdict::Forbidden(refutation) => {
+        let answer = self.laboratory.judge(&history);
+        let judged = self.booked(answer, origin, history, script);
+        self.trials.push(Trial { judged, ..trial });
+    }
+
+    /// Counts an answer.
+    fn booked(&mut self, answer: Answer, origin: Origin, history: History, script: Option<&Script>) -> Judged {
+        match answer {
+            Answer::Allowed(_) => Judged::Allowed,
+            Answer::Forbidden(refutation) => {
                 self.tally.violations += 1;
                 let finding = match self.kinds.iter().find(|it| it.0 == refutation.anomalies) {
                     Some((_, idx)) => {
@@ -343,12 +365,31 @@ impl Hunter<'_> {
                 };
                 Judged::Forbidden { finding }
             }
-        };
-        self.trials.push(Trial { judged, ..trial });
+            Answer::Refused(_) => {
+                self.tally.refused += 1;
+                Judged::Refused
+            }
+            Answer::NotCertified { why, .. } => {
+                self.undecided(StopReason::Unsupported(format!("probably violated, but {}", StopReason::from(why))))
+            }
+            Answer::Undecided(reason) => self.undecided(reason),
+        }
+    }
+
+    fn undecided(&mut self, reason: StopReason) -> Judged {
+        self.tally.undecided += 1;
+        self.undecided.get_or_insert(reason);
+        Judged::Undecided
     }
 
     /// Makes a finding of it, or adds it to one; returns its place.
-    fn find(&mut self, origin: Origin, history: History, refutation: Refutation, script: Option<&Script>) -> usize {
+    fn find(
+        &mut self,
+        origin: Origin,
+        history: History,
+        refutation: Certified<Refutation>,
+        script: Option<&Script>,
+    ) -> usize {
         self.say("making a script of what was found");
         let reproduction = match script {
             Some(script) => self.laboratory.reproduce(std::slice::from_ref(script)),
@@ -385,4 +426,33 @@ impl Hunter<'_> {
 
 fn n_txns(history: &History) -> u64 {
     history.txns().filter(|it| !it.is_initial()).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_history::HistoryBuilder;
+
+    #[test]
+    fn wrong_evidence_is_a_bug_and_not_undecided() {
+        let database: Arc<dyn Database> = Arc::from(crate::open("store:cc").unwrap());
+        let hunt = Hunt {
+            isolation: "cc".to_owned(),
+            expect: Level::Serializable,
+            duration: Duration::from_secs(1),
+            seed: 1,
+            probes: Probes::Yes,
+            workloads: Vec::new(),
+            until: Until::FirstFound,
+        };
+        let (control, refused) = (Arc::new(Control::new()), RefCell::default());
+        let mut silent = |_: &HuntProgress<'_>| {};
+        let mut hunter = Hunter::new(&database, &hunt, &control, &refused, &mut silent);
+        let wrong = WrongEvidence { level: "ser".to_owned(), why: "the cycle is none".to_owned() };
+        let origin = Origin::Probe { name: "lost-update", order: 1 };
+        let history = HistoryBuilder::new().finish().unwrap();
+        let judged = hunter.booked(Answer::Refused(wrong), origin, history, None);
+        assert_eq!(judged, Judged::Refused);
+        assert_eq!((hunter.tally.refused, hunter.tally.undecided, hunter.undecided), (1, 0, None));
+    }
 }

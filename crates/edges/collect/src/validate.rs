@@ -6,9 +6,9 @@
 
 use crate::drive::{drive_along, session_name};
 use crate::{Application, Assertion, Ending, Failure, Setup, Slot, Step, drive, transaction};
+use iso_answer::predict::Prediction;
 use iso_evidence::{Event, Schedule, Witness};
 use iso_history::{History, Outcome, TxnId};
-use iso_predict::Prediction;
 use iso_spec::Level;
 use iso_store::{Divergence, Plan, TxnName};
 use std::collections::{BTreeMap, BTreeSet};

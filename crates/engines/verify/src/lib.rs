@@ -14,7 +14,6 @@ mod execute;
 mod level;
 mod record;
 mod repair;
-mod replay;
 mod term;
 mod verify;
 
@@ -22,5 +21,4 @@ pub use answer::{Counterexample, Effort, Observed, Ran, Seen, Verdict, Verificat
 pub use execute::FailureKind;
 pub use level::LEVELS;
 pub use repair::{Repair, repairs};
-pub use replay::replay;
 pub use verify::{Weakest, verify, verify_levels, weakest};

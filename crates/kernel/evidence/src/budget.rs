@@ -53,6 +53,8 @@ pub enum Stage {
     Search,
     /// Making a forbidden core minimal, and explaining it.
     Explanation,
+    /// Checking the evidence of an answer.
+    Certification,
 }
 
 impl Stage {
@@ -66,6 +68,7 @@ impl Stage {
             Self::Saturation => "saturation",
             Self::Search => "search",
             Self::Explanation => "explanation",
+            Self::Certification => "certify",
         }
     }
 }

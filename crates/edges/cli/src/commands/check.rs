@@ -11,6 +11,7 @@ use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
+use iso_answer::check::Certifying;
 use iso_evidence::{Budget, Note, StopReason};
 use iso_formats::{ReadError, Reading};
 use iso_history::{Defect, History, Severity};
@@ -28,7 +29,7 @@ struct Check<'s> {
     source: Source,
     limits: Limits,
     reports: Vec<(PathBuf, Rendering)>,
-    certifies: bool,
+    certifying: Certifying,
     max_order: Option<usize>,
     looks_around: LookAround,
 }
@@ -87,7 +88,7 @@ impl<'s> Check<'s> {
             source: Source::new(&raw.reading)?,
             limits: Limits::new(raw.limits.timeout, raw.limits.memory),
             reports,
-            certifies: !raw.no_certify,
+            certifying: if raw.no_certify { Certifying::No } else { Certifying::Yes },
             max_order,
             looks_around,
         })
@@ -200,7 +201,7 @@ impl Desk<'_> {
             self.effort.borrow_mut().hear(note);
         };
         let budget = Budget::new(&stop).heard_by(&hear);
-        let judge = Judge { certifies: self.check.certifies, max_order: self.check.max_order, budget };
+        let judge = Judge { certifying: self.check.certifying, max_order: self.check.max_order, budget };
         judge.ask(&history, &questions, self, self.effort);
         let clock = Instant::now();
         let is_wanted = match self.check.looks_around {

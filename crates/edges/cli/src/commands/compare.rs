@@ -2,15 +2,18 @@
 
 use crate::args::CompareArgs;
 use crate::exit::Exit;
-use crate::found::{Shown, Withheld, shown};
+use crate::found::shown;
 use crate::limits::Alarm;
 use crate::names;
+use crate::output;
 use crate::scope;
 use crate::spec_file::OwnLevels;
 use crate::teller::{Channel, Limited, Teller, complain_of_limit, effort};
+use iso_answer::WrongEvidence;
+use iso_answer::compare::{Comparison, Relation, compare};
+use iso_answer::separate::{Aspects, Method, Scope, Separating};
 use iso_evidence::Budget;
 use iso_report::{CompareReport, Report, SpecRelation};
-use iso_separate::{Aspects, Comparison, Found, Method, Relation, Scope, compare};
 use iso_spec::Spec;
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,13 +66,7 @@ impl<'s> Compare<'s> {
         let budget = Budget::new(&stop);
         teller.progress.stage("searching in both directions");
         let comparison = compare(self.left, self.right, &self.scope, self.method, &budget);
-        teller.progress.stage("certifying");
-        let side = |found: &Option<Box<Found>>, allows: &Spec, forbids: &Spec| {
-            found.as_ref().map(|it| shown(it, &[allows], &[forbids], &budget)).transpose()
-        };
-        let left = side(&comparison.left_only, self.left, self.right);
-        let right = side(&comparison.right_only, self.right, self.left);
-        let (report, notes) = self.worded(&comparison, [left, right]);
+        let (report, notes) = self.worded(&comparison);
         let exit = teller.tell(report.into(), notes, || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
             complain_of_limit(&reason, Limited::Search);
@@ -78,43 +75,33 @@ impl<'s> Compare<'s> {
     }
 
     /// The document, and what stands below it.
-    fn worded(
-        &self,
-        comparison: &Comparison,
-        sides: [Result<Option<Shown>, Withheld>; 2],
-    ) -> (CompareReport, Vec<String>) {
-        let mut report = CompareReport {
-            scope: scope::document(&self.scope, comparison.aspects),
-            relation: relation(&comparison.relation),
-            effort: effort(&comparison.effort),
-            ..self.blank()
-        };
+    fn worded(&self, comparison: &Comparison) -> (CompareReport, Vec<String>) {
+        let relation = relation(&comparison.relation());
         let mut notes = Vec::new();
-        let mut documents = [None, None];
-        for (document, side) in documents.iter_mut().zip(sides) {
-            match side {
-                Ok(None) => {}
-                Ok(Some(shown)) => {
-                    notes.extend(shown.notes);
-                    *document = Some(Box::new(shown.document));
-                }
-                Err(withheld) => {
-                    withheld.complain();
-                    report.relation = SpecRelation::Unknown { reason: withheld.reason() };
-                }
-            }
-        }
-        [report.left_only, report.right_only] = documents;
-        (report, notes)
+        let mut side = |found: Option<&Separating>, allows: &Spec, forbids: &Spec| {
+            let shown = shown(found?, &[allows], &[forbids]);
+            notes.extend(shown.notes);
+            Some(Box::new(shown.document))
+        };
+        let [left, right] = comparison.histories();
+        let left_only = side(left, self.left, self.right);
+        let right_only = side(right, self.right, self.left);
+        let scope = scope::document(&self.scope, comparison.aspects);
+        let effort = effort(&comparison.effort);
+        (CompareReport { scope, relation, left_only, right_only, effort, ..self.blank() }, notes)
     }
 }
 
 fn relation(of: &Relation) -> SpecRelation {
     match of {
-        Relation::Equivalent => SpecRelation::Equivalent,
-        Relation::Stronger => SpecRelation::Stronger,
-        Relation::Weaker => SpecRelation::Weaker,
+        Relation::Equivalent(_) => SpecRelation::Equivalent,
+        Relation::Stronger(_) => SpecRelation::Stronger,
+        Relation::Weaker(_) => SpecRelation::Weaker,
         Relation::Incomparable => SpecRelation::Incomparable,
-        Relation::Unknown(reason) => SpecRelation::Unknown { reason: reason.to_string() },
+        Relation::Undecided(reason) => SpecRelation::Unknown { reason: reason.to_string() },
+        Relation::Refused(wrong) => {
+            output::complain(&wrong.to_string());
+            SpecRelation::Unknown { reason: WrongEvidence::IN_SHORT.to_owned() }
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::judge::{Audience, Judge};
 use crate::names::Question;
 use crate::output;
 use anyhow::Context;
+use iso_answer::check::Certifying;
 use iso_collect::{
     Collected, Control, FinalRead, Likeliness, Parameters, Plan, Retries, collect_history, open, workload,
 };
@@ -148,7 +149,7 @@ fn judged(history: &History, path: &Path) -> CheckReport {
     let started = Instant::now();
     let questions = Level::ALL.map(Question::Level);
     let answers = Answers(RefCell::default());
-    let judge = Judge { certifies: true, max_order: Some(0), budget: Budget::unlimited() };
+    let judge = Judge { certifying: Certifying::Yes, max_order: Some(0), budget: Budget::unlimited() };
     judge.ask(history, &questions, &answers, &effort::Shared::default());
     let mut levels = answers.0.into_inner();
     levels.sort_by_key(|it| Level::ALL.iter().position(|level| level.short_name() == it.level.short));

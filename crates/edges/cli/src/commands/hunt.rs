@@ -12,6 +12,7 @@ use crate::target::Target;
 use crate::teller::Channel;
 use crate::timeline::in_seconds;
 use anyhow::{anyhow, bail};
+use iso_answer::WrongEvidence;
 use iso_collect::hunt::{
     Finding, Hunt, HuntProgress, HuntTally, Hunted, Judged, Origin, PROBES, Probes, Trial, Until, hunt,
 };
@@ -93,6 +94,9 @@ impl Asked {
     }
 
     fn tell(&self, raw: &HuntArgs, hunted: &Hunted) -> anyhow::Result<Exit> {
+        for wrong in &hunted.refused {
+            output::complain(&wrong.to_string());
+        }
         let report = Report::Hunt(self.report(hunted)?);
         for (path, rendering) in &self.reports {
             output::write_file(path, rendering.render(&report).as_bytes())?;
@@ -111,7 +115,7 @@ impl Asked {
     }
 
     fn report(&self, hunted: &Hunted) -> anyhow::Result<HuntReport> {
-        let HuntTally { scripts, runs, transactions, violations, undecided } = hunted.tally;
+        let HuntTally { scripts, runs, transactions, violations, undecided, refused } = hunted.tally;
         Ok(HuntReport {
             database: hunted.database.clone(),
             isolation: self.hunt.isolation.clone(),
@@ -122,9 +126,9 @@ impl Asked {
                 runs: runs as u64,
                 transactions,
                 violations: violations as u64,
-                undecided: undecided as u64,
+                undecided: (undecided + refused) as u64,
             },
-            reason: hunted.undecided.as_ref().map(ToString::to_string),
+            reason: reason(hunted),
             duration: in_seconds(self.hunt.duration),
             seconds: in_seconds(hunted.elapsed),
             was_stopped: hunted.was_stopped,
@@ -164,6 +168,12 @@ impl Asked {
     }
 }
 
+/// Why some histories have no answer; a bug comes first.
+fn reason(hunted: &Hunted) -> Option<String> {
+    let bug = (!hunted.refused.is_empty()).then(|| WrongEvidence::IN_SHORT.to_owned());
+    bug.or_else(|| hunted.undecided.as_ref().map(ToString::to_string))
+}
+
 fn round(trial: &Trial) -> HuntRound {
     let name = match &trial.origin {
         Origin::Probe { name, .. } => (*name).to_owned(),
@@ -172,7 +182,7 @@ fn round(trial: &Trial) -> HuntRound {
     let (verdict, finding) = match trial.judged {
         Judged::Allowed => (RoundVerdict::Holds, None),
         Judged::Forbidden { finding } => (RoundVerdict::Violated, Some(finding)),
-        Judged::Undecided => (RoundVerdict::Unknown, None),
+        Judged::Undecided | Judged::Refused => (RoundVerdict::Unknown, None),
     };
     HuntRound {
         what: trial.origin.to_string(),

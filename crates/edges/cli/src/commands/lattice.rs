@@ -5,13 +5,16 @@ use crate::exit::Exit;
 use crate::found::shown;
 use crate::limits::Alarm;
 use crate::names;
+use crate::output;
 use crate::scope;
 use crate::spec_file::OwnLevels;
 use crate::teller::{Channel, Limited, Teller, complain_of_limit, effort};
 use anyhow::bail;
+use iso_answer::WrongEvidence;
+use iso_answer::lattice::{Lattice, LatticeProgress, lattice};
+use iso_answer::separate::{Aspects, Method, Scope};
 use iso_evidence::Budget;
 use iso_report::{LatticeEdge, LatticeReport, Report, SpecName, UnknownPair};
-use iso_separate::{Aspects, Lattice, LatticeProgress, Method, Scope, lattice};
 use iso_spec::{Catalogue, Level, Spec};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -83,8 +86,7 @@ impl<'s> Asked<'s> {
         };
         tell(LatticeProgress { n_known: n_same, n_pairs: n_same * n_same });
         let lattice = lattice(&self.specs, &self.scope, self.method, &budget, &mut tell);
-        teller.progress.stage("certifying");
-        let (report, notes) = self.worded(&lattice, &budget);
+        let (report, notes) = self.worded(&lattice);
         let exit = teller.tell(report.into(), notes, || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
             complain_of_limit(&reason, Limited::Search);
@@ -93,43 +95,42 @@ impl<'s> Asked<'s> {
     }
 
     /// The document, and what stands below it.
-    fn worded(&self, lattice: &Lattice, budget: &Budget<'_>) -> (LatticeReport, Vec<String>) {
+    fn worded(&self, lattice: &Lattice) -> (LatticeReport, Vec<String>) {
         let name = |spec: usize| self.specs[spec].name().to_owned();
         let mut report = LatticeReport {
             classes: lattice.classes.iter().map(|it| it.iter().map(|spec| name(*spec)).collect()).collect(),
-            unknown: Vec::new(),
+            unknown: self.unknown(lattice),
             scope: scope::document(&self.scope, lattice.aspects),
             effort: effort(&lattice.effort),
             ..self.blank()
         };
-        let mut told = BTreeSet::new();
-        for (left, right, reason) in &lattice.unknown {
-            if told.insert((left.min(right), left.max(right))) {
-                report.unknown.push(UnknownPair { left: name(*left), right: name(*right), reason: reason.to_string() });
-            }
-        }
         let mut notes = Vec::new();
         for edge in from_the_top(lattice) {
             let (stronger, weaker) = (lattice.classes[edge.stronger][0], lattice.classes[edge.weaker][0]);
-            match shown(&edge.found, &[self.specs[weaker]], &[self.specs[stronger]], budget) {
-                Ok(shown) => {
-                    notes.extend(shown.notes);
-                    let (stronger, weaker) = (edge.stronger, edge.weaker);
-                    report.edges.push(LatticeEdge { stronger, weaker, found: shown.document });
-                }
-                Err(withheld) => {
-                    withheld.complain();
-                    let (left, right) = (name(weaker), name(stronger));
-                    report.unknown.push(UnknownPair { left, right, reason: withheld.reason() });
-                }
-            }
+            let shown = shown(&edge.found, &[self.specs[weaker]], &[self.specs[stronger]]);
+            notes.extend(shown.notes);
+            let (stronger, weaker) = (edge.stronger, edge.weaker);
+            report.edges.push(LatticeEdge { stronger, weaker, found: shown.document });
         }
         (report, notes)
+    }
+
+    /// Pairs about which nothing is known, each once.
+    fn unknown(&self, lattice: &Lattice) -> Vec<UnknownPair> {
+        let stopped = lattice.undecided.iter().map(|(left, right, reason)| (*left, *right, reason.to_string()));
+        let refused = lattice.refused.iter().map(|(left, right, wrong)| {
+            output::complain(&wrong.to_string());
+            (*left, *right, WrongEvidence::IN_SHORT.to_owned())
+        });
+        let mut seen = BTreeSet::new();
+        let name = |spec: usize| self.specs[spec].name().to_owned();
+        let unknown = stopped.chain(refused).filter(|it| seen.insert((it.0.min(it.1), it.0.max(it.1))));
+        unknown.map(|(left, right, reason)| UnknownPair { left: name(left), right: name(right), reason }).collect()
     }
 }
 
 /// The edges, those of the strongest levels first, as one reads the drawing.
-fn from_the_top(lattice: &Lattice) -> Vec<&iso_separate::LatticeEdge> {
+fn from_the_top(lattice: &Lattice) -> Vec<&iso_answer::lattice::LatticeEdge> {
     let mut depths = vec![0; lattice.classes.len()];
     // No way down is longer than there are classes.
     for _ in 0..depths.len() {

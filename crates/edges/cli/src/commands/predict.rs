@@ -2,17 +2,20 @@
 
 use crate::args::{BoundaryName, PredictArgs, Strategy};
 use crate::exit::Exit;
-use crate::found::Withheld;
 use crate::limits::Alarm;
-use crate::prediction::{Checked, Observed, certified, checked, observed_run};
+use crate::output;
+use crate::prediction::{observed_run, predicted_run};
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::target::Target;
 use crate::teller::{Limited, Teller, complain_of_limit};
 use crate::validation::{self, Validator};
 use anyhow::{anyhow, bail};
-use iso_evidence::{Budget, Refutation, Verdict, Witness};
+use iso_answer::predict::{
+    Answer, Boundary, LEVELS, ObservedRun, Precision, Predicted, Predictions, Question, TARGETS, Unasked, Unknown,
+};
+use iso_answer::{WrongEvidence, check};
+use iso_evidence::{Budget, Note, Refutation, Stage};
 use iso_history::{Facts, History, OpId};
-use iso_predict::{Answer, Boundary, LEVELS, Precision, Prediction, Predictor, Question, Refused, TARGETS, Unknown};
 use iso_report::{Counts, Defect, Effort, PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Report};
 use iso_spec::Level;
 use std::sync::Arc;
@@ -46,12 +49,6 @@ enum Asked {
 struct Given<'a> {
     history: &'a History,
     validator: Option<&'a Validator>,
-}
-
-/// What `check` says about the observed run.
-struct Standing {
-    level: Level,
-    verdict: Result<Verdict, Withheld>,
 }
 
 /// Runs the verb.
@@ -144,19 +141,25 @@ impl Predict {
 
     fn answer(&self, given: &Given<'_>, defects: Vec<Defect>, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
+        let hear = |note: Note| {
+            if note == Note::Begins(Stage::Certification) {
+                teller.progress.stage("checking a prediction");
+            }
+        };
         let budget = Budget::new(&stop);
         teller.progress.stage("looking at the observed run");
         let facts = Facts::new(given.history);
-        let known = self.known(&facts, teller, &budget);
+        let mut observed = ObservedRun::new(&facts);
+        self.look_at(&mut observed, teller, &budget);
         let mut report = PredictReport { defects, observed: Some(Counts::of(given.history)), ..self.blank() };
-        let levels = self.possible(&known, &mut report.notes)?;
-        let mut search = Search {
+        let levels = self.possible(&observed, &mut report.notes)?;
+        let mut search = LevelSearch {
             asked: self,
-            facts: &facts,
-            known: &known,
+            history: given.history,
+            observed,
             validator: given.validator,
             teller,
-            budget,
+            budget: budget.heard_by(&hear),
             effort: Effort::default(),
         };
         report.levels.clear();
@@ -185,23 +188,21 @@ impl Predict {
         Ok(exit)
     }
 
-    /// What `check` says about the observed run at each level that matters.
-    fn known(&self, facts: &Facts<'_>, teller: &Teller, budget: &Budget<'_>) -> Vec<Standing> {
-        let mut known: Vec<Standing> = Vec::new();
+    /// Checks the observed run at each level that matters.
+    fn look_at(&self, observed: &mut ObservedRun<'_>, teller: &Teller, budget: &Budget<'_>) {
         let asked = [Level::Serializable, self.target].into_iter().chain(self.levels().iter().rev().copied());
         for level in asked {
-            if verdict_of(&known, level).is_none() {
+            if observed.known(level).is_none() {
                 teller.progress.stage(format!("checking the observed run at {}", level.full_name()));
-                known.push(Standing { level, verdict: certified(facts, level, budget) });
+                observed.check(level, budget);
             }
         }
-        known
     }
 
     /// The levels that the observed run can be a run of.
-    fn possible(&self, known: &[Standing], notes: &mut Vec<String>) -> anyhow::Result<Vec<Level>> {
-        let refuted = |level: &Level| match verdict_of(known, *level) {
-            Some(Ok(Verdict::Forbidden(refutation))) => Some((*level, names(refutation))),
+    fn possible(&self, observed: &ObservedRun<'_>, notes: &mut Vec<String>) -> anyhow::Result<Vec<Level>> {
+        let refuted = |level: &Level| match observed.known(*level) {
+            Some(check::Answer::Forbidden(refutation)) => Some((*level, names(refutation))),
             _ => None,
         };
         let refuted: Vec<(Level, String)> = self.levels().iter().filter_map(refuted).collect();
@@ -229,52 +230,25 @@ const AMBIGUOUS: &str = "Some values were written more than once. Who wrote what
     `isoscope check` finds for the observed run, and in the predicted one such values are told apart, as in 5#2.";
 
 /// The search for predictions, one level after the other.
-struct Search<'a> {
+struct LevelSearch<'a> {
     asked: &'a Predict,
-    facts: &'a Facts<'a>,
-    known: &'a [Standing],
+    history: &'a History,
+    observed: ObservedRun<'a>,
     validator: Option<&'a Validator>,
     teller: &'a Teller,
     budget: Budget<'a>,
     effort: Effort,
 }
 
-impl Search<'_> {
+impl LevelSearch<'_> {
     fn level(&mut self, level: Level) -> anyhow::Result<PredictVerdict> {
-        let verdict = |level| verdict_of(self.known, level);
-        let witness = match (verdict(level), verdict(self.asked.target)) {
-            (Some(Err(withheld)), _) | (_, Some(Err(withheld))) => return Ok(withheld_verdict(withheld)),
-            (Some(Ok(Verdict::Unknown(reason))), _) | (_, Some(Ok(Verdict::Unknown(reason)))) => {
-                return Ok(PredictVerdict::Unknown { reason: reason.to_string() });
-            }
-            (_, Some(Ok(Verdict::Forbidden(_)))) => return Ok(self.observed(level)),
-            (_, Some(Ok(Verdict::Allowed(witness)))) => witness,
-            (_, None) => unreachable!("the target was checked"),
-        };
-        // A serial order explains the run at every level.
-        let witness = match verdict(Level::Serializable) {
-            Some(Ok(Verdict::Allowed(serial))) => serial,
-            _ => witness,
-        };
-        self.predict(level, witness)
-    }
-
-    /// The target forbids the observed run already.
-    fn observed(&self, level: Level) -> PredictVerdict {
-        match observed_run(self.facts.history(), self.asked.question(level), &self.budget) {
-            Ok(run) => PredictVerdict::Predicted { runs: vec![run], ended: None },
-            Err(withheld) => withheld_verdict(&withheld),
-        }
-    }
-
-    fn predict(&mut self, level: Level, witness: &Witness) -> anyhow::Result<PredictVerdict> {
         let question = self.asked.question(level);
-        let mut predictor = match Predictor::new(self.facts, witness, question) {
-            Ok(predictor) => predictor,
-            Err(refused) => return self.refused(level, &refused),
+        let mut predictions = match self.observed.predictions(question, &self.budget) {
+            Ok(predictions) => predictions,
+            Err(unasked) => return Err(self.unasked(&unasked)),
         };
-        let verdict = self.ask(&mut predictor, question, witness);
-        let effort = predictor.effort();
+        let verdict = self.ask(&mut predictions, question);
+        let effort = predictions.effort();
         self.effort.candidates += effort.candidates;
         self.effort.variables += effort.variables;
         self.effort.clauses += effort.clauses;
@@ -282,34 +256,27 @@ impl Search<'_> {
         Ok(verdict)
     }
 
-    fn ask(&self, predictor: &mut Predictor<'_>, question: Question, witness: &Witness) -> PredictVerdict {
-        let observed = Observed { facts: self.facts, witness };
+    fn ask(&self, predictions: &mut Predictions<'_>, question: Question) -> PredictVerdict {
         let mut runs: Vec<PredictedRun> = Vec::new();
         let mut n_repeats = 0;
         let ended = loop {
             self.teller.progress.stage(searching(question.level, runs.len()));
-            let prediction = match predictor.next(&self.budget) {
-                Answer::Predicted(prediction) => prediction,
-                Answer::None if runs.is_empty() => return PredictVerdict::None,
-                Answer::None => break "every other one changes all that an earlier one changes".to_owned(),
-                Answer::Unknown(unknown) if runs.is_empty() => {
-                    return PredictVerdict::Unknown { reason: reason(&unknown, self.asked.boundary) };
+            let predicted = match predictions.next(&self.budget) {
+                Answer::Predicted(predicted) => predicted,
+                Answer::Observed(judged) => {
+                    return PredictVerdict::Predicted { runs: vec![observed_run(self.history, &judged)], ended: None };
                 }
-                Answer::Unknown(Unknown::Approximate) => break "the approximation finds no more".to_owned(),
-                Answer::Unknown(Unknown::Stopped(reason)) => break reason.to_string(),
+                other => match self.end(other, !runs.is_empty()) {
+                    Ok(ended) => break ended,
+                    Err(verdict) => return verdict,
+                },
             };
-            self.teller.progress.stage("checking a prediction");
-            match checked(&observed, question, &prediction, &self.budget) {
-                Ok(it) if runs.iter().any(|run| is_alike(run, &it.run)) => n_repeats += 1,
-                Ok(it) => {
-                    runs.push(self.validated(it, question, &prediction));
-                    n_repeats = 0;
-                }
-                Err(withheld) if runs.is_empty() => return withheld_verdict(&withheld),
-                Err(withheld) => {
-                    withheld.complain();
-                    break withheld.reason();
-                }
+            let run = predicted_run(self.history, &predicted);
+            if runs.iter().any(|it| is_alike(it, &run)) {
+                n_repeats += 1;
+            } else {
+                runs.push(self.validated(run, question, &predicted));
+                n_repeats = 0;
             }
             if !self.asked.all {
                 return PredictVerdict::Predicted { runs, ended: None };
@@ -321,50 +288,54 @@ impl Search<'_> {
         PredictVerdict::Predicted { runs, ended: Some(ended) }
     }
 
+    /// Why there are no more predictions; the whole answer, if there was none before.
+    fn end(&self, answer: Answer, has_some: bool) -> Result<String, PredictVerdict> {
+        let ended = match answer {
+            Answer::None(_) if !has_some => return Err(PredictVerdict::None),
+            Answer::Undecided(unknown) if !has_some => reason(&unknown, self.asked.boundary),
+            Answer::Undecided(Unknown::Approximate) => "the approximation finds no more".to_owned(),
+            Answer::Undecided(Unknown::Stopped(reason)) => reason.to_string(),
+            Answer::Refused(wrong) => {
+                output::complain(&wrong.to_string());
+                WrongEvidence::IN_SHORT.to_owned()
+            }
+            Answer::None(_) | Answer::Predicted(_) | Answer::Observed(_) => {
+                "every other one changes all that an earlier one changes".to_owned()
+            }
+        };
+        if has_some { Ok(ended) } else { Err(PredictVerdict::Unknown { reason: ended }) }
+    }
+
     /// The application runs along the prediction, if that was asked.
-    fn validated(&self, checked: Checked, question: Question, prediction: &Prediction) -> PredictedRun {
-        let mut run = checked.run;
+    fn validated(&self, mut run: PredictedRun, question: Question, predicted: &Predicted) -> PredictedRun {
         if let Some(validator) = self.validator {
             self.teller.progress.stage(format!("running {} along a prediction", validator.application()));
-            run.validation = Some(validator.validate(question, prediction, &checked.order, &self.budget));
+            let order = predicted.judged.order();
+            run.validation = Some(validator.validate(question, &predicted.prediction, &order, &self.budget));
         }
         run
     }
 
-    fn refused(&self, level: Level, refused: &Refused) -> anyhow::Result<PredictVerdict> {
-        let history = self.facts.history();
-        let op = |op: OpId| format!("{} of {}", history.render_op(op), history.label(history.txn_of(op)));
-        let why = match refused {
-            Refused::List(list) => bail!(
-                "{}: {} is about a list, and only runs with registers can be predicted; record each element under a \
+    fn unasked(&self, unasked: &Unasked) -> anyhow::Error {
+        let input = plain(shown(&self.asked.input));
+        let op = |op: OpId| {
+            let reader = self.history.label(self.history.txn_of(op));
+            format!("{} of {reader}", self.history.render_op(op))
+        };
+        match unasked {
+            Unasked::List(list) => anyhow!(
+                "{input}: {} is about a list, and only runs with registers can be predicted; record each element under a \
                  key of its own, with reads and writes of single values",
-                plain(shown(&self.asked.input)),
                 op(*list)
             ),
-            Refused::NoSource(read) => format!("the order of check does not say whose write {} saw", op(*read)),
-            Refused::WrongOrder(txn) => format!("the order of check has {} too early", history.label(*txn)),
-            Refused::WrongLevels => "the levels cannot be asked".to_owned(),
-        };
-        Ok(withheld_verdict(&Withheld::Wrong { level: level.short_name().to_owned(), why }))
+            other => anyhow!("{input}: {other}"),
+        }
     }
 }
 
 /// Do two runs show the same, up to names?
 fn is_alike(one: &PredictedRun, other: &PredictedRun) -> bool {
     one.shape == other.shape && one.anomalies == other.anomalies
-}
-
-fn withheld_verdict(withheld: &Withheld) -> PredictVerdict {
-    withheld.complain();
-    PredictVerdict::Unknown { reason: withheld.reason() }
-}
-
-/// What is known about the observed run at a level: what a stronger one allows, this one allows.
-fn verdict_of(known: &[Standing], level: Level) -> Option<Result<&Verdict, &Withheld>> {
-    let says = |it: &&Standing| {
-        it.level == level || (it.level.implies(level) && matches!(it.verdict, Ok(Verdict::Allowed(_))))
-    };
-    known.iter().find(says).map(|it| it.verdict.as_ref())
 }
 
 fn names(refutation: &Refutation) -> String {

@@ -2,16 +2,20 @@
 
 use crate::args::SeparateArgs;
 use crate::exit::Exit;
-use crate::found::{Shown, Withheld, shown};
+use crate::found::shown;
 use crate::limits::Alarm;
 use crate::names;
+use crate::output;
 use crate::scope;
 use crate::spec_file::OwnLevels;
 use crate::target::Target;
 use crate::teller::{Limited, Teller, complain_of_limit, effort};
-use iso_evidence::{Budget, Note, Quantity, StopReason};
+use iso_answer::WrongEvidence;
+use iso_answer::separate::{
+    Answer, Aspects, Effort, Ended, Question, Scope, Separating, Separations, separate, separate_all,
+};
+use iso_evidence::{Budget, Note, Quantity, Stage};
 use iso_report::{Report, SearchVerdict, SeparateReport, SpecName};
-use iso_separate::{Answer, Aspects, Effort, Found, Question, Scope, separate, separate_all};
 use iso_spec::Spec;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -34,10 +38,8 @@ struct Separate<'s> {
 
 /// What a search gave.
 struct Outcome {
-    found: Vec<Found>,
-    /// Are these all that were wanted?
-    is_complete: bool,
-    stopped: Option<StopReason>,
+    found: Vec<Separating>,
+    ended: Ended,
     aspects: Aspects,
     effort: Effort,
 }
@@ -83,20 +85,21 @@ impl<'s> Separate<'s> {
     fn answer(&self, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
         let n_candidates = Cell::new(0);
-        let hear = |note: Note| {
-            if let Note::Counted(Quantity::Candidates, n_more) = note {
+        let hear = |note: Note| match note {
+            Note::Counted(Quantity::Candidates, n_more) => {
                 n_candidates.set(n_candidates.get() + n_more);
                 teller.progress.stage(searching(n_candidates.get()));
             }
+            Note::Begins(Stage::Certification) => teller.progress.stage("certifying"),
+            _ => {}
         };
         teller.progress.stage(searching(0));
         let outcome = self.search(&Budget::new(&stop).heard_by(&hear));
-        teller.progress.stage("certifying");
-        let all = outcome.found.iter().map(|it| self.shown(it, &Budget::new(&stop))).collect::<Result<Vec<_>, _>>();
-        let (report, notes) = self.worded(&outcome, all);
+        let (report, notes) = self.worded(&outcome);
         let first = report.found.first().cloned();
         let exit = teller.tell(report.into(), notes, || self.save(first.as_ref()))?;
-        if let Some(reason) = outcome.stopped.or_else(|| alarm.reason().filter(|_| exit == Exit::Unknown)) {
+        let stopped = if let Ended::Stopped(reason) = outcome.ended { Some(reason) } else { None };
+        if let Some(reason) = stopped.or_else(|| alarm.reason().filter(|_| exit == Exit::Unknown)) {
             complain_of_limit(&reason, Limited::Search);
         }
         Ok(exit)
@@ -107,58 +110,57 @@ impl<'s> Separate<'s> {
             Wanted::Smallest => {
                 let separation = separate(&self.question, budget);
                 let (aspects, effort) = (separation.aspects, separation.effort);
-                let (found, stopped) = match separation.answer {
-                    Answer::Found(found) => (vec![*found], None),
-                    Answer::None => (Vec::new(), None),
-                    Answer::Unknown(reason) => (Vec::new(), Some(reason)),
+                let (found, ended) = match separation.answer {
+                    Answer::Found(found) => (vec![*found], Ended::Enough),
+                    Answer::None(searched) => (Vec::new(), Ended::Complete(searched)),
+                    Answer::Undecided(reason) => (Vec::new(), Ended::Stopped(reason)),
+                    Answer::Refused(wrong) => (Vec::new(), Ended::Refused(wrong)),
                 };
-                Outcome { found, is_complete: stopped.is_none(), stopped, aspects, effort }
+                Outcome { found, ended, aspects, effort }
             }
             Wanted::All { limit } => {
-                let all = separate_all(&self.question, limit, budget);
-                let (aspects, effort) = (all.aspects, all.effort);
-                Outcome { found: all.found, is_complete: all.is_complete, stopped: all.stopped, aspects, effort }
+                let Separations { found, ended, aspects, effort } = separate_all(&self.question, limit, budget);
+                Outcome { found, ended, aspects, effort }
             }
         }
     }
 
-    fn shown(&self, found: &Found, budget: &Budget<'_>) -> Result<Shown, Withheld> {
-        shown(found, &self.question.allowed, &self.question.forbidden, budget)
-    }
-
     /// The document, and what stands below it.
-    fn worded(&self, outcome: &Outcome, all: Result<Vec<Shown>, Withheld>) -> (SeparateReport, Vec<String>) {
+    fn worded(&self, outcome: &Outcome) -> (SeparateReport, Vec<String>) {
         let mut report = SeparateReport {
             scope: scope::document(&self.question.scope, outcome.aspects),
             effort: effort(&outcome.effort),
             ..self.blank()
         };
-        let mut notes = Vec::new();
-        match all {
-            Err(withheld) => {
-                withheld.complain();
-                report.verdict = SearchVerdict::Unknown { reason: withheld.reason() };
-            }
-            Ok(all) => {
-                report.verdict = match &outcome.stopped {
-                    _ if !all.is_empty() => SearchVerdict::Found,
-                    Some(reason) => SearchVerdict::Unknown { reason: reason.to_string() },
-                    None => SearchVerdict::None,
-                };
-                notes.extend(self.completeness(outcome));
-                notes.extend(all.iter().flat_map(|it| it.notes.clone()));
-                report.found = all.into_iter().map(|it| it.document).collect();
-                report.complete = matches!(self.wanted, Wanted::All { .. }).then_some(outcome.is_complete);
-            }
+        if let Ended::Refused(wrong) = &outcome.ended {
+            output::complain(&wrong.to_string());
+            report.verdict = SearchVerdict::Unknown { reason: WrongEvidence::IN_SHORT.to_owned() };
+            return (report, Vec::new());
         }
+        report.verdict = match &outcome.ended {
+            _ if !outcome.found.is_empty() => SearchVerdict::Found,
+            Ended::Stopped(reason) => SearchVerdict::Unknown { reason: reason.to_string() },
+            _ => SearchVerdict::None,
+        };
+        let mut notes: Vec<String> = self.completeness(outcome).into_iter().collect();
+        for found in &outcome.found {
+            let shown = shown(found, &self.question.allowed, &self.question.forbidden);
+            notes.extend(shown.notes);
+            report.found.push(shown.document);
+        }
+        let is_complete = matches!(outcome.ended, Ended::Complete(_));
+        report.complete = matches!(self.wanted, Wanted::All { .. }).then_some(is_complete);
         (report, notes)
     }
 
     /// Did it end because there were enough?
     fn completeness(&self, outcome: &Outcome) -> Option<String> {
-        let Wanted::All { limit: Some(limit) } = self.wanted else { return None };
-        let is_limited = !outcome.found.is_empty() && !outcome.is_complete && outcome.stopped.is_none();
-        is_limited.then(|| format!("The search ended at --limit {limit}."))
+        match (&outcome.ended, self.wanted) {
+            (Ended::Enough, Wanted::All { limit: Some(limit) }) => {
+                Some(format!("The search ended at --limit {limit}."))
+            }
+            _ => None,
+        }
     }
 
     /// Puts the history where it was wanted.

@@ -203,7 +203,7 @@ fn next(setup: &Setup, target: &Target) -> Vec<String> {
     let Target::File(path) = target else { return Vec::new() };
     let (path, level, app) = (path.display(), setup.level, setup.application.name());
     let predict = format!("isoscope predict {path} --level {level} --validate {app}");
-    let is_predictable = iso_predict::LEVELS.contains(&setup.level);
+    let is_predictable = iso_answer::predict::LEVELS.contains(&setup.level);
     [Some(format!("isoscope check {path}")), is_predictable.then_some(predict)].into_iter().flatten().collect()
 }
 

@@ -4,9 +4,12 @@ use crate::args::VerifyArgs;
 use crate::counterexample::bad_run;
 use crate::exit::Exit;
 use crate::limits::Alarm;
+use crate::output;
 use crate::teller::{Channel, Limited, Teller, complain_of_limit};
 use crate::text_file::{self, Mistake};
 use anyhow::{anyhow, bail};
+use iso_answer::WrongEvidence;
+use iso_answer::verify::{Answer, LEVELS, Repair, Repairs, Verification, repairs, verify_levels, weakest};
 use iso_evidence::Budget;
 use iso_program::{Program, ProgramError, Span};
 use iso_report::{
@@ -14,7 +17,6 @@ use iso_report::{
     VerifyVerdict,
 };
 use iso_spec::Level;
-use iso_verify::{LEVELS, Repair, Verdict, Verification, repairs, verify_levels, weakest};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -83,9 +85,8 @@ impl Verify {
         let stop = || alarm.reason();
         let budget = Budget::new(&stop);
         let answers = self.decide(teller, &budget);
-        teller.progress.stage("replaying");
         let mut report = self.blank();
-        report.levels = answers.iter().map(|(level, it)| self.worded(*level, &it.verdict, &budget)).collect();
+        report.levels = answers.iter().map(|(level, it)| self.worded(*level, &it.answer)).collect();
         report.effort = effort(&answers);
         let decided = || answers.iter().map(|it| it.0).zip(&report.levels);
         if self.names_weakest {
@@ -114,11 +115,11 @@ impl Verify {
                 let mut answers = Vec::new();
                 let stage = |n_decided: usize| match levels.get(n_decided) {
                     Some(next) => format!("verifying {}", next.full_name()),
-                    None => "replaying".to_owned(),
+                    None => "writing the report".to_owned(),
                 };
                 teller.progress.stage(stage(0));
                 verify_levels(&self.program, levels, budget, &mut |level, verification| {
-                    answers.push((level, verification.clone()));
+                    answers.push((level, verification));
                     teller.progress.stage(stage(answers.len()));
                 });
                 answers
@@ -126,18 +127,16 @@ impl Verify {
         }
     }
 
-    /// An answer for the report; a run that does not pass the independent checks is none.
-    fn worded(&self, level: Level, verdict: &Verdict, budget: &Budget<'_>) -> VerifiedLevel {
-        let verdict = match verdict {
-            Verdict::Holds => VerifyVerdict::Holds,
-            Verdict::Unknown(reason) => VerifyVerdict::Unknown { reason: reason.to_string() },
-            Verdict::Violated(counterexample) => match bad_run(&self.program, level, counterexample, budget) {
-                Ok(run) => VerifyVerdict::Violated(Box::new(run)),
-                Err(withheld) => {
-                    withheld.complain();
-                    VerifyVerdict::Unknown { reason: withheld.reason() }
-                }
-            },
+    /// An answer for the report.
+    fn worded(&self, level: Level, answer: &Answer) -> VerifiedLevel {
+        let verdict = match answer {
+            Answer::Holds(_) => VerifyVerdict::Holds,
+            Answer::Violated(violation) => VerifyVerdict::Violated(Box::new(bad_run(&self.program, level, violation))),
+            Answer::Undecided(reason) => VerifyVerdict::Unknown { reason: reason.to_string() },
+            Answer::Refused(wrong) => {
+                output::complain(&wrong.to_string());
+                VerifyVerdict::Unknown { reason: WrongEvidence::IN_SHORT.to_owned() }
+            }
         };
         VerifiedLevel { level: level.into(), verdict }
     }
@@ -152,7 +151,7 @@ impl Verify {
         for level in wanted {
             teller.progress.stage(format!("trying repairs under {}", level.full_name()));
             let (changes, stopped) = match repairs(&self.program, *level, budget) {
-                Ok(found) => (found.iter().map(|it| self.change(it)).collect(), None),
+                Ok(Repairs { found, .. }) => (found.iter().map(|it| self.change(it)).collect(), None),
                 Err(reason) => (Vec::new(), Some(reason.to_string())),
             };
             reports.push(RepairReport { level: (*level).into(), changes, stopped });

@@ -4,9 +4,12 @@ use super::interleave::interleavings;
 use super::shrink::{renamed, shrink};
 use crate::script::{Played, Script};
 use crate::{Control, Database, Dialect};
-use iso_evidence::{Budget, Refutation, StopReason, Verdict, certify_facts};
-use iso_history::{Facts, History};
+use iso_answer::check::{Answer, check};
+use iso_answer::{Certified, WrongEvidence};
+use iso_evidence::{Budget, Refutation, StopReason};
+use iso_history::History;
 use iso_spec::Level;
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 /// How long a history may be thought about.
@@ -28,6 +31,8 @@ pub(super) struct Laboratory<'l> {
     pub(super) control: &'l Control,
     /// When the hunt is over.
     pub(super) deadline: Instant,
+    /// Answers with wrong evidence: bugs of ours, whatever else comes of the hunt.
+    pub(super) refused: &'l RefCell<Vec<WrongEvidence>>,
 }
 
 /// A script that shows what was found.
@@ -37,8 +42,8 @@ pub struct Reproduction {
     pub script: Script,
     /// What happened when it was played.
     pub played: Played,
-    /// Why that is forbidden; certified.
-    pub refutation: Refutation,
+    /// Why that is forbidden.
+    pub refutation: Certified<Refutation>,
     /// How often it was played in the end.
     pub tries: usize,
     /// And how often that was forbidden.
@@ -46,24 +51,15 @@ pub struct Reproduction {
 }
 
 impl Laboratory<'_> {
-    /// Does the expected level allow a history? An answer is certified.
-    pub(super) fn judge(&self, history: &History) -> Verdict {
+    /// Does the expected level allow a history?
+    pub(super) fn judge(&self, history: &History) -> Answer {
         let until = self.until(THINKING);
         let stop = || (Instant::now() >= until).then_some(StopReason::Timeout);
-        let facts = Facts::new(history);
-        let verdict = iso_check::check_facts(&facts, self.expect, &Budget::new(&stop));
-        if let Verdict::Unknown(_) = verdict {
-            return verdict;
+        let answer = check(history, self.expect, &Budget::new(&stop));
+        if let Answer::Refused(wrong) = &answer {
+            self.refused.borrow_mut().push(wrong.clone());
         }
-        match certify_facts(&facts, self.expect, &verdict) {
-            Err(why) if why.is_too_large => {
-                Verdict::Unknown(StopReason::Unsupported(format!("probably violated, but {why}")))
-            }
-            Err(why) => {
-                Verdict::Unknown(StopReason::Unsupported(format!("the evidence does not pass the check: {why}")))
-            }
-            Ok(()) => verdict,
-        }
+        answer
     }
 
     /// The smallest script that shows something forbidden, beginning with some of these scripts in some order.
@@ -108,12 +104,12 @@ impl Laboratory<'_> {
     }
 
     /// What happens if a script is played, if that is forbidden.
-    fn play(&self, script: &Script) -> Option<(Played, Refutation)> {
+    fn play(&self, script: &Script) -> Option<(Played, Certified<Refutation>)> {
         // A script that cannot be played shows nothing.
         let played = script.play(self.database).ok()?;
         match self.judge(&played.history) {
-            Verdict::Forbidden(refutation) => Some((played, refutation)),
-            Verdict::Allowed(_) | Verdict::Unknown(_) => None,
+            Answer::Forbidden(refutation) => Some((played, refutation)),
+            Answer::Allowed(_) | Answer::NotCertified { .. } | Answer::Undecided(_) | Answer::Refused(_) => None,
         }
     }
 }

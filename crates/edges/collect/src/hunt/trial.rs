@@ -35,10 +35,12 @@ pub enum Judged {
     },
     /// Nobody knows.
     Undecided,
+    /// There is an answer whose evidence is wrong: a bug of ours.
+    Refused,
 }
 
 impl Trial {
-    /// What ran between two moments, as it is before it is judged.
+    /// What ran between two points in time, as it is before it is judged.
     pub(super) fn between(began: Duration, ended: Duration, origin: &Origin, history: &History) -> Self {
         let count = |wanted: Outcome| {
             let txns = history.txns().filter(|it| !it.is_initial());

@@ -46,7 +46,7 @@ pub(crate) fn evaluate_within(
 
 fn too_large(history: &History, spec: &Spec) -> String {
     let fast = Level::ALL.into_iter().find(|it| it.definition() == spec.name());
-    let cure = fast.map(|it| format!("; --level {it} decides the same definition")).unwrap_or_default();
+    let cure = fast.map(|it| format!("; the level {it} decides the same definition")).unwrap_or_default();
     format!(
         "{} is decided by the reference evaluator, which takes about 60 transactions, and there are {}{cure}",
         spec.name(),

@@ -10,7 +10,7 @@ use iso_verify::{Counterexample, FailureKind, Observed, Seen, Wrong};
 /// Runs the transactions again as the counterexample says, and compares everything: reads, writes, ends, the last
 /// state, and what is wrong. Returns the run and what the interpreter confirms to be wrong; the error says where they
 /// differ.
-pub(crate) fn replay(program: &Program, level: Level, found: &Counterexample) -> Result<(Run, Vec<Wrong>), String> {
+pub(super) fn replay(program: &Program, level: Level, found: &Counterexample) -> Result<(Run, Vec<Wrong>), String> {
     if judge_assumptions(program, &found.symbols) != Judgement::Holds {
         return Err("the open values break an assumption".to_owned());
     }

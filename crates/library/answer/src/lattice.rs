@@ -1,0 +1,89 @@
+//! How do many levels relate, up to a scope? Each edge has a certified history; that one level implies another rests on
+//! the search.
+
+use crate::certified::Withheld;
+use crate::separate::{Aspects, Effort, Method, Scope, Separating, certified};
+use crate::{Searched, WrongEvidence};
+use iso_evidence::{Budget, StopReason};
+use iso_spec::Spec;
+
+pub use iso_separate::LatticeProgress;
+
+/// How levels relate, up to a scope. Levels are named by their place in the question.
+#[derive(Clone, Debug)]
+pub struct Lattice {
+    /// Levels that allow the same histories, by the first of them.
+    pub classes: Vec<Vec<usize>>,
+    /// What implies what, without what follows from other edges.
+    pub edges: Vec<LatticeEdge>,
+    /// Pairs about which nothing is known: does the first imply the second?
+    pub undecided: Vec<(usize, usize, StopReason)>,
+    /// Pairs for which the engine's evidence is wrong: a bug.
+    pub refused: Vec<(usize, usize, WrongEvidence)>,
+    /// Within these bounds classes are equal, and edges imply.
+    pub searched: Searched<Scope>,
+    /// What was varied for some pair.
+    pub aspects: Aspects,
+    /// What it took.
+    pub effort: Effort,
+}
+
+/// One class of levels implies another, and not the other way round.
+#[derive(Clone, Debug)]
+pub struct LatticeEdge {
+    /// The class that allows fewer histories.
+    pub stronger: usize,
+    /// The class that allows more.
+    pub weaker: usize,
+    /// A smallest history that only the weaker one allows.
+    pub found: Separating,
+}
+
+/// Relates all of the levels to each other; `watch` hears how far it is.
+///
+/// ```
+/// use iso_answer::lattice::lattice;
+/// use iso_answer::separate::{Method, Scope};
+/// use iso_evidence::Budget;
+/// use iso_spec::Catalogue;
+/// let levels = ["si", "ser", "cerone.si"].map(|it| Catalogue::builtin().find(it).unwrap());
+/// let scope = Scope::up_to(2, 2, 3);
+/// let lattice = lattice(&levels, &scope, Method::default(), &Budget::unlimited(), &mut |_| {});
+/// assert_eq!(lattice.classes, [vec![0, 2], vec![1]]);
+/// assert!(lattice.edges[0].found.certification().is_certified());
+/// ```
+pub fn lattice(
+    specs: &[&Spec],
+    scope: &Scope,
+    method: Method,
+    budget: &Budget<'_>,
+    watch: &mut dyn FnMut(LatticeProgress),
+) -> Lattice {
+    let drawn = iso_separate::lattice(specs, scope, method, budget, watch);
+    let mut lattice = Lattice {
+        classes: drawn.classes,
+        edges: Vec::new(),
+        undecided: drawn.unknown,
+        refused: Vec::new(),
+        searched: Searched::new(*scope),
+        aspects: drawn.aspects,
+        effort: drawn.effort,
+    };
+    for edge in drawn.edges {
+        lattice.add(edge, specs, budget);
+    }
+    lattice
+}
+
+impl Lattice {
+    /// Adds an edge, if its history passes the checks.
+    fn add(&mut self, edge: iso_separate::LatticeEdge, specs: &[&Spec], budget: &Budget<'_>) {
+        let iso_separate::LatticeEdge { stronger, weaker, found } = edge;
+        let (first, second) = (self.classes[weaker][0], self.classes[stronger][0]);
+        match certified(found, &[specs[first]], &[specs[second]], budget) {
+            Ok(found) => self.edges.push(LatticeEdge { stronger, weaker, found }),
+            Err(Withheld::Stopped(reason)) => self.undecided.push((first, second, reason)),
+            Err(Withheld::Wrong(wrong)) => self.refused.push((first, second, wrong)),
+        }
+    }
+}

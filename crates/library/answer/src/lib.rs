@@ -1,0 +1,36 @@
+//! Answers about transaction isolation that were certified, or that say that they were not and why.
+//!
+//! Engines find answers, and nobody has to believe them. The functions here ask an engine, check the evidence of what it
+//! says with code that has no part in the search, and return the answer in a type that says what it rests on:
+//!
+//! - [`Certified`] evidence was checked, and only this crate can make such a value.
+//! - [`Searched`] answers say that there is nothing within some bounds. No evidence of that could be checked afterwards.
+//! - [`WrongEvidence`] is a bug of an engine, which is caught here; it is never an answer.
+//!
+//! | question | function |
+//! |---|---|
+//! | Does this level allow this history? | [`check()`] |
+//! | Which history do some levels allow and others forbid? | [`separate()`] |
+//! | How do two levels relate? | [`compare()`] |
+//! | How do many levels relate? | [`lattice()`] |
+//! | Does this program keep its invariants under this level? | [`verify()`] |
+//! | Which bad run could have happened instead of this good one? | [`predict()`] |
+//!
+//! Nothing here prints, reads or waits: a budget comes in, and an answer goes out.
+
+mod certified;
+pub mod check;
+pub mod compare;
+pub mod lattice;
+pub mod predict;
+mod reference;
+pub mod separate;
+pub mod verify;
+
+pub use certified::{Certification, Certified, Searched, WrongEvidence};
+pub use check::check;
+pub use compare::compare;
+pub use lattice::lattice;
+pub use predict::predict;
+pub use separate::separate;
+pub use verify::verify;
