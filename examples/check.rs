@@ -5,11 +5,9 @@
 //! ```
 #![allow(clippy::print_stdout, reason = "an example program shows its result")]
 
-use isoscope::check::check_levels;
-use isoscope::evidence::{Budget, certify};
+use isoscope::check::{Answer, check_levels};
+use isoscope::evidence::Budget;
 use isoscope::formats::{ReadOptions, read_path};
-use isoscope::history::Facts;
-use isoscope::report::{Answer, CheckReport, Limits, Run, TextOptions, text};
 use isoscope::spec::Level;
 use std::error::Error;
 use std::path::Path;
@@ -19,18 +17,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let reading = read_path(Path::new(&path), &ReadOptions::default())?;
     let history = reading.into_history().map_err(|defects| format!("{path} cannot be used: {}", defects[0].message))?;
 
-    let facts = Facts::new(&history);
-    let decided = check_levels(&facts, &Level::ALL, &Budget::unlimited(), &mut |_, _| {});
-    let answers: Vec<Answer<'_>> = decided
-        .iter()
-        .map(|it| Answer {
-            level: it.level.into(),
-            verdict: &it.verdict,
-            certified: Some(certify(&history, it.level, &it.verdict).map_err(|why| why.to_string())),
-        })
-        .collect();
-    let run = Run { inputs: vec![path], ..Run::default() };
-    let report = CheckReport::new(&history, run, &answers, Limits::default());
-    print!("{}", text(&report, TextOptions::default()));
+    for (level, answer) in check_levels(&history, &Level::ALL, &Budget::unlimited()) {
+        print!("{:<30}", level.full_name());
+        match answer {
+            Answer::Allowed(_) => println!("holds"),
+            Answer::Forbidden(refutation) => {
+                let names: Vec<&str> = refutation.anomalies.iter().map(|it| it.name()).collect();
+                println!("violated: {}", names.join(", "));
+                for op in &refutation.ops {
+                    println!("  {} {}", history.label(history.txn_of(*op)), history.render_op(*op));
+                }
+            }
+            Answer::Undecided(reason) => println!("unknown: {reason}"),
+            Answer::NotCertified { .. } => println!("too large to be certified"),
+            Answer::Refused(bug) => return Err(bug.into()),
+        }
+    }
     Ok(())
 }

@@ -3,9 +3,9 @@
 //! `cargo run --example collect [URL]`; without an address, a temporary file of `SQLite`.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use isoscope::check::check;
+use isoscope::check::Answer;
 use isoscope::collect::{Control, Database, FinalRead, Parameters, Plan, Retries, collect_history, open, workload};
-use isoscope::evidence::{Budget, Verdict};
+use isoscope::evidence::Budget;
 use isoscope::spec::Level;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{}: {} committed, {} conflicts",
         collected.database, collected.counts.committed, collected.counts.conflicts
     );
-    let verdict = check(&history, Level::Serializable, &Budget::unlimited());
-    println!("serializable: {}", if matches!(verdict, Verdict::Allowed(_)) { "holds" } else { "does not hold" });
+    let answer = isoscope::check(&history, Level::Serializable, &Budget::unlimited());
+    println!("serializable: {}", if matches!(answer, Answer::Allowed(_)) { "holds" } else { "does not hold" });
     Ok(())
 }

@@ -6,10 +6,9 @@
 #![allow(clippy::print_stdout, reason = "an example program shows its result")]
 
 use isoscope::evidence::Budget;
-use isoscope::history::Facts;
-use isoscope::report::Found;
-use isoscope::separate::{Answer, Method, Question, Scope, explain, separate};
-use isoscope::spec::{Catalogue, Evaluation, Steps, evaluate, holds};
+use isoscope::formats::{Format, write};
+use isoscope::separate::{Answer, Method, Question, Scope, explain};
+use isoscope::spec::Catalogue;
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -19,26 +18,22 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let (scope, method) = (Scope::default(), Method::default());
     let question = Question { allowed: vec![allows], forbidden: vec![forbids], scope, method };
-    let found = match separate(&question, &Budget::unlimited()).answer {
+    let found = match isoscope::separate(&question, &Budget::unlimited()).answer {
         Answer::Found(found) => found,
-        Answer::None => {
-            println!("No history of up to {} transactions and {} keys.", scope.txns, scope.keys);
+        Answer::None(searched) => {
+            println!("No history of up to {} transactions and {} keys. {searched}", scope.txns, scope.keys);
             return Ok(());
         }
-        Answer::Unknown(reason) => return Err(reason.to_string().into()),
+        Answer::Undecided(reason) => return Err(reason.to_string().into()),
+        Answer::Refused(bug) => return Err(bug.into()),
     };
     println!("{} allows and {} forbids:\n", allows.name(), forbids.name());
-    println!("{}", Found::new(&found.history, None, &[], &[]).history);
+    write(found.history(), Format::Text, &mut std::io::stdout())?;
 
-    // The engine need not be trusted: an execution shows the one side, and the reference evaluator the other one.
-    let facts = Facts::new(&found.history);
-    let is_allowed = holds(&facts, allows, &found.executions[0]);
-    let is_forbidden = evaluate(&facts, forbids, &mut Steps::unlimited()) == Evaluation::Forbidden;
-    println!("{}\n", if is_allowed && is_forbidden { "Certified." } else { "NOT CERTIFIED: this is a bug." });
-
-    println!("{} forbids it, whatever one tries:", forbids.name());
-    for failure in explain(&found.history, None, forbids, 3).failures {
+    println!("\n{} forbids it, whatever one tries:", forbids.name());
+    for failure in explain(found.history(), None, forbids, 3).failures {
         println!("  {}", failure.because);
     }
+    println!("{}", if found.certification().is_certified() { "Certified." } else { "Too large to be certified." });
     Ok(())
 }

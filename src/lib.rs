@@ -1,14 +1,14 @@
-//! Isoscope: does a recorded history of transactions satisfy an isolation level, and if not, why not? Which history tells
-//! two levels apart? Does a program keep its invariants under a level? And what could have happened instead of an
+//! Isoscope: does a recorded history of transactions satisfy an isolation level, and if not, why not? Which history
+//! separates two levels? Does a program keep its invariants under a level? And what could have happened instead of an
 //! observed run?
 //!
-//! This crate is the front door: each module is one of the project's crates under a short name. Bytes become a history
-//! in [`formats`], an engine such as [`check`] gives a verdict with its evidence, [`evidence::certify`] checks the
-//! verdict without trusting the engine, and [`report`] shows it to a person or a program.
+//! Each question is a function, with a module of the same name for its types: [`check()`], [`separate()`],
+//! [`compare()`], [`lattice()`], [`verify()`] and [`predict()`]. Answers come certified: code that has no part in the
+//! search has checked their evidence. Where an answer has no evidence that could be checked, its type says so.
 //!
 //! ```
-//! use isoscope::check::check;
-//! use isoscope::evidence::{Anomaly, Budget, Verdict, certify};
+//! use isoscope::check::Answer;
+//! use isoscope::evidence::{Anomaly, Budget};
 //! use isoscope::formats::{ReadOptions, read_from};
 //! use isoscope::spec::Level;
 //!
@@ -21,31 +21,30 @@
 //! let reading = read_from("doctors", text.as_bytes(), &ReadOptions::default())?;
 //! let history = reading.into_history().expect("the text has no defects");
 //!
-//! let verdict = check(&history, Level::SnapshotIsolation, &Budget::unlimited());
-//! assert!(matches!(verdict, Verdict::Allowed(_)));
+//! let answer = isoscope::check(&history, Level::SnapshotIsolation, &Budget::unlimited());
+//! assert!(matches!(answer, Answer::Allowed(_)));
 //!
-//! let verdict = check(&history, Level::Serializable, &Budget::unlimited());
-//! certify(&history, Level::Serializable, &verdict)?;
-//! let Verdict::Forbidden(refutation) = verdict else { panic!("write skew is not serializable") };
+//! let answer = isoscope::check(&history, Level::Serializable, &Budget::unlimited());
+//! let Answer::Forbidden(refutation) = answer else { panic!("write skew is not serializable") };
 //! assert_eq!(refutation.anomalies, [Anomaly::WriteSkew]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The other way round, [`separate`] makes histories up: the smallest one that some levels allow and others forbid.
+//! The other way round, [`separate()`] makes histories up: the smallest one that some levels allow and others forbid.
 //!
 //! ```
 //! use isoscope::evidence::Budget;
-//! use isoscope::separate::{Method, Question, Scope, separate};
+//! use isoscope::separate::{Method, Question, Scope};
 //! use isoscope::spec::Catalogue;
 //!
 //! let [si, ser] = ["si", "ser"].map(|it| Catalogue::builtin().find(it).expect("the catalogue has it"));
 //! let question =
 //!     Question { allowed: vec![si], forbidden: vec![ser], scope: Scope::default(), method: Method::default() };
-//! let found = separate(&question, &Budget::unlimited()).answer.found().expect("write skew is one");
+//! let found = isoscope::separate(&question, &Budget::unlimited()).answer.found().expect("write skew is one");
 //! assert_eq!(found.n_txns(), 2);
 //! ```
 //!
-//! And [`verify`] asks about programs instead of runs: does what clients may do keep an invariant under a level?
+//! And [`verify()`] asks about programs instead of runs: does what clients may do keep an invariant under a level?
 //!
 //! ```
 //! use isoscope::evidence::Budget;
@@ -64,21 +63,19 @@
 //! assert_eq!(weakest(&program, &Budget::unlimited()).weakest, [Level::UpdateAtomic]);
 //! ```
 //!
-//! And [`predict`] takes one good run of an application, and asks which bad one could have happened under a weaker level.
+//! And [`predict()`] takes one good run of an application, and asks which bad one could have happened under a weaker
+//! level.
 //!
 //! ```
-//! use isoscope::check::check;
-//! use isoscope::evidence::{Budget, Verdict};
+//! use isoscope::evidence::Budget;
 //! use isoscope::formats::{ReadOptions, read_from};
-//! use isoscope::history::Facts;
-//! use isoscope::predict::{Answer, Boundary, Precision, Predictor, Question};
+//! use isoscope::predict::{Answer, Boundary, Precision, Question};
 //! use isoscope::spec::Level;
 //!
 //! // A deposit, and a withdrawal that sees it. Without seeing it, it would overwrite it.
 //! let text = "init account=0\ns1: { r(account,0) w(account,60) }\ns2: { r(account,60) w(account,10) }\n";
 //! let reading = read_from("account", text.as_bytes(), &ReadOptions::default())?;
 //! let history = reading.into_history().expect("the text has no defects");
-//! let Verdict::Allowed(witness) = check(&history, Level::Serializable, &Budget::unlimited()) else { panic!() };
 //!
 //! let question = Question {
 //!     level: Level::CausalConsistency,
@@ -86,25 +83,25 @@
 //!     boundary: Boundary::Relaxed,
 //!     precision: Precision::Exact,
 //! };
-//! let mut predictor = Predictor::new(&Facts::new(&history), &witness, question).expect("registers, and right levels");
-//! let Answer::Predicted(found) = predictor.next(&Budget::unlimited()) else { panic!("an update can be lost") };
-//! assert_eq!(found.changed.len(), 1);
+//! let answer = isoscope::predict(&history, question, &Budget::unlimited())?;
+//! let Answer::Predicted(run) = answer else { panic!("an update can be lost") };
+//! assert_eq!(run.prediction.changed.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! [`collect`] runs whole applications, on a [`store`] that is as weak as a level allows, and records what happens:
 //!
 //! ```
-//! use isoscope::check::check;
 //! use isoscope::collect::{Choice, Setup, application, drive};
-//! use isoscope::evidence::{Budget, Verdict};
+//! use isoscope::check::Answer;
+//! use isoscope::evidence::Budget;
 //! use isoscope::spec::Level;
 //!
 //! let application = application("smallbank").expect("an application");
 //! let (level, policy) = (Level::CausalConsistency, Choice::Random);
 //! let run = drive(&Setup { application, level, policy, sessions: 3, txns: 8, seed: 7, retries: false })?;
 //! assert!(!run.holds(), "money is lost");
-//! assert!(matches!(check(&run.history, level, &Budget::unlimited()), Verdict::Allowed(_)));
+//! assert!(matches!(isoscope::check(&run.history, level, &Budget::unlimited()), Answer::Allowed(_)));
 //! # Ok::<(), isoscope::collect::Failure>(())
 //! ```
 //!
@@ -123,20 +120,27 @@
 //! | `postgres`, `mysql`, `sqlite`; `databases` for all three | drivers for `collect` |
 //! | `cli` | the binary `isoscope` |
 
-pub use iso_check as check;
+pub use iso_answer::{
+    Certification, Certified, Searched, WrongEvidence, check, compare, lattice, predict, separate, verify,
+};
 #[cfg(feature = "collect")]
 pub use iso_collect as collect;
 pub use iso_evidence as evidence;
 pub use iso_formats as formats;
 pub use iso_history as history;
-pub use iso_predict as predict;
 pub use iso_program as program;
 #[cfg(feature = "report")]
 pub use iso_report as report;
-pub use iso_separate as separate;
 pub use iso_spec as spec;
 pub use iso_store as store;
-pub use iso_verify as verify;
+
+/// Engines find answers, and nobody has checked these. For those who compare engines, or certify themselves.
+pub mod engines {
+    pub use iso_check as check;
+    pub use iso_predict as predict;
+    pub use iso_separate as separate;
+    pub use iso_verify as verify;
+}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

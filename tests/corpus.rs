@@ -4,7 +4,7 @@
 mod common;
 
 use common::{disagreements, files_below, read, short_name, unknown_names};
-use isoscope::check::check;
+use isoscope::engines::check::check;
 use isoscope::evidence::{Budget, Verdict, certify};
 use isoscope::history::Severity;
 use isoscope::spec::Level;

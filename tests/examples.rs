@@ -40,7 +40,7 @@ fn the_store_example_prints_the_transactions_and_what_broke() {
 #[test]
 fn the_verify_example_prints_an_execution_that_the_interpreter_confirms() {
     let out = said("verify", &["corpus/programs/doctors-on-call.txn", "si"]);
-    assert!(out.contains("violated under si") && out.contains("Replayed."), "{out}");
+    assert!(out.contains("violated under si") && out.contains("Certified."), "{out}");
     assert!(said("verify", &["corpus/programs/doctors-on-call.txn", "ser"]).contains("holds under ser"));
 }
 

@@ -1,6 +1,6 @@
 //! Compares what a history's header expects with every way there is to decide it.
 
-use isoscope::check::{check, check_levels};
+use isoscope::engines::check::{check, check_levels};
 use isoscope::evidence::{Anomaly, Budget, Verdict, certify};
 use isoscope::formats::{Expectation, Format, ReadOptions, Reading, read_from};
 use isoscope::history::{Facts, History};

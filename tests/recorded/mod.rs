@@ -1,6 +1,6 @@
 //! Recorded histories with known verdicts, from the folder of shared data beside the project.
 
-use isoscope::check::check_facts;
+use isoscope::engines::check::check_facts;
 use isoscope::evidence::{Budget, StopReason, Verdict, certify};
 use isoscope::formats::{ReadOptions, read_path};
 use isoscope::history::{Facts, History};

@@ -1,14 +1,17 @@
-//! Dependencies point from edges to engines to the kernel, and heavy ones have one owner.
+//! Dependencies point from edges to the library to engines to the kernel, and heavy ones have one owner.
 
 use crate::{assert_none, crate_folders, project_files_with_extension, read, root};
 use serde_json::Value;
 use std::process::Command;
 
 /// A crate may depend on its own layer or on one before it.
-const LAYERS: &[&str] = &["kernel", "engines", "edges"];
+const LAYERS: &[&str] = &["kernel", "engines", "library", "edges"];
 
 /// The only engine that other engines may use.
 const SHARED_ENGINE: &str = "iso-solve";
+
+/// The only engine that edges may use: it serves values, and answers nothing that could be certified.
+const ENGINE_OF_EDGES: &str = "iso-store";
 
 /// Dependencies that only some may name.
 const OWNED: &[(&str, &[&str])] = &[
@@ -39,8 +42,12 @@ fn dependencies_point_down() {
         if both_engines && !dependency.is_for_tests && name != SHARED_ENGINE {
             found.push(format!("{user} uses another engine, {name}"));
         }
+        let past_the_library = LAYERS[from] == "edges" && LAYERS[to] == "engines";
+        if past_the_library && !dependency.is_for_tests && name != ENGINE_OF_EDGES {
+            found.push(format!("{user} uses the engine {name}, whose answers nobody has certified"));
+        }
     }
-    assert_none(&found, "dependencies must point from edges to engines to the kernel");
+    assert_none(&found, "dependencies must point from edges to the library to engines to the kernel");
 }
 
 #[test]

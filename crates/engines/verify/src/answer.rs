@@ -122,7 +122,7 @@ impl Counterexample {
     pub(crate) fn new(program: &Program, model: &Model, initial: &[UnitValue]) -> Self {
         let n = program.instances().len();
         let wrong: Vec<Wrong> = model.suspects.iter().map(|it| wrong(*it)).collect();
-        let observer = wrong.iter().find_map(|it| if let Wrong::Observer(idx) = it { Some(*idx) } else { None });
+        let observer = observer(program, &wrong);
         let symbols = program.symbols().iter().zip(&model.symbols).map(|(symbol, code)| symbol.ty.value_of(*code));
         let order: Vec<usize> = model.order.iter().copied().filter(|it| *it < n).collect();
         let observed = observer.map(|it| Observed { observer: it, reads: seen(&model.deeds[n + it]) });
@@ -145,6 +145,16 @@ impl Counterexample {
     pub fn symbol(&self, symbol: SymbolId) -> Value {
         self.symbols[symbol.index()]
     }
+}
+
+/// The observer that saw something wrong: one that is false, or else one that cannot be evaluated.
+fn observer(program: &Program, wrong: &[Wrong]) -> Option<usize> {
+    let is_false = |it: &Wrong| if let Wrong::Observer(idx) = it { Some(*idx) } else { None };
+    let fails = |it: &Wrong| {
+        let Wrong::InClaim { span, .. } = it else { return None };
+        program.observers().iter().position(|it| it.span.start <= span.start && span.end <= it.span.end)
+    };
+    wrong.iter().find_map(is_false).or_else(|| wrong.iter().find_map(fails))
 }
 
 fn id(node: usize) -> InstanceId {

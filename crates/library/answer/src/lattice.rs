@@ -77,7 +77,7 @@ pub fn lattice(
 
 impl Lattice {
     /// Adds an edge, if its history passes the checks.
-    fn add(&mut self, edge: iso_separate::LatticeEdge, specs: &[&Spec], budget: &Budget<'_>) {
+    pub(crate) fn add(&mut self, edge: iso_separate::LatticeEdge, specs: &[&Spec], budget: &Budget<'_>) {
         let iso_separate::LatticeEdge { stronger, weaker, found } = edge;
         let (first, second) = (self.classes[weaker][0], self.classes[stronger][0]);
         match certified(found, &[specs[first]], &[specs[second]], budget) {

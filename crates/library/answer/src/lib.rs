@@ -20,10 +20,15 @@
 
 mod certified;
 pub mod check;
+#[cfg(test)]
+#[path = "../../../kernel/history/tests/common/mod.rs"]
+mod common;
 pub mod compare;
 pub mod lattice;
 pub mod predict;
 mod reference;
+#[cfg(test)]
+mod refusals;
 pub mod separate;
 pub mod verify;
 

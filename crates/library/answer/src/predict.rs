@@ -238,8 +238,9 @@ impl<'h> Predictions<'h> {
             iso_predict::Answer::None => none,
             iso_predict::Answer::Unknown(unknown) => Answer::Undecided(unknown),
             iso_predict::Answer::Predicted(prediction) => {
-                let observed = Observed { facts: searching.facts, witness: &searching.witness };
-                answer(certified(observed, self.question, *prediction, budget), Answer::Predicted)
+                let Searching { facts, witness, .. } = &**searching;
+                let checked = certified_prediction(facts, witness, self.question, *prediction, budget);
+                answer(checked, Answer::Predicted)
             }
         }
     }
@@ -299,14 +300,16 @@ fn observed(facts: &Facts<'_>, question: Question, budget: &Budget<'_>) -> Answe
 }
 
 /// Checks a prediction.
-fn certified(
-    observed: Observed<'_>,
+pub(crate) fn certified_prediction(
+    facts: &Facts<'_>,
+    witness: &Witness,
     question: Question,
     prediction: Prediction,
     budget: &Budget<'_>,
 ) -> Result<Predicted, Withheld> {
     budget.note(Note::Begins(Stage::Certification));
-    repeats(observed, question.boundary, &prediction).map_err(|why| Withheld::wrong(question.level, why))?;
+    repeats(Observed { facts, witness }, question.boundary, &prediction)
+        .map_err(|why| Withheld::wrong(question.level, why))?;
     let judged = judged(&Facts::new(&prediction.history), question, budget)?;
     Ok(Predicted { prediction, judged })
 }

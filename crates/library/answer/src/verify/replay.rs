@@ -104,11 +104,6 @@ fn confirmed(program: &Program, found: &Counterexample, run: &Run) -> Result<Vec
         }
         confirmed.push(judge_observer(program, found, observed, &overflows)?);
     }
-    // An observer that overflows without being false is not among what was observed, so its state is not known here.
-    let is_observed =
-        |span: Span| program.observers().iter().any(|it| it.span.start <= span.start && span.end <= it.span.end);
-    let unseen = overflows.into_iter().filter(|it| found.observed.is_none() && is_observed(*it));
-    confirmed.extend(unseen.map(overflow));
     Ok(confirmed)
 }
 
@@ -168,6 +163,23 @@ mod tests {
     use iso_evidence::Budget;
     use iso_program::{Value, parse};
     use iso_verify::{Verdict, verify};
+
+    /// An observer that overflows, and is never false.
+    #[test]
+    fn an_observer_that_overflows_is_replayed_with_the_state_that_it_saw() {
+        let text = "width 4\nvar x: int = 3\ntxn a() { x += 2 }\nrun a() || a()\nobserver x + 1 != 0\n";
+        let program = parse(text, "overflow.txn").unwrap();
+        for level in [Level::ReadCommitted, Level::SnapshotIsolation] {
+            let Verdict::Violated(found) = verify(&program, level, &Budget::unlimited()).verdict else {
+                unreachable!()
+            };
+            assert!(found.observed.is_some() && found.wrong.iter().all(|it| matches!(it, Wrong::InClaim { .. })));
+            let (_, wrong) = replay(&program, level, &found).unwrap();
+            assert_eq!(wrong, found.wrong);
+            let blind = Counterexample { observed: None, ..*found };
+            assert!(replay(&program, level, &blind).is_err());
+        }
+    }
 
     const SKEW: &str = "var x: int = 60\nvar y: int = 60\ntxn a() { if x + y > 100 { x -= 100 } }\n\
         txn b() { if x + y > 100 { y -= 100 } }\nrun a() || b()\ninvariant x + y > 0\nobserver x + y > -10\n";
