@@ -5,11 +5,11 @@ use crate::names::Question;
 use crate::output;
 use iso_answer::WrongEvidence;
 use iso_answer::check::{Answer, Certifying, NotCertified, check_each, check_spec};
-use iso_evidence::{Budget, StopReason, Verdict};
+use iso_evidence::{Budget, Stage, StopReason, Verdict};
 use iso_history::{Facts, History};
 use iso_report::{Judgement, LevelName, LevelReport, Limits};
 use iso_spec::Level;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How to judge.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,8 @@ impl Judge<'_> {
         let clock = Instant::now();
         let facts = Facts::new(history);
         effort.borrow_mut().add("facts", clock.elapsed());
+        // A line for it, also where nothing is certified.
+        effort.borrow_mut().add(Stage::Certification.name(), Duration::ZERO);
         let mut writer = Writer { max_order: self.max_order, history, refuted: Vec::new(), effort };
         let levels: Vec<Level> = questions.iter().filter_map(level_of).collect();
         let mut n_decided = 0;

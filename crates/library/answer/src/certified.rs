@@ -85,7 +85,7 @@ impl WrongEvidence {
     /// The same in a few words, for a table of answers.
     pub const IN_SHORT: &str = "a bug in isoscope: the evidence for the answer is wrong";
 
-    pub(crate) fn new(level: impl ToString, why: impl ToString) -> Self {
+    pub(crate) fn new(level: &dyn fmt::Display, why: &dyn fmt::Display) -> Self {
         Self { level: level.to_string(), why: why.to_string() }
     }
 }
@@ -113,7 +113,7 @@ pub(crate) enum Withheld {
 }
 
 impl Withheld {
-    pub(crate) fn wrong(level: impl ToString, why: impl ToString) -> Self {
+    pub(crate) fn wrong(level: &dyn fmt::Display, why: &dyn fmt::Display) -> Self {
         Self::Wrong(WrongEvidence::new(level, why))
     }
 }

@@ -192,7 +192,7 @@ fn certified(
         (Err(why), verdict) if why.is_too_large => {
             Answer::NotCertified { verdict, why: NotCertified::TooLarge(why.to_string()) }
         }
-        (Err(why), _) => Answer::Refused(WrongEvidence::new(level, why)),
+        (Err(why), _) => Answer::Refused(WrongEvidence::new(&level, &why)),
         (Ok(()), Verdict::Allowed(witness)) => Answer::Allowed(Certified::new(witness)),
         (Ok(()), Verdict::Forbidden(refutation)) => Answer::Forbidden(Certified::new(refutation)),
         (Ok(()), Verdict::Unknown(reason)) => Answer::Undecided(reason),

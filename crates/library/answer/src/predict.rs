@@ -214,7 +214,7 @@ impl<'h> Predictions<'h> {
             Err(Refused::List(op)) => return Err(Unasked::List(op)),
             Err(Refused::WrongLevels) => return Err(Unasked::WrongLevels),
             Err(refused) => {
-                let wrong = WrongEvidence::new(question.level, wrong_witness(facts.history(), &refused));
+                let wrong = WrongEvidence::new(&question.level, &wrong_witness(facts.history(), &refused));
                 return Ok(Self::fixed(question, Answer::Refused(wrong)));
             }
         };
@@ -309,7 +309,7 @@ pub(crate) fn certified_prediction(
 ) -> Result<Predicted, Withheld> {
     budget.note(Note::Begins(Stage::Certification));
     repeats(Observed { facts, witness }, question.boundary, &prediction)
-        .map_err(|why| Withheld::wrong(question.level, why))?;
+        .map_err(|why| Withheld::wrong(&question.level, &why))?;
     let judged = judged(&Facts::new(&prediction.history), question, budget)?;
     Ok(Predicted { prediction, judged })
 }
@@ -333,7 +333,7 @@ fn withheld(level: Level, answer: check::Answer, otherwise: &str) -> Withheld {
         check::Answer::Refused(wrong) => Withheld::Wrong(wrong),
         check::Answer::NotCertified { why, .. } => Withheld::Stopped(why.into()),
         check::Answer::Undecided(reason) => Withheld::Stopped(reason),
-        check::Answer::Allowed(_) | check::Answer::Forbidden(_) => Withheld::wrong(level, otherwise),
+        check::Answer::Allowed(_) | check::Answer::Forbidden(_) => Withheld::wrong(&level, &otherwise),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::check::{self, Certifying, NotCertified, check_facts, check_spec, of_l
 use crate::common::history;
 use crate::compare::{Comparison, Relation};
 use crate::predict::{self, Boundary, Precision, Prediction, Predictions, Question, Unasked, Unknown};
-use crate::separate::{self, Ended, Method, Scope, separate_all};
+use crate::separate::{self, Aspects, Effort, Ended, Method, Scope, separate_all};
 use crate::{Searched, WrongEvidence, lattice};
 use iso_evidence::{Budget, Refutation, Schedule, StopReason, Verdict, Witness};
 use iso_history::{Facts, History, TxnId};
@@ -131,10 +131,10 @@ fn a_search_for_all_says_why_it_ended() {
 
 #[test]
 fn a_comparison_with_wrong_evidence_is_refused_and_not_a_relation() {
-    let wrong = WrongEvidence::new("si", "it is wrong");
+    let wrong = WrongEvidence::new(&"si", &"it is wrong");
     let none = || separate::Answer::None(Searched::new(Scope::default()));
     let compared = |left_only, right_only| {
-        Comparison { left_only, right_only, aspects: Default::default(), effort: Default::default() }.relation()
+        Comparison { left_only, right_only, aspects: Aspects::default(), effort: Effort::default() }.relation()
     };
     let refused = || separate::Answer::Refused(wrong.clone());
     assert_eq!(compared(refused(), none()), Relation::Refused(wrong.clone()));
@@ -238,6 +238,6 @@ fn a_limit_leaves_predict_undecided() {
 
 #[test]
 fn a_bug_is_told_loudly_and_a_search_says_what_it_is() {
-    assert!(WrongEvidence::new("ser", "no cycle").to_string().starts_with("THIS IS A BUG in isoscope"));
+    assert!(WrongEvidence::new(&"ser", &"no cycle").to_string().starts_with("THIS IS A BUG in isoscope"));
     assert_eq!(Searched::new(()).to_string(), "Not certified: this answer rests on the search itself.");
 }

@@ -232,7 +232,7 @@ fn check_executions(found: &Found, facts: &Facts<'_>, allowed: &[&Spec]) -> Resu
             (Some(execution), None) => holds(facts, spec, execution),
         };
         if !is_right {
-            return Err(Withheld::wrong(spec.name(), "the witness does not explain the history"));
+            return Err(Withheld::wrong(&spec.name(), &"the witness does not explain the history"));
         }
     }
     Ok(())
@@ -250,7 +250,7 @@ fn forbidding(
         Evaluation::Forbidden => true,
         Evaluation::OutOfSteps | Evaluation::TooLarge => false,
         Evaluation::Allowed(_) | Evaluation::AmbiguousList(_) => {
-            return Err(Withheld::wrong(spec.name(), "the reference evaluator does not forbid the history"));
+            return Err(Withheld::wrong(&spec.name(), &"the reference evaluator does not forbid the history"));
         }
     };
     let refutation = match level_of(spec).filter(|_| sessions_say_it) {
@@ -260,7 +260,7 @@ fn forbidding(
     let certification = if is_evaluated || refutation.is_some() {
         Certification::Certified
     } else {
-        Certification::NotCertified { why: "the history is too large for the reference evaluator".to_owned() }
+        Certification::NotCertified { why: "it is too large for the reference evaluator".to_owned() }
     };
     Ok(Forbidding { refutation, certification })
 }
@@ -282,8 +282,8 @@ fn refutation(
     budget.check()?;
     match answer {
         check::Answer::Forbidden(refutation) => Ok(Some(refutation.into_inner())),
-        check::Answer::Allowed(_) => Err(Withheld::wrong(spec.name(), "check allows the history")),
+        check::Answer::Allowed(_) => Err(Withheld::wrong(&spec.name(), &"check allows the history")),
         check::Answer::NotCertified { .. } | check::Answer::Undecided(_) => Ok(None),
-        check::Answer::Refused(wrong) => Err(Withheld::wrong(spec.name(), wrong.why)),
+        check::Answer::Refused(wrong) => Err(Withheld::wrong(&spec.name(), &wrong.why)),
     }
 }

@@ -170,7 +170,7 @@ fn violation(
     budget: &Budget<'_>,
 ) -> Result<Certified<Violation>, Withheld> {
     budget.note(Note::Begins(Stage::Certification));
-    let wrong = |why: String| Withheld::wrong(level, why);
+    let wrong = |why: String| Withheld::wrong(&level, &why);
     let (run, confirmed) =
         replay::replay(program, level, &found).map_err(|why| wrong(format!("the interpreter says: {why}")))?;
     recorded::check_history(program, &found, &run.initial).map_err(wrong)?;
@@ -190,9 +190,8 @@ fn judge_history(
         let answer = check_facts(&facts, other, budget);
         budget.check()?;
         match answer {
-            check::Answer::Allowed(_) => {}
             check::Answer::Forbidden(_) if level.implies(other) => {
-                return Err(Withheld::wrong(level, format!("check at {other} forbids the history")));
+                return Err(Withheld::wrong(&level, &format!("check at {other} forbids the history")));
             }
             check::Answer::Forbidden(refutation) => {
                 forbidden_by.push(other);
@@ -201,13 +200,13 @@ fn judge_history(
                 }
             }
             check::Answer::Refused(wrong) => {
-                return Err(Withheld::wrong(level, format!("check at {other}: {}", wrong.why)));
+                return Err(Withheld::wrong(&level, &format!("check at {other}: {}", wrong.why)));
             }
             check::Answer::Undecided(reason) if other == level => return Err(Withheld::Stopped(reason)),
             check::Answer::NotCertified { why, .. } if other == level => {
                 return Err(Withheld::Stopped(why.into()));
             }
-            check::Answer::Undecided(_) | check::Answer::NotCertified { .. } => {}
+            check::Answer::Allowed(_) | check::Answer::Undecided(_) | check::Answer::NotCertified { .. } => {}
         }
     }
     Ok((forbidden_by, refuted))

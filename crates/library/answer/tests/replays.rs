@@ -1,6 +1,7 @@
 //! Every counterexample to a random program passes the strict replay: the engine's evidence is never refused.
 //!
 //! `ISOSCOPE_SEED` and `ISOSCOPE_CASES=N` choose others and more.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 #![allow(dead_code, reason = "the programs are made by code that other tests use, too")]
 
 #[path = "../../../engines/verify/tests/agreement/generate.rs"]

@@ -109,12 +109,10 @@ impl Names {
     fn is_named(&mut self, (key, value): (KeyId, ValueId), (unit, of): (UnitId, &UnitValue)) -> bool {
         let is_key = *self.keys.entry(unit).or_insert(key) == key && *self.units.entry(key).or_insert(unit) == unit;
         let values = self.values.entry(key).or_default();
-        match values.iter().find(|it| it.0 == value || it.1 == *of) {
-            Some(known) => is_key && known.0 == value && known.1 == *of,
-            None => {
-                values.push((value, of.clone()));
-                is_key
-            }
+        if let Some(known) = values.iter().find(|it| it.0 == value || it.1 == *of) {
+            return is_key && known.0 == value && known.1 == *of;
         }
+        values.push((value, of.clone()));
+        is_key
     }
 }
