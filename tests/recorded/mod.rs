@@ -1,4 +1,4 @@
-//! Recorded histories with known verdicts, from the folder of shared data beside the project.
+//! Recorded histories with known verdicts: samples in the corpus, and large ones beside the project.
 
 use isoscope::engines::check::check_facts;
 use isoscope::evidence::{Budget, StopReason, Verdict, certify};
@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 /// What one answer may take; without one it is wrong.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// A folder of shared data, if it is there.
-pub(crate) fn shared(folder: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data").join(folder);
-    if path.exists() {
-        return Some(path);
-    }
-    println!("skipped: {} is not there", path.display());
-    None
+/// The rows of all tables of labels of a kind, each with the folder that its file is in: the samples of the corpus, and
+/// the large ones where they are at hand.
+pub(crate) fn labels(kind: &str) -> Vec<(PathBuf, Vec<String>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let samples = root.join("corpus/recorded").join(kind);
+    let large = root.join("../shared/data").join(kind);
+    let folders = [Some(samples), large.exists().then_some(large)].into_iter().flatten();
+    folders.flat_map(|it| rows(&it.join("labels.csv")).into_iter().map(move |row| (it.clone(), row))).collect()
 }
 
 /// The lines of a table after its header, as fields. Fields in quotes may hold commas.
-pub(crate) fn rows(table: &Path) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(table).unwrap();
+fn rows(table: &Path) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(table).unwrap_or_else(|it| panic!("{}: {it}", table.display()));
     text.lines().skip(1).map(fields).collect()
 }
 

@@ -63,7 +63,7 @@ fn options() -> Options {
 
 /// Traces that `IsoPredict` recorded: milliseconds for the first answer, from the history to the prediction.
 fn traces_table(options: &Options) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/traces");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../corpus/recorded/traces");
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<_> =
         files.map(|it| it.path()).filter(|it| it.extension().is_some_and(|it| it == "txt")).collect();

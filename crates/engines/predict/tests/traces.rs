@@ -1,6 +1,6 @@
 //! The traces of `IsoPredict`: what its own tool predicts from them, and whether the answers fit together.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-#![allow(clippy::print_stdout, reason = "a test may say that it was skipped, and the table is shown with --nocapture")]
+#![allow(clippy::print_stdout, reason = "the table is shown with --nocapture")]
 
 #[path = "agreement/right.rs"]
 mod right;
@@ -46,7 +46,7 @@ fn voter_is_predicted_consistently() {
 
 /// Each prediction is right, known answers are given, and what a level allows, weaker ones allow.
 fn check(name: &str) {
-    let Some(history) = read(name) else { return };
+    let history = read(name);
     let facts = Facts::new(&history);
     let Verdict::Allowed(witness) = iso_check::check_facts(&facts, Level::Serializable, &Budget::unlimited()) else {
         panic!("{name} is not serializable");
@@ -95,16 +95,11 @@ fn allows(history: &History, level: Level) -> bool {
     }
 }
 
-/// A trace from the folder of shared data beside the project, if it is there.
+/// A trace of the corpus.
 #[allow(clippy::disallowed_methods, reason = "the trace is test data; the engine itself reads nothing")]
-fn read(name: &str) -> Option<History> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/traces");
-    let path = folder.join(format!("{name}.txt"));
-    if !path.exists() {
-        println!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(parse(&std::fs::read_to_string(path).unwrap()))
+fn read(name: &str) -> History {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../corpus/recorded/traces");
+    parse(&std::fs::read_to_string(folder.join(format!("{name}.txt"))).unwrap())
 }
 
 /// The history of a trace. Versions have the names of their writers.

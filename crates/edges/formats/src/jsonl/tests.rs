@@ -140,7 +140,8 @@ fn histories_of_the_corpus_are_read_the_same() {
 #[test]
 fn recorded_histories_are_read_the_same() {
     let mut found = Vec::new();
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/realdb"), ".jsonl.gz", &mut found);
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../corpus/recorded/realdb"), ".jsonl.gz", &mut found);
+    assert!(!found.is_empty());
     for path in found {
         let mut bytes = Vec::new();
         flate2::read::MultiGzDecoder::new(fs::File::open(path).unwrap()).read_to_end(&mut bytes).unwrap();

@@ -1,22 +1,21 @@
-//! Every recorded history of the shared data reads without an error.
+//! Every recorded history reads without an error: the samples of the corpus, and the large ones beside the project.
 
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test fails by panicking, and may say why it was skipped"
+    reason = "a test fails by panicking, and may say what it has counted"
 )]
 
 use iso_formats::{Format, ReadOptions, Reading, read_path};
 use iso_history::{Facts, History, Op, Outcome};
 use std::path::{Path, PathBuf};
 
-fn shared(folder: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data").join(folder);
-    if !path.exists() {
-        println!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(path)
+/// The folders of a kind of recorded histories: the samples, and the large ones where they are at hand.
+fn folders(kind: &str) -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let large = root.join("../shared/data").join(kind);
+    let samples = root.join("corpus/recorded").join(kind);
+    [Some(samples), large.exists().then_some(large)].into_iter().flatten().collect()
 }
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -47,13 +46,13 @@ fn n_committed(history: &History) -> usize {
 
 #[test]
 fn every_file_reads_without_a_defect() {
-    for folder in ["realdb", "veristrong", "traces"] {
-        let Some(folder) = shared(folder) else { continue };
+    for folder in ["realdb", "veristrong", "traces"].into_iter().flat_map(folders) {
         let mut found = Vec::new();
         files(&folder, &mut found);
         assert!(!found.is_empty());
         for path in found {
-            let expected = match path.extension().and_then(|it| it.to_str()) {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let expected = match name.trim_end_matches(".gz").split_once('.').map(|it| it.1) {
                 Some("bincode") => Some(Format::Dbcop),
                 Some("txt") => Some(Format::IsoPredict),
                 None => Some(Format::Cobra),
@@ -68,35 +67,39 @@ fn every_file_reads_without_a_defect() {
 
 #[test]
 fn counts_agree_with_the_labels_of_real_databases() {
-    let Some(folder) = shared("realdb") else { return };
-    let labels = std::fs::read_to_string(folder.join("labels.csv")).unwrap();
-    for line in labels.lines().skip(1) {
-        let fields: Vec<&str> = line.split(',').collect();
-        // Counted from the end, because a quoted field before may hold commas.
-        let (kind, committed) = (fields[fields.len() - 11], fields[fields.len() - 9]);
-        let reading = read(&folder.join(fields[0]));
-        let expected = if kind == "la" { Format::ElleJson } else { Format::Jsonl };
-        assert_eq!(reading.format, expected, "{line}");
-        let history = reading.history.unwrap();
-        // Scripted histories have no count in their label.
-        if let Ok(n) = committed.parse::<usize>() {
-            assert_eq!(n_committed(&history), n, "{line}");
+    for folder in folders("realdb") {
+        let labels = std::fs::read_to_string(folder.join("labels.csv")).unwrap();
+        for line in labels.lines().skip(1) {
+            count_agrees(&folder, line);
         }
+    }
+}
+
+fn count_agrees(folder: &Path, line: &str) {
+    let fields: Vec<&str> = line.split(',').collect();
+    // Counted from the end, because a quoted field before may hold commas.
+    let (kind, committed) = (fields[fields.len() - 11], fields[fields.len() - 9]);
+    let reading = read(&folder.join(fields[0]));
+    let expected = if kind == "la" { Format::ElleJson } else { Format::Jsonl };
+    assert_eq!(reading.format, expected, "{line}");
+    let history = reading.history.unwrap();
+    // Scripted histories have no count in their label.
+    if let Ok(n) = committed.parse::<usize>() {
+        assert_eq!(n_committed(&history), n, "{line}");
     }
 }
 
 #[test]
 fn dbcop_counts_are_those_of_the_file() {
-    let Some(folder) = shared("veristrong") else { return };
-    let history = read(&folder.join("fig5/BL-1k/hist-00000/history.bincode")).history.unwrap();
+    let folder = &folders("veristrong")[0];
+    let history = read(&folder.join("fig5/BL-1k/hist-00000/history.bincode.gz")).history.unwrap();
     assert_eq!((history.n_sessions(), history.n_txns() - 1, history.n_ops()), (20, 1000, 8000));
 }
 
 #[test]
 fn cobra_reads_have_writers() {
-    let Some(folder) = shared("veristrong") else { return };
-    for name in ["fig5/tpcc-1k", "fig5/rubis-1k", "fig5/twitter-1k"] {
-        let history = read(&folder.join(name)).history.unwrap();
+    for name in ["fig5/rubis-1k", "fig5/twitter-1k"] {
+        let history = read(&folders("veristrong")[0].join(name)).history.unwrap();
         let facts = Facts::new(&history);
         let n_reads = facts.reads().len();
         let count = |n: std::ops::RangeInclusive<usize>| {
@@ -115,9 +118,9 @@ fn cobra_reads_have_writers() {
 
 #[test]
 fn isopredict_reads_have_one_writer() {
-    let Some(folder) = shared("traces") else { return };
     let mut found = Vec::new();
-    files(&folder, &mut found);
+    files(&folders("traces")[0], &mut found);
+    assert!(!found.is_empty());
     for path in found {
         let history = read(&path).history.unwrap();
         let facts = Facts::new(&history);
