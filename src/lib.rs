@@ -116,6 +116,7 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `report` | the module `report`: answers as text, JSON, pictures and pages |
+//! | `generate` | the module `generate`: histories of chosen size and kind |
 //! | `collect` | the module `collect`: applications and workloads on the weak store |
 //! | `postgres`, `mysql`, `sqlite`; `databases` for all three | drivers for `collect` |
 //! | `cli` | the binary `isoscope` |
@@ -127,6 +128,8 @@ pub use iso_answer::{
 pub use iso_collect as collect;
 pub use iso_evidence as evidence;
 pub use iso_formats as formats;
+#[cfg(feature = "generate")]
+pub use iso_generate as generate;
 pub use iso_history as history;
 pub use iso_program as program;
 #[cfg(feature = "report")]

@@ -31,6 +31,12 @@ fn the_separate_example_prints_the_history_and_why_it_is_forbidden() {
 }
 
 #[test]
+fn the_generate_example_finds_what_it_has_injected() {
+    let out = said("generate", &[]);
+    assert!(out.contains("2000 transactions committed") && out.contains("violated: long-fork"), "{out}");
+}
+
+#[test]
 fn the_store_example_prints_the_transactions_and_what_broke() {
     let out = said("store", &["courseware", "ser"]);
     assert!(out.contains("Enrol(") && out.contains("Everything holds"), "{out}");

@@ -1,4 +1,4 @@
-//! Every command in the README, the cookbook and the pages of `collect`, `predict` and the applications is run, and says
+//! Every command in the README, the cookbook and the pages of `collect`, `generate`, `predict` and the applications is run, and says
 //! what the page says it does.
 //!
 //! `ISOSCOPE_BLESS=1 cargo test -p isoscope --test cli cookbook` writes the answers again. A page is read from top to bottom:
@@ -51,7 +51,10 @@ fn pages() -> Vec<PathBuf> {
     let folder = root().join("docs/levels/cookbook");
     let mut pages: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
     pages.retain(|it| it.extension().is_some_and(|it| it == "md"));
-    pages.extend(["README.md", "docs/applications.md", "docs/collect.md", "docs/predict.md"].map(|it| root().join(it)));
+    pages.extend(
+        ["README.md", "docs/applications.md", "docs/collect.md", "docs/generate.md", "docs/predict.md"]
+            .map(|it| root().join(it)),
+    );
     pages.sort();
     pages
 }

@@ -11,7 +11,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 24] = [
+    let verbs: [&[&str]; 26] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -33,6 +33,8 @@ fn the_help_is_as_in_the_snapshot() {
         &["store", "apps", "--help"],
         &["levels", "--help"],
         &["convert", "--help"],
+        &["generate", "-h"],
+        &["generate", "--help"],
         &["report", "--help"],
         &["demo", "--help"],
         &["completions", "--help"],
@@ -78,14 +80,14 @@ fn without_a_verb_the_help_is_shown() {
 }
 
 #[test]
-fn every_example_of_a_search_a_verification_a_prediction_or_a_store_runs() {
+fn every_example_of_a_verb_that_needs_no_database_runs() {
     let folder = Folder::new();
     folder.write("mine.spec", MINE);
     folder.write("bank.txn", BANK);
     folder.write("run.history", ACCOUNT);
     record(&folder, "smallbank", "run.jsonl", 1);
     let mut n_run = 0;
-    for verb in ["separate", "compare", "lattice", "verify", "predict", "store"] {
+    for verb in ["separate", "compare", "lattice", "verify", "predict", "store", "generate"] {
         let help = folder.run(&[verb, "--help"]).ends(0).out;
         for line in help.lines().filter_map(|it| it.strip_prefix("  isoscope ")) {
             // What it is for stands behind it.
@@ -95,5 +97,5 @@ fn every_example_of_a_search_a_verification_a_prediction_or_a_store_runs() {
             n_run += 1;
         }
     }
-    assert!(n_run > 18, "{n_run}");
+    assert!(n_run > 22, "{n_run}");
 }

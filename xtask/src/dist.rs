@@ -1,12 +1,12 @@
 //! `cargo xtask dist`: one archive to give away, with the binary, its manual, completions and licences, and a checksum.
 
 use crate::man::man;
-use crate::root;
-use crate::system::{exists, first_line, run};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use xtask::root;
+use xtask::system::{exists, first_line, run};
 
 const SHELLS: [&str; 4] = ["bash", "zsh", "fish", "elvish"];
 

@@ -1,23 +1,17 @@
 //! Developer tasks: `cargo xtask test` is exactly what CI runs.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
 
-mod arguments;
-mod bench;
 mod browser;
 mod dist;
-mod generate;
 mod man;
-mod measure;
 mod pages;
-mod random;
 mod setup;
 mod soak;
-mod system;
 mod test;
 
 use anyhow::{Result, bail};
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+use xtask::{root, system};
 
 const USAGE: &str = "\
 usage: cargo xtask <task>
@@ -37,7 +31,6 @@ usage: cargo xtask <task>
   bench instructions       counts instructions on small histories, and compares them with a baseline
   bench collect            what recording a history costs, with a thousand sessions, and in memory
   bench separate ...       times of the separation problems of the paper on Isolde; `bench separate --help` says more
-  generate WORKLOAD ...    writes a history of a chosen kind and size; `generate --help` says more
   soak [--minutes N]       random agreement tests with new seeds, for ten minutes unless told otherwise
 ";
 
@@ -52,6 +45,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// Runs the benches, which are a program of their own.
+fn bench(words: &[&str]) -> Result<()> {
+    let cargo = ["run", "--quiet", "--release", "--package", "iso-bench", "--"];
+    system::run(Command::new(env!("CARGO")).args(cargo).args(words).current_dir(root()))
+}
+
 fn run(args: &[&str]) -> Result<()> {
     match args {
         ["test" | "ci"] => test::test(),
@@ -60,8 +59,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["dist", target] => dist::dist(target),
         ["pages"] => pages::pages(),
         ["pages", "--images"] => pages::images(),
-        ["bench", words @ ..] => bench::run(words),
-        ["generate", words @ ..] => generate::command::run(words),
+        ["bench", words @ ..] => bench(words),
         ["soak"] => soak::soak(soak::DEFAULT_MINUTES),
         ["soak", "--minutes", minutes] => soak::soak(minutes.parse()?),
         ["help" | "--help" | "-h"] => {
@@ -70,9 +68,4 @@ fn run(args: &[&str]) -> Result<()> {
         }
         _ => bail!("no such task\n\n{USAGE}"),
     }
-}
-
-/// The project's root.
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().map(PathBuf::from).unwrap_or_default()
 }

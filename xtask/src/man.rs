@@ -1,11 +1,11 @@
 //! `cargo xtask man`: the manual pages, one for each verb, in `target/man`.
 
-use crate::root;
-use crate::system::run;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use xtask::root;
+use xtask::system::run;
 
 /// Writes the pages, and gives their folder.
 pub(crate) fn man() -> Result<PathBuf> {

@@ -4,17 +4,13 @@
 //! `target/pages`, for people to look at.
 
 use crate::browser::{Browser, View};
-use crate::generate::command::{FileKind, write_file};
-use crate::generate::inject::Injection;
-use crate::generate::preset::preset;
-use crate::generate::sink::Times;
-use crate::root;
-use crate::system::{ensure_debian_package, run};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use xtask::root;
+use xtask::system::{ensure_debian_package, run};
 
 const DESK: View = View { width: 1100, height: 900, is_dark: false };
 const WIDE: View = View { width: 1500, height: 900, is_dark: false };
@@ -164,12 +160,11 @@ fn anomaly_pages(target: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// The page of a history that is too large to be shown.
 fn large_page(target: &Path, folder: &Path) -> Result<PathBuf> {
-    let mut workload = preset("balanced")?.workload(10_000, None);
-    workload.injection = Some(Injection::from_name("long-fork")?);
     let (history, page) = (folder.join("large.jsonl"), folder.join("large.html"));
-    write_file(&workload, FileKind::Lines(Times::Kept), &history)?;
-    let mut isoscope = Command::new(target.join("debug/isoscope"));
-    let output = isoscope.arg("check").arg(&history).arg("--report").arg(&page).output()?;
+    let tool = target.join("debug/isoscope");
+    let words = ["generate", "balanced", "--txns", "10000", "--inject", "long-fork", "-o"];
+    run(Command::new(&tool).args(words).arg(&history))?;
+    let output = Command::new(&tool).arg("check").arg(&history).arg("--report").arg(&page).output()?;
     ensure!(output.status.code() == Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     fs::remove_file(history)?;
     Ok(page)

@@ -1,9 +1,9 @@
 //! `cargo xtask setup`: installs the system's packages that building and testing need, and says so before.
 
-use crate::system::{exists, install_debian_packages};
 use anyhow::{Result, bail};
 use iso_servers::{Kind, is_installed};
 use std::env;
+use xtask::system::{exists, install_debian_packages};
 
 /// Something that building or testing needs from the system.
 pub(crate) struct Need {

@@ -1,10 +1,10 @@
 //! `cargo xtask soak`: the random agreement tests again and again, each time with a new seed.
 
-use crate::root;
-use crate::system::run;
 use anyhow::{Context, Result};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use xtask::root;
+use xtask::system::run;
 
 /// How long to go on unless told otherwise.
 pub(crate) const DEFAULT_MINUTES: u64 = 10;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
 
 /// Runs a program to its end; anything but success is an error.
-pub(crate) fn run(command: &mut Command) -> Result<()> {
+pub fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
     let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
     if !status.success() {
@@ -14,7 +14,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 }
 
 /// The first line that a program prints.
-pub(crate) fn first_line(command: &mut Command) -> Result<String> {
+pub fn first_line(command: &mut Command) -> Result<String> {
     let shown = show(command);
     let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
     if !output.status.success() {
@@ -24,7 +24,7 @@ pub(crate) fn first_line(command: &mut Command) -> Result<String> {
 }
 
 /// Makes sure that a command exists, by installing the Debian package that has it.
-pub(crate) fn ensure_debian_package(command: &str, package: &str) -> Result<()> {
+pub fn ensure_debian_package(command: &str, package: &str) -> Result<()> {
     if exists(command) {
         return Ok(());
     }
@@ -39,7 +39,7 @@ pub(crate) fn ensure_debian_package(command: &str, package: &str) -> Result<()> 
 /// Installs Debian packages, as the superuser or with sudo's help.
 ///
 /// Says how to install them by hand where apt is not there or may not be used.
-pub(crate) fn install_debian_packages(packages: &[&str]) -> Result<()> {
+pub fn install_debian_packages(packages: &[&str]) -> Result<()> {
     let names = packages.join(" ");
     if !exists("apt-get") {
         bail!("there is no apt-get; install what this system calls {names}");
@@ -56,7 +56,7 @@ pub(crate) fn install_debian_packages(packages: &[&str]) -> Result<()> {
 }
 
 /// Whether the shell finds a command.
-pub(crate) fn exists(command: &str) -> bool {
+pub fn exists(command: &str) -> bool {
     let found = Command::new("sh").args(["-c", "command -v \"$0\"", command]).stdout(Stdio::null()).status();
     found.is_ok_and(|it| it.success())
 }

@@ -1,12 +1,12 @@
 //! `cargo xtask test`: everything that CI asks for, one step after the other, until the first failure.
 
 use crate::man::man;
-use crate::root;
 use crate::setup::{Part, setup};
-use crate::system::run;
 use anyhow::{Context, Result};
 use std::process::Command;
 use std::time::Instant;
+use xtask::root;
+use xtask::system::run;
 
 struct Step {
     title: &'static str,

@@ -21,9 +21,9 @@ const OWNED: &[(&str, &[&str])] = &[
     ("rusqlite", &["crates/edges/collect"]),
     ("clap", &["crates/edges/cli"]),
     ("clap_complete", &["crates/edges/cli"]),
-    ("anyhow", &["crates/edges/cli", "xtask"]),
-    ("serde", &["crates/edges/", "xtask"]),
-    ("serde_json", &["crates/edges/", "xtask"]),
+    ("anyhow", &["crates/edges/cli", "bench/", "xtask"]),
+    ("serde", &["crates/edges/", "bench/", "xtask"]),
+    ("serde_json", &["crates/edges/", "bench/", "xtask"]),
 ];
 
 #[test]

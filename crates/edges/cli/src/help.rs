@@ -1,6 +1,6 @@
 //! The parts of the help that are tables: made from the types, so that they cannot get out of date.
 
-use crate::commands::{collect, hunt, lattice, store};
+use crate::commands::{collect, generate, hunt, lattice, store};
 use crate::output;
 use clap::Command;
 use iso_answer::separate::Scope;
@@ -71,6 +71,10 @@ fn tables(command: Command) -> Command {
         })
         .mut_subcommand("levels", |it| it.after_help(format!("{LEVELS_EXAMPLES}\n\n{DONE_CODES}")))
         .mut_subcommand("convert", |it| it.after_help(format!("{CONVERT_EXAMPLES}\n\n{}\n\n{LIMIT_CODES}", formats())))
+        .mut_subcommand("generate", |it| {
+            it.after_help(short(GENERATE_EXAMPLES, DONE_CODES, "workloads"))
+                .after_long_help(format!("{GENERATE_EXAMPLES}\n\n{DONE_CODES}\n\n{}", generate::workloads()))
+        })
         .mut_subcommand("report", |it| it.after_help(format!("{REPORT_EXAMPLES}\n\n{DONE_CODES}")))
         .mut_subcommand("demo", |it| it.after_help(DONE_CODES))
         .mut_subcommand("completions", |it| it.after_help(format!("{COMPLETIONS_EXAMPLES}\n\n{DONE_CODES}")))
@@ -324,6 +328,13 @@ Examples:
   isoscope completions bash > ~/.local/share/bash-completion/completions/isoscope
   isoscope completions zsh > ~/.zfunc/_isoscope         with ~/.zfunc in $fpath
   isoscope completions fish > ~/.config/fish/completions/isoscope.fish";
+
+const GENERATE_EXAMPLES: &str = "\
+Examples:
+  isoscope generate blindw-rw --txns 10000 -o h.jsonl               half reads, half blind writes
+  isoscope generate tpcc-like --txns 10000 --store si -o h.jsonl    order entry on snapshots
+  isoscope generate balanced --txns 1000 --inject lost-update -o h.jsonl
+  isoscope generate high-dup --txns 1000 -o - | isoscope check -";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:

@@ -58,6 +58,7 @@ pub fn main() -> ! {
         Verb::Store(raw) => commands::store::run(&raw.what, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),
+        Verb::Generate(raw) => commands::generate::run(&raw),
         Verb::Report(raw) => commands::report::run(raw),
         Verb::Demo(raw) => commands::demo::run(&raw),
         Verb::Completions(raw) => commands::completions::run(&raw),

@@ -1,0 +1,76 @@
+//! The arguments of `isoscope generate`.
+
+use crate::commands::generate::{parse_number, parse_values};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use iso_generate::{Injection, PRESETS, Store, Values};
+use std::path::PathBuf;
+
+/// Generate a history of a chosen kind and size, with an anomaly in it or without.
+///
+/// A store in memory makes it: sessions take turns at random, one operation at a time. The same options give the same
+/// history, byte for byte.
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// What transactions do; --help lists the workloads
+    #[arg(value_name = "WORKLOAD", hide_possible_values = true)]
+    #[arg(value_parser = PossibleValuesParser::new(PRESETS.iter().map(|it| it.name)))]
+    pub(crate) workload: String,
+
+    /// Where to write the history; with - it goes to standard output, and the answer to standard error
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// How many transactions commit
+    #[arg(long, value_name = "N", value_parser = parse_number)]
+    pub(crate) txns: Option<usize>,
+
+    /// How many sessions take turns
+    #[arg(long, value_name = "N", value_parser = parse_number)]
+    pub(crate) sessions: Option<usize>,
+
+    /// How many keys there are at the beginning; the last three workloads add more
+    #[arg(long, value_name = "N", value_parser = parse_number)]
+    pub(crate) keys: Option<usize>,
+
+    /// How many operations a transaction has; not for the last three workloads, and so are the next two
+    #[arg(long, value_name = "N", value_parser = parse_number)]
+    pub(crate) ops: Option<usize>,
+
+    /// How many of a hundred operations read; the others write without reading
+    #[arg(long, value_name = "PERCENT", value_parser = parse_number)]
+    pub(crate) reads: Option<usize>,
+
+    /// Choose the k-th key k times less often than the first
+    #[arg(long)]
+    pub(crate) zipf_keys: bool,
+
+    /// How many values a key has, all equally often or by Zipf's law; or no value twice
+    #[arg(long, value_name = "N|zipf:N|unique", value_parser = parse_values)]
+    pub(crate) values: Option<Values>,
+
+    /// The level that the store provides
+    #[arg(long, value_name = "ser|si", default_value = "ser", hide_possible_values = true)]
+    #[arg(value_parser = PossibleValuesParser::new(Store::ALL.map(Store::name)))]
+    pub(crate) store: String,
+
+    /// Put one anomaly into the middle
+    #[arg(long, value_name = "ANOMALY", value_parser = PossibleValuesParser::new(Injection::ALL.map(Injection::name)))]
+    pub(crate) inject: Option<String>,
+
+    /// Another one gives another history of the same kind
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+
+    /// The format to write; isoscope convert writes the others
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "dbcop"])]
+    pub(crate) to: String,
+
+    /// Leave out begin and end
+    #[arg(long)]
+    pub(crate) no_times: bool,
+
+    /// Write one session after the other, without begin and end; dbcop files are always so
+    #[arg(long)]
+    pub(crate) by_session: bool,
+}

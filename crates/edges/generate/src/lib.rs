@@ -1,0 +1,168 @@
+//! Histories of chosen size and kind, from stores in memory whose sessions really interleave.
+//!
+//! A [`Workload`] says what transactions do, a [`Store`] how they see each other, and a [`FileKind`] how the history is
+//! written. An [`Injection`] puts one anomaly into its middle. Equal workloads give equal bytes.
+//!
+//! ```
+//! use iso_generate::{FileKind, Injection, Times, Workload, preset, write};
+//! let workload = preset("blindw-rw").unwrap().workload(500, Some(10));
+//! let workload = Workload { injection: Some(Injection::LostUpdate), ..workload };
+//! let mut bytes = Vec::new();
+//! let tally = write(&workload, FileKind::Lines(Times::Kept), &mut bytes)?;
+//! assert_eq!(tally.n_committed, 500);
+//! # Ok::<(), iso_generate::GenerateError>(())
+//! ```
+
+mod error;
+mod executor;
+mod inject;
+mod plan;
+mod preset;
+mod program;
+mod random;
+mod sink;
+mod versions;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::GenerateError;
+pub use executor::Tally;
+pub use inject::Injection;
+pub use preset::{PRESETS, Preset, preset};
+pub use sink::{Layout, Times};
+
+use executor::generate;
+use sink::{BySession, Lines};
+use std::io::Write;
+
+/// How a history is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Our JSON lines, one transaction a line, as they end.
+    Lines(Times),
+    /// One session after the other, without times; waits in memory until the last transaction.
+    BySession(Layout),
+}
+
+/// Generates a history, and writes it.
+pub fn write(workload: &Workload, kind: FileKind, out: impl Write) -> Result<Tally, GenerateError> {
+    check(workload, kind)?;
+    match kind {
+        FileKind::Lines(times) => generate(workload, Lines::new(out, times)?),
+        FileKind::BySession(layout) => generate(workload, BySession::new(out, layout)),
+    }
+}
+
+/// Says what is wrong with a workload that is to be written so, before anything is generated.
+pub fn check(workload: &Workload, kind: FileKind) -> Result<(), GenerateError> {
+    match workload.injection {
+        Some(injection) if injection.needs_times() && kind != FileKind::Lines(Times::Kept) => {
+            Err(GenerateError::NeedsTimes { injection: injection.name() })
+        }
+        _ => workload.check(),
+    }
+}
+
+/// How the store isolates transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    /// Reads see what is committed; what was read must still be current at commit.
+    Serializable,
+    /// Reads see the state at begin; of two writers of a key, the first to commit wins.
+    Snapshot,
+}
+
+impl Store {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Serializable, Self::Snapshot];
+
+    /// The level that it provides, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Serializable => "ser",
+            Self::Snapshot => "si",
+        }
+    }
+}
+
+/// What transactions do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads and blind writes of independent keys.
+    Mix,
+    /// An order entry system.
+    Tpcc,
+    /// A social network.
+    Twitter,
+    /// An auction site.
+    Rubis,
+}
+
+/// How often each of some numbers is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// All equally often.
+    Uniform,
+    /// The k-th one k times less often than the first.
+    Zipf,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// Each write has its own value.
+    Unique,
+    /// Each key has so many values.
+    Few(usize, Choice),
+}
+
+/// What to generate.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// What transactions do.
+    pub kind: Kind,
+    /// How they see each other.
+    pub store: Store,
+    /// Transactions that commit.
+    pub n_txns: usize,
+    /// Sessions that take turns.
+    pub n_sessions: usize,
+    /// Keys at the beginning; some kinds add more.
+    pub n_keys: usize,
+    /// Operations of a transaction of [`Kind::Mix`]; so are the next two.
+    pub ops_per_txn: usize,
+    /// How many of a hundred operations read; the others are blind writes.
+    pub reads_percent: usize,
+    /// Which keys are chosen how often.
+    pub key_choice: Choice,
+    /// What is written.
+    pub values: Values,
+    /// The anomaly in the middle.
+    pub injection: Option<Injection>,
+    /// Another one gives another history of the same kind.
+    pub seed: u64,
+}
+
+/// Keys are 32 bits, with room for those that are added.
+const N_KEYS_MAX: usize = 1 << 30;
+const N_TXNS_MAX: usize = 1 << 26;
+
+impl Workload {
+    /// Says what is wrong with a workload.
+    pub(crate) fn check(&self) -> Result<(), GenerateError> {
+        if self.n_sessions == 0 || self.n_keys == 0 || self.ops_per_txn == 0 {
+            return Err(GenerateError::Empty);
+        }
+        if self.reads_percent > 100 {
+            return Err(GenerateError::TooManyReads { percent: self.reads_percent });
+        }
+        if matches!(self.values, Values::Few(0, _)) {
+            return Err(GenerateError::NoValues);
+        }
+        if self.n_keys > N_KEYS_MAX || self.n_txns > N_TXNS_MAX {
+            return Err(GenerateError::TooLarge { txns: N_TXNS_MAX, keys: N_KEYS_MAX });
+        }
+        self.injection.map_or(Ok(()), |it| it.check(self))
+    }
+}
