@@ -22,6 +22,24 @@ fn a_hunt_on_the_weak_store_prints_the_finding_and_its_script() {
 }
 
 #[test]
+fn a_hunt_for_all_saves_every_finding_and_says_where() {
+    let folder = Folder::new();
+    let arguments =
+        ["hunt", "store:rc", "--expect", "ser", "--all", "--for", "3s", "-w", "probes", "-o", "f.history", "--json"];
+    let said = folder.run(&arguments).ends(1);
+    let document = &said.json()[0];
+    let findings = document["findings"].as_array().unwrap();
+    assert!(findings.len() > 1, "{document}");
+    for (idx, finding) in findings.iter().enumerate() {
+        let file = if idx == 0 { "f.history".to_owned() } else { format!("f-{}.history", idx + 1) };
+        assert_eq!(folder.read(&file), finding["history"].as_str().unwrap());
+        let names: Vec<&str> = finding["anomalies"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+        assert!(said.err.contains(&format!("{file}: the history of {};", names.join(", "))), "{}", said.err);
+        folder.run(&["check", &file, "--level", "ser"]).ends(1);
+    }
+}
+
+#[test]
 fn a_hunt_that_finds_nothing_says_how_much_it_looked_at() {
     let said = Folder::new().run(&["hunt", "sqlite:", "--expect", "ser", "--for", "2s", "-w", "probes,rmw"]).ends(0);
     said.says("Nothing found: all that SQLite ").says("under serializable is serializable (ser).").says("Looked at: ");

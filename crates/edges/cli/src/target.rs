@@ -55,4 +55,28 @@ impl Target {
             }
         }
     }
+
+    /// As [`Target::save`], for several histories with their names: the first one has the file, and the others have files
+    /// with a number, as in `found-2.history`.
+    pub(crate) fn save_each(&self, named: &[(String, String)]) -> anyhow::Result<Vec<String>> {
+        let first = named.first().map(|it| it.1.as_str());
+        match (self, named) {
+            (_, [] | [_]) => self.save(first),
+            (Self::StandardOutput, [_, rest @ ..]) => {
+                let notes = self.save(first)?;
+                let names: Vec<&str> = rest.iter().map(|it| it.0.as_str()).collect();
+                let others = format!("Only the first history is printed; -o FILE.history saves all ({}).", names.join(", "));
+                Ok(notes.into_iter().chain([others]).collect())
+            }
+            (Self::File(path), [..]) => {
+                let mut notes = Vec::new();
+                for (idx, (name, history)) in named.iter().enumerate() {
+                    let path = if idx == 0 { path.clone() } else { output::numbered(path, idx + 1) };
+                    output::write_file(&path, history.as_bytes())?;
+                    notes.push(format!("{}: the history of {name}; isoscope check reads it.", path.display()));
+                }
+                Ok(notes)
+            }
+        }
+    }
 }

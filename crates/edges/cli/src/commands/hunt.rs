@@ -101,8 +101,9 @@ impl Asked {
         for (path, rendering) in &self.reports {
             output::write_file(path, rendering.render(&report).as_bytes())?;
         }
-        let history = hunted.findings.first().map(|it| notation(it.shown().0)).transpose()?;
-        let notes = self.target.as_ref().map(|it| it.save(history.as_deref())).transpose()?.unwrap_or_default();
+        let named = hunted.findings.iter().map(|it| Ok((finding_name(it), notation(it.shown().0)?)));
+        let named = named.collect::<anyhow::Result<Vec<_>>>()?;
+        let notes = self.target.as_ref().map(|it| it.save_each(&named)).transpose()?.unwrap_or_default();
         let words = Voice::new(raw.json).words(&report);
         match Target::channel(self.target.as_ref()) {
             Channel::Aside => output::say_aside(words.trim_end()),
@@ -200,6 +201,12 @@ fn round(trial: &Trial) -> HuntRound {
 
 fn counted(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// What a finding is called where it is saved.
+fn finding_name(finding: &Finding) -> String {
+    let names = finding.anomalies();
+    if names.is_empty() { "the finding".to_owned() } else { names.join(", ") }
 }
 
 /// A history as text; times say nothing to people.

@@ -96,8 +96,8 @@ impl<'s> Separate<'s> {
         teller.progress.stage(searching(0));
         let outcome = self.search(&Budget::new(&stop).heard_by(&hear));
         let (report, notes) = self.worded(&outcome);
-        let first = report.found.first().cloned();
-        let exit = teller.tell(report.into(), notes, || self.save(first.as_ref()))?;
+        let found = report.found.clone();
+        let exit = teller.tell(report.into(), notes, || self.save(&found))?;
         let stopped = if let Ended::Stopped(reason) = outcome.ended { Some(reason) } else { None };
         if let Some(reason) = stopped.or_else(|| alarm.reason().filter(|_| exit == Exit::Unknown)) {
             complain_of_limit(&reason, Limited::Search);
@@ -163,11 +163,12 @@ impl<'s> Separate<'s> {
         }
     }
 
-    /// Puts the history where it was wanted.
-    fn save(&self, found: Option<&iso_report::Found>) -> anyhow::Result<Vec<String>> {
+    /// Puts the histories where they were wanted.
+    fn save(&self, found: &[iso_report::Found]) -> anyhow::Result<Vec<String>> {
         let Some(target) = &self.target else { return Ok(Vec::new()) };
-        let mut notes = target.save(found.map(|it| it.history.as_str()))?;
-        notes.extend(found.and_then(unwritten_order));
+        let named = found.iter().enumerate().map(|(idx, it)| (format!("#{}", idx + 1), it.history.clone()));
+        let mut notes = target.save_each(&named.collect::<Vec<_>>())?;
+        notes.extend(found.iter().find_map(unwritten_order));
         Ok(notes)
     }
 }
