@@ -2,7 +2,7 @@
 
 use crate::commands::verify::code_place;
 use iso_answer::verify::{Counterexample, FailureKind, Seen, Violation, Wrong};
-use iso_program::{InstanceId, Program, Run, Span, Step, UnitId, UnitValue};
+use iso_program::{InstanceId, Program, Run, Span, TxnStep, UnitId, UnitValue};
 use iso_report::{Access, BadRun, Executed, Fault, Outcome, Part, Written};
 use iso_spec::Level;
 
@@ -93,7 +93,7 @@ impl Namer<'_> {
 
     fn written(&self, instance: InstanceId, unit: UnitId, value: &UnitValue) -> Written {
         let span = self.run.txn(instance).steps.iter().rev().find_map(|it| match it {
-            Step::Write { unit: written, span, .. } if *written == unit => Some(*span),
+            TxnStep::Write { unit: written, span, .. } if *written == unit => Some(*span),
             _ => None,
         });
         let (unit, value) = self.held(unit, value);

@@ -65,7 +65,8 @@ impl Target {
             (Self::StandardOutput, [_, rest @ ..]) => {
                 let notes = self.save(first)?;
                 let names: Vec<&str> = rest.iter().map(|it| it.0.as_str()).collect();
-                let others = format!("Only the first history is printed; -o FILE.history saves all ({}).", names.join(", "));
+                let others =
+                    format!("Only the first history is printed; -o FILE.history saves all ({}).", names.join(", "));
                 Ok(notes.into_iter().chain([others]).collect())
             }
             (Self::File(path), [..]) => {

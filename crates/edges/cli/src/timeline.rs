@@ -1,22 +1,22 @@
-//! What a run had done by which moment, noted while it runs.
+//! What a run had done by which point in time, noted while it runs.
 
 use iso_collect::Tally;
 use iso_report::{Sample, Series};
 use std::time::{Duration, Instant};
 
-/// However long a run is, no more moments are kept.
-const MAX_MOMENTS: usize = 8192;
+/// However long a run is, no more points are kept.
+const MAX_POINTS: usize = 8192;
 
 /// A time of a document: microseconds are enough, and numbers of few digits read back as they were written.
 pub(crate) fn in_seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e6
 }
 
-/// Moments of a run, the earliest first.
+/// Points of a run, the earliest first.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    moments: Vec<(Instant, Sample)>,
-    /// Of so many moments, beyond the first, one is kept.
+    points: Vec<(Instant, Sample)>,
+    /// Of so many points, beyond the first, one is kept.
     stride: usize,
     n_since: usize,
     /// The last one, kept or not.
@@ -36,10 +36,10 @@ impl Timeline {
             return;
         }
         self.n_since = 0;
-        self.moments.push((now, sample));
-        if self.moments.len() >= MAX_MOMENTS {
+        self.points.push((now, sample));
+        if self.points.len() >= MAX_POINTS {
             let mut nth = 0;
-            self.moments.retain(|_| {
+            self.points.retain(|_| {
                 nth += 1;
                 nth % 2 == 0
             });
@@ -53,11 +53,10 @@ impl Timeline {
         let Some((end, last)) = self.last else { return Series::default() };
         let seconds = in_seconds(elapsed);
         let since_start = |when: Instant| seconds - end.saturating_duration_since(when).as_secs_f64();
-        let kept = self.moments.iter().filter(|it| it.0 < end);
-        let mut moments: Vec<(f64, Sample)> =
-            kept.map(|it| (since_start(it.0), it.1)).filter(|it| it.0 > 0.0).collect();
-        moments.push((seconds, Sample { aborted: counts.aborted, unknown: counts.unknown, ..last }));
-        Series::new(&moments, seconds)
+        let kept = self.points.iter().filter(|it| it.0 < end);
+        let mut points: Vec<(f64, Sample)> = kept.map(|it| (since_start(it.0), it.1)).filter(|it| it.0 > 0.0).collect();
+        points.push((seconds, Sample { aborted: counts.aborted, unknown: counts.unknown, ..last }));
+        Series::new(&points, seconds)
     }
 }
 
@@ -82,7 +81,7 @@ mod tests {
             let committed = u64::from(nth) * 10;
             timeline.note_at(start + nth * Duration::from_millis(20), Sample { committed, ..Sample::default() });
         }
-        assert!(timeline.moments.len() < MAX_MOMENTS);
+        assert!(timeline.points.len() < MAX_POINTS);
         let counts = Tally { committed: 1_000_001, unknown: 3, ..Tally::default() };
         let series = timeline.series(Duration::from_secs(2000), &counts);
         assert_eq!(series.samples.len(), 200);

@@ -7,7 +7,7 @@ use anyhow::{anyhow, bail};
 use iso_answer::WrongEvidence;
 use iso_answer::check::{Answer, check_facts};
 use iso_answer::predict::{Prediction, Question};
-use iso_collect::{Application, Ending, Observed, Replayed, Setup, Step, application, replay};
+use iso_collect::{Application, Ending, Observed, Replayed, RunStep, Setup, application, replay};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{Facts, History, TxnId};
 use iso_report::{Part, Validation, ValidationVerdict};
@@ -135,7 +135,7 @@ fn undecided(answer: Answer) -> String {
 
 fn divergences(replayed: &Replayed) -> Vec<String> {
     let reads = replayed.divergences.iter().map(divergence);
-    let strayed = |it: &Step| format!("{}, {}, did not do all that was predicted", it.slot, it.call);
+    let strayed = |it: &RunStep| format!("{}, {}, did not do all that was predicted", it.slot, it.call);
     reads.chain(replayed.aborted.iter().map(aborted)).chain(replayed.strayed.iter().map(strayed)).collect()
 }
 
@@ -152,7 +152,7 @@ fn divergence(divergence: &Divergence) -> String {
     format!("{txn} was to read {key} from {}, {why}; it read from {}", name(planned), name(took))
 }
 
-fn aborted(step: &Step) -> String {
+fn aborted(step: &RunStep) -> String {
     let (Ending::Aborted { reason } | Ending::Conflict { reason }) = &step.ending else { return step.call.clone() };
     format!("{}, {}, was to commit, and did not: {reason}", step.slot, step.call)
 }

@@ -7,10 +7,10 @@
 //! take effect.
 
 use crate::database::check_workload;
-use crate::desk::Desk;
 use crate::journal::Journal;
 use crate::recorder::{Recorder, Scratch, value_name};
 use crate::session::{Attempt, Session, Stage};
+use crate::session_buffer::SessionBuffer;
 use crate::{Assertion, Client, Control, Database, Dialect, Failure, Tally, Target, Transaction, Workload};
 use iso_formats::{ReadOptions, RecordingHeader, read_from};
 use iso_history::{Datum, Defect, History};
@@ -189,8 +189,8 @@ fn run(
     let recorder = Recorder::new(&*plan.workload, Arc::clone(control), started);
     let header = header(plan, &recorder, clients.len());
     // One for each session, and one for whoever reads at the end.
-    let desks: Vec<Arc<Desk>> = (0..=clients.len()).map(|_| Arc::default()).collect();
-    let journal = Journal::start(target, &header, &desks).map_err(CollectError::Write)?;
+    let buffers: Vec<Arc<SessionBuffer>> = (0..=clients.len()).map(|_| Arc::default()).collect();
+    let journal = Journal::start(target, &header, &buffers).map_err(CollectError::Write)?;
     let stage = Arc::new(Stage {
         database: Arc::clone(database),
         workload: Arc::clone(&plan.workload),
@@ -205,15 +205,15 @@ fn run(
         n_sessions: AtomicUsize::new(0),
         failure: Mutex::default(),
     });
-    perform_all(&stage, plan, clients.into_iter().zip(&desks), journal.as_ref(), watch)?;
+    perform_all(&stage, plan, clients.into_iter().zip(&buffers), journal.as_ref(), watch)?;
     let elapsed = started.elapsed();
     let throughput = rate(control.tally().committed, elapsed);
-    leave_open_ones(&stage, &desks);
+    leave_open_ones(&stage, &buffers);
     let was_stopped = control.is_stopped();
     let assertions = if was_stopped || plan.final_read == FinalRead::No {
         Vec::new()
     } else {
-        read_at_the_end(&stage, &plan.isolations[0], &desks[plan.isolations.len()])
+        read_at_the_end(&stage, &plan.isolations[0], &buffers[plan.isolations.len()])
     };
     let bytes = journal.map_or(Ok(0), Journal::end).map_err(CollectError::Write)?;
     let failure = stage.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -261,18 +261,18 @@ fn header(plan: &Plan, recorder: &Recorder, n_sessions: usize) -> Vec<u8> {
 fn perform_all<'d>(
     stage: &Arc<Stage>,
     plan: &Plan,
-    clients: impl Iterator<Item = (Box<dyn Client + Send>, &'d Arc<Desk>)>,
+    clients: impl Iterator<Item = (Box<dyn Client + Send>, &'d Arc<SessionBuffer>)>,
     journal: Option<&Journal>,
     watch: &mut dyn FnMut(&Tally),
 ) -> Result<(), CollectError> {
     let (ended, ends) = channel();
     let mut n_running = 0;
-    for (number, (client, desk)) in clients.enumerate() {
+    for (number, (client, buffer)) in clients.enumerate() {
         let isolation = plan.isolations[number].clone();
         let name = stage.next_name();
         let thread = thread::Builder::new().name(name.clone()).stack_size(STACK);
-        let (name, desk, scratch) = (Some(name), Arc::clone(desk), Scratch::default());
-        let session = Session { number, name, isolation, client, desk, scratch };
+        let (name, buffer, scratch) = (Some(name), Arc::clone(buffer), Scratch::default());
+        let session = Session { number, name, isolation, client, buffer, scratch };
         let (stage_of_it, ended) = (Arc::clone(stage), AtEnd(ended.clone()));
         let spawned = thread.spawn(move || {
             session.run(&stage_of_it);
@@ -313,15 +313,15 @@ impl Drop for AtEnd {
 }
 
 /// Transactions that are still open are recorded as far as they are known.
-fn leave_open_ones(stage: &Stage, desks: &[Arc<Desk>]) {
-    let sessions = desks.iter().rev().skip(1).rev();
+fn leave_open_ones(stage: &Stage, buffers: &[Arc<SessionBuffer>]) {
+    let sessions = buffers.iter().rev().skip(1).rev();
     for ended in sessions.filter_map(|it| it.close(stage.recorder.now())) {
         stage.control.left(ended.outcome);
     }
 }
 
 /// Reads all rows when all is quiet, and asks what must hold.
-fn read_at_the_end(stage: &Stage, isolation: &str, desk: &Arc<Desk>) -> Vec<Assertion> {
+fn read_at_the_end(stage: &Stage, isolation: &str, buffer: &Arc<SessionBuffer>) -> Vec<Assertion> {
     if stage.writer.is_none() {
         return Vec::new();
     }
@@ -332,8 +332,8 @@ fn read_at_the_end(stage: &Stage, isolation: &str, desk: &Arc<Desk>) -> Vec<Asse
             return Vec::new();
         }
     };
-    let (name, desk, scratch) = (Some(stage.next_name()), Arc::clone(desk), Scratch::default());
-    let mut session = Session { number: usize::MAX, name, isolation: isolation.to_owned(), client, desk, scratch };
+    let (name, buffer, scratch) = (Some(stage.next_name()), Arc::clone(buffer), Scratch::default());
+    let mut session = Session { number: usize::MAX, name, isolation: isolation.to_owned(), client, buffer, scratch };
     let answers = Mutex::new(Vec::new());
     let n_turns = stage.n_turns.load(Ordering::Relaxed);
     let read = Final { workload: &*stage.workload, asks: Asks::Rows { n_turns }, answers: &answers };

@@ -21,7 +21,7 @@ pub struct Run {
     /// How it came to be: evidence that the level allows it.
     pub witness: Witness,
     /// What the transactions of the history were, without the initial one.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RunStep>,
     /// What must hold of the state at the end, in which every row is as the last commit left it.
     pub assertions: Vec<Assertion>,
     /// Where a run could not follow its plan.
@@ -30,7 +30,7 @@ pub struct Run {
 
 /// One attempt to run a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct RunStep {
     /// Which transaction of the workload.
     pub slot: Slot,
     /// What it was, as in `SendPayment(1,3,20)`.
@@ -82,7 +82,7 @@ impl Run {
     }
 
     /// What a transaction of the history was; none for the initial one.
-    pub fn step_of(&self, txn: TxnId) -> Option<&Step> {
+    pub fn step_of(&self, txn: TxnId) -> Option<&RunStep> {
         txn.index().checked_sub(1).and_then(|it| self.steps.get(it))
     }
 
@@ -137,7 +137,7 @@ struct Stage {
     store: Store,
     sessions: Vec<SessionId>,
     newest: Memory,
-    steps: Vec<Step>,
+    steps: Vec<RunStep>,
 }
 
 impl Stage {
@@ -167,7 +167,7 @@ impl Stage {
             Err(Failure::Conflict { reason }) => Ending::Conflict { reason },
             Err(failure) => return Err(failure),
         };
-        self.steps.push(Step { slot, call: transaction.to_string(), ending: ending.clone() });
+        self.steps.push(RunStep { slot, call: transaction.to_string(), ending: ending.clone() });
         Ok(ending)
     }
 

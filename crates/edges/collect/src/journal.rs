@@ -1,12 +1,12 @@
-//! The file of a recording: one thread takes what has ended from the desks of sessions, soon after it happens, makes
+//! The file of a recording: one thread takes what has ended from the buffers of sessions, soon after it happens, makes
 //! lines of it, and writes them with few calls.
 //!
 //! Nobody has to wake it up: it looks by itself every few milliseconds, and a session that has much to write only
 //! makes it look earlier. What is taken at once is written in the order of time; from one look to the next, sessions may
 //! overlap by microseconds. Readers rely on the order within a session alone.
 
-use crate::desk::{Desk, Sheet, Whole};
 use crate::notes::write_ops;
+use crate::session_buffer::{SessionBuffer, Taken, Whole};
 use iso_formats::{RECORDING_END, TxnLines};
 use iso_history::Outcome;
 use std::fs::File;
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// How often the thread looks.
 const PAUSE: Duration = Duration::from_millis(2);
-/// So many bytes lie on all desks together, more or less, before sessions wait.
+/// So many bytes are in all buffers together, more or less, before sessions wait.
 const ROOM: usize = 8 << 20;
 /// And on one, at least and at most. More would not stay in the caches of a processor.
 const ROOM_OF_ONE: Range<usize> = 2 << 10..256 << 10;
@@ -62,7 +62,7 @@ pub(crate) struct Writer {
 
 impl Journal {
     /// Writes the header at once: if there is no room even for that, it is better said before the run.
-    pub(crate) fn start(target: Target, header: &[u8], desks: &[Arc<Desk>]) -> io::Result<Option<Self>> {
+    pub(crate) fn start(target: Target, header: &[u8], buffers: &[Arc<SessionBuffer>]) -> io::Result<Option<Self>> {
         let sink = match target {
             Target::File(path) => Sink::File(File::create(path)?),
             Target::Stream(stream) => Sink::Stream(stream),
@@ -71,10 +71,10 @@ impl Journal {
         let mut output = Output { sink, n_written: 0 };
         output.write(header)?;
         let is_ending = Arc::new(AtomicBool::new(false));
-        let (desks, ending) = (desks.to_vec(), Arc::clone(&is_ending));
-        let room = (ROOM / desks.len().max(1)).clamp(ROOM_OF_ONE.start, ROOM_OF_ONE.end);
+        let (buffers, ending) = (buffers.to_vec(), Arc::clone(&is_ending));
+        let room = (ROOM / buffers.len().max(1)).clamp(ROOM_OF_ONE.start, ROOM_OF_ONE.end);
         let thread =
-            thread::Builder::new().name("journal".to_owned()).spawn(move || write_all(&desks, &ending, output))?;
+            thread::Builder::new().name("journal".to_owned()).spawn(move || write_all(&buffers, &ending, output))?;
         Ok(Some(Self { is_ending, thread, room }))
     }
 
@@ -88,7 +88,7 @@ impl Journal {
         self.thread.is_finished()
     }
 
-    /// Writes what lies on the desks, ends the recording, and says how many bytes it has.
+    /// Writes what is in the buffers, ends the recording, and says how many bytes it has.
     pub(crate) fn end(self) -> io::Result<u64> {
         self.is_ending.store(true, Ordering::Release);
         self.thread.thread().unpark();
@@ -97,23 +97,23 @@ impl Journal {
 }
 
 impl Writer {
-    /// A session has so many bytes on its desk: takes care that they do not become too many.
-    pub(crate) fn keep_up(&self, desk: &Desk, n_bytes: usize, is_over: impl Fn() -> bool) {
+    /// A session has so many bytes in its buffer: takes care that they do not become too many.
+    pub(crate) fn keep_up(&self, buffer: &SessionBuffer, n_bytes: usize, is_over: impl Fn() -> bool) {
         if n_bytes > self.room / 2 {
             self.thread.unpark();
         }
         if n_bytes > self.room {
-            desk.wait_for_room(self.room, is_over);
+            buffer.wait_for_room(self.room, is_over);
         }
     }
 }
 
-fn write_all(desks: &[Arc<Desk>], is_ending: &AtomicBool, mut output: Output) -> io::Result<u64> {
-    let mut batch = Batch::new(desks.len());
+fn write_all(buffers: &[Arc<SessionBuffer>], is_ending: &AtomicBool, mut output: Output) -> io::Result<u64> {
+    let mut batch = Batch::new(buffers.len());
     loop {
-        // Asked first: what lay on the desks when the end was said is found in this round.
+        // Asked first: what was in the buffers when the end was said is found in this round.
         let is_last = is_ending.load(Ordering::Acquire);
-        batch.gather(desks);
+        batch.gather(buffers);
         if !batch.lines.bytes().is_empty() {
             output.write(batch.lines.bytes())?;
         }
@@ -129,24 +129,24 @@ fn write_all(desks: &[Arc<Desk>], is_ending: &AtomicBool, mut output: Output) ->
 #[derive(Debug)]
 struct Batch {
     lines: TxnLines,
-    sheets: Vec<Sheet>,
-    /// Transactions with their sheets, and where on them their notes begin.
+    taken: Vec<Taken>,
+    /// Transactions, the buffer they were taken from, and where in it their notes begin.
     order: Vec<(Whole, u32, usize)>,
 }
 
 impl Batch {
-    fn new(n_desks: usize) -> Self {
-        let sheets = (0..n_desks).map(|_| Sheet::default()).collect();
-        Self { lines: TxnLines::default(), sheets, order: Vec::new() }
+    fn new(n_buffers: usize) -> Self {
+        let taken = (0..n_buffers).map(|_| Taken::default()).collect();
+        Self { lines: TxnLines::default(), taken, order: Vec::new() }
     }
 
-    /// Takes all that has ended from the desks, and makes lines of it, in the order of time.
-    fn gather(&mut self, desks: &[Arc<Desk>]) {
+    /// Takes all that has ended from the buffers, and makes lines of it, in the order of time.
+    fn gather(&mut self, buffers: &[Arc<SessionBuffer>]) {
         self.order.clear();
-        for (nth, (desk, sheet)) in desks.iter().zip(&mut self.sheets).enumerate() {
-            desk.take(sheet);
+        for (nth, (buffer, taken)) in buffers.iter().zip(&mut self.taken).enumerate() {
+            buffer.take(taken);
             let mut from = 0;
-            for whole in &sheet.ends {
+            for whole in &taken.ends {
                 self.order.push((*whole, nth as u32, from));
                 from = whole.until;
             }
@@ -154,8 +154,8 @@ impl Batch {
         // Stable, and fast on what is a few sorted runs.
         self.order.sort_by_key(|it| it.0.time);
         self.lines.clear();
-        for (whole, sheet, from) in &self.order {
-            write_ops(&self.sheets[*sheet as usize].bytes[*from..whole.until], &mut self.lines);
+        for (whole, nth, from) in &self.order {
+            write_ops(&self.taken[*nth as usize].bytes[*from..whole.until], &mut self.lines);
             // One of unknown outcome has no end: it may yet be committed at any time.
             let end = Some(whole.time).filter(|_| whole.outcome != Outcome::Indeterminate);
             self.lines.end(whole.outcome, whole.begin, end);
@@ -211,8 +211,8 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::Begun;
     use crate::notes::Notes;
+    use crate::session_buffer::Begun;
     use std::sync::Mutex;
 
     /// Takes so many bytes and no more.
@@ -234,31 +234,31 @@ mod tests {
         }
     }
 
-    /// A desk with a line of each of these times.
-    fn desk(session: &str, times: impl IntoIterator<Item = i64>) -> Arc<Desk> {
-        let desk = Arc::new(Desk::default());
+    /// A buffer with a line of each of these times.
+    fn buffer(session: &str, times: impl IntoIterator<Item = i64>) -> Arc<SessionBuffer> {
+        let buffer = Arc::new(SessionBuffer::default());
         for time in times {
-            end(&desk, session, time);
+            end(&buffer, session, time);
         }
-        desk
+        buffer
     }
 
-    fn end(desk: &Desk, session: &str, time: i64) -> usize {
+    fn end(buffer: &SessionBuffer, session: &str, time: i64) -> usize {
         let begun = Begun { session, at: time - 1 };
-        desk.end(begun, &mut Notes::default(), time, |_| Outcome::Committed).unwrap().n_bytes
+        buffer.end(begun, &mut Notes::default(), time, |_| Outcome::Committed).unwrap().n_bytes
     }
 
     #[test]
     fn lines_come_out_in_the_order_of_time_and_then_the_end() {
         let taken = Arc::new(Mutex::new(Vec::new()));
         let target = Target::Stream(Box::new(Full(Arc::clone(&taken), 1 << 20)));
-        let desks = [desk("s1", [10, 40, 50]), desk("s2", [5, 45, 60]), desk("s3", [])];
-        desks[2].note(Begun { session: "s3", at: 7 }, &mut Notes::default());
-        let journal = Journal::start(target, b"header\n", &desks).unwrap().unwrap();
+        let buffers = [buffer("s1", [10, 40, 50]), buffer("s2", [5, 45, 60]), buffer("s3", [])];
+        buffers[2].note(Begun { session: "s3", at: 7 }, &mut Notes::default());
+        let journal = Journal::start(target, b"header\n", &buffers).unwrap().unwrap();
         while taken.lock().unwrap().len() < 10 {
             thread::yield_now();
         }
-        end(&desks[2], "s3", 70);
+        end(&buffers[2], "s3", 70);
         journal.end().unwrap();
         let text = String::from_utf8(taken.lock().unwrap().clone()).unwrap();
         let ends: Vec<&str> = text.lines().filter_map(|it| it.split("\"end\":").nth(1)).collect();
@@ -282,15 +282,15 @@ mod tests {
 
     #[test]
     fn sessions_wait_for_a_slow_disk() {
-        let desk = desk("s1", []);
-        let journal = Journal::start(Target::Stream(Box::new(Slow)), b"header\n", &[Arc::clone(&desk)]);
+        let buffer = buffer("s1", []);
+        let journal = Journal::start(Target::Stream(Box::new(Slow)), b"header\n", &[Arc::clone(&buffer)]);
         let journal = journal.unwrap().unwrap();
         let writer = journal.writer();
         let mut most = 0;
         for time in 0..10_000 {
-            let n_bytes = end(&desk, "s1", time);
+            let n_bytes = end(&buffer, "s1", time);
             most = most.max(n_bytes);
-            writer.keep_up(&desk, n_bytes, || false);
+            writer.keep_up(&buffer, n_bytes, || false);
         }
         assert!((ROOM_OF_ONE.end..ROOM_OF_ONE.end + 1000).contains(&most), "{most}");
         assert!(journal.end().unwrap() > 600_000);
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(file.metadata().unwrap().len(), 8);
         let taken = Arc::new(Mutex::new(Vec::new()));
         let target = Target::Stream(Box::new(Full(taken, 10)));
-        let journal = Journal::start(target, b"header\n", &[desk("s1", [1])]).unwrap().unwrap();
+        let journal = Journal::start(target, b"header\n", &[buffer("s1", [1])]).unwrap().unwrap();
         assert_eq!(journal.end().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

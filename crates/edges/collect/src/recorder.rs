@@ -1,12 +1,12 @@
 //! Writes down what a transaction does while it does it: a client that passes everything on, and notes it.
 //!
-//! A read is noted when its answer is there, as it came. A write comes to the desk before it is sent: if the transaction
+//! A read is noted when its answer is there, as it came. A write comes to the buffer before it is sent: if the transaction
 //! ends badly, somebody may have seen it all the same, and then it must not look as if nobody had written it. Reads may
 //! wait for the next write or the commit: whoever ends the run may miss what a transaction did last that nobody else can
 //! have seen, if it was never asked to commit, and nothing else.
 
-use crate::desk::{Begun, Desk};
 use crate::notes::Notes;
+use crate::session_buffer::{Begun, SessionBuffer};
 use crate::workloads::table_name;
 use crate::{Client, Control, Failure, Rows, Uncommitted, Value, Workload, list_of};
 use iso_history::Name;
@@ -139,7 +139,7 @@ pub(crate) fn value_name(value: Option<&Value>) -> Name<'_> {
 /// A client whose operations are noted.
 pub(crate) struct RecordingClient<'c> {
     client: &'c mut (dyn Client + Send),
-    desk: &'c Desk,
+    buffer: &'c SessionBuffer,
     begun: Begun<'c>,
     uncommitted: Uncommitted,
     recorder: &'c Recorder,
@@ -149,7 +149,7 @@ pub(crate) struct RecordingClient<'c> {
 /// Memory that a session uses again for each transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// What has not come to the desk yet.
+    /// What is not in the buffer yet.
     pub(crate) notes: Notes,
     /// Where names of keys are put together.
     text: String,
@@ -158,14 +158,14 @@ pub(crate) struct Scratch {
 impl<'c> RecordingClient<'c> {
     pub(crate) fn new(
         client: &'c mut (dyn Client + Send),
-        desk: &'c Desk,
+        buffer: &'c SessionBuffer,
         begun: Begun<'c>,
         recorder: &'c Recorder,
         scratch: &'c mut Scratch,
     ) -> Self {
         scratch.notes.clear();
         let uncommitted = client.uncommitted_writes();
-        Self { client, desk, begun, uncommitted, recorder, scratch }
+        Self { client, buffer, begun, uncommitted, recorder, scratch }
     }
 
     /// When the run is stopped, open transactions end.
@@ -188,7 +188,7 @@ impl<'c> RecordingClient<'c> {
         let Scratch { notes, text } = &mut *self.scratch;
         notes.write(self.recorder.key(table, row, text), value_name(value));
         if self.uncommitted == Uncommitted::MayBeSeen {
-            self.desk.note(self.begun, notes);
+            self.buffer.note(self.begun, notes);
         }
     }
 }
@@ -246,13 +246,13 @@ impl Client for RecordingClient<'_> {
         let Scratch { notes, text } = &mut *self.scratch;
         notes.append(self.recorder.key(table, row, text), Name::Int(element));
         if self.uncommitted == Uncommitted::MayBeSeen {
-            self.desk.note(self.begun, notes);
+            self.buffer.note(self.begun, notes);
         }
         self.client.append(table, row, element)
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
-        self.desk.commit(self.begun, &mut self.scratch.notes);
+        self.buffer.commit(self.begun, &mut self.scratch.notes);
         self.client.commit()
     }
 

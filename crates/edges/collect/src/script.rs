@@ -38,12 +38,12 @@ pub struct Script {
     /// The rows of the initial state: table, key and value.
     pub rows: Vec<(String, String, Value)>,
     /// What is done.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStep>,
 }
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ScriptStep {
     /// The name of the session, as in `s1`.
     pub session: String,
     /// What it does.

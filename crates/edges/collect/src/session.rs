@@ -1,9 +1,9 @@
 //! One session of a run: a thread with a connection of its own, one transaction after the other.
 
-use crate::desk::{Begun, Desk, Ended};
 use crate::drive::session_name;
 use crate::journal::Writer;
 use crate::recorder::{Recorder, RecordingClient, Scratch};
+use crate::session_buffer::{Begun, Ended, SessionBuffer};
 use crate::{Client, Control, Database, Failure, Retries, Slot, Transaction, Turn, Workload, perform};
 use iso_history::Outcome;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,7 +44,7 @@ pub(crate) struct Session {
     pub(crate) name: Option<String>,
     pub(crate) isolation: String,
     pub(crate) client: Box<dyn Client + Send>,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) buffer: Arc<SessionBuffer>,
     pub(crate) scratch: Scratch,
 }
 
@@ -123,17 +123,17 @@ impl Session {
         };
         let name = self.name.get_or_insert_with(|| stage.next_name());
         let begun = Begun { session: name, at: stage.recorder.time(now) };
-        let (desk, scratch) = (&*self.desk, &mut self.scratch);
-        let mut client = RecordingClient::new(&mut *self.client, desk, begun, &stage.recorder, scratch);
+        let (buffer, scratch) = (&*self.buffer, &mut self.scratch);
+        let mut client = RecordingClient::new(&mut *self.client, buffer, begun, &stage.recorder, scratch);
         let attempt = attempt_of(perform(transaction, &mut client));
-        let ended = desk.end(begun, &mut scratch.notes, stage.recorder.now(), |known| match &attempt {
+        let ended = buffer.end(begun, &mut scratch.notes, stage.recorder.now(), |known| match &attempt {
             Attempt::Committed => Outcome::Committed,
             Attempt::Aborted | Attempt::Conflict => Outcome::Aborted,
             Attempt::Lost(_) | Attempt::Broken(_) => known,
         });
-        // Nobody waits for this session any more if its desk is closed.
+        // Nobody waits for this session any more if its buffer is closed.
         let Some(Ended { outcome, n_ops, n_bytes }) = ended else { return Attempt::Lost("the run is over".to_owned()) };
-        writer.keep_up(&self.desk, n_bytes, || stage.control.is_stopped());
+        writer.keep_up(&self.buffer, n_bytes, || stage.control.is_stopped());
         counted(stage, attempt, outcome, n_ops)
     }
 

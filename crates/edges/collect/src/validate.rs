@@ -5,7 +5,7 @@
 //! the replayed history is still forbidden by the stronger level is for `check` to say.
 
 use crate::drive::{drive_along, session_name};
-use crate::{Application, Assertion, Ending, Failure, Setup, Slot, Step, drive, transaction};
+use crate::{Application, Assertion, Ending, Failure, RunStep, Setup, Slot, drive, transaction};
 use iso_answer::predict::Prediction;
 use iso_evidence::{Event, Schedule, Witness};
 use iso_history::{History, Outcome, TxnId};
@@ -19,7 +19,7 @@ pub struct Observed {
     application: &'static dyn Application,
     seed: u64,
     /// Of the transactions of the history, without the initial one.
-    steps: Vec<Step>,
+    steps: Vec<RunStep>,
 }
 
 impl Observed {
@@ -49,13 +49,13 @@ impl Observed {
                 Outcome::Committed => Ending::Committed,
                 _ => Ending::Aborted { reason: String::new() },
             };
-            Ok(Step { slot, call: transaction(application, seed, slot).to_string(), ending })
+            Ok(RunStep { slot, call: transaction(application, seed, slot).to_string(), ending })
         });
         Ok(Self { application, seed, steps: steps.collect::<Result<_, Failure>>()? })
     }
 
     /// What a transaction of the observed history was; none for the initial one.
-    pub fn step_of(&self, txn: TxnId) -> Option<&Step> {
+    pub fn step_of(&self, txn: TxnId) -> Option<&RunStep> {
         txn.index().checked_sub(1).and_then(|it| self.steps.get(it))
     }
 
@@ -73,13 +73,13 @@ pub struct Replayed {
     /// How it came to be: evidence that the level allows it.
     pub witness: Witness,
     /// What its transactions were, without the initial one.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RunStep>,
     /// The reads that could not read what was predicted.
     pub divergences: Vec<Divergence>,
     /// Predicted transactions that were aborted now.
-    pub aborted: Vec<Step>,
+    pub aborted: Vec<RunStep>,
     /// Predicted transactions that were committed, but left out a read or a write that was predicted.
-    pub strayed: Vec<Step>,
+    pub strayed: Vec<RunStep>,
     /// What must hold of the state at the end.
     pub assertions: Vec<Assertion>,
 }
@@ -181,8 +181,8 @@ impl Script {
 impl Observed {
     /// What the application aborted in a session since the last one that runs. What the store aborted was tried again,
     /// or is as if it had never been.
-    fn aborted_before(&self, step: &Step, running: &[Slot]) -> Vec<Slot> {
-        let is_before = |it: &&Step| {
+    fn aborted_before(&self, step: &RunStep, running: &[Slot]) -> Vec<Slot> {
+        let is_before = |it: &&RunStep| {
             it.slot.session == step.slot.session
                 && it.slot < step.slot
                 && matches!(it.ending, Ending::Aborted { .. })

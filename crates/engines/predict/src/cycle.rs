@@ -12,7 +12,7 @@
 use crate::Boundary;
 use crate::frame::Frame;
 use crate::line::{Chain, Line, Node, When, any, both, stands_after};
-use crate::trace::{INITIAL, Key, Trace, Txn};
+use crate::trace::{INITIAL, Key, Trace, TxnIdx};
 use iso_solve::{Lit, SatSolver};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
@@ -24,7 +24,7 @@ pub(crate) struct VersionOrder {
     /// By transaction, its place if it is complete.
     pub(crate) places: Vec<u32>,
     /// After how many complete versions of the key a blind write on the boundary stands; at the end if not said.
-    pub(crate) blind: FxHashMap<(Txn, Key), usize>,
+    pub(crate) blind: FxHashMap<(TxnIdx, Key), usize>,
 }
 
 impl VersionOrder {
@@ -66,15 +66,15 @@ enum Shape {
 
 /// A step of the cycle.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct CycleStep {
     /// Where it leads.
     then: Lit,
     /// It is no step if the transaction also does this.
     unless: Option<When>,
 }
 
-/// Steps by their reasons.
-type Steps = BTreeMap<When, Vec<Step>>;
+/// CycleSteps by their reasons.
+type CycleSteps = BTreeMap<When, Vec<CycleStep>>;
 
 struct Demand<'a> {
     trace: &'a Trace,
@@ -85,8 +85,8 @@ struct Demand<'a> {
     /// By transaction, whether its commit is.
     ends: Vec<Lit>,
     /// By transaction, what may follow its snapshot, and what its commit.
-    after_start: Vec<Steps>,
-    after_end: Vec<Steps>,
+    after_start: Vec<CycleSteps>,
+    after_end: Vec<CycleSteps>,
     /// By node and reason, that the node is on the cycle and the reason holds. Nodes are taken apart by their reasons, so
     /// that what cannot lead back is seen without search.
     entries: FxHashMap<(Lit, Lit), (Lit, When)>,
@@ -99,7 +99,7 @@ impl<'a> Demand<'a> {
             Shape::Plain => starts.clone(),
             _ => trace.txns().map(|_| solver.new_var().positive()).collect(),
         };
-        let none = vec![Steps::new(); trace.n_txns()];
+        let none = vec![CycleSteps::new(); trace.n_txns()];
         Self {
             trace,
             frame,
@@ -112,11 +112,11 @@ impl<'a> Demand<'a> {
         }
     }
 
-    fn start(&self, txn: Txn) -> Node {
+    fn start(&self, txn: TxnIdx) -> Node {
         Node { txn, lit: self.starts[txn as usize] }
     }
 
-    fn end(&self, txn: Txn) -> Node {
+    fn end(&self, txn: TxnIdx) -> Node {
         Node { txn, lit: self.ends[txn as usize] }
     }
 
@@ -146,7 +146,7 @@ impl<'a> Demand<'a> {
         }
     }
 
-    fn add_read(&mut self, writer: Txn, reader: Txn, when: When, solver: &mut impl SatSolver) {
+    fn add_read(&mut self, writer: TxnIdx, reader: TxnIdx, when: When, solver: &mut impl SatSolver) {
         if writer != INITIAL
             && let Some(then) = self.entry(self.start(reader), when, solver)
         {
@@ -154,16 +154,16 @@ impl<'a> Demand<'a> {
         }
     }
 
-    fn add_step_after_start(&mut self, txn: Txn, when: When, step: Step) {
+    fn add_step_after_start(&mut self, txn: TxnIdx, when: When, step: CycleStep) {
         self.after_start[txn as usize].entry(when).or_default().push(step);
     }
 
-    fn add_step_after_end(&mut self, txn: Txn, when: When, then: Lit) {
+    fn add_step_after_end(&mut self, txn: TxnIdx, when: When, then: Lit) {
         let steps = if self.shape == Shape::Plain { &mut self.after_start } else { &mut self.after_end };
-        steps[txn as usize].entry(when).or_default().push(Step { then, unless: None });
+        steps[txn as usize].entry(when).or_default().push(CycleStep { then, unless: None });
     }
 
-    /// Steps to who overwrites, for one key.
+    /// CycleSteps to who overwrites, for one key.
     fn add_key(&mut self, key: Key, order: &VersionOrder, solver: &mut impl SatSolver) {
         let line = Line::new(self.trace, self.frame, key, order);
         let for_readers = self.chain(&line, Self::end, solver);
@@ -179,7 +179,7 @@ impl<'a> Demand<'a> {
         for (group, members) in line.updates.iter().enumerate() {
             for (nth, member) in members.iter().enumerate() {
                 if let Some(then) = for_readers.after_update(self.trace, &line, group, nth, solver) {
-                    self.add_step_after_start(member.txn, member.when, Step { then, unless: None });
+                    self.add_step_after_start(member.txn, member.when, CycleStep { then, unless: None });
                 }
                 if self.shape != Shape::Plain
                     && let Some(then) = for_writers.after_update(self.trace, &line, group, nth, solver)
@@ -200,7 +200,7 @@ impl<'a> Demand<'a> {
         }
     }
 
-    fn chain<S: SatSolver>(&mut self, line: &Line, node: fn(&Self, Txn) -> Node, solver: &mut S) -> Chain {
+    fn chain<S: SatSolver>(&mut self, line: &Line, node: fn(&Self, TxnIdx) -> Node, solver: &mut S) -> Chain {
         let mut entry = |txn, when, solver: &mut S| {
             let node = node(self, txn);
             self.entry(node, when, solver).expect("what is in line may be there")
@@ -208,14 +208,14 @@ impl<'a> Demand<'a> {
         Chain::new(line, &mut entry, solver)
     }
 
-    /// Steps from a transaction's reads of the key to who overwrites what they saw.
-    fn add_reads(&mut self, key: Key, txn: Txn, line: &Line, chain: &Chain, solver: &mut impl SatSolver) {
+    /// CycleSteps from a transaction's reads of the key to who overwrites what they saw.
+    fn add_reads(&mut self, key: Key, txn: TxnIdx, line: &Line, chain: &Chain, solver: &mut impl SatSolver) {
         let (trace, frame) = (self.trace, self.frame);
         let stands = stands_after(trace, frame, key, txn);
         let reads = trace.reads[txn as usize].iter().zip(&frame.spots[txn as usize]).enumerate();
         for (nth, (read, spot)) in reads.filter(|it| it.1.0.key == Some(key)) {
             if let Some(then) = chain.after_complete_read(line, line.group_of(read.source), txn, solver) {
-                self.add_step_after_start(txn, When::Complete, Step { then, unless: None });
+                self.add_step_after_start(txn, When::Complete, CycleStep { then, unless: None });
             }
             let kept = spot.kept.map(|_| (When::Reached(nth + 1), read.source));
             let choices = spot.choices.iter().enumerate();
@@ -225,7 +225,7 @@ impl<'a> Demand<'a> {
                 if unless != Some(when)
                     && let Some(then) = chain.after_cut_read(trace, line, line.group_of(writer), txn, solver)
                 {
-                    self.add_step_after_start(txn, when, Step { then, unless });
+                    self.add_step_after_start(txn, when, CycleStep { then, unless });
                 }
             }
         }
@@ -245,7 +245,7 @@ impl<'a> Demand<'a> {
     }
 
     /// Whoever is on the cycle is there for a reason, and has a next step for the same reason.
-    fn finish_node(&mut self, node: Node, steps: &Steps, always: Option<Lit>, solver: &mut impl SatSolver) {
+    fn finish_node(&mut self, node: Node, steps: &CycleSteps, always: Option<Lit>, solver: &mut impl SatSolver) {
         let complete = self.entry(node, When::Complete, solver).expect("any transaction may be complete");
         let mut clause = vec![!complete];
         clause.extend(steps.get(&When::Complete).into_iter().flatten().map(|it| it.then).chain(always));
@@ -266,7 +266,7 @@ impl<'a> Demand<'a> {
         &self,
         node: Node,
         complete: Lit,
-        steps: &Steps,
+        steps: &CycleSteps,
         always: Option<Lit>,
         entries: &[Vec<Lit>],
         solver: &mut impl SatSolver,
@@ -299,7 +299,7 @@ impl<'a> Demand<'a> {
         &self,
         node: Node,
         complete: Lit,
-        steps: &Steps,
+        steps: &CycleSteps,
         always: Option<Lit>,
         entries: &[Vec<Lit>],
         solver: &mut impl SatSolver,
@@ -341,7 +341,7 @@ impl<'a> Demand<'a> {
     }
 
     /// The step, if it is one.
-    fn conditional(&self, txn: Txn, step: &Step, solver: &mut impl SatSolver) -> Lit {
+    fn conditional(&self, txn: TxnIdx, step: &CycleStep, solver: &mut impl SatSolver) -> Lit {
         match step.unless.and_then(|it| it.literal(self.frame, txn)) {
             Some(unless) => both(!unless, step.then, solver),
             None => step.then,

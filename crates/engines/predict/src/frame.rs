@@ -5,7 +5,7 @@
 //! is complete and what each read on the boundary sees.
 
 use crate::Boundary;
-use crate::trace::{INITIAL, Key, Read, Trace, Txn};
+use crate::trace::{INITIAL, Key, Read, Trace, TxnIdx};
 use iso_solve::{Lit, SatSolver};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
@@ -21,7 +21,7 @@ pub(crate) struct Frame {
     /// By transaction and read.
     pub(crate) spots: Vec<Vec<Spot>>,
     /// By choice.
-    writers: FxHashMap<Lit, Txn>,
+    writers: FxHashMap<Lit, TxnIdx>,
 }
 
 /// A read in the frame.
@@ -38,7 +38,7 @@ pub(crate) struct Spot {
 /// A read may read from this transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
-    pub(crate) writer: Txn,
+    pub(crate) writer: TxnIdx,
     pub(crate) lit: Lit,
 }
 
@@ -59,7 +59,7 @@ impl Frame {
         frame
     }
 
-    fn add_cut(&mut self, trace: &Trace, level: Level, txn: Txn, solver: &mut impl SatSolver) {
+    fn add_cut(&mut self, trace: &Trace, level: Level, txn: TxnIdx, solver: &mut impl SatSolver) {
         let mut spots = Vec::new();
         for (nth, read) in trace.reads[txn as usize].iter().enumerate() {
             let writers = match (self.boundary, read.key) {
@@ -85,7 +85,7 @@ impl Frame {
     }
 
     /// Whoever is read from is complete.
-    fn close_cut(&self, trace: &Trace, txn: Txn, cut: Lit, spots: &[Spot], solver: &mut impl SatSolver) {
+    fn close_cut(&self, trace: &Trace, txn: TxnIdx, cut: Lit, spots: &[Spot], solver: &mut impl SatSolver) {
         solver.add_clause(&[!cut, !self.complete[txn as usize]]);
         if let Some(before) = trace.before_in_session(txn) {
             solver.add_clause(&[!cut, self.complete[before as usize]]);
@@ -100,9 +100,9 @@ impl Frame {
         }
     }
 
-    fn close(&self, trace: &Trace, txn: Txn, solver: &mut impl SatSolver) {
+    fn close(&self, trace: &Trace, txn: TxnIdx, solver: &mut impl SatSolver) {
         let sources = trace.reads[txn as usize].iter().map(|it| it.source).filter(|it| *it != INITIAL);
-        let mut causes: Vec<Txn> = sources.chain(trace.before_in_session(txn)).collect();
+        let mut causes: Vec<TxnIdx> = sources.chain(trace.before_in_session(txn)).collect();
         causes.sort_unstable();
         causes.dedup();
         for cause in causes {
@@ -111,13 +111,13 @@ impl Frame {
     }
 
     /// The transaction that is complete if the literal is true.
-    pub(crate) fn complete_txn(&self, lit: Lit) -> Option<Txn> {
+    pub(crate) fn complete_txn(&self, lit: Lit) -> Option<TxnIdx> {
         let idx = lit.var().index();
-        (idx < self.complete.len() && !lit.is_negative()).then_some(idx as Txn)
+        (idx < self.complete.len() && !lit.is_negative()).then_some(idx as TxnIdx)
     }
 
     /// The transaction that a choice reads from.
-    pub(crate) fn writer_of(&self, lit: Lit) -> Option<Txn> {
+    pub(crate) fn writer_of(&self, lit: Lit) -> Option<TxnIdx> {
         self.writers.get(&lit).copied()
     }
 
@@ -126,12 +126,12 @@ impl Frame {
     }
 
     /// True if the transaction is on the boundary and its writes of the key are kept; nothing if they never are.
-    pub(crate) fn cut_write(&self, trace: &Trace, txn: Txn, key: Key) -> Option<Lit> {
+    pub(crate) fn cut_write(&self, trace: &Trace, txn: TxnIdx, key: Key) -> Option<Lit> {
         self.reached(txn, self.kept_write(trace, txn, key)?)
     }
 
     /// The first read at which the transaction may be cut without losing its writes of the key; nothing if there is none.
-    pub(crate) fn kept_write(&self, trace: &Trace, txn: Txn, key: Key) -> Option<usize> {
+    pub(crate) fn kept_write(&self, trace: &Trace, txn: TxnIdx, key: Key) -> Option<usize> {
         let write = trace.write(txn, key)?;
         let from = match self.boundary {
             Boundary::Relaxed => 0,
@@ -142,7 +142,7 @@ impl Frame {
 
     /// Strictly: true if the transaction is cut at that read or later; nothing if it cannot. Relaxed, with 0: true if it
     /// is on the boundary.
-    pub(crate) fn reached(&self, txn: Txn, nth: usize) -> Option<Lit> {
+    pub(crate) fn reached(&self, txn: TxnIdx, nth: usize) -> Option<Lit> {
         match nth.checked_sub(1) {
             None => self.cut[txn as usize],
             Some(before) => self.spots[txn as usize].get(before).and_then(|it| it.kept),
@@ -214,14 +214,14 @@ pub(crate) fn at_most_one(lits: &[Lit], solver: &mut impl SatSolver) {
 }
 
 /// A cut at a read that says nothing matters only if something was written since the read before it.
-fn is_place_to_cut(trace: &Trace, txn: Txn, nth: usize) -> bool {
+fn is_place_to_cut(trace: &Trace, txn: TxnIdx, nth: usize) -> bool {
     let reads = &trace.reads[txn as usize];
     let is_between = |op| op < reads[nth].op && nth.checked_sub(1).is_none_or(|before| reads[before].op < op);
     trace.writes[txn as usize].iter().any(|it| is_between(it.op))
 }
 
 /// Who a read may read from, if it is on the boundary.
-fn candidates(trace: &Trace, level: Level, boundary: Boundary, txn: Txn, nth: usize, key: Key) -> Vec<Txn> {
+fn candidates(trace: &Trace, level: Level, boundary: Boundary, txn: TxnIdx, nth: usize, key: Key) -> Vec<TxnIdx> {
     let writers = &trace.writers[key as usize];
     let possible = writers.iter().copied().filter(|it| !trace.is_in_past(txn, *it));
     let past = Past { trace, level, boundary, txn, nth };
@@ -233,7 +233,7 @@ struct Past<'t> {
     trace: &'t Trace,
     level: Level,
     boundary: Boundary,
-    txn: Txn,
+    txn: TxnIdx,
     nth: usize,
 }
 
@@ -247,8 +247,8 @@ impl Past<'_> {
     }
 
     /// Would a read from the writer contradict what was seen? Says no only if it is sure to.
-    fn allows(&self, key: Key, writer: Txn) -> bool {
-        let later = |key: Key, than: Txn| {
+    fn allows(&self, key: Key, writer: TxnIdx) -> bool {
+        let later = |key: Key, than: TxnIdx| {
             let writers = self.trace.writers[key as usize].iter().copied();
             writers.filter(move |it| self.trace.happens_before(than, *it))
         };
@@ -256,12 +256,12 @@ impl Past<'_> {
             return false;
         }
         writer == INITIAL || self.level == Level::ReadCommitted || {
-            let behind = |it: Txn| self.is_shown_by(it, writer);
+            let behind = |it: TxnIdx| self.is_shown_by(it, writer);
             !self.fixed().iter().any(|it| it.key.is_some_and(|key| later(key, it.source).any(behind)))
         }
     }
 
-    fn sees(&self, other: Txn) -> bool {
+    fn sees(&self, other: TxnIdx) -> bool {
         let by_session = self.level != Level::ReadCommitted
             && self.trace.before_in_session(self.txn).is_some_and(|before| match self.level {
                 Level::ReadAtomic => other == before || self.trace.is_session_ordered(other, before),
@@ -271,7 +271,7 @@ impl Past<'_> {
     }
 
     /// Does who reads from `source` see `other`?
-    fn is_shown_by(&self, other: Txn, source: Txn) -> bool {
+    fn is_shown_by(&self, other: TxnIdx, source: TxnIdx) -> bool {
         match self.level {
             Level::ReadCommitted | Level::ReadAtomic => other == source,
             _ => self.trace.is_in_past(other, source),

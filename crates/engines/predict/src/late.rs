@@ -6,7 +6,7 @@ use crate::cycle::VersionOrder;
 use crate::level::Case;
 use crate::run::Role;
 use crate::saturate::forced;
-use crate::trace::{INITIAL, Key, Trace, Txn};
+use crate::trace::{INITIAL, Key, Trace, TxnIdx};
 use rustc_hash::FxHashMap;
 use std::collections::BinaryHeap;
 
@@ -16,11 +16,11 @@ pub(crate) fn late_order(case: &Case<'_>) -> Option<VersionOrder> {
     let (trace, run) = (case.trace, case.run);
     let before = forced(case)?;
     let n_txns = trace.n_txns();
-    let cuts: Vec<Txn> = trace.txns().filter(|it| matches!(run.roles[*it as usize], Role::Cut(_))).collect();
+    let cuts: Vec<TxnIdx> = trace.txns().filter(|it| matches!(run.roles[*it as usize], Role::Cut(_))).collect();
     // A transaction on the boundary has a node besides the one that it would have if it were complete.
-    let node = |txn: Txn| cuts.binary_search(&txn).map_or(txn, |nth| (n_txns + nth) as u32);
+    let node = |txn: TxnIdx| cuts.binary_search(&txn).map_or(txn, |nth| (n_txns + nth) as u32);
     let mut edges: Vec<(u32, u32)> = causes(trace);
-    let there: Vec<Txn> = trace.txns().filter(|it| run.is_in(*it)).collect();
+    let there: Vec<TxnIdx> = trace.txns().filter(|it| run.is_in(*it)).collect();
     for first in &there {
         let later = there.iter().filter(|it| before.has(*first as usize, **it as usize));
         edges.extend(later.map(|it| (node(*first), node(*it))));
@@ -47,7 +47,7 @@ pub(crate) fn late_order(case: &Case<'_>) -> Option<VersionOrder> {
 }
 
 /// Session order and reads of the observed run.
-pub(crate) fn causes(trace: &Trace) -> Vec<(Txn, Txn)> {
+pub(crate) fn causes(trace: &Trace) -> Vec<(TxnIdx, TxnIdx)> {
     let mut edges = Vec::new();
     for txn in trace.txns() {
         let sources = trace.reads[txn as usize].iter().map(|it| it.source).filter(|it| *it != INITIAL);
@@ -65,8 +65,8 @@ fn read_by_somebody(trace: &Trace) -> Vec<bool> {
 }
 
 /// Does each read see the last write before it?
-fn is_serial(case: &Case<'_>, order: &[Txn]) -> bool {
-    let mut last: FxHashMap<Key, Txn> = FxHashMap::default();
+fn is_serial(case: &Case<'_>, order: &[TxnIdx]) -> bool {
+    let mut last: FxHashMap<Key, TxnIdx> = FxHashMap::default();
     order.iter().all(|txn| {
         let reads = &case.run.reads[*txn as usize];
         let is_right = reads.iter().all(|it| last.get(&it.key).copied().unwrap_or(INITIAL) == it.source);
@@ -76,7 +76,7 @@ fn is_serial(case: &Case<'_>, order: &[Txn]) -> bool {
 }
 
 /// The order of versions, with blind writes on the boundary at the places of their transactions.
-fn version_order(trace: &Trace, places: Vec<u32>, cuts: &FxHashMap<Txn, u32>) -> VersionOrder {
+fn version_order(trace: &Trace, places: Vec<u32>, cuts: &FxHashMap<TxnIdx, u32>) -> VersionOrder {
     let mut blind = FxHashMap::default();
     for (key, writers) in (0..).zip(&trace.writers) {
         for txn in writers {

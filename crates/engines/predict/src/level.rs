@@ -10,7 +10,7 @@ use crate::frame::{Frame, at_most_one};
 use crate::graph::{Graph, Reachable};
 use crate::line::stands_after;
 use crate::run::{Role, Run, Seen};
-use crate::trace::{INITIAL, Key, Trace, Txn};
+use crate::trace::{INITIAL, Key, Trace, TxnIdx};
 use crate::versions::Versions;
 use iso_solve::{Lit, SatSolver};
 use iso_spec::Level;
@@ -53,7 +53,7 @@ impl Rules {
 
 /// Of all that read a version and overwrite it, only one may be there: the first committer wins.
 fn let_one_update(trace: &Trace, frame: &Frame, solver: &mut impl SatSolver) {
-    let mut updates: FxHashMap<(Key, Txn), Vec<Lit>> = FxHashMap::default();
+    let mut updates: FxHashMap<(Key, TxnIdx), Vec<Lit>> = FxHashMap::default();
     for (key, writers) in (0..).zip(&trace.writers) {
         for txn in writers {
             let first = trace.reads[*txn as usize].iter().find(|it| it.key == Some(key));
@@ -82,17 +82,17 @@ pub(crate) struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn txns(&self) -> impl Iterator<Item = Txn> + '_ {
+    fn txns(&self) -> impl Iterator<Item = TxnIdx> + '_ {
         self.trace.txns().filter(|it| self.run.is_in(*it))
     }
 
     /// Transactions on the boundary first: most cycles go through them.
-    fn cut_first(&self) -> impl Iterator<Item = Txn> + '_ {
-        let is_cut = |txn: &Txn| matches!(self.run.roles[*txn as usize], Role::Cut(_));
+    fn cut_first(&self) -> impl Iterator<Item = TxnIdx> + '_ {
+        let is_cut = |txn: &TxnIdx| matches!(self.run.roles[*txn as usize], Role::Cut(_));
         self.txns().filter(move |it| is_cut(it)).chain(self.txns().filter(move |it| !is_cut(it)))
     }
 
-    fn presence(&self, txn: Txn) -> Lit {
+    fn presence(&self, txn: TxnIdx) -> Lit {
         self.run.presence(self.frame, txn).expect("only transactions of the run are asked for")
     }
 
@@ -137,8 +137,8 @@ impl Case<'_> {
     }
 
     /// What says that the transaction, when it comes to the read, has seen the writer.
-    fn sees(&self, level: Level, txn: Txn, read: &Seen, writer: Txn) -> Option<Lit> {
-        let shows = |source: Txn| match level {
+    fn sees(&self, level: Level, txn: TxnIdx, read: &Seen, writer: TxnIdx) -> Option<Lit> {
+        let shows = |source: TxnIdx| match level {
             Level::CausalConsistency => self.trace.is_in_past(writer, source),
             _ => source == writer,
         };
@@ -197,7 +197,7 @@ impl Case<'_> {
         &self,
         versions: &Versions,
         is_true: impl Fn(Lit) -> bool,
-        mut then: impl FnMut(Txn, Txn, &[Lit]),
+        mut then: impl FnMut(TxnIdx, TxnIdx, &[Lit]),
     ) {
         for txn in self.txns() {
             for seen in &self.run.reads[txn as usize] {
@@ -223,7 +223,8 @@ impl Case<'_> {
         lits.sort_unstable();
         lits.dedup();
         let complete = |lit: &Lit| self.frame.complete_txn(*lit);
-        let shown: Vec<Txn> = lits.iter().filter_map(|it| complete(it).or_else(|| self.frame.writer_of(*it))).collect();
+        let shown: Vec<TxnIdx> =
+            lits.iter().filter_map(|it| complete(it).or_else(|| self.frame.writer_of(*it))).collect();
         let follows = |lit: &Lit| {
             complete(lit).is_some_and(|txn| shown.iter().any(|it| self.trace.happens_before(txn, *it)))
                 || complete(lit).is_some_and(|txn| lits.iter().any(|it| self.frame.writer_of(*it) == Some(txn)))
@@ -233,7 +234,7 @@ impl Case<'_> {
 }
 
 /// Cycles of a graph without cycles and one more edge.
-fn cycles_with_one(graph: &Graph, against: &[(Txn, Txn, Vec<Lit>)]) -> Vec<Vec<Lit>> {
+fn cycles_with_one(graph: &Graph, against: &[(TxnIdx, TxnIdx, Vec<Lit>)]) -> Vec<Vec<Lit>> {
     let components = graph.components();
     debug_assert!(components.is_acyclic());
     let reachable = Reachable::new(graph, &components);
@@ -266,14 +267,14 @@ impl Nodes {
         }
     }
 
-    fn start(self, txn: Txn) -> u32 {
+    fn start(self, txn: TxnIdx) -> u32 {
         match self {
             Self::One => txn,
             Self::Two => 2 * txn,
         }
     }
 
-    fn end(self, txn: Txn) -> u32 {
+    fn end(self, txn: TxnIdx) -> u32 {
         match self {
             Self::One => txn,
             Self::Two => 2 * txn + 1,

@@ -3,7 +3,7 @@
 use crate::Boundary;
 use crate::cycle::VersionOrder;
 use crate::frame::Frame;
-use crate::trace::{INITIAL, Key, Trace, Txn};
+use crate::trace::{INITIAL, Key, Trace, TxnIdx};
 use iso_solve::{Lit, SatSolver};
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ pub(crate) enum When {
 
 impl When {
     /// What says so; nothing if it never holds.
-    pub(crate) fn literal(self, frame: &Frame, txn: Txn) -> Option<Lit> {
+    pub(crate) fn literal(self, frame: &Frame, txn: TxnIdx) -> Option<Lit> {
         let idx = txn as usize;
         match self {
             Self::Complete => Some(frame.complete[idx]),
@@ -33,7 +33,7 @@ impl When {
 /// A transaction's node: all of it, its snapshot or its commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
-    pub(crate) txn: Txn,
+    pub(crate) txn: TxnIdx,
     /// Whether it is on the cycle.
     pub(crate) lit: Lit,
 }
@@ -41,13 +41,13 @@ pub(crate) struct Node {
 /// A write on the boundary, or of a complete transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
-    pub(crate) txn: Txn,
+    pub(crate) txn: TxnIdx,
     pub(crate) when: When,
 }
 
 /// Where a transaction on the boundary that reads and writes a key may stand: right after the version that it read first.
 /// Each with the reason why it stands there.
-pub(crate) fn stands_after(trace: &Trace, frame: &Frame, key: Key, txn: Txn) -> Vec<(Txn, When)> {
+pub(crate) fn stands_after(trace: &Trace, frame: &Frame, key: Key, txn: TxnIdx) -> Vec<(TxnIdx, When)> {
     let read = trace.reads[txn as usize].iter().position(|it| it.key == Some(key));
     match (read, frame.kept_write(trace, txn, key), frame.boundary()) {
         (None, _, _) | (_, None, _) => Vec::new(),
@@ -65,8 +65,8 @@ pub(crate) fn stands_after(trace: &Trace, frame: &Frame, key: Key, txn: Txn) -> 
 /// group: first the updates of that version on the boundary, in no order, then blind writes, one after the other.
 pub(crate) struct Line {
     /// Complete versions; the one at a place is followed by the group of the next place.
-    pub(crate) writers: Vec<Txn>,
-    slots: FxHashMap<Txn, usize>,
+    pub(crate) writers: Vec<TxnIdx>,
+    slots: FxHashMap<TxnIdx, usize>,
     pub(crate) updates: Vec<Vec<Member>>,
     pub(crate) blind: Vec<Vec<Member>>,
 }
@@ -94,7 +94,7 @@ impl Line {
     }
 
     /// The group after a version.
-    pub(crate) fn group_of(&self, writer: Txn) -> usize {
+    pub(crate) fn group_of(&self, writer: TxnIdx) -> usize {
         if writer == INITIAL { 0 } else { self.slots[&writer] + 1 }
     }
 }
@@ -120,7 +120,7 @@ impl Chain {
     /// `entry` gives the literal that a transaction is on the cycle for a reason.
     pub(crate) fn new<S: SatSolver>(
         line: &Line,
-        entry: &mut impl FnMut(Txn, When, &mut S) -> Lit,
+        entry: &mut impl FnMut(TxnIdx, When, &mut S) -> Lit,
         solver: &mut S,
     ) -> Self {
         let n_groups = line.updates.len();
@@ -143,7 +143,7 @@ impl Chain {
                 blind[nth] = any_of(&[Some(here), blind[nth + 1]], solver);
             }
             chain.blind.push(blind);
-            let complete = |txn: &Txn| Member { txn: *txn, when: When::Complete };
+            let complete = |txn: &TxnIdx| Member { txn: *txn, when: When::Complete };
             chain.next.push(line.writers.get(group).map(complete).map(|it| member(&it, solver)));
         }
         for group in (0..n_groups).rev() {
@@ -180,7 +180,7 @@ impl Chain {
         trace: &Trace,
         line: &Line,
         group: usize,
-        reader: Txn,
+        reader: TxnIdx,
         solver: &mut impl SatSolver,
     ) -> Option<Lit> {
         let mut parts = vec![self.any_update[group], self.blind[group][0]];
@@ -189,7 +189,7 @@ impl Chain {
     }
 
     /// Somebody after a group. Whoever was observed after a transaction on the boundary is not there with it.
-    fn add_later(&self, trace: &Trace, line: &Line, group: usize, cut: Txn, parts: &mut Vec<Option<Lit>>) {
+    fn add_later(&self, trace: &Trace, line: &Line, group: usize, cut: TxnIdx, parts: &mut Vec<Option<Lit>>) {
         let mut slot = group;
         while line.writers.get(slot).is_some_and(|it| trace.is_in_past(cut, *it)) {
             slot += 1;
@@ -209,7 +209,7 @@ impl Chain {
         &self,
         line: &Line,
         group: usize,
-        reader: Txn,
+        reader: TxnIdx,
         solver: &mut impl SatSolver,
     ) -> Option<Lit> {
         let own = line.slots.get(&reader).copied();

@@ -18,7 +18,7 @@ use crate::record::record;
 use crate::run::{Role, Run, Writes};
 use crate::saturate::forced;
 use crate::shrink::{Shrink, changed};
-use crate::trace::{Trace, Txn};
+use crate::trace::{Trace, TxnIdx};
 use crate::{Answer, Boundary, Effort, LEVELS, Precision, Prediction, Question, Refused, TARGETS, Unknown};
 use iso_evidence::{Budget, StopReason, Witness};
 use iso_history::{Facts, History};
@@ -32,7 +32,7 @@ const FIRST_PREFIX: usize = 25;
 const MAX_CAUTIOUS: usize = 50;
 
 /// A read with another writer: transaction, position among its reads, writer.
-type Change = (Txn, usize, Txn);
+type Change = (TxnIdx, usize, TxnIdx);
 
 /// Predicts runs from an observed one.
 #[derive(Debug)]
@@ -260,10 +260,10 @@ impl Stage {
     /// The order of versions by which the target's judge allowed the run, for all transactions.
     fn explaining_order(&self, run: &Run) -> Option<VersionOrder> {
         let trace = &self.trace;
-        let is_complete = |txn: &&Txn| run.roles[**txn as usize] == Role::Complete;
+        let is_complete = |txn: &&TxnIdx| run.roles[**txn as usize] == Role::Complete;
         let mut edges = causes(trace);
         for writers in &trace.writers {
-            let writers: Vec<Txn> = writers.iter().filter(is_complete).copied().collect();
+            let writers: Vec<TxnIdx> = writers.iter().filter(is_complete).copied().collect();
             for (nth, later) in writers.iter().enumerate() {
                 for earlier in &writers[..nth] {
                     let is_before = self.forbids.is_before(*earlier, *later)?;
@@ -274,11 +274,11 @@ impl Stage {
         let places = sorted(trace.n_txns(), &edges, |it| it)?;
         let mut blind = FxHashMap::default();
         for (key, writers) in (0..).zip(&trace.writers) {
-            let mut line: Vec<Txn> = writers.clone();
+            let mut line: Vec<TxnIdx> = writers.clone();
             line.sort_unstable_by_key(|it| places[*it as usize]);
             for txn in writers.iter().filter(|it| matches!(run.roles[**it as usize], Role::Cut(_))) {
                 let comes_after =
-                    |other: &Txn| is_complete(&other) && self.forbids.is_before(*txn, *other).is_some_and(|it| it);
+                    |other: &TxnIdx| is_complete(&other) && self.forbids.is_before(*txn, *other).is_some_and(|it| it);
                 if let Some(slot) = line.iter().position(comes_after) {
                     blind.insert((*txn, key), slot);
                 }
@@ -301,7 +301,7 @@ impl Stage {
 
     /// The changed reads of a run.
     fn changes(&self, run: &Run) -> Vec<Change> {
-        let source = |txn: Txn, nth: usize| {
+        let source = |txn: TxnIdx, nth: usize| {
             let reads = run.reads[txn as usize].iter();
             reads.filter(|it| it.nth == nth).map(|it| (txn, nth, it.source)).next()
         };

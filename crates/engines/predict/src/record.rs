@@ -4,7 +4,7 @@
 //! written to a key again, it is numbered, as in `5#2`.
 
 use crate::run::{Role, Run};
-use crate::trace::{INITIAL, Trace, Txn};
+use crate::trace::{INITIAL, Trace, TxnIdx};
 use crate::{ChangedRead, Cut, Prediction};
 use iso_history::{Datum, History, HistoryBuilder, KeyId, Op, OpId, Outcome, Place, TxnId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Writes a run down.
 pub(crate) fn record(history: &History, trace: &Trace, run: &Run) -> Prediction {
     let mut writer = Recorder::new(history, trace);
-    let mut txns: Vec<Txn> = trace.txns().filter(|it| run.is_in(*it)).collect();
+    let mut txns: Vec<TxnIdx> = trace.txns().filter(|it| run.is_in(*it)).collect();
     txns.sort_unstable_by_key(|it| trace.ids[*it as usize]);
     for txn in txns {
         writer.transaction(run, txn);
@@ -57,7 +57,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    fn transaction(&mut self, run: &Run, txn: Txn) {
+    fn transaction(&mut self, run: &Run, txn: TxnIdx) {
         let id = self.trace.ids[txn as usize];
         let name = self.history.session_of(id).map_or("", |it| self.history.session_name(it));
         let session = self.builder.session(name);
@@ -80,7 +80,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    fn op(&mut self, run: &Run, txn: Txn, op: OpId, own: &mut FxHashMap<KeyId, OpId>) {
+    fn op(&mut self, run: &Run, txn: TxnIdx, op: OpId, own: &mut FxHashMap<KeyId, OpId>) {
         let key = self.history.op(op).key();
         let value = match self.history.op(op) {
             Op::Write { .. } => {
@@ -105,13 +105,13 @@ impl<'a> Recorder<'a> {
     }
 
     /// What a read of another transaction's write sees now.
-    fn seen(&mut self, run: &Run, txn: Txn, op: OpId, key: KeyId) -> Datum {
+    fn seen(&mut self, run: &Run, txn: TxnIdx, op: OpId, key: KeyId) -> Datum {
         let reads = &self.trace.reads[txn as usize];
         let nth = reads.iter().position(|it| it.op == op).expect("a read of a foreign write has a source");
         let observed = reads[nth].source;
         let seen = run.reads[txn as usize].iter().find(|it| it.nth == nth);
         let source = seen.map_or(observed, |it| it.source);
-        let id = |txn: Txn| if txn == INITIAL { TxnId::INITIAL } else { self.trace.ids[txn as usize] };
+        let id = |txn: TxnIdx| if txn == INITIAL { TxnId::INITIAL } else { self.trace.ids[txn as usize] };
         if source != observed {
             let (from, to) = (id(observed), id(source));
             self.changed.push(ChangedRead { op: OpId::from_index(self.n_ops), observed_op: op, from, to });

@@ -2,7 +2,7 @@
 
 use crate::Boundary;
 use crate::frame::Frame;
-use crate::trace::{INITIAL, Key, Trace, Txn};
+use crate::trace::{INITIAL, Key, Trace, TxnIdx};
 use iso_solve::{Lit, SatSolver};
 use rustc_hash::FxHashSet;
 
@@ -29,7 +29,7 @@ pub(crate) enum Writes {
 pub(crate) struct Seen {
     pub(crate) nth: usize,
     pub(crate) key: Key,
-    pub(crate) source: Txn,
+    pub(crate) source: TxnIdx,
     /// What says so.
     pub(crate) because: Lit,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Run {
     /// By transaction, by key.
     pub(crate) writes: Vec<Vec<Done>>,
     /// By key, who writes it, and what says so.
-    pub(crate) writers: Vec<Vec<(Txn, Lit)>>,
+    pub(crate) writers: Vec<Vec<(TxnIdx, Lit)>>,
     is_strict: bool,
 }
 
@@ -105,12 +105,12 @@ impl Run {
         run
     }
 
-    pub(crate) fn is_in(&self, txn: Txn) -> bool {
+    pub(crate) fn is_in(&self, txn: TxnIdx) -> bool {
         self.roles[txn as usize] != Role::Out
     }
 
     /// If operations at the end of the transaction may be missing: its last read.
-    pub(crate) fn last_read(&self, txn: Txn) -> Option<usize> {
+    pub(crate) fn last_read(&self, txn: TxnIdx) -> Option<usize> {
         match self.roles[txn as usize] {
             Role::Cut(nth) if self.is_strict => Some(nth),
             _ => None,
@@ -118,7 +118,7 @@ impl Run {
     }
 
     /// The literal that says that the transaction is there.
-    pub(crate) fn presence(&self, frame: &Frame, txn: Txn) -> Option<Lit> {
+    pub(crate) fn presence(&self, frame: &Frame, txn: TxnIdx) -> Option<Lit> {
         match self.roles[txn as usize] {
             Role::Out => None,
             Role::Complete => Some(frame.complete[txn as usize]),
@@ -135,7 +135,7 @@ impl Run {
     }
 
     /// Everything that says how much of the transaction is there, and what it read.
-    pub(crate) fn literals_of(&self, frame: &Frame, txn: Txn) -> Vec<Lit> {
+    pub(crate) fn literals_of(&self, frame: &Frame, txn: TxnIdx) -> Vec<Lit> {
         let mut literals: Vec<Lit> = self.presence(frame, txn).into_iter().collect();
         if let Role::Cut(_) = self.roles[txn as usize] {
             literals.extend(self.reads[txn as usize].iter().map(|it| it.because));
@@ -146,14 +146,14 @@ impl Run {
     }
 
     /// The choice of a cut at a read that only the initial state can answer.
-    fn cut_choice(&self, frame: &Frame, txn: Txn) -> Option<Lit> {
+    fn cut_choice(&self, frame: &Frame, txn: TxnIdx) -> Option<Lit> {
         let Role::Cut(nth) = self.roles[txn as usize] else { return None };
         let spot = &frame.spots[txn as usize][nth];
         spot.choices.first().filter(|_| spot.key.is_none()).map(|it| it.lit)
     }
 }
 
-fn role(frame: &Frame, txn: Txn, is_true: &impl Fn(Lit) -> bool) -> Role {
+fn role(frame: &Frame, txn: TxnIdx, is_true: &impl Fn(Lit) -> bool) -> Role {
     let idx = txn as usize;
     if is_true(frame.complete[idx]) {
         return Role::Complete;
@@ -166,12 +166,12 @@ fn role(frame: &Frame, txn: Txn, is_true: &impl Fn(Lit) -> bool) -> Role {
     Role::Cut(last.unwrap_or(0))
 }
 
-fn observed(trace: &Trace, txn: Txn, because: Lit) -> Vec<Seen> {
+fn observed(trace: &Trace, txn: TxnIdx, because: Lit) -> Vec<Seen> {
     let reads = trace.reads[txn as usize].iter().enumerate();
     reads.filter_map(|(nth, it)| Some(Seen { nth, key: it.key?, source: it.source, because })).collect()
 }
 
-fn chosen(trace: &Trace, frame: &Frame, txn: Txn, is_true: &impl Fn(Lit) -> bool) -> Vec<Seen> {
+fn chosen(trace: &Trace, frame: &Frame, txn: TxnIdx, is_true: &impl Fn(Lit) -> bool) -> Vec<Seen> {
     let reads = trace.reads[txn as usize].iter().zip(&frame.spots[txn as usize]).enumerate();
     reads
         .filter_map(|(nth, (read, spot))| {

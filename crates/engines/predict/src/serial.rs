@@ -4,7 +4,7 @@
 //! an order, which begins as the observed one and is repaired where they fail.
 
 use crate::level::Case;
-use crate::trace::{INITIAL, Txn};
+use crate::trace::{INITIAL, TxnIdx};
 use iso_evidence::{Budget, StopReason};
 use iso_solve::{OrderResult, OrderSolver};
 
@@ -44,7 +44,7 @@ fn solver(case: &Case<'_>) -> Option<OrderSolver> {
 }
 
 /// Both are there, and the first comes first in every order.
-fn is_known_before(case: &Case<'_>, first: Txn, second: Txn) -> bool {
-    let is_complete = |txn: Txn| case.run.roles[txn as usize] == crate::run::Role::Complete;
+fn is_known_before(case: &Case<'_>, first: TxnIdx, second: TxnIdx) -> bool {
+    let is_complete = |txn: TxnIdx| case.run.roles[txn as usize] == crate::run::Role::Complete;
     first == INITIAL || (is_complete(second) && case.trace.happens_before(first, second))
 }

@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::judge::{Judge, Opinion};
 use crate::level::Case;
 use crate::run::{Role, Run, Writes};
-use crate::trace::{INITIAL, Trace, Txn};
+use crate::trace::{INITIAL, Trace, TxnIdx};
 use iso_evidence::{Budget, StopReason};
 use iso_solve::Lit;
 use rustc_hash::FxHashSet;
@@ -36,13 +36,13 @@ impl Shrink<'_> {
 
     /// Only the transactions that the literals speak of, and their past.
     fn speaking(&self, run: &Run, reasons: &FxHashSet<Lit>) -> Run {
-        let speaks = |txn: &Txn| run.literals_of(self.frame, *txn).iter().any(|it| reasons.contains(it));
+        let speaks = |txn: &TxnIdx| run.literals_of(self.frame, *txn).iter().any(|it| reasons.contains(it));
         self.part(run, self.trace.txns().filter(speaks))
     }
 
     /// The run without one transaction that it does not need.
     fn without_one(&mut self, run: &Run) -> Result<Option<Run>, StopReason> {
-        let tops: Vec<Txn> = self.trace.txns().filter(|it| run.is_in(*it) && self.is_unread(run, *it)).collect();
+        let tops: Vec<TxnIdx> = self.trace.txns().filter(|it| run.is_in(*it) && self.is_unread(run, *it)).collect();
         for top in tops.into_iter().rev() {
             let rest = self.part(run, self.trace.txns().filter(|it| *it != top && run.is_in(*it)));
             if let Some(reasons) = self.is_forbidden(&rest)? {
@@ -52,7 +52,7 @@ impl Shrink<'_> {
         Ok(None)
     }
 
-    fn is_unread(&self, run: &Run, txn: Txn) -> bool {
+    fn is_unread(&self, run: &Run, txn: TxnIdx) -> bool {
         let is_last = self.trace.after_in_session(txn).is_none_or(|it| !run.is_in(it));
         is_last && !run.reads.iter().flatten().any(|it| it.source == txn)
     }
@@ -91,7 +91,7 @@ impl Shrink<'_> {
     }
 
     /// The transactions as they are in the run, with their past.
-    fn part(&self, run: &Run, roots: impl Iterator<Item = Txn>) -> Run {
+    fn part(&self, run: &Run, roots: impl Iterator<Item = TxnIdx>) -> Run {
         let mut literals = FxHashSet::default();
         let mut tops = Vec::new();
         for root in roots {
@@ -100,14 +100,14 @@ impl Shrink<'_> {
             tops.extend(self.trace.before_in_session(root));
             tops.extend((run.roles[root as usize] == Role::Complete).then_some(root));
         }
-        let is_needed = |txn: &Txn| tops.iter().any(|it| self.trace.is_in_past(*txn, *it));
+        let is_needed = |txn: &TxnIdx| tops.iter().any(|it| self.trace.is_in_past(*txn, *it));
         literals.extend(self.trace.txns().filter(is_needed).map(|it| self.frame.complete[it as usize]));
         Run::of_literals(self.trace, self.frame, Writes::Kept, &literals)
     }
 }
 
 /// The reads of a run whose writer is not the observed one.
-pub(crate) fn changed(trace: &Trace, run: &Run) -> Vec<(Txn, usize)> {
+pub(crate) fn changed(trace: &Trace, run: &Run) -> Vec<(TxnIdx, usize)> {
     let mut changed = Vec::new();
     for txn in trace.txns() {
         let reads = run.reads[txn as usize].iter();

@@ -9,19 +9,19 @@ use iso_history::{Facts, Op, OpId, TxnId};
 use rustc_hash::FxHashMap;
 
 /// A transaction by its place in the order of the run.
-pub(crate) type Txn = u32;
+pub(crate) type TxnIdx = u32;
 /// A key by its place among those that are written.
 pub(crate) type Key = u32;
 
 /// The writer of what was there before.
-pub(crate) const INITIAL: Txn = u32::MAX;
+pub(crate) const INITIAL: TxnIdx = u32::MAX;
 
 /// A read of what another transaction wrote.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read {
     /// Nothing if only the initial state writes the key.
     pub(crate) key: Option<Key>,
-    pub(crate) source: Txn,
+    pub(crate) source: TxnIdx,
     pub(crate) op: OpId,
 }
 
@@ -40,13 +40,13 @@ pub(crate) struct Trace {
     pub(crate) ids: Vec<TxnId>,
     /// By transaction, its session and how many of its session come before it.
     pub(crate) places: Vec<(u32, u32)>,
-    pub(crate) sessions: Vec<Vec<Txn>>,
+    pub(crate) sessions: Vec<Vec<TxnIdx>>,
     /// By transaction, in program order.
     pub(crate) reads: Vec<Vec<Read>>,
     /// By transaction, by key.
     pub(crate) writes: Vec<Vec<Write>>,
     /// By key, in the order of the run.
-    pub(crate) writers: Vec<Vec<Txn>>,
+    pub(crate) writers: Vec<Vec<TxnIdx>>,
     /// By transaction and session, how many transactions of the session happen before it, itself included.
     clocks: Vec<u32>,
 }
@@ -98,7 +98,7 @@ impl Trace {
             }
             if !writes.iter().any(|it| it.key == key) {
                 writes.push(Write { key, op });
-                self.writers[key as usize].push(idx as Txn);
+                self.writers[key as usize].push(idx as TxnIdx);
             }
         }
         writes.sort_unstable_by_key(|it| it.key);
@@ -112,7 +112,7 @@ impl Trace {
         witness: &Witness,
         idx: usize,
         keys: &FxHashMap<u32, Key>,
-        numbers: &[Option<Txn>],
+        numbers: &[Option<TxnIdx>],
     ) -> Result<(), Refused> {
         let id = self.ids[idx];
         let mut reads = Vec::new();
@@ -138,7 +138,7 @@ impl Trace {
             return Err(Refused::WrongOrder(id));
         }
         self.places.push((session as u32, own.len() as u32));
-        own.push(idx as Txn);
+        own.push(idx as TxnIdx);
         Ok(())
     }
 
@@ -162,7 +162,8 @@ impl Trace {
 
     /// The first transactions of the run, as a run of its own.
     pub(crate) fn prefix(&self, n_txns: usize) -> Self {
-        let shorter = |txns: &Vec<Txn>| txns.iter().copied().filter(|it| (*it as usize) < n_txns).collect::<Vec<_>>();
+        let shorter =
+            |txns: &Vec<TxnIdx>| txns.iter().copied().filter(|it| (*it as usize) < n_txns).collect::<Vec<_>>();
         let mut trace = Self {
             ids: self.ids[..n_txns].to_vec(),
             places: self.places[..n_txns].to_vec(),
@@ -182,28 +183,28 @@ impl Trace {
         self.ids.len()
     }
 
-    pub(crate) fn txns(&self) -> std::ops::Range<Txn> {
-        0..self.ids.len() as Txn
+    pub(crate) fn txns(&self) -> std::ops::Range<TxnIdx> {
+        0..self.ids.len() as TxnIdx
     }
 
-    pub(crate) fn before_in_session(&self, txn: Txn) -> Option<Txn> {
+    pub(crate) fn before_in_session(&self, txn: TxnIdx) -> Option<TxnIdx> {
         let (session, nth) = self.places[txn as usize];
         nth.checked_sub(1).map(|it| self.sessions[session as usize][it as usize])
     }
 
-    pub(crate) fn after_in_session(&self, txn: Txn) -> Option<Txn> {
+    pub(crate) fn after_in_session(&self, txn: TxnIdx) -> Option<TxnIdx> {
         let (session, nth) = self.places[txn as usize];
         self.sessions[session as usize].get(nth as usize + 1).copied()
     }
 
-    pub(crate) fn is_session_ordered(&self, earlier: Txn, later: Txn) -> bool {
+    pub(crate) fn is_session_ordered(&self, earlier: TxnIdx, later: TxnIdx) -> bool {
         let (left, right) = (self.places[earlier as usize], self.places[later as usize]);
         left.0 == right.0 && left.1 < right.1
     }
 
     /// Did the first happen before the second in the observed run, by session order and reads? The initial state
     /// happens before all, and nothing before itself.
-    pub(crate) fn happens_before(&self, earlier: Txn, later: Txn) -> bool {
+    pub(crate) fn happens_before(&self, earlier: TxnIdx, later: TxnIdx) -> bool {
         if earlier == INITIAL || later == INITIAL || earlier == later {
             return earlier == INITIAL && later != INITIAL;
         }
@@ -212,11 +213,11 @@ impl Trace {
     }
 
     /// Is it the same, or did it happen before?
-    pub(crate) fn is_in_past(&self, earlier: Txn, later: Txn) -> bool {
+    pub(crate) fn is_in_past(&self, earlier: TxnIdx, later: TxnIdx) -> bool {
         earlier == later || self.happens_before(earlier, later)
     }
 
-    pub(crate) fn write(&self, txn: Txn, key: Key) -> Option<Write> {
+    pub(crate) fn write(&self, txn: TxnIdx, key: Key) -> Option<Write> {
         let writes = &self.writes[txn as usize];
         writes.binary_search_by_key(&key, |it| it.key).ok().map(|at| writes[at])
     }

@@ -1,7 +1,7 @@
 //! Which of two writers of a key comes first, as literals: what the levels with a version order choose freely.
 
 use crate::frame::Frame;
-use crate::trace::{INITIAL, Trace, Txn};
+use crate::trace::{INITIAL, Trace, TxnIdx};
 use iso_solve::{Lit, SatSolver};
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Versions {
     /// By pair, the smaller one first.
-    before: FxHashMap<(Txn, Txn), Lit>,
+    before: FxHashMap<(TxnIdx, TxnIdx), Lit>,
 }
 
 impl Versions {
@@ -27,7 +27,7 @@ impl Versions {
         versions
     }
 
-    fn add_pair(&mut self, trace: &Trace, frame: &Frame, pair: (Txn, Txn), solver: &mut impl SatSolver) {
+    fn add_pair(&mut self, trace: &Trace, frame: &Frame, pair: (TxnIdx, TxnIdx), solver: &mut impl SatSolver) {
         if self.before.contains_key(&pair) {
             return;
         }
@@ -54,7 +54,7 @@ impl Versions {
     }
 
     /// The literal that the first comes before the second. Both write the same key.
-    pub(crate) fn before(&self, first: Txn, second: Txn) -> Lit {
+    pub(crate) fn before(&self, first: TxnIdx, second: TxnIdx) -> Lit {
         let lit = self.before[&(first.min(second), first.max(second))];
         if first < second { lit } else { !lit }
     }

@@ -7,7 +7,7 @@
 use crate::draft::Draft;
 use crate::question::{Aspects, Question, Size};
 use crate::search::{CandidateSearch, Effort, Forms};
-use crate::separate::{Found, Hunt, found_history};
+use crate::separate::{Found, QuestionSearch, found_history};
 use crate::sketch::Sketch;
 use iso_evidence::{Budget, StopReason};
 use iso_solve::{Circuit, Wire};
@@ -31,13 +31,14 @@ pub struct Separations {
 /// ends after so many, if that is limited.
 pub fn separate_all(question: &Question<'_>, limit: Option<usize>, budget: &Budget<'_>) -> Separations {
     let forms = Forms::new(&question.allowed, &question.forbidden);
-    let mut hunt = Hunt { forms: &forms, question, budget, aspects: Aspects::default(), effort: Effort::default() };
+    let mut search =
+        QuestionSearch { forms: &forms, question, budget, aspects: Aspects::default(), effort: Effort::default() };
     let mut all = Vec::new();
-    let ended = hunt.run_all(limit.unwrap_or(usize::MAX), &mut all);
+    let ended = search.run_all(limit.unwrap_or(usize::MAX), &mut all);
     all.sort_by_key(|it| (it.0.n_txns, it.0.keys().len(), it.0.n_facts()));
     let found = (0..all.len()).filter(|it| is_smallest(*it, &all)).map(|it| all[it].1.clone()).collect();
     let is_complete = ended == Ok(true);
-    Separations { found, is_complete, stopped: ended.err(), aspects: hunt.aspects, effort: hunt.effort }
+    Separations { found, is_complete, stopped: ended.err(), aspects: search.aspects, effort: search.effort }
 }
 
 /// Does it contain none of the others? No two are the same, since what was found is excluded.
@@ -48,7 +49,7 @@ fn is_smallest(idx: usize, all: &[(Draft, Found)]) -> bool {
     })
 }
 
-impl Hunt<'_, '_> {
+impl QuestionSearch<'_, '_> {
     fn run_all(&mut self, limit: usize, all: &mut Vec<(Draft, Found)>) -> Result<bool, StopReason> {
         self.aspects = self.aspects_of_question()?;
         let scope = self.question.scope;

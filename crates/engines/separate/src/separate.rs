@@ -65,13 +65,14 @@ impl Found {
 /// Looks for a history that all of some specs allow and all of others forbid.
 pub fn separate(question: &Question<'_>, budget: &Budget<'_>) -> Separation {
     let forms = Forms::new(&question.allowed, &question.forbidden);
-    let mut hunt = Hunt { forms: &forms, question, budget, aspects: Aspects::default(), effort: Effort::default() };
-    let answer = match hunt.run() {
+    let mut search =
+        QuestionSearch { forms: &forms, question, budget, aspects: Aspects::default(), effort: Effort::default() };
+    let answer = match search.run() {
         Ok(Some(found)) => Answer::Found(Box::new(found)),
         Ok(None) => Answer::None,
         Err(reason) => Answer::Unknown(reason),
     };
-    Separation { answer, aspects: hunt.aspects, effort: hunt.effort }
+    Separation { answer, aspects: search.aspects, effort: search.effort }
 }
 
 /// Up to this many transactions the fewest operations are counted; with more, none can be left out.
@@ -81,7 +82,7 @@ const MAX_COUNTED: usize = 6;
 const MAX_PADDED: usize = 4;
 
 /// The work on one question.
-pub(crate) struct Hunt<'q, 's> {
+pub(crate) struct QuestionSearch<'q, 's> {
     pub(crate) forms: &'q Forms<'s>,
     pub(crate) question: &'q Question<'s>,
     pub(crate) budget: &'q Budget<'q>,
@@ -89,7 +90,7 @@ pub(crate) struct Hunt<'q, 's> {
     pub(crate) effort: Effort,
 }
 
-impl<'q, 's> Hunt<'q, 's> {
+impl<'q, 's> QuestionSearch<'q, 's> {
     fn run(&mut self) -> Result<Option<Found>, StopReason> {
         self.aspects = self.aspects_of_question()?;
         let exact = self.question.scope.size == Size::Exactly;

@@ -10,7 +10,7 @@ mod extent;
 use crate::record::Shapes;
 use crate::term::Number;
 use extent::Extent;
-use iso_program::{Arith, Expr, Instance, LocalId, Part, Program, ReadId, Stmt, Type, UnitId, Value};
+use iso_program::{Arith, Expr, Instance, LocalId, Program, ReadId, Stmt, Type, UnitId, UnitPart, Value};
 use iso_solve::{Circuit, Linear};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -195,7 +195,7 @@ impl<'a, 'p> Flow<'a, 'p> {
         let program = self.bounds.shapes.program;
         extent(program, expr, &mut |leaf| match leaf {
             Expr::Local(local) => self.local(*local),
-            Expr::Read(read, Part::Field(field)) => self.read(*read)[*field].clone(),
+            Expr::Read(read, UnitPart::Field(field)) => self.read(*read)[*field].clone(),
             _ => None,
         })
     }

@@ -5,7 +5,7 @@
 
 use crate::record::{Record, Shapes, truth_term};
 use crate::term::{Calculator, Term};
-use iso_program::{Expr, Instance, Part, Program, ReadId, ReadMode, Span, Stmt, UnitId};
+use iso_program::{Expr, Instance, Program, ReadId, ReadMode, Span, Stmt, UnitId, UnitPart};
 use iso_solve::{Circuit, Wire};
 use std::collections::BTreeMap;
 
@@ -116,8 +116,8 @@ impl<'a> Scope<'a> {
                 let (left, right) = (self.term(left, guard), self.term(right, guard));
                 self.calculator.less_than(&left, &right)
             }
-            Expr::Read(read, Part::Exists) => self.read(*read).exists,
-            Expr::State(unit, Part::Exists) => self.state[unit.index()].exists,
+            Expr::Read(read, UnitPart::Exists) => self.read(*read).exists,
+            Expr::State(unit, UnitPart::Exists) => self.state[unit.index()].exists,
             Expr::If(condition, yes, no) => {
                 let condition = self.truth(condition, guard);
                 let (then, otherwise) = (self.circuit().both(guard, condition), self.circuit().both(guard, !condition));
@@ -134,8 +134,8 @@ impl<'a> Scope<'a> {
             Expr::Const(value) => self.shapes.constant(*value),
             Expr::Symbol(symbol) => self.symbols[symbol.index()].clone(),
             Expr::Local(local) => self.locals[local.index()].clone().expect("a name is bound before it is used"),
-            Expr::Read(read, Part::Field(field)) => self.read(*read).fields[*field].clone(),
-            Expr::State(unit, Part::Field(field)) => self.state[unit.index()].fields[*field].clone(),
+            Expr::Read(read, UnitPart::Field(field)) => self.read(*read).fields[*field].clone(),
+            Expr::State(unit, UnitPart::Field(field)) => self.state[unit.index()].fields[*field].clone(),
             Expr::Arith { op, left, right, span } => {
                 let (left, right) = (self.term(left, guard), self.term(right, guard));
                 let (result, overflows) = self.calculator.compute(*op, &left, &right);

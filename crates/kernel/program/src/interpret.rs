@@ -4,7 +4,7 @@
 
 use crate::error::Span;
 use crate::ids::{InstanceId, ReadId, UnitId};
-use crate::program::{AbortCause, Claim, Expr, Instance, Part, Program, ReadMode, Stmt};
+use crate::program::{AbortCause, Claim, Expr, Instance, Program, ReadMode, Stmt, UnitPart};
 use crate::value::{UnitValue, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ pub struct TxnRun {
     /// How it ended.
     pub outcome: Outcome,
     /// Its reads and writes, in order, up to its end.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TxnStep>,
     /// What it leaves behind, unit by unit; nothing unless it committed.
     pub writes: BTreeMap<UnitId, UnitValue>,
 }
@@ -51,8 +51,8 @@ pub struct TxnRun {
 impl TxnRun {
     /// The units that it held locked when it committed: what a locking read found to exist.
     pub fn locked(&self) -> BTreeSet<UnitId> {
-        let lock = |it: &Step| match it {
-            Step::Read { unit, value, mode: ReadMode::ForUpdate, .. } if value.exists() => Some(*unit),
+        let lock = |it: &TxnStep| match it {
+            TxnStep::Read { unit, value, mode: ReadMode::ForUpdate, .. } if value.exists() => Some(*unit),
             _ => None,
         };
         let is_committed = self.outcome == Outcome::Committed;
@@ -62,7 +62,7 @@ impl TxnRun {
 
 /// A read or a write of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum TxnStep {
     /// It read a unit.
     Read {
         /// Where.
@@ -235,11 +235,13 @@ impl Seen<'_> {
         Ok(true)
     }
 
-    fn part(&self, unit: UnitId, value: &UnitValue, part: Part) -> Value {
+    fn part(&self, unit: UnitId, value: &UnitValue, part: UnitPart) -> Value {
         match (part, value) {
-            (Part::Exists, value) => Value::Bool(value.exists()),
-            (Part::Field(position), UnitValue::Present(fields)) => fields[position],
-            (Part::Field(position), UnitValue::Missing) => self.program.unit(unit).fields[position].ty.default_value(),
+            (UnitPart::Exists, value) => Value::Bool(value.exists()),
+            (UnitPart::Field(position), UnitValue::Present(fields)) => fields[position],
+            (UnitPart::Field(position), UnitValue::Missing) => {
+                self.program.unit(unit).fields[position].ty.default_value()
+            }
         }
     }
 }
@@ -248,7 +250,7 @@ struct Running<'p, 'f> {
     seen: Seen<'p>,
     instance: &'p Instance,
     provide: &'f mut dyn FnMut(ReadId, UnitId) -> UnitValue,
-    steps: Vec<Step>,
+    steps: Vec<TxnStep>,
     writes: BTreeMap<UnitId, UnitValue>,
 }
 
@@ -286,12 +288,12 @@ impl Running<'_, '_> {
         let own = self.writes.get(&unit).cloned();
         let source = if own.is_some() { Source::Itself } else { Source::Outside };
         let value = own.unwrap_or_else(|| (self.provide)(read, unit));
-        self.steps.push(Step::Read { read, unit, value: value.clone(), mode, source });
+        self.steps.push(TxnStep::Read { read, unit, value: value.clone(), mode, source });
         self.seen.reads[read.index()] = Some(value);
     }
 
     fn write(&mut self, unit: UnitId, value: UnitValue, span: Span) {
-        self.steps.push(Step::Write { unit, value: value.clone(), span });
+        self.steps.push(TxnStep::Write { unit, value: value.clone(), span });
         self.writes.insert(unit, value);
     }
 }

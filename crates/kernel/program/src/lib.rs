@@ -83,10 +83,12 @@ mod value;
 pub use error::{Place, ProgramError, Span};
 pub use execution::{Request, Run, WrongWriter, run_execution, run_reads};
 pub use ids::{DomainId, InstanceId, LocalId, ReadId, SymbolId, TableId, UnitId};
-pub use interpret::{Judgement, Outcome, Source, Step, TxnRun, initial_state, judge, judge_assumptions, run_instance};
+pub use interpret::{
+    Judgement, Outcome, Source, TxnRun, TxnStep, initial_state, judge, judge_assumptions, run_instance,
+};
 pub use program::{
-    AbortCause, Arith, Claim, Domain, Expr, Field, Initial, Instance, Local, Part, Program, Read, ReadMode, Stmt,
-    Symbol, Table, Unit, UnitKind,
+    AbortCause, Arith, Claim, Domain, Expr, Field, Initial, Instance, Local, Program, Read, ReadMode, Stmt, Symbol,
+    Table, Unit, UnitKind, UnitPart,
 };
 pub use value::{Type, UnitValue, Value};
 

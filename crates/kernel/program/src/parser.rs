@@ -5,7 +5,7 @@ mod statement;
 
 use crate::error::{Checked, Problem, Span, fail};
 use crate::lexer::{Lexed, Tok, Token, lex, unquoted};
-use crate::syntax::{Call, ClaimKind, Ident, Item, ItemKind, Keys, Param, Range, Session, Table, Txn};
+use crate::syntax::{Call, ClaimKind, Ident, Item, ItemKind, Keys, Param, Range, Session, Table, TxnItem};
 
 /// How deeply statements and expressions may nest: later passes recurse over them.
 const MAX_DEPTH: u32 = 100;
@@ -255,7 +255,7 @@ impl Parser<'_> {
         }
     }
 
-    fn txn(&mut self) -> Checked<Txn> {
+    fn txn(&mut self) -> Checked<TxnItem> {
         let hint = "a transaction is `txn name(a, b: int) { .. }`";
         let name = self.ident("the name of a transaction")?;
         self.expect(Tok::LeftParen, "`(`", hint)?;
@@ -269,7 +269,7 @@ impl Parser<'_> {
             }
         }
         self.expect(Tok::RightParen, "`,` or `)`", hint)?;
-        Ok(Txn { name, params, body: self.block()? })
+        Ok(TxnItem { name, params, body: self.block()? })
     }
 
     fn run(&mut self) -> Checked<ItemKind> {

@@ -4,7 +4,7 @@ use crate::execution::run_execution;
 use crate::interpret::Outcome;
 use crate::parser::parse_items;
 use crate::program::{Arith, UnitKind};
-use crate::syntax::{AssignOp, Binary, Expr, ExprKind, ItemKind, Quantifier, Row, Stmt, StmtKind, Target, Txn};
+use crate::syntax::{AssignOp, Binary, Expr, ExprKind, ItemKind, Quantifier, Row, Stmt, StmtKind, Target, TxnItem};
 use crate::value::{UnitValue, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -398,7 +398,7 @@ impl Writer {
     }
 }
 
-fn plain_txn(state: &State, txn: &Txn, argument: i64) -> (State, End) {
+fn plain_txn(state: &State, txn: &TxnItem, argument: i64) -> (State, End) {
     let names = vec![("p".to_owned(), Bound::Value(Value::Int(argument)))];
     let mut plain = Plain { state: state.clone(), names };
     match plain.block(&txn.body) {

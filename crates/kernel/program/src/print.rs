@@ -2,7 +2,7 @@
 
 use crate::syntax::{
     AssignOp, Binary, COMPARISON, Call, ClaimKind, Expr, ExprKind, Ident, Item, ItemKind, Keys, NEGATION, Range, Row,
-    Session, Stmt, StmtKind, Table, Target, Txn,
+    Session, Stmt, StmtKind, Table, Target, TxnItem,
 };
 use std::fmt::Write;
 
@@ -63,7 +63,7 @@ fn range(range: &Range) -> String {
     format!("{}..{}", range.low, range.high)
 }
 
-fn txn(txn: &Txn) -> String {
+fn txn(txn: &TxnItem) -> String {
     let params = list(&txn.params, |it| {
         it.ty.as_ref().map_or(it.name.text.clone(), |ty| format!("{}: {}", it.name.text, ty.text))
     });

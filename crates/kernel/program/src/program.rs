@@ -253,9 +253,9 @@ pub enum Expr {
     /// A name bound before; in instances only.
     Local(LocalId),
     /// A part of a unit as it was read; in instances only.
-    Read(ReadId, Part),
+    Read(ReadId, UnitPart),
     /// A part of a unit in the state that is judged; in claims only.
-    State(UnitId, Part),
+    State(UnitId, UnitPart),
     /// The opposite truth value.
     Not(Box<Expr>),
     /// Are all true?
@@ -283,7 +283,7 @@ pub enum Expr {
 
 /// A part of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum UnitPart {
     /// Does it exist? A truth value; true for a `var`.
     Exists,
     /// The field at a position; the default of its type if the row does not exist.

@@ -5,7 +5,7 @@ use crate::parser::parse_items;
 use crate::print::print;
 use crate::syntax::{
     AssignOp, Binary, Call, ClaimKind, Expr, ExprKind, Ident, Item, ItemKind, Keys, Param, Quantifier, Range, Row,
-    Session, Stmt, StmtKind, Table, Target, Txn,
+    Session, Stmt, StmtKind, Table, Target, TxnItem,
 };
 
 /// A linear congruential generator (Knuth's MMIX constants): the same seed gives the same trees.
@@ -159,7 +159,7 @@ impl Random {
             5 => ItemKind::Assume(self.expr(4)),
             6 => {
                 let params = self.several(0, |it| Param { name: it.name(), ty: it.maybe().then(|| it.name()) });
-                ItemKind::Txn(Txn { name: self.name(), params, body: self.block(3) })
+                ItemKind::Txn(TxnItem { name: self.name(), params, body: self.block(3) })
             }
             7 => ItemKind::Run(self.several(1, Self::session)),
             _ => {

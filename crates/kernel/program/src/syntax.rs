@@ -36,7 +36,7 @@ pub(crate) enum ItemKind {
     Table(Table),
     Init(Vec<Stmt>),
     Assume(Expr),
-    Txn(Txn),
+    Txn(TxnItem),
     Run(Vec<Session>),
     Claim { kind: ClaimKind, label: Option<String>, holds: Expr },
 }
@@ -73,7 +73,7 @@ pub(crate) struct Range {
 equal_but_for_its_span!(Range, low, high);
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Txn {
+pub(crate) struct TxnItem {
     pub(crate) name: Ident,
     pub(crate) params: Vec<Param>,
     pub(crate) body: Vec<Stmt>,

@@ -4,8 +4,8 @@ mod common;
 
 use common::{instances, program};
 use iso_program::{
-    InstanceId, Judgement, Outcome, Program, Request, Run, Source, Step, UnitValue, Value, WrongWriter, initial_state,
-    judge, judge_assumptions, run_execution, run_instance, run_reads,
+    InstanceId, Judgement, Outcome, Program, Request, Run, Source, TxnStep, UnitValue, Value, WrongWriter,
+    initial_state, judge, judge_assumptions, run_execution, run_instance, run_reads,
 };
 
 const WITHDRAW: &str = r#"
@@ -174,11 +174,11 @@ fn reads_and_writes_are_told_in_order() {
         .steps
         .iter()
         .map(|step| match step {
-            Step::Read { read, unit, value, source, .. } => {
+            TxnStep::Read { read, unit, value, source, .. } => {
                 let own = if *source == Source::Itself { " own" } else { "" };
                 format!("{read:?} {}={}{own}", program.unit(*unit).name, program.show_unit(*unit, value))
             }
-            Step::Write { unit, value, .. } => {
+            TxnStep::Write { unit, value, .. } => {
                 format!("{}:={}", program.unit(*unit).name, program.show_unit(*unit, value))
             }
         })

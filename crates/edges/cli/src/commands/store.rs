@@ -7,7 +7,7 @@ use crate::limits::{self, Interrupts, Limits};
 use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use anyhow::{Context, anyhow, bail};
-use iso_collect::{APPLICATIONS, Application, Assertion, Choice, Ending, Run, Setup, Step, application, drive};
+use iso_collect::{APPLICATIONS, Application, Assertion, Choice, Ending, Run, RunStep, Setup, application, drive};
 use iso_formats::{WriteError, write_recorded, write_recorded_path};
 use iso_report::{Asserted, Counts, JsonLayout, Listing, Report, StoreReport, StoreStep, store_text};
 use iso_spec::Level;
@@ -189,7 +189,7 @@ fn report(setup: &Setup, run: &Run, target: &Target) -> StoreReport {
     }
 }
 
-fn step(of: &Step) -> StoreStep {
+fn step(of: &RunStep) -> StoreStep {
     let (ending, reason) = match &of.ending {
         Ending::Committed => ("committed", None),
         Ending::Aborted { reason } => ("aborted", Some(reason.clone())),

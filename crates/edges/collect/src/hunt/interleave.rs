@@ -4,14 +4,15 @@
 //! steps change nothing. Who writes a row that another open transaction has written waits for its end, and takes no step
 //! meanwhile, because databases with locks would make it wait.
 
-use crate::script::{Action, Script, Step};
+use crate::script::{Action, Script, ScriptStep};
 
 /// At most so many orders, the given one first.
 pub(super) fn interleavings(script: &Script, at_most: usize) -> Vec<Script> {
     let sessions = script.sessions();
     let tracks: Vec<Vec<Vec<usize>>> = sessions.iter().map(|it| units(script, it)).collect();
     let n_units: usize = tracks.iter().map(Vec::len).sum();
-    let mut search = Search { script, tracks: &tracks, at_most, orders: vec![(0..script.steps.len()).collect()] };
+    let mut search =
+        InterleaveSearch { script, tracks: &tracks, at_most, orders: vec![(0..script.steps.len()).collect()] };
     for n_changes in sessions.len().saturating_sub(1)..n_units.max(1) {
         search.extend(&mut Vec::new(), n_changes);
     }
@@ -38,14 +39,14 @@ fn units(script: &Script, session: &str) -> Vec<Vec<usize>> {
     units
 }
 
-fn row_written(step: &Step) -> Option<(&str, &str)> {
+fn row_written(step: &ScriptStep) -> Option<(&str, &str)> {
     match &step.action {
         Action::Put { table, row, .. } | Action::Append { table, row, .. } => Some((table, row)),
         _ => None,
     }
 }
 
-struct Search<'s> {
+struct InterleaveSearch<'s> {
     script: &'s Script,
     /// By session, its pieces.
     tracks: &'s [Vec<Vec<usize>>],
@@ -53,7 +54,7 @@ struct Search<'s> {
     orders: Vec<Vec<usize>>,
 }
 
-impl Search<'_> {
+impl InterleaveSearch<'_> {
     /// Adds the orders that begin with these turns and have so many more changes of session.
     fn extend(&mut self, turns: &mut Vec<usize>, n_changes: usize) {
         if self.orders.len() >= self.at_most {
@@ -127,7 +128,7 @@ mod tests {
 
     fn shown(text: &str, at_most: usize) -> Vec<String> {
         let script: Script = text.parse().unwrap();
-        let word = |step: &Step| {
+        let word = |step: &ScriptStep| {
             let action = match &step.action {
                 Action::Begin { .. } => "b".to_owned(),
                 Action::Get { row, .. } => format!("r{row}"),

@@ -1,7 +1,7 @@
 //! A part of a recorded history as a script: its transactions, and their operations in an order that may have been the
 //! real one.
 
-use crate::script::{Action, Script, Step};
+use crate::script::{Action, Script, ScriptStep};
 use crate::{Table, Value};
 use iso_evidence::Refutation;
 use iso_history::{History, KeyId, Name, Op, OpId, TxnId, ValueId};
@@ -65,8 +65,8 @@ fn script(history: &History, txns: &BTreeSet<TxnId>, isolation: &str, stays: &dy
     if txns.is_empty() || txns.len() > MAX_TXNS {
         return None;
     }
-    let mut part = Part { history, keys: Vec::new(), sessions: Vec::new() };
-    let mut steps: Vec<(i64, Step)> = Vec::new();
+    let mut part = SessionPart { history, keys: Vec::new(), sessions: Vec::new() };
+    let mut steps: Vec<(i64, ScriptStep)> = Vec::new();
     for (nth, txn) in txns.iter().enumerate() {
         steps.extend(part.steps(*txn, nth, isolation, stays)?);
     }
@@ -77,14 +77,14 @@ fn script(history: &History, txns: &BTreeSet<TxnId>, isolation: &str, stays: &dy
     Some(Script { tables, rows, steps })
 }
 
-struct Part<'h> {
+struct SessionPart<'h> {
     history: &'h History,
     /// In the order in which they are named.
     keys: Vec<KeyId>,
     sessions: Vec<String>,
 }
 
-impl Part<'_> {
+impl SessionPart<'_> {
     /// What a transaction does, with when: what is between its begin and its end is thought to be spread evenly.
     fn steps(
         &mut self,
@@ -92,7 +92,7 @@ impl Part<'_> {
         nth: usize,
         isolation: &str,
         stays: &dyn Fn(OpId) -> bool,
-    ) -> Option<Vec<(i64, Step)>> {
+    ) -> Option<Vec<(i64, ScriptStep)>> {
         let mut actions = vec![Action::Begin { isolation: isolation.to_owned() }];
         for op in self.history.ops(txn).filter(|it| stays(*it)) {
             actions.push(self.action(op)?);
@@ -107,7 +107,7 @@ impl Part<'_> {
         let timed = actions.into_iter().enumerate();
         Some(
             timed
-                .map(|(idx, action)| (begin + pause * idx as i64, Step { session: session.clone(), action }))
+                .map(|(idx, action)| (begin + pause * idx as i64, ScriptStep { session: session.clone(), action }))
                 .collect(),
         )
     }

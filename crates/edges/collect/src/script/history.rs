@@ -11,12 +11,12 @@ pub(super) struct Log<'s> {
     script: &'s Script,
     answers: Vec<Answer>,
     pub(super) blocked: Vec<usize>,
-    txns: Vec<Txn<'s>>,
+    txns: Vec<ScriptTxn<'s>>,
     /// By session, its open transaction.
     open: BTreeMap<&'s str, usize>,
 }
 
-struct Txn<'s> {
+struct ScriptTxn<'s> {
     session: &'s str,
     /// The steps that were done.
     steps: Vec<usize>,
@@ -38,7 +38,7 @@ impl<'s> Log<'s> {
         let is_begin = matches!(step.action, Action::Begin { .. });
         if is_begin && answer == Answer::Done {
             self.open.insert(session, self.txns.len());
-            let txn = Txn { session, steps: Vec::new(), begin: sent, end: None, outcome: Outcome::Aborted };
+            let txn = ScriptTxn { session, steps: Vec::new(), begin: sent, end: None, outcome: Outcome::Aborted };
             self.txns.push(txn);
         } else if let Some(open) = self.open.get(session).copied() {
             let txn = &mut self.txns[open];

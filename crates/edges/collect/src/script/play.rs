@@ -1,7 +1,7 @@
 //! Plays a script on a database, one thread a session.
 
 use super::history::Log;
-use super::{Action, Script, Step};
+use super::{Action, Script, ScriptStep};
 use crate::{Client, Database, Failure, Value, Watcher};
 use iso_history::History;
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ impl Script {
                 scope.spawn(move || serve(session, start, &orders, &reply));
                 stage.senders.insert(name, sender);
             }
-            let mut left: Vec<(usize, &Step)> = self.steps.iter().enumerate().collect();
+            let mut left: Vec<(usize, &ScriptStep)> = self.steps.iter().enumerate().collect();
             while !left.is_empty() {
                 // Who waits for a lock takes no step, and the others go on.
                 match left.iter().position(|it| !stage.pending.contains_key(it.1.session.as_str())) {
@@ -152,7 +152,7 @@ struct Stage<'s> {
 }
 
 impl<'s> Stage<'s> {
-    fn take(&mut self, idx: usize, step: &'s Step) -> Result<(), Failure> {
+    fn take(&mut self, idx: usize, step: &'s ScriptStep) -> Result<(), Failure> {
         let session = step.session.as_str();
         self.pending.insert(session, idx);
         let sent = self.senders[session].send((idx, &step.action));

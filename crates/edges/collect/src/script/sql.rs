@@ -1,6 +1,6 @@
 //! Scripts as SQL, for a bug report: what each session types, numbered in the order of the interleaving.
 
-use super::{Action, Played, Script, Step};
+use super::{Action, Played, Script, ScriptStep};
 use crate::dialect::Statement;
 use crate::{Dialect, Failure, Value};
 use std::fmt::Write;
@@ -78,7 +78,7 @@ fn said(played: &Played, idx: usize) -> String {
 }
 
 /// What is typed for a step; all but the last are settings of the session.
-fn statements(dialect: Dialect, step: &Step) -> Result<Vec<String>, Failure> {
+fn statements(dialect: Dialect, step: &ScriptStep) -> Result<Vec<String>, Failure> {
     let statement = match &step.action {
         Action::Begin { isolation } => return Ok(dialect.begin(isolation)),
         Action::Commit => return Ok(vec!["COMMIT".to_owned()]),

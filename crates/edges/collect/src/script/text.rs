@@ -1,6 +1,6 @@
 //! Scripts as text, one step a line.
 
-use super::{Action, Script, Step};
+use super::{Action, Script, ScriptStep};
 use crate::{Table, Value, Values};
 use std::fmt;
 use std::str::FromStr;
@@ -67,7 +67,7 @@ impl Script {
             [_, "abort"] => Action::Abort,
             _ => return None,
         };
-        self.steps.push(Step { session: owned(words[0]), action });
+        self.steps.push(ScriptStep { session: owned(words[0]), action });
         Some(())
     }
 }
@@ -92,7 +92,7 @@ impl fmt::Display for Script {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ScriptStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.session)?;
         match &self.action {

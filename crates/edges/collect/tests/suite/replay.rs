@@ -11,10 +11,10 @@ use iso_spec::Level;
 use iso_store::LEVELS;
 
 /// What a prediction keeps of some transactions: so many of their operations, and what a read now sees.
-type Part<'a> = &'a [(TxnId, usize, Option<(OpId, &'a str)>)];
+type TxnPart<'a> = &'a [(TxnId, usize, Option<(OpId, &'a str)>)];
 
 /// A prediction that repeats parts of a history.
-fn repeated(history: &History, parts: Part<'_>) -> Prediction {
+fn repeated(history: &History, parts: TxnPart<'_>) -> Prediction {
     let mut builder = HistoryBuilder::new();
     for session in history.sessions() {
         builder.session(history.session_name(session));

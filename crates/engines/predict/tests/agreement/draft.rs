@@ -9,11 +9,11 @@ pub(crate) struct Draft {
     /// The initial value of each key that has one.
     pub(crate) initial: Vec<(Key, i64)>,
     /// In commit order.
-    pub(crate) txns: Vec<Txn>,
+    pub(crate) txns: Vec<DraftTxn>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Txn {
+pub(crate) struct DraftTxn {
     pub(crate) session: usize,
     pub(crate) outcome: Outcome,
     pub(crate) ops: Vec<Op>,
@@ -43,7 +43,7 @@ impl Op {
     }
 }
 
-impl Txn {
+impl DraftTxn {
     pub(crate) fn committed(&self) -> bool {
         self.outcome == Outcome::Committed
     }
@@ -106,7 +106,7 @@ impl Draft {
 
     /// Everything that has a transaction or an operation less; larger steps first.
     pub(crate) fn smaller(&self) -> Vec<Self> {
-        let change = |change: &dyn Fn(&mut Vec<Txn>)| {
+        let change = |change: &dyn Fn(&mut Vec<DraftTxn>)| {
             let mut changed = self.clone();
             change(&mut changed.txns);
             changed
@@ -138,10 +138,10 @@ fn parse_key(text: &str) -> Key {
     text.chars().next().unwrap()
 }
 
-fn parse_txn(line: &str) -> Txn {
+fn parse_txn(line: &str) -> DraftTxn {
     let (session, rest) = line.split_once(':').unwrap();
     let (ops, rest) = rest.trim().strip_prefix('{').unwrap().split_once('}').unwrap();
-    Txn {
+    DraftTxn {
         session: session.strip_prefix('s').unwrap().parse().unwrap(),
         outcome: if rest.trim() == "aborted" { Outcome::Aborted } else { Outcome::Committed },
         ops: ops.split_whitespace().map(parse_op).collect(),

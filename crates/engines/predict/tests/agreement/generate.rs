@@ -1,6 +1,6 @@
 //! Small random runs: what stores of several kinds could have shown.
 
-use crate::draft::{Draft, Key, Op, Txn, Value};
+use crate::draft::{Draft, DraftTxn, Key, Op, Value};
 use iso_history::Outcome;
 
 /// A sequence of numbers that look random (splitmix64).
@@ -115,7 +115,7 @@ impl Running {
     fn run(&mut self, dice: &mut Dice, session: usize, accesses: &[(Access, Key)]) {
         let snapshot = self.snapshot(dice, session, accesses);
         let outcome = if dice.percent(6) { Outcome::Aborted } else { Outcome::Committed };
-        let mut txn = Txn { session, outcome, ops: Vec::new() };
+        let mut txn = DraftTxn { session, outcome, ops: Vec::new() };
         for (access, key) in accesses {
             let op = match access {
                 Access::Write => Op::Write(*key, Some(self.value(dice))),
@@ -138,7 +138,8 @@ impl Running {
     fn snapshot(&self, dice: &mut Dice, session: usize, accesses: &[(Access, Key)]) -> usize {
         let txns = &self.draft.txns;
         let own = txns.iter().rposition(|it| it.session == session).map_or(0, |it| it + 1);
-        let conflicts = |it: &Txn| accesses.iter().any(|(access, key)| *access == Access::Write && it.writes(*key));
+        let conflicts =
+            |it: &DraftTxn| accesses.iter().any(|(access, key)| *access == Access::Write && it.writes(*key));
         let conflict = txns.iter().rposition(|it| it.committed() && conflicts(it)).map_or(0, |it| it + 1);
         let earliest = match self.store {
             Store::Serial | Store::Careless => txns.len(),
@@ -160,7 +161,7 @@ impl Running {
 /// At most so many runs could have happened instead.
 fn n_runs(draft: &Draft) -> usize {
     let n_versions = |key: Key| 1 + draft.txns.iter().filter(|it| it.committed() && it.writes(key)).count();
-    let n_ends = |txn: &Txn| -> usize {
+    let n_ends = |txn: &DraftTxn| -> usize {
         let reads = (0..txn.ops.len()).filter(|it| txn.is_external(*it));
         reads.map(|it| n_versions(txn.ops[it].key())).product()
     };

@@ -208,15 +208,15 @@ impl Run {
     ///
     /// This is what the text of the level says, only faster: a test compares them.
     pub(crate) fn is_serializable(&self, observed: &Observed<'_>) -> bool {
-        let mut sessions: BTreeMap<_, Vec<Step>> = BTreeMap::new();
+        let mut sessions: BTreeMap<_, Vec<OracleStep>> = BTreeMap::new();
         for (txn, n_ops) in &self.txns {
             let ops = || observed.history.ops(*txn).take(*n_ops);
             let reads = ops().filter_map(|it| self.sources.get(&it).map(|writer| (observed.key(it), *writer)));
             let writes = ops().filter(|it| observed.history.op(*it).is_write()).map(|it| observed.key(it));
-            let step = Step { txn: *txn, reads: reads.collect(), writes: writes.collect() };
+            let step = OracleStep { txn: *txn, reads: reads.collect(), writes: writes.collect() };
             sessions.entry(observed.history.session_of(*txn)).or_default().push(step);
         }
-        let sessions: Vec<&[Step]> = sessions.values().map(Vec::as_slice).collect();
+        let sessions: Vec<&[OracleStep]> = sessions.values().map(Vec::as_slice).collect();
         can_go_on(&sessions, &vec![TxnId::INITIAL; observed.history.n_keys()])
     }
 }
@@ -228,14 +228,14 @@ fn numbered(value: Name<'_>, number: u32) -> Datum {
     }
 }
 
-struct Step {
+struct OracleStep {
     txn: TxnId,
     reads: Vec<(KeyId, TxnId)>,
     writes: Vec<KeyId>,
 }
 
 /// Can the rest of the sessions run, one transaction after the other, when these wrote the keys last?
-fn can_go_on(sessions: &[&[Step]], last: &[TxnId]) -> bool {
+fn can_go_on(sessions: &[&[OracleStep]], last: &[TxnId]) -> bool {
     let mut is_over = true;
     for (idx, session) in sessions.iter().enumerate() {
         let [step, rest @ ..] = session else { continue };

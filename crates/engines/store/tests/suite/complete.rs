@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 struct Program {
     n_keys: usize,
-    txns: Vec<Txn>,
+    txns: Vec<CaseTxn>,
 }
 
 #[derive(Clone, Debug)]
-struct Txn {
+struct CaseTxn {
     session: usize,
     ops: Vec<Op>,
 }
@@ -38,7 +38,7 @@ impl Program {
         };
         let txn = |part: &str| {
             let (session, ops) = part.split_once(':').unwrap();
-            Txn { session: session.trim().parse().unwrap(), ops: ops.split_whitespace().map(op).collect() }
+            CaseTxn { session: session.trim().parse().unwrap(), ops: ops.split_whitespace().map(op).collect() }
         };
         Self { n_keys: 3, txns: text.split('/').map(txn).collect() }
     }
@@ -58,7 +58,7 @@ impl Program {
                     ops.push(Op::Write(key));
                 }
             }
-            Txn { session: dice.below(n_sessions), ops }
+            CaseTxn { session: dice.below(n_sessions), ops }
         });
         Self { n_keys, txns: txns.collect() }
     }

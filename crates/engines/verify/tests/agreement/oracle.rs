@@ -1,8 +1,8 @@
 //! Brute force: every order of the transactions, everything that each may see, run by the interpreter.
 
 use iso_program::{
-    Claim, InstanceId, Judgement, Outcome, Program, ReadId, ReadMode, Source, Step, TxnRun, UnitId, UnitValue, Value,
-    initial_state, judge, judge_assumptions, run_instance,
+    Claim, InstanceId, Judgement, Outcome, Program, ReadId, ReadMode, Source, TxnRun, TxnStep, UnitId, UnitValue,
+    Value, initial_state, judge, judge_assumptions, run_instance,
 };
 use iso_spec::Level;
 
@@ -212,9 +212,9 @@ impl World<'_> {
                 return true;
             }
             // A read that locks finds what the last writer before it wrote.
-            let asked = ran.steps.iter().filter(|it| matches!(it, Step::Read { source: Source::Outside, .. }));
-            let is_stale = |(step, from): (&Step, &Option<usize>)| match step {
-                Step::Read { unit, value, mode: ReadMode::ForUpdate, .. } if value.exists() => {
+            let asked = ran.steps.iter().filter(|it| matches!(it, TxnStep::Read { source: Source::Outside, .. }));
+            let is_stale = |(step, from): (&TxnStep, &Option<usize>)| match step {
+                TxnStep::Read { unit, value, mode: ReadMode::ForUpdate, .. } if value.exists() => {
                     let writes = |it: &usize| past.ran[*it].2.writes.contains_key(unit);
                     (0..past.ran.len()).rev().find(writes) != *from
                 }

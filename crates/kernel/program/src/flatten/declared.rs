@@ -3,7 +3,7 @@
 use crate::error::{Checked, Problem, Span, did_you_mean, fail};
 use crate::ids::{DomainId, TableId};
 use crate::program::{Domain, Field};
-use crate::syntax::{ClaimKind, Expr, ExprKind, Ident, Item, ItemKind, Keys, Session, Stmt, Table, Txn};
+use crate::syntax::{ClaimKind, Expr, ExprKind, Ident, Item, ItemKind, Keys, Session, Stmt, Table, TxnItem};
 use crate::value::{Type, Value};
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Declared<'s> {
     pub(super) has_empty_text: bool,
     pub(super) vars: Vec<Var<'s>>,
     pub(super) tables: Vec<TableDecl<'s>>,
-    pub(super) txns: Vec<&'s Txn>,
+    pub(super) txns: Vec<&'s TxnItem>,
     pub(super) init: Vec<&'s Stmt>,
     pub(super) assumptions: Vec<&'s Expr>,
     pub(super) sessions: &'s [Session],
@@ -185,7 +185,7 @@ impl<'s> Declared<'s> {
         fail(name.span, format!("there is no table `{}`", name.text), hint)
     }
 
-    pub(super) fn txn_named(&self, name: &Ident) -> Checked<&'s Txn> {
+    pub(super) fn txn_named(&self, name: &Ident) -> Checked<&'s TxnItem> {
         if let Some(Global::Txn(idx)) = self.global(&name.text) {
             return Ok(self.txns[idx]);
         }

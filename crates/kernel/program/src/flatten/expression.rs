@@ -6,7 +6,7 @@ use super::rows::unsettled;
 use super::scope::{Binding, Mode, RowBinding, Scope, Typed};
 use crate::error::{Checked, Span, did_you_mean, fail};
 use crate::ids::UnitId;
-use crate::program::{Arith, Expr, Part, ReadMode};
+use crate::program::{Arith, Expr, ReadMode, UnitPart};
 use crate::syntax::{self, Binary, ExprKind, Ident, Quantifier, Target};
 use crate::value::{Type, Value};
 
@@ -128,14 +128,14 @@ impl Scope<'_, '_, '_> {
             ExprKind::RowExists(row) => {
                 self.reading_is_allowed(expr.span)?;
                 let choice = self.rows_at(row)?;
-                Ok(truth(self.look(&choice, Part::Exists, Type::Bool, mode, expr.span)?))
+                Ok(truth(self.look(&choice, UnitPart::Exists, Type::Bool, mode, expr.span)?))
             }
             ExprKind::Field(Target::Row(row), field) => {
                 self.reading_is_allowed(expr.span)?;
                 let choice = self.rows_at(row)?;
                 let position = self.world.declared.field_named(choice.table, field)?;
                 let ty = self.world.declared.tables[choice.table.index()].fields[position].ty;
-                Ok(Typed { expr: self.look(&choice, Part::Field(position), ty, mode, expr.span)?, ty })
+                Ok(Typed { expr: self.look(&choice, UnitPart::Field(position), ty, mode, expr.span)?, ty })
             }
             ExprKind::Field(Target::Name(name), field) => self.field_of_name(name, field, mode, expr.span),
             _ => {
@@ -164,7 +164,7 @@ impl Scope<'_, '_, '_> {
             (None, Some(Global::Var(idx))) => {
                 self.reading_is_allowed(span)?;
                 let seen = self.see(UnitId::from_index(idx), mode, span)?;
-                Ok(Typed { expr: seen.part(Part::Field(0)), ty: self.world.declared.vars[idx].ty })
+                Ok(Typed { expr: seen.part(UnitPart::Field(0)), ty: self.world.declared.vars[idx].ty })
             }
             (None, Some(Global::Member(domain, index))) => Ok(constant(Value::Member(domain, index))),
             (None, Some(other)) => {
@@ -207,7 +207,7 @@ impl Scope<'_, '_, '_> {
         let position = self.world.declared.field_named(row.table, field)?;
         let ty = decl.fields[position].ty;
         let seen = if mode == ReadMode::ForUpdate { self.see(row.unit, mode, span)? } else { self.current(row, span)? };
-        Ok(Typed { expr: seen.part(Part::Field(position)), ty })
+        Ok(Typed { expr: seen.part(UnitPart::Field(position)), ty })
     }
 
     fn parameter(&mut self, txn: &Ident, param: &Ident) -> Checked<Typed> {
@@ -245,11 +245,11 @@ impl Scope<'_, '_, '_> {
         }
         let (ty, joined_ty) = quantifier_types(quantifier);
         if scanned.is_empty() {
-            return Ok(Typed { expr: unsettled(Part::Exists), ty: joined_ty });
+            return Ok(Typed { expr: unsettled(UnitPart::Exists), ty: joined_ty });
         }
         let mut parts = Vec::new();
         for binding in scanned {
-            let mut exists = binding.seen.part(Part::Exists);
+            let mut exists = binding.seen.part(UnitPart::Exists);
             let n_names = self.names.len();
             self.define(row, Binding::Row(binding))?;
             let hint = "the body of a quantifier is a condition, the body of `sum` a number";

@@ -4,7 +4,7 @@ use super::fold;
 use super::scope::{Possible, RowBinding, Scope, Seen};
 use crate::error::{Checked, Span, fail};
 use crate::ids::{TableId, UnitId};
-use crate::program::{Expr, Part, ReadMode};
+use crate::program::{Expr, ReadMode, UnitPart};
 use crate::syntax::{ExprKind, Row};
 use crate::value::{Type, Value};
 
@@ -35,7 +35,7 @@ impl Choice {
 /// A part of a row that only the next round knows.
 ///
 /// It must not look like the default of a row that does not exist, which would be a constant, and in turn a key.
-pub(super) fn unsettled(part: Part) -> Expr {
+pub(super) fn unsettled(part: UnitPart) -> Expr {
     Expr::State(UnitId::from_index(u32::MAX as usize - 1), part)
 }
 
@@ -100,7 +100,14 @@ impl Scope<'_, '_, '_> {
     }
 
     /// A part of the row that is meant; what a row that does not exist has, if none is.
-    pub(super) fn look(&mut self, choice: &Choice, part: Part, ty: Type, mode: ReadMode, span: Span) -> Checked<Expr> {
+    pub(super) fn look(
+        &mut self,
+        choice: &Choice,
+        part: UnitPart,
+        ty: Type,
+        mode: ReadMode,
+        span: Span,
+    ) -> Checked<Expr> {
         if choice.is_unsettled {
             return Ok(unsettled(part));
         }

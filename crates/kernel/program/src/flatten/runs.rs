@@ -6,7 +6,7 @@ use crate::error::{Checked, fail};
 use crate::ids::LocalId;
 use crate::print;
 use crate::program::{Expr, Instance, Local};
-use crate::syntax::{Call, ExprKind, Param, Session, Txn};
+use crate::syntax::{Call, ExprKind, Param, Session, TxnItem};
 use crate::value::Type;
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ impl Scope<'_, '_, '_> {
         Ok(Typed { expr: self.open_value(arg, ty, symbol)?, ty })
     }
 
-    fn body(mut self, txn: &Txn, values: Vec<Typed>) -> Checked<Self> {
+    fn body(mut self, txn: &TxnItem, values: Vec<Typed>) -> Checked<Self> {
         for (param, value) in txn.params.iter().zip(values) {
             self.define(&param.name, Binding::Value(value))?;
         }
@@ -108,7 +108,7 @@ impl Scope<'_, '_, '_> {
         Ok(self)
     }
 
-    fn unknown_body(mut self, txn: &Txn, types: &[Type]) -> Checked<()> {
+    fn unknown_body(mut self, txn: &TxnItem, types: &[Type]) -> Checked<()> {
         let mut values = Vec::new();
         for (idx, ty) in types.iter().enumerate() {
             self.locals.push(Local { name: String::new(), ty: *ty });

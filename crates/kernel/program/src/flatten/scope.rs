@@ -4,7 +4,7 @@ use super::World;
 use super::fold;
 use crate::error::{Checked, Span, fail};
 use crate::ids::{LocalId, ReadId, TableId, UnitId};
-use crate::program::{Expr, Local, Part, Read, ReadMode, Stmt};
+use crate::program::{Expr, Local, Read, ReadMode, Stmt, UnitPart};
 use crate::syntax;
 use crate::value::{Type, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,7 @@ pub(super) enum Seen {
 }
 
 impl Seen {
-    pub(super) fn part(self, part: Part) -> Expr {
+    pub(super) fn part(self, part: UnitPart) -> Expr {
         match self {
             Self::Read(read) => Expr::Read(read, part),
             Self::State(unit) => Expr::State(unit, part),

@@ -4,7 +4,7 @@ use super::declared::Global;
 use super::scope::{Binding, RowBinding, Scope, Seen, Typed};
 use crate::error::{Checked, Span, fail};
 use crate::ids::{TableId, UnitId};
-use crate::program::{AbortCause, Arith, Expr, Part, ReadMode, Stmt};
+use crate::program::{AbortCause, Arith, Expr, ReadMode, Stmt, UnitPart};
 use crate::syntax::{self, AssignOp, ExprKind, Ident, Row, StmtKind, Target};
 use crate::value::{Type, Value};
 
@@ -85,7 +85,7 @@ impl Scope<'_, '_, '_> {
             let binding = RowBinding { table: table_id, key, unit, seen, n_writes: self.writes_of(unit) };
             let n_names = self.names.len();
             self.define(row, Binding::Row(binding))?;
-            self.guarded(&mut seen.part(Part::Exists), true, table.span, |it| it.block(body))?;
+            self.guarded(&mut seen.part(UnitPart::Exists), true, table.span, |it| it.block(body))?;
             self.names.truncate(n_names);
         }
         Ok(())
@@ -180,7 +180,7 @@ impl Scope<'_, '_, '_> {
         let value = if op == AssignOp::Set {
             value
         } else {
-            let old = self.see(unit, ReadMode::Plain, name_span)?.part(Part::Field(0));
+            let old = self.see(unit, ReadMode::Plain, name_span)?.part(UnitPart::Field(0));
             self.changed(old, op, value, span)
         };
         self.push(Stmt::Write { unit, row: Some(vec![value]), span }, span)
@@ -241,15 +241,15 @@ impl Scope<'_, '_, '_> {
         value: Expr,
         span: Span,
     ) -> Checked<()> {
-        let new = self.changed(seen.part(Part::Field(position)), op, value, span);
+        let new = self.changed(seen.part(UnitPart::Field(position)), op, value, span);
         let n_fields = self.world.units[unit.index()].fields.len();
-        let mut row: Vec<Expr> = (0..n_fields).map(|it| seen.part(Part::Field(it))).collect();
+        let mut row: Vec<Expr> = (0..n_fields).map(|it| seen.part(UnitPart::Field(it))).collect();
         row[position] = new;
         self.if_exists(seen, Stmt::Write { unit, row: Some(row), span }, span)
     }
 
     fn if_exists(&mut self, seen: Seen, stmt: Stmt, span: Span) -> Checked<()> {
-        self.guarded(&mut seen.part(Part::Exists), true, span, |it| it.push(stmt, span))
+        self.guarded(&mut seen.part(UnitPart::Exists), true, span, |it| it.push(stmt, span))
     }
 
     fn insert(&mut self, row: &Row, fields: &[(Ident, syntax::Expr)], span: Span) -> Checked<()> {

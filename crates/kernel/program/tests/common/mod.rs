@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::format_push_string, reason = "these are tests")]
 
-use iso_program::{Arith, Expr, Instance, InstanceId, LocalId, Part, Program, ReadId, ReadMode, Stmt, parse};
+use iso_program::{Arith, Expr, Instance, InstanceId, LocalId, Program, ReadId, ReadMode, Stmt, UnitPart, parse};
 use std::fmt::Write;
 
 pub(crate) fn program(text: &str) -> Program {
@@ -64,9 +64,9 @@ fn show_block(program: &Program, instance: &Instance, body: &[Stmt], indent: usi
 pub(crate) fn show_expr(program: &Program, instance: Option<&Instance>, expr: &Expr) -> String {
     let show = |it: &Expr| show_expr(program, instance, it);
     let join = |parts: &[Expr], sign: &str| format!("({})", parts.iter().map(show).collect::<Vec<_>>().join(sign));
-    let part = |unit: usize, of: String, part: Part| match part {
-        Part::Exists => format!("exists {of}"),
-        Part::Field(position) => match program.units()[unit].fields[position].name.as_str() {
+    let part = |unit: usize, of: String, part: UnitPart| match part {
+        UnitPart::Exists => format!("exists {of}"),
+        UnitPart::Field(position) => match program.units()[unit].fields[position].name.as_str() {
             "" => of,
             name => format!("{of}.{name}"),
         },

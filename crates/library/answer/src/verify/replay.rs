@@ -1,7 +1,7 @@
 //! Replays a counterexample with the interpreter, which shares nothing with the engine that found it.
 
 use iso_program::{
-    InstanceId, Judgement, Outcome, Program, ReadId, Request, Run, Source, Span, Step, UnitId, UnitValue,
+    InstanceId, Judgement, Outcome, Program, ReadId, Request, Run, Source, Span, TxnStep, UnitId, UnitValue,
     initial_state, judge, judge_assumptions, run_execution, run_reads,
 };
 use iso_spec::Level;
@@ -55,7 +55,7 @@ fn compare(program: &Program, found: &Counterexample, run: &Run, instance: Insta
     let claimed_reads: Vec<(ReadId, UnitId, &UnitValue)> =
         claimed.reads.iter().filter_map(|it| Some((it.read?, it.unit, &it.value))).collect();
     let outside = |step| match step {
-        &Step::Read { read, unit, ref value, source: Source::Outside, .. } => Some((read, unit, value)),
+        &TxnStep::Read { read, unit, ref value, source: Source::Outside, .. } => Some((read, unit, value)),
         _ => None,
     };
     let real_reads: Vec<(ReadId, UnitId, &UnitValue)> = real.steps.iter().filter_map(outside).collect();

@@ -1,8 +1,8 @@
 //! Where a session notes what it does: the transaction that it is in, and those that have ended.
 //!
-//! A desk is in reach of two others. Whoever writes the file takes those that have ended now and then. Whoever ends
-//! the run finds a transaction either open or ended. A session that is far ahead of the file waits at its desk, so that
-//! memory stays flat when the disk is slower than the database.
+//! A buffer is in reach of two others. Whoever writes the file takes those that have ended now and then. Whoever ends
+//! the run finds a transaction either open or ended. A session that is far ahead of the file waits until its buffer was
+//! emptied, so that memory stays flat when the disk is slower than the database.
 
 use crate::notes::{NotedTxns, Notes};
 use iso_history::Outcome;
@@ -12,16 +12,16 @@ use std::time::Duration;
 /// How often a session that waits for room looks whether the run goes on.
 const LOOK_UP: Duration = Duration::from_millis(20);
 
-/// The desk of one session.
+/// The buffer of one session.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
-    papers: Mutex<Papers>,
+pub(crate) struct SessionBuffer {
+    contents: Mutex<Contents>,
     /// What has ended was taken.
     taken: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Papers {
+struct Contents {
     txns: NotedTxns,
     ends: Vec<Whole>,
     open: Option<Open>,
@@ -29,7 +29,7 @@ struct Papers {
     is_closed: bool,
 }
 
-/// Who notes: the session, and when its transaction began. The desk learns of a transaction when it is to write or to
+/// Who notes: the session, and when its transaction began. The buffer learns of a transaction when it is to write or to
 /// commit, so that it need not be locked when one begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun<'s> {
@@ -60,9 +60,9 @@ pub(crate) struct Whole {
     pub(crate) until: usize,
 }
 
-/// Whole transactions that were taken from a desk.
+/// Whole transactions that were taken from a buffer.
 #[derive(Debug, Default)]
-pub(crate) struct Sheet {
+pub(crate) struct Taken {
     pub(crate) bytes: Vec<u8>,
     pub(crate) ends: Vec<Whole>,
 }
@@ -72,11 +72,11 @@ pub(crate) struct Sheet {
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     pub(crate) n_ops: usize,
-    /// So many bytes lie on the desk.
+    /// So many bytes are in the buffer.
     pub(crate) n_bytes: usize,
 }
 
-impl Desk {
+impl SessionBuffer {
     /// The session's transaction makes these operations; they are gone from `notes`.
     pub(crate) fn note(&self, begun: Begun<'_>, notes: &mut Notes) {
         self.lock().add(begun, notes);
@@ -90,7 +90,7 @@ impl Desk {
     }
 
     /// Ends the session's transaction after these operations; `outcome` says how, given what is known of it by itself.
-    /// None if the desk is closed.
+    /// None if the buffer is closed.
     pub(crate) fn end(
         &self,
         begun: Begun<'_>,
@@ -98,44 +98,44 @@ impl Desk {
         now: i64,
         outcome: impl FnOnce(Outcome) -> Outcome,
     ) -> Option<Ended> {
-        let mut papers = self.lock();
-        papers.add(begun, notes)?;
-        papers.end(now, outcome)
+        let mut contents = self.lock();
+        contents.add(begun, notes)?;
+        contents.end(now, outcome)
     }
 
     /// Ends the open transaction, if there is one, with what is known of it. The session can note nothing more.
     pub(crate) fn close(&self, now: i64) -> Option<Ended> {
-        let mut papers = self.lock();
-        papers.is_closed = true;
-        papers.end(now, |known| known)
+        let mut contents = self.lock();
+        contents.is_closed = true;
+        contents.end(now, |known| known)
     }
 
-    /// Moves all that have ended to the sheet, whose memory is used for the next ones.
-    pub(crate) fn take(&self, sheet: &mut Sheet) {
-        sheet.bytes.clear();
-        sheet.ends.clear();
-        let mut papers = self.lock();
-        if !papers.ends.is_empty() {
-            papers.txns.take_whole(&mut sheet.bytes);
-            std::mem::swap(&mut papers.ends, &mut sheet.ends);
+    /// Moves all that have ended to `taken`, whose memory is used for the next ones.
+    pub(crate) fn take(&self, taken: &mut Taken) {
+        taken.bytes.clear();
+        taken.ends.clear();
+        let mut contents = self.lock();
+        if !contents.ends.is_empty() {
+            contents.txns.take_whole(&mut taken.bytes);
+            std::mem::swap(&mut contents.ends, &mut taken.ends);
             self.taken.notify_all();
         }
     }
 
-    /// Waits until at most so many bytes lie here, or until the run is over.
+    /// Waits until at most so many bytes are here, or until the run is over.
     pub(crate) fn wait_for_room(&self, room: usize, is_over: impl Fn() -> bool) {
-        let mut papers = self.lock();
-        while papers.n_bytes() > room && !is_over() {
-            papers = self.taken.wait_timeout(papers, LOOK_UP).unwrap_or_else(PoisonError::into_inner).0;
+        let mut contents = self.lock();
+        while contents.n_bytes() > room && !is_over() {
+            contents = self.taken.wait_timeout(contents, LOOK_UP).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Papers> {
-        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Papers {
+impl Contents {
     /// Adds operations to the open transaction, which may begin with them.
     fn add(&mut self, begun: Begun<'_>, notes: &mut Notes) -> Option<&mut Open> {
         if self.is_closed {
@@ -177,36 +177,36 @@ mod tests {
 
     #[test]
     fn a_transaction_is_ended_once_by_whoever_comes_first() {
-        let (desk, mut ops) = (Desk::default(), Notes::default());
+        let (buffer, mut ops) = (SessionBuffer::default(), Notes::default());
         ops.write(Name::Int(1), Name::Int(2));
-        desk.commit(begun(3), &mut ops);
-        let ended = desk.close(5).unwrap();
+        buffer.commit(begun(3), &mut ops);
+        let ended = buffer.close(5).unwrap();
         assert_eq!((ended.outcome, ended.n_ops), (Outcome::Indeterminate, 1));
         ops.write(Name::Int(1), Name::Int(3));
-        desk.note(begun(3), &mut ops);
-        assert_eq!(desk.end(begun(3), &mut ops, 6, |_| Outcome::Committed), None);
-        assert_eq!(desk.close(7), None);
-        let mut sheet = Sheet::default();
-        desk.take(&mut sheet);
+        buffer.note(begun(3), &mut ops);
+        assert_eq!(buffer.end(begun(3), &mut ops, 6, |_| Outcome::Committed), None);
+        assert_eq!(buffer.close(7), None);
+        let mut taken = Taken::default();
+        buffer.take(&mut taken);
         assert_eq!(
-            sheet.ends,
-            [Whole { begin: 3, time: 5, outcome: Outcome::Indeterminate, until: sheet.bytes.len() }]
+            taken.ends,
+            [Whole { begin: 3, time: 5, outcome: Outcome::Indeterminate, until: taken.bytes.len() }]
         );
-        desk.take(&mut sheet);
-        assert!(sheet.bytes.is_empty() && sheet.ends.is_empty());
+        buffer.take(&mut taken);
+        assert!(taken.bytes.is_empty() && taken.ends.is_empty());
     }
 
     #[test]
     fn a_session_that_is_far_ahead_waits_until_its_lines_are_taken() {
-        let (desk, mut ops) = (Desk::default(), Notes::default());
-        let n_bytes = desk.end(begun(0), &mut ops, 1, |_| Outcome::Committed).unwrap().n_bytes;
-        desk.wait_for_room(n_bytes, || false);
-        desk.wait_for_room(0, || true);
+        let (buffer, mut ops) = (SessionBuffer::default(), Notes::default());
+        let n_bytes = buffer.end(begun(0), &mut ops, 1, |_| Outcome::Committed).unwrap().n_bytes;
+        buffer.wait_for_room(n_bytes, || false);
+        buffer.wait_for_room(0, || true);
         thread::scope(|scope| {
-            let waits = scope.spawn(|| desk.wait_for_room(0, || false));
+            let waits = scope.spawn(|| buffer.wait_for_room(0, || false));
             thread::sleep(3 * LOOK_UP);
             assert!(!waits.is_finished());
-            desk.take(&mut Sheet::default());
+            buffer.take(&mut Taken::default());
             waits.join().unwrap();
         });
     }
