@@ -68,7 +68,7 @@ impl Effort {
 /// Stages that every run has.
 const ALWAYS: [&str; 3] = ["reading", "facts", "certify"];
 
-/// What a run took, told by several.
+/// What a run took, counted by several.
 pub(crate) type Shared = RefCell<Effort>;
 
 #[cfg(test)]

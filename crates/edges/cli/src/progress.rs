@@ -22,7 +22,7 @@ enum Style {
     Lines,
 }
 
-/// What the run is doing, told by the work and painted by the thread that watches the limits.
+/// What the run is doing, set by the work and painted by the thread that watches the limits.
 #[derive(Debug)]
 pub(crate) struct Progress {
     style: Style,

@@ -1,7 +1,7 @@
 //! Where a found history goes: `-o FILE.history`.
 
 use crate::output;
-use crate::teller::Channel;
+use crate::reporter::Channel;
 use anyhow::bail;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

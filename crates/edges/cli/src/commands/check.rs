@@ -4,11 +4,11 @@ use crate::args::CheckArgs;
 use crate::effort;
 use crate::exit::Exit;
 use crate::judge::{Audience, Judge};
-use crate::ledger::{Ledger, stopped};
 use crate::limits::{self, Alarm, Interrupts, Limits};
 use crate::names::{self, Question};
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
+use crate::results::{Results, stopped};
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
 use iso_answer::check::Certifying;
@@ -52,19 +52,19 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     let check = Check::resolve(raw, own.as_ref())?;
     let usual: Vec<LevelName> = check.questions(None).iter().map(Question::name).collect();
     let shown_inputs: Vec<String> = check.inputs.iter().map(|it| shown(it).to_owned()).collect();
-    let ledger = Arc::new(Ledger::new(voice, &shown_inputs, &usual, Arc::clone(&progress), started));
-    let overdue = Arc::clone(&ledger);
+    let results = Arc::new(Results::new(voice, &shown_inputs, &usual, Arc::clone(&progress), started));
+    let overdue = Arc::clone(&results);
     let take_over = move |reason| overdue.end_now(&reason);
     let alarm = limits::watch(check.limits, started, Arc::clone(&progress), Interrupts::Stop, take_over);
     let effort = effort::Shared::default();
-    let desk = Desk { check: &check, ledger: &ledger, alarm: &alarm, progress: &progress, effort: &effort };
+    let judge = InputJudge { check: &check, results: &results, alarm: &alarm, progress: &progress, effort: &effort };
     for idx in 0..check.inputs.len() {
-        desk.judge(idx)?;
+        judge.judge(idx)?;
     }
     if shows_stats {
         output::say_aside(&effort.borrow().table(started.elapsed()));
     }
-    Ok(ledger.exit())
+    Ok(results.exit())
 }
 
 impl<'s> Check<'s> {
@@ -121,25 +121,25 @@ fn resolve_questions<'s>(names: &[String], own: Option<&'s Module>) -> anyhow::R
 }
 
 /// Where one input after the other is judged.
-struct Desk<'a> {
+struct InputJudge<'a> {
     check: &'a Check<'a>,
-    ledger: &'a Ledger,
+    results: &'a Results,
     alarm: &'a Alarm,
     progress: &'a Progress,
     effort: &'a effort::Shared,
 }
 
-impl Audience for Desk<'_> {
+impl Audience for InputJudge<'_> {
     fn asking(&self, what: &str) {
         self.progress.stage(what);
     }
 
     fn decided(&self, report: LevelReport) {
-        self.ledger.decided(report);
+        self.results.decided(report);
     }
 }
 
-impl Desk<'_> {
+impl InputJudge<'_> {
     fn judge(&self, idx: usize) -> anyhow::Result<()> {
         let input = &self.check.inputs[idx];
         let clock = Instant::now();
@@ -151,10 +151,10 @@ impl Desk<'_> {
         };
         self.progress.stage("writing the report");
         let clock = Instant::now();
-        let report = self.ledger.report(&reason.as_ref().map_or_else(String::new, ToString::to_string));
+        let report = self.results.report(&reason.as_ref().map_or_else(String::new, ToString::to_string));
         let rendered = self.render(idx, &report);
         self.stage("report", clock.elapsed());
-        self.ledger.tell(&report, || {
+        self.results.publish(&report, || {
             rendered.iter().try_for_each(|(path, bytes)| output::write_file(path, bytes.as_bytes()))
         })?;
         if let Some(reason) = &reason {
@@ -177,7 +177,7 @@ impl Desk<'_> {
             let message = error.to_string();
             output::complain(&message);
             let source = shown(input).to_owned();
-            self.ledger.unreadable(vec![Defect { severity: Severity::Error, source, at: None, message }]);
+            self.results.unreadable(vec![Defect { severity: Severity::Error, source, at: None, message }]);
         }
         reason
     }
@@ -186,12 +186,12 @@ impl Desk<'_> {
         let Some(history) = reading.history else {
             self.progress.clear();
             complain_of(&reading.defects, &self.check.inputs[idx]);
-            self.ledger.unreadable(reading.defects);
+            self.results.unreadable(reading.defects);
             return None;
         };
-        self.ledger.defects(reading.defects);
+        self.results.defects(reading.defects);
         let questions = self.check.questions(Some(&history));
-        self.ledger.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>());
+        self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>());
         self.note_times(&history, &questions);
         let stop = || self.alarm.reason();
         let hear = |note| {
@@ -206,11 +206,11 @@ impl Desk<'_> {
         let clock = Instant::now();
         let is_wanted = match self.check.looks_around {
             LookAround::Nobody => false,
-            LookAround::Document => self.ledger.has_violations(),
+            LookAround::Document => self.results.has_violations(),
             LookAround::Page => true,
         };
         if is_wanted {
-            self.ledger.look_around(&history);
+            self.results.look_around(&history);
             self.stage("surroundings", clock.elapsed());
         }
         // Giving a large history back piece by piece takes longer than the end of the process does.
@@ -230,9 +230,9 @@ impl Desk<'_> {
         let is_asked = |it: &Question<'_>| matches!(it, Question::Level(level) if level.needs_times());
         if self.check.questions.is_none() {
             let names = all.join(" and ");
-            self.ledger.note(format!("Not asked: {names}, because the history has no begin and end times."));
+            self.results.note(format!("Not asked: {names}, because the history has no begin and end times."));
         } else if questions.iter().any(is_asked) {
-            self.ledger.note("The history has no begin and end times, so real time orders nothing.".to_owned());
+            self.results.note("The history has no begin and end times, so real time orders nothing.".to_owned());
         }
     }
 

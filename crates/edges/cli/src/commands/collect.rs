@@ -65,7 +65,7 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
     let result = collect(&asked.database, &asked.plan, asked.output.target(), &control, &mut watch);
     progress.clear();
     match result {
-        Ok(collected) => asked.tell(raw, &collected, &timeline),
+        Ok(collected) => asked.publish(raw, &collected, &timeline),
         Err(CollectError::Write(error)) if asked.output.is_closed_pipe(&error) => Ok(Exit::Good),
         Err(CollectError::Write(error)) => Err(anyhow!(error).context(asked.output.cannot_write())),
         Err(error) => Err(error.into()),
@@ -97,7 +97,7 @@ impl Collect {
         Ok(Self { database, plan, isolation, parameters, output, reports })
     }
 
-    fn tell(&self, raw: &CollectArgs, collected: &Collected, timeline: &Timeline) -> anyhow::Result<Exit> {
+    fn publish(&self, raw: &CollectArgs, collected: &Collected, timeline: &Timeline) -> anyhow::Result<Exit> {
         let report = Report::Collect(self.report(collected, timeline));
         for (path, rendering) in &self.reports {
             output::write_file(path, rendering.render(&report).as_bytes())?;

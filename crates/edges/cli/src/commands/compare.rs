@@ -6,9 +6,9 @@ use crate::found::shown;
 use crate::limits::Alarm;
 use crate::names;
 use crate::output;
+use crate::reporter::{Channel, Limited, Reporter, complain_of_limit, effort};
 use crate::scope;
 use crate::spec_file::OwnLevels;
-use crate::teller::{Channel, Limited, Teller, complain_of_limit, effort};
 use iso_answer::WrongEvidence;
 use iso_answer::compare::{Comparison, Relation, compare};
 use iso_answer::separate::{Aspects, Method, Scope, Separating};
@@ -31,9 +31,9 @@ struct Compare<'s> {
 pub(crate) fn run(raw: &CompareArgs, started: Instant) -> anyhow::Result<Exit> {
     let own = OwnLevels::read(&raw.search.specs)?;
     let asked = Compare::resolve(raw, &own)?;
-    let teller = Arc::new(Teller::new(&raw.search.answer, Channel::Output, started)?);
-    let alarm = teller.watch(Report::Compare(asked.blank()));
-    asked.answer(&teller, &alarm)
+    let reporter = Arc::new(Reporter::new(&raw.search.answer, Channel::Output, started)?);
+    let alarm = reporter.watch(Report::Compare(asked.blank()));
+    asked.answer(&reporter, &alarm)
 }
 
 impl<'s> Compare<'s> {
@@ -61,13 +61,13 @@ impl<'s> Compare<'s> {
         }
     }
 
-    fn answer(&self, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
+    fn answer(&self, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
         let budget = Budget::new(&stop);
-        teller.progress.stage("searching in both directions");
+        reporter.progress.stage("searching in both directions");
         let comparison = compare(self.left, self.right, &self.scope, self.method, &budget);
         let (report, notes) = self.worded(&comparison);
-        let exit = teller.tell(report.into(), notes, || Ok(Vec::new()))?;
+        let exit = reporter.publish(report.into(), notes, || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
             complain_of_limit(&reason, Limited::Search);
         }

@@ -2,11 +2,11 @@
 
 use crate::args::ConvertArgs;
 use crate::exit::Exit;
-use crate::ledger::stopped;
 use crate::limits::{self, Alarm, Interrupts, Limits};
 use crate::names;
 use crate::output;
 use crate::progress::Progress;
+use crate::results::stopped;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use anyhow::{Context, anyhow, bail};
 use iso_formats::{Format, WriteError, write, write_path};

@@ -4,12 +4,12 @@ use super::collect::isolation;
 use crate::args::HuntArgs;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
-use crate::ledger::stopped;
 use crate::limits::{self, Interrupts, Limits};
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
+use crate::reporter::Channel;
+use crate::results::stopped;
 use crate::target::Target;
-use crate::teller::Channel;
 use crate::timeline::in_seconds;
 use anyhow::{anyhow, bail};
 use iso_answer::WrongEvidence;
@@ -61,7 +61,7 @@ pub(crate) fn run(raw: &HuntArgs, started: Instant) -> anyhow::Result<Exit> {
     };
     let hunted = hunt(&asked.database, &asked.hunt, &control, &mut watch)?;
     progress.clear();
-    asked.tell(raw, &hunted)
+    asked.publish(raw, &hunted)
 }
 
 fn doing(HuntProgress { doing, tally, elapsed, left }: &HuntProgress<'_>) -> String {
@@ -93,7 +93,7 @@ impl Asked {
         Ok(Self { database, hunt, target, reports })
     }
 
-    fn tell(&self, raw: &HuntArgs, hunted: &Hunted) -> anyhow::Result<Exit> {
+    fn publish(&self, raw: &HuntArgs, hunted: &Hunted) -> anyhow::Result<Exit> {
         for wrong in &hunted.refused {
             output::complain(&wrong.to_string());
         }
@@ -143,7 +143,7 @@ impl Asked {
             let dialect = self.database.dialect();
             let answered = it.script.sql_with_answers(dialect, &it.played)?;
             let (steps, sql) = match dialect {
-                // It speaks none, and is told in steps.
+                // It speaks none, and has steps instead.
                 Dialect::Store => (answered, None),
                 _ => (it.script.to_string(), Some(answered)),
             };

@@ -6,9 +6,9 @@ use crate::found::shown;
 use crate::limits::Alarm;
 use crate::names;
 use crate::output;
+use crate::reporter::{Channel, Limited, Reporter, complain_of_limit, effort};
 use crate::scope;
 use crate::spec_file::OwnLevels;
-use crate::teller::{Channel, Limited, Teller, complain_of_limit, effort};
 use anyhow::bail;
 use iso_answer::WrongEvidence;
 use iso_answer::lattice::{Lattice, LatticeProgress, lattice};
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A scope in which the whole catalogue takes seconds, and that tells all levels apart that `check` decides by name.
+/// A scope in which the whole catalogue takes seconds, and that separates all levels that `check` decides by name.
 pub(crate) fn default_scope() -> Scope {
     Scope::up_to(4, 2, 4)
 }
@@ -37,9 +37,9 @@ struct Asked<'s> {
 pub(crate) fn run(raw: &LatticeArgs, started: Instant) -> anyhow::Result<Exit> {
     let own = OwnLevels::read(&raw.search.specs)?;
     let asked = Asked::resolve(raw, &own)?;
-    let teller = Arc::new(Teller::new(&raw.search.answer, Channel::Output, started)?);
-    let alarm = teller.watch(Report::Lattice(asked.blank()));
-    asked.answer(&teller, &alarm)
+    let reporter = Arc::new(Reporter::new(&raw.search.answer, Channel::Output, started)?);
+    let alarm = reporter.watch(Report::Lattice(asked.blank()));
+    asked.answer(&reporter, &alarm)
 }
 
 impl<'s> Asked<'s> {
@@ -76,18 +76,18 @@ impl<'s> Asked<'s> {
         }
     }
 
-    fn answer(&self, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
+    fn answer(&self, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
         let budget = Budget::new(&stop);
         // Every level relates to itself, which nobody asks.
         let n_same = self.specs.len();
-        let mut tell = |it: LatticeProgress| {
-            teller.progress.stage(format!("pairs known: {} of {}", it.n_known - n_same, it.n_pairs - n_same));
+        let mut watch = |it: LatticeProgress| {
+            reporter.progress.stage(format!("pairs known: {} of {}", it.n_known - n_same, it.n_pairs - n_same));
         };
-        tell(LatticeProgress { n_known: n_same, n_pairs: n_same * n_same });
-        let lattice = lattice(&self.specs, &self.scope, self.method, &budget, &mut tell);
+        watch(LatticeProgress { n_known: n_same, n_pairs: n_same * n_same });
+        let lattice = lattice(&self.specs, &self.scope, self.method, &budget, &mut watch);
         let (report, notes) = self.worded(&lattice);
-        let exit = teller.tell(report.into(), notes, || Ok(Vec::new()))?;
+        let exit = reporter.publish(report.into(), notes, || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
             complain_of_limit(&reason, Limited::Search);
         }

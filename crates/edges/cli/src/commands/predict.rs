@@ -5,9 +5,9 @@ use crate::exit::Exit;
 use crate::limits::Alarm;
 use crate::output;
 use crate::prediction::{observed_run, predicted_run};
+use crate::reporter::{Limited, Reporter, complain_of_limit};
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::target::Target;
-use crate::teller::{Limited, Teller, complain_of_limit};
 use crate::validation::{self, Validator};
 use anyhow::{anyhow, bail};
 use iso_answer::predict::{
@@ -54,14 +54,14 @@ struct Given<'a> {
 /// Runs the verb.
 pub(crate) fn run(raw: &PredictArgs, started: Instant) -> anyhow::Result<Exit> {
     let asked = Predict::resolve(raw)?;
-    let teller = Arc::new(Teller::new(&raw.answer, Target::channel(asked.output.as_ref()), started)?);
-    let alarm = teller.watch(Report::Predict(asked.blank()));
-    let reading = match asked.source.read(&asked.input, teller.limits(), &alarm, &teller.progress) {
+    let reporter = Arc::new(Reporter::new(&raw.answer, Target::channel(asked.output.as_ref()), started)?);
+    let alarm = reporter.watch(Report::Predict(asked.blank()));
+    let reading = match asked.source.read(&asked.input, reporter.limits(), &alarm, &reporter.progress) {
         Ok(reading) => reading,
-        Err(error) => return asked.unread(&error, &teller, &alarm),
+        Err(error) => return asked.unread(&error, &reporter, &alarm),
     };
     let Some(history) = reading.history else {
-        teller.progress.clear();
+        reporter.progress.clear();
         complain_of(&reading.defects, &asked.input);
         return Ok(Exit::Unasked);
     };
@@ -70,7 +70,7 @@ pub(crate) fn run(raw: &PredictArgs, started: Instant) -> anyhow::Result<Exit> {
         None => None,
     };
     let defects = reading.defects.into_iter().map(Defect::from).collect();
-    asked.answer(&Given { history: &history, validator: validator.as_ref() }, defects, &teller, &alarm)
+    asked.answer(&Given { history: &history, validator: validator.as_ref() }, defects, &reporter, &alarm)
 }
 
 impl Predict {
@@ -127,30 +127,36 @@ impl Predict {
     }
 
     /// There is no history to look at: because of a limit, or because it cannot be read.
-    fn unread(&self, error: &iso_formats::ReadError, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
-        teller.progress.clear();
+    fn unread(&self, error: &iso_formats::ReadError, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
+        reporter.progress.clear();
         let Some(reason) = reason_to_stop(error, alarm) else { bail!("{error}") };
         let mut report = self.blank();
         for level in &mut report.levels {
             level.verdict = PredictVerdict::Unknown { reason: reason.to_string() };
         }
-        let exit = teller.tell(report.into(), Vec::new(), || Ok(Vec::new()))?;
+        let exit = reporter.publish(report.into(), Vec::new(), || Ok(Vec::new()))?;
         complain_of_limit(&reason, Limited::Prediction);
         Ok(exit)
     }
 
-    fn answer(&self, given: &Given<'_>, defects: Vec<Defect>, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
+    fn answer(
+        &self,
+        given: &Given<'_>,
+        defects: Vec<Defect>,
+        reporter: &Reporter,
+        alarm: &Alarm,
+    ) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
         let hear = |note: Note| {
             if note == Note::Begins(Stage::Certification) {
-                teller.progress.stage("checking a prediction");
+                reporter.progress.stage("checking a prediction");
             }
         };
         let budget = Budget::new(&stop);
-        teller.progress.stage("looking at the observed run");
+        reporter.progress.stage("looking at the observed run");
         let facts = Facts::new(given.history);
         let mut observed = ObservedRun::new(&facts);
-        self.look_at(&mut observed, teller, &budget);
+        self.look_at(&mut observed, reporter, &budget);
         let mut report = PredictReport { defects, observed: Some(Counts::of(given.history)), ..self.blank() };
         let levels = self.possible(&observed, &mut report.notes)?;
         let mut search = LevelSearch {
@@ -158,7 +164,7 @@ impl Predict {
             history: given.history,
             observed,
             validator: given.validator,
-            teller,
+            reporter,
             budget: budget.heard_by(&hear),
             effort: Effort::default(),
         };
@@ -181,7 +187,7 @@ impl Predict {
         let is_cut = report.levels.iter().any(|it| matches!(it.verdict, PredictVerdict::Unknown { .. }));
         let saved = report.best().map(|it| it.history.clone());
         let save = || self.output.as_ref().map_or(Ok(Vec::new()), |it| it.save(saved.as_deref()));
-        let exit = teller.tell(report.into(), Vec::new(), save)?;
+        let exit = reporter.publish(report.into(), Vec::new(), save)?;
         if let Some(reason) = alarm.reason().filter(|_| is_cut) {
             complain_of_limit(&reason, Limited::Prediction);
         }
@@ -189,11 +195,11 @@ impl Predict {
     }
 
     /// Checks the observed run at each level that matters.
-    fn look_at(&self, observed: &mut ObservedRun<'_>, teller: &Teller, budget: &Budget<'_>) {
+    fn look_at(&self, observed: &mut ObservedRun<'_>, reporter: &Reporter, budget: &Budget<'_>) {
         let asked = [Level::Serializable, self.target].into_iter().chain(self.levels().iter().rev().copied());
         for level in asked {
             if observed.known(level).is_none() {
-                teller.progress.stage(format!("checking the observed run at {}", level.full_name()));
+                reporter.progress.stage(format!("checking the observed run at {}", level.full_name()));
                 observed.check(level, budget);
             }
         }
@@ -227,7 +233,7 @@ impl Predict {
 
 /// What is said about values that were written more than once.
 const AMBIGUOUS: &str = "Some values were written more than once. Who wrote what a read saw is as in the order that \
-    `isoscope check` finds for the observed run, and in the predicted one such values are told apart, as in 5#2.";
+    `isoscope check` finds for the observed run, and in the predicted one such values are numbered, as in 5#2.";
 
 /// The search for predictions, one level after the other.
 struct LevelSearch<'a> {
@@ -235,7 +241,7 @@ struct LevelSearch<'a> {
     history: &'a History,
     observed: ObservedRun<'a>,
     validator: Option<&'a Validator>,
-    teller: &'a Teller,
+    reporter: &'a Reporter,
     budget: Budget<'a>,
     effort: Effort,
 }
@@ -260,7 +266,7 @@ impl LevelSearch<'_> {
         let mut runs: Vec<PredictedRun> = Vec::new();
         let mut n_repeats = 0;
         let ended = loop {
-            self.teller.progress.stage(searching(question.level, runs.len()));
+            self.reporter.progress.stage(searching(question.level, runs.len()));
             let predicted = match predictions.next(&self.budget) {
                 Answer::Predicted(predicted) => predicted,
                 Answer::Observed(judged) => {
@@ -309,7 +315,7 @@ impl LevelSearch<'_> {
     /// The application runs along the prediction, if that was asked.
     fn validated(&self, mut run: PredictedRun, question: Question, predicted: &Predicted) -> PredictedRun {
         if let Some(validator) = self.validator {
-            self.teller.progress.stage(format!("running {} along a prediction", validator.application()));
+            self.reporter.progress.stage(format!("running {} along a prediction", validator.application()));
             let order = predicted.judged.order();
             run.validation = Some(validator.validate(question, &predicted.prediction, &order, &self.budget));
         }

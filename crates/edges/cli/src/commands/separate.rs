@@ -6,10 +6,10 @@ use crate::found::shown;
 use crate::limits::Alarm;
 use crate::names;
 use crate::output;
+use crate::reporter::{Limited, Reporter, complain_of_limit, effort};
 use crate::scope;
 use crate::spec_file::OwnLevels;
 use crate::target::Target;
-use crate::teller::{Limited, Teller, complain_of_limit, effort};
 use iso_answer::WrongEvidence;
 use iso_answer::separate::{
     Answer, Aspects, Effort, Ended, Question, Scope, Separating, Separations, separate, separate_all,
@@ -49,9 +49,9 @@ pub(crate) fn run(raw: &SeparateArgs, started: Instant) -> anyhow::Result<Exit> 
     let own = OwnLevels::read(&raw.search.specs)?;
     let asked = Separate::resolve(raw, &own)?;
     let channel = Target::channel(asked.target.as_ref());
-    let teller = Arc::new(Teller::new(&raw.search.answer, channel, started)?);
-    let alarm = teller.watch(Report::Separate(asked.blank()));
-    asked.answer(&teller, &alarm)
+    let reporter = Arc::new(Reporter::new(&raw.search.answer, channel, started)?);
+    let alarm = reporter.watch(Report::Separate(asked.blank()));
+    asked.answer(&reporter, &alarm)
 }
 
 impl<'s> Separate<'s> {
@@ -82,22 +82,22 @@ impl<'s> Separate<'s> {
         }
     }
 
-    fn answer(&self, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
+    fn answer(&self, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
         let n_candidates = Cell::new(0);
         let hear = |note: Note| match note {
             Note::Counted(Quantity::Candidates, n_more) => {
                 n_candidates.set(n_candidates.get() + n_more);
-                teller.progress.stage(searching(n_candidates.get()));
+                reporter.progress.stage(searching(n_candidates.get()));
             }
-            Note::Begins(Stage::Certification) => teller.progress.stage("certifying"),
+            Note::Begins(Stage::Certification) => reporter.progress.stage("certifying"),
             _ => {}
         };
-        teller.progress.stage(searching(0));
+        reporter.progress.stage(searching(0));
         let outcome = self.search(&Budget::new(&stop).heard_by(&hear));
         let (report, notes) = self.worded(&outcome);
         let found = report.found.clone();
-        let exit = teller.tell(report.into(), notes, || self.save(&found))?;
+        let exit = reporter.publish(report.into(), notes, || self.save(&found))?;
         let stopped = if let Ended::Stopped(reason) = outcome.ended { Some(reason) } else { None };
         if let Some(reason) = stopped.or_else(|| alarm.reason().filter(|_| exit == Exit::Unknown)) {
             complain_of_limit(&reason, Limited::Search);

@@ -2,10 +2,10 @@
 
 use crate::args::{StoreAppsArgs, StoreRunArgs, StoreVerb};
 use crate::exit::Exit;
-use crate::ledger::stopped;
 use crate::limits::{self, Interrupts, Limits};
 use crate::output::{self, Rendering};
 use crate::progress::Progress;
+use crate::results::stopped;
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{APPLICATIONS, Application, Assertion, Choice, Ending, Run, RunStep, Setup, application, drive};
 use iso_formats::{WriteError, write_recorded, write_recorded_path};

@@ -5,7 +5,7 @@ use crate::counterexample::bad_run;
 use crate::exit::Exit;
 use crate::limits::Alarm;
 use crate::output;
-use crate::teller::{Channel, Limited, Teller, complain_of_limit};
+use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
 use crate::text_file::{self, Mistake};
 use anyhow::{anyhow, bail};
 use iso_answer::WrongEvidence;
@@ -41,9 +41,9 @@ enum Asked {
 /// Runs the verb.
 pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
     let asked = Verify::resolve(raw)?;
-    let teller = Arc::new(Teller::new(&raw.answer, Channel::Output, started)?);
-    let alarm = teller.watch(Report::Verify(asked.blank()));
-    asked.answer(&teller, &alarm)
+    let reporter = Arc::new(Reporter::new(&raw.answer, Channel::Output, started)?);
+    let alarm = reporter.watch(Report::Verify(asked.blank()));
+    asked.answer(&reporter, &alarm)
 }
 
 impl Verify {
@@ -81,10 +81,10 @@ impl Verify {
         }
     }
 
-    fn answer(&self, teller: &Teller, alarm: &Alarm) -> anyhow::Result<Exit> {
+    fn answer(&self, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
         let budget = Budget::new(&stop);
-        let answers = self.decide(teller, &budget);
+        let answers = self.decide(reporter, &budget);
         let mut report = self.blank();
         report.levels = answers.iter().map(|(level, it)| self.worded(*level, &it.answer)).collect();
         report.effort = effort(&answers);
@@ -95,20 +95,20 @@ impl Verify {
         }
         if self.repairs {
             let violated: Vec<Level> = decided().filter(|it| it.1.verdict.bad_run().is_some()).map(|it| it.0).collect();
-            report.repairs = self.repairs(&violated, teller, &budget);
+            report.repairs = self.repairs(&violated, reporter, &budget);
         }
         let is_cut = is_cut(&report);
-        let exit = teller.tell(report.into(), Vec::new(), || Ok(Vec::new()))?;
+        let exit = reporter.publish(report.into(), Vec::new(), || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| is_cut) {
             complain_of_limit(&reason, Limited::Verification);
         }
         Ok(exit)
     }
 
-    fn decide(&self, teller: &Teller, budget: &Budget<'_>) -> Vec<(Level, Verification)> {
+    fn decide(&self, reporter: &Reporter, budget: &Budget<'_>) -> Vec<(Level, Verification)> {
         match &self.asked {
             Asked::Everything => {
-                teller.progress.stage("verifying every level");
+                reporter.progress.stage("verifying every level");
                 weakest(&self.program, budget).levels
             }
             Asked::Levels(levels) => {
@@ -117,10 +117,10 @@ impl Verify {
                     Some(next) => format!("verifying {}", next.full_name()),
                     None => "writing the report".to_owned(),
                 };
-                teller.progress.stage(stage(0));
+                reporter.progress.stage(stage(0));
                 verify_levels(&self.program, levels, budget, &mut |level, verification| {
                     answers.push((level, verification));
-                    teller.progress.stage(stage(answers.len()));
+                    reporter.progress.stage(stage(answers.len()));
                 });
                 answers
             }
@@ -142,14 +142,14 @@ impl Verify {
     }
 
     /// Of all levels only the strongest violated one is worth a search.
-    fn repairs(&self, violated: &[Level], teller: &Teller, budget: &Budget<'_>) -> Vec<RepairReport> {
+    fn repairs(&self, violated: &[Level], reporter: &Reporter, budget: &Budget<'_>) -> Vec<RepairReport> {
         let wanted = match self.asked {
             Asked::Everything => &violated[violated.len().saturating_sub(1)..],
             Asked::Levels(_) => violated,
         };
         let mut reports = Vec::new();
         for level in wanted {
-            teller.progress.stage(format!("trying repairs under {}", level.full_name()));
+            reporter.progress.stage(format!("trying repairs under {}", level.full_name()));
             let (changes, stopped) = match repairs(&self.program, *level, budget) {
                 Ok(Repairs { found, .. }) => (found.iter().map(|it| self.change(it)).collect(), None),
                 Err(reason) => (Vec::new(), Some(reason.to_string())),

@@ -1,6 +1,6 @@
 //! What was found out so far about one input, shared by the work and the thread that watches the limits.
 //!
-//! Both end a run the same way: levels that were decided and certified are told, all others are unknown.
+//! Both end a run the same way: levels that were decided and certified are shown, all others are unknown.
 
 use crate::exit::Exit;
 use crate::output::{self, Voice};
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// The answers of a run.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct Results {
     voice: Voice,
     progress: Arc<Progress>,
     state: Mutex<State>,
@@ -29,8 +29,8 @@ struct State {
     waiting: VecDeque<String>,
     usual_levels: Vec<LevelName>,
     exit: Exit,
-    /// Nothing is left to say.
-    is_told: bool,
+    /// Nothing is left to print.
+    is_published: bool,
 }
 
 /// What is known about one input.
@@ -104,8 +104,8 @@ impl Page {
     }
 }
 
-impl Ledger {
-    /// An empty ledger for these inputs.
+impl Results {
+    /// No results yet, for these inputs.
     pub(crate) fn new(
         voice: Voice,
         inputs: &[String],
@@ -115,7 +115,7 @@ impl Ledger {
     ) -> Self {
         let mut waiting: VecDeque<String> = inputs.iter().cloned().collect();
         let page = Page::new(waiting.pop_front().unwrap_or_default(), levels, started);
-        let state = State { page, waiting, usual_levels: levels.to_vec(), exit: Exit::Good, is_told: false };
+        let state = State { page, waiting, usual_levels: levels.to_vec(), exit: Exit::Good, is_published: false };
         Self { voice, progress, state: Mutex::new(state) }
     }
 
@@ -174,8 +174,8 @@ impl Ledger {
         page.report(reason)
     }
 
-    /// Writes the files of this input's report, tells it, and turns to the next input. Nothing can stop this half-way.
-    pub(crate) fn tell(&self, report: &Report, write: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    /// Writes the files of this input's report, prints it, and turns to the next input. Nothing can stop this half-way.
+    pub(crate) fn publish(&self, report: &Report, write: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
         let words = self.voice.words(report);
         let state = &mut *lock(&self.state);
         self.progress.clear();
@@ -198,7 +198,7 @@ impl Ledger {
 
     fn turn(&self, state: &mut State) {
         let Some(input) = state.waiting.pop_front() else {
-            state.is_told = true;
+            state.is_published = true;
             return;
         };
         state.page = Page::new(input, &state.usual_levels, Instant::now());
@@ -218,7 +218,7 @@ impl Ledger {
         // The lock is never given back, so that nobody else says anything.
         let state = &mut *lock(&self.state);
         self.progress.clear();
-        while !state.is_told {
+        while !state.is_published {
             state.page.shorten();
             let report = state.page.clone().report(&reason.to_string());
             state.exit = state.exit.and(Exit::Unknown);

@@ -1,14 +1,14 @@
-//! Tells the one answer of a search: the work does, or the thread that watches the limits, and never both.
+//! Publishes the one answer of a search: the work does, or the thread that watches the limits, and never both.
 //!
 //! Before the work begins there is an answer already, in which everything is unknown. If the work does not stop by
-//! itself when a limit is reached, that one is told.
+//! itself when a limit is reached, that one is published.
 
 use crate::args::AnswerArgs;
 use crate::exit::Exit;
-use crate::ledger::stopped;
 use crate::limits::{self, Alarm, Interrupts, Limits};
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
+use crate::results::stopped;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_report::{Effort, PredictVerdict, Report, SearchVerdict, SpecRelation, VerifyVerdict};
@@ -25,20 +25,20 @@ pub(crate) enum Channel {
     Aside,
 }
 
-/// Who tells the answer.
+/// Who publishes the answer.
 #[derive(Debug)]
-pub(crate) struct Teller {
+pub(crate) struct Reporter {
     voice: Voice,
     channel: Channel,
     reports: Vec<(PathBuf, Rendering)>,
     limits: Limits,
     pub(crate) progress: Arc<Progress>,
     started: Instant,
-    /// Is the answer told? Held by who tells it.
-    is_told: Mutex<bool>,
+    /// Is the answer out? Held by who publishes it.
+    is_published: Mutex<bool>,
 }
 
-impl Teller {
+impl Reporter {
     /// Looks at where the answer goes: what is wrong there is better said before a long run than after it.
     pub(crate) fn new(raw: &AnswerArgs, channel: Channel, started: Instant) -> anyhow::Result<Self> {
         Ok(Self {
@@ -48,15 +48,15 @@ impl Teller {
             limits: Limits::new(raw.limits.timeout, raw.limits.memory),
             progress: Arc::new(Progress::new(raw.limits.progress, started)),
             started,
-            is_told: Mutex::new(false),
+            is_published: Mutex::new(false),
         })
     }
 
     /// Watches the limits from now on. `blank` is the answer before anything is known.
     pub(crate) fn watch(self: &Arc<Self>, blank: Report) -> Arc<Alarm> {
-        let teller = Arc::clone(self);
+        let reporter = Arc::clone(self);
         let progress = Arc::clone(&self.progress);
-        let take_over = move |reason| teller.end_now(blank, &reason);
+        let take_over = move |reason| reporter.end_now(blank, &reason);
         limits::watch(self.limits, self.started, progress, Interrupts::Stop, take_over)
     }
 
@@ -65,9 +65,9 @@ impl Teller {
         &self.limits
     }
 
-    /// Tells the answer, with notes for people below it. `save` comes between the report's files and the words, and
+    /// Publishes the answer, with notes for people below it. `save` comes between the report's files and the words, and
     /// has more notes; nothing can stop this half-way.
-    pub(crate) fn tell(
+    pub(crate) fn publish(
         &self,
         mut report: Report,
         mut notes: Vec<String>,
@@ -76,20 +76,20 @@ impl Teller {
         self.progress.stage("writing the report");
         self.time(&mut report);
         let rendered: Vec<String> = self.reports.iter().map(|it| it.1.render(&report)).collect();
-        let mut is_told = lock(&self.is_told);
+        let mut is_published = lock(&self.is_published);
         self.progress.clear();
         self.write(&rendered)?;
         notes.extend(save()?);
         self.say(&report, &notes)?;
-        *is_told = true;
+        *is_published = true;
         Ok(Exit::of(&report))
     }
 
-    /// Ends the process with what is known, which is nothing, unless the work has told its answer just now.
+    /// Ends the process with what is known, which is nothing, unless the work has published its answer just now.
     fn end_now(&self, mut report: Report, reason: &StopReason) {
         // The lock is not given back, so that nobody else says anything.
-        let is_told = lock(&self.is_told);
-        if *is_told {
+        let is_published = lock(&self.is_published);
+        if *is_published {
             return;
         }
         self.progress.clear();
