@@ -6,6 +6,7 @@ mod documentation;
 mod files;
 mod layers;
 mod packages;
+mod trusted;
 
 use std::fs;
 use std::path::{Path, PathBuf};

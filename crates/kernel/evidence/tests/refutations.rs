@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Random, Shape, history, show};
-use iso_evidence::{Edge, Reason, Refutation, Verdict, certify};
+use iso_evidence::{Anomaly, Budget, Edge, Reason, Refutation, StopReason, Verdict, certify, certify_spec};
 use iso_history::{Facts, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, Projection, TxnId};
 use iso_spec::{Catalogue, Level, Steps, evaluate};
 use std::collections::BTreeSet;
@@ -292,4 +292,70 @@ fn a_list_read_of_indeterminate_outcome_refutes_nothing_at_read_uncommitted() {
         assert!(!accepts(&history, Level::ReadUncommitted, &refutation), "{refutation:?}");
         assert!(accepts(&history, Level::ReadCommitted, &refutation), "{refutation:?}");
     }
+}
+
+/// The names that are accepted for the smallest forbidden core of a history, with this cycle.
+fn names(text: &str, level: Level, cycle: &[Edge]) -> Vec<&'static str> {
+    let history = history(text);
+    let minimal = shrink(&history, level);
+    let right = Refutation { cycle: cycle.to_vec(), ..core(&minimal.txns[1..], &minimal.ops) };
+    assert!(accepts(&history, level, &right), "{text}");
+    let is_accepted = |it: &Anomaly| accepts(&history, level, &Refutation { anomalies: vec![*it], ..right.clone() });
+    Anomaly::ALL.into_iter().filter(is_accepted).map(Anomaly::name).collect()
+}
+
+#[test]
+fn a_core_has_no_name_of_something_else() {
+    let lost_update = "a: r(x,0) w(x,1)\n b: r(x,0) w(x,2)";
+    assert_eq!(names(lost_update, Level::SnapshotIsolation, &[]), ["lost-update", "g-single", "g2-item", "stale-read"]);
+    let write_skew = "a: r(x,0) w(y,1)\n b: r(y,0) w(x,1)";
+    let skew_names = ["write-skew", "read-only-anomaly", "g2-item", "stale-read"];
+    assert_eq!(names(write_skew, Level::Serializable, &[]), skew_names);
+    let long_fork = "a: w(x,1)\n b: w(y,1)\n c: r(x,1) r(y,0)\n d: r(y,1) r(x,0)";
+    assert_eq!(names(long_fork, Level::PrefixConsistency, &[]), ["long-fork", "g-single", "g2-item", "stale-read"]);
+    let stale_own_write = names("a: w(x,1)\n a: r(x,0)", Level::Serializable, &[]);
+    assert!(stale_own_write.contains(&"stale-own-write") && !stale_own_write.contains(&"non-monotonic-read"));
+    let fractured_read = names("a: w(x,1) w(y,1)\n b: r(y,0) r(x,1)", Level::Serializable, &[]);
+    assert!(fractured_read.contains(&"fractured-read") && !fractured_read.contains(&"stale-own-write"));
+}
+
+#[test]
+fn a_name_fits_the_form_of_its_cycle() {
+    let text = "a: r(x,0) w(y,1)\n b: r(y,0) w(x,1)";
+    let [a, b] = [1, 2].map(TxnId::from_index);
+    let history = history(text);
+    let key = |op: usize| history.op(OpId::from_index(op)).key();
+    let rw = |from: TxnId, to: TxnId, read: usize| Edge {
+        from,
+        to,
+        because: Reason::AntiDependency { key: key(read), read: OpId::from_index(read) },
+    };
+    let cycle = [rw(a, b, 0), rw(b, a, 2)];
+    // Both of them write.
+    assert_eq!(names(text, Level::Serializable, &cycle), ["write-skew", "g2-item", "stale-read"]);
+}
+
+#[test]
+fn a_read_that_nothing_explains_has_the_name_of_its_kind() {
+    let history = history("a: r(x,7)");
+    let read = LocalAnomaly { reader: TxnId::from_index(1), op: OpId::from_index(0), kind: LocalKind::ThinAir };
+    let with_name =
+        |it: Anomaly| Refutation { anomalies: vec![it], local: Some(read), ..core(&[read.reader], &[read.op]) };
+    let is_accepted = |it: &Anomaly| accepts(&history, Level::ReadCommitted, &with_name(*it));
+    assert_eq!(Anomaly::ALL.into_iter().filter(is_accepted).collect::<Vec<_>>(), [Anomaly::ThinAirRead]);
+}
+
+#[test]
+fn a_definition_is_evaluated_again_as_long_as_the_budget_lasts() {
+    let history = history("a: r(x,0) w(x,1)\n b: r(x,0) w(x,2)");
+    let facts = Facts::new(&history);
+    let spec = Catalogue::builtin().of(Level::SnapshotIsolation);
+    let forbidden = Verdict::Forbidden(core(&[], &[]));
+    assert_eq!(certify_spec(&facts, spec, &forbidden, &Budget::unlimited()), Ok(()));
+    let stop = || Some(StopReason::Timeout);
+    let unchecked = certify_spec(&facts, spec, &forbidden, &Budget::new(&stop)).unwrap_err();
+    assert!(unchecked.is_too_large, "{unchecked}");
+    let allowed = Catalogue::builtin().of(Level::PrefixConsistency);
+    let wrong = certify_spec(&facts, allowed, &forbidden, &Budget::unlimited()).unwrap_err();
+    assert!(!wrong.is_too_large, "{wrong}");
 }

@@ -159,7 +159,7 @@ pub fn check_each(
 /// ```
 pub fn check_spec(facts: &Facts<'_>, spec: &Spec, certifying: Certifying, budget: &Budget<'_>) -> Answer {
     let verdict = reference::decide(facts, spec, budget);
-    certified(verdict, spec.name(), certifying, budget, |it| certify_spec(facts, spec, it))
+    certified(verdict, spec.name(), certifying, budget, |it| certify_spec(facts, spec, it, budget))
 }
 
 /// An answer of `check`, after its evidence was looked at.

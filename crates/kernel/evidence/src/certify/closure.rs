@@ -29,7 +29,7 @@ mod matrix;
 #[cfg(test)]
 mod tests;
 
-use super::most_favourable;
+use super::favourable::most_favourable;
 use iso_history::{Facts, KeyId, Standing, TxnId};
 use iso_spec::Level;
 use matrix::Matrix;

@@ -5,11 +5,12 @@
 //! the core. This is checked on the raw operations. Whether the core is forbidden is decided by the reference
 //! evaluator, or for a large core by `closure`, which derives what any order must contain until that is cyclic.
 
-use super::Uncertified;
 use super::closure::is_refuted;
+use super::favourable::most_favourable;
 use super::local::certify_local;
+use super::name::{check_local_names, check_names};
 use super::proof::check_proof;
-use super::schedule::wrong;
+use super::uncertified::{Uncertified, wrong};
 use crate::{Edge, Reason, Refutation};
 use iso_history::{Facts, History, KeyId, Op, OpId, Outcome, Projection, Standing, TxnId, ValueId};
 use iso_spec::{Catalogue, Evaluation, Level, Steps, evaluate};
@@ -21,10 +22,18 @@ const MAX_WORK: u64 = 40_000_000;
 
 /// Checks a refutation of a history at a level.
 pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
+    match most_favourable(facts.history(), level) {
+        Some(history) => check_refutation(&Facts::new(&history), level, refutation),
+        None => check_refutation(facts, level, refutation),
+    }
+}
+
+fn check_refutation(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
     if let Some(anomaly) = refutation.local {
         if refutation.proof.is_some() {
             return Err(Uncertified::new("a read that nothing explains needs no proof"));
         }
+        check_local_names(anomaly.kind, &refutation.anomalies)?;
         return certify_local(facts, level, anomaly);
     }
     let history = facts.history();
@@ -33,6 +42,7 @@ pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Re
     let core = project(facts, refutation)?;
     decide_core(&core.history, level)?;
     check_cycle(facts, &refutation.cycle)?;
+    check_names(&core, level, &refutation.cycle, &refutation.anomalies)?;
     check_proof(facts, level, refutation)
 }
 
@@ -177,8 +187,7 @@ fn decide_core(core: &History, level: Level) -> Result<(), Uncertified> {
         ));
     }
     let spec = Catalogue::builtin().of(level);
-    let n_txns = core.n_txns() as u64;
-    match evaluate(&facts, spec, &mut Steps::new(MAX_WORK / n_txns.pow(3))) {
+    match evaluate(&facts, spec, &mut Steps::new(steps_of_a_second(core))) {
         Evaluation::Forbidden => Ok(()),
         Evaluation::Allowed(_) => Err(Uncertified::new(format!("{} allows the core of a refutation", spec.name()))),
         Evaluation::AmbiguousList(_) => Err(Uncertified::new("a list read of the core has several meanings")),
@@ -188,6 +197,11 @@ fn decide_core(core: &History, level: Level) -> Result<(), Uncertified> {
             core.n_txns() - 1
         ))),
     }
+}
+
+/// How many steps the reference evaluator takes in about a second.
+pub(super) fn steps_of_a_second(history: &History) -> u64 {
+    (MAX_WORK / (history.n_txns() as u64).pow(3)).max(1)
 }
 
 /// Each edge of the cycle starts where the one before ended, and says something true about the operations.

@@ -12,8 +12,8 @@
 //!
 //! Cost: what is remembered, and reads times the sessions that their transaction read from.
 
-use super::Uncertified;
 use super::rows::Rows;
+use super::uncertified::Uncertified;
 use super::versions::{Place, Scheduled};
 use super::visibility::Latest;
 use iso_spec::Level;

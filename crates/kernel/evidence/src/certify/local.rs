@@ -1,7 +1,6 @@
 //! Is a read really one that nothing explains? Looks at the raw operations of the whole history.
 
-use super::Uncertified;
-use super::schedule::wrong;
+use super::uncertified::{Uncertified, wrong};
 use iso_history::{Facts, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, Standing, TxnId, ValueId};
 use iso_spec::Level;
 

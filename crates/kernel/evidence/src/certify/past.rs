@@ -12,8 +12,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::Uncertified;
 use super::rows::Rows;
+use super::uncertified::Uncertified;
 use super::versions::{Place, Scheduled};
 
 /// What leads from one transaction to another.

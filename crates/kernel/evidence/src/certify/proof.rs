@@ -3,8 +3,8 @@
 //! The rules, and why they are valid, are those of `closure`, which looks for a contradiction where a proof shows one.
 //! They are applied to the whole history, without a look at the core: a proof refutes the whole by itself.
 
-use super::schedule::wrong;
-use super::{Uncertified, most_favourable};
+use super::favourable::most_favourable;
+use super::uncertified::{Uncertified, wrong};
 use crate::{Assumption, Case, Contradiction, Edge, Reason, Refutation, Step};
 use iso_history::{Facts, KeyId, OpId, Standing, TxnId};
 use iso_spec::Level;

@@ -1,9 +1,8 @@
 //! Replays a schedule on an empty store and compares what each read returned. Cost: linear in operations.
 
-use super::Uncertified;
 use super::own::OwnWrites;
-use super::schedule::wrong;
 use super::sources::Sources;
+use super::uncertified::{Uncertified, wrong};
 use crate::Event;
 use iso_history::{History, KeyId, Op, OpId, TxnId, ValueId};
 

@@ -1,6 +1,6 @@
 //! Does a schedule have everybody who must be in it, once, in session order and, if asked, in real-time order?
 
-use super::Uncertified;
+use super::uncertified::{Uncertified, wrong};
 use crate::Event;
 use iso_history::{History, Outcome, TxnId};
 
@@ -46,10 +46,6 @@ pub(super) fn check_events(history: &History, events: &[Event], real_time: bool)
         Event::Commit(txn) => (*txn, Bound::End),
     });
     if real_time { check_real_time(history, bounds) } else { Ok(()) }
-}
-
-pub(super) fn wrong(history: &History, txn: TxnId, what: &str) -> Uncertified {
-    Uncertified::new(format!("{} {what}", history.label(txn)))
 }
 
 fn commit(event: Event) -> Option<TxnId> {

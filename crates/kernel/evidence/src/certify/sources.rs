@@ -1,6 +1,6 @@
 //! The sources that a witness names, by transaction.
 
-use super::Uncertified;
+use super::uncertified::Uncertified;
 use crate::Source;
 use iso_history::{History, OpId, TxnId};
 

@@ -1,9 +1,8 @@
 //! Read uncommitted: was what each read returned ever written? Cost: linear, but for sorting the values of each key.
 
-use super::Uncertified;
 use super::own::OwnWrites;
 use super::rows::Rows;
-use super::schedule::wrong;
+use super::uncertified::{Uncertified, wrong};
 use iso_history::{History, KeyId, Op, TxnId, ValueId};
 
 /// Each read returns something that somebody wrote, and lists that only scheduled transactions appended to are prefixes

@@ -7,9 +7,9 @@
 //! Cost: for each 64 stale readers, the stretch of the schedule that they span. Where replicas lag far behind, that is
 //! too much, and `past` is there.
 
-use super::Uncertified;
 use super::past::Causes;
 use super::rows::Rows;
+use super::uncertified::Uncertified;
 use super::versions::{Place, Scheduled};
 use iso_history::KeyId;
 

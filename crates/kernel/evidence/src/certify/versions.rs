@@ -1,11 +1,10 @@
 //! Does each read return the version that its source left behind? Cost: linear, but for finding a key among a
 //! transaction's writes.
 
-use super::Uncertified;
 use super::own::OwnWrites;
 use super::rows::Rows;
-use super::schedule::wrong;
 use super::sources::Sources;
+use super::uncertified::{Uncertified, wrong};
 use iso_history::{History, KeyId, Op, OpId, TxnId, ValueId};
 
 /// A place in a schedule, from 1; the initial transaction has 0.

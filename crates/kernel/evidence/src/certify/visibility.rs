@@ -5,8 +5,8 @@
 //! was overwritten before need not be looked at.
 //! Cost: read committed and read atomic, for each transaction and source the shorter of what is read and written.
 
-use super::Uncertified;
 use super::guarantees::check_guarantee;
+use super::uncertified::Uncertified;
 
 use super::past::{Causes, check_past};
 use super::unseen::check_unseen;
