@@ -96,7 +96,7 @@ impl<'a> HandingOn<'a> {
         if last < group.first {
             return Ok(());
         }
-        let mut marks = vec![0; (last - group.first) as usize + 1];
+        let mut marks: Vec<Marks> = vec![0; (last - group.first) as usize + 1];
         for (nth, reader) in group.readers.iter().enumerate() {
             for writer in self.unseen(*reader).flatten() {
                 marks[(writer - group.first) as usize] |= 1 << nth;
@@ -104,7 +104,7 @@ impl<'a> HandingOn<'a> {
         }
         let mut next = 0;
         for txn in group.first..=last {
-            let mut handed = 0;
+            let mut handed: Marks = 0;
             self.each_cause(txn, |cause| {
                 handed |= cause.checked_sub(group.first).map_or(0, |it| marks[it as usize]);
             });
