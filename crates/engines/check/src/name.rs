@@ -27,8 +27,10 @@ pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Bud
     let facts = Facts::new(&core.history);
     let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
     let is_flow = |it: &Edge| matches!(it.because, Reason::Session | Reason::ReadFrom { .. });
+    // Where a read has several possible writers, the cycle may need more than what was read.
+    let is_circular = || cycle.iter().all(is_flow) && forbids(&facts, Level::ReadCommitted, budget);
     match weakest(&facts, level, budget) {
-        _ if !cycle.is_empty() && cycle.iter().all(is_flow) => Anomaly::CircularInformationFlow,
+        _ if !cycle.is_empty() && is_circular() => Anomaly::CircularInformationFlow,
         Level::ReadUncommitted => Anomaly::DirtyWrite,
         Level::ReadCommitted if n_rw == 0 => Anomaly::CircularInformationFlow,
         Level::ReadCommitted => Anomaly::NonMonotonicRead,
@@ -75,8 +77,17 @@ fn weakest(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Level {
         Level::SnapshotIsolation,
         Level::Serializable,
     ];
-    let forbids = |it: &Level| matches!(decide(facts, *it, budget), Ok(Decision::Forbidden(_)));
-    order.into_iter().filter(|it| level.implies(*it)).find(forbids).unwrap_or(level)
+    order.into_iter().filter(|it| level.implies(*it)).find(|it| forbids(facts, *it, budget)).unwrap_or(level)
+}
+
+/// Does a level forbid a core? Read uncommitted may take whoever is indeterminate as aborted.
+fn forbids(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> bool {
+    let favourable = if level == Level::ReadUncommitted { facts.history().with_indeterminate_aborted() } else { None };
+    let decision = match &favourable {
+        Some(history) => decide(&Facts::new(history), level, budget),
+        None => decide(facts, level, budget),
+    };
+    matches!(decision, Ok(Decision::Forbidden(_)))
 }
 
 /// Snapshot isolation allows it: write skew, unless it takes a read-only transaction or a longer cycle.
