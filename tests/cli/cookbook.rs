@@ -1,4 +1,4 @@
-//! Every command in the README, the cookbook and the pages of `collect`, `generate`, `predict` and the applications is run, and says
+//! Every command in the README, the cookbook, the reference and the pages of `collect`, `generate`, `predict` and the applications is run, and says
 //! what the page says it does.
 //!
 //! `ISOSCOPE_BLESS=1 cargo test -p isoscope --test cli cookbook` writes the answers again. A page is read from top to bottom:
@@ -7,7 +7,7 @@
 //!   same name in `docs/images`.
 //! - `console exit-1` says how its commands end, if not with 0. `console release` takes seconds, and is run with
 //!   `ISOSCOPE_CASES=all`.
-//! - A block `spec file=mine.spec` is written to that file for the commands after it.
+//! - A block with `file=mine.spec` behind its language is written to that file for the commands after it.
 
 use crate::tool::{Folder, Said};
 use std::path::{Path, PathBuf};
@@ -48,8 +48,8 @@ fn root() -> PathBuf {
 }
 
 fn pages() -> Vec<PathBuf> {
-    let folder = root().join("docs/levels/cookbook");
-    let mut pages: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    let folders = ["docs/levels/cookbook", "docs/reference"].map(|it| fs::read_dir(root().join(it)).unwrap());
+    let mut pages: Vec<PathBuf> = folders.into_iter().flatten().map(|it| it.unwrap().path()).collect();
     pages.retain(|it| it.extension().is_some_and(|it| it == "md"));
     pages.extend(
         ["README.md", "docs/applications.md", "docs/collect.md", "docs/generate.md", "docs/predict.md"]
@@ -95,11 +95,12 @@ impl Page {
                     let code = setting("exit-").map_or(0, |it| it.parse().unwrap());
                     written.console(folder, idx + 1, code, &block);
                 }
-                "spec" => {
-                    folder.write(setting("file=").unwrap(), block.join("\n") + "\n");
+                _ => {
+                    if let Some(file) = setting("file=") {
+                        folder.write(file, block.join("\n") + "\n");
+                    }
                     written.lines(&block);
                 }
-                _ => written.lines(&block),
             }
             written.line("```");
         }
