@@ -159,7 +159,7 @@ fn out_of_order(txn: TxnId) -> LocalKind {
     LocalKind::Interleaved { torn: txn, between: txn }
 }
 
-/// Joins what all reads of a list say into one chain, or finds reads that contradict each other.
+/// Joins what all reads of a list say into one version order, or finds reads that contradict each other.
 ///
 /// Reads of committed transactions are compared among themselves first: whether they agree does not depend on others.
 pub(crate) fn join_readings(
@@ -170,28 +170,29 @@ pub(crate) fn join_readings(
     let (committed, others): (Vec<&ListRead>, Vec<&ListRead>) =
         readings.iter().partition(|it| history.outcome(it.reader) == Outcome::Committed);
     let mut anomalies = Vec::new();
-    let mut chain = longest(&committed);
-    let mut compare = |some: &[&ListRead], chain: &ListRead| {
-        let is_other =
-            |it: &&&ListRead| !chain.writers.starts_with(&it.writers) && !it.writers.starts_with(&chain.writers);
+    let mut recovered = longest(&committed);
+    let mut compare = |some: &[&ListRead], recovered: &ListRead| {
+        let is_other = |it: &&&ListRead| {
+            !recovered.writers.starts_with(&it.writers) && !it.writers.starts_with(&recovered.writers)
+        };
         anomalies.extend(some.iter().filter(is_other).map(|it| LocalAnomaly {
             reader: it.reader,
             op: it.op,
-            kind: LocalKind::Incompatible { other: chain.op },
+            kind: LocalKind::Incompatible { other: recovered.op },
         }));
     };
-    if let Some(chain) = chain {
-        compare(&committed, chain);
-        compare(&others, chain);
+    if let Some(recovered) = recovered {
+        compare(&committed, recovered);
+        compare(&others, recovered);
     }
     if let Some(other) = longest(&others)
-        && chain.is_none_or(|it| other.writers.len() > it.writers.len() && other.writers.starts_with(&it.writers))
+        && recovered.is_none_or(|it| other.writers.len() > it.writers.len() && other.writers.starts_with(&it.writers))
     {
         compare(&others, other);
-        chain = Some(other);
+        recovered = Some(other);
     }
-    let chain = chain.filter(|it| !it.writers.is_empty());
-    (chain.map(|it| RecoveredOrder { key, writers: it.writers.clone(), shown_by: it.op }), anomalies)
+    let recovered = recovered.filter(|it| !it.writers.is_empty());
+    (recovered.map(|it| RecoveredOrder { key, writers: it.writers.clone(), shown_by: it.op }), anomalies)
 }
 
 /// The first of the longest.

@@ -159,8 +159,9 @@ impl World {
 
     fn relate_lists(&mut self, facts: &Facts<'_>) {
         for key in 0..self.keys.len() {
-            let Some(chain) = facts.recovered_order(self.keys[key]) else { continue };
-            let shown: Vec<usize> = chain.writers.iter().filter_map(|it| self.txns.binary_search(it).ok()).collect();
+            let Some(recovered) = facts.recovered_order(self.keys[key]) else { continue };
+            let shown: Vec<usize> =
+                recovered.writers.iter().filter_map(|it| self.txns.binary_search(it).ok()).collect();
             // The initial version is the oldest; writers that nobody saw come after those that somebody saw.
             let mut later = self.writers[key] & !1;
             for writer in std::iter::once(0).chain(shown) {

@@ -192,8 +192,8 @@ impl<'a> Derivations<'a> {
     }
 
     fn add_list(&mut self, key: KeyId) {
-        let Some(chain) = self.facts.recovered_order(key) else { return };
-        let because = Reason::VersionOrder { key, shown_by: Some(chain.shown_by) };
+        let Some(recovered) = self.facts.recovered_order(key) else { return };
+        let because = Reason::VersionOrder { key, shown_by: Some(recovered.shown_by) };
         let writers = self.counted_writers(key);
         for from in &writers {
             for to in &writers {
@@ -277,8 +277,8 @@ impl<'a> Derivations<'a> {
     }
 
     fn is_plainly_older(&self, older: TxnId, newer: TxnId, key: KeyId) -> bool {
-        let Some(chain) = self.facts.recovered_order(key) else { return older.is_initial() };
-        let place = |txn: TxnId| chain.writers.iter().position(|it| *it == txn);
+        let Some(recovered) = self.facts.recovered_order(key) else { return older.is_initial() };
+        let place = |txn: TxnId| recovered.writers.iter().position(|it| *it == txn);
         older.is_initial() || place(older).is_some_and(|first| place(newer).is_none_or(|second| first < second))
     }
 

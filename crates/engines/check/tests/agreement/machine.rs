@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Does the level allow the history? None for levels that are about more than one store.
 pub(crate) fn allows(draft: &Draft, level: Level) -> Option<bool> {
     let (kind, real_time) = match level {
-        Level::Serializable => (Kind::OneMoment, false),
-        Level::StrictSerializable => (Kind::OneMoment, true),
+        Level::Serializable => (Kind::OneEvent, false),
+        Level::StrictSerializable => (Kind::OneEvent, true),
         Level::SnapshotIsolation => (Kind::FirstCommitterWins, false),
         Level::StrongSnapshotIsolation => (Kind::FirstCommitterWins, true),
         Level::PrefixConsistency => (Kind::Snapshots, false),
@@ -29,7 +29,7 @@ pub(crate) fn allows(draft: &Draft, level: Level) -> Option<bool> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Reads and writes happen together.
-    OneMoment,
+    OneEvent,
     /// Reads come from a snapshot.
     Snapshots,
     /// And nobody else may write the same keys in between.
@@ -95,7 +95,7 @@ impl Machine<'_> {
         }
         let mut next = position.clone();
         next.phases[idx] = Phase::Running;
-        Some(if self.kind == Kind::OneMoment { self.commit(next, idx) } else { next })
+        Some(if self.kind == Kind::OneEvent { self.commit(next, idx) } else { next })
     }
 
     /// Has everybody who must come before committed, and nobody who must come after begun?

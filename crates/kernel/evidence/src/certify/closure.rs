@@ -265,9 +265,9 @@ impl<'f, 'h> Closure<'f, 'h> {
 
     /// Versions that a read has shown are in its order, and all others are newer.
     fn add_list(&mut self, key: KeyId) {
-        let Some(chain) = self.facts.recovered_order(key) else { return };
+        let Some(recovered) = self.facts.recovered_order(key) else { return };
         let mut newer = self.counted_writers(key);
-        let shown: Vec<TxnId> = chain.writers.iter().copied().filter(|it| self.counts(*it)).collect();
+        let shown: Vec<TxnId> = recovered.writers.iter().copied().filter(|it| self.counts(*it)).collect();
         for writer in &shown {
             newer.retain(|it| it != writer);
             for later in &newer {

@@ -180,7 +180,7 @@ fn project(facts: &Facts<'_>, refutation: &Refutation) -> Result<Projection, Unc
 /// The catalogue's definition of the level forbids the core.
 fn decide_core(core: &History, level: Level) -> Result<(), Uncertified> {
     let facts = Facts::new(core);
-    // Which of two list reads is blamed may differ between whole and core, and so may whether its reader is judged.
+    // Which of two list reads is named may differ between whole and core, and so may whether its reader is judged.
     if level == Level::ReadUncommitted && !facts.local().is_empty() {
         return Err(Uncertified::new(
             "the core of a refutation has a read that nothing explains, and does not name it",

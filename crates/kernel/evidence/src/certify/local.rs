@@ -12,7 +12,7 @@ pub(super) fn certify_local(facts: &Facts<'_>, level: Level, anomaly: LocalAnoma
         return Err(Uncertified::new("a refutation names transactions or operations that do not exist"));
     }
     if facts.standing(reader) != Standing::Counted || history.txn_of(op) != reader {
-        return Err(wrong(history, reader, "did not make the read that is blamed, or does not count"));
+        return Err(wrong(history, reader, "did not make the read that is named, or does not count"));
     }
     if let LocalKind::Incompatible { other } = kind
         && !is_judged_by(facts, level, history.txn_of(other))

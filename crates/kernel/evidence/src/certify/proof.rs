@@ -186,7 +186,7 @@ impl Checker<'_> {
 
     /// The initial version is the oldest, and the order of list versions has been seen.
     fn is_plainly_older(&self, older: TxnId, newer: TxnId, key: KeyId) -> bool {
-        let place = |chain: &[TxnId], txn| chain.iter().position(|it| *it == txn);
+        let place = |recovered: &[TxnId], txn| recovered.iter().position(|it| *it == txn);
         let is_shown = self.facts.recovered_order(key).is_some_and(|it| match place(&it.writers, older) {
             Some(first) => place(&it.writers, newer).is_none_or(|second| first < second),
             None => false,
