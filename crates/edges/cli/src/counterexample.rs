@@ -17,7 +17,7 @@ pub(crate) fn bad_run(program: &Program, level: Level, violation: &Violation) ->
         transactions: found.order.iter().map(|it| namer.executed(*it)).collect(),
         observer: found.observed.as_ref().map(|it| it.reads.iter().map(|it| namer.access(it, None)).collect()),
         last_state: namer.state(&run.last),
-        part: Part::whole(&found.history, refutation.as_ref()),
+        excerpt: Excerpt::whole(&found.history, refutation.as_ref()),
         anomalies: refutation.iter().flat_map(|it| &it.anomalies).map(ToString::to_string).collect(),
         forbidden_by: forbidden_by.iter().map(|it| it.short_name().to_owned()).collect(),
     }

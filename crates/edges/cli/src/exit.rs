@@ -1,7 +1,7 @@
 //! The four exit codes that every verb uses.
 
 use iso_report::{
-    CheckReport, Judgement, LevelReport, Report, SearchVerdict, SpecRelation, VerifiedLevel, VerifyVerdict,
+    CheckReport, Judgement, LevelReport, Report, SearchVerdict, Severity, SpecRelation, VerifiedLevel, VerifyVerdict,
 };
 
 /// How a run ended, for scripts.
@@ -48,7 +48,7 @@ impl Exit {
             Report::Verify(report) => {
                 let of_level = |level: &VerifiedLevel| match level.verdict {
                     VerifyVerdict::Holds => Self::Good,
-                    VerifyVerdict::Violated(_) => Self::Found,
+                    VerifyVerdict::Violated { .. } => Self::Found,
                     VerifyVerdict::Unknown { .. } => Self::Unknown,
                 };
                 report.levels.iter().map(of_level).fold(Self::Good, Self::and)
@@ -72,11 +72,12 @@ impl Exit {
 
     fn of_check(report: &CheckReport) -> Self {
         let of_level = |level: &LevelReport| match level.judgement {
-            Judgement::Holds(_) => Self::Good,
+            Judgement::Holds { .. } => Self::Good,
             Judgement::Violated { .. } => Self::Found,
             Judgement::Unknown { .. } => Self::Unknown,
         };
-        let of_input = if report.defects.iter().any(|it| it.is_error) { Self::Unasked } else { Self::Good };
+        let of_input =
+            if report.defects.iter().any(|it| it.severity == Severity::Error) { Self::Unasked } else { Self::Good };
         report.levels.iter().map(of_level).fold(of_input, Self::and)
     }
 

@@ -9,10 +9,13 @@ use crate::source::plain;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_history::{Defect, History};
-use iso_report::{CheckReport, Counts, Evidence, Judgement, LevelName, LevelReport, Part, Report, Run, Surroundings};
+use iso_report::{CheckReport, Counts, Excerpt, Judgement, LevelName, LevelReport, Report, Run, Surroundings};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+
+/// Schedules of runs that were stopped are so long at most.
+const LONGEST: usize = 1000;
 
 /// The answers of a run.
 #[derive(Debug)]
@@ -41,7 +44,7 @@ pub(crate) struct Page {
     defects: Vec<Defect>,
     counts: Option<Counts>,
     /// The history, if it is small.
-    whole: Option<Box<Part>>,
+    whole: Option<Box<Excerpt>>,
     /// What stands around the evidence, if that is asked for.
     surroundings: Option<Box<Surroundings>>,
     levels: Vec<Entry>,
@@ -74,10 +77,8 @@ impl Page {
     /// Long witnesses take time; without them the report is ready at once.
     fn shorten(&mut self) {
         for report in self.levels.iter_mut().filter_map(|it| it.report.as_mut()) {
-            match &mut report.judgement {
-                Judgement::Holds(Evidence::Order { order, omitted }) => shorten(order, omitted),
-                Judgement::Holds(Evidence::Events { events, omitted }) => shorten(events, omitted),
-                _ => {}
+            if let Judgement::Holds { evidence } = &mut report.judgement {
+                *evidence = evidence.beginning(LONGEST);
             }
         }
     }
@@ -97,7 +98,7 @@ impl Page {
         };
         let levels = self.levels.into_iter().map(|it| it.report.unwrap_or_else(|| unknown(it.name)));
         let levels: Vec<LevelReport> = levels.collect();
-        let is_allowed = levels.iter().any(|it| matches!(it.judgement, Judgement::Holds(_)));
+        let is_allowed = levels.iter().any(|it| matches!(it.judgement, Judgement::Holds { .. }));
         let whole = self.whole.filter(|_| is_allowed);
         let surroundings = self.surroundings.filter(|_| whole.is_none());
         CheckReport { history: self.counts, levels, whole, surroundings, ..CheckReport::of_unreadable(run) }.into()
@@ -244,10 +245,4 @@ pub(crate) fn stopped(reason: &StopReason) -> String {
         StopReason::Interrupted => "interrupted; what was not decided by then is unknown".to_owned(),
         other => other.to_string(),
     }
-}
-
-fn shorten<T>(items: &mut Vec<T>, omitted: &mut usize) {
-    const LONGEST: usize = 1000;
-    *omitted += items.len().saturating_sub(LONGEST);
-    items.truncate(LONGEST);
 }

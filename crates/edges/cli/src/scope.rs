@@ -3,7 +3,7 @@
 use crate::args::{MethodArgs, ScopeArgs, YesNo};
 use anyhow::bail;
 use iso_answer::separate::{Aspects, BlindWrites, Method, Rereads, Scope, Sessions, Size};
-use iso_report::Bound;
+use iso_report::{Bound, SessionShape};
 use std::ops::RangeInclusive;
 
 /// Larger scopes are not searched in anybody's lifetime, or fit no reference evaluator.
@@ -57,10 +57,9 @@ pub(crate) fn document(scope: &Scope, aspects: Aspects) -> iso_report::Scope {
         keys: scope.keys as u64,
         values: Some(scope.values as u64),
         sessions: match scope.sessions {
-            Sessions::Chains { at_most: None } => "chains".to_owned(),
-            Sessions::Chains { at_most: Some(1) } => "one chain".to_owned(),
-            Sessions::Chains { at_most: Some(n) } => format!("at most {n} chains"),
-            Sessions::PartialOrder => "partial order".to_owned(),
+            Sessions::Chains { at_most: None } => SessionShape::Chains,
+            Sessions::Chains { at_most: Some(n) } => SessionShape::AtMostChains(n as u64),
+            Sessions::PartialOrder => SessionShape::PartialOrder,
         },
         reads_per_key: if aspects.rereads || scope.rereads == Rereads::Yes { 2 } else { 1 },
         blind_writes: scope.blind_writes == BlindWrites::Allowed,

@@ -10,7 +10,7 @@ use iso_answer::predict::{Prediction, Question};
 use iso_collect::{Application, Ending, Observed, Replayed, RunStep, Setup, application, replay};
 use iso_evidence::{Budget, StopReason};
 use iso_history::{Facts, History, TxnId};
-use iso_report::{Part, Validation, ValidationVerdict};
+use iso_report::{Excerpt, Validation, ValidationVerdict};
 use iso_store::{Divergence, Why, Writer};
 
 /// Which application was asked for, and with which seed.
@@ -87,7 +87,7 @@ impl Validator {
                 verdict: verdict(&replayed.history, question, budget),
                 divergences: divergences(&replayed),
                 failed: failed(&replayed),
-                history: Part::whole(&replayed.history, None).history,
+                history: Excerpt::whole(&replayed.history, None).history,
             },
         }
     }

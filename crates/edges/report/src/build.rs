@@ -1,14 +1,15 @@
 //! From the kernel's types to the document.
 
 use crate::document::{
-    CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome, Part,
-    Place, Premises, Transaction,
+    CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport, Link, LinkKind,
+    LocalRead, NamedPairs, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction, TxnRef,
 };
 use crate::explain::Explainer;
 use crate::explain_local::local_edges;
 use crate::notation::{Comments, notation};
 use crate::surroundings::Surroundings;
-use iso_evidence::{Anomaly, Edge, Event, Reason, Refutation, Schedule, Verdict, Witness};
+use crate::value::{InitialValue, Operation, Value, key_words};
+use iso_evidence::{Anomaly, Edge, Event, Reason, Refutation, Verdict, Witness};
 use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PlaceUnit, Projection, TxnId};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -65,20 +66,20 @@ impl CheckReport {
         }
     }
 
-    /// The whole history as a part with nothing wrong; none if it is too large to be looked at.
-    pub fn whole(history: &History) -> Option<Box<Part>> {
-        if history.n_txns() > MAX_WHOLE_TXNS || history.n_ops() > MAX_WHOLE_OPS {
+    /// The whole history as an excerpt with nothing wrong; none if it is too large to be looked at.
+    pub fn whole(history: &History) -> Option<Box<Excerpt>> {
+        if !is_small(history) {
             return None;
         }
         let txns: Vec<TxnId> = history.txns().collect();
         let (builder, projection) = (Builder::new(history), Projection::verbatim(history, &txns, |_| true));
-        let mut part = Part {
+        let mut excerpt = Excerpt {
             initial: initial_values(&projection.history),
             transactions: projection.history.txns().map(|it| builder.transaction(&projection, it, true)).collect(),
-            ..Part::default()
+            ..Excerpt::default()
         };
-        part.history = notation(&part, Comments::None);
-        Some(Box::new(part))
+        excerpt.history = notation(&excerpt, Comments::None);
+        Some(Box::new(excerpt))
     }
 
     /// The report of a run whose input could not be read: its defects and nothing else.
@@ -123,7 +124,10 @@ impl From<iso_history::Defect> for Defect {
     fn from(defect: iso_history::Defect) -> Self {
         let file = (!defect.source.is_empty()).then_some(defect.source);
         Self {
-            is_error: defect.severity == iso_history::Severity::Error,
+            severity: match defect.severity {
+                iso_history::Severity::Error => Severity::Error,
+                iso_history::Severity::Warning => Severity::Warning,
+            },
             place: Place::new(file, defect.at),
             message: defect.message,
         }
@@ -137,12 +141,24 @@ impl Place {
     }
 }
 
+impl From<Reason> for LinkKind {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Session => Self::SessionOrder,
+            Reason::RealTime => Self::RealTime,
+            Reason::ReadFrom { .. } => Self::ReadFrom,
+            Reason::VersionOrder { .. } | Reason::FirstCommitter { .. } => Self::VersionOrder,
+            Reason::AntiDependency { .. } => Self::AntiDependency,
+        }
+    }
+}
+
 impl From<iso_history::Outcome> for Outcome {
     fn from(outcome: iso_history::Outcome) -> Self {
         match outcome {
             iso_history::Outcome::Committed => Self::Committed,
             iso_history::Outcome::Aborted => Self::Aborted,
-            iso_history::Outcome::Indeterminate => Self::Unknown,
+            iso_history::Outcome::Indeterminate => Self::Indeterminate,
         }
     }
 }
@@ -166,10 +182,12 @@ impl<'h> Builder<'h> {
 
     fn level(&self, answer: &Answer<'_>) -> LevelReport {
         let judgement = match answer.verdict {
-            Verdict::Allowed(witness) => Judgement::Holds(self.evidence(witness)),
+            Verdict::Allowed(witness) => {
+                Judgement::Holds { evidence: Evidence { sources: self.sources(witness), ..self.evidence(witness) } }
+            }
             Verdict::Forbidden(refutation) => Judgement::Violated {
                 anomalies: refutation.anomalies.iter().map(ToString::to_string).collect(),
-                part: Box::new(self.part(refutation)),
+                core: Box::new(self.core(refutation)),
             },
             Verdict::Unknown(reason) => Judgement::Unknown { reason: reason.to_string() },
         };
@@ -179,50 +197,64 @@ impl<'h> Builder<'h> {
     pub(crate) fn evidence(&self, witness: &Witness) -> Evidence {
         let label = |txn: TxnId| self.history.label(txn);
         let limit = self.limits.max_order.unwrap_or(usize::MAX);
-        match &witness.schedule {
-            Schedule::Order(order) => Evidence::Order {
+        let schedule = match &witness.schedule {
+            iso_evidence::Schedule::Order(order) => Schedule::Order {
                 order: order.iter().take(limit).map(|it| label(*it)).collect(),
                 omitted: order.len().saturating_sub(limit),
             },
-            Schedule::Events(events) => Evidence::Events {
-                events: events
-                    .iter()
-                    .take(limit)
-                    .map(|it| match it {
-                        Event::Snapshot(txn) => (Moment::Snapshot, label(*txn)),
-                        Event::Commit(txn) => (Moment::Commit, label(*txn)),
-                    })
-                    .collect(),
-                omitted: events.len().saturating_sub(limit),
-            },
-            Schedule::Execution(execution) => {
-                let named = execution.relations.iter().map(|it| {
-                    let key = it.key.map(|key| format!("[{}]", self.history.key_name(key))).unwrap_or_default();
-                    (it.name.clone() + &key, it.pairs.iter().map(|it| (label(it.0), label(it.1))).collect())
-                });
-                Evidence::Relations(named.collect())
+            iso_evidence::Schedule::Events(events) => {
+                let event = |it: &Event| match it {
+                    Event::Snapshot(txn) => (EventKind::Snapshot, label(*txn)),
+                    Event::Commit(txn) => (EventKind::Commit, label(*txn)),
+                };
+                Schedule::Events {
+                    events: events.iter().take(limit).map(event).collect(),
+                    omitted: events.len().saturating_sub(limit),
+                }
             }
-        }
+            iso_evidence::Schedule::Execution(execution) => {
+                let named = execution.relations.iter().map(|it| NamedPairs {
+                    name: it.name.clone(),
+                    key: it.key.map(|key| self.history.key_name(key).into()),
+                    pairs: pairs(self.history, &it.pairs),
+                });
+                Schedule::Relations { relations: named.collect() }
+            }
+        };
+        Evidence { schedule, sources: Vec::new() }
     }
 
-    pub(crate) fn part(&self, refutation: &Refutation) -> Part {
+    /// Whose write each read saw, of a history that is shown as a whole.
+    fn sources(&self, witness: &Witness) -> Vec<ReadSource> {
+        if !is_small(self.history) {
+            return Vec::new();
+        }
+        let source = |it: &iso_evidence::Source| {
+            let reader = self.history.txn_of(it.read);
+            let op = self.history.ops(reader).position(|op| op == it.read)?;
+            Some(ReadSource { transaction: self.history.label(reader), op, writer: txn_ref(self.history, it.writer) })
+        };
+        witness.sources.iter().filter_map(source).collect()
+    }
+
+    pub(crate) fn core(&self, refutation: &Refutation) -> Excerpt {
         let explainer = Explainer::new(self.facts());
         let projection = self.projection(refutation);
         let shows_times = shows_times(refutation);
-        let mut part = Part {
+        let mut core = Excerpt {
+            summary: summary(refutation, &projection.history),
             history: String::new(),
             initial: initial_values(&projection.history),
             transactions: projection.history.txns().map(|it| self.transaction(&projection, it, shows_times)).collect(),
             cycle: self.cycle(&explainer, refutation),
             cases: self.cases(&explainer, refutation),
-            summary: summary(refutation, &projection.history),
             local: self.local(&explainer, refutation, &projection),
         };
-        part.history = notation(&part, Comments::None);
-        part
+        core.history = notation(&core, Comments::None);
+        core
     }
 
-    /// The forbidden part as a history of its own.
+    /// The core as a history of its own.
     fn projection(&self, refutation: &Refutation) -> Projection {
         let is_listed = |op: OpId| refutation.ops.binary_search(&op).is_ok();
         if refutation.local.is_some() {
@@ -236,7 +268,7 @@ impl<'h> Builder<'h> {
     fn transaction(&self, projection: &Projection, txn: TxnId, shows_times: bool) -> Transaction {
         let whole = projection.txns[txn.index()];
         let times = (self.history.begin(whole), self.history.end(whole));
-        let ops = projection.history.ops(txn).map(|it| projection.history.render_op(it)).collect();
+        let ops = projection.history.ops(txn).map(|it| Operation::new(&projection.history, it)).collect();
         let times = (shows_times && times != (None, None)).then_some(times);
         Transaction { times, ..transaction_in(self.history, whole, ops) }
     }
@@ -254,10 +286,10 @@ impl<'h> Builder<'h> {
             _ => None,
         };
         Link {
-            from: self.history.label(edge.from),
-            to: self.history.label(edge.to),
-            kind: edge.because.short_name().to_owned(),
-            key: key.map(|it| self.history.key_name(it).to_string()),
+            from: txn_ref(self.history, edge.from),
+            to: txn_ref(self.history, edge.to),
+            kind: LinkKind::from(edge.because),
+            key: key.map(|it| self.history.key_name(it).into()),
             because: explainer.edge(edge),
             shown_by: shown_by.map(|it| self.history.label(self.history.txn_of(it))),
             premises: Premises::default(),
@@ -277,7 +309,7 @@ impl<'h> Builder<'h> {
         })
     }
 
-    /// The same read, with its place in the whole transaction instead of the part's.
+    /// The same read, with its place in the whole transaction instead of the excerpt's.
     pub(crate) fn in_whole(&self, read: LocalRead, refutation: &Refutation) -> LocalRead {
         let op = refutation.local.as_ref().and_then(|it| self.history.ops(it.reader).position(|op| op == it.op));
         LocalRead { op, ..read }
@@ -285,10 +317,11 @@ impl<'h> Builder<'h> {
 }
 
 /// A transaction of a history with some of its operations, and without times.
-pub(crate) fn transaction_in(history: &History, txn: TxnId, ops: Vec<String>) -> Transaction {
+pub(crate) fn transaction_in(history: &History, txn: TxnId, ops: Vec<Operation>) -> Transaction {
     Transaction {
         id: history.label(txn),
         session: history.session_of(txn).map_or("init", |it| history.session_name(it)).to_owned(),
+        nth: history.nth_in_session(txn) + 1,
         outcome: history.outcome(txn).into(),
         place: place_of(history, txn),
         times: None,
@@ -304,20 +337,34 @@ pub(crate) fn place_of(history: &History, txn: TxnId) -> Option<Place> {
 }
 
 /// Keys with what they were at first.
-pub(crate) fn initial_values(history: &History) -> Vec<(String, String)> {
+pub(crate) fn initial_values(history: &History) -> Vec<InitialValue> {
     let value = |key| {
-        if history.is_list(key) { "[]".to_owned() } else { history.value(history.initial_value(key)).to_string() }
+        if history.is_list(key) { Value::List(Vec::new()) } else { history.value(history.initial_value(key)).into() }
     };
-    history.keys().map(|it| (history.key_name(it).to_string(), value(it))).collect()
+    history.keys().map(|it| InitialValue { key: history.key_name(it).into(), value: value(it) }).collect()
 }
 
-/// Times belong to the part if it is forbidden because of them, or may be.
+/// A transaction as documents refer to it.
+pub(crate) fn txn_ref(history: &History, txn: TxnId) -> TxnRef {
+    if txn.is_initial() { TxnRef::Initial } else { TxnRef::Txn(history.label(txn)) }
+}
+
+/// Pairs of transactions as documents refer to them.
+pub(crate) fn pairs(history: &History, pairs: &[(TxnId, TxnId)]) -> Vec<(TxnRef, TxnRef)> {
+    pairs.iter().map(|it| (txn_ref(history, it.0), txn_ref(history, it.1))).collect()
+}
+
+fn is_small(history: &History) -> bool {
+    history.n_txns() <= MAX_WHOLE_TXNS && history.n_ops() <= MAX_WHOLE_OPS
+}
+
+/// Times belong to the excerpt if it is forbidden because of them, or may be.
 fn shows_times(refutation: &Refutation) -> bool {
     let needs_a_case_distinction = refutation.cycle.is_empty() && refutation.local.is_none();
     needs_a_case_distinction || refutation.cycle.iter().any(|it| it.because == Reason::RealTime)
 }
 
-fn summary(refutation: &Refutation, part: &History) -> String {
+fn summary(refutation: &Refutation, excerpt: &History) -> String {
     match (refutation.local.map(|it| it.kind), refutation.anomalies.first()) {
         (Some(LocalKind::Interleaved { torn, between }), _) if torn == between => {
             sentence("a list shows the elements of one transaction in an order that it never had")
@@ -325,8 +372,8 @@ fn summary(refutation: &Refutation, part: &History) -> String {
         (Some(LocalKind::Interleaved { .. }), _) => {
             sentence("a list shows one transaction's elements between another's (G0, dirty write)")
         }
-        (_, Some(Anomaly::LostUpdate)) if !has_updates(part) => {
-            sentence(&format!("transactions write {} without seeing each other", rivals(part)))
+        (_, Some(Anomaly::LostUpdate)) if !has_updates(excerpt) => {
+            sentence(&format!("transactions write {} without seeing each other", rivals(excerpt)))
         }
         (_, Some(anomaly)) => sentence(anomaly.summary()),
         (_, None) if refutation.cycle.is_empty() => sentence("no order of these transactions explains what they read"),
@@ -334,20 +381,21 @@ fn summary(refutation: &Refutation, part: &History) -> String {
     }
 }
 
-/// Do two transactions of the part read and write the same key?
-fn has_updates(part: &History) -> bool {
+/// Do two transactions of the excerpt read and write the same key?
+fn has_updates(excerpt: &History) -> bool {
     let updates = |txn: TxnId, key| {
-        let on_key = || part.ops(txn).map(|it| part.op(it)).filter(|it| it.key() == key);
+        let on_key = || excerpt.ops(txn).map(|it| excerpt.op(it)).filter(|it| it.key() == key);
         on_key().any(Op::is_write) && on_key().any(|it| !it.is_write())
     };
-    part.keys().any(|key| part.txns().filter(|it| updates(*it, key)).count() > 1)
+    excerpt.keys().any(|key| excerpt.txns().filter(|it| updates(*it, key)).count() > 1)
 }
 
-/// The keys that several transactions of the part write.
-fn rivals(part: &History) -> String {
-    let writes = |txn: TxnId, key| part.ops(txn).any(|it| part.op(it).key() == key && part.op(it).is_write());
-    let is_contended = |key: &KeyId| part.txns().filter(|it| writes(*it, *key)).count() > 1;
-    let keys: Vec<String> = part.keys().filter(is_contended).map(|it| part.key_name(it).to_string()).collect();
+/// The keys that several transactions of the excerpt write.
+fn rivals(excerpt: &History) -> String {
+    let writes = |txn: TxnId, key| excerpt.ops(txn).any(|it| excerpt.op(it).key() == key && excerpt.op(it).is_write());
+    let is_contended = |key: &KeyId| excerpt.txns().filter(|it| writes(*it, *key)).count() > 1;
+    let keys: Vec<String> =
+        excerpt.keys().filter(is_contended).map(|it| key_words(&excerpt.key_name(it).into())).collect();
     if keys.is_empty() { "the same key".to_owned() } else { keys.join(" and ") }
 }
 

@@ -1,10 +1,11 @@
 //! From the kernel's types to a found history.
 
-use crate::build::Builder;
-use crate::document::{Outcome, Part, Transaction};
-use crate::found::{Certified, Failure, Found, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
+use crate::build::{Builder, pairs, transaction_in, txn_ref};
+use crate::document::{Certified, Excerpt, Transaction, TxnRef};
+use crate::found::{Failure, Found, KeyVersions, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
 use crate::notation::{Comments, notation};
 use crate::phrases::relation_words;
+use crate::value::{Operation, Value};
 use iso_evidence::Refutation;
 use iso_history::{History, TxnId};
 use iso_spec::{Execution, NamedRelation, Spec, WitnessKind};
@@ -59,21 +60,21 @@ impl Found {
             refutations: forbidden.iter().map(|it| refutation(&builder, it)).collect(),
         };
         let comments = found.session_order.iter().map(|(from, to)| format!("# session order: {from} < {to}\n"));
-        found.history = comments.collect::<String>() + &notation(&found.as_part(), Comments::None);
+        found.history = comments.collect::<String>() + &notation(&found.as_excerpt(), Comments::None);
         found
     }
 }
 
-impl Part {
+impl Excerpt {
     /// A whole history, with what makes a level forbid it, if one does.
     pub fn whole(history: &History, refutation: Option<&Refutation>) -> Self {
-        let mut whole = Found::new(history, None, &[], &[]).as_part();
+        let mut whole = Found::new(history, None, &[], &[]).as_excerpt();
         if let Some(refutation) = refutation {
             let builder = Builder::new(history);
-            let part = builder.part(refutation);
-            whole.summary = part.summary;
-            whole.cycle = part.cycle;
-            whole.local = part.local.map(|it| builder.in_whole(it, refutation));
+            let core = builder.core(refutation);
+            whole.summary = core.summary;
+            whole.cycle = core.cycle;
+            whole.local = core.local.map(|it| builder.in_whole(it, refutation));
         }
         whole
     }
@@ -82,7 +83,7 @@ impl Part {
 impl Failure {
     /// That a witness does not do, and why.
     pub fn new(history: &History, spec: &Spec, execution: &Execution, because: impl Into<String>) -> Self {
-        let txns: Vec<String> = history.txns().map(|it| history.label(it)).collect();
+        let txns: Vec<TxnRef> = history.txns().map(|it| txn_ref(history, it)).collect();
         let words = relations(history, spec, execution).iter().map(|it| relation_words(it, &txns)).collect::<Vec<_>>();
         Self { witness: words.join("; "), because: because.into() }
     }
@@ -91,13 +92,10 @@ impl Failure {
 fn transaction(history: &History, txn: TxnId) -> Transaction {
     let times = (history.begin(txn), history.end(txn));
     Transaction {
-        id: history.label(txn),
-        session: history.session_of(txn).map_or("init", |it| history.session_name(it)).to_owned(),
-        outcome: Outcome::from(history.outcome(txn)),
         // Nobody wrote it down: the history was made up.
         place: None,
         times: (times != (None, None)).then_some(times),
-        ops: history.ops(txn).map(|it| history.render_op(it)).collect(),
+        ..transaction_in(history, txn, history.ops(txn).map(|it| Operation::new(history, it)).collect())
     }
 }
 
@@ -133,14 +131,13 @@ fn shape(history: &History, execution: &Execution, wanted: &iso_spec::Witness) -
             RelationShape::Order(execution.order(&wanted.name).unwrap_or_default().iter().map(label).collect())
         }
         WitnessKind::Relation => {
-            let pairs = execution.pairs(&wanted.name).unwrap_or_default();
-            RelationShape::Pairs(pairs.iter().map(|(from, to)| (label(from), label(to))).collect())
+            RelationShape::Pairs(pairs(history, &execution.pairs(&wanted.name).unwrap_or_default()))
         }
         WitnessKind::Versions => {
             let parts = execution.relations.iter().filter(|it| it.name == wanted.name);
-            let of_key = |it: &NamedRelation| {
-                let key = it.key.map(|key| history.key_name(key).to_string()).unwrap_or_default();
-                (key, oldest_first(&it.pairs).iter().map(label).collect())
+            let of_key = |it: &NamedRelation| KeyVersions {
+                key: it.key.map_or(Value::Missing, |key| history.key_name(key).into()),
+                writers: oldest_first(&it.pairs).iter().map(label).collect(),
             };
             RelationShape::Versions(parts.map(of_key).collect())
         }
@@ -165,12 +162,12 @@ fn refutation(builder: &Builder<'_>, forbidden: &ForbiddenBy<'_>) -> SpecRefutat
         ..SpecRefutation::default()
     };
     let Some(refutation) = forbidden.refutation else { return base };
-    let part = builder.part(refutation);
+    let core = builder.core(refutation);
     SpecRefutation {
         anomalies: refutation.anomalies.iter().map(ToString::to_string).collect(),
-        summary: part.summary,
-        cycle: part.cycle,
-        local: part.local.map(|it| builder.in_whole(it, refutation)),
+        summary: core.summary,
+        cycle: core.cycle,
+        local: core.local.map(|it| builder.in_whole(it, refutation)),
         ..base
     }
 }

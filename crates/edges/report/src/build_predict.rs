@@ -1,12 +1,12 @@
 //! From a prediction in the kernel's types to its document.
 
-use crate::build::Builder;
-use crate::document::{Counts, Part, Place, Transaction};
-use crate::found::Certified;
+use crate::build::{Builder, place_of, transaction_in, txn_ref};
+use crate::document::{Certified, Counts, Excerpt, LinkKind, Place, Transaction, TxnRef};
 use crate::notation::{Comments, notation};
-use crate::predict::{ChangedRead, Cut, PredictedRun, Version};
+use crate::predict::{AllowedRun, ChangedRead, Cut, ForbiddenRun, PredictedRun, Version};
+use crate::value::{InitialValue, Operation};
 use iso_evidence::{Edge, Refutation, Witness};
-use iso_history::{History, KeyId, Op, OpId, TxnId};
+use iso_history::{History, KeyId, OpId, TxnId};
 use std::collections::BTreeSet;
 
 /// Larger histories are shown in part.
@@ -54,26 +54,29 @@ impl PredictedRun {
     pub fn new(of: &Predicted<'_>) -> Self {
         let builder = Builder::new(of.history);
         let selection = Selection::new(of);
-        let refuted = builder.part(of.refutation);
-        let mut predicted = selection.predicted(of);
-        predicted.summary = refuted.summary;
-        predicted.cycle = refuted.cycle;
-        predicted.local = refuted.local.map(|it| builder.in_whole(it, of.refutation));
+        let refuted = builder.core(of.refutation);
+        let predicted = Excerpt {
+            summary: refuted.summary,
+            cycle: refuted.cycle,
+            local: refuted.local.map(|it| builder.in_whole(it, of.refutation)),
+            ..selection.predicted(of)
+        };
         Self {
-            history: Part::whole(of.history, None).history,
+            history: Excerpt::whole(of.history, None).history,
             size: Counts::of(of.history),
             changed: of.changed.iter().map(|it| changed_read(of, &selection, it)).collect(),
             cuts: of.cuts.iter().map(|it| cut(of, *it)).collect(),
             n_left_out: n_left_out(of),
+            allowed: AllowedRun { evidence: builder.evidence(of.witness), certified: of.allowed.clone() },
+            forbidden: ForbiddenRun {
+                anomalies: of.refutation.anomalies.iter().map(ToString::to_string).collect(),
+                shape: shape(&of.refutation.cycle),
+                evidence: predicted,
+                certified: of.forbidden.clone(),
+            },
             observed: selection.observed(of),
-            predicted,
             is_whole: selection.is_whole,
             renamed: renamed(of),
-            anomalies: of.refutation.anomalies.iter().map(ToString::to_string).collect(),
-            shape: shape(&of.refutation.cycle),
-            schedule: builder.evidence(of.witness),
-            allowed: of.allowed.clone(),
-            forbidden: of.forbidden.clone(),
             hides_conflict: false,
             validation: None,
         }
@@ -82,7 +85,7 @@ impl PredictedRun {
 
 /// The kinds of a cycle's edges, without saying of what: `rw-rw`. Where the cycle begins makes no difference.
 pub fn shape(cycle: &[Edge]) -> String {
-    let kinds: Vec<&str> = cycle.iter().map(|it| it.because.short_name()).collect();
+    let kinds: Vec<&str> = cycle.iter().map(|it| LinkKind::from(it.because).word()).collect();
     let turned = |by: usize| kinds[by..].iter().chain(&kinds[..by]).copied().collect::<Vec<_>>().join("-");
     (0..kinds.len()).map(turned).min().unwrap_or_default()
 }
@@ -136,7 +139,7 @@ impl Selection {
         of.history.ops(txn).enumerate().filter(is_kept).collect()
     }
 
-    fn predicted(&self, of: &Predicted<'_>) -> Part {
+    fn predicted(&self, of: &Predicted<'_>) -> Excerpt {
         let transactions = self.predicted.iter().map(|txn| Transaction {
             // Where it stood is told of the one that it repeats.
             place: place(of.observed, of.txns[txn.index()]),
@@ -145,7 +148,7 @@ impl Selection {
         whole(of.history, transactions.collect())
     }
 
-    fn observed(&self, of: &Predicted<'_>) -> Part {
+    fn observed(&self, of: &Predicted<'_>) -> Excerpt {
         let transactions = self.observed.iter().map(|txn| {
             let twin = of.history.txns().find(|it| of.txns[it.index()] == *txn);
             let n_kept = twin.map_or(0, |it| of.history.ops(it).len());
@@ -159,27 +162,17 @@ impl Selection {
     }
 }
 
-/// Transactions as a part, with the initial values of what they touch.
-fn whole(history: &History, transactions: Vec<Transaction>) -> Part {
-    let touches = |key: &str| {
-        let begins = |op: &String| op.split_once('(').is_some_and(|it| it.1.starts_with(&format!("{key},")));
-        transactions.iter().any(|it| it.ops.iter().any(begins))
-    };
-    let initial = crate::build::initial_values(history).into_iter().filter(|it| touches(&it.0)).collect();
-    let mut part = Part { initial, transactions, ..Part::default() };
-    part.history = notation(&part, Comments::None);
-    part
+/// Transactions as an excerpt, with the initial values of what they touch.
+fn whole(history: &History, transactions: Vec<Transaction>) -> Excerpt {
+    let is_touched = |it: &InitialValue| transactions.iter().any(|txn| txn.ops.iter().any(|op| op.key == it.key));
+    let initial = crate::build::initial_values(history).into_iter().filter(is_touched).collect();
+    let mut excerpt = Excerpt { initial, transactions, ..Excerpt::default() };
+    excerpt.history = notation(&excerpt, Comments::None);
+    excerpt
 }
 
 fn transaction(history: &History, txn: TxnId, ops: impl Iterator<Item = OpId>) -> Transaction {
-    Transaction {
-        id: history.label(txn),
-        session: session(history, txn),
-        outcome: history.outcome(txn).into(),
-        place: place(history, txn),
-        times: None,
-        ops: ops.map(|it| history.render_op(it)).collect(),
-    }
+    transaction_in(history, txn, ops.map(|it| Operation::new(history, it)).collect())
 }
 
 fn session(history: &History, txn: TxnId) -> String {
@@ -187,35 +180,27 @@ fn session(history: &History, txn: TxnId) -> String {
 }
 
 fn place(history: &History, txn: TxnId) -> Option<Place> {
-    if txn.is_initial() {
-        return None;
-    }
-    let at = history.place(txn);
-    let (file, unit) = history.source(at)?;
-    Some(Place::new((!file.is_empty()).then(|| file.to_owned()), Some((at.at, unit))))
+    if txn.is_initial() { None } else { place_of(history, txn) }
 }
 
 fn changed_read(of: &Predicted<'_>, selection: &Selection, read: &Rewired) -> ChangedRead {
     let txn = of.history.txn_of(read.op);
-    let value = |history: &History, op: OpId| match history.op(op) {
-        Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } => history.value(value).to_string(),
-        Op::ReadList { .. } => history.render_op(op),
-    };
-    let version = |value: String, writer: TxnId| Version {
-        value,
-        writer: of.observed.label(writer),
+    let version = |op: Operation, writer: TxnId| Version {
+        value: op.value,
+        writer: txn_ref(of.observed, writer),
         place: place(of.observed, writer),
     };
     let predicted_writer = of.history.txns().find(|it| of.txns[it.index()] == read.to);
+    let predicted = Operation::new(of.history, read.op);
     ChangedRead {
         transaction: of.history.label(txn),
         session: session(of.history, txn),
         place: place(of.observed, of.txns[txn.index()]),
-        key: of.history.key_name(of.history.op(read.op).key()).to_string(),
-        observed: version(value(of.observed, read.observed_op), read.from),
+        key: predicted.key.clone(),
+        observed: version(Operation::new(of.observed, read.observed_op), read.from),
         predicted: Version {
-            writer: predicted_writer.map_or_else(|| "init".to_owned(), |it| of.history.label(it)),
-            ..version(value(of.history, read.op), read.to)
+            writer: predicted_writer.map_or(TxnRef::Initial, |it| txn_ref(of.history, it)),
+            ..version(predicted, read.to)
         },
         op: selection.kept(of, txn).iter().position(|it| it.1 == read.op),
     }

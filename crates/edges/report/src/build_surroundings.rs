@@ -4,44 +4,48 @@
 //! the history, and sorting its transactions by time if they have times.
 
 use crate::build::transaction_in;
-use crate::document::{LevelReport, Part};
+use crate::document::{Excerpt, LevelReport, Transaction};
 use crate::findings::{Finding, findings_of};
 use crate::surroundings::{Course, CourseUnit, KeySummary, Nearby, Neighbour, SessionSummary, Surroundings};
-use crate::words::shortened;
+use crate::value::{Operation, Value, held, key_words};
+use crate::words::{shortened, width};
 use iso_history::{History, KeyId, Op, OpId, Outcome, SessionId, TxnId, ValueId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The letters of all neighbours of all parts together. A page has them twice: for people, and in its JSON.
-const MAX_LETTERS: usize = 56_000;
+/// The letters of all neighbours of all cores together. A page has them twice: for people, and in its JSON.
+const MAX_LETTERS: usize = 64_000;
 /// The letters of a neighbour besides its operations and notes, roughly.
 const LETTERS_AROUND: usize = 160;
+/// The letters around an operation: in JSON it has members.
+const LETTERS_AROUND_OP: usize = 18;
 /// Neighbours in the session, to each side.
 const REACH: usize = 4;
 /// Histories up to this size are neighbourhood as a whole.
 const MAX_BROWSED: usize = 500;
-/// Neighbours that the same operation of the part leads to.
+/// Neighbours that the same operation of the core leads to.
 const MAX_ALIKE: usize = 3;
 const MAX_OPS: usize = 12;
 const MAX_OP: usize = 60;
+const MAX_VALUE: usize = 40;
 const MAX_SESSIONS: usize = 40;
 const MAX_KEYS: usize = 20;
 const MAX_STRETCHES: usize = 120;
 const MAX_MARKS: usize = 200;
 
 impl Surroundings {
-    /// What stands around the violated levels' parts; none if they have all transactions of the history.
+    /// What stands around the violated levels' cores; none if they have all transactions of the history.
     pub fn new(history: &History, levels: &[LevelReport]) -> Option<Self> {
         let findings = findings_of(levels);
         let n_txns = history.n_txns() - 1;
-        if n_txns == 0 || findings.iter().any(|it| it.part.transactions.len() == n_txns) {
+        if n_txns == 0 || findings.iter().any(|it| it.core.transactions.len() == n_txns) {
             return None;
         }
         let scan = Scan::new(history, &findings);
         let max_letters = MAX_LETTERS / findings.len().max(1);
-        let near = findings.iter().zip(&scan.parts).map(|(it, part)| Nearby {
+        let near = findings.iter().zip(&scan.cores).map(|(it, core)| Nearby {
             levels: it.levels.iter().map(|it| it.short.clone()).collect(),
-            transactions: Neighbourhood::new(&scan, part).neighbours(max_letters),
+            transactions: Neighbourhood::new(&scan, core).neighbours(max_letters),
         });
         let near = near.collect();
         let (sessions, omitted_sessions) = scan.sessions();
@@ -50,27 +54,28 @@ impl Surroundings {
     }
 }
 
-/// A forbidden part, by ids of the whole history.
+/// A core, by ids of the whole history.
 struct Place {
     txns: BTreeSet<TxnId>,
     keys: BTreeSet<KeyId>,
 }
 
 impl Place {
-    fn new(history: &History, part: &Part) -> Self {
-        let txns: BTreeSet<TxnId> = part.transactions.iter().filter_map(|it| find(history, &it.id)).collect();
-        let names: BTreeSet<&str> = part.initial.iter().map(|it| it.0.as_str()).collect();
+    fn new(history: &History, core: &Excerpt) -> Self {
+        let txns: BTreeSet<TxnId> = core.transactions.iter().filter_map(|it| find(history, it)).collect();
         let touched: BTreeSet<KeyId> = txns.iter().flat_map(|it| keys_of(history, *it)).collect();
-        let is_meant = |it: &KeyId| names.contains(history.key_name(*it).to_string().as_str());
+        let is_meant = |it: &KeyId| {
+            let key = Value::from(history.key_name(*it));
+            core.initial.iter().any(|it| it.key == key)
+        };
         Self { keys: touched.into_iter().filter(is_meant).collect(), txns }
     }
 }
 
-/// The transaction with a name, as in `s1.2`.
-fn find(history: &History, id: &str) -> Option<TxnId> {
-    let (session, nth) = id.rsplit_once('.')?;
-    let session = history.sessions().find(|it| history.session_name(*it) == session)?;
-    history.session_txns(session).get(nth.parse::<usize>().ok()?.checked_sub(1)?).copied()
+/// The transaction of the whole history.
+fn find(history: &History, txn: &Transaction) -> Option<TxnId> {
+    let session = history.sessions().find(|it| history.session_name(*it) == txn.session)?;
+    history.session_txns(session).get(txn.nth.checked_sub(1)?).copied()
 }
 
 fn keys_of(history: &History, txn: TxnId) -> BTreeSet<KeyId> {
@@ -80,7 +85,7 @@ fn keys_of(history: &History, txn: TxnId) -> BTreeSet<KeyId> {
 /// What one look at the whole history tells.
 struct Scan<'h> {
     history: &'h History,
-    parts: Vec<Place>,
+    cores: Vec<Place>,
     by: CourseUnit,
     /// All transactions in the order of the course.
     order: Vec<TxnId>,
@@ -88,13 +93,13 @@ struct Scan<'h> {
     ranks: Vec<u32>,
     /// Reads and writes of each key.
     counts: Vec<(u64, u64)>,
-    /// Operations on keys of the parts, in the order of the course.
+    /// Operations on keys of the cores, in the order of the course.
     touches: BTreeMap<KeyId, Vec<(TxnId, OpId)>>,
 }
 
 impl<'h> Scan<'h> {
     fn new(history: &'h History, findings: &[Finding<'_>]) -> Self {
-        let parts: Vec<Place> = findings.iter().map(|it| Place::new(history, it.part)).collect();
+        let cores: Vec<Place> = findings.iter().map(|it| Place::new(history, it.core)).collect();
         let mut order: Vec<TxnId> = history.txns().collect();
         let has_times = order.iter().all(|it| time(history, *it).is_some());
         if has_times {
@@ -105,10 +110,10 @@ impl<'h> Scan<'h> {
             ranks[txn.index()] = rank as u32;
         }
         let by = if has_times { CourseUnit::Time } else { CourseUnit::Position };
-        let keys = parts.iter().flat_map(|it| it.keys.iter().copied());
+        let keys = cores.iter().flat_map(|it| it.keys.iter().copied());
         let touches = keys.map(|it| (it, Vec::new())).collect();
         let counts = vec![(0, 0); history.n_keys()];
-        let mut scan = Self { history, parts, by, order, ranks, counts, touches };
+        let mut scan = Self { history, cores, by, order, ranks, counts, touches };
         scan.count();
         scan
     }
@@ -135,7 +140,7 @@ impl<'h> Scan<'h> {
     }
 
     fn marked(&self) -> BTreeSet<TxnId> {
-        self.parts.iter().flat_map(|it| it.txns.iter().copied()).collect()
+        self.cores.iter().flat_map(|it| it.txns.iter().copied()).collect()
     }
 
     /// The sessions that are listed, and how many are not.
@@ -162,7 +167,7 @@ impl<'h> Scan<'h> {
         all.sort_by_key(|it| (busy(it), *it));
         let summary = |it: KeyId| {
             let (reads, writes) = self.counts[it.index()];
-            KeySummary { key: shortened(&self.history.key_name(it).to_string(), MAX_OP), reads, writes }
+            KeySummary { key: brief(self.history.key_name(it).into()), reads, writes }
         };
         (all.into_iter().map(summary).collect(), omitted)
     }
@@ -219,19 +224,19 @@ fn session(history: &History, session: SessionId) -> SessionSummary {
     }
 }
 
-/// Who is near one part.
+/// Who is near one core.
 struct Neighbourhood<'s, 'h> {
     scan: &'s Scan<'h>,
-    part: &'s Place,
+    core: &'s Place,
     /// Whoever says most comes first.
     offered: Vec<TxnId>,
     notes: BTreeMap<TxnId, Vec<String>>,
 }
 
 impl<'s, 'h> Neighbourhood<'s, 'h> {
-    fn new(scan: &'s Scan<'h>, part: &'s Place) -> Self {
-        let offered = part.txns.iter().copied().collect();
-        let mut hood = Self { scan, part, offered, notes: BTreeMap::new() };
+    fn new(scan: &'s Scan<'h>, core: &'s Place) -> Self {
+        let offered = core.txns.iter().copied().collect();
+        let mut hood = Self { scan, core, offered, notes: BTreeMap::new() };
         hood.offer_exchanged(Exchange::Sources);
         hood.offer_session(1);
         hood.offer_writers();
@@ -254,7 +259,7 @@ impl<'s, 'h> Neighbourhood<'s, 'h> {
     /// Those so far before and after in the session.
     fn offer_session(&mut self, distance: usize) {
         let history = self.scan.history;
-        for txn in &self.part.txns {
+        for txn in &self.core.txns {
             let Some(session) = history.session_of(*txn) else { continue };
             let (txns, nth) = (history.session_txns(session), history.nth_in_session(*txn));
             let before = nth.checked_sub(distance).and_then(|it| txns.get(it));
@@ -262,14 +267,14 @@ impl<'s, 'h> Neighbourhood<'s, 'h> {
         }
     }
 
-    /// Operations of the part's transactions on the part's keys.
+    /// Operations of the core's transactions on the core's keys.
     fn operations(&self) -> Vec<(TxnId, Op<'h>)> {
         let history = self.scan.history;
-        let all = self.part.txns.iter().flat_map(|txn| history.ops(*txn).map(|op| (*txn, history.op(op))));
-        all.filter(|it| self.part.keys.contains(&it.1.key())).collect()
+        let all = self.core.txns.iter().flat_map(|txn| history.ops(*txn).map(|op| (*txn, history.op(op))));
+        all.filter(|it| self.core.keys.contains(&it.1.key())).collect()
     }
 
-    /// Who wrote what the part reads, or read what it writes.
+    /// Who wrote what the core reads, or read what it writes.
     fn offer_exchanged(&mut self, exchange: Exchange) {
         let history = self.scan.history;
         for (own, op) in self.operations().into_iter().filter(|it| it.1.is_write() == (exchange == Exchange::Readers)) {
@@ -280,7 +285,7 @@ impl<'s, 'h> Neighbourhood<'s, 'h> {
                 it.0 != own && other.is_write() != op.is_write() && newest(other) == Some(value)
             };
             let others: Vec<TxnId> = touches.iter().filter(is_other).map(|it| it.0).take(MAX_ALIKE).collect();
-            let what = format!("{}={}", history.key_name(op.key()), history.value(value));
+            let what = held(&history.key_name(op.key()).into(), &history.value(value).to_string());
             let (did, does) = if op.is_write() { ("read", "wrote") } else { ("wrote", "read") };
             let note = format!("{did} {}, which {} {does}", shortened(&what, MAX_OP), history.label(own));
             for other in others {
@@ -300,7 +305,7 @@ impl<'s, 'h> Neighbourhood<'s, 'h> {
             let n_before = writes.partition_point(|it| self.scan.rank(*it) < rank);
             let before = writes[..n_before].last().copied();
             let after = writes[n_before..].iter().find(|it| **it != own).copied();
-            let name = shortened(&history.key_name(key).to_string(), MAX_OP);
+            let name = shortened(&key_words(&history.key_name(key).into()), MAX_OP);
             let sides = [(before, "the last to write", "before"), (after, "the next to write", "after")];
             for (writer, which, side) in sides {
                 if let Some(writer) = writer {
@@ -333,28 +338,28 @@ impl<'s, 'h> Neighbourhood<'s, 'h> {
         let history = self.scan.history;
         let mut ops: Vec<OpId> = history.ops(txn).collect();
         let n_ops = ops.len();
-        ops.sort_by_key(|it| !self.part.keys.contains(&history.op(*it).key()));
+        ops.sort_by_key(|it| !self.core.keys.contains(&history.op(*it).key()));
         ops.truncate(MAX_OPS);
         ops.sort_unstable();
-        let ops = ops.into_iter().map(|it| shortened(&history.render_op(it), MAX_OP)).collect();
+        let ops = ops.into_iter().map(|it| brief_op(Operation::new(history, it))).collect();
         let mut transaction = transaction_in(history, txn, ops);
         transaction.times = Some((history.begin(txn), history.end(txn))).filter(|it| *it != (None, None));
         Neighbour {
             transaction,
             omitted_ops: n_ops.saturating_sub(MAX_OPS),
             position: self.scan.rank(txn),
-            is_in_part: self.part.txns.contains(&txn),
+            is_in_core: self.core.txns.contains(&txn),
             notes: self.notes.get(&txn).map(|it| it.iter().take(MAX_ALIKE).cloned().collect()).unwrap_or_default(),
         }
     }
 }
 
-/// Who exchanged values with a part.
+/// Who exchanged values with a core.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Exchange {
-    /// Those whose values the part reads.
+    /// Those whose values the core reads.
     Sources,
-    /// Those that read values of the part.
+    /// Those that read values of the core.
     Readers,
 }
 
@@ -366,8 +371,18 @@ fn newest(op: Op<'_>) -> Option<ValueId> {
     }
 }
 
+/// An operation with as much of its key and its value as there is room for.
+fn brief_op(op: Operation) -> Operation {
+    Operation { kind: op.kind, key: brief(op.key), value: brief(op.value) }
+}
+
+fn brief(value: Value) -> Value {
+    let text = value.to_string();
+    if width(&text) <= MAX_VALUE { value } else { Value::Shortened { shortened: shortened(&text, MAX_VALUE) } }
+}
+
 fn letters(neighbour: &Neighbour) -> usize {
-    let ops: usize = neighbour.transaction.ops.iter().map(|it| it.len() + 3).sum();
+    let ops: usize = neighbour.transaction.ops.iter().map(|it| it.to_string().len() + LETTERS_AROUND_OP).sum();
     let notes: usize = neighbour.notes.iter().map(|it| it.len() + 3).sum();
     LETTERS_AROUND + 2 * neighbour.transaction.id.len() + ops + notes
 }

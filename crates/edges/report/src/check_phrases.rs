@@ -1,7 +1,62 @@
-//! What `check` found out, as a sentence for the top of a page.
+//! What `check` found out, as sentences that all renderings share.
 
-use crate::document::{CheckReport, Judgement, LevelName};
+use crate::document::{CheckReport, Evidence, Judgement, LevelName, NamedPairs, Schedule};
 use crate::findings::{any_holds, findings, strongest_that_hold};
+use crate::words::counted;
+
+/// Longer witnesses are only counted.
+const MAX_SHOWN_ORDER: usize = 12;
+/// Schedules are so long at most in the JSON of a page.
+pub(crate) const MAX_EMBEDDED: usize = 200;
+
+/// Where a sentence stands, which decides where the rest of it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Medium {
+    Terminal,
+    Page,
+}
+
+/// What a witness says, in one sentence.
+pub(crate) fn witness(level: &LevelName, evidence: &Evidence, medium: Medium) -> String {
+    let order_name = if level.is_serial() { "serial order" } else { "commit order" };
+    let json = match medium {
+        Medium::Terminal => "--json",
+        Medium::Page => "the JSON in this page",
+    };
+    let has = |n_all: usize| match medium {
+        Medium::Page if n_all > MAX_EMBEDDED => "has its beginning",
+        _ => "has it",
+    };
+    match &evidence.schedule {
+        Schedule::Order { order, omitted: 0 } if order.len() <= MAX_SHOWN_ORDER => {
+            format!("A {order_name} that explains it: {}.", order.join(", "))
+        }
+        Schedule::Order { order, omitted } => {
+            let n_txns = order.len() + omitted;
+            let txns = counted(n_txns as u64, "transaction");
+            format!("A {order_name} of {txns} explains it; {json} {}.", has(n_txns))
+        }
+        Schedule::Events { events, omitted: 0 } if events.len() <= MAX_SHOWN_ORDER => {
+            let events: Vec<String> = events.iter().map(|(event, txn)| format!("{} {txn}", event.word())).collect();
+            format!("Snapshots and commits that explain it: {}.", events.join(", "))
+        }
+        Schedule::Events { events, omitted } => {
+            let n_events = events.len() + omitted;
+            let counted = counted(n_events as u64, "event");
+            format!("An order of {counted} (snapshots and commits) explains it; {json} {}.", has(n_events))
+        }
+        Schedule::Relations { relations } => {
+            let names: Vec<String> = relations.iter().map(relation_name).collect();
+            format!("These relations explain it: {}; {json} has them.", names.join(", "))
+        }
+    }
+}
+
+/// `co`, or `vo[x]`.
+fn relation_name(relation: &NamedPairs) -> String {
+    let key = relation.key.as_ref().map(|it| format!("[{it}]")).unwrap_or_default();
+    format!("{}{key}", relation.name)
+}
 
 /// The answer in one sentence: the anomaly's name, the weakest level that it breaks, and what holds all the same.
 pub(crate) fn check_headline(report: &CheckReport) -> String {
@@ -23,7 +78,7 @@ pub(crate) fn check_headline(report: &CheckReport) -> String {
             }
             _ => format!("This history satisfies {}.", titled(&level.level)),
         },
-        levels if levels.iter().all(|it| matches!(it.judgement, Judgement::Holds(_))) => {
+        levels if levels.iter().all(|it| matches!(it.judgement, Judgement::Holds { .. })) => {
             format!("This history satisfies {}.", all(&strongest_that_hold(report)))
         }
         _ if any_holds(report) => format!("No violation was found, and some levels are unknown{}.", what_holds(report)),
@@ -38,7 +93,7 @@ fn what_holds(report: &CheckReport) -> String {
         [one] => format!("; the strongest level that holds is {}", titled(one)),
         many if many.len() <= 2 => format!("; the strongest levels that hold are {}", all(many)),
         _ => {
-            let n_holding = report.levels.iter().filter(|it| matches!(it.judgement, Judgement::Holds(_))).count();
+            let n_holding = report.levels.iter().filter(|it| matches!(it.judgement, Judgement::Holds { .. })).count();
             format!("; {n_holding} of {} levels hold", report.levels.len())
         }
     }

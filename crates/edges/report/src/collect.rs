@@ -1,9 +1,10 @@
 //! The document of `collect`: what was run on a database, what came of it, and how it went over time.
 
 use crate::series::Series;
+use serde::{Deserialize, Serialize};
 
 /// What `collect` did.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CollectReport {
     /// The database, without credentials.
     pub database: String,
@@ -16,6 +17,7 @@ pub struct CollectReport {
     /// What the workload was like.
     pub parameters: WorkloadParameters,
     /// How many transactions ended in which way.
+    #[serde(flatten)]
     pub outcomes: Outcomes,
     /// Committed transactions a second.
     pub throughput: f64,
@@ -24,6 +26,7 @@ pub struct CollectReport {
     /// The size of the recorded history.
     pub bytes: u64,
     /// Was it stopped before its time?
+    #[serde(rename = "stopped")]
     pub was_stopped: bool,
     /// Why the run ended early, if it did by itself.
     pub failure: Option<String>,
@@ -36,13 +39,15 @@ pub struct CollectReport {
 }
 
 /// What a workload was like, and how long it was to run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadParameters {
     /// Sessions.
     pub sessions: u64,
     /// So many transactions a session, if that was the end of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub txns: Option<u64>,
     /// So many seconds, if that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<f64>,
     /// Keys.
     pub keys: u64,
@@ -57,7 +62,8 @@ pub struct WorkloadParameters {
 }
 
 /// How many transactions ended in which way, the final read included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "OutcomeMembers", into = "OutcomeMembers")]
 pub struct Outcomes {
     /// Sessions of the history.
     pub sessions: u64,
@@ -75,8 +81,58 @@ pub struct Outcomes {
     pub reconnects: u64,
 }
 
+/// Outcomes in JSON: what the history has, and beside it what it does not say.
+#[derive(Serialize, Deserialize)]
+struct OutcomeMembers {
+    history: HistoryMembers,
+    conflicts: u64,
+    reconnects: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HistoryMembers {
+    sessions: u64,
+    transactions: u64,
+    committed: u64,
+    /// Whoever wanted it.
+    aborted: u64,
+    unknown: u64,
+    operations: u64,
+}
+
+impl From<Outcomes> for OutcomeMembers {
+    fn from(of: Outcomes) -> Self {
+        let history = HistoryMembers {
+            sessions: of.sessions,
+            transactions: of.transactions(),
+            committed: of.committed,
+            aborted: of.all_aborted(),
+            unknown: of.unknown,
+            operations: of.operations,
+        };
+        Self { history, conflicts: of.conflicts, reconnects: of.reconnects }
+    }
+}
+
+impl TryFrom<OutcomeMembers> for Outcomes {
+    type Error = &'static str;
+
+    fn try_from(OutcomeMembers { history, conflicts, reconnects }: OutcomeMembers) -> Result<Self, Self::Error> {
+        let aborted = history.aborted.checked_sub(conflicts).ok_or("there are more conflicts than aborted")?;
+        Ok(Self {
+            sessions: history.sessions,
+            committed: history.committed,
+            aborted,
+            conflicts,
+            unknown: history.unknown,
+            operations: history.operations,
+            reconnects,
+        })
+    }
+}
+
 /// Something that must hold at the end of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asserted {
     /// What must hold.
     pub name: String,

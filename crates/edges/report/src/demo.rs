@@ -1,9 +1,11 @@
 //! The document of `demo`: the same work on several databases, and what `check` says of each.
 
 use crate::document::CheckReport;
+use crate::json::headed;
+use serde::{Deserialize, Serialize};
 
 /// Databases, one after the other.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DemoReport {
     /// What it is about.
     pub title: String,
@@ -14,7 +16,7 @@ pub struct DemoReport {
 }
 
 /// One database.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DemoAct {
     /// Its name.
     pub title: String,
@@ -25,5 +27,6 @@ pub struct DemoAct {
     /// What that teaches.
     pub after: String,
     /// What `check` says.
+    #[serde(serialize_with = "headed")]
     pub check: CheckReport,
 }

@@ -1,7 +1,8 @@
 //! Dependencies as sentences that a person can check against the input.
 
+use crate::value::{held, key_words};
 use iso_evidence::{Edge, Reason};
-use iso_history::{Facts, History, KeyId, Name, Op, OpId, Place, TxnId, ValueId};
+use iso_history::{Facts, History, KeyId, Op, OpId, Place, TxnId, ValueId};
 
 /// Longer lists are shown by their first, last and interesting elements.
 const MAX_ELEMENTS: usize = 8;
@@ -163,25 +164,29 @@ impl<'f> Explainer<'f> {
         }
     }
 
-    pub(crate) fn key(&self, key: KeyId) -> Name<'f> {
-        self.history.key_name(key)
+    /// `x`, or `key 2`.
+    pub(crate) fn key(&self, key: KeyId) -> String {
+        key_words(&self.history.key_name(key).into())
+    }
+
+    /// `x=1`, or `key 2 = 1`.
+    pub(crate) fn held(&self, key: KeyId, value: ValueId) -> String {
+        held(&self.history.key_name(key).into(), &self.history.value(value).to_string())
     }
 
     /// `x=1`, or `x=[1,2]` where elements of `interesting` transactions are not left out of a long list.
     pub(crate) fn seen(&self, read: OpId, interesting: &[TxnId]) -> String {
         match self.history.op(read) {
-            Op::Read { key, value } | Op::Write { key, value } | Op::Append { key, value } => {
-                format!("{}={}", self.key(key), self.history.value(value))
-            }
+            Op::Read { key, value } | Op::Write { key, value } | Op::Append { key, value } => self.held(key, value),
             Op::ReadList { key, values } => {
                 let shown: Vec<ValueId> = interesting.iter().flat_map(|it| self.appended(*it, key)).collect();
-                format!("{}=[{}]", self.key(key), self.elided(values, &shown))
+                held(&self.history.key_name(key).into(), &format!("[{}]", self.elided(values, &shown).join(",")))
             }
         }
     }
 
-    /// The elements with commas; long runs of elements that are not in `shown` become dots.
-    fn elided(&self, values: &[ValueId], shown: &[ValueId]) -> String {
+    /// The elements; long runs of elements that are not in `shown` become dots.
+    fn elided(&self, values: &[ValueId], shown: &[ValueId]) -> Vec<String> {
         let is_shown = |idx: usize| {
             values.len() <= MAX_ELEMENTS || idx < 2 || idx + 2 >= values.len() || shown.contains(&values[idx])
         };
@@ -193,7 +198,7 @@ impl<'f> Explainer<'f> {
                 pieces.push("…".to_owned());
             }
         }
-        pieces.join(",")
+        pieces
     }
 
     /// The last element of a list read that a transaction appended, if there is one.
@@ -215,7 +220,7 @@ impl<'f> Explainer<'f> {
     /// What a transaction appended to a list: `1, 2`.
     pub(crate) fn elements(&self, txn: TxnId, list: KeyId) -> String {
         let elements: Vec<ValueId> = self.appended(txn, list).collect();
-        self.elided(&elements, &[]).replace(',', ", ")
+        self.elided(&elements, &[]).join(", ")
     }
 
     /// What a transaction finally made of a key: `x=1`, or for a list `appended 1, 2`.
@@ -224,7 +229,7 @@ impl<'f> Explainer<'f> {
             return format!("appended {}", self.elements(txn, key));
         }
         match self.final_write(txn, key) {
-            Some(value) => format!("{}={}", self.key(key), self.history.value(value)),
+            Some(value) => self.held(key, value),
             None => format!("the write of {}", self.key(key)),
         }
     }

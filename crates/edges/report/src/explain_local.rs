@@ -47,15 +47,16 @@ impl Explainer<'_> {
     }
 
     fn internal(&self, who: &str, op: OpId, expected: ValueId) -> String {
-        let (seen, expected) = (self.seen(op, &[]), self.history.value(expected));
-        let key = self.key(self.history.op(op).key());
+        let (seen, key) = (self.seen(op, &[]), self.history.op(op).key());
         match self.history.op(op) {
             Op::ReadList { .. } => {
                 format!(
-                    "{who} appended {expected} to {key} and then read {seen}, which does not end with what it appended"
+                    "{who} appended {} to {} and then read {seen}, which does not end with what it appended",
+                    self.history.value(expected),
+                    self.key(key)
                 )
             }
-            _ => format!("{who} wrote {key}={expected} and then read {seen}"),
+            _ => format!("{who} wrote {} and then read {seen}", self.held(key, expected)),
         }
     }
 
@@ -114,8 +115,8 @@ impl Explainer<'_> {
             let all = self.elements(writer, key);
             return format!("{who} read {seen}, but {writer_name} appended {all} before it committed");
         }
-        let last = self.final_write(writer, key).map(|it| self.history.value(it).to_string());
-        let last = last.map(|it| format!(" with {}={it}", self.key(key))).unwrap_or_default();
+        let last = self.final_write(writer, key);
+        let last = last.map(|it| format!(" with {}", self.held(key, it))).unwrap_or_default();
         format!("{who} read {seen}, which {writer_name} overwrote{last} before it committed")
     }
 

@@ -1,6 +1,6 @@
 //! What the levels of a report have in common: equal refutations are told once.
 
-use crate::document::{CheckReport, Judgement, LevelName, LevelReport, Part};
+use crate::document::{CheckReport, Excerpt, Judgement, LevelName, LevelReport};
 use iso_spec::Level;
 
 /// One refutation with every level that it breaks.
@@ -10,8 +10,8 @@ pub struct Finding<'r> {
     pub levels: Vec<&'r LevelName>,
     /// What the field calls it.
     pub anomalies: &'r [String],
-    /// The forbidden part.
-    pub part: &'r Part,
+    /// The core.
+    pub core: &'r Excerpt,
 }
 
 impl Finding<'_> {
@@ -35,10 +35,10 @@ pub fn findings(report: &CheckReport) -> Vec<Finding<'_>> {
 pub(crate) fn findings_of(levels: &[LevelReport]) -> Vec<Finding<'_>> {
     let mut findings: Vec<Finding<'_>> = Vec::new();
     for level in levels {
-        let Judgement::Violated { anomalies, part } = &level.judgement else { continue };
-        match findings.iter_mut().find(|it| it.part.says_the_same(part) && it.anomalies == anomalies) {
+        let Judgement::Violated { anomalies, core } = &level.judgement else { continue };
+        match findings.iter_mut().find(|it| it.core.says_the_same(core) && it.anomalies == anomalies) {
             Some(finding) => finding.levels.push(&level.level),
-            None => findings.push(Finding { levels: vec![&level.level], anomalies, part }),
+            None => findings.push(Finding { levels: vec![&level.level], anomalies, core }),
         }
     }
     findings
@@ -62,5 +62,5 @@ pub(crate) fn any_holds(report: &CheckReport) -> bool {
 }
 
 fn holds(level: &LevelReport) -> bool {
-    matches!(level.judgement, Judgement::Holds(_))
+    matches!(level.judgement, Judgement::Holds { .. })
 }

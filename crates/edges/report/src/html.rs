@@ -27,12 +27,15 @@ pub(crate) use search::{compare_html, separate_html};
 pub(crate) use store::store_html;
 pub(crate) use verify::verify_html;
 
-use crate::document::{Link, LocalRead, Part};
-use crate::lit::Lit;
+use crate::document::{Excerpt, Link, LocalRead};
+use crate::highlight::Highlight;
 use crate::proof_phrases::{round, spoken};
 use crate::svg::Room;
 use crate::words::{prose, xml};
 use why::{case_steps, why};
+
+/// Longer keys of a dependency are shortened; the sentence beside them has them in full.
+const MAX_LABEL: usize = 40;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -60,19 +63,19 @@ fn linked_figure(svg: &str) -> String {
     format!("<figure class=\"linked\" tabindex=\"-1\">\n{svg}</figure>\n")
 }
 
-/// Why a part is forbidden, step by step, with the buttons that go through them; nothing if no steps say it.
-fn steps(part: &Part) -> String {
+/// Why an excerpt is forbidden, step by step, with the buttons that go through them; nothing if no steps say it.
+fn steps(excerpt: &Excerpt) -> String {
     let mut items: Vec<String> = Vec::new();
-    if let Some(local) = &part.local {
-        items.push(of_read(local, part));
+    if let Some(local) = &excerpt.local {
+        items.push(of_read(local, excerpt));
     }
-    let n_cycle = part.cycle.len();
-    let links = part.cycle.iter().chain(part.local.iter().flat_map(|it| &it.links));
-    items.extend(links.enumerate().map(|(number, it)| of_link(&number.to_string(), it, part, number < n_cycle, "")));
-    if !part.cycle.is_empty() {
-        items.push(contradiction(&part.cycle));
+    let n_cycle = excerpt.cycle.len();
+    let links = excerpt.cycle.iter().chain(excerpt.local.iter().flat_map(|it| &it.links));
+    items.extend(links.enumerate().map(|(number, it)| of_link(&number.to_string(), it, excerpt, number < n_cycle, "")));
+    if !excerpt.cycle.is_empty() {
+        items.push(contradiction(&excerpt.cycle));
     }
-    items.extend(case_steps(part));
+    items.extend(case_steps(excerpt));
     stepped(&items)
 }
 
@@ -90,35 +93,32 @@ fn stepped(items: &[String]) -> String {
     )
 }
 
-fn of_read(local: &LocalRead, part: &Part) -> String {
-    let lit = Lit::of_read(local, part);
+fn of_read(local: &LocalRead, excerpt: &Excerpt) -> String {
+    let highlight = Highlight::of_read(local, excerpt);
     format!(
         "<li class=\"local\" data-links=\"\" data-lit=\"{}\" data-txns=\"{}\">{}.</li>\n",
-        lit.ops(),
-        lit.txns(),
+        highlight.ops(),
+        highlight.txns(),
         prose(&local.because)
     )
 }
 
-fn of_link(number: &str, link: &Link, part: &Part, is_in_cycle: bool, class: &str) -> String {
-    let lit = Lit::of_link(link, part);
-    let key = link.key.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
+fn of_link(number: &str, link: &Link, excerpt: &Excerpt, is_in_cycle: bool, class: &str) -> String {
+    let highlight = Highlight::of_link(link, excerpt);
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
     let claim = if is_in_cycle {
-        // One "because" in a sentence is enough.
-        let join = if link.because.contains(", because ") { ": " } else { ", because " };
-        format!("<b>{}</b> must come before <b>{}</b>{join}", prose(&spoken(&link.from)), prose(&spoken(&link.to)))
+        format!("<b>{}</b> must come before <b>{}</b>: ", prose(&spoken(&link.from)), prose(&spoken(&link.to)))
     } else {
         String::new()
     };
     format!(
         "<li{class} data-links=\"{number}\" data-lit=\"{}\" data-txns=\"{}\"><code class=\"{}\">{}</code> {claim}{}.{}</li>\n",
-        lit.ops(),
-        lit.txns(),
-        xml(&link.kind),
-        prose(&format!("{}{key}", link.kind)),
+        highlight.ops(),
+        highlight.txns(),
+        link.kind.word(),
+        prose(&link.label(MAX_LABEL)),
         prose(&link.because),
-        why(&link.premises, part)
+        why(&link.premises, excerpt)
     )
 }
 
@@ -126,7 +126,7 @@ fn contradiction(cycle: &[Link]) -> String {
     let numbers: Vec<String> = (0..cycle.len()).map(|it| it.to_string()).collect();
     let first = cycle.first().map(|it| spoken(&it.from)).unwrap_or_default();
     format!(
-        "<li class=\"contradiction\" data-links=\"{}\" data-lit=\"\" data-txns=\"\">But then <b>{}</b> would have to come \
+        "<li class=\"contradiction\" data-links=\"{}\" data-highlight=\"\" data-txns=\"\">But then <b>{}</b> would have to come \
          before itself: {}. That cannot be.</li>\n",
         numbers.join(" "),
         prose(&first),

@@ -1,22 +1,26 @@
 //! The document of `hunt`: what was run on a database round by round, and what it should not have done.
 
 use crate::document::{CheckReport, LevelName};
+use crate::json::headed;
+use serde::{Deserialize, Serialize};
 
 /// A document has about as many rounds at most; neighbours of a long hunt are told together.
 const MAX_ROUNDS: usize = 240;
 
 /// What `hunt` found out about a database.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HuntReport {
     /// The database, without credentials.
     pub database: String,
     /// The isolation level of the sessions, as the database calls it.
     pub isolation: String,
     /// What that should be.
+    #[serde(flatten, with = "expected")]
     pub expect: LevelName,
     /// Decided what was run.
     pub seed: u64,
     /// What was done.
+    #[serde(flatten)]
     pub tally: HuntCounts,
     /// Why some histories were not decided; the first reason.
     pub reason: Option<String>,
@@ -25,6 +29,7 @@ pub struct HuntReport {
     /// How long it took.
     pub seconds: f64,
     /// Was it stopped before its time?
+    #[serde(rename = "stopped")]
     pub was_stopped: bool,
     /// What ran, in the order of time.
     pub rounds: Vec<HuntRound>,
@@ -32,8 +37,28 @@ pub struct HuntReport {
     pub findings: Vec<HuntFinding>,
 }
 
+/// The expected level in JSON, whose names stand beside others.
+mod expected {
+    use crate::document::LevelName;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Members {
+        expect: String,
+        expect_name: String,
+    }
+
+    pub(super) fn serialize<S: Serializer>(of: &LevelName, serializer: S) -> Result<S::Ok, S::Error> {
+        Members { expect: of.short.clone(), expect_name: of.full.clone() }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LevelName, D::Error> {
+        Members::deserialize(deserializer).map(|it| LevelName { short: it.expect, full: it.expect_name })
+    }
+}
+
 /// What a hunt did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HuntCounts {
     /// Scripts that were played, without those that make a finding smaller.
     pub scripts: u64,
@@ -48,7 +73,7 @@ pub struct HuntCounts {
 }
 
 /// One script or one run of a workload; of a long hunt, some of them together.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HuntRound {
     /// `the probe lost-update`, or the workload with its parameters.
     pub what: String,
@@ -69,11 +94,13 @@ pub struct HuntRound {
     /// What the expected level says.
     pub verdict: RoundVerdict,
     /// The place of the finding that it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<usize>,
 }
 
 /// What the expected level says about a round, the worst last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RoundVerdict {
     /// It allows it.
     Holds,
@@ -84,7 +111,7 @@ pub enum RoundVerdict {
 }
 
 /// Something that the expected level forbids.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HuntFinding {
     /// What the field calls it.
     pub anomalies: Vec<String>,
@@ -97,11 +124,12 @@ pub struct HuntFinding {
     /// The smallest script that shows it again, if there is one.
     pub script: Option<HuntScript>,
     /// What `check` says about that history.
+    #[serde(serialize_with = "headed")]
     pub check: CheckReport,
 }
 
 /// A script that shows a finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HuntScript {
     /// The steps in order, a line each; with what was answered if there is no SQL.
     pub steps: String,

@@ -61,7 +61,7 @@ fn few_txns(number: usize) -> String {
 /// How many transactions show it.
 fn n_txns(finding: &HuntFinding) -> usize {
     let parts = finding.check.levels.iter().filter_map(|it| match &it.judgement {
-        Judgement::Violated { part, .. } => Some(part.transactions.len()),
+        Judgement::Violated { core, .. } => Some(core.transactions.len()),
         _ => None,
     });
     parts.max().unwrap_or(0)

@@ -7,6 +7,7 @@
 #![allow(clippy::format_push_string, reason = "renderings are small, and writing to a string cannot fail")]
 
 mod amounts;
+mod arrow;
 mod build;
 mod build_found;
 mod build_predict;
@@ -23,11 +24,11 @@ mod explain_proof;
 mod findings;
 mod found;
 mod hasse;
+mod highlight;
 mod html;
 mod hunt;
 mod hunt_phrases;
 mod json;
-mod lit;
 mod mark;
 mod notation;
 mod origin;
@@ -44,6 +45,8 @@ mod store;
 mod surroundings;
 mod svg;
 mod text;
+mod v1;
+mod value;
 mod verify;
 mod verify_phrases;
 mod words;
@@ -54,29 +57,31 @@ pub use build_predict::{Predicted, Rewired, shape};
 pub use collect::{Asserted, CollectReport, Outcomes, WorkloadParameters};
 pub use demo::{DemoAct, DemoReport};
 pub use document::{
-    Case, CheckReport, Counts, Defect, Evidence, Judgement, LevelName, LevelReport, Link, LocalRead, Moment, Outcome,
-    Part, Place, Premises, Transaction,
+    Case, Certified, CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport,
+    Link, LinkKind, LocalRead, NamedPairs, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction,
+    TxnRef,
 };
 pub use dot::dot;
 pub use findings::{Finding, findings, strongest_that_hold};
-pub use found::{Certified, Failure, Found, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
+pub use found::{Failure, Found, KeyVersions, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
 pub use html::html;
 pub use hunt::{HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript, RoundVerdict};
 pub use json::{JsonLayout, ReadError};
 pub use predict::{
-    Boundary, ChangedRead, Cut, Precision, PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Validation,
-    ValidationVerdict, Version,
+    AllowedRun, Boundary, ChangedRead, Cut, ForbiddenRun, Precision, PredictReport, PredictVerdict, PredictedLevel,
+    PredictedRun, Validation, ValidationVerdict, Version,
 };
 pub use report::Report;
 pub use search::{
-    Bound, CompareReport, Effort, LatticeEdge, LatticeReport, Scope, SearchVerdict, SeparateReport, SpecName,
-    SpecRelation, UnknownPair,
+    Bound, CompareReport, Effort, LatticeEdge, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape,
+    SpecName, SpecRelation, UnknownPair,
 };
 pub use series::{Sample, Series};
-pub use store::{StoreReport, StoreStep};
+pub use store::{Ending, StoreReport, StoreStep};
 pub use surroundings::{Course, CourseUnit, KeySummary, Nearby, Neighbour, SessionSummary, Surroundings};
 pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, Listing, Symbols, TextOptions, store_text, text};
+pub use value::{InitialValue, OpKind, Operation, Value};
 pub use verify::{
     Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, VerifiedLevel, VerifyReport,
     VerifyVerdict, Written,

@@ -1,6 +1,6 @@
-//! A part in our own notation for people: sessions as lines, transactions in braces.
+//! An excerpt in our own notation for people: sessions as lines, transactions in braces.
 
-use crate::document::{Part, Transaction};
+use crate::document::{Excerpt, Transaction};
 use crate::words::harmless;
 use iso_history::Datum;
 
@@ -14,20 +14,16 @@ pub(crate) enum Comments {
     Names,
 }
 
-/// The part as a history file. Reading it gives the part back, names and order of transactions within sessions included.
-pub(crate) fn notation(part: &Part, comments: Comments) -> String {
+/// The excerpt as a history file. Reading it gives the excerpt back, names and order of transactions within sessions included.
+pub(crate) fn notation(excerpt: &Excerpt, comments: Comments) -> String {
     let mut lines: Vec<(String, String)> = Vec::new();
-    let initial: Vec<String> = part
-        .initial
-        .iter()
-        .filter(|(_, value)| value != "-" && value != "[]")
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
+    let initial: Vec<String> =
+        excerpt.initial.iter().filter(|it| it.is_given()).map(|it| format!("{}={}", it.key, it.value)).collect();
     if !initial.is_empty() {
         lines.push((format!("init {}", initial.join(" ")), String::new()));
     }
-    for session in sessions(part) {
-        lines.extend(session_lines(part, session));
+    for session in sessions(excerpt) {
+        lines.extend(session_lines(excerpt, session));
     }
     let width =
         lines.iter().filter(|it| !it.1.is_empty()).map(|it| it.0.chars().count()).max().unwrap_or(0).min(MAX_LINE);
@@ -43,10 +39,10 @@ pub(crate) fn notation(part: &Part, comments: Comments) -> String {
     text
 }
 
-/// The sessions of a part in the order of their first transactions.
-pub(crate) fn sessions(part: &Part) -> Vec<&str> {
+/// The sessions of an excerpt in the order of their first transactions.
+pub(crate) fn sessions(excerpt: &Excerpt) -> Vec<&str> {
     let mut sessions: Vec<&str> = Vec::new();
-    for txn in &part.transactions {
+    for txn in &excerpt.transactions {
         if !sessions.contains(&txn.session.as_str()) {
             sessions.push(&txn.session);
         }
@@ -55,8 +51,8 @@ pub(crate) fn sessions(part: &Part) -> Vec<&str> {
 }
 
 /// The lines of one session, each with the names of its transactions.
-fn session_lines(part: &Part, session: &str) -> Vec<(String, String)> {
-    let txns: Vec<&Transaction> = part.transactions.iter().filter(|it| it.session == session).collect();
+fn session_lines(excerpt: &Excerpt, session: &str) -> Vec<(String, String)> {
+    let txns: Vec<&Transaction> = excerpt.transactions.iter().filter(|it| it.session == session).collect();
     let name = session_name(session);
     let bodies: Vec<String> = txns.iter().map(|it| body(it)).collect();
     let whole = format!("{name}: {}", bodies.join(" "));
@@ -81,7 +77,11 @@ fn session_name(name: &str) -> String {
 }
 
 fn body(txn: &Transaction) -> String {
-    let mut body = if txn.ops.is_empty() { "{ }".to_owned() } else { format!("{{ {} }}", txn.ops.join(" ")) };
+    let mut body = "{".to_owned();
+    for op in &txn.ops {
+        body += &format!(" {op}");
+    }
+    body += " }";
     if let Some(mark) = txn.outcome.mark() {
         body.push(' ');
         body.push_str(mark);

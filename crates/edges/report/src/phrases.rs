@@ -1,8 +1,10 @@
 //! What searches found, as sentences that all renderings share.
 
-use crate::found::{Found, RelationShape, SpecRefutation, WitnessRelation};
+use crate::document::TxnRef;
+use crate::found::{Found, KeyVersions, RelationShape, SpecRefutation, WitnessRelation};
 use crate::search::{
-    Bound, CompareReport, Effort, LatticeReport, Scope, SearchVerdict, SeparateReport, SpecName, SpecRelation,
+    Bound, CompareReport, Effort, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape, SpecName,
+    SpecRelation,
 };
 use crate::text::memory;
 use crate::words::counted;
@@ -138,8 +140,8 @@ pub(crate) fn bound(scope: &Scope) -> String {
 /// Everything about the scope in one line.
 pub(crate) fn scope_line(scope: &Scope) -> String {
     let mut parts = vec![bound(scope)];
-    parts.push(match scope.sessions.as_str() {
-        "chains" => "sessions are chains".to_owned(),
+    parts.push(match scope.sessions {
+        SessionShape::Chains => "sessions are chains".to_owned(),
         other => format!("session order: {other}"),
     });
     parts.push(if scope.blind_writes { "blind writes".to_owned() } else { "no blind writes".to_owned() });
@@ -206,20 +208,19 @@ pub(crate) fn failures_lead(refutation: &SpecRefutation) -> &'static str {
 }
 
 /// A witness relation in one line: `co: s1.1 < s2.1`, `vis: s1.1 -> s2.1, s3.1`, `vo[x]: s1.1 < s2.1`.
-pub(crate) fn relation_words(relation: &WitnessRelation, txns: &[String]) -> String {
+pub(crate) fn relation_words(relation: &WitnessRelation, txns: &[TxnRef]) -> String {
     let name = &relation.name;
     match &relation.shape {
         RelationShape::Order(order) => format!("{name}: {}", order.join(" < ")),
         RelationShape::Versions(keys) => {
-            let of_keys = keys.iter().filter(|it| !it.1.is_empty());
-            let words: Vec<String> =
-                of_keys.map(|(key, writers)| format!("{name}[{key}]: {}", writers.join(" < "))).collect();
+            let of_key = |it: &KeyVersions| format!("{name}[{}]: {}", it.key, it.writers.join(" < "));
+            let words: Vec<String> = keys.iter().filter(|it| !it.writers.is_empty()).map(of_key).collect();
             if words.is_empty() { format!("{name}: nothing is written") } else { words.join("; ") }
         }
         RelationShape::Pairs(pairs) => {
             let shown = without_initial(pairs, txns);
             match total_order(&shown, txns) {
-                Some(order) => format!("{name}: {}", order.join(" < ")),
+                Some(order) => format!("{name}: {}", order.iter().map(|it| it.name()).collect::<Vec<_>>().join(" < ")),
                 None if pairs.is_empty() => format!("{name}: empty"),
                 None if shown.is_empty() => format!("{name}: only from init"),
                 None => format!("{name}: {}", pair_words(&shown)),
@@ -228,8 +229,11 @@ pub(crate) fn relation_words(relation: &WitnessRelation, txns: &[String]) -> Str
     }
 }
 
+/// Two transactions, the earlier one first.
+pub(crate) type Pair<'p> = (&'p TxnRef, &'p TxnRef);
+
 /// `s1.1 -> s2.1, s3.1; s2.1 -> s3.1`.
-fn pair_words(pairs: &[(&str, &str)]) -> String {
+fn pair_words(pairs: &[Pair<'_>]) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut last = None;
     for (from, to) in pairs {
@@ -243,19 +247,18 @@ fn pair_words(pairs: &[(&str, &str)]) -> String {
 }
 
 /// The pairs but those of the initial transaction, if it stands before all others, as it mostly does.
-pub(crate) fn without_initial<'p>(pairs: &'p [(String, String)], txns: &[String]) -> Vec<(&'p str, &'p str)> {
-    let is_seen_by = |txn: &String| pairs.iter().any(|(from, to)| from == "init" && to == txn);
-    let goes_without_saying = txns.iter().all(is_seen_by);
-    let shown = pairs.iter().filter(|it| !(goes_without_saying && it.0 == "init"));
-    shown.map(|(from, to)| (from.as_str(), to.as_str())).collect()
+pub(crate) fn without_initial<'p>(pairs: &'p [(TxnRef, TxnRef)], txns: &[TxnRef]) -> Vec<Pair<'p>> {
+    let is_initial = |it: &(TxnRef, TxnRef)| it.0 == TxnRef::Initial;
+    let goes_without_saying = txns.iter().all(|txn| pairs.iter().any(|it| is_initial(it) && it.1 == *txn));
+    let shown = pairs.iter().filter(|it| !(goes_without_saying && is_initial(it)));
+    shown.map(|(from, to)| (from, to)).collect()
 }
 
 /// The transactions in order, if the pairs are one of all of them.
-pub(crate) fn total_order<'t>(pairs: &[(&str, &str)], txns: &'t [String]) -> Option<Vec<&'t str>> {
-    let set: BTreeSet<&(&str, &str)> = pairs.iter().collect();
-    let n_before = |txn: &str| pairs.iter().filter(|it| it.1 == txn).count();
-    let mut order: Vec<&str> = txns.iter().map(String::as_str).collect();
-    order.sort_by_key(|it| n_before(it));
+pub(crate) fn total_order<'t>(pairs: &[Pair<'_>], txns: &'t [TxnRef]) -> Option<Vec<&'t TxnRef>> {
+    let set: BTreeSet<&Pair<'_>> = pairs.iter().collect();
+    let mut order: Vec<&TxnRef> = txns.iter().collect();
+    order.sort_by_key(|txn| pairs.iter().filter(|it| it.1 == *txn).count());
     let n_pairs = txns.len() * txns.len().saturating_sub(1) / 2;
     let is_ordered = |idx: usize| order[idx + 1..].iter().all(|later| set.contains(&(order[idx], *later)));
     (txns.len() > 1 && set.len() == n_pairs && (0..order.len()).all(is_ordered)).then_some(order)

@@ -9,5 +9,5 @@ mod route;
 
 pub(crate) use geometry::{Path, Piece, Point};
 pub(crate) use hasse::{ClassBox, Hasse, HasseLine};
-pub(crate) use layout::{Layout, Metrics, TxnBox};
+pub(crate) use layout::{Layout, Metrics, TxnBox, shown_initial};
 pub(crate) use route::{Emphasis, Route, routes};

@@ -1,18 +1,20 @@
 //! The document of `predict`: runs that could have happened instead of the observed one, and that should not.
 
-use crate::document::{Counts, Defect, Evidence, LevelName, Part, Place};
-use crate::found::Certified;
+use crate::document::{Certified, Counts, Defect, Evidence, Excerpt, LevelName, Place, TxnRef, certificate};
 use crate::mark::{Mark, Sign};
 use crate::search::Effort;
+use crate::value::Value;
+use serde::{Deserialize, Serialize};
 
 /// What `predict` found out about one observed history.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PredictReport {
     /// The file of the observed history.
     pub inputs: Vec<String>,
     /// What was wrong with it.
     pub defects: Vec<Defect>,
     /// Its size; none if it was not read to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Counts>,
     /// The level that forbids what is predicted.
     pub target: LevelName,
@@ -23,15 +25,18 @@ pub struct PredictReport {
     /// One answer a level, weaker levels first.
     pub levels: Vec<PredictedLevel>,
     /// The short names of the levels with a prediction of which no stronger one has any, if all levels were tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strongest: Option<Vec<String>>,
     /// What people should know besides.
     pub notes: Vec<String>,
     /// What it took.
+    #[serde(flatten)]
     pub effort: Effort,
 }
 
 /// What of the observed run is repeated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Boundary {
     /// A session ends with the first read that has another writer.
     #[default]
@@ -41,7 +46,8 @@ pub enum Boundary {
 }
 
 /// How sure a "none" is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// Every prediction is found.
     #[default]
@@ -51,22 +57,27 @@ pub enum Precision {
 }
 
 /// The answer for one level.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PredictedLevel {
     /// The level that allows what is predicted.
+    #[serde(flatten)]
     pub level: LevelName,
     /// The answer.
+    #[serde(flatten)]
     pub verdict: PredictVerdict,
 }
 
 /// Could a run have happened that the target forbids?
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "lowercase")]
 pub enum PredictVerdict {
     /// These.
     Predicted {
         /// At least one; several differ in the shape of their cycles.
+        #[serde(rename = "predictions")]
         runs: Vec<PredictedRun>,
         /// Why there are no more, as a clause, if all were asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         ended: Option<String>,
     },
     /// None at all.
@@ -79,108 +90,139 @@ pub enum PredictVerdict {
 }
 
 /// A run that could have happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PredictedRun {
     /// The predicted history in our notation, ready to be checked.
     pub history: String,
     /// Its size.
     pub size: Counts,
     /// The reads whose writer is another one than observed; nothing if the observed run itself is the answer.
+    #[serde(rename = "changed_reads")]
     pub changed: Vec<ChangedRead>,
     /// The last transactions of sessions that end early.
     pub cuts: Vec<Cut>,
     /// How many transactions of the observed run are left out as a whole.
+    #[serde(rename = "transactions_left_out")]
     pub n_left_out: u64,
+    /// Why the level allows the run.
+    pub allowed: AllowedRun,
+    /// Why the target forbids it.
+    pub forbidden: ForbiddenRun,
     /// The transactions of the observed run that are of interest.
-    pub observed: Part,
-    /// The same transactions of the predicted run, with the cycle for which the target forbids it.
-    pub predicted: Part,
-    /// Does the predicted part have all transactions and operations of the predicted run?
+    pub observed: Excerpt,
+    /// Does the excerpt of the predicted run have all of its transactions and operations?
+    #[serde(rename = "whole")]
     pub is_whole: bool,
     /// Transactions whose names differ: in the predicted run, and in the observed one.
     pub renamed: Vec<(String, String)>,
+    /// Would the level forbid the run with the writes that a strict boundary left out?
+    #[serde(default)]
+    pub hides_conflict: bool,
+    /// What became of it when the application ran along it, if that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Validation>,
+}
+
+/// Why a level allows a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AllowedRun {
+    /// How it may have happened.
+    pub evidence: Evidence,
+    /// Was that checked?
+    #[serde(flatten, with = "certificate")]
+    pub certified: Certified,
+}
+
+/// Why the target forbids a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForbiddenRun {
     /// What the field calls it, the most telling name first.
     pub anomalies: Vec<String>,
     /// The kinds of the cycle's dependencies: `rw-rw`.
     pub shape: String,
-    /// How the run may have happened under the level.
-    pub schedule: Evidence,
-    /// Was it checked that the level allows the run?
-    pub allowed: Certified,
-    /// Was it checked that the target forbids the run?
-    pub forbidden: Certified,
-    /// Would the level forbid the run with the writes that a strict boundary left out?
-    pub hides_conflict: bool,
-    /// What became of it when the application ran along it, if that was asked.
-    pub validation: Option<Validation>,
+    /// The transactions of the predicted run that are of interest, with the cycle.
+    pub evidence: Excerpt,
+    /// Was that checked?
+    #[serde(flatten, with = "certificate")]
+    pub certified: Certified,
 }
 
 /// A read whose writer is another one than observed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedRead {
     /// The transaction that reads, in the predicted run.
     pub transaction: String,
     /// Its session.
     pub session: String,
     /// Where it stands in the input, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
     /// The key.
-    pub key: String,
+    pub key: Value,
     /// What was read.
     pub observed: Version,
     /// What is read instead.
     pub predicted: Version,
-    /// The place of the read among the transaction's operations, from 0, in the observed part and in the predicted one.
+    /// The place of the read among the transaction's operations, from 0, in the observed excerpt and in the predicted one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<usize>,
 }
 
 /// A value, and who wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// The value in our notation.
-    pub value: String,
-    /// The transaction that wrote it; `init` is the initial state.
-    pub writer: String,
+    /// The value.
+    pub value: Value,
+    /// Who wrote it.
+    pub writer: TxnRef,
     /// Where the writer stands in the input, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
 /// The last transaction of a session that ends early.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
     /// The transaction, in the predicted run.
     pub transaction: String,
     /// Its session.
     pub session: String,
     /// Where it stands in the input, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
     /// How many of its reads have another writer.
+    #[serde(rename = "changed_reads")]
     pub n_changed: u64,
     /// How many of its operations are left out at its end.
+    #[serde(rename = "dropped_operations")]
     pub n_dropped: u64,
     /// How many of those are writes.
+    #[serde(rename = "dropped_writes")]
     pub n_dropped_writes: u64,
 }
 
 /// What became of a prediction when the application ran along it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Validation {
     /// The application.
     pub application: String,
     /// The transactions of the predicted run, each with what it is: `SendPayment(1,3,20)`.
     pub calls: Vec<(String, String)>,
     /// Is there such a run indeed?
+    #[serde(flatten)]
     pub verdict: ValidationVerdict,
     /// Where the application did something else than predicted.
     pub divergences: Vec<String>,
     /// Assertions of the application that were false after the run.
+    #[serde(rename = "failed_assertions")]
     pub failed: Vec<String>,
     /// The history of the run in our notation.
     pub history: String,
 }
 
 /// Did the application show what was predicted?
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum ValidationVerdict {
     /// The level allows its run, and the target forbids it.
     Validated,
@@ -270,6 +312,16 @@ impl PredictReport {
 }
 
 impl PredictedRun {
+    /// The transactions of the predicted run that are of interest, with the cycle for which the target forbids it.
+    pub(crate) fn predicted(&self) -> &Excerpt {
+        &self.forbidden.evidence
+    }
+
+    /// What the field calls it, the most telling name first.
+    pub(crate) fn anomalies(&self) -> &[String] {
+        &self.forbidden.anomalies
+    }
+
     /// The name in the observed run of a transaction of the predicted one.
     pub(crate) fn observed_name<'a>(&'a self, predicted: &'a str) -> &'a str {
         self.renamed.iter().find(|it| it.0 == predicted).map_or(predicted, |it| it.1.as_str())
@@ -281,7 +333,7 @@ impl PredictedRun {
         (self.observed_name(name) == observed).then_some(name)
     }
 
-    /// What to mark in the observed part: reads that change, and what is left out.
+    /// What to mark in the observed excerpt: reads that change, and what is left out.
     pub(crate) fn observed_marks(&self) -> Vec<Mark> {
         let changed = self.changed.iter().filter_map(|it| {
             let sign = Sign::Changed(format!("becomes r({},{})", it.key, it.predicted.value));
@@ -297,10 +349,10 @@ impl PredictedRun {
     }
 
     fn n_predicted_ops(&self, name: &str) -> usize {
-        self.predicted.transactions.iter().find(|it| it.id == name).map_or(0, |it| it.ops.len())
+        self.predicted().transactions.iter().find(|it| it.id == name).map_or(0, |it| it.ops.len())
     }
 
-    /// What to mark in the predicted part: reads that changed.
+    /// What to mark in the predicted excerpt: reads that changed.
     pub(crate) fn predicted_marks(&self) -> Vec<Mark> {
         let changed = self.changed.iter().filter_map(|it| {
             let sign = Sign::Changed(format!("was r({},{})", it.key, it.observed.value));
@@ -319,14 +371,18 @@ impl PredictedRun {
         self.renamed.iter().filter(|it| self.matters(&it.0)).collect()
     }
 
-    /// Does a transaction read something else, or is it part of the cycle?
+    /// Does a transaction read something else, or is it excerpt of the cycle?
     fn matters(&self, name: &str) -> bool {
-        let is_read_from = |it: &ChangedRead| it.transaction == name || it.predicted.writer == name;
-        self.changed.iter().any(is_read_from) || self.predicted.cycle.iter().any(|it| it.from == name || it.to == name)
+        let is_read_from = |it: &ChangedRead| it.transaction == name || it.predicted.writer.is(name);
+        self.changed.iter().any(is_read_from)
+            || self.predicted().cycle.iter().any(|it| it.from.is(name) || it.to.is(name))
     }
 
     /// Every certificate with what it is about.
     pub(crate) fn certificates(&self) -> [(&'static str, &Certified); 2] {
-        [("that the level allows it", &self.allowed), ("that the target forbids it", &self.forbidden)]
+        [
+            ("that the level allows it", &self.allowed.certified),
+            ("that the target forbids it", &self.forbidden.certified),
+        ]
     }
 }

@@ -1,11 +1,13 @@
 //! What `predict` found, as sentences that all renderings share.
 
-use crate::document::{LevelName, Place};
+use crate::check_phrases::{Medium, witness};
+use crate::document::{EventKind, LevelName, Place, Schedule};
 use crate::predict::{
     Boundary, ChangedRead, Cut, Precision, PredictReport, PredictVerdict, PredictedRun, Validation, ValidationVerdict,
     Version,
 };
-use crate::text::{size, witness};
+use crate::proof_phrases::spoken;
+use crate::text::size;
 use crate::verify_phrases::titled;
 use crate::words::counted;
 
@@ -55,7 +57,7 @@ fn predicted(level: &str, target: &str, runs: &[PredictedRun]) -> String {
 
 /// ` (lost-update)`, if it has a name.
 pub(crate) fn names(run: &PredictedRun) -> String {
-    if run.anomalies.is_empty() { String::new() } else { format!(" ({})", run.anomalies.join(", ")) }
+    if run.anomalies().is_empty() { String::new() } else { format!(" ({})", run.anomalies().join(", ")) }
 }
 
 /// The strongest levels that have a prediction, if that was asked.
@@ -106,7 +108,7 @@ pub(crate) fn note(verdict: &PredictVerdict) -> String {
 
 /// `lost-update, 1 read changed`.
 fn brief(run: &PredictedRun) -> String {
-    let name = if run.anomalies.is_empty() { run.shape.clone() } else { run.anomalies.join(", ") };
+    let name = if run.anomalies().is_empty() { run.forbidden.shape.clone() } else { run.anomalies().join(", ") };
     let changed = match run.changed.len() as u64 {
         0 => "as observed".to_owned(),
         n => format!("{} changed", counted(n, "read")),
@@ -118,7 +120,7 @@ fn brief(run: &PredictedRun) -> String {
 pub(crate) fn title(level: &LevelName, run: &PredictedRun, number: Option<usize>) -> String {
     let number = number.map(|it| format!(" {it}")).unwrap_or_default();
     let what = if run.changed.is_empty() { "Observed run".to_owned() } else { format!("Prediction{number}") };
-    let name = if run.anomalies.is_empty() { String::new() } else { format!(": {}", run.anomalies.join(", ")) };
+    let name = if run.anomalies().is_empty() { String::new() } else { format!(": {}", run.anomalies().join(", ")) };
     format!("{what} under {}{name}", titled(level))
 }
 
@@ -133,10 +135,7 @@ pub(crate) fn change_words(read: &ChangedRead) -> String {
 }
 
 fn version_words(version: &Version) -> String {
-    let writer = match version.writer.as_str() {
-        "init" => "the initial state".to_owned(),
-        name => placed(name, version.place.as_ref()),
-    };
+    let writer = placed(&spoken(&version.writer), version.place.as_ref());
     format!("{} from {writer}", version.value)
 }
 
@@ -223,19 +222,18 @@ pub(crate) fn whole_size(run: &PredictedRun) -> Option<String> {
 }
 
 /// How the level explains the run.
-pub(crate) fn schedule_words(level: &LevelName, run: &PredictedRun) -> String {
-    witness(&level.short, &run.schedule)
+pub(crate) fn schedule_words(level: &LevelName, run: &PredictedRun, medium: Medium) -> String {
+    witness(level, &run.allowed.evidence, medium)
 }
 
 /// Commits in their order, for numbers in pictures.
 pub(crate) fn commit_order(run: &PredictedRun) -> Vec<String> {
-    use crate::document::{Evidence, Moment};
-    match &run.schedule {
-        Evidence::Order { order, .. } => order.clone(),
-        Evidence::Events { events, .. } => {
-            events.iter().filter(|it| it.0 == Moment::Commit).map(|it| it.1.clone()).collect()
+    match &run.allowed.evidence.schedule {
+        Schedule::Order { order, .. } => order.clone(),
+        Schedule::Events { events, .. } => {
+            events.iter().filter(|it| it.0 == EventKind::Commit).map(|it| it.1.clone()).collect()
         }
-        Evidence::Relations(_) => Vec::new(),
+        Schedule::Relations { .. } => Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Case distinctions and cycles in words, for every rendering.
 
-use crate::document::{Case, Link};
+use crate::document::{Case, Link, LinkKind, TxnRef};
 
 /// Longer cycles are named by their first and last transactions.
 const MAX_ROUND: usize = 8;
@@ -8,9 +8,9 @@ const MAX_ROUND: usize = 8;
 /// How a case begins: `Suppose that …`, or what is left if all others were impossible.
 pub(crate) fn case_lead(case: &Case, idx: usize, n_cases: usize) -> String {
     let supposed = &case.supposed.because;
-    match (idx, case.supposed.kind.as_str()) {
+    match (idx, case.supposed.kind) {
         (0, _) => format!("Suppose that {supposed}."),
-        (1, "ww") => format!("So it is the other way round: {supposed}."),
+        (1, LinkKind::VersionOrder) => format!("So it is the other way round: {supposed}."),
         _ if idx + 1 == n_cases => format!("So only this is left: {supposed}."),
         _ => format!("Suppose instead that {supposed}."),
     }
@@ -39,6 +39,9 @@ pub(crate) fn round(cycle: &[Link]) -> String {
 }
 
 /// A transaction in a sentence.
-pub(crate) fn spoken(id: &str) -> String {
-    if id == "init" { "the initial state".to_owned() } else { id.to_owned() }
+pub(crate) fn spoken(txn: &TxnRef) -> String {
+    match txn {
+        TxnRef::Initial => "the initial state".to_owned(),
+        TxnRef::Txn(id) => id.clone(),
+    }
 }

@@ -11,7 +11,7 @@ use crate::html::{
     verify_html,
 };
 use crate::hunt::HuntReport;
-use crate::json::{self, JsonLayout, ReadError};
+use crate::json::{JsonLayout, ReadError, Source};
 use crate::predict::PredictReport;
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
 use crate::store::StoreReport;
@@ -51,18 +51,18 @@ pub enum Report {
 impl Report {
     /// Reads what [`Report::to_json`] wrote. Members that are not known are skipped.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
-        let value = json::tree(text)?;
-        match json::verb(&value) {
-            "check" => CheckReport::from_value(&value).map(Self::Check),
-            "separate" => SeparateReport::from_value(&value).map(Self::Separate),
-            "compare" => CompareReport::from_value(&value).map(Self::Compare),
-            "lattice" => LatticeReport::from_value(&value).map(Self::Lattice),
-            "verify" => VerifyReport::from_value(&value).map(Self::Verify),
-            "predict" => PredictReport::from_value(&value).map(Self::Predict),
-            "collect" => CollectReport::from_value(&value).map(Self::Collect),
-            "hunt" => HuntReport::from_value(&value).map(Self::Hunt),
-            "demo" => DemoReport::from_value(&value).map(Self::Demo),
-            "store" => StoreReport::from_value(&value).map(Self::Store),
+        let source = Source::new(text)?;
+        match source.verb() {
+            "check" => source.read().map(Self::Check),
+            "separate" => source.read().map(Self::Separate),
+            "compare" => source.read().map(Self::Compare),
+            "lattice" => source.read().map(Self::Lattice),
+            "verify" => source.read().map(Self::Verify),
+            "predict" => source.read().map(Self::Predict),
+            "collect" => source.read().map(Self::Collect),
+            "hunt" => source.read().map(Self::Hunt),
+            "demo" => source.read().map(Self::Demo),
+            "store" => source.read().map(Self::Store),
             other => Err(ReadError::Verb {
                 found: other.to_owned(),
                 expected: "\"check\", \"separate\", \"compare\", \"lattice\", \"verify\", \"predict\", \"collect\", \"hunt\", \
@@ -165,65 +165,5 @@ impl Report {
             Self::Demo(_) => "demo",
             Self::Store(_) => "store",
         }
-    }
-}
-
-impl From<CheckReport> for Report {
-    fn from(report: CheckReport) -> Self {
-        Self::Check(report)
-    }
-}
-
-impl From<SeparateReport> for Report {
-    fn from(report: SeparateReport) -> Self {
-        Self::Separate(report)
-    }
-}
-
-impl From<CompareReport> for Report {
-    fn from(report: CompareReport) -> Self {
-        Self::Compare(report)
-    }
-}
-
-impl From<LatticeReport> for Report {
-    fn from(report: LatticeReport) -> Self {
-        Self::Lattice(report)
-    }
-}
-
-impl From<VerifyReport> for Report {
-    fn from(report: VerifyReport) -> Self {
-        Self::Verify(report)
-    }
-}
-
-impl From<PredictReport> for Report {
-    fn from(report: PredictReport) -> Self {
-        Self::Predict(report)
-    }
-}
-
-impl From<CollectReport> for Report {
-    fn from(report: CollectReport) -> Self {
-        Self::Collect(report)
-    }
-}
-
-impl From<HuntReport> for Report {
-    fn from(report: HuntReport) -> Self {
-        Self::Hunt(report)
-    }
-}
-
-impl From<DemoReport> for Report {
-    fn from(report: DemoReport) -> Self {
-        Self::Demo(report)
-    }
-}
-
-impl From<StoreReport> for Report {
-    fn from(report: StoreReport) -> Self {
-        Self::Store(report)
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::found::Found;
 use iso_spec::Spec;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What `separate` found: histories that some levels allow and others forbid.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeparateReport {
     /// The spec files that were read.
     pub inputs: Vec<String>,
@@ -15,17 +17,21 @@ pub struct SeparateReport {
     /// Where was looked.
     pub scope: Scope,
     /// The answer.
+    #[serde(flatten)]
     pub verdict: SearchVerdict,
     /// The histories, the smallest first.
     pub found: Vec<Found>,
     /// If all were asked for: are these all, in the sense that every other one contains one of them?
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete: Option<bool>,
     /// What it took.
+    #[serde(flatten)]
     pub effort: Effort,
 }
 
 /// The answer of a search.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "lowercase")]
 pub enum SearchVerdict {
     /// There is such a history.
     Found,
@@ -39,7 +45,7 @@ pub enum SearchVerdict {
 }
 
 /// How two levels relate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompareReport {
     /// The spec files that were read.
     pub inputs: Vec<String>,
@@ -50,17 +56,22 @@ pub struct CompareReport {
     /// Where was looked.
     pub scope: Scope,
     /// How the left level relates to the right one.
+    #[serde(flatten)]
     pub relation: SpecRelation,
     /// A history that only the left level allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_only: Option<Box<Found>>,
     /// A history that only the right level allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub right_only: Option<Box<Found>>,
     /// What it took.
+    #[serde(flatten)]
     pub effort: Effort,
 }
 
 /// How one level relates to another, as far as histories of the scope tell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "relation", rename_all = "lowercase")]
 pub enum SpecRelation {
     /// Both allow the same histories.
     Equivalent,
@@ -78,7 +89,7 @@ pub enum SpecRelation {
 }
 
 /// How many levels relate: which coincide, and which are just above which.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatticeReport {
     /// The spec files that were read.
     pub inputs: Vec<String>,
@@ -93,11 +104,12 @@ pub struct LatticeReport {
     /// Where was looked.
     pub scope: Scope,
     /// What it took.
+    #[serde(flatten)]
     pub effort: Effort,
 }
 
 /// A class of levels that implies another, with nothing in between.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatticeEdge {
     /// The index of the class that allows fewer histories.
     pub stronger: usize,
@@ -108,7 +120,7 @@ pub struct LatticeEdge {
 }
 
 /// Two levels that could not be compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnknownPair {
     /// The full name of one level.
     pub left: String,
@@ -119,7 +131,7 @@ pub struct UnknownPair {
 }
 
 /// A level by name, with what it is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecName {
     /// In full: `biswas.ra`.
     pub name: String,
@@ -134,18 +146,20 @@ impl From<&Spec> for SpecName {
 }
 
 /// Which histories were looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     /// Are the numbers the most, or exactly these?
+    #[serde(rename = "exact")]
     pub bound: Bound,
     /// Transactions, without the initial one.
     pub transactions: u64,
     /// Keys.
     pub keys: u64,
     /// Values of a key, the initial one included, if there is a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<u64>,
-    /// What session orders there are: `chains`, `at most 2 chains`, `partial order`.
-    pub sessions: String,
+    /// What session orders there are.
+    pub sessions: SessionShape,
     /// How often a transaction may read a key before it writes it.
     pub reads_per_key: u64,
     /// May a transaction write a key that it did not read?
@@ -156,8 +170,53 @@ pub struct Scope {
     pub read_order: bool,
 }
 
-/// How the numbers of a scope are meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What session orders there are in a scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum SessionShape {
+    /// Each session is a chain.
+    Chains,
+    /// Each is a chain, and there are no more than so many.
+    AtMostChains(u64),
+    /// Any partial order.
+    PartialOrder,
+}
+
+/// The words in JSON: `chains`, `one chain`, `at most 2 chains`, `partial order`.
+impl fmt::Display for SessionShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chains => f.write_str("chains"),
+            Self::AtMostChains(1) => f.write_str("one chain"),
+            Self::AtMostChains(n) => write!(f, "at most {n} chains"),
+            Self::PartialOrder => f.write_str("partial order"),
+        }
+    }
+}
+
+impl From<SessionShape> for String {
+    fn from(of: SessionShape) -> Self {
+        of.to_string()
+    }
+}
+
+impl TryFrom<String> for SessionShape {
+    type Error = String;
+
+    fn try_from(words: String) -> Result<Self, String> {
+        let at_most = || words.strip_prefix("at most ")?.strip_suffix(" chains")?.parse().ok();
+        match words.as_str() {
+            "chains" => Ok(Self::Chains),
+            "one chain" => Ok(Self::AtMostChains(1)),
+            "partial order" => Ok(Self::PartialOrder),
+            _ => at_most().map(Self::AtMostChains).ok_or_else(|| format!("{words:?} is no shape of sessions")),
+        }
+    }
+}
+
+/// How the numbers of a scope are meant; in JSON, are they exact?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "bool", into = "bool")]
 pub enum Bound {
     /// At most these, the smallest first, so that what is found first is minimal.
     #[default]
@@ -166,12 +225,25 @@ pub enum Bound {
     Exactly,
 }
 
+impl From<bool> for Bound {
+    fn from(is_exact: bool) -> Self {
+        if is_exact { Self::Exactly } else { Self::UpTo }
+    }
+}
+
+impl From<Bound> for bool {
+    fn from(bound: Bound) -> Self {
+        bound == Bound::Exactly
+    }
+}
+
 /// What a search took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
     /// How long everything took.
     pub seconds: f64,
     /// The most memory that was in use at once, if the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
     /// Histories that were proposed, and tried on the levels that should forbid them.
     pub candidates: u64,

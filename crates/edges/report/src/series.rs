@@ -6,13 +6,16 @@
     reason = "counts of a run and its seconds are far below the limits of a float"
 )]
 
+use serde::{Deserialize, Serialize};
+
 /// A run has at most about so many intervals.
 const MAX_SAMPLES: f64 = 240.0;
 /// Whoever watches a run looks no more often than this, in milliseconds.
 const SHORTEST_STEP: f64 = 20.0;
 
 /// Counts in intervals of equal length.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Columns", into = "Columns")]
 pub struct Series {
     /// The length of an interval in seconds; the last one may be half of it shorter or longer.
     pub step: f64,
@@ -33,6 +36,48 @@ pub struct Sample {
     pub unknown: u64,
     /// Connections that were lost and replaced.
     pub reconnects: u64,
+}
+
+/// A series in JSON: a column for each count, since there are many samples.
+#[derive(Serialize, Deserialize)]
+struct Columns {
+    step: f64,
+    committed: Vec<u64>,
+    aborted: Vec<u64>,
+    conflicts: Vec<u64>,
+    unknown: Vec<u64>,
+    reconnects: Vec<u64>,
+}
+
+impl From<Series> for Columns {
+    fn from(Series { step, samples }: Series) -> Self {
+        let column = |count: fn(&Sample) -> u64| samples.iter().map(count).collect();
+        Self {
+            step,
+            committed: column(|it| it.committed),
+            aborted: column(|it| it.aborted),
+            conflicts: column(|it| it.conflicts),
+            unknown: column(|it| it.unknown),
+            reconnects: column(|it| it.reconnects),
+        }
+    }
+}
+
+impl TryFrom<Columns> for Series {
+    type Error = &'static str;
+
+    fn try_from(of: Columns) -> Result<Self, Self::Error> {
+        let columns = [&of.committed, &of.aborted, &of.conflicts, &of.unknown, &of.reconnects];
+        let n_samples = of.committed.len();
+        if columns.iter().any(|it| it.len() != n_samples) {
+            return Err("the columns of a series have different lengths");
+        }
+        if of.step <= 0.0 && n_samples > 0 {
+            return Err("the step of a series must be more than zero");
+        }
+        let sample = |idx: usize| Sample::of_array(columns.map(|it| it[idx]));
+        Ok(Self { step: of.step, samples: (0..n_samples).map(sample).collect() })
+    }
 }
 
 impl Sample {
@@ -117,8 +162,8 @@ fn at(moments: &[(f64, Sample)], when: f64) -> Sample {
     let (since, before) = if next == 0 { (0.0, Sample::default()) } else { moments[next - 1] };
     match moments.get(next) {
         Some((until, after)) => {
-            let part = ((when - since) / (until - since)).clamp(0.0, 1.0);
-            before.with(*after, |one, two| one + (two.saturating_sub(one) as f64 * part).round() as u64)
+            let excerpt = ((when - since) / (until - since)).clamp(0.0, 1.0);
+            before.with(*after, |one, two| one + (two.saturating_sub(one) as f64 * excerpt).round() as u64)
         }
         None => before,
     }

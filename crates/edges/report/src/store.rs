@@ -3,13 +3,15 @@
 use crate::amounts::many;
 use crate::collect::Asserted;
 use crate::document::{Counts, LevelName};
+use serde::{Deserialize, Serialize};
 
 /// What `store run` did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreReport {
     /// The application.
     pub application: String,
     /// What the store promises.
+    #[serde(flatten)]
     pub level: LevelName,
     /// What reads are served: `random`.
     pub policy: String,
@@ -21,8 +23,12 @@ pub struct StoreReport {
     pub seed: u64,
     /// Were transactions tried again that the store aborted?
     pub retries: bool,
-    /// How many transactions ended in which way: committed, aborted by the application, aborted by the store.
-    pub endings: [u64; 3],
+    /// How many transactions committed.
+    pub committed: u64,
+    /// How many the application aborted.
+    pub aborted: u64,
+    /// How many the store aborted.
+    pub conflicts: u64,
     /// The size of the history.
     pub history: Counts,
     /// What must hold at the end.
@@ -36,16 +42,39 @@ pub struct StoreReport {
 }
 
 /// A transaction of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreStep {
     /// Its name in the history.
     pub txn: String,
     /// What the application called: `Amalgamate(1, 2)`.
     pub call: String,
-    /// `committed`, `aborted` or `conflict`.
-    pub ending: String,
+    /// How it ended.
+    pub ending: Ending,
     /// Why it did not commit.
     pub reason: Option<String>,
+}
+
+/// How a transaction of a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// It committed.
+    Committed,
+    /// The application aborted it.
+    Aborted,
+    /// The store aborted it.
+    Conflict,
+}
+
+impl Ending {
+    /// The word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Committed => "committed",
+            Self::Aborted => "aborted",
+            Self::Conflict => "conflict",
+        }
+    }
 }
 
 impl StoreReport {
@@ -68,15 +97,14 @@ impl StoreReport {
 
     /// What ran, each fact with its name.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
-        let [committed, aborted, conflicts] = self.endings;
         let retried = if self.retries { ", tried again" } else { "" };
         vec![
             ("application", self.application.clone()),
             ("store", format!("{}, {} reads", crate::check_phrases::titled(&self.level), self.policy)),
             ("ran", format!("{} of {}", many(self.sessions, "session"), many(self.txns, "transaction"))),
             ("seed", self.seed.to_string()),
-            ("committed", committed.to_string()),
-            ("aborted", format!("{aborted} by the application, {conflicts} by the store{retried}")),
+            ("committed", self.committed.to_string()),
+            ("aborted", format!("{} by the application, {} by the store{retried}", self.aborted, self.conflicts)),
             ("history", crate::text::size(&self.history)),
         ]
     }

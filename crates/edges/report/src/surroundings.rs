@@ -1,50 +1,58 @@
 //! What stands around the evidence in a history that is too large to be shown: neighbours, and a summary of everything.
 
-use crate::document::{Place, Transaction};
+use crate::document::{Place, Transaction, is_zero};
+use crate::value::Value;
+use serde::{Deserialize, Serialize};
 
 /// The surroundings of what a report found. Everything in it is bounded, however large the history is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surroundings {
-    /// The neighbours of each forbidden part.
+    /// The neighbours of each core.
     pub near: Vec<Nearby>,
-    /// The sessions of the parts and the longest ones, in the order of the input.
+    /// The sessions of the cores and the longest ones, in the order of the input.
     pub sessions: Vec<SessionSummary>,
     /// How many more sessions there are.
+    #[serde(rename = "sessions_omitted", default, skip_serializing_if = "is_zero")]
     pub omitted_sessions: usize,
-    /// The keys of the parts and the busiest ones, the busiest first.
+    /// The keys of the cores and the busiest ones, the busiest first.
     pub keys: Vec<KeySummary>,
     /// How many more keys there are.
+    #[serde(rename = "keys_omitted", default, skip_serializing_if = "is_zero")]
     pub omitted_keys: usize,
     /// The transactions from the first to the last.
     pub course: Course,
 }
 
-/// The neighbours of one forbidden part.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The neighbours of one core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nearby {
-    /// The short names of the levels that forbid the part.
+    /// The short names of the levels that forbid the core.
     pub levels: Vec<String>,
-    /// The transactions of the part and those near them, in the order of the course.
+    /// The transactions of the core and those near them, in the order of the course.
     pub transactions: Vec<Neighbour>,
 }
 
-/// A transaction near a forbidden part, or of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A transaction near a core, or of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Neighbour {
-    /// The transaction, with its first operations and those on keys of the part.
+    /// The transaction, with its first operations and those on keys of the core.
+    #[serde(flatten)]
     pub transaction: Transaction,
     /// How many more operations it has.
+    #[serde(rename = "ops_omitted", default, skip_serializing_if = "is_zero")]
     pub omitted_ops: usize,
     /// Its place in the course of all transactions, from 0.
     pub position: usize,
-    /// Does it belong to the part?
-    pub is_in_part: bool,
-    /// What it has to do with the part, as clauses: `wrote x=1, which s2.1 read`.
+    /// Does it belong to the core?
+    #[serde(rename = "in_core", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_in_core: bool,
+    /// What it has to do with the core, as clauses: `wrote x=1, which s2.1 read`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 /// A session in numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
     /// Its name.
     pub name: String,
@@ -57,16 +65,18 @@ pub struct SessionSummary {
     /// The operations of all of them.
     pub operations: u64,
     /// Where the first transaction stands in the input, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Place>,
     /// Where the last one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Place>,
 }
 
 /// A key in numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeySummary {
-    /// Its name, in our notation.
-    pub key: String,
+    /// The key.
+    pub key: Value,
     /// Operations that read it.
     pub reads: u64,
     /// Operations that write it.
@@ -74,7 +84,7 @@ pub struct KeySummary {
 }
 
 /// All transactions in their order, counted in stretches of equal length.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Course {
     /// What the order is.
     pub by: CourseUnit,
@@ -86,12 +96,13 @@ pub struct Course {
     pub committed: Vec<u64>,
     /// How many did not, as far as is known.
     pub others: Vec<u64>,
-    /// The transactions of the parts, each with its stretch.
+    /// The transactions of the cores, each with its stretch.
     pub marks: Vec<(String, usize)>,
 }
 
 /// What puts transactions in an order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CourseUnit {
     /// When they began.
     Time,
@@ -104,15 +115,5 @@ impl SessionSummary {
     /// All of its transactions.
     pub fn transactions(&self) -> u64 {
         self.committed.saturating_add(self.aborted).saturating_add(self.unknown)
-    }
-}
-
-impl CourseUnit {
-    /// The word in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::Position => "position",
-        }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) use search::{compare_svg, panel_svg, separate_svg};
 pub(crate) use store::store_svg;
 pub(crate) use verify::{run_svg, values_svg, verify_svg, visibility};
 
-use crate::document::{CheckReport, Part};
+use crate::document::{CheckReport, Excerpt};
 use crate::findings::{Finding, findings};
 use crate::picture::Layout;
 use figure::{FAINT, Figure, INK, Overlay, RED};
@@ -55,13 +55,13 @@ pub enum Frame {
 }
 
 /// A history with its transactions numbered in an order, and arrows from writers to readers.
-pub(crate) fn schedule_svg(part: &Part, order: &[usize], level: &str) -> String {
-    let layout = Layout::new(part);
+pub(crate) fn schedule_svg(excerpt: &Excerpt, order: &[usize], level: &str) -> String {
+    let layout = Layout::new(excerpt);
     let mut figure = Figure::framed(layout.width, Frame::Bare);
-    let order: Vec<String> = order.iter().map(|it| part.transactions[*it].id.clone()).collect();
+    let order: Vec<String> = order.iter().map(|it| excerpt.transactions[*it].id.clone()).collect();
     let name = format!("the commit order of {level}");
     let numbers = Some((name.as_str(), order.as_slice()));
-    let routes = figure.history(&layout, part, Overlay { numbers, ..Overlay::default() });
+    let routes = figure.history(&layout, excerpt, Overlay { numbers, ..Overlay::default() });
     figure.legend(&routes, numbers);
     figure.height += 8.0;
     figure.alone()
@@ -74,7 +74,7 @@ fn verdict_line(report: &CheckReport) -> String {
 }
 
 fn of_finding(finding: &Finding<'_>, frame: Frame) -> Figure {
-    let layout = Layout::new(finding.part);
+    let layout = Layout::new(finding.core);
     let mut figure = Figure::framed(layout.width, frame);
     if frame == Frame::Titled {
         figure.paragraph(finding.title(), 17.0, INK, "bold");
@@ -82,11 +82,11 @@ fn of_finding(finding: &Finding<'_>, frame: Frame) -> Figure {
         figure.paragraph(&format!("forbidden by {}", names.join(", ")), 13.0, FAINT, "normal");
         figure.height += 10.0;
     }
-    let routes = figure.history(&layout, finding.part, Overlay::default());
+    let routes = figure.history(&layout, finding.core, Overlay::default());
     figure.legend(&routes, None);
     if frame == Frame::Titled {
-        figure.paragraph(&finding.part.summary, 13.0, INK, "normal");
-        if let Some(local) = &finding.part.local {
+        figure.paragraph(&finding.core.summary, 13.0, INK, "normal");
+        if let Some(local) = &finding.core.local {
             figure.paragraph(&format!("{}.", local.because), 13.0, RED, "normal");
         }
     }

@@ -14,7 +14,7 @@ mod verify;
 mod why;
 
 pub use check::text;
-pub(crate) use check::{defect_text, size, witness};
+pub(crate) use check::{defect_text, size};
 pub(crate) use collect::collect;
 pub(crate) use demo::demo;
 pub(crate) use hunt::hunt;
@@ -24,7 +24,7 @@ pub(crate) use search::{compare, separate};
 pub use store::{Listing, store_text};
 pub(crate) use verify::verify;
 
-use crate::document::{Link, Part};
+use crate::document::{Excerpt, Link, TxnRef};
 use crate::words::{ascii, harmless, shortened, width, wrapped, wrapped_behind};
 
 /// How to write for a terminal.
@@ -67,6 +67,9 @@ impl TextOptions {
         }
     }
 }
+
+/// Longer names of an arrow are shortened; the sentence beside it has them in full.
+const MAX_NAME: usize = 24;
 
 #[derive(Clone, Copy)]
 enum Tone {
@@ -131,10 +134,10 @@ impl Page {
     }
 
     /// The links of a cycle, each with its reason.
-    fn cycle(&mut self, part: &Part) {
-        let cycle = &part.cycle;
+    fn cycle(&mut self, excerpt: &Excerpt) {
+        let cycle = &excerpt.cycle;
         self.line("  The cycle:");
-        self.lanes(part);
+        self.lanes(excerpt);
         self.links(cycle, 4);
     }
 
@@ -163,16 +166,8 @@ impl Page {
 
 /// `s1.1 --rw x--> s2.1`.
 fn arrow(link: &Link) -> String {
-    let label = match &link.key {
-        Some(key) => format!("{} {}", link.kind, brief(key)),
-        None => link.kind.clone(),
-    };
-    format!("{} --{label}--> {}", brief(&link.from), brief(&link.to))
-}
-
-/// A name for an arrow; the sentence beside it has it in full.
-fn brief(name: &str) -> String {
-    shortened(&harmless(name), 24)
+    let brief = |txn: &TxnRef| shortened(&harmless(txn.name()), MAX_NAME);
+    format!("{} --{}--> {}", brief(&link.from), link.label(MAX_NAME), brief(&link.to))
 }
 
 /// How many columns a text takes, tones aside.

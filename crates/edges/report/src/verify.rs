@@ -1,10 +1,11 @@
 //! The document of `verify`: does a program keep its promises, and if not, one run in which it does not.
 
-use crate::document::{LevelName, Outcome, Part};
+use crate::document::{Excerpt, LevelName, Outcome};
 use crate::search::Effort;
+use serde::{Deserialize, Serialize};
 
 /// What `verify` found out about one program.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerifyReport {
     /// The program's file.
     pub inputs: Vec<String>,
@@ -13,15 +14,17 @@ pub struct VerifyReport {
     /// One answer a level, weaker levels first.
     pub levels: Vec<VerifiedLevel>,
     /// The short names of the levels that hold and of which no weaker one was found to hold, if that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weakest: Option<Vec<String>>,
     /// What would repair it, for each level that was asked about.
     pub repairs: Vec<RepairReport>,
     /// What it took.
+    #[serde(flatten)]
     pub effort: Effort,
 }
 
 /// A program, and which of its runs were looked at.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramScope {
     /// Its text.
     pub text: String,
@@ -36,21 +39,27 @@ pub struct ProgramScope {
 }
 
 /// The answer for one level.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifiedLevel {
     /// The level.
+    #[serde(flatten)]
     pub level: LevelName,
     /// The answer.
+    #[serde(flatten)]
     pub verdict: VerifyVerdict,
 }
 
 /// Does the program keep its promises under a level?
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "lowercase")]
 pub enum VerifyVerdict {
     /// In all runs.
     Holds,
-    /// Not in this one.
-    Violated(Box<BadRun>),
+    /// Not in all.
+    Violated {
+        /// One in which something is wrong.
+        counterexample: Box<BadRun>,
+    },
     /// Nobody knows.
     Unknown {
         /// What ran out.
@@ -59,22 +68,25 @@ pub enum VerifyVerdict {
 }
 
 /// A run that a level allows and in which something is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BadRun {
     /// What is wrong; at least one thing.
     pub wrong: Vec<Fault>,
     /// The open values, as they were in this run.
     pub open_values: Vec<(String, String)>,
     /// The state before everything.
+    #[serde(rename = "initial_state")]
     pub initial: Vec<(String, String)>,
     /// The transactions, in the order that decides between their writes.
     pub transactions: Vec<Executed>,
     /// What an observer saw, if one saw something wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observer: Option<Vec<Access>>,
     /// The last state.
     pub last_state: Vec<(String, String)>,
     /// The run as a whole history, with the cycle that makes it not serializable, if one does.
-    pub part: Part,
+    #[serde(rename = "evidence")]
+    pub excerpt: Excerpt,
     /// What the field calls it, the most telling name first; nothing if it is serializable.
     pub anomalies: Vec<String>,
     /// The short names of the levels that forbid the history.
@@ -82,16 +94,17 @@ pub struct BadRun {
 }
 
 /// Something that is wrong in a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// As a clause: `invariant "no debts" is false`.
     pub words: String,
     /// Where in the program.
+    #[serde(flatten)]
     pub place: CodePlace,
 }
 
 /// A place in a program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodePlace {
     /// The line, from 1.
     pub line: u64,
@@ -102,7 +115,7 @@ pub struct CodePlace {
 }
 
 /// A transaction of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Executed {
     /// Its name in the program: `withdraw#1`.
     pub name: String,
@@ -113,6 +126,7 @@ pub struct Executed {
     /// What became of it.
     pub outcome: Outcome,
     /// The names of those that it sees; nothing if each of its reads has its own source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sees: Option<Vec<String>>,
     /// What it read from outside, in order.
     pub reads: Vec<Access>,
@@ -121,42 +135,48 @@ pub struct Executed {
 }
 
 /// What a transaction leaves behind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// What was written: `accounts["x"]`.
     pub unit: String,
     /// What it holds now: `{ balance: 60 }`.
     pub value: String,
     /// The line of the program that writes last, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
 
 /// A read from outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// What was read: `accounts["x"]`.
     pub unit: String,
     /// What it held: `{ balance: 60 }`.
     pub value: String,
     /// The name of who wrote that; none for the initial state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// The line of the program that reads, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
 
 /// What would make a program keep its promises under a level.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepairReport {
     /// The level.
+    #[serde(flatten)]
     pub level: LevelName,
     /// Each is enough by itself; nothing if no small change is.
     pub changes: Vec<Change>,
     /// Why they were not all tried, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
 }
 
 /// A change to a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Change {
     /// Lock what these places read: `for update`.
     Lock(Vec<CodePlace>),
@@ -169,7 +189,7 @@ impl VerifyVerdict {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Holds => "holds",
-            Self::Violated(_) => "violated",
+            Self::Violated { .. } => "violated",
             Self::Unknown { .. } => "unknown",
         }
     }
@@ -177,7 +197,7 @@ impl VerifyVerdict {
     /// The run in which something is wrong.
     pub fn bad_run(&self) -> Option<&BadRun> {
         match self {
-            Self::Violated(run) => Some(run),
+            Self::Violated { counterexample } => Some(counterexample),
             Self::Holds | Self::Unknown { .. } => None,
         }
     }

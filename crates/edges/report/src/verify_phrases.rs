@@ -74,7 +74,7 @@ pub(crate) fn role(txn: &Executed) -> String {
     };
     let outcome = match txn.outcome {
         Outcome::Committed => "",
-        Outcome::Aborted | Outcome::Unknown => ", aborts",
+        Outcome::Aborted | Outcome::Indeterminate => ", aborts",
     };
     format!("{}{sees}{outcome}", txn.call)
 }

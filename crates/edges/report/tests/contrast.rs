@@ -34,8 +34,8 @@ const WRITTEN: [(&str, &str); 21] = [
 fn colours(block: &str) -> BTreeMap<&str, [f64; 3]> {
     let mut colours = BTreeMap::new();
     for (name, rest) in block.split("--").skip(1).filter_map(|it| it.split_once(": #")) {
-        let part = |at: usize| f64::from(u8::from_str_radix(&rest[at..at + 2], 16).unwrap()) / 255.0;
-        colours.insert(name, [part(0), part(2), part(4)]);
+        let excerpt = |at: usize| f64::from(u8::from_str_radix(&rest[at..at + 2], 16).unwrap()) / 255.0;
+        colours.insert(name, [excerpt(0), excerpt(2), excerpt(4)]);
     }
     colours
 }

@@ -8,7 +8,7 @@ use iso_evidence::{Anomaly, Event, Schedule, Verdict, Witness};
 use iso_history::{History, TxnId};
 use iso_report::{
     Boundary, Colour, Counts, JsonLayout, Precision, PredictReport, PredictVerdict, Predicted, PredictedLevel,
-    PredictedRun, Report, Rewired, TextOptions, Validation, ValidationVerdict, shape,
+    PredictedRun, Report, Rewired, TextOptions, Validation, ValidationVerdict, Value, shape,
 };
 use iso_spec::Level;
 
@@ -147,17 +147,17 @@ fn validated(verdict: ValidationVerdict) -> PredictReport {
 fn hostile() -> PredictReport {
     let name = |nth: usize| common::HOSTILE[nth % common::HOSTILE.len()].to_owned();
     let mut run = lost_update();
-    run.anomalies = vec![name(0)];
-    run.shape = name(1);
+    run.forbidden.anomalies = vec![name(0)];
+    run.forbidden.shape = name(1);
     run.changed[0].transaction = name(2);
-    run.changed[0].key = name(3);
-    run.changed[0].observed.value = name(0);
-    run.changed[0].predicted.writer = name(1);
+    run.changed[0].key = Value::Text(name(3));
+    run.changed[0].observed.value = Value::Text(name(0));
+    run.changed[0].predicted.writer = name(1).into();
     run.cuts[0].transaction = name(2);
     run.cuts[0].session = name(4);
     run.renamed = vec![(name(2), name(3))];
-    run.predicted.transactions[0].id = name(4);
-    run.observed.transactions[1].ops[0] = name(1);
+    run.forbidden.evidence.transactions[0].id = name(4);
+    run.observed.transactions[1].ops[0].value = Value::Text(name(1));
     run.validation = Some(Validation {
         application: name(0),
         calls: vec![(name(2), name(1))],
@@ -235,6 +235,8 @@ fn the_renderings_are_what_they_were() {
         common::golden(&format!("predict-{name}.svg"), &report.svg());
         common::golden(&format!("predict-{name}.html"), &report.html());
         common::golden(&format!("predict-{name}.dot"), &report.dot());
+        let is_kept = common::says_the_same_in_version_1(&format!("predict-{name}"), &report);
+        assert_eq!(is_kept, name != "none");
     }
 }
 
@@ -246,7 +248,7 @@ fn what_was_written_reads_back_and_renders_the_same() {
             assert_eq!(back, report, "{name}");
             assert_eq!((back.svg(), back.html(), back.dot()), (report.svg(), report.html(), report.dot()), "{name}");
         }
-        assert!(report.to_json(JsonLayout::Compact).starts_with("{\"isoscope\":1,\"verb\":\"predict\""), "{name}");
+        assert!(report.to_json(JsonLayout::Compact).starts_with("{\"isoscope\":2,\"verb\":\"predict\""), "{name}");
     }
 }
 

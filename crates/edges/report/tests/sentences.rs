@@ -4,21 +4,21 @@
 mod common;
 
 use iso_evidence::Anomaly;
-use iso_report::{CheckReport, Judgement, Part};
+use iso_report::{CheckReport, Excerpt, Judgement};
 use iso_spec::Level;
 
-fn part(report: &CheckReport) -> Part {
-    let mut parts = report.levels.iter().filter_map(|it| match &it.judgement {
-        Judgement::Violated { part, .. } => Some((**part).clone()),
+fn core(report: &CheckReport) -> Excerpt {
+    let mut cores = report.levels.iter().filter_map(|it| match &it.judgement {
+        Judgement::Violated { core, .. } => Some((**core).clone()),
         _ => None,
     });
-    parts.next().unwrap()
+    cores.next().unwrap()
 }
 
 fn edge(text: &str, edge: &str) -> String {
     let history = common::history(text);
     let verdict = common::cyclic(&history, Anomaly::G2Item, &[edge]);
-    part(&common::report(&history, &[(Level::Serializable, &verdict)])).cycle.remove(0).because
+    core(&common::report(&history, &[(Level::Serializable, &verdict)])).cycle.remove(0).because
 }
 
 fn local(text: &str) -> String {
@@ -26,7 +26,7 @@ fn local(text: &str) -> String {
     let labels: Vec<String> = history.txns().map(|it| history.label(it)).collect();
     let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
     let verdict = common::local(&history, Anomaly::Internal, &labels);
-    part(&common::report(&history, &[(Level::Serializable, &verdict)])).local.unwrap().because
+    core(&common::report(&history, &[(Level::Serializable, &verdict)])).local.unwrap().because
 }
 
 #[test]
@@ -140,6 +140,45 @@ fn reads_of_lists_that_nothing_explains() {
 }
 
 #[test]
+fn commas_inside_of_values_stay_as_they_are() {
+    let mut builder = iso_history::HistoryBuilder::new();
+    let (key, values) = (builder.key("l".into()), ["a,b", "c"].map(iso_history::Datum::text));
+    let values = values.map(|it| builder.value(it));
+    for value in values {
+        let session = builder.session("s");
+        builder.begin(session, iso_history::Place::default());
+        builder.append(key, value);
+        builder.end(iso_history::Outcome::Committed);
+    }
+    let history = builder.finish().unwrap();
+    let verdict = common::cyclic(&history, Anomaly::G2Item, &["s.1 ww l s.2"]);
+    let report = common::report(&history, &[(Level::Serializable, &verdict)]);
+    assert_eq!(
+        core(&report).cycle[0].because,
+        "s.1 appended \"a,b\" to l before s.2 appended c, because the opposite order is impossible"
+    );
+}
+
+#[test]
+fn integer_keys_do_not_look_like_values() {
+    let registers = "init 2=0\ns1: { w(2,2) } { r(2,2) }\ns2: { r(2,0) }";
+    let cases = [
+        ("s1.1 wr 2 s1.2", "s1.2 (line 2) read key 2 = 2 from s1.1 (line 2)"),
+        (
+            "s2.1 rw 2 s1.1",
+            "s2.1 (line 3) read key 2 = 0 from the initial state, which s1.1 (line 2) overwrote with key 2 = 2",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(edge(registers, text), expected);
+    }
+    assert_eq!(
+        edge("s1: { append(2,1) }\ns2: { r(2,[]) }", "s2.1 rw 2 s1.1"),
+        "s2.1 (line 2) read key 2 = [] without 1, which s1.1 (line 1) appended"
+    );
+}
+
+#[test]
 fn long_lists_show_what_matters() {
     let elements: Vec<String> = (1..=40).map(|it| it.to_string()).collect();
     let appends: Vec<String> = elements.iter().map(|it| format!("s1: {{ append(x,{it}) }}")).collect();
@@ -152,10 +191,10 @@ fn long_lists_show_what_matters() {
 }
 
 #[test]
-fn the_part_leaves_out_what_does_not_matter() {
-    let part = part(&common::stale_read());
-    assert_eq!(part.history, "init x=0\ns1: { w(x,1) } @[10,25]\ns2: { r(x,0) } @[30,40]\n");
-    let ids: Vec<&str> = part.transactions.iter().map(|it| it.id.as_str()).collect();
+fn the_core_leaves_out_what_does_not_matter() {
+    let core = core(&common::stale_read());
+    assert_eq!(core.history, "init x=0\ns1: { w(x,1) } @[10,25]\ns2: { r(x,0) } @[30,40]\n");
+    let ids: Vec<&str> = core.transactions.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["s1.2", "s2.1"]);
 }
 
@@ -164,7 +203,7 @@ fn an_update_that_was_lost_without_being_read_is_not_said_to_be_read() {
     let summary = |text: &str, cycle: [&str; 2]| {
         let history = common::history(text);
         let verdict = common::cyclic(&history, Anomaly::LostUpdate, &cycle);
-        part(&common::report(&history, &[(Level::SnapshotIsolation, &verdict)])).summary
+        core(&common::report(&history, &[(Level::SnapshotIsolation, &verdict)])).summary
     };
     let blind = "init x=0 y=0 z=0\ns1: { r(x,0) w(y,1) w(z,1) }\ns2: { r(y,0) w(x,1) w(z,2) }";
     let found = summary(blind, ["s1.1 rw x s2.1", "s2.1 rw y s1.1"]);

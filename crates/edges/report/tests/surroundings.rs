@@ -36,18 +36,18 @@ fn notes<'n>(near: &'n Nearby, id: &str) -> Vec<&'n str> {
 }
 
 #[test]
-fn neighbours_say_what_they_have_to_do_with_the_part() {
+fn neighbours_say_what_they_have_to_do_with_the_core() {
     let report = lost_among(2000, |nth| format!("w(k{nth},1)"));
     let surroundings = surroundings(&report);
-    let [near] = surroundings.near.as_slice() else { panic!("one part has neighbours") };
+    let [near] = surroundings.near.as_slice() else { panic!("one core has neighbours") };
     assert_eq!(near.levels, ["si"]);
-    let lit: Vec<&str> =
-        near.transactions.iter().filter(|it| it.is_in_part).map(|it| it.transaction.id.as_str()).collect();
-    assert_eq!(lit, ["m.1", "n.1"]);
-    let writer = near.transactions.iter().find(|it| it.transaction.ops == ["w(x,3)"]).unwrap();
+    let highlight: Vec<&str> =
+        near.transactions.iter().filter(|it| it.is_in_core).map(|it| it.transaction.id.as_str()).collect();
+    assert_eq!(highlight, ["m.1", "n.1"]);
+    let writer = near.transactions.iter().find(|it| it.transaction.ops[0].to_string() == "w(x,3)").unwrap();
     assert_eq!(writer.notes, ["the next to write x after n.1"]);
     assert_eq!(notes(near, "n.1"), ["the next to write x after m.1"]);
-    let reader = near.transactions.iter().find(|it| it.transaction.ops == ["r(x,2)"]).unwrap();
+    let reader = near.transactions.iter().find(|it| it.transaction.ops[0].to_string() == "r(x,2)").unwrap();
     assert_eq!(reader.notes, ["read x=2, which n.1 wrote"]);
     assert_eq!((reader.position, reader.transaction.place.as_ref().unwrap().line), (1050, Some(1052)));
     assert!(near.transactions.is_sorted_by_key(|it| it.position));
@@ -64,7 +64,7 @@ fn the_whole_history_is_counted() {
     assert_eq!(course.committed.iter().sum::<u64>(), 2000);
     assert_eq!(course.marks, [("m.1".to_owned(), 60), ("n.1".to_owned(), 60)]);
     assert_eq!((surroundings.keys.len(), surroundings.omitted_keys), (20, 31));
-    let x = surroundings.keys.iter().find(|it| it.key == "x").unwrap();
+    let x = surroundings.keys.iter().find(|it| it.key.to_string() == "x").unwrap();
     assert_eq!((x.reads, x.writes), (3, 3));
 }
 
@@ -76,7 +76,7 @@ fn a_history_of_a_few_hundred_transactions_is_there_as_a_whole() {
 }
 
 #[test]
-fn nothing_stands_around_a_part_that_is_everything() {
+fn nothing_stands_around_a_core_that_is_everything() {
     assert_eq!(common::lost_update().surroundings, None);
 }
 

@@ -7,8 +7,8 @@ use common::{made_up, search};
 use iso_evidence::{Anomaly, Verdict};
 use iso_history::Outcome;
 use iso_report::{
-    Access, BadRun, Change, CodePlace, Colour, Executed, Fault, JsonLayout, Part, ProgramScope, RepairReport, Report,
-    TextOptions, VerifiedLevel, VerifyReport, VerifyVerdict, Written,
+    Access, BadRun, Change, CodePlace, Colour, Excerpt, Executed, Fault, JsonLayout, ProgramScope, RepairReport,
+    Report, TextOptions, VerifiedLevel, VerifyReport, VerifyVerdict, Written,
 };
 use iso_spec::Level;
 
@@ -50,7 +50,7 @@ fn write_skew() -> BadRun {
         transactions: vec![executed("take", "s1.1", 4, "x"), executed("give", "s2.1", 7, "y")],
         observer: None,
         last_state: pairs(&[("x", "-40"), ("y", "-40")]),
-        part: Part::whole(&history, Some(&refutation)),
+        excerpt: Excerpt::whole(&history, Some(&refutation)),
         anomalies: vec!["write-skew".to_owned()],
         forbidden_by: vec!["ser".to_owned()],
     }
@@ -64,7 +64,7 @@ fn serial() -> BadRun {
     reader.sees = Some(vec!["take".to_owned()]);
     reader.writes.clear();
     BadRun {
-        part: Part::whole(&history, None),
+        excerpt: Excerpt::whole(&history, None),
         transactions: vec![executed("take", "s1.1", 2, "x"), reader],
         observer: Some(vec![access("x", "1", Some("take"), None)]),
         anomalies: Vec::new(),
@@ -92,7 +92,7 @@ fn report(levels: Vec<(Level, VerifyVerdict)>) -> VerifyReport {
 }
 
 fn bank() -> VerifyReport {
-    let violated = |run: BadRun| VerifyVerdict::Violated(Box::new(run));
+    let violated = |run: BadRun| VerifyVerdict::Violated { counterexample: Box::new(run) };
     let levels = vec![
         (Level::CausalConsistency, violated(serial())),
         (Level::SnapshotIsolation, violated(write_skew())),
@@ -129,8 +129,9 @@ fn hostile() -> VerifyReport {
     run.transactions[0].reads[0] = access(&name(1), &name(2), Some(&name(3)), None);
     run.anomalies = vec![name(0)];
     run.forbidden_by = vec![name(1), name(2)];
-    run.part.transactions[0].id = name(4);
-    let mut report = report(vec![(Level::SnapshotIsolation, VerifyVerdict::Violated(Box::new(run)))]);
+    run.excerpt.transactions[0].id = name(4);
+    let mut report =
+        report(vec![(Level::SnapshotIsolation, VerifyVerdict::Violated { counterexample: Box::new(run) })]);
     report.inputs = vec![name(0)];
     report.program.text = name(0) + "\n" + &name(1);
     report.levels[0].level.short = name(3);
@@ -166,6 +167,7 @@ fn the_renderings_are_what_they_were() {
     common::golden("verify-bank.svg", &report.svg());
     common::golden("verify-bank.html", &report.html());
     common::golden("verify-bank.dot", &report.dot());
+    assert!(common::says_the_same_in_version_1("verify-bank", &report));
 }
 
 #[test]
@@ -176,7 +178,7 @@ fn what_was_written_reads_back_and_renders_the_same() {
             assert_eq!(back, report, "{name}");
             assert_eq!((back.svg(), back.html(), back.dot()), (report.svg(), report.html(), report.dot()), "{name}");
         }
-        assert!(report.to_json(JsonLayout::Compact).starts_with("{\"isoscope\":1,\"verb\":\"verify\""), "{name}");
+        assert!(report.to_json(JsonLayout::Compact).starts_with("{\"isoscope\":2,\"verb\":\"verify\""), "{name}");
     }
 }
 

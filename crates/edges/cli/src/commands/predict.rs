@@ -341,7 +341,7 @@ impl LevelSearch<'_> {
 
 /// Do two runs show the same, up to names?
 fn is_alike(one: &PredictedRun, other: &PredictedRun) -> bool {
-    one.shape == other.shape && one.anomalies == other.anomalies
+    (&one.forbidden.shape, &one.forbidden.anomalies) == (&other.forbidden.shape, &other.forbidden.anomalies)
 }
 
 fn names(refutation: &Refutation) -> String {

@@ -176,7 +176,9 @@ fn report(setup: &Setup, run: &Run, target: &Target) -> StoreReport {
         txns: setup.txns as u64,
         seed: setup.seed,
         retries: setup.retries,
-        endings: [counts.committed, counts.aborted, counts.conflicts].map(|it| it as u64),
+        committed: counts.committed as u64,
+        aborted: counts.aborted as u64,
+        conflicts: counts.conflicts as u64,
         history: Counts::of(&run.history),
         assertions: run.assertions.iter().map(assertion).collect(),
         transactions: run.steps.iter().map(step).collect(),
@@ -191,11 +193,11 @@ fn report(setup: &Setup, run: &Run, target: &Target) -> StoreReport {
 
 fn step(of: &RunStep) -> StoreStep {
     let (ending, reason) = match &of.ending {
-        Ending::Committed => ("committed", None),
-        Ending::Aborted { reason } => ("aborted", Some(reason.clone())),
-        Ending::Conflict { reason } => ("conflict", Some(reason.clone())),
+        Ending::Committed => (iso_report::Ending::Committed, None),
+        Ending::Aborted { reason } => (iso_report::Ending::Aborted, Some(reason.clone())),
+        Ending::Conflict { reason } => (iso_report::Ending::Conflict, Some(reason.clone())),
     };
-    StoreStep { txn: of.slot.to_string(), call: of.call.clone(), ending: ending.to_owned(), reason }
+    StoreStep { txn: of.slot.to_string(), call: of.call.clone(), ending, reason }
 }
 
 /// What to ask about the history, if it is in a file.

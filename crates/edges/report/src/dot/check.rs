@@ -11,6 +11,6 @@ pub fn dot(report: &CheckReport) -> String {
 }
 
 fn of_finding(finding: &Finding<'_>) -> String {
-    let caption = format!("{}, forbidden by {}\n{}", finding.title(), finding.level_names(), finding.part.summary);
-    graph(finding.title(), &caption, finding.part, &Extras::default())
+    let caption = format!("{}, forbidden by {}\n{}", finding.title(), finding.level_names(), finding.core.summary);
+    graph(finding.title(), &caption, finding.core, &Extras::default())
 }

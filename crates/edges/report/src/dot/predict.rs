@@ -1,8 +1,6 @@
 //! Predictions for Graphviz: a graph of the observed run, and one of each predicted run.
 
 use super::{Extras, graph, quoted};
-use crate::document::Part;
-use crate::mark::{Mark, mark_on};
 use crate::predict::PredictReport;
 use crate::predict_phrases::{change_words, headline, names, read_name, title};
 
@@ -17,25 +15,12 @@ pub(crate) fn predict_dot(report: &PredictReport) -> String {
             let claim = format!("{} allows it, {} forbids it{}", level.level.short, report.target.short, names(run));
             let lines: Vec<String> = [title.clone(), claim].into_iter().chain(changes).collect();
             if !run.changed.is_empty() {
-                let observed = annotated(&run.observed, &run.observed_marks());
-                graphs.push(graph("Observed", "Observed", &observed, &Extras::default()));
+                let extras = Extras { marks: &run.observed_marks(), ..Extras::default() };
+                graphs.push(graph("Observed", "Observed", &run.observed, &extras));
             }
-            let predicted = annotated(&run.predicted, &run.predicted_marks());
-            graphs.push(graph(&title, &lines.join("\n"), &predicted, &Extras::default()));
+            let extras = Extras { marks: &run.predicted_marks(), ..Extras::default() };
+            graphs.push(graph(&title, &lines.join("\n"), run.predicted(), &extras));
         }
     }
     if graphs.is_empty() { format!("digraph {} {{\n}}\n", quoted(&headline(report))) } else { graphs.join("\n") }
-}
-
-/// The part with what its marks say behind its operations.
-fn annotated(part: &Part, marks: &[Mark]) -> Part {
-    let mut part = part.clone();
-    for txn in &mut part.transactions {
-        for (idx, op) in txn.ops.iter_mut().enumerate() {
-            if let Some(sign) = mark_on(marks, &txn.id, idx) {
-                *op = format!("{op}  {}", sign.words());
-            }
-        }
-    }
-    part
 }

@@ -26,5 +26,5 @@ fn whole<'f>(headline: &str, found: impl Iterator<Item = &'f Found>) -> String {
 fn of_panel(panel: &Panel) -> String {
     let lines: Vec<String> = [panel.heading.clone()].into_iter().chain(panel.captions.iter().cloned()).collect();
     let order = panel.order.as_ref().map(|it| (it.name.as_str(), it.order.as_slice()));
-    graph(&panel.heading, &lines.join("\n"), &panel.part, &Extras { thin: &panel.thin, order })
+    graph(&panel.heading, &lines.join("\n"), &panel.excerpt, &Extras { thin: &panel.thin, order, marks: &[] })
 }

@@ -13,8 +13,8 @@ pub(crate) fn verify_dot(report: &VerifyReport) -> String {
         let calls = run.transactions.iter().map(|it| format!("{}: {}", it.id, it.call));
         let lines: Vec<String> = [title.clone(), faults(run)].into_iter().chain(calls).collect();
         let order: Vec<String> = run.transactions.iter().map(|it| it.id.clone()).collect();
-        let extras = Extras { thin: &visibility(run), order: Some(("order", &order)) };
-        graphs.push(graph(&title, &lines.join("\n"), &run.part, &extras));
+        let extras = Extras { thin: &visibility(run), order: Some(("order", &order)), marks: &[] };
+        graphs.push(graph(&title, &lines.join("\n"), &run.excerpt, &extras));
     }
     if graphs.is_empty() { format!("digraph {} {{\n}}\n", quoted(&headline(report))) } else { graphs.join("\n") }
 }

@@ -3,18 +3,15 @@
 use super::schedule::schedule;
 use super::surroundings::{around, summary};
 use super::{copies, linked_figure, page, steps};
-use crate::check_phrases::{anomaly_words, certified, check_headline};
+use crate::check_phrases::{MAX_EMBEDDED, Medium, anomaly_words, certified, check_headline, witness};
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
 use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
 use crate::notation::{Comments, notation};
 use crate::svg::{Frame, figure_svg, levels_svg};
-use crate::text::{defect_text, memory, size, witness};
+use crate::text::{defect_text, memory, size};
 use crate::words::{prose, xml};
 use iso_spec::Level;
-
-/// Schedules are so long at most in the JSON of a page.
-const MAX_EMBEDDED: usize = 200;
 
 /// The report as one self-contained page. The JSON of the document is inside, in the element `report`.
 pub fn html(report: &CheckReport) -> String {
@@ -39,7 +36,7 @@ fn embedded(report: &CheckReport) -> CheckReport {
     let levels = report.levels.iter().map(|it| LevelReport {
         level: it.level.clone(),
         judgement: match &it.judgement {
-            Judgement::Holds(evidence) => Judgement::Holds(beginning(evidence)),
+            Judgement::Holds { evidence } => Judgement::Holds { evidence: evidence.beginning(MAX_EMBEDDED) },
             other => other.clone(),
         },
         certified: it.certified.clone(),
@@ -53,28 +50,6 @@ fn embedded(report: &CheckReport) -> CheckReport {
         levels: levels.collect(),
         whole: report.whole.clone(),
         surroundings: report.surroundings.clone(),
-    }
-}
-
-fn is_long(evidence: &Evidence) -> bool {
-    match evidence {
-        Evidence::Order { order, omitted } => order.len() + omitted > MAX_EMBEDDED,
-        Evidence::Events { events, omitted } => events.len() + omitted > MAX_EMBEDDED,
-        Evidence::Relations(_) => false,
-    }
-}
-
-fn beginning(evidence: &Evidence) -> Evidence {
-    match evidence {
-        Evidence::Order { order, omitted } => Evidence::Order {
-            order: order.iter().take(MAX_EMBEDDED).cloned().collect(),
-            omitted: omitted + order.len().saturating_sub(MAX_EMBEDDED),
-        },
-        Evidence::Events { events, omitted } => Evidence::Events {
-            events: events.iter().take(MAX_EMBEDDED).cloned().collect(),
-            omitted: omitted + events.len().saturating_sub(MAX_EMBEDDED),
-        },
-        Evidence::Relations(_) => evidence.clone(),
     }
 }
 
@@ -128,7 +103,7 @@ fn defects(report: &CheckReport) -> String {
     }
     let mut out = "<h2>Defects of the input</h2>\n<ul class=\"defects\">\n".to_owned();
     for defect in &report.defects {
-        let word = if defect.is_error { "error" } else { "warning" };
+        let word = defect.severity.word();
         out += &format!("<li class=\"{word}\"><b>{word}</b> {}</li>\n", xml(&defect_text(defect)));
     }
     out + "</ul>\n"
@@ -173,7 +148,7 @@ fn table(report: &CheckReport, findings: &[Finding<'_>]) -> String {
 
 fn why(level: &LevelReport, findings: &[Finding<'_>]) -> String {
     let mut why = match &level.judgement {
-        Judgement::Holds(_) => String::new(),
+        Judgement::Holds { .. } => String::new(),
         Judgement::Unknown { reason } => xml(reason),
         Judgement::Violated { anomalies, .. } => {
             let names = if anomalies.is_empty() { "forbidden".to_owned() } else { anomalies.join(", ") };
@@ -191,7 +166,7 @@ fn why(level: &LevelReport, findings: &[Finding<'_>]) -> String {
 
 /// One refutation: its picture, its sentences and its history.
 fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>, inside: &Inside) -> String {
-    let part = finding.part;
+    let core = finding.core;
     let id = format!("{}finding-{idx}", inside.prefix);
     let h = inside.depth.element();
     let heading = format!("{}{}", inside.number, anomaly_words(finding.title()));
@@ -199,11 +174,11 @@ fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>, inside: &Ins
     out += &format!(
         "<p class=\"levels\">forbidden by {}</p>\n<p>{}</p>\n",
         xml(&finding.level_names()),
-        xml(&part.summary)
+        xml(&core.summary)
     );
     out += &linked_figure(&figure_svg(finding, Frame::Bare));
-    out += &steps(part);
-    let history: Vec<String> = notation(part, Comments::Names).lines().map(prose).collect();
+    out += &steps(core);
+    let history: Vec<String> = notation(core, Comments::Names).lines().map(prose).collect();
     out += &format!("<p>This part of the history is enough:</p>\n<pre>{}</pre>\n", history.join("\n"));
     let first = report.levels.iter().position(|it| finding.levels.first() == Some(&&it.level)).unwrap_or(0);
     let level = finding.levels.first().filter(|it| Level::from_name(&it.short).is_some());
@@ -218,7 +193,7 @@ fn witnesses(report: &CheckReport) -> String {
         .levels
         .iter()
         .filter_map(|it| match &it.judgement {
-            Judgement::Holds(evidence) => Some((it, evidence)),
+            Judgement::Holds { evidence } => Some((it, evidence)),
             _ => None,
         })
         .collect();
@@ -228,10 +203,7 @@ fn witnesses(report: &CheckReport) -> String {
     let which = if holding.len() < report.levels.len() { "the other levels hold" } else { "it holds" };
     let mut out = format!("<details>\n<summary>Why {which}</summary>\n<ul>\n");
     for (level, evidence) in holding {
-        let has =
-            if is_long(evidence) { "the JSON in this page has its beginning" } else { "the JSON in this page has it" };
-        let sentence = witness(&level.level.short, evidence).replace("--json has it", has);
-        let sentence = sentence.replace("are in the --json", "are in the JSON in this page");
+        let sentence = witness(&level.level, evidence, Medium::Page);
         out += &format!("<li><b>{}</b> {}</li>\n", xml(&level.level.short), xml(&sentence));
     }
     out + "</ul>\n</details>\n"

@@ -1,7 +1,8 @@
 //! The document of `predict` as a page: the observed run beside the predicted one.
 
 use super::{copies, linked_figure, page, steps};
-use crate::document::{LevelName, Part};
+use crate::check_phrases::Medium;
+use crate::document::{Excerpt, LevelName};
 use crate::json::JsonLayout;
 use crate::mark::{Mark, Sign, mark_on};
 use crate::notation::{sessions, times};
@@ -83,7 +84,7 @@ fn section(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> Str
         let history = marked(&run.observed, &run.observed_marks());
         out += &panel("allowed", "Observed", &format!("<figure>\n{observed}</figure>\n<pre>{history}</pre>\n"));
     }
-    let history = marked(&run.predicted, &run.predicted_marks());
+    let history = marked(run.predicted(), &run.predicted_marks());
     let what = if run.changed.is_empty() { "Observed" } else { "Predicted" };
     let heading = format!("{what}: {} allows it, {} forbids it", level.short, report.target.short);
     let predicted = format!("{}<pre>{history}</pre>\n", linked_figure(&predicted));
@@ -93,10 +94,11 @@ fn section(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> Str
         out += &format!("<p>{}</p>\n", xml(&words));
     }
     out += "<div class=\"panels\">\n";
-    let allowed = format!("<p>{}</p>\n", xml(&schedule_words(level, run).replace("--json", "the JSON in this page")));
-    out += &panel("allowed", &format!("Why {} allows it", level.short), &(allowed + &uncertified(&run.allowed)));
+    let allowed = format!("<p>{}</p>\n", xml(&schedule_words(level, run, Medium::Page)));
+    out +=
+        &panel("allowed", &format!("Why {} allows it", level.short), &(allowed + &uncertified(&run.allowed.certified)));
     let why = format!("Why {} forbids it{}", report.target.short, names(run));
-    out += &panel("forbidden", &why, &(refutation(&run.predicted) + &uncertified(&run.forbidden)));
+    out += &panel("forbidden", &why, &(refutation(run.predicted()) + &uncertified(&run.forbidden.certified)));
     out += "</div>\n";
     if let Some(validation) = &run.validation {
         let calls: Vec<String> = run.calls().iter().map(|(name, call)| format!("{name} is {call}")).collect();
@@ -120,9 +122,9 @@ fn changes(run: &PredictedRun) -> String {
     out + "</ul>\n"
 }
 
-fn refutation(part: &Part) -> String {
-    let mut out = format!("<p>{}</p>\n", xml(&part.summary));
-    out += &steps(part);
+fn refutation(excerpt: &Excerpt) -> String {
+    let mut out = format!("<p>{}</p>\n", xml(&excerpt.summary));
+    out += &steps(excerpt);
     out
 }
 
@@ -134,19 +136,21 @@ fn uncertified(certified: &crate::Certified) -> String {
 }
 
 /// A history, one transaction a line, with its marks.
-fn marked(part: &Part, marks: &[Mark]) -> String {
+fn marked(excerpt: &Excerpt, marks: &[Mark]) -> String {
     let mut lines: Vec<String> = Vec::new();
-    let known = part.initial.iter().filter(|it| it.1 != "-" && it.1 != "[]");
-    let initial: Vec<String> = known.map(|(key, value)| format!("{key}={value}")).collect();
+    let known = excerpt.initial.iter().filter(|it| it.is_given());
+    let initial: Vec<String> = known.map(|it| format!("{}={}", it.key, it.value)).collect();
     if !initial.is_empty() {
         lines.push(xml(&format!("init {}", initial.join(" "))));
     }
-    for session in sessions(part) {
-        for txn in part.transactions.iter().filter(|it| it.session == session) {
+    for session in sessions(excerpt) {
+        for txn in excerpt.transactions.iter().filter(|it| it.session == session) {
             let ops = txn.ops.iter().enumerate().map(|(idx, op)| match mark_on(marks, &txn.id, idx) {
-                Some(sign @ Sign::Changed(_)) => format!("<mark title=\"{}\">{}</mark>", xml(sign.words()), xml(op)),
-                Some(Sign::Dropped) => format!("<s>{}</s>", xml(op)),
-                None => xml(op),
+                Some(sign @ Sign::Changed(_)) => {
+                    format!("<mark title=\"{}\">{}</mark>", xml(sign.words()), xml(&op.to_string()))
+                }
+                Some(Sign::Dropped) => format!("<s>{}</s>", xml(&op.to_string())),
+                None => xml(&op.to_string()),
             });
             let ops: Vec<String> = ops.collect();
             let after: Vec<String> = txn.outcome.mark().map(str::to_owned).into_iter().chain(times(txn)).collect();

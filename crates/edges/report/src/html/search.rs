@@ -1,8 +1,8 @@
 //! The documents of `separate` and `compare` as pages: witnesses beside the refutation.
 
 use super::{copies, linked_figure, page, steps};
-use crate::document::Part;
-use crate::found::{Certified, Found, SpecRefutation};
+use crate::document::{Certified, Excerpt};
+use crate::found::{Found, SpecRefutation};
 use crate::json::JsonLayout;
 use crate::panel::{Panel, Panels, Stance};
 use crate::phrases::{
@@ -90,7 +90,7 @@ pub(super) fn found_html(found: &Found, path: &str) -> String {
         sides[0] += &panel_html(panel, &panels, &words, &witness.certified);
     }
     for (panel, refutation) in forbidden.iter().zip(&found.refutations) {
-        sides[1] += &panel_html(panel, &panels, &refutation_words(refutation, &panel.part), &refutation.certified);
+        sides[1] += &panel_html(panel, &panels, &refutation_words(refutation, &panel.excerpt), &refutation.certified);
     }
     out += "<div class=\"panels\">\n";
     for side in sides.iter().filter(|it| !it.is_empty()) {
@@ -112,12 +112,12 @@ fn panel_html(panel: &Panel, panels: &Panels, words: &str, certified: &Certified
     out + "</div>\n"
 }
 
-fn refutation_words(refutation: &SpecRefutation, part: &Part) -> String {
+fn refutation_words(refutation: &SpecRefutation, excerpt: &Excerpt) -> String {
     let mut out = String::new();
     if !refutation.summary.is_empty() {
         out += &format!("<p>{}</p>\n", xml(&refutation.summary));
     }
-    out += &steps(part);
+    out += &steps(excerpt);
     if refutation.failures.is_empty() {
         return out;
     }

@@ -50,6 +50,6 @@ fn row(step: &StoreStep) -> String {
         "<tr><td><b>{}</b></td><td><code>{}</code></td><td>{}{reason}</td></tr>\n",
         prose(&step.txn),
         prose(&step.call),
-        prose(&step.ending)
+        step.ending.word()
     )
 }

@@ -1,10 +1,11 @@
-//! What stands around the evidence: the neighbours of a forbidden part in lanes, and the whole history in numbers.
+//! What stands around the evidence: the neighbours of a core in lanes, and the whole history in numbers.
 
-use crate::document::{CheckReport, Outcome, Part, Place};
+use crate::document::{CheckReport, Excerpt, Outcome, Place};
 use crate::findings::{Finding, findings};
 use crate::notation::{sessions, times};
 use crate::surroundings::{CourseUnit, KeySummary, Nearby, Neighbour, SessionSummary, Surroundings};
 use crate::svg::course_svg;
+use crate::value::Value;
 use crate::words::{counted, harmless, prose, shortened, xml};
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ const MAX_NAME: usize = 24;
 /// Up to so many transactions say more than numbers about them.
 const MAX_PLAIN: u64 = 40;
 
-/// The neighbours of a part; nothing if the document does not have them.
+/// The neighbours of a core; nothing if the document does not have them.
 pub(super) fn around(report: &CheckReport, finding: &Finding<'_>) -> String {
     let is_meant = |it: &&Nearby| finding.levels.iter().any(|level| it.levels.contains(&level.short));
     let Some(surroundings) = &report.surroundings else { return String::new() };
@@ -30,7 +31,7 @@ pub(super) fn around(report: &CheckReport, finding: &Finding<'_>) -> String {
         CourseUnit::Time => "in the order in which they began",
         CourseUnit::Position => "in the order of the input",
     };
-    let lanes = Lanes::new(finding.part);
+    let lanes = Lanes::new(finding.core);
     format!(
         "<details class=\"around\">\n<summary>Around it: {title}</summary>\n<p>Those above and what is near them, \
          {order}; open one to see more of it.</p>\n<p class=\"filter\" hidden=\"\"><label>Filter by session, key or \
@@ -42,15 +43,15 @@ pub(super) fn around(report: &CheckReport, finding: &Finding<'_>) -> String {
     )
 }
 
-/// A lane for each session of a part, and one for all others.
+/// A lane for each session of a core, and one for all others.
 struct Lanes<'p> {
     /// Nothing if they would be too narrow.
     names: Vec<&'p str>,
 }
 
 impl<'p> Lanes<'p> {
-    fn new(part: &'p Part) -> Self {
-        let names = sessions(part);
+    fn new(excerpt: &'p Excerpt) -> Self {
+        let names = sessions(excerpt);
         Self { names: if names.len() <= MAX_LANES { names } else { Vec::new() } }
     }
 
@@ -94,8 +95,8 @@ fn gap(n_between: usize) -> String {
 fn row(neighbour: &Neighbour, lanes: &Lanes<'_>) -> String {
     let txn = &neighbour.transaction;
     let place = txn.place.as_ref().and_then(Place::position).unwrap_or_default();
-    let lit = if neighbour.is_in_part { " class=\"lit\"" } else { "" };
-    let ops: Vec<String> = txn.ops.iter().map(|it| prose(it)).collect();
+    let lit = if neighbour.is_in_core { " class=\"lit\"" } else { "" };
+    let ops: Vec<String> = txn.ops.iter().map(|it| prose(&it.to_string())).collect();
     let more = if neighbour.omitted_ops > 0 { format!(" … {} more", neighbour.omitted_ops) } else { String::new() };
     let mut words: Vec<String> = neighbour.notes.clone();
     words.extend((txn.outcome != Outcome::Committed).then(|| txn.outcome.word().to_owned()));
@@ -120,18 +121,18 @@ pub(super) fn summary(report: &CheckReport) -> String {
     if n_all <= MAX_PLAIN && surroundings.near.iter().any(|it| it.transactions.len() as u64 == n_all) {
         return String::new();
     }
-    let parts: Vec<&Part> = findings(report).iter().map(|it| it.part).collect();
+    let cores: Vec<&Excerpt> = findings(report).iter().map(|it| it.core).collect();
     format!(
         "<section id=\"history\" class=\"history\">\n<h2>Whole history</h2>\n<figure class=\"course\">\n{}</figure>\n\
          <details>\n<summary>Sessions and keys</summary>\n<div class=\"panels\">\n{}{}</div>\n</details>\n</section>\n",
         course_svg(&surroundings.course),
-        session_table(surroundings, &parts),
-        key_table(surroundings, &parts)
+        session_table(surroundings, &cores),
+        key_table(surroundings, &cores)
     )
 }
 
-fn session_table(surroundings: &Surroundings, parts: &[&Part]) -> String {
-    let lit: BTreeSet<&str> = parts.iter().flat_map(|it| &it.transactions).map(|it| it.session.as_str()).collect();
+fn session_table(surroundings: &Surroundings, cores: &[&Excerpt]) -> String {
+    let lit: BTreeSet<&str> = cores.iter().flat_map(|it| &it.transactions).map(|it| it.session.as_str()).collect();
     let mut out = "<table>\n<thead><tr><th>session</th><th>transactions</th><th>operations</th><th>where</th></tr>\
                    </thead>\n<tbody>\n"
         .to_owned();
@@ -166,12 +167,13 @@ fn stretch(session: &SessionSummary) -> String {
     }
 }
 
-fn key_table(surroundings: &Surroundings, parts: &[&Part]) -> String {
-    let lit: BTreeSet<&str> = parts.iter().flat_map(|it| &it.initial).map(|it| it.0.as_str()).collect();
+fn key_table(surroundings: &Surroundings, cores: &[&Excerpt]) -> String {
+    let lit: BTreeSet<&Value> = cores.iter().flat_map(|it| &it.initial).map(|it| &it.key).collect();
     let mut out = "<table>\n<thead><tr><th>key</th><th>reads</th><th>writes</th></tr></thead>\n<tbody>\n".to_owned();
     for KeySummary { key, reads, writes } in &surroundings.keys {
-        let class = if lit.contains(key.as_str()) { " class=\"lit\"" } else { "" };
-        out += &format!("<tr{class}><td><b>{}</b></td><td>{reads}</td><td>{writes}</td></tr>\n", prose(key));
+        let class = if lit.contains(key) { " class=\"lit\"" } else { "" };
+        out +=
+            &format!("<tr{class}><td><b>{}</b></td><td>{reads}</td><td>{writes}</td></tr>\n", prose(&key.to_string()));
     }
     out += &more(surroundings.omitted_keys, "key", 3);
     format!("<div class=\"panel\">\n{out}</tbody>\n</table>\n</div>\n")

@@ -2,11 +2,12 @@
 
 use super::{copies, linked_figure, page, stepped, steps as contradiction};
 use crate::document::LevelName;
+use crate::highlight::Owner;
 use crate::json::JsonLayout;
-use crate::lit::Owner;
 use crate::origin::source;
 use crate::phrases::effort_line;
 use crate::svg::{run_svg, values_svg};
+use crate::value::Operation;
 use crate::verify::{Access, BadRun, Executed, RepairReport, VerifyReport, VerifyVerdict};
 use crate::verify_phrases::{
     access_words, bounds, change_words, faults, headline, history_lead, role, titled, weakest_line,
@@ -44,10 +45,10 @@ fn table(report: &VerifyReport) -> String {
         let why = match &level.verdict {
             VerifyVerdict::Holds => String::new(),
             VerifyVerdict::Unknown { reason } => xml(reason),
-            VerifyVerdict::Violated(run) if shown.iter().any(|it| *it.0 == level.level) => {
+            VerifyVerdict::Violated { counterexample: run } if shown.iter().any(|it| *it.0 == level.level) => {
                 format!("<a href=\"#run-{}\">{}</a>", xml(&level.level.short), xml(&faults(run)))
             }
-            VerifyVerdict::Violated(run) => xml(&faults(run)),
+            VerifyVerdict::Violated { counterexample: run } => xml(&faults(run)),
         };
         let names = format!("<b>{}</b> <span>{}</span>", xml(&level.level.short), xml(&level.level.full));
         out += &format!("<tr class=\"{word}\"><td>{names}</td><td class=\"verdict\">{word}</td><td>{why}</td></tr>\n");
@@ -72,12 +73,12 @@ fn section(level: &LevelName, run: &BadRun, listing: &str, path: &str) -> String
         stepped(&steps(run))
     );
     out += "<div class=\"case\">\n";
-    if run.part.local.is_some() || !run.part.cycle.is_empty() {
-        out += &format!("<h3>Why no serial order explains it</h3>\n<p>{}</p>\n", xml(&run.part.summary));
+    if run.excerpt.local.is_some() || !run.excerpt.cycle.is_empty() {
+        out += &format!("<h3>Why no serial order explains it</h3>\n<p>{}</p>\n", xml(&run.excerpt.summary));
         out += &linked_figure(&run_svg(level, run));
-        out += &contradiction(&run.part);
+        out += &contradiction(&run.excerpt);
     }
-    let history: Vec<String> = run.part.history.lines().map(prose).collect();
+    let history: Vec<String> = run.excerpt.history.lines().map(prose).collect();
     out += &format!("<p>{}</p>\n<pre>{}</pre>\n", xml(&history_lead(level, run)), history.join("\n"));
     out + &copies(path, None) + "</div>\n</section>\n"
 }
@@ -104,7 +105,7 @@ fn steps(run: &BadRun) -> Vec<String> {
         items.extend(steps_of(run, txn));
     }
     if let Some(seen) = &run.observer {
-        let observer = run.part.transactions.iter().position(|it| it.session == "observer");
+        let observer = run.excerpt.transactions.iter().position(|it| it.session == "observer");
         let words = |it: &Access| format!("An observer, who only looks, reads {}", read_words(it));
         let nth = |it: usize| (it, seen.len());
         items.extend(seen.iter().enumerate().map(|(idx, it)| of_read(run, observer, nth(idx), it, &words(it))));
@@ -121,7 +122,7 @@ fn steps(run: &BadRun) -> Vec<String> {
 }
 
 fn steps_of(run: &BadRun, txn: &Executed) -> Vec<String> {
-    let place = run.part.transactions.iter().position(|it| it.id == txn.id);
+    let place = run.excerpt.transactions.iter().position(|it| it.id == txn.id);
     let mut lead = format!("<b>{}</b> (<code>{}</code>, {}) ", xml(&txn.name), xml(&txn.id), xml(&role(txn)));
     let name = format!("<b>{}</b> ", xml(&txn.name));
     let mut items = Vec::new();
@@ -133,7 +134,7 @@ fn steps_of(run: &BadRun, txn: &Executed) -> Vec<String> {
         let value = held(&(write.unit.clone(), write.value.clone()));
         let line = write.line.map(|it| format!(" (line {it})")).unwrap_or_default();
         let words = format!("{}writes {value}{line}", std::mem::replace(&mut lead, name.clone()));
-        let op = place.and_then(|it| nth_op(run, it, (nth, txn.writes.len()), |op| !is_read(op)));
+        let op = place.and_then(|it| nth_op(run, it, (nth, txn.writes.len()), |op| !op.is_read()));
         items.push(item(place, op, None, write.line, &words));
     }
     if items.is_empty() {
@@ -144,16 +145,16 @@ fn steps_of(run: &BadRun, txn: &Executed) -> Vec<String> {
 
 /// The `nth` of so many reads of a transaction of the history.
 fn of_read(run: &BadRun, reader: Option<usize>, nth: (usize, usize), read: &Access, words: &str) -> String {
-    let op = reader.and_then(|it| nth_op(run, it, nth, is_read));
+    let op = reader.and_then(|it| nth_op(run, it, nth, Operation::is_read));
     let writer = match &read.from {
         None => Some(Owner::Initial),
         Some(name) => {
             let id = run.transactions.iter().find(|it| it.name == *name).map(|it| it.id.as_str());
-            id.and_then(|it| Owner::of(&run.part, it))
+            id.and_then(|it| Owner::named(&run.excerpt, it))
         }
     };
     let write = op.zip(writer).and_then(|((txn, op), writer)| {
-        source(&run.part, writer, txn, op).map(|write| format!("{}.{write}", writer.token()))
+        source(&run.excerpt, writer, txn, op).map(|write| format!("{}.{write}", writer.token()))
     });
     item(reader, op, write.as_deref(), read.line, words)
 }
@@ -163,27 +164,23 @@ fn nth_op(
     run: &BadRun,
     txn: usize,
     (nth, n_all): (usize, usize),
-    is_kind: impl Fn(&str) -> bool,
+    is_kind: impl Fn(&Operation) -> bool,
 ) -> Option<(usize, usize)> {
-    let ops = run.part.transactions[txn].ops.iter().enumerate();
+    let ops = run.excerpt.transactions[txn].ops.iter().enumerate();
     let ops: Vec<usize> = ops.filter(|it| is_kind(it.1)).map(|it| it.0).collect();
     ops.get(nth).filter(|_| ops.len() == n_all).map(|it| (txn, *it))
-}
-
-fn is_read(op: &str) -> bool {
-    op.starts_with("r(")
 }
 
 /// A step: the operation that it lights, the write whose value it reads, and the line of the program.
 fn item(txn: Option<usize>, op: Option<(usize, usize)>, write: Option<&str>, line: Option<u64>, words: &str) -> String {
     let op = op.map(|(txn, op)| format!("{txn}.{op}"));
     let flow = write.zip(op.as_ref()).map(|(write, op)| format!("{write}-{op}")).unwrap_or_default();
-    let lit: Vec<String> = op.into_iter().chain(write.map(str::to_owned)).collect();
+    let highlight: Vec<String> = op.into_iter().chain(write.map(str::to_owned)).collect();
     let owner = write.and_then(|it| it.split('.').next()).map(str::to_owned);
     let txns: Vec<String> = txn.map(|it| it.to_string()).into_iter().chain(owner).collect();
     format!(
         "<li data-links=\"\" data-lit=\"{}\" data-txns=\"{}\" data-flows=\"{flow}\" data-lines=\"{}\">{words}</li>\n",
-        lit.join(" "),
+        highlight.join(" "),
         txns.join(" "),
         line.map(|it| it.to_string()).unwrap_or_default()
     )

@@ -1,60 +1,59 @@
 //! What a step follows from, folded below it, and case distinctions step by step. Reads without the script, too.
 
-use super::of_link;
-use crate::document::{Case, Link, Part, Premises};
-use crate::lit::Lit;
+use super::{MAX_LABEL, of_link};
+use crate::document::{Case, Excerpt, Link, Premises};
+use crate::highlight::Highlight;
 use crate::proof_phrases::{NOTHING_LEFT, case_lead, cycle_end};
-use crate::words::{prose, xml};
+use crate::words::prose;
 
 /// What a dependency follows from, to be opened; nothing if it is plain from the history.
-pub(super) fn why(premises: &Premises, part: &Part) -> String {
+pub(super) fn why(premises: &Premises, excerpt: &Excerpt) -> String {
     if premises.is_empty() {
         return String::new();
     }
     let claim = premises.claim.as_ref().map(|it| format!("<p>{}:</p>", prose(it))).unwrap_or_default();
-    let links: String = premises.links.iter().map(|it| nested(it, part)).collect();
+    let links: String = premises.links.iter().map(|it| nested(it, excerpt)).collect();
     let links = if links.is_empty() { links } else { format!("<ol>\n{links}</ol>\n") };
-    let cases: String = premises.cases.iter().map(|it| excluded(it, part)).collect();
+    let cases: String = premises.cases.iter().map(|it| excluded(it, excerpt)).collect();
     let cases = if cases.is_empty() { cases } else { format!("<ul>\n{cases}</ul>\n") };
     format!("<details class=\"why\"><summary>Why?</summary>{claim}{links}{cases}</details>")
 }
 
-fn attributes(link: &Link, part: &Part) -> String {
-    let lit = Lit::of_link(link, part);
-    format!("data-links=\"\" data-lit=\"{}\" data-txns=\"{}\"", lit.ops(), lit.txns())
+fn attributes(link: &Link, excerpt: &Excerpt) -> String {
+    let highlight = Highlight::of_link(link, excerpt);
+    format!("data-links=\"\" data-lit=\"{}\" data-txns=\"{}\"", highlight.ops(), highlight.txns())
 }
 
 /// A dependency inside of a derivation.
-fn nested(link: &Link, part: &Part) -> String {
-    let key = link.key.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
+fn nested(link: &Link, excerpt: &Excerpt) -> String {
     format!(
         "<li {}><code class=\"{}\">{}</code> {}.{}</li>\n",
-        attributes(link, part),
-        xml(&link.kind),
-        prose(&format!("{}{key}", link.kind)),
+        attributes(link, excerpt),
+        link.kind.word(),
+        prose(&link.label(MAX_LABEL)),
         prose(&link.because),
-        why(&link.premises, part)
+        why(&link.premises, excerpt)
     )
 }
 
 /// A possible writer that was none, and why.
-fn excluded(case: &Case, part: &Part) -> String {
-    let mut inner: String = case.links.iter().map(|it| nested(it, part)).collect();
+fn excluded(case: &Case, excerpt: &Excerpt) -> String {
+    let mut inner: String = case.links.iter().map(|it| nested(it, excerpt)).collect();
     if !case.links.is_empty() {
         inner += &format!("<li class=\"end\">{}</li>\n", prose(&cycle_end(&case.links)));
     }
-    inner += &case.cases.iter().map(|it| excluded(it, part)).collect::<String>();
+    inner += &case.cases.iter().map(|it| excluded(it, excerpt)).collect::<String>();
     format!(
         "<li {}>Suppose instead that {}.\n<ol>\n{inner}</ol>\nSo it is not so.</li>\n",
-        attributes(&case.supposed, part),
+        attributes(&case.supposed, excerpt),
         prose(&case.supposed.because)
     )
 }
 
 /// The steps of a case distinction, one after the other.
-pub(super) fn case_steps(part: &Part) -> Vec<String> {
+pub(super) fn case_steps(excerpt: &Excerpt) -> Vec<String> {
     let mut items = Vec::new();
-    add_cases(&part.cases, part, 0, &mut items);
+    add_cases(&excerpt.cases, excerpt, 0, &mut items);
     if !items.is_empty() {
         items.push(format!(
             "<li class=\"contradiction\" data-links=\"\" data-lit=\"\" data-txns=\"\">{NOTHING_LEFT}</li>\n"
@@ -63,20 +62,20 @@ pub(super) fn case_steps(part: &Part) -> Vec<String> {
     items
 }
 
-fn add_cases(cases: &[Case], part: &Part, depth: usize, items: &mut Vec<String>) {
+fn add_cases(cases: &[Case], excerpt: &Excerpt, depth: usize, items: &mut Vec<String>) {
     for (idx, case) in cases.iter().enumerate() {
         let lead = case_lead(case, idx, cases.len());
-        let attributes = attributes(&case.supposed, part);
+        let attributes = attributes(&case.supposed, excerpt);
         items.push(format!("<li class=\"suppose depth-{}\" {attributes}>{}</li>\n", depth.min(4), prose(&lead)));
         let inner = format!("depth-{}", (depth + 1).min(4));
-        items.extend(case.links.iter().map(|it| of_link("", it, part, true, &inner)));
+        items.extend(case.links.iter().map(|it| of_link("", it, excerpt, true, &inner)));
         if !case.links.is_empty() {
             let end = prose(&cycle_end(&case.links));
-            let txns = Lit::of_cycle(&case.links, part).txns();
+            let txns = Highlight::of_cycle(&case.links, excerpt).txns();
             items.push(format!(
                 "<li class=\"end {inner}\" data-links=\"\" data-lit=\"\" data-txns=\"{txns}\">{end}</li>\n"
             ));
         }
-        add_cases(&case.cases, part, depth + 1, items);
+        add_cases(&case.cases, excerpt, depth + 1, items);
     }
 }

@@ -4,8 +4,9 @@
 //! point to the right. Anti-dependencies are left out: in an anomaly, they are the arrows that point back.
 
 use super::geometry::Rect;
-use crate::document::{Link, Outcome, Part};
+use crate::document::{Excerpt, Link, LinkKind, Outcome, TxnRef};
 use crate::notation::{sessions, times};
+use crate::value::{InitialValue, held};
 use crate::words::{harmless, shortened, width};
 
 /// Sizes in pixels.
@@ -35,12 +36,13 @@ const MAX_OPS: usize = 14;
 const MAX_COLUMNS: usize = 6;
 const MAX_SESSION: usize = 16;
 const MAX_TITLE: usize = 24;
-const MAX_LABEL: usize = 22;
+/// The columns of a key on an arrow.
+pub(super) const MAX_LABEL: usize = 22;
 
 /// A transaction or the initial state, ready to be drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct TxnBox {
-    pub(crate) id: String,
+    pub(crate) txn: TxnRef,
     pub(crate) title: String,
     /// Behind the title, in small letters: the place in the input.
     pub(crate) note: String,
@@ -76,39 +78,44 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(part: &Part) -> Self {
-        let links = links(part);
-        let order = lane_order(part, &links);
-        let columns = columns(part, &links);
-        let mut boxes: Vec<TxnBox> = part.transactions.iter().map(|it| txn_box(part, it)).collect();
-        for (idx, txn) in part.transactions.iter().enumerate() {
+    pub(crate) fn new(excerpt: &Excerpt) -> Self {
+        let links = links(excerpt);
+        let order = lane_order(excerpt, &links);
+        let columns = columns(excerpt, &links);
+        let mut boxes: Vec<TxnBox> = excerpt.transactions.iter().map(|it| txn_box(excerpt, it)).collect();
+        for (idx, txn) in excerpt.transactions.iter().enumerate() {
             boxes[idx].lane = order.iter().position(|it| *it == txn.session);
             boxes[idx].column = columns[idx];
         }
         let mut layout = Self { lanes: Vec::new(), boxes, corridors: Vec::new(), width: 0.0, height: 0.0 };
         layout.place_lanes(&order);
-        let left = Metrics::MARGIN + layout.place_initial(part, &links);
+        let left = Metrics::MARGIN + layout.place_initial(excerpt, &links);
         layout.place_columns(left, column_gap(&links));
         layout
     }
 
     /// The same places for what another run of the same transactions did: boxes stay where they are, and shrink.
-    pub(crate) fn showing(&self, part: &Part) -> Self {
+    pub(crate) fn showing(&self, excerpt: &Excerpt) -> Self {
         let mut layout = self.clone();
-        layout.boxes.retain(|it| it.lane.is_none() || part.transactions.iter().any(|txn| txn.id == it.id));
+        layout.boxes.retain(|it| it.lane.is_none() || excerpt.transactions.iter().any(|txn| it.txn.is(&txn.id)));
         for shown in &mut layout.boxes {
-            if let Some(txn) = part.transactions.iter().find(|it| it.id == shown.id) {
+            if let Some(txn) = excerpt.transactions.iter().find(|it| shown.txn.is(&it.id)) {
                 let TxnBox { rect, lane, column, .. } = *shown;
-                *shown = TxnBox { lane, column, ..txn_box(part, txn) };
+                *shown = TxnBox { lane, column, ..txn_box(excerpt, txn) };
                 shown.rect = Rect { height: shown.rect.height, ..rect };
             }
         }
         layout
     }
 
+    /// The box of a transaction or of the initial state.
+    pub(crate) fn position(&self, txn: &TxnRef) -> Option<usize> {
+        self.boxes.iter().position(|it| it.txn == *txn)
+    }
+
     /// The box of a transaction.
-    pub(crate) fn position(&self, id: &str) -> Option<usize> {
-        self.boxes.iter().position(|it| it.id == id)
+    pub(crate) fn named(&self, id: &str) -> Option<usize> {
+        self.boxes.iter().position(|it| it.txn.is(id))
     }
 
     fn place_lanes(&mut self, names: &[&str]) {
@@ -127,8 +134,8 @@ impl Layout {
     }
 
     /// Places the initial state to the left of all lanes, if something refers to it; returns the room that it takes.
-    fn place_initial(&mut self, part: &Part, links: &[&Link]) -> f64 {
-        let Some(mut initial) = initial_box(part, links) else { return 0.0 };
+    fn place_initial(&mut self, excerpt: &Excerpt, links: &[&Link]) -> f64 {
+        let Some(mut initial) = initial_box(excerpt, links) else { return 0.0 };
         initial.rect.x = Metrics::MARGIN;
         initial.rect.y = (self.height - initial.rect.height).max(0.0) / 2.0;
         self.height = self.height.max(initial.rect.height);
@@ -161,21 +168,13 @@ impl Layout {
     }
 }
 
-/// The arrows of a part.
-pub(crate) fn links(part: &Part) -> Vec<&Link> {
-    part.cycle.iter().chain(part.local.iter().flat_map(|it| &it.links)).collect()
-}
-
-/// What stands on an arrow: `rw x`.
-pub(crate) fn label(link: &Link) -> String {
-    match &link.key {
-        Some(key) => format!("{} {}", link.kind, shortened(&harmless(key), MAX_LABEL)),
-        None => link.kind.clone(),
-    }
+/// The arrows of an excerpt.
+pub(crate) fn links(excerpt: &Excerpt) -> Vec<&Link> {
+    excerpt.cycle.iter().chain(excerpt.local.iter().flat_map(|it| &it.links)).collect()
 }
 
 fn label_width(link: &Link) -> f64 {
-    width(&label(link)) as f64 * Metrics::LABEL_LETTER
+    width(&link.label(MAX_LABEL)) as f64 * Metrics::LABEL_LETTER
 }
 
 /// Wide enough for labels between columns.
@@ -186,12 +185,12 @@ fn column_gap(links: &[&Link]) -> f64 {
 /// Sessions in the order in which the cycle visits them, so that most arrows go to a neighbour.
 ///
 /// Up to three are neighbours anyway: they keep the order of the input.
-fn lane_order<'p>(part: &'p Part, links: &[&Link]) -> Vec<&'p str> {
-    let in_input = sessions(part);
+fn lane_order<'p>(excerpt: &'p Excerpt, links: &[&Link]) -> Vec<&'p str> {
+    let in_input = sessions(excerpt);
     if in_input.len() <= 3 {
         return in_input;
     }
-    let session = |id: &str| part.transactions.iter().find(|it| it.id == id).map(|it| it.session.as_str());
+    let session = |of: &TxnRef| excerpt.transactions.iter().find(|it| of.is(&it.id)).map(|it| it.session.as_str());
     let mut order: Vec<&str> = Vec::new();
     let visited = links.iter().flat_map(|it| [session(&it.from), session(&it.to)]).flatten();
     for name in visited.chain(in_input) {
@@ -204,56 +203,43 @@ fn lane_order<'p>(part: &'p Part, links: &[&Link]) -> Vec<&'p str> {
 
 /// The column of each transaction: dependencies lead to a column further right, as long as there are few columns;
 /// otherwise only within a session.
-fn columns(part: &Part, links: &[&Link]) -> Vec<usize> {
-    let n_txns = part.transactions.len();
-    let position = |id: &str| part.transactions.iter().position(|it| it.id == id);
+fn columns(excerpt: &Excerpt, links: &[&Link]) -> Vec<usize> {
+    let n_txns = excerpt.transactions.len();
+    let position = |of: &TxnRef| excerpt.transactions.iter().position(|it| of.is(&it.id));
     let mut order = Order { later: vec![Vec::new(); n_txns] };
-    for (later, txn) in part.transactions.iter().enumerate() {
-        let earlier = part.transactions[..later].iter().rposition(|it| it.session == txn.session);
+    for (later, txn) in excerpt.transactions.iter().enumerate() {
+        let earlier = excerpt.transactions[..later].iter().rposition(|it| it.session == txn.session);
         if let Some(earlier) = earlier {
             order.add(earlier, later);
         }
     }
-    for link in links.iter().filter(|it| it.kind != "rw") {
+    for link in links.iter().filter(|it| it.kind != LinkKind::AntiDependency) {
         if let (Some(from), Some(to)) = (position(&link.from), position(&link.to)) {
             order.add(from, to);
         }
     }
-    for (from, to) in read_from(part) {
+    for (from, to) in read_from(excerpt) {
         order.add(from, to);
     }
     let wide = order.depths(|_, _| 1);
     if wide.iter().all(|it| *it < MAX_COLUMNS) {
         return wide;
     }
-    let session = |txn: usize| &part.transactions[txn].session;
+    let session = |txn: usize| &excerpt.transactions[txn].session;
     order.depths(|from, to| usize::from(session(from) == session(to)))
 }
 
 /// Who wrote what another one read, as far as the operations say so by themselves.
-pub(super) fn read_from(part: &Part) -> Vec<(usize, usize)> {
+pub(super) fn read_from(excerpt: &Excerpt) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
-    for (writer, txn) in part.transactions.iter().enumerate() {
-        for (reader, other) in part.transactions.iter().enumerate() {
-            let is_seen = |write: &String| other.ops.iter().any(|read| sees(read, write));
-            if reader != writer && txn.ops.iter().any(is_seen) {
+    for (writer, txn) in excerpt.transactions.iter().enumerate() {
+        for (reader, other) in excerpt.transactions.iter().enumerate() {
+            if reader != writer && txn.ops.iter().any(|write| other.ops.iter().any(|read| read.returns(write))) {
                 found.push((writer, reader));
             }
         }
     }
     found
-}
-
-/// Does a read return what a write wrote? A list read does if the list ends with the element.
-fn sees(read: &str, write: &str) -> bool {
-    let Some(seen) = read.strip_prefix("r(") else { return false };
-    if let Some(written) = write.strip_prefix("w(") {
-        return seen == written;
-    }
-    let appended = write.strip_prefix("append(").and_then(|it| it.strip_suffix(')'));
-    let Some((key, element)) = appended.and_then(|it| it.rsplit_once(',')) else { return false };
-    let list = seen.strip_prefix(key).and_then(|it| it.strip_prefix(",[")).and_then(|it| it.strip_suffix("])"));
-    list.and_then(|it| it.rsplit(',').next()) == Some(element)
 }
 
 /// An order without cycles.
@@ -297,16 +283,16 @@ impl Order {
     }
 }
 
-fn txn_box(part: &Part, txn: &crate::Transaction) -> TxnBox {
-    let culprit = part.local.as_ref().filter(|it| it.transaction == txn.id).and_then(|it| it.op);
-    let mut ops: Vec<(String, String)> = txn.ops.iter().map(|it| line(it)).collect();
+fn txn_box(excerpt: &Excerpt, txn: &crate::Transaction) -> TxnBox {
+    let culprit = excerpt.local.as_ref().filter(|it| it.transaction == txn.id).and_then(|it| it.op);
+    let mut ops: Vec<(String, String)> = txn.ops.iter().map(|it| line(&it.to_string())).collect();
     if ops.len() > MAX_OPS {
         let rest = ops.split_off(MAX_OPS - 1);
         let all: Vec<String> = rest.iter().map(|it| it.1.clone()).collect();
         ops.push((format!("… {} more", rest.len()), all.join(" ")));
     }
     let mut found = TxnBox {
-        id: txn.id.clone(),
+        txn: TxnRef::Txn(txn.id.clone()),
         title: shortened(&harmless(&txn.id), MAX_TITLE),
         note: txn.place.as_ref().and_then(crate::Place::position).unwrap_or_default(),
         times: times(txn),
@@ -326,11 +312,16 @@ fn line(op: &str) -> (String, String) {
     (shortened(&op, MAX_OP), op)
 }
 
-fn initial_box(part: &Part, links: &[&Link]) -> Option<TxnBox> {
-    let all_ops = || part.transactions.iter().flat_map(|it| &it.ops);
-    let read = part.initial.iter().filter(|(key, value)| all_ops().any(|it| *it == format!("r({key},{value})")));
-    let mut shown: Vec<(String, String)> = read.map(|(key, value)| line(&format!("{key}={value}"))).collect();
-    if shown.is_empty() && !links.iter().any(|it| it.from == "init") {
+/// The initial values that somebody read, each with its place among all of them.
+pub(crate) fn shown_initial(excerpt: &Excerpt) -> impl Iterator<Item = (usize, &InitialValue)> {
+    let is_read = |it: &InitialValue| excerpt.transactions.iter().flat_map(|it| &it.ops).any(|op| it.is_read_by(op));
+    excerpt.initial.iter().enumerate().filter(move |it| is_read(it.1))
+}
+
+fn initial_box(excerpt: &Excerpt, links: &[&Link]) -> Option<TxnBox> {
+    let mut shown: Vec<(String, String)> =
+        shown_initial(excerpt).map(|it| line(&held(&it.1.key, &it.1.value.to_string()))).collect();
+    if shown.is_empty() && !links.iter().any(|it| it.from == TxnRef::Initial) {
         return None;
     }
     if shown.len() > MAX_OPS {
@@ -339,7 +330,7 @@ fn initial_box(part: &Part, links: &[&Link]) -> Option<TxnBox> {
         shown.push((format!("… {n_more} more"), String::new()));
     }
     let mut found = TxnBox {
-        id: "init".to_owned(),
+        txn: TxnRef::Initial,
         title: "initial state".to_owned(),
         note: String::new(),
         times: None,

@@ -5,15 +5,16 @@
 
 use super::crowd::Crowd;
 use super::geometry::{Path, Piece, Point, Rect, length};
-use super::layout::{Layout, Metrics, label, links, read_from};
-use crate::document::{Link, Part};
+use super::layout::{Layout, MAX_LABEL, Metrics, links, read_from};
+use crate::arrow::{Arrow, ArrowKind};
+use crate::document::{Excerpt, LinkKind};
 use crate::words::width;
 
 /// An arrow with its label.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
-    pub(crate) kind: String,
-    /// The place of a strong arrow among those of the part.
+    pub(crate) kind: ArrowKind,
+    /// The place of a strong arrow among those of the excerpt.
     pub(crate) number: Option<usize>,
     pub(crate) because: String,
     pub(crate) path: Path,
@@ -32,11 +33,11 @@ pub(crate) enum Emphasis {
 }
 
 /// An arrow that is still without a way.
-struct Wanted<'p> {
+struct Wanted {
     from: usize,
     to: usize,
     /// The dependency; none for a faint arrow.
-    link: Option<&'p Link>,
+    arrow: Option<Arrow>,
     number: Option<usize>,
     emphasis: Emphasis,
 }
@@ -54,9 +55,9 @@ const CORNER: f64 = 16.0;
 /// With more arrows than this, nobody can follow them anyway: each takes its shortest way.
 const MAX_CAREFUL: usize = 80;
 
-/// The arrows of a part, in its order, then thin ones, and faint ones for reads that are not among either.
-pub(crate) fn routes(part: &Part, thin: &[Link], layout: &Layout) -> Vec<Route> {
-    let wanted = wanted(part, thin, layout);
+/// The arrows of an excerpt, in its order, then thin ones, and faint ones for reads that are not among either.
+pub(crate) fn routes(excerpt: &Excerpt, thin: &[Arrow], layout: &Layout) -> Vec<Route> {
+    let wanted = wanted(excerpt, thin, layout);
     if wanted.len() > MAX_CAREFUL {
         return hasty(layout, &wanted);
     }
@@ -79,10 +80,10 @@ pub(crate) fn routes(part: &Part, thin: &[Link], layout: &Layout) -> Vec<Route> 
 }
 
 /// Arrows that look neither left nor right.
-fn hasty(layout: &Layout, wanted: &[Wanted<'_>]) -> Vec<Route> {
+fn hasty(layout: &Layout, wanted: &[Wanted]) -> Vec<Route> {
     let empty = Layout { lanes: Vec::new(), boxes: Vec::new(), corridors: Vec::new(), ..*layout };
     let nobody = Crowd::new(&[]);
-    let strong = wanted.iter().filter(|it| it.link.is_some());
+    let strong = wanted.iter().filter(|it| it.arrow.is_some());
     let mut routes: Vec<Route> = strong
         .filter_map(|it| {
             let (path, samples) = curves(&empty, layout.boxes[it.from].rect, layout.boxes[it.to].rect, &nobody).best?.1;
@@ -96,39 +97,40 @@ fn hasty(layout: &Layout, wanted: &[Wanted<'_>]) -> Vec<Route> {
     routes
 }
 
-fn wanted<'p>(part: &'p Part, thin: &'p [Link], layout: &Layout) -> Vec<Wanted<'p>> {
-    let mut wanted: Vec<Wanted<'p>> = Vec::new();
-    let strong = links(part).into_iter().enumerate().map(|(number, it)| (it, Some(number), Emphasis::Strong));
-    for (link, number, emphasis) in strong.chain(thin.iter().map(|it| (it, None, Emphasis::Thin))) {
-        let is_there = |it: &Wanted<'_>| it.link.is_some_and(|it| it.kind == link.kind && it.key == link.key);
-        if let (Some(from), Some(to)) = (layout.position(&link.from), layout.position(&link.to))
+fn wanted(excerpt: &Excerpt, thin: &[Arrow], layout: &Layout) -> Vec<Wanted> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let strong = links(excerpt).into_iter().enumerate().map(|(number, it)| (it.into(), Some(number), Emphasis::Strong));
+    for (arrow, number, emphasis) in strong.chain(thin.iter().map(|it| (it.clone(), None, Emphasis::Thin))) {
+        let is_there = |it: &Wanted| it.arrow.as_ref().is_some_and(|it| it.kind == arrow.kind && it.key == arrow.key);
+        if let (Some(from), Some(to)) = (layout.position(&arrow.from), layout.position(&arrow.to))
             && !wanted.iter().any(|it| (it.from, it.to) == (from, to) && is_there(it))
         {
-            wanted.push(Wanted { from, to, link: Some(link), number, emphasis });
+            wanted.push(Wanted { from, to, arrow: Some(arrow), number, emphasis });
         }
     }
-    for (writer, reader) in read_from(part) {
-        let id = |idx: usize| layout.position(&part.transactions[idx].id);
+    for (writer, reader) in read_from(excerpt) {
+        let id = |idx: usize| layout.named(&excerpt.transactions[idx].id);
         if let (Some(from), Some(to)) = (id(writer), id(reader))
             && !wanted.iter().any(|it| (it.from, it.to) == (from, to))
         {
-            wanted.push(Wanted { from, to, link: None, number: None, emphasis: Emphasis::Faint });
+            wanted.push(Wanted { from, to, arrow: None, number: None, emphasis: Emphasis::Faint });
         }
     }
     wanted
 }
 
-fn route(wanted: &Wanted<'_>, path: Path, samples: Vec<Point>) -> Route {
-    let Wanted { link, number, emphasis, .. } = *wanted;
+fn route(wanted: &Wanted, path: Path, samples: Vec<Point>) -> Route {
+    let Wanted { arrow, number, emphasis, .. } = wanted;
+    let (arrow, number, emphasis) = (arrow.as_ref(), *number, *emphasis);
     // Thin arrows of one kind are all alike, but for their keys.
-    let labelled = link.filter(|it| emphasis == Emphasis::Strong || it.key.is_some());
+    let labelled = arrow.filter(|it| emphasis == Emphasis::Strong || it.key.is_some());
     Route {
-        kind: link.map_or("wr", |it| it.kind.as_str()).to_owned(),
+        kind: arrow.map_or(ArrowKind::Dependency(LinkKind::ReadFrom), |it| it.kind.clone()),
         number,
-        because: link.map(|it| it.because.clone()).unwrap_or_default(),
+        because: arrow.map(|it| it.because.clone()).unwrap_or_default(),
         path,
         samples,
-        label: labelled.map(label).unwrap_or_default(),
+        label: labelled.map(|it| it.label(MAX_LABEL)).unwrap_or_default(),
         label_rect: Rect::new(0.0, 0.0, 0.0, 0.0),
         emphasis,
     }

@@ -38,7 +38,7 @@ fn place(course: &Course, stretch: usize) -> (f64, f64) {
 /// What committed, and what did not on top of it.
 fn bar(course: &Course, stretch: usize, highest: u64) -> String {
     let (x, width) = place(course, stretch);
-    let (committed, others) = (course.committed[stretch], course.others[stretch]);
+    let (committed, others) = (course.committed[stretch], course.others.get(stretch).copied().unwrap_or(0));
     let share = |count: u64| count as f64 / highest as f64 * HEIGHT;
     let title = format!("{committed} committed, {others} not");
     let rect = |y: f64, height: f64, fill: &str| {

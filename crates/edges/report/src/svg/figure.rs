@@ -1,10 +1,11 @@
 //! A drawing under construction: words, lanes, boxes and arrows, put one below the other.
 
 use super::Frame;
-use crate::document::{Link, Outcome, Part};
-use crate::lit::Owner;
+use crate::arrow::{Arrow, ArrowKind};
+use crate::document::{Excerpt, LinkKind, Outcome};
+use crate::highlight::Owner;
 use crate::mark::{Mark, Sign, mark_on};
-use crate::picture::{Emphasis, Layout, Metrics, Path, Piece, Point, Route, TxnBox, routes};
+use crate::picture::{Emphasis, Layout, Metrics, Path, Piece, Point, Route, TxnBox, routes, shown_initial};
 use crate::words::{harmless, picture_text, width, wrapped, xml};
 
 pub(super) const MONO: &str = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
@@ -35,8 +36,8 @@ pub(super) type Numbers<'a> = Option<(&'a str, &'a [String])>;
 /// What a picture of a history shows besides the history.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Overlay<'a> {
-    /// Arrows besides those of the part.
-    pub(super) thin: &'a [Link],
+    /// Arrows besides those of the excerpt.
+    pub(super) thin: &'a [Arrow],
     pub(super) numbers: Numbers<'a>,
     /// Operations that stand out.
     pub(super) marks: &'a [Mark],
@@ -96,8 +97,8 @@ impl Figure {
     }
 
     /// Draws a history with its arrows; returns them.
-    pub(super) fn history(&mut self, layout: &Layout, part: &Part, overlay: Overlay<'_>) -> Vec<Route> {
-        let routes = routes(part, overlay.thin, layout);
+    pub(super) fn history(&mut self, layout: &Layout, excerpt: &Excerpt, overlay: Overlay<'_>) -> Vec<Route> {
+        let routes = routes(excerpt, overlay.thin, layout);
         let top = routes.iter().flat_map(|it| &it.samples).map(|it| it.y).fold(0.0, f64::min);
         let bottom = routes.iter().flat_map(|it| &it.samples).map(|it| it.y).fold(layout.height, f64::max);
         self.height -= top;
@@ -107,8 +108,8 @@ impl Figure {
             self.arrow(route);
         }
         for txn in &layout.boxes {
-            let is_culprit = part.local.as_ref().is_some_and(|it| it.transaction == txn.id);
-            self.txn(part, txn, if is_culprit { txn.culprit } else { None }, overlay.marks);
+            let is_culprit = excerpt.local.as_ref().is_some_and(|it| txn.txn.is(&it.transaction));
+            self.txn(excerpt, txn, if is_culprit { txn.culprit } else { None }, overlay.marks);
         }
         for route in routes.iter().filter(|it| !it.label.is_empty()) {
             self.label(route);
@@ -123,7 +124,7 @@ impl Figure {
 
     /// The place of a transaction in an order, at the corner of its box.
     fn badge(&mut self, layout: &Layout, txn: &str, number: usize) {
-        let Some(idx) = layout.position(txn) else { return };
+        let Some(idx) = layout.named(txn) else { return };
         let rect = layout.boxes[idx].rect;
         self.numbered_dot(Point::new(rect.right() - 3.0, rect.y + 3.0), &number.to_string());
     }
@@ -183,7 +184,7 @@ impl Figure {
         }
     }
 
-    fn txn(&mut self, part: &Part, txn: &TxnBox, culprit: Option<usize>, marks: &[Mark]) {
+    fn txn(&mut self, excerpt: &Excerpt, txn: &TxnBox, culprit: Option<usize>, marks: &[Mark]) {
         let dashes = if txn.outcome == Outcome::Committed { "" } else { " stroke-dasharray=\"5 3\"" };
         let (fill, stroke) = match (txn.lane, txn.outcome) {
             (None, _) => ("#fffbea", "#9a8a4a"),
@@ -191,7 +192,7 @@ impl Figure {
             _ => ("#ffffff", "#57606a"),
         };
         let rect = txn.rect;
-        let owner = Owner::of(part, &txn.id).map(Owner::token).unwrap_or_default();
+        let owner = Owner::of(excerpt, &txn.txn).map(Owner::token).unwrap_or_default();
         self.body += &format!(
             "<g class=\"txn\" data-txn=\"{owner}\" font-family=\"{MONO}\">\n<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"{fill}\" \
              stroke=\"{stroke}\" stroke-width=\"1.3\"{dashes}/>\n",
@@ -215,8 +216,8 @@ impl Figure {
         }
         for (idx, (short, full)) in txn.ops.iter().enumerate() {
             y += Metrics::LINE;
-            self.body += &format!("<g class=\"op\" data-op=\"{owner}.{}\">", op_number(part, txn, idx));
-            match mark_on(marks, &txn.id, idx) {
+            self.body += &format!("<g class=\"op\" data-op=\"{owner}.{}\">", op_number(excerpt, txn, idx));
+            match mark_on(marks, txn.txn.name(), idx) {
                 Some(sign) => self.marked_op(Point::new(x, y), (short, full), sign),
                 None => self.op(Point::new(x, y), (short, full), culprit == Some(idx)),
             }
@@ -340,7 +341,7 @@ impl Figure {
             });
         }
         for kind in kinds(routes) {
-            let text = format!("{}: {}", harmless(kind), meaning(kind));
+            let text = format!("{}: {}", harmless(kind.word()), meaning(kind));
             x = self.legend_entry(x, &text, |figure, x| {
                 let (colour, dashes) = style(kind);
                 figure.body += &format!(
@@ -374,11 +375,10 @@ impl Figure {
 }
 
 /// The place of an operation in its transaction, or of an initial value among all of them.
-fn op_number(part: &Part, txn: &TxnBox, line: usize) -> usize {
-    let is_shown = |(key, value): &(String, String)| harmless(&format!("{key}={value}")) == txn.ops[line].1;
+fn op_number(excerpt: &Excerpt, txn: &TxnBox, line: usize) -> usize {
     match txn.lane {
         Some(_) => line,
-        None => part.initial.iter().position(is_shown).unwrap_or(line),
+        None => shown_initial(excerpt).nth(line).map_or(line, |it| it.0),
     }
 }
 
@@ -387,46 +387,54 @@ fn numbered(route: &Route) -> String {
     route.number.map(|it| format!(" data-link=\"{it}\"")).unwrap_or_default()
 }
 
-/// Kinds of dependencies, and what an arrow from one transaction to another means.
-const KINDS: [(&str, &str); 7] = [
-    ("so", "earlier in the session"),
-    ("rt", "ended before it began"),
-    ("wr", "was read by"),
-    ("ww", "was overwritten by"),
-    ("rw", "read what it overwrote"),
-    ("vis", "was seen by"),
-    ("start", "committed before it started"),
-];
-
-/// The kinds of arrows that a picture has, in a fixed order; those of a user's framework come last.
-fn kinds(routes: &[Route]) -> Vec<&str> {
-    let known = KINDS.iter().map(|it| it.0).filter(|kind| routes.iter().any(|it| it.kind == *kind));
-    let mut kinds: Vec<&str> = known.collect();
+/// The kinds of arrows that a picture has, dependencies first and in a fixed order.
+fn kinds(routes: &[Route]) -> Vec<&ArrowKind> {
+    let mut kinds: Vec<&ArrowKind> = Vec::new();
     for route in routes {
-        if !kinds.contains(&route.kind.as_str()) {
+        if !kinds.contains(&&route.kind) {
             kinds.push(&route.kind);
         }
     }
+    kinds.sort_by_key(|it| match it {
+        ArrowKind::Dependency(kind) => (0, Some(*kind)),
+        ArrowKind::Relation(_) => (1, None),
+    });
     kinds
 }
 
-fn meaning(kind: &str) -> &'static str {
-    KINDS.iter().find(|it| it.0 == kind).map_or("stands before", |it| it.1)
+/// What an arrow from one transaction to another means.
+fn meaning(kind: &ArrowKind) -> &'static str {
+    match kind {
+        ArrowKind::Dependency(LinkKind::SessionOrder) => "earlier in the session",
+        ArrowKind::Dependency(LinkKind::RealTime) => "ended before it began",
+        ArrowKind::Dependency(LinkKind::ReadFrom) => "was read by",
+        ArrowKind::Dependency(LinkKind::VersionOrder) => "was overwritten by",
+        ArrowKind::Dependency(LinkKind::AntiDependency) => "read what it overwrote",
+        ArrowKind::Relation(name) => match name.as_str() {
+            "vis" => "was seen by",
+            "start" => "committed before it started",
+            _ => "stands before",
+        },
+    }
 }
 
 /// What the tooltip of a thin arrow says.
 fn thin_title(route: &Route) -> String {
-    if route.because.is_empty() { format!("{}: {}", route.kind, meaning(&route.kind)) } else { route.because.clone() }
+    if route.because.is_empty() {
+        format!("{}: {}", route.kind.word(), meaning(&route.kind))
+    } else {
+        route.because.clone()
+    }
 }
 
-fn style(kind: &str) -> (&'static str, &'static str) {
+fn style(kind: &ArrowKind) -> (&'static str, &'static str) {
     match kind {
-        "wr" => ("#1a7f37", ""),
-        "ww" => ("#0969da", ""),
-        "rw" => (RED, " stroke-dasharray=\"6 4\""),
-        "rt" => ("#6e7781", " stroke-dasharray=\"2 4\""),
-        "so" => ("#6e7781", ""),
-        _ => ("#8250df", ""),
+        ArrowKind::Dependency(LinkKind::ReadFrom) => ("#1a7f37", ""),
+        ArrowKind::Dependency(LinkKind::VersionOrder) => ("#0969da", ""),
+        ArrowKind::Dependency(LinkKind::AntiDependency) => (RED, " stroke-dasharray=\"6 4\""),
+        ArrowKind::Dependency(LinkKind::RealTime) => ("#6e7781", " stroke-dasharray=\"2 4\""),
+        ArrowKind::Dependency(LinkKind::SessionOrder) => ("#6e7781", ""),
+        ArrowKind::Relation(_) => ("#8250df", ""),
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn levels_svg(report: &CheckReport, target: impl Fn(&LevelReport) -> 
 /// `✗ ser`.
 fn shown(level: &LevelReport) -> String {
     let mark = match level.judgement {
-        Judgement::Holds(_) => "✓",
+        Judgement::Holds { .. } => "✓",
         Judgement::Violated { .. } => "✗",
         Judgement::Unknown { .. } => "?",
     };
@@ -63,7 +63,7 @@ fn covers(levels: &[Level]) -> Vec<(usize, usize)> {
 
 fn level_box(level: &LevelReport, class: &ClassBox) -> String {
     let (fill, stroke) = match level.judgement {
-        Judgement::Holds(_) => ("#f0fff4", GREEN),
+        Judgement::Holds { .. } => ("#f0fff4", GREEN),
         Judgement::Violated { .. } => ("#fff5f5", RED),
         Judgement::Unknown { .. } => ("#fffbea", AMBER),
     };

@@ -2,7 +2,7 @@
 
 use super::Frame;
 use super::figure::{FAINT, Figure, GREEN, INK, Overlay, RED};
-use crate::document::{LevelName, Part, Transaction};
+use crate::document::{Excerpt, LevelName, Transaction};
 use crate::mark::Mark;
 use crate::picture::Layout;
 use crate::predict::{PredictReport, PredictedRun};
@@ -57,7 +57,7 @@ fn of_run(report: &PredictReport, level: &LevelName, run: &PredictedRun, number:
     for read in &run.changed {
         foot.paragraph(&format!("{}: {}", read_name(read), change_words(read)), 13.0, INK, "normal");
     }
-    foot.paragraph(&run.predicted.summary, 13.0, INK, "normal");
+    foot.paragraph(&run.predicted().summary, 13.0, INK, "normal");
     if let Some(words) = risk(run, report.boundary) {
         foot.paragraph(&words, 12.0, FAINT, "normal");
     }
@@ -73,14 +73,15 @@ fn sides(report: &PredictReport, level: &LevelName, run: &PredictedRun, frame: F
     let heading = if run.changed.is_empty() { "Observed" } else { "Predicted" };
     let predicted = format!("{heading}: {short} allows it, {target} forbids it{}", names(run));
     let order = commit_order(run);
-    let number = (!run.predicted.cycle.is_empty() && order.len() <= run.predicted.transactions.len()).then_some(order);
+    let number =
+        (!run.predicted().cycle.is_empty() && order.len() <= run.predicted().transactions.len()).then_some(order);
     let order_name = format!("the commit order of {short}");
     let overlay = Overlay {
         numbers: number.as_ref().map(|it| (order_name.as_str(), it.as_slice())),
         marks: &run.predicted_marks(),
         ..Overlay::default()
     };
-    let predicted = side(&layout.showing(&run.predicted), &run.predicted, overlay, (&predicted, RED), frame);
+    let predicted = side(&layout.showing(run.predicted()), run.predicted(), overlay, (&predicted, RED), frame);
     let is_other = !run.changed.is_empty();
     let observed = is_other.then(|| {
         let marks: Vec<Mark> = run.observed_marks().into_iter().map(|it| in_predicted(run, it)).collect();
@@ -90,26 +91,26 @@ fn sides(report: &PredictReport, level: &LevelName, run: &PredictedRun, frame: F
     (observed, predicted)
 }
 
-fn side(layout: &Layout, part: &Part, overlay: Overlay<'_>, title: (&str, &str), frame: Frame) -> Figure {
+fn side(layout: &Layout, excerpt: &Excerpt, overlay: Overlay<'_>, title: (&str, &str), frame: Frame) -> Figure {
     let mut figure = Figure::framed(layout.width, frame);
     if frame == Frame::Titled {
         figure.paragraph(title.0, 14.0, title.1, "bold");
         figure.height += 8.0;
     }
-    let routes = figure.history(layout, part, overlay);
+    let routes = figure.history(layout, excerpt, overlay);
     figure.legend(&routes, overlay.numbers);
     figure.height += 6.0;
     figure.mark_legend(overlay.marks);
     figure
 }
 
-/// The observed part with the names that its transactions have in the predicted one.
-fn renamed(run: &PredictedRun) -> Part {
-    let mut part = run.observed.clone();
-    for txn in &mut part.transactions {
+/// The observed excerpt with the names that its transactions have in the predicted one.
+fn renamed(run: &PredictedRun) -> Excerpt {
+    let mut excerpt = run.observed.clone();
+    for txn in &mut excerpt.transactions {
         txn.id = in_both(run, &txn.id);
     }
-    part
+    excerpt
 }
 
 fn in_predicted(run: &PredictedRun, mark: Mark) -> Mark {
@@ -126,8 +127,8 @@ fn in_both(run: &PredictedRun, observed: &str) -> String {
 }
 
 /// What has room for both: the operations of both runs, each in its longer form.
-fn base(run: &PredictedRun, observed: &Part) -> Part {
-    let mut base = run.predicted.clone();
+fn base(run: &PredictedRun, observed: &Excerpt) -> Excerpt {
+    let mut base = run.predicted().clone();
     for txn in &mut base.transactions {
         if let Some(twin) = observed.transactions.iter().find(|it| it.id == txn.id) {
             extend(txn, twin);
@@ -142,7 +143,7 @@ fn base(run: &PredictedRun, observed: &Part) -> Part {
 fn extend(txn: &mut Transaction, twin: &Transaction) {
     for (idx, op) in twin.ops.iter().enumerate() {
         match txn.ops.get_mut(idx) {
-            Some(own) if width(own) < width(op) => own.clone_from(op),
+            Some(own) if width(&own.to_string()) < width(&op.to_string()) => own.clone_from(op),
             Some(_) => {}
             None => txn.ops.push(op.clone()),
         }

@@ -75,7 +75,7 @@ fn of_panel(panel: &Panel, layout: &Layout, frame: Frame) -> Figure {
     }
     if panel.is_drawn {
         let numbers = panel.order.as_ref().map(|it| (it.name.as_str(), it.order.as_slice()));
-        let routes = figure.history(layout, &panel.part, Overlay { thin: &panel.thin, numbers, marks: &[] });
+        let routes = figure.history(layout, &panel.excerpt, Overlay { thin: &panel.thin, numbers, marks: &[] });
         figure.legend(&routes, numbers);
     }
     if frame == Frame::Titled {

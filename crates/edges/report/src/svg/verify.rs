@@ -2,7 +2,8 @@
 
 use super::Frame;
 use super::figure::{FAINT, Figure, INK, Overlay, RED};
-use crate::document::{LevelName, Link, Part, Premises};
+use crate::arrow::{Arrow, ArrowKind};
+use crate::document::{Excerpt, LevelName, TxnRef};
 use crate::picture::Layout;
 use crate::verify::{BadRun, VerifyReport};
 use crate::verify_phrases::{bounds, faults, headline, history_lead, titled, weakest_line};
@@ -28,20 +29,20 @@ pub(crate) fn run_svg(level: &LevelName, run: &BadRun) -> String {
 
 /// The run as an SVG of its own, with values and without anything that is wrong with it.
 pub(crate) fn values_svg(run: &BadRun) -> String {
-    let layout = Layout::new(&run.part);
-    let part = Part { cycle: Vec::new(), local: None, ..run.part.clone() };
+    let layout = Layout::new(&run.excerpt);
+    let excerpt = Excerpt { cycle: Vec::new(), local: None, ..run.excerpt.clone() };
     let mut figure = Figure::framed(layout.width, Frame::Bare);
     let order: Vec<String> = run.transactions.iter().map(|it| it.id.clone()).collect();
     let numbers = Some(("the order of writes", order.as_slice()));
     let overlay = Overlay { thin: &visibility(run), numbers, marks: &[] };
-    let routes = figure.history(&layout, &part, overlay);
+    let routes = figure.history(&layout, &excerpt, overlay);
     figure.legend(&routes, numbers);
     figure.height += 8.0;
     figure.alone()
 }
 
 fn of_run(level: &LevelName, run: &BadRun, frame: Frame) -> Figure {
-    let layout = Layout::new(&run.part);
+    let layout = Layout::new(&run.excerpt);
     let mut figure = Figure::framed(layout.width, frame);
     if frame == Frame::Titled {
         figure.paragraph(&format!("Violated under {}", titled(level)), 15.0, RED, "bold");
@@ -52,38 +53,31 @@ fn of_run(level: &LevelName, run: &BadRun, frame: Frame) -> Figure {
     let order: Vec<String> = run.transactions.iter().map(|it| it.id.clone()).collect();
     let numbers = Some(("the order of writes", order.as_slice()));
     let overlay = Overlay { thin: &visibility(run), numbers, marks: &[] };
-    let routes = figure.history(&layout, &run.part, overlay);
+    let routes = figure.history(&layout, &run.excerpt, overlay);
     figure.legend(&routes, numbers);
     if frame == Frame::Titled {
         for txn in &run.transactions {
             figure.paragraph(&format!("{}: {}", txn.id, txn.call), 13.0, INK, "normal");
         }
-        figure.paragraph(&run.part.summary, 13.0, INK, "normal");
+        figure.paragraph(&run.excerpt.summary, 13.0, INK, "normal");
     }
     figure.height += 8.0;
     figure
 }
 
 /// Who sees whom, as thin arrows; a cycle says more, and needs the room.
-pub(crate) fn visibility(run: &BadRun) -> Vec<Link> {
-    if !run.part.cycle.is_empty() {
+pub(crate) fn visibility(run: &BadRun) -> Vec<Arrow> {
+    if !run.excerpt.cycle.is_empty() {
         return Vec::new();
     }
     let id_of = |name: &String| run.transactions.iter().find(|it| it.name == *name).map(|it| it.id.clone());
-    let mut links = Vec::new();
+    let mut arrows = Vec::new();
     for viewer in &run.transactions {
         for seen in viewer.sees.iter().flatten().filter_map(id_of) {
             let because = format!("{} sees {seen}", viewer.id);
-            links.push(Link {
-                from: seen,
-                to: viewer.id.clone(),
-                kind: "vis".to_owned(),
-                key: None,
-                because,
-                shown_by: None,
-                premises: Premises::default(),
-            });
+            let (from, to) = (TxnRef::Txn(seen), TxnRef::Txn(viewer.id.clone()));
+            arrows.push(Arrow { kind: ArrowKind::Relation("vis".to_owned()), because, ..Arrow::new(from, to, None) });
         }
     }
-    links
+    arrows
 }

@@ -1,15 +1,12 @@
 //! The document of `check` for a terminal.
 
 use super::{Page, TextOptions, Tone, padded};
-use crate::check_phrases::certified;
-use crate::document::{CheckReport, Counts, Defect, Evidence, Judgement, LevelReport, Part};
+use crate::check_phrases::{Medium, certified, witness};
+use crate::document::{CheckReport, Counts, Defect, Excerpt, Judgement, LevelReport, Severity};
 use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
 use crate::notation::{Comments, notation};
 use crate::text::memory;
 use crate::words::{counted, harmless, width};
-
-/// Longer witnesses are only counted.
-const MAX_SHOWN_ORDER: usize = 12;
 
 /// The report for a terminal: the verdicts first, then one explanation for each distinct refutation.
 pub fn text(report: &CheckReport, options: TextOptions) -> String {
@@ -31,8 +28,8 @@ pub fn text(report: &CheckReport, options: TextOptions) -> String {
 impl Page {
     fn head(&mut self, report: &CheckReport) {
         for defect in &report.defects {
-            let (tone, word) = if defect.is_error { (Tone::Bad, "error") } else { (Tone::Unsure, "warning") };
-            let word = self.tinted(tone, word);
+            let tone = if defect.severity == Severity::Error { Tone::Bad } else { Tone::Unsure };
+            let word = self.tinted(tone, defect.severity.word());
             self.line(&format!("{word}: {}", harmless(&defect_text(defect))));
         }
         self.gap();
@@ -49,14 +46,14 @@ impl Page {
             _ => {}
         }
         self.line(&line);
-        if let Judgement::Holds(evidence) = &level.judgement {
-            self.sentence("  ", 2, &witness(&level.level.short, evidence));
+        if let Judgement::Holds { evidence } = &level.judgement {
+            self.sentence("  ", 2, &witness(&level.level, evidence, Medium::Terminal));
         }
     }
 
     fn verdict(&self, judgement: &Judgement) -> String {
         let tone = match judgement {
-            Judgement::Holds(_) => Tone::Good,
+            Judgement::Holds { .. } => Tone::Good,
             Judgement::Violated { .. } => Tone::Bad,
             Judgement::Unknown { .. } => Tone::Unsure,
         };
@@ -98,30 +95,30 @@ impl Page {
         let title = self.tinted(Tone::Bad, &harmless(finding.title()));
         let comma = if finding.anomalies.is_empty() { "" } else { ", forbidden" };
         self.line(&format!("{title}{comma} by {}", harmless(&finding.level_names())));
-        self.sentence("  ", 2, &finding.part.summary);
-        if let Some(local) = &finding.part.local {
+        self.sentence("  ", 2, &finding.core.summary);
+        if let Some(local) = &finding.core.local {
             self.sentence("  ", 2, &format!("{}.", local.because));
         }
-        self.history(finding.part);
-        if !finding.part.cycle.is_empty() {
+        self.history(finding.core);
+        if !finding.core.cycle.is_empty() {
             self.gap();
-            self.cycle(finding.part);
+            self.cycle(finding.core);
         }
-        if !finding.part.cases.is_empty() {
+        if !finding.core.cases.is_empty() {
             self.gap();
-            self.cases(finding.part);
+            self.cases(finding.core);
         }
     }
 
-    fn history(&mut self, part: &Part) {
+    fn history(&mut self, excerpt: &Excerpt) {
         self.gap();
         self.line("  This part of the history is enough:");
-        self.named_history(part);
+        self.named_history(excerpt);
     }
 
     /// A history with the names and places of its transactions.
-    pub(super) fn named_history(&mut self, part: &Part) {
-        for line in notation(part, Comments::Names).lines() {
+    pub(super) fn named_history(&mut self, excerpt: &Excerpt) {
+        for line in notation(excerpt, Comments::Names).lines() {
             let (history, comment) = line.split_once("   # ").unwrap_or((line, ""));
             let comment = if comment.is_empty() { String::new() } else { format!("   # {}", harmless(comment)) };
             let comment = self.tinted(Tone::Faint, &comment);
@@ -158,32 +155,6 @@ fn level_title(level: &LevelReport) -> String {
 pub(crate) fn defect_text(defect: &Defect) -> String {
     let place: Vec<String> = defect.place.file.clone().into_iter().chain(defect.place.position()).collect();
     if place.is_empty() { defect.message.clone() } else { format!("{}: {}", place.join(" "), defect.message) }
-}
-
-/// What a witness says, in one sentence.
-pub(crate) fn witness(level: &str, evidence: &Evidence) -> String {
-    let order_name = if matches!(level, "ser" | "sser") { "serial order" } else { "commit order" };
-    match evidence {
-        Evidence::Order { order, omitted: 0 } if order.len() <= MAX_SHOWN_ORDER => {
-            format!("A {order_name} that explains it: {}.", order.join(", "))
-        }
-        Evidence::Order { order, omitted } => {
-            let n_txns = (order.len() + omitted) as u64;
-            format!("A {order_name} of {} explains it; --json has it.", counted(n_txns, "transaction"))
-        }
-        Evidence::Events { events, omitted: 0 } if events.len() <= MAX_SHOWN_ORDER => {
-            let events: Vec<String> = events.iter().map(|(moment, txn)| format!("{} {txn}", moment.word())).collect();
-            format!("Snapshots and commits that explain it: {}.", events.join(", "))
-        }
-        Evidence::Events { events, omitted } => {
-            let n_events = (events.len() + omitted) as u64;
-            format!("An order of {} (snapshots and commits) explains it; --json has it.", counted(n_events, "event"))
-        }
-        Evidence::Relations(relations) => {
-            let names: Vec<&str> = relations.iter().map(|it| it.0.as_str()).collect();
-            format!("Relations that explain it ({}) are in the --json.", names.join(", "))
-        }
-    }
 }
 
 /// The size of the history and what the run cost, in one line.

@@ -8,7 +8,7 @@
 //! ```
 
 use super::{Page, Tone, padded_raw};
-use crate::document::{Link, Part};
+use crate::document::{Excerpt, Link, LinkKind, TxnRef};
 use crate::words::{harmless, shortened, width};
 
 const MAX_NAME: usize = 16;
@@ -28,25 +28,25 @@ struct Lanes<'p> {
 
 impl Page {
     /// Draws a cycle; nothing where it would not fit.
-    pub(super) fn lanes(&mut self, part: &Part) {
-        let Some(lanes) = Lanes::new(part) else { return };
+    pub(super) fn lanes(&mut self, excerpt: &Excerpt) {
+        let Some(lanes) = Lanes::new(excerpt) else { return };
         let room = self.options.columns.unwrap_or(100).saturating_sub(4);
-        if part.cycle.len() > MAX_ROWS || lanes.names.len() < 2 || lanes.width() > room {
+        if excerpt.cycle.len() > MAX_ROWS || lanes.names.len() < 2 || lanes.width() > room {
             return;
         }
         let names: Vec<String> =
             lanes.names.iter().zip(&lanes.widths).map(|(name, columns)| centred(&brief(name), *columns)).collect();
         let head = self.tinted(Tone::Faint, &names.join(&" ".repeat(lanes.gap)));
         self.line(&format!("    {head}"));
-        for link in &part.cycle {
-            let row = self.row(&lanes, link, part);
+        for link in &excerpt.cycle {
+            let row = self.row(&lanes, link, excerpt);
             self.line(&format!("    {row}"));
         }
         self.gap();
     }
 
-    fn row(&self, lanes: &Lanes<'_>, link: &Link, part: &Part) -> String {
-        let (from, to) = (lanes.of(part, &link.from), lanes.of(part, &link.to));
+    fn row(&self, lanes: &Lanes<'_>, link: &Link, excerpt: &Excerpt) -> String {
+        let (from, to) = (lanes.of(excerpt, &link.from), lanes.of(excerpt, &link.to));
         let (left, right) = (from.min(to), from.max(to));
         let mut row = String::new();
         for lane in 0..left {
@@ -55,8 +55,8 @@ impl Page {
         }
         row += &if left == right {
             let label = self.label(link);
-            let plain = format!("{} ─{}▶ {}", brief(&link.from), tag(link), brief(&link.to));
-            let shown = format!("{} ─{label}▶ {}", brief(&link.from), brief(&link.to));
+            let plain = format!("{} ─{}▶ {}", short(&link.from), tag(link), short(&link.to));
+            let shown = format!("{} ─{label}▶ {}", short(&link.from), short(&link.to));
             let (before, after) = margins(width(&plain), lanes.widths[left]);
             format!("{}{shown}{}", " ".repeat(before), " ".repeat(after))
         } else {
@@ -72,7 +72,7 @@ impl Page {
     /// Two names and the arrow from one to the other, with the margins of their lanes.
     fn arrow_between(&self, lanes: &Lanes<'_>, link: &Link, (left, right): (usize, usize), goes_right: bool) -> String {
         let (first, last) = if goes_right { (&link.from, &link.to) } else { (&link.to, &link.from) };
-        let (first, last) = (brief(first), brief(last));
+        let (first, last) = (short(first), short(last));
         let (before, after_first) = margins(width(&first), lanes.widths[left]);
         let (before_last, after) = margins(width(&last), lanes.widths[right]);
         let between: usize = lanes.widths[left + 1..right].iter().sum::<usize>() + (right - left) * lanes.gap;
@@ -84,9 +84,9 @@ impl Page {
     }
 
     fn label(&self, link: &Link) -> String {
-        let tone = match link.kind.as_str() {
-            "rw" => Tone::Bad,
-            "wr" => Tone::Good,
+        let tone = match link.kind {
+            LinkKind::AntiDependency => Tone::Bad,
+            LinkKind::ReadFrom => Tone::Good,
             _ => Tone::Bold,
         };
         self.tinted(tone, &tag(link))
@@ -95,26 +95,26 @@ impl Page {
 
 impl<'p> Lanes<'p> {
     /// Lanes in the order in which the cycle visits them; none if a transaction has no session.
-    fn new(part: &'p Part) -> Option<Self> {
+    fn new(excerpt: &'p Excerpt) -> Option<Self> {
         let mut names: Vec<&str> = Vec::new();
         let mut widths: Vec<usize> = Vec::new();
-        for link in &part.cycle {
+        for link in &excerpt.cycle {
             for id in [&link.from, &link.to] {
-                let session = session(part, id)?;
+                let session = session(excerpt, id)?;
                 let lane = names.iter().position(|it| *it == session).unwrap_or_else(|| {
                     names.push(session);
                     widths.push(width(&brief(session)));
                     names.len() - 1
                 });
-                widths[lane] = widths[lane].max(width(&brief(id)));
+                widths[lane] = widths[lane].max(width(&short(id)));
             }
-            if session(part, &link.from) == session(part, &link.to) {
-                let row = width(&brief(&link.from)) + width(&brief(&link.to)) + width(&tag(link)) + 4;
-                let lane = names.iter().position(|it| Some(*it) == session(part, &link.from))?;
+            if session(excerpt, &link.from) == session(excerpt, &link.to) {
+                let row = width(&short(&link.from)) + width(&short(&link.to)) + width(&tag(link)) + 4;
+                let lane = names.iter().position(|it| Some(*it) == session(excerpt, &link.from))?;
                 widths[lane] = widths[lane].max(row);
             }
         }
-        let gap = part.cycle.iter().map(|it| width(&tag(it))).max().unwrap_or(0) + AROUND_LABEL;
+        let gap = excerpt.cycle.iter().map(|it| width(&tag(it))).max().unwrap_or(0) + AROUND_LABEL;
         Some(Self { names, widths, gap })
     }
 
@@ -122,22 +122,24 @@ impl<'p> Lanes<'p> {
         self.widths.iter().sum::<usize>() + self.names.len().saturating_sub(1) * self.gap
     }
 
-    fn of(&self, part: &Part, id: &str) -> usize {
-        self.names.iter().position(|it| session(part, id) == Some(*it)).unwrap_or(0)
+    fn of(&self, excerpt: &Excerpt, id: &TxnRef) -> usize {
+        self.names.iter().position(|it| session(excerpt, id) == Some(*it)).unwrap_or(0)
     }
 }
 
-fn session<'p>(part: &'p Part, id: &str) -> Option<&'p str> {
-    match part.transactions.iter().find(|it| it.id == id) {
-        Some(txn) => Some(&txn.session),
-        None => (id == "init").then_some("init"),
+fn session<'p>(excerpt: &'p Excerpt, of: &'p TxnRef) -> Option<&'p str> {
+    match of {
+        TxnRef::Initial => Some(of.name()),
+        TxnRef::Txn(id) => excerpt.transactions.iter().find(|it| it.id == *id).map(|it| it.session.as_str()),
     }
 }
 
-/// What stands on an arrow: `rw x`.
 fn tag(link: &Link) -> String {
-    let key = link.key.as_ref().map(|it| format!(" {}", shortened(&harmless(it), MAX_LABEL))).unwrap_or_default();
-    format!("{}{key}", harmless(&link.kind))
+    link.label(MAX_LABEL)
+}
+
+fn short(txn: &TxnRef) -> String {
+    brief(txn.name())
 }
 
 fn brief(name: &str) -> String {

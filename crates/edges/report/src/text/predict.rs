@@ -1,6 +1,7 @@
 //! The document of `predict` for a terminal: the verdicts, then what would be different and why that is forbidden.
 
 use super::{Page, TextOptions, Tone, defect_text, padded};
+use crate::check_phrases::Medium;
 use crate::document::LevelName;
 use crate::phrases::effort_line;
 use crate::predict::{PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Validation, ValidationVerdict};
@@ -91,7 +92,7 @@ impl Page {
         self.gap();
         self.sentence("  ", 2, &history_lead(report, level, run));
         self.gap();
-        self.named_history(&run.predicted);
+        self.named_history(run.predicted());
         self.gap();
         for words in whole_size(run).into_iter().chain(left_out(run)).chain(renamed_words(run)) {
             self.sentence("  ", 2, &words);
@@ -99,16 +100,16 @@ impl Page {
         self.gap();
         let allowed = self.tinted(Tone::Good, "Allowed");
         self.line(&format!("  {allowed} by {}:", harmless(&level.short)));
-        self.sentence("    ", 4, &schedule_words(level, run));
+        self.sentence("    ", 4, &schedule_words(level, run, Medium::Terminal));
         self.gap();
         let forbidden = self.tinted(Tone::Bad, "Forbidden");
         self.line(&format!("  {forbidden} by {}{}:", harmless(&report.target.short), harmless(&names(run))));
-        self.sentence("    ", 4, &run.predicted.summary);
-        if let Some(local) = &run.predicted.local {
+        self.sentence("    ", 4, &run.predicted().summary);
+        if let Some(local) = &run.predicted().local {
             self.sentence("    ", 4, &format!("{}.", local.because));
         }
-        if !run.predicted.cycle.is_empty() {
-            self.cycle(&run.predicted);
+        if !run.predicted().cycle.is_empty() {
+            self.cycle(run.predicted());
         }
         if let Some(validation) = &run.validation {
             self.validation(report, level, validation);

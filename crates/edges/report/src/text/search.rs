@@ -1,7 +1,7 @@
 //! The documents of `separate` and `compare` for a terminal.
 
 use super::{Page, TextOptions, Tone};
-use crate::document::Part;
+use crate::document::Excerpt;
 use crate::found::{Found, SpecRefutation, SpecWitness};
 use crate::phrases::{
     anomalies, certified_words, claim, compare_headline, effort_line, failures_lead, relation_words, scope_line,
@@ -64,7 +64,7 @@ impl Page {
         self.gap();
         let allowed = self.tinted(Tone::Good, "Allowed");
         self.line(&format!("{allowed} by {}:", harmless(&witness.level)));
-        let txns: Vec<String> = found.transactions.iter().map(|it| it.id.clone()).collect();
+        let txns = found.txns();
         for relation in &witness.relations {
             self.sentence("  ", 4, &relation_words(relation, &txns));
         }
@@ -80,7 +80,7 @@ impl Page {
             self.sentence("  ", 2, &format!("{}.", local.because));
         }
         if !refutation.cycle.is_empty() {
-            self.cycle(&Part { cycle: refutation.cycle.clone(), ..found.as_part() });
+            self.cycle(&Excerpt { cycle: refutation.cycle.clone(), ..found.as_excerpt() });
         }
         if !refutation.failures.is_empty() {
             self.line(&format!("  {}", failures_lead(refutation)));

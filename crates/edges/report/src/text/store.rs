@@ -2,7 +2,7 @@
 
 use super::{Page, TextOptions};
 use crate::amounts::many;
-use crate::store::{StoreReport, StoreStep};
+use crate::store::{Ending, StoreReport, StoreStep};
 use crate::words::{harmless, width};
 
 /// Are the transactions listed, too?
@@ -17,7 +17,6 @@ pub enum Listing {
 /// The document for a terminal.
 pub fn store_text(report: &StoreReport, options: TextOptions, listing: Listing) -> String {
     let mut page = Page::new(options);
-    let [committed, aborted, conflicts] = report.endings;
     page.line(&harmless(&format!(
         "{} under {}, {} reads: {} of {}, seed {}.",
         report.application,
@@ -27,7 +26,10 @@ pub fn store_text(report: &StoreReport, options: TextOptions, listing: Listing) 
         many(report.txns, "transaction"),
         report.seed
     )));
-    page.line(&format!("{committed} committed, {aborted} aborted by the application, {conflicts} by the store."));
+    page.line(&format!(
+        "{} committed, {} aborted by the application, {} by the store.",
+        report.committed, report.aborted, report.conflicts
+    ));
     if listing == Listing::Yes {
         page.gap();
         let columns = report.transactions.iter().map(|it| width(&it.call)).max().unwrap_or(0);
@@ -49,10 +51,8 @@ pub fn store_text(report: &StoreReport, options: TextOptions, listing: Listing) 
 }
 
 fn listed(step: &StoreStep, columns: usize) -> String {
-    let why = match (step.ending.as_str(), &step.reason) {
-        ("committed", _) | (_, None) => String::new(),
-        (ending, Some(reason)) => format!("{ending}: {reason}"),
-    };
+    let reason = step.reason.as_ref().filter(|_| step.ending != Ending::Committed);
+    let why = reason.map(|it| format!("{}: {it}", step.ending.word())).unwrap_or_default();
     let gap = " ".repeat(columns.saturating_sub(width(&step.call)));
     harmless(&format!("  {:<6} {}{gap}  {why}", step.txn, step.call))
 }

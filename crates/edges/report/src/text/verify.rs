@@ -39,7 +39,7 @@ impl Page {
         for level in levels {
             let (tone, note) = match &level.verdict {
                 VerifyVerdict::Holds => (Tone::Good, String::new()),
-                VerifyVerdict::Violated(run) => (Tone::Bad, faults(run)),
+                VerifyVerdict::Violated { counterexample } => (Tone::Bad, faults(counterexample)),
                 VerifyVerdict::Unknown { reason } => (Tone::Unsure, reason.clone()),
             };
             let word = level.verdict.word();
@@ -69,18 +69,18 @@ impl Page {
         self.gap();
         self.sentence("  ", 2, &history_lead(level, run));
         self.gap();
-        for line in run.part.history.lines() {
+        for line in run.excerpt.history.lines() {
             self.line(&format!("    {}", harmless(line)));
         }
-        if !run.part.summary.is_empty() {
+        if !run.excerpt.summary.is_empty() {
             self.gap();
-            self.sentence("  ", 2, &run.part.summary);
+            self.sentence("  ", 2, &run.excerpt.summary);
         }
-        if let Some(local) = &run.part.local {
+        if let Some(local) = &run.excerpt.local {
             self.sentence("  ", 2, &format!("{}.", local.because));
         }
-        if !run.part.cycle.is_empty() {
-            self.cycle(&run.part);
+        if !run.excerpt.cycle.is_empty() {
+            self.cycle(&run.excerpt);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What dependencies follow from, in a few lines below each; and case distinctions.
 
 use super::{Page, Tone, arrow};
-use crate::document::{Case, Link, Part, Premises};
+use crate::document::{Case, Excerpt, Link, Premises};
 use crate::proof_phrases::{NOTHING_LEFT, case_lead, cycle_end};
 use crate::words::width;
 
@@ -23,10 +23,10 @@ impl Page {
     }
 
     /// What may be the case, and why each cannot be.
-    pub(super) fn cases(&mut self, part: &Part) {
+    pub(super) fn cases(&mut self, excerpt: &Excerpt) {
         self.line("  No order explains it, whatever is supposed:");
         let mut sentences = Vec::new();
-        add_cases(&part.cases, 0, &mut sentences);
+        add_cases(&excerpt.cases, 0, &mut sentences);
         sentences.push((0, NOTHING_LEFT.to_owned()));
         self.tell(&sentences, 4, MAX_CASES);
     }

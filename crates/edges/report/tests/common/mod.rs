@@ -5,14 +5,15 @@
 
 use iso_evidence::{Anomaly, Edge, Reason, Refutation, Schedule, StopReason, Verdict, Witness};
 use iso_history::{Datum, Facts, History, HistoryBuilder, KeyId, LocalAnomaly, OpId, Outcome, Place, PlaceUnit, TxnId};
-use iso_report::{Answer, CheckReport, Limits, Run};
+use iso_report::{Answer, CheckReport, JsonLayout, Limits, Report, Run, TextOptions};
 use iso_spec::Level;
+use serde_json::Value;
 
 pub mod runs;
 pub mod search;
 pub mod xml;
 
-/// Reads the part of our notation that the tests use: one line a transaction or several, no quotes.
+/// Reads the excerpt of our notation that the tests use: one line a transaction or several, no quotes.
 pub fn history(text: &str) -> History {
     let mut builder = HistoryBuilder::new();
     let source = builder.source("demo.history", PlaceUnit::Line);
@@ -201,10 +202,10 @@ pub fn lost_update() -> CheckReport {
     );
     let edges = ["s1.1 rw x s2.1", "s2.1 rw x s1.1"];
     let verdict = cyclic(&history, Anomaly::LostUpdate, &edges);
-    let Verdict::Forbidden(mut part) = verdict else { unreachable!() };
-    part.txns.insert(0, txn(&history, "s0.1"));
-    part.ops = history.txns().flat_map(|it| history.ops(it)).collect();
-    report(&history, &[(Level::SnapshotIsolation, &Verdict::Forbidden(part))])
+    let Verdict::Forbidden(mut excerpt) = verdict else { unreachable!() };
+    excerpt.txns.insert(0, txn(&history, "s0.1"));
+    excerpt.ops = history.txns().flat_map(|it| history.ops(it)).collect();
+    report(&history, &[(Level::SnapshotIsolation, &Verdict::Forbidden(excerpt))])
 }
 
 pub fn list_anomaly() -> CheckReport {
@@ -297,9 +298,9 @@ pub fn twelve() -> CheckReport {
         "s3.4 rw a s1.1",
     ];
     let mut verdict = cyclic(&history, Anomaly::G2Item, &edges);
-    if let Verdict::Forbidden(part) = &mut verdict {
-        part.txns = history.txns().collect();
-        part.ops = history.txns().flat_map(|it| history.ops(it)).collect();
+    if let Verdict::Forbidden(excerpt) = &mut verdict {
+        excerpt.txns = history.txns().collect();
+        excerpt.ops = history.txns().flat_map(|it| history.ops(it)).collect();
     }
     report(&history, &[(Level::Serializable, &verdict)])
 }
@@ -374,14 +375,57 @@ pub fn hostile() -> CheckReport {
     report(&history, &[(Level::Serializable, &verdict)])
 }
 
+/// The page whose golden has the style and the script; in all others a line stands for each.
+const WHOLE_PAGE: &str = "write-skew.html";
+
+/// A page without what all pages have in common.
+fn without_style_and_script(page: &str) -> String {
+    const STYLE: &str = include_str!("../../src/page.css");
+    const SCRIPT: &str = include_str!("../../src/page.js");
+    let (before, rest) = page.split_once("script-src 'sha256-").unwrap();
+    let (_, after) = rest.split_once('\'').unwrap();
+    assert!(page.contains(STYLE) && page.contains(SCRIPT), "a page has its style and its script inside");
+    let page = format!("{before}script-src 'sha256-of-page.js'{after}");
+    page.replacen(STYLE, "/* page.css */\n", 1).replacen(SCRIPT, "/* page.js */", 1)
+}
+
 /// Compares with a file below `tests/golden`; with `UPDATE_GOLDEN` set, writes it.
 pub fn golden(name: &str, found: &str) {
+    let is_page = name.rsplit('.').next() == Some("html") && name != WHOLE_PAGE;
+    let found = if is_page { without_style_and_script(found) } else { found.to_owned() };
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, found).unwrap();
+        std::fs::write(&path, &found).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(found == expected, "{name} has changed; if that is right, run the tests with UPDATE_GOLDEN=1:\n{found}");
+}
+
+/// Compares with what version 1 of the document said, and returns if that is kept. Sentences may have other words since.
+pub fn says_the_same_in_version_1(name: &str, report: &Report) -> bool {
+    let path = format!("{}/tests/v1/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let Ok(text) = std::fs::read_to_string(path) else { return false };
+    assert!(text.contains("\"isoscope\": 1,"), "{name} is no document of version 1");
+    let old = Report::from_json(&text).unwrap();
+    let facts = |report: &Report| facts(serde_json::from_str(&report.to_json(JsonLayout::Compact)).unwrap());
+    assert_eq!(facts(&old), facts(report), "{name}");
+    let renderings = [old.text(TextOptions::default()), old.html(), old.svg(), old.dot()];
+    assert!(renderings.iter().all(|it| !it.is_empty()), "{name}");
+    true
+}
+
+/// A document without its sentences, and without what version 1 did not have.
+fn facts(value: Value) -> Value {
+    const SENTENCES: [&str; 6] = ["because", "claim", "summary", "notes", "sources", "history"];
+    match value {
+        Value::Array(items) => items.into_iter().map(facts).collect(),
+        Value::Object(members) => members
+            .into_iter()
+            .filter(|it| !SENTENCES.contains(&it.0.as_str()))
+            .map(|(name, it)| (name, facts(it)))
+            .collect(),
+        other => other,
+    }
 }
 
 /// The cases whose renderings are golden.
@@ -433,7 +477,7 @@ pub fn proved() -> Vec<(&'static str, CheckReport)> {
 }
 
 /// What the checker itself says about a history.
-fn judged(text: &str, level: Level) -> CheckReport {
+pub fn judged(text: &str, level: Level) -> CheckReport {
     let history = history(text);
     let verdict = iso_check::check(&history, level, &iso_evidence::Budget::unlimited());
     iso_evidence::certify(&history, level, &verdict).unwrap();

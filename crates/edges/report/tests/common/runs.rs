@@ -1,8 +1,8 @@
 //! Documents of `collect`, `hunt`, `demo` and `store run` with fixed numbers.
 
 use iso_report::{
-    Asserted, CheckReport, CollectReport, Counts, DemoAct, DemoReport, HuntCounts, HuntFinding, HuntReport, HuntRound,
-    HuntScript, Outcomes, Report, RoundVerdict, Sample, Series, StoreReport, StoreStep, WorkloadParameters,
+    Asserted, CheckReport, CollectReport, Counts, DemoAct, DemoReport, Ending, HuntCounts, HuntFinding, HuntReport,
+    HuntRound, HuntScript, Outcomes, Report, RoundVerdict, Sample, Series, StoreReport, StoreStep, WorkloadParameters,
 };
 use iso_spec::Level;
 
@@ -30,9 +30,9 @@ fn parameters() -> WorkloadParameters {
 /// Ten seconds, in the middle of which everything is slow for a moment.
 fn series() -> Series {
     let sample = |nth: u64| {
-        let part = if (96..104).contains(&nth) { 5 } else { 1 };
-        let committed = (150 + drawn(nth, 24)) / part;
-        Sample { committed, conflicts: (4 + drawn(nth + 500, 6)) * part, ..Sample::default() }
+        let excerpt = if (96..104).contains(&nth) { 5 } else { 1 };
+        let committed = (150 + drawn(nth, 24)) / excerpt;
+        Sample { committed, conflicts: (4 + drawn(nth + 500, 6)) * excerpt, ..Sample::default() }
     };
     Series { step: 0.05, samples: (0..200).map(sample).collect() }
 }
@@ -257,10 +257,10 @@ pub fn demo() -> DemoReport {
 
 /// An application on the weak store: one of its assertions fails.
 pub fn store() -> StoreReport {
-    let step = |txn: &str, call: &str, ending: &str, reason: Option<&str>| StoreStep {
+    let step = |txn: &str, call: &str, ending: Ending, reason: Option<&str>| StoreStep {
         txn: txn.to_owned(),
         call: call.to_owned(),
-        ending: ending.to_owned(),
+        ending,
         reason: reason.map(str::to_owned),
     };
     let asserted =
@@ -273,17 +273,19 @@ pub fn store() -> StoreReport {
         txns: 2,
         seed: 7,
         retries: false,
-        endings: [2, 1, 1],
+        committed: 2,
+        aborted: 1,
+        conflicts: 1,
         history: Counts { sessions: 2, transactions: 4, committed: 2, aborted: 2, unknown: 0, operations: 9, keys: 4 },
         assertions: vec![
             asserted("money is conserved", false, "the accounts have 12639, but there must be 25000"),
             asserted("no account is overdrawn", true, ""),
         ],
         transactions: vec![
-            step("s1.1", "Amalgamate(1, 2)", "committed", None),
-            step("s2.1", "Amalgamate(1, 3)", "committed", None),
-            step("s1.2", "WriteCheck(2, 5)", "aborted", Some("the account would be overdrawn")),
-            step("s2.2", "SendPayment(3, 1, 5)", "conflict", Some("somebody else wrote checking/3")),
+            step("s1.1", "Amalgamate(1, 2)", Ending::Committed, None),
+            step("s2.1", "Amalgamate(1, 3)", Ending::Committed, None),
+            step("s1.2", "WriteCheck(2, 5)", Ending::Aborted, Some("the account would be overdrawn")),
+            step("s2.2", "SendPayment(3, 1, 5)", Ending::Conflict, Some("somebody else wrote checking/3")),
         ],
         output: Some("run.jsonl".to_owned()),
         next: vec![
@@ -324,7 +326,7 @@ pub fn hostile() -> Vec<(&'static str, Report)> {
         (it.name, it.detail) = (name(idx), name(idx + 1));
     }
     for (idx, it) in store.transactions.iter_mut().enumerate() {
-        (it.txn, it.call, it.ending, it.reason) = (name(idx), name(idx + 1), name(idx + 2), Some(name(idx + 3)));
+        (it.txn, it.call, it.reason) = (name(idx), name(idx + 1), Some(name(idx + 3)));
     }
     store.next = vec![name(0), name(4)];
     vec![

@@ -4,9 +4,9 @@ use super::{cyclic, made_up, txn};
 use iso_evidence::{Anomaly, Refutation, Verdict};
 use iso_history::{Facts, History, TxnId};
 use iso_report::{
-    AllowedBy, Bound, CompareReport, Effort, Failure, ForbiddenBy, Found, LatticeEdge, LatticeReport, RelationShape,
-    Report, Scope, SearchVerdict, SeparateReport, SpecName, SpecRefutation, SpecRelation, SpecWitness, UnknownPair,
-    WitnessRelation,
+    AllowedBy, Bound, CompareReport, Effort, Failure, ForbiddenBy, Found, KeyVersions, LatticeEdge, LatticeReport,
+    RelationShape, Report, Scope, SearchVerdict, SeparateReport, SessionShape, SpecName, SpecRefutation, SpecRelation,
+    SpecWitness, UnknownPair, Value, WitnessRelation,
 };
 use iso_spec::{Catalogue, Execution, Spec};
 
@@ -20,7 +20,7 @@ pub fn scope() -> Scope {
         transactions: 4,
         keys: 3,
         values: None,
-        sessions: "chains".to_owned(),
+        sessions: SessionShape::Chains,
         reads_per_key: 1,
         blind_writes: true,
         real_time: false,
@@ -286,17 +286,18 @@ pub fn hostile() -> SeparateReport {
     for (idx, txn) in found.transactions.iter_mut().enumerate() {
         txn.id = name(idx);
         txn.session = name(idx + 2);
-        txn.ops.iter_mut().for_each(|it| *it += &name(idx + 3));
+        txn.ops.iter_mut().for_each(|it| it.value = Value::Text(name(idx + 3)));
     }
     found.history += &name(2);
     found.session_order = vec![(name(0), name(1))];
+    let versions = KeyVersions { key: Value::Text(name(0)), writers: vec![name(1), name(0)] };
     found.witnesses = vec![SpecWitness {
         level: name(0),
         framework: name(1),
         relations: vec![
             WitnessRelation { name: name(2), shape: RelationShape::Order(vec![name(1), name(0)]) },
-            WitnessRelation { name: name(0), shape: RelationShape::Pairs(vec![(name(0), name(1))]) },
-            WitnessRelation { name: name(1), shape: RelationShape::Versions(vec![(name(0), vec![name(1), name(0)])]) },
+            WitnessRelation { name: name(0), shape: RelationShape::Pairs(vec![(name(0).into(), name(1).into())]) },
+            WitnessRelation { name: name(1), shape: RelationShape::Versions(vec![versions]) },
         ],
         certified: Some(Err(name(4))),
     }];
@@ -333,7 +334,7 @@ pub fn gallery() -> Vec<(&'static str, Report)> {
         (
             "separate-partial",
             SeparateReport {
-                scope: Scope { sessions: "partial order".to_owned(), blind_writes: false, ..scope() },
+                scope: Scope { sessions: SessionShape::PartialOrder, blind_writes: false, ..scope() },
                 ..separate(&["cerone.psi_nosession"], &["cerone.ra"], SearchVerdict::Found, vec![diamond()])
             }
             .into(),
