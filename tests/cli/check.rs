@@ -50,14 +50,18 @@ fn the_json_has_a_stable_shape() {
     let (seconds, peak) = (document["seconds"].take(), document["peak_bytes"].take());
     assert!(seconds.is_f64() && peak.is_u64(), "{seconds} {peak}");
     let rw = |from: &str, to: &str, key: &str, because: &str| serde_json::json!({ "from": from, "to": to, "kind": "rw", "key": key, "because": because });
-    let txn = |id: &str, session: &str, line: u64, ops: [&str; 2]| {
+    let txn = |id: &str, session: &str, line: u64, [read, written]: [&str; 2]| {
         serde_json::json!({
-            "id": id, "session": session, "outcome": "committed",
-            "place": { "file": "skew.history", "line": line }, "ops": ops
+            "id": id, "session": session, "nth": 1, "outcome": "committed",
+            "place": { "file": "skew.history", "line": line },
+            "ops": [
+                { "kind": "read", "key": read, "value": 0 },
+                { "kind": "write", "key": written, "value": 1 },
+            ]
         })
     };
     let expected = serde_json::json!({
-        "isoscope": 1, "verb": "check", "inputs": ["skew.history"], "defects": [], "seconds": null, "peak_bytes": null,
+        "isoscope": 2, "verb": "check", "inputs": ["skew.history"], "defects": [], "seconds": null, "peak_bytes": null,
         "history": {
             "sessions": 2, "transactions": 2, "committed": 2, "aborted": 0, "unknown": 0, "operations": 6, "keys": 2
         },
@@ -66,10 +70,10 @@ fn the_json_has_a_stable_shape() {
             "evidence": {
                 "summary": "Transactions read the same snapshot, and each overwrites what the other one read.",
                 "history": "init y=0 x=0\ns1: { r(y,0) w(x,1) }\ns2: { r(x,0) w(y,1) }\n",
-                "initial": [["y", "0"], ["x", "0"]],
+                "initial": [{ "key": "y", "value": 0 }, { "key": "x", "value": 0 }],
                 "transactions": [
-                    txn("s1.1", "s1", 2, ["r(y,0)", "w(x,1)"]),
-                    txn("s2.1", "s2", 3, ["r(x,0)", "w(y,1)"]),
+                    txn("s1.1", "s1", 2, ["y", "x"]),
+                    txn("s2.1", "s2", 3, ["x", "y"]),
                 ],
                 "cycle": [
                     rw("s1.1", "s2.1", "y",

@@ -41,7 +41,7 @@ fn the_json_says_the_relation_of_the_first_to_the_second() {
     assert!(weaker.get("right_only").is_none());
     without_effort(&mut weaker);
     let members: Vec<&String> = weaker.as_object().unwrap().keys().collect();
-    let expected = ["isoscope", "verb", "inputs", "defects", "relation", "left", "right", "left_only", "scope"];
+    let expected = ["isoscope", "verb", "defects", "inputs", "left", "right", "scope", "relation", "left_only"];
     assert_eq!(members, expected);
 }
 

@@ -185,7 +185,7 @@ fn the_json_has_a_stable_shape() {
     let arguments = ["predict", "run.history", "--level", "cc", "--boundary", "relaxed", "--json"];
     let said = folder(ACCOUNT).run(&arguments).ends(1);
     let document = &said.json()[0];
-    assert_eq!((&document["isoscope"], &document["verb"]), (&json!(1), &json!("predict")));
+    assert_eq!((&document["isoscope"], &document["verb"]), (&json!(2), &json!("predict")));
     assert_eq!((&document["verdict"], &document["boundary"]), (&json!("predicted"), &json!("relaxed")));
     assert_eq!(document["target"], json!({ "level": "ser", "name": "serializable" }));
     let history = "init account=0\ns1: { r(account,0) w(account,60) }\ns2: { r(account,0) w(account,10) }\n";
@@ -193,8 +193,8 @@ fn the_json_has_a_stable_shape() {
     let place = |line: u64| json!({ "file": "run.history", "line": line });
     let read = json!([{
         "transaction": "s2.1", "session": "s2", "place": place(3), "key": "account",
-        "observed": { "value": "60", "writer": "s1.1", "place": place(2) },
-        "predicted": { "value": "0", "writer": "init" },
+        "observed": { "value": 60, "writer": "s1.1", "place": place(2) },
+        "predicted": { "value": 0, "writer": "init" },
         "op": 0,
     }]);
     assert_eq!(document["changed_reads"], read);

@@ -65,22 +65,25 @@ fn the_json_has_a_stable_shape() {
     }]);
     let history = "init x=0\ns1: { r(x,0) w(x,1) }\ns2: { r(x,0) w(x,2) }\n";
     let refutations = document["found"][0]["refutations"].take();
-    let txn = |session: u8, written: &str| {
+    let txn = |session: u8| {
         json!({
-            "id": format!("s{session}.1"), "session": format!("s{session}"), "outcome": "committed",
-            "ops": ["r(x,0)", written]
+            "id": format!("s{session}.1"), "session": format!("s{session}"), "nth": 1, "outcome": "committed",
+            "ops": [
+                { "kind": "read", "key": "x", "value": 0 },
+                { "kind": "write", "key": "x", "value": session },
+            ]
         })
     };
     let expected = json!({
-        "isoscope": 1, "verb": "separate", "inputs": [], "defects": [], "verdict": "found",
+        "isoscope": 2, "verb": "separate", "inputs": [], "defects": [], "verdict": "found",
         "allowed": [{
             "name": "biswas.pc", "summary": "Prefix consistency: transactions see prefixes of one order."
         }],
         "forbidden": [{ "name": "biswas.si", "summary": document["forbidden"][0]["summary"] }],
         "history": history, "witnesses": witnesses,
         "found": [{
-            "history": history, "initial": [["x", "0"]],
-            "transactions": [txn(1, "w(x,1)"), txn(2, "w(x,2)")],
+            "history": history, "initial": [{ "key": "x", "value": 0 }],
+            "transactions": [txn(1), txn(2)],
             "session_order": [], "witnesses": witnesses, "refutations": null,
         }],
         "scope": {

@@ -140,7 +140,7 @@ fn repairs_are_reads_to_lock_or_transactions_to_raise() {
 fn the_json_has_a_stable_shape() {
     let said = folder(COUNTER).run(&["verify", "p.txn", "--json"]).ends(1);
     let document = &said.json()[0];
-    assert_eq!((&document["isoscope"], &document["verb"]), (&json!(1), &json!("verify")));
+    assert_eq!((&document["isoscope"], &document["verb"]), (&json!(2), &json!("verify")));
     assert_eq!(document["inputs"], json!(["p.txn"]));
     assert_eq!(document["weakest"], json!(["ua"]));
     assert_eq!(document["repairs"], json!([]));

@@ -79,6 +79,9 @@ pub(crate) trait Document: Serialize + DeserializeOwned {
 pub(crate) struct Shortcuts<'d> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verdict: Option<&'static str>,
+    /// What is wrong with the inputs: nothing, where they are refused otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) defects: Option<[(); 0]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) history: Option<&'d str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,14 +194,23 @@ documents! {
         fn shortcuts(&self) -> Shortcuts<'_> {
             let first = self.found.first();
             Shortcuts {
+                defects: Some([]),
                 history: first.map(|it| it.history.as_str()),
                 witnesses: first.map(|it| it.witnesses.as_slice()),
                 ..Shortcuts::default()
             }
         }
     };
-    CompareReport is Compare, written by "compare";
+    CompareReport is Compare, written by "compare" {
+        fn shortcuts(&self) -> Shortcuts<'_> {
+            Shortcuts { defects: Some([]), ..Shortcuts::default() }
+        }
+    };
     LatticeReport is Lattice, written by "lattice" {
+        fn shortcuts(&self) -> Shortcuts<'_> {
+            Shortcuts { defects: Some([]), ..Shortcuts::default() }
+        }
+
         fn defect(&self) -> Option<String> {
             let is_class = |it: usize| it < self.classes.len();
             let is_good = self.edges.iter().all(|it| is_class(it.stronger) && is_class(it.weaker));
@@ -208,7 +220,11 @@ documents! {
             (!is_good).then(|| "\"stronger\" and \"weaker\" should be places of classes".to_owned())
         }
     };
-    VerifyReport is Verify, written by "verify";
+    VerifyReport is Verify, written by "verify" {
+        fn shortcuts(&self) -> Shortcuts<'_> {
+            Shortcuts { defects: Some([]), ..Shortcuts::default() }
+        }
+    };
     PredictReport is Predict, written by "predict" {
         fn shortcuts(&self) -> Shortcuts<'_> {
             let best = self.best();

@@ -2,7 +2,7 @@
 
 use crate::document::{Excerpt, LevelName, Outcome};
 use crate::search::Effort;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// What `verify` found out about one program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,7 @@ pub enum VerifyVerdict {
     /// Not in all.
     Violated {
         /// One in which something is wrong.
+        #[serde(serialize_with = "with_history")]
         counterexample: Box<BadRun>,
     },
     /// Nobody knows.
@@ -65,6 +66,17 @@ pub enum VerifyVerdict {
         /// What ran out.
         reason: String,
     },
+}
+
+/// Scripts find the history where they look for the run.
+fn with_history<S: Serializer>(run: &BadRun, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Members<'r> {
+        history: &'r str,
+        #[serde(flatten)]
+        run: &'r BadRun,
+    }
+    Members { history: &run.excerpt.history, run }.serialize(serializer)
 }
 
 /// A run that a level allows and in which something is wrong.

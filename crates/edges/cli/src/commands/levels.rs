@@ -77,5 +77,5 @@ fn document<'s>(levels: impl IntoIterator<Item = &'s Spec>) -> String {
         })
     };
     let levels: Vec<Value> = levels.into_iter().map(level).collect();
-    format!("{}\n", json!({ "isoscope": 1, "verb": "levels", "levels": levels }))
+    format!("{}\n", json!({ "isoscope": 2, "verb": "levels", "levels": levels }))
 }

@@ -213,7 +213,7 @@ fn list_applications(raw: &StoreAppsArgs) -> anyhow::Result<Exit> {
     let text = if raw.json {
         let app = |it: &&dyn Application| json!({ "name": it.name(), "about": it.about() });
         let apps: Vec<Value> = APPLICATIONS.iter().map(app).collect();
-        format!("{}\n", json!({ "isoscope": 1, "verb": "store", "applications": apps }))
+        format!("{}\n", json!({ "isoscope": 2, "verb": "store", "applications": apps }))
     } else {
         let line =
             |it: &&dyn Application| output::wrapped(&format!("{:<16}", it.name()), it.about(), output::columns());
