@@ -10,6 +10,7 @@ use iso_spec::Level;
 use serde_json::Value;
 
 pub mod runs;
+pub mod schema;
 pub mod search;
 pub mod xml;
 
