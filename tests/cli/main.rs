@@ -18,6 +18,9 @@ mod levels;
 mod limits;
 mod predict;
 mod report;
+#[path = "../../crates/edges/report/tests/common/schema.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the tests of documents use the rest of it")]
+mod schema;
 mod separate;
 mod store;
 mod tool;

@@ -1,5 +1,6 @@
 //! Runs the tool in a folder of its own.
 
+use crate::schema::Schema;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,12 @@ pub(crate) struct Said {
 impl Said {
     /// The documents on standard output.
     pub(crate) fn json(&self) -> Vec<serde_json::Value> {
-        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        let schema = Schema::of_answers();
+        let parse = |line: &str| {
+            let document = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+            assert_eq!(schema.refuses(&document), None, "docs/json.schema.json refuses {line}");
+            document
+        };
         self.out.lines().map(parse).collect()
     }
 

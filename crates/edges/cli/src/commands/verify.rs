@@ -131,7 +131,9 @@ impl Verify {
     fn worded(&self, level: Level, answer: &Answer) -> VerifiedLevel {
         let verdict = match answer {
             Answer::Holds(_) => VerifyVerdict::Holds,
-            Answer::Violated(violation) => VerifyVerdict::Violated { counterexample: Box::new(bad_run(&self.program, level, violation)) },
+            Answer::Violated(violation) => {
+                VerifyVerdict::Violated { counterexample: Box::new(bad_run(&self.program, level, violation)) }
+            }
             Answer::Undecided(reason) => VerifyVerdict::Unknown { reason: reason.to_string() },
             Answer::Refused(wrong) => {
                 output::complain(&wrong.to_string());

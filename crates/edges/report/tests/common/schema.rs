@@ -99,7 +99,13 @@ impl Schema {
         Ok(())
     }
 
-    fn no_others(&self, keywords: &Map<String, Value>, wanted: &Value, value: &Value, place: &str) -> Result<(), Wrong> {
+    fn no_others(
+        &self,
+        keywords: &Map<String, Value>,
+        wanted: &Value,
+        value: &Value,
+        place: &str,
+    ) -> Result<(), Wrong> {
         assert_eq!(wanted, false, "other members are refused or not spoken of");
         let known = &keywords["properties"];
         let stranger = value.as_object().into_iter().flatten().find(|it| known.get(it.0).is_none());
