@@ -116,7 +116,7 @@ fn reports_are_rendered_by_their_ending_and_numbered_for_several_inputs() {
     assert!(folder.read("why.svg").contains("<svg"));
     assert!(folder.read("why.dot").starts_with("digraph"));
     assert!(folder.read("why.txt").contains("write-skew, forbidden by ser"));
-    assert!(folder.read("why.json").contains("\"isoscope\": 1"));
+    assert!(folder.read("why.json").contains("\"isoscope\": 2"));
     folder.run(&["check", "skew.history", "serial.history", "--report", "all.txt"]).ends(1);
     assert!(folder.read("all-2.txt").contains("Strongest level that holds: serializable"));
     folder.run(&["check", "skew.history", "--report", "why.png"]).ends(2).complains(".html .svg .dot .json .txt");
