@@ -3,7 +3,7 @@
 use crate::commands::verify::code_place;
 use iso_answer::verify::{Counterexample, FailureKind, Seen, Violation, Wrong};
 use iso_program::{InstanceId, Program, Run, Span, TxnStep, UnitId, UnitValue};
-use iso_report::{Access, BadRun, Executed, Fault, Outcome, Part, Written};
+use iso_report::{Access, BadRun, Excerpt, Executed, Fault, Outcome, Written};
 use iso_spec::Level;
 
 /// The document of an execution that breaks a program.
