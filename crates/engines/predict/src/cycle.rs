@@ -73,7 +73,7 @@ struct CycleStep {
     unless: Option<When>,
 }
 
-/// CycleSteps by their reasons.
+/// Steps by their reasons.
 type CycleSteps = BTreeMap<When, Vec<CycleStep>>;
 
 struct Demand<'a> {
@@ -163,7 +163,7 @@ impl<'a> Demand<'a> {
         steps[txn as usize].entry(when).or_default().push(CycleStep { then, unless: None });
     }
 
-    /// CycleSteps to who overwrites, for one key.
+    /// Steps to who overwrites, for one key.
     fn add_key(&mut self, key: Key, order: &VersionOrder, solver: &mut impl SatSolver) {
         let line = Line::new(self.trace, self.frame, key, order);
         let for_readers = self.chain(&line, Self::end, solver);
@@ -208,7 +208,7 @@ impl<'a> Demand<'a> {
         Chain::new(line, &mut entry, solver)
     }
 
-    /// CycleSteps from a transaction's reads of the key to who overwrites what they saw.
+    /// Steps from a transaction's reads of the key to who overwrites what they saw.
     fn add_reads(&mut self, key: Key, txn: TxnIdx, line: &Line, chain: &Chain, solver: &mut impl SatSolver) {
         let (trace, frame) = (self.trace, self.frame);
         let stands = stands_after(trace, frame, key, txn);
