@@ -1,5 +1,5 @@
-//! Every command in the README, the cookbook, the reference and the pages of `collect`, `generate`, `predict` and the applications is run, and says
-//! what the page says it does.
+//! Every command in the README, the cookbook, the reference and the pages of verbs is run, and says what the page says
+//! it does.
 //!
 //! `ISOSCOPE_BLESS=1 cargo test -p isoscope --test cli cookbook` writes the answers again. A page is read from top to bottom:
 //! - In a block `console`, a line `$ isoscope ...` is run, in a folder that has the corpus; what follows is what it
@@ -51,10 +51,9 @@ fn pages() -> Vec<PathBuf> {
     let folders = ["docs/levels/cookbook", "docs/reference"].map(|it| fs::read_dir(root().join(it)).unwrap());
     let mut pages: Vec<PathBuf> = folders.into_iter().flatten().map(|it| it.unwrap().path()).collect();
     pages.retain(|it| it.extension().is_some_and(|it| it == "md"));
-    pages.extend(
-        ["README.md", "docs/applications.md", "docs/collect.md", "docs/generate.md", "docs/predict.md"]
-            .map(|it| root().join(it)),
-    );
+    let others = ["applications", "collect", "compare", "generate", "hunt", "predict", "verify"];
+    pages.extend(others.map(|it| root().join(format!("docs/{it}.md"))));
+    pages.push(root().join("README.md"));
     pages.sort();
     pages
 }
