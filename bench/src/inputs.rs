@@ -1,12 +1,11 @@
 //! The histories that are measured: generated ones, kept among the build's files, and recorded ones beside the project.
 
 use super::expectation::Making;
-use super::target_folder;
 use anyhow::{Context, Result};
 use iso_generate::{FileKind, Injection, Layout, Preset, Store, Times, Workload, preset, write};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use xtask::root;
+use xtask::{root, target_folder};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

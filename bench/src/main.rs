@@ -22,8 +22,8 @@ mod table;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
-use xtask::root;
 use xtask::system::run as run_program;
+use xtask::{root, target_folder};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -64,9 +64,4 @@ fn build() -> Result<PathBuf> {
         bail!("{} is missing after the build", binary.display());
     }
     Ok(binary)
-}
-
-fn target_folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    root().join(target)
 }

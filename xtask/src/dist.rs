@@ -5,8 +5,8 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use xtask::root;
 use xtask::system::{exists, first_line, run};
+use xtask::{root, target_folder};
 
 const SHELLS: [&str; 4] = ["bash", "zsh", "fish", "elvish"];
 
@@ -15,10 +15,10 @@ pub(crate) fn dist(target: &str) -> Result<()> {
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--profile", "dist", "--locked", "--bin", "isoscope", "--target", target]);
     run(build.current_dir(root()))?;
-    let binary = root().join(format!("target/{target}/dist/isoscope"));
+    let binary = target_folder().join(format!("{target}/dist/isoscope"));
     let version = first_line(Command::new(&binary).arg("--version"))?.replace(' ', "-");
 
-    let (name, packages) = (format!("{version}-{target}"), root().join("target/packages"));
+    let (name, packages) = (format!("{version}-{target}"), target_folder().join("packages"));
     let folder = packages.join(&name);
     fs::create_dir_all(folder.join("completions"))?;
     fs::copy(&binary, folder.join("isoscope"))?;

@@ -9,3 +9,9 @@ use std::path::PathBuf;
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().map(PathBuf::from).unwrap_or_default()
 }
+
+/// Where cargo puts what it builds.
+pub fn target_folder() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    root().join(target)
+}

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use xtask::root;
 use xtask::system::{ensure_debian_package, run};
+use xtask::{root, target_folder};
 
 const DESK: View = View { width: 1100, height: 900, is_dark: false };
 const WIDE: View = View { width: 1500, height: 900, is_dark: false };
@@ -94,7 +94,7 @@ const GOLDEN: &[Expected] = &[
 pub(crate) fn pages() -> Result<()> {
     ensure_debian_package("chromium", "chromium")?;
     let since = Instant::now();
-    let target = target();
+    let target = target_folder();
     let folder = target.join("pages");
     fs::create_dir_all(&folder)?;
     let anomalies = anomaly_pages(&target, &folder)?;
@@ -118,7 +118,7 @@ pub(crate) fn pages() -> Result<()> {
 /// Takes the pictures of the README again.
 pub(crate) fn images() -> Result<()> {
     ensure_debian_package("chromium", "chromium")?;
-    let target = target();
+    let target = target_folder();
     let (folder, kept) = (target.join("pages"), root().join("docs/images"));
     fs::create_dir_all(&folder)?;
     anomaly_pages(&target, &folder)?;
@@ -132,10 +132,6 @@ pub(crate) fn images() -> Result<()> {
     browser.press("ArrowRight")?;
     browser.press("ArrowRight")?;
     browser.snapshot(&kept.join("page-separate.png"))
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// A page for each anomaly of the corpus, made by the tool.

@@ -17,27 +17,27 @@ pub(crate) struct GenerateArgs {
     #[arg(value_parser = PossibleValuesParser::new(PRESETS.iter().map(|it| it.name)))]
     pub(crate) workload: String,
 
-    /// Where to write the history; with - it goes to standard output, and the answer to standard error
+    /// Where to write the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// How many transactions commit
+    /// Transactions that commit
     #[arg(long, value_name = "N", value_parser = parse_number)]
     pub(crate) txns: Option<usize>,
 
-    /// How many sessions take turns
+    /// Number of sessions
     #[arg(long, value_name = "N", value_parser = parse_number)]
     pub(crate) sessions: Option<usize>,
 
-    /// How many keys there are at the beginning; the last three workloads add more
+    /// Number of keys at the beginning; tpcc-like, twitter-like and rubis-like add more
     #[arg(long, value_name = "N", value_parser = parse_number)]
     pub(crate) keys: Option<usize>,
 
-    /// How many operations a transaction has; not for the last three workloads, and so are the next two
+    /// Operations per transaction; tpcc-like, twitter-like and rubis-like have their own
     #[arg(long, value_name = "N", value_parser = parse_number)]
     pub(crate) ops: Option<usize>,
 
-    /// How many of a hundred operations read; the others write without reading
+    /// Percentage of operations that read; the others write without reading
     #[arg(long, value_name = "PERCENT", value_parser = parse_number)]
     pub(crate) reads: Option<usize>,
 
@@ -45,7 +45,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long)]
     pub(crate) zipf_keys: bool,
 
-    /// How many values a key has, all equally often or by Zipf's law; or no value twice
+    /// Number of values per key, all equally often or by Zipf's law; or no value twice
     #[arg(long, value_name = "N|zipf:N|unique", value_parser = parse_values)]
     pub(crate) values: Option<Values>,
 
@@ -54,11 +54,11 @@ pub(crate) struct GenerateArgs {
     #[arg(value_parser = PossibleValuesParser::new(Store::ALL.map(Store::name)))]
     pub(crate) store: String,
 
-    /// Put one anomaly into the middle
+    /// Put one anomaly into the middle of the history
     #[arg(long, value_name = "ANOMALY", value_parser = PossibleValuesParser::new(Injection::ALL.map(Injection::name)))]
     pub(crate) inject: Option<String>,
 
-    /// Another one gives another history of the same kind
+    /// Seed: another one gives another history of the same kind
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
 
