@@ -44,9 +44,11 @@ pub(crate) fn record(folder: &Folder, name: &str, file: &str, seed: u64) {
 #[test]
 fn a_strict_boundary_hides_the_lost_update_of_a_withdrawal_and_a_relaxed_one_shows_it() {
     let folder = folder(ACCOUNT);
-    let said = folder.run(&["predict", "run.history", "--level", "cc"]).ends(0);
+    let said = folder.run(&["predict", "run.history", "--level", "cc", "--boundary", "strict"]).ends(0);
     said.tells("None: no run that could have happened instead is allowed by causal-consistency (cc)")
-        .tells("Boundary strict: a session is repeated up to the first read that has another writer.");
+        .tells("Boundary strict: a session is repeated up to the first read that has another writer.")
+        .tells("None is said of this boundary only; --boundary relaxed may have a run.")
+        .tells("Not certified: \"none\" rests on the search itself.");
     let arguments = ["predict", "run.history", "-l", "cc", "--boundary", "relaxed", "-o", "predicted.history"];
     let said = folder.run(&arguments).ends(1);
     said.tells("Predicted: a run that causal-consistency (cc) allows and serializable (ser) forbids (lost-update).")
@@ -56,6 +58,27 @@ fn a_strict_boundary_hides_the_lost_update_of_a_withdrawal_and_a_relaxed_one_sho
         .tells("evidence certified");
     folder.run(&["check", "predicted.history", "--level", "cc"]).ends(0);
     folder.run(&["check", "predicted.history", "--level", "ser"]).ends(1).tells("lost-update");
+}
+
+#[test]
+fn without_a_boundary_relaxed_is_tried_where_strict_has_none() {
+    let account = folder(ACCOUNT);
+    let said = account.run(&["predict", "run.history", "--level", "cc"]).ends(1);
+    said.tells("Predicted: a run that causal-consistency (cc) allows and serializable (ser) forbids (lost-update).")
+        .tells("Boundary strict, and relaxed where that has none.")
+        .tells("Found with the relaxed boundary; the strict one has none.")
+        .tells("the rest of s2.1 kept as observed");
+    let document = account.run(&["predict", "run.history", "--json"]).ends(1).json().remove(0);
+    assert_eq!(document["boundary"], "either");
+    let boundaries: Vec<&serde_json::Value> =
+        document["levels"].as_array().unwrap().iter().map(|it| &it["boundary"]).collect();
+    let relaxed = json!("relaxed");
+    assert_eq!(boundaries, [&relaxed, &relaxed, &relaxed, &relaxed, &json!(null), &json!(null)], "{document}");
+    assert_eq!(document["not_certified"], "\"none\" rests on the search itself");
+    let said = folder(DOCTORS).run(&["predict", "run.history", "--level", "si"]).ends(1);
+    said.tells("Found with the strict boundary.");
+    let said = folder(SERIAL).run(&["predict", "run.history", "--level", "si"]).ends(0);
+    assert!(!said.out.contains("this boundary only"), "both were tried: {said:#?}");
 }
 
 #[test]

@@ -116,8 +116,8 @@ pub(crate) struct SeparateArgs {
     #[arg(long, value_name = "N", requires = "all", value_parser = parse_limit, allow_hyphen_values = true)]
     pub(crate) limit: Option<usize>,
 
-    /// Save the history (the first one, if there are several); - is standard output, and then the answer goes to
-    /// standard error
+    /// Save the history, and with --all the others in FILE-2.history and so on; - is standard output, and then the
+    /// answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.history")]
     pub(crate) output: Option<PathBuf>,
 
@@ -239,7 +239,8 @@ pub(crate) struct PredictArgs {
     pub(crate) target: String,
 
     /// What may differ: strict ends a session with the first read that has another writer; relaxed keeps the rest of
-    /// that transaction as it was observed, and its other reads may have other writers, too; strict if not given
+    /// that transaction as it was observed, and its other reads may have other writers, too; if not given, strict, and
+    /// relaxed where strict has none
     #[arg(long, value_name = "strict|relaxed", hide_possible_values = true)]
     pub(crate) boundary: Option<BoundaryName>,
 

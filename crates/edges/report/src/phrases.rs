@@ -137,6 +137,11 @@ pub(crate) fn bound(scope: &Scope) -> String {
     format!("{word} {}", parts.join(", "))
 }
 
+/// That a part of the answer has no certificate by nature.
+pub(crate) fn not_certified(clause: Option<&String>) -> Option<String> {
+    clause.map(|it| format!("Not certified: {it}."))
+}
+
 /// Everything about the scope in one line.
 pub(crate) fn scope_line(scope: &Scope) -> String {
     let mut parts = vec![bound(scope)];

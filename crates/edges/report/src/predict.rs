@@ -29,6 +29,9 @@ pub struct PredictReport {
     pub strongest: Option<Vec<String>>,
     /// What people should know besides.
     pub notes: Vec<String>,
+    /// What of the answer has no certificate by nature, as a clause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_certified: Option<String>,
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,
@@ -43,6 +46,8 @@ pub enum Boundary {
     Strict,
     /// A session ends with the first transaction of which reads have other writers.
     Relaxed,
+    /// Strict, and relaxed where that has none.
+    Either,
 }
 
 /// How sure a "none" is.
@@ -65,6 +70,9 @@ pub struct PredictedLevel {
     /// The answer.
     #[serde(flatten)]
     pub verdict: PredictVerdict,
+    /// The boundary with which the runs were found, if two were tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boundary: Option<Boundary>,
 }
 
 /// Could a run have happened that the target forbids?
@@ -239,6 +247,7 @@ impl Boundary {
         match self {
             Self::Strict => "strict",
             Self::Relaxed => "relaxed",
+            Self::Either => "either",
         }
     }
 }
@@ -283,6 +292,12 @@ impl ValidationVerdict {
 }
 
 impl PredictReport {
+    /// The boundary with which the runs of a level were found.
+    pub(crate) fn boundary_of(&self, level: &LevelName) -> Boundary {
+        let answer = self.levels.iter().find(|it| it.level == *level);
+        answer.and_then(|it| it.boundary).unwrap_or(self.boundary)
+    }
+
     /// The answer of all levels together: a prediction is a fact, whatever else is unknown.
     pub fn verdict(&self) -> &'static str {
         let has = |word: &str| self.levels.iter().any(|it| it.verdict.word() == word);

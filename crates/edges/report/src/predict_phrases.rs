@@ -3,8 +3,8 @@
 use crate::check_phrases::{Medium, witness};
 use crate::document::{EventKind, LevelName, Place, Schedule};
 use crate::predict::{
-    Boundary, ChangedRead, Cut, Precision, PredictReport, PredictVerdict, PredictedRun, Validation, ValidationVerdict,
-    Version,
+    Boundary, ChangedRead, Cut, Precision, PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Validation,
+    ValidationVerdict, Version,
 };
 use crate::proof_phrases::spoken;
 use crate::text::size;
@@ -81,6 +81,7 @@ pub(crate) fn question(report: &PredictReport) -> String {
         Boundary::Relaxed => {
             "relaxed: a session is repeated up to the first transaction in which reads have other writers"
         }
+        Boundary::Either => "strict, and relaxed where that has none",
     };
     let precision = match report.precision {
         Precision::Exact => "",
@@ -95,11 +96,12 @@ pub(crate) fn observed_size(report: &PredictReport) -> Option<String> {
 }
 
 /// What the table says beside a verdict.
-pub(crate) fn note(verdict: &PredictVerdict) -> String {
-    match verdict {
+pub(crate) fn note(level: &PredictedLevel) -> String {
+    match &level.verdict {
         PredictVerdict::Predicted { runs, .. } => {
             let all: Vec<String> = runs.iter().map(brief).collect();
-            all.join("; ")
+            let boundary = level.boundary.map(|it| format!(" (boundary {})", it.word())).unwrap_or_default();
+            all.join("; ") + &boundary
         }
         PredictVerdict::None => String::new(),
         PredictVerdict::Unknown { reason } => reason.clone(),
@@ -151,6 +153,16 @@ pub(crate) fn changed_lead(run: &PredictedRun) -> String {
         1 => "1 read has another writer than observed:".to_owned(),
         n => format!("{} have other writers than observed:", counted(n, "read")),
     }
+}
+
+/// Which of two boundaries gave a run; nothing if only one was tried, or if the observed run itself is the answer.
+pub(crate) fn boundary_words(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> Option<String> {
+    let is_either = report.boundary == Boundary::Either && !run.changed.is_empty();
+    let words = match report.boundary_of(level) {
+        Boundary::Relaxed => "Found with the relaxed boundary; the strict one has none.",
+        Boundary::Strict | Boundary::Either => "Found with the strict boundary.",
+    };
+    is_either.then(|| words.to_owned())
 }
 
 /// What may make the application do something else; nothing if the observed run itself is the answer.

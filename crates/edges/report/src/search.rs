@@ -24,6 +24,9 @@ pub struct SeparateReport {
     /// If all were asked for: are these all, in the sense that every other one contains one of them?
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete: Option<bool>,
+    /// What of the answer has no certificate by nature, as a clause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_certified: Option<String>,
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,
@@ -64,6 +67,9 @@ pub struct CompareReport {
     /// A history that only the right level allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub right_only: Option<Box<Found>>,
+    /// What of the answer has no certificate by nature, as a clause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_certified: Option<String>,
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,
@@ -103,6 +109,9 @@ pub struct LatticeReport {
     pub unknown: Vec<UnknownPair>,
     /// Where was looked.
     pub scope: Scope,
+    /// What of the answer has no certificate by nature, as a clause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_certified: Option<String>,
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,

@@ -18,6 +18,9 @@ pub struct VerifyReport {
     pub weakest: Option<Vec<String>>,
     /// What would repair it, for each level that was asked about.
     pub repairs: Vec<RepairReport>,
+    /// What of the answer has no certificate by nature, as a clause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_certified: Option<String>,
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,

@@ -90,7 +90,8 @@ fn write_skew() -> PredictedRun {
 }
 
 fn report(observed: &str, levels: Vec<(Level, PredictVerdict)>) -> PredictReport {
-    let levels = levels.into_iter().map(|(level, verdict)| PredictedLevel { level: level.into(), verdict });
+    let levels =
+        levels.into_iter().map(|(level, verdict)| PredictedLevel { level: level.into(), verdict, boundary: None });
     PredictReport {
         inputs: vec!["run.history".to_owned()],
         defects: Vec::new(),
@@ -101,6 +102,7 @@ fn report(observed: &str, levels: Vec<(Level, PredictVerdict)>) -> PredictReport
         levels: levels.collect(),
         strongest: None,
         notes: Vec::new(),
+        not_certified: None,
         effort: search::effort(),
     }
 }

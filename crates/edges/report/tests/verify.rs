@@ -87,6 +87,7 @@ fn report(levels: Vec<(Level, VerifyVerdict)>) -> VerifyReport {
         levels: levels.collect(),
         weakest: None,
         repairs: Vec::new(),
+        not_certified: None,
         effort: search::effort(),
     }
 }

@@ -57,6 +57,7 @@ impl<'s> Compare<'s> {
             relation: SpecRelation::Unknown { reason: String::new() },
             left_only: None,
             right_only: None,
+            not_certified: None,
             effort: iso_report::Effort::default(),
         }
     }
@@ -76,7 +77,9 @@ impl<'s> Compare<'s> {
 
     /// The document, and what stands below it.
     fn worded(&self, comparison: &Comparison) -> (CompareReport, Vec<String>) {
-        let relation = relation(&comparison.relation());
+        let relation = comparison.relation();
+        let not_certified = uncertified(&relation);
+        let relation = shown_relation(&relation);
         let mut notes = Vec::new();
         let mut side = |found: Option<&Separating>, allows: &Spec, forbids: &Spec| {
             let shown = shown(found?, &[allows], &[forbids]);
@@ -88,11 +91,22 @@ impl<'s> Compare<'s> {
         let right_only = side(right, self.right, self.left);
         let scope = scope::document(&self.scope, comparison.aspects);
         let effort = effort(&comparison.effort);
-        (CompareReport { scope, relation, left_only, right_only, effort, ..self.blank() }, notes)
+        (CompareReport { scope, relation, left_only, right_only, not_certified, effort, ..self.blank() }, notes)
     }
 }
 
-fn relation(of: &Relation) -> SpecRelation {
+/// What no history shows.
+fn uncertified(relation: &Relation) -> Option<String> {
+    match relation {
+        Relation::Equivalent(searched) => Some(searched.clause().to_owned()),
+        Relation::Stronger(_) | Relation::Weaker(_) => {
+            Some("that there is no history the other way round rests on the search itself".to_owned())
+        }
+        Relation::Incomparable | Relation::Undecided(_) | Relation::Refused(_) => None,
+    }
+}
+
+fn shown_relation(of: &Relation) -> SpecRelation {
     match of {
         Relation::Equivalent(_) => SpecRelation::Equivalent,
         Relation::Stronger(_) => SpecRelation::Stronger,

@@ -72,6 +72,7 @@ impl<'s> Asked<'s> {
             edges: Vec::new(),
             unknown: pairs.map(unknown).collect(),
             scope: scope::document(&self.scope, Aspects::default()),
+            not_certified: None,
             effort: iso_report::Effort::default(),
         }
     }
@@ -101,6 +102,7 @@ impl<'s> Asked<'s> {
             classes: lattice.classes.iter().map(|it| it.iter().map(|spec| name(*spec)).collect()).collect(),
             unknown: self.unknown(lattice),
             scope: scope::document(&self.scope, lattice.aspects),
+            not_certified: Some(RESTS_ON_SEARCH.to_owned()),
             effort: effort(&lattice.effort),
             ..self.blank()
         };
@@ -128,6 +130,9 @@ impl<'s> Asked<'s> {
         unknown.map(|(left, right, reason)| UnknownPair { left: name(left), right: name(right), reason }).collect()
     }
 }
+
+/// What no history shows.
+const RESTS_ON_SEARCH: &str = "which levels coincide, and which imply others, rests on the search itself";
 
 /// The edges, those of the strongest levels first, as one reads the drawing.
 fn from_the_top(lattice: &Lattice) -> Vec<&iso_answer::lattice::LatticeEdge> {

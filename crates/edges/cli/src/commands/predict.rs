@@ -30,7 +30,8 @@ struct Predict {
     source: Source,
     asked: Asked,
     target: Level,
-    boundary: Boundary,
+    /// These, until one has a prediction.
+    boundaries: Vec<Boundary>,
     precision: Precision,
     all: bool,
     validator: Option<validation::Asked>,
@@ -76,13 +77,13 @@ pub(crate) fn run(raw: &PredictArgs, started: Instant) -> anyhow::Result<Exit> {
 impl Predict {
     fn resolve(raw: &PredictArgs) -> anyhow::Result<Self> {
         let target = named(&raw.target, "target", &TARGETS)?;
-        let (boundary, precision) = strategy(raw);
+        let (boundaries, precision) = strategy(raw);
         Ok(Self {
             input: raw.input.clone(),
             source: Source::new(&raw.reading)?,
             asked: asked(&raw.levels, target)?,
             target,
-            boundary,
+            boundaries,
             precision,
             all: raw.all,
             validator: raw.validate.as_deref().map(|it| validation::Asked::new(it, raw.seed)).transpose()?,
@@ -96,8 +97,8 @@ impl Predict {
         }
     }
 
-    fn question(&self, level: Level) -> Question {
-        Question { level, target: self.target, boundary: self.boundary, precision: self.precision }
+    fn question(&self, level: Level, boundary: Boundary) -> Question {
+        Question { level, target: self.target, boundary, precision: self.precision }
     }
 
     /// The answer before anything is known.
@@ -105,15 +106,16 @@ impl Predict {
         let unknown = |level: &Level| PredictedLevel {
             level: (*level).into(),
             verdict: PredictVerdict::Unknown { reason: String::new() },
+            boundary: None,
         };
         PredictReport {
             inputs: vec![shown(&self.input).to_owned()],
             defects: Vec::new(),
             observed: None,
             target: self.target.into(),
-            boundary: match self.boundary {
-                Boundary::Strict => iso_report::Boundary::Strict,
-                Boundary::Relaxed => iso_report::Boundary::Relaxed,
+            boundary: match self.boundaries[..] {
+                [only] => shown_boundary(only),
+                _ => iso_report::Boundary::Either,
             },
             precision: match self.precision {
                 Precision::Exact => iso_report::Precision::Exact,
@@ -122,6 +124,7 @@ impl Predict {
             levels: self.levels().iter().map(unknown).collect(),
             strongest: None,
             notes: Vec::new(),
+            not_certified: None,
             effort: Effort::default(),
         }
     }
@@ -167,16 +170,14 @@ impl Predict {
             reporter,
             budget: budget.heard_by(&hear),
             effort: Effort::default(),
+            none: Vec::new(),
         };
-        report.levels.clear();
-        for level in &levels {
-            let is_none = |it: &PredictedLevel| it.verdict == PredictVerdict::None;
-            // What no weaker level allows, this one does not.
-            let follows = levels.iter().zip(&report.levels).any(|(weaker, it)| is_none(it) && level.implies(*weaker));
-            let verdict = if follows { PredictVerdict::None } else { search.level(*level)? };
-            report.levels.push(PredictedLevel { level: (*level).into(), verdict });
-        }
+        report.levels = levels.iter().map(|it| search.level(*it)).collect::<anyhow::Result<_>>()?;
         report.effort = search.effort;
+        report.notes.extend(self.other_boundary(&report.levels));
+        if report.levels.iter().any(|it| it.verdict == PredictVerdict::None) {
+            report.not_certified = Some("\"none\" rests on the search itself".to_owned());
+        }
         if matches!(self.asked, Asked::Everything(_)) {
             report.strongest = Some(strongest(&levels, &report.levels));
         }
@@ -192,6 +193,17 @@ impl Predict {
             complain_of_limit(&reason, Limited::Prediction);
         }
         Ok(exit)
+    }
+
+    /// "None" says nothing about a boundary that was not tried.
+    fn other_boundary(&self, answers: &[PredictedLevel]) -> Option<String> {
+        let other = match self.boundaries[..] {
+            [Boundary::Strict] => "relaxed",
+            [Boundary::Relaxed] => "strict",
+            _ => return None,
+        };
+        let has_none = answers.iter().any(|it| it.verdict == PredictVerdict::None);
+        has_none.then(|| format!("None is said of this boundary only; --boundary {other} may have a run."))
     }
 
     /// Checks the observed run at each level that matters.
@@ -244,11 +256,31 @@ struct LevelSearch<'a> {
     reporter: &'a Reporter,
     budget: Budget<'a>,
     effort: Effort,
+    /// Levels that have no prediction with a boundary.
+    none: Vec<(Level, Boundary)>,
 }
 
 impl LevelSearch<'_> {
-    fn level(&mut self, level: Level) -> anyhow::Result<PredictVerdict> {
-        let question = self.asked.question(level);
+    /// One boundary after the other, until one has a prediction.
+    fn level(&mut self, level: Level) -> anyhow::Result<PredictedLevel> {
+        for boundary in &self.asked.boundaries {
+            match self.with_boundary(level, *boundary)? {
+                PredictVerdict::None => self.none.push((level, *boundary)),
+                verdict => {
+                    let boundary = (self.asked.boundaries.len() > 1).then(|| shown_boundary(*boundary));
+                    return Ok(PredictedLevel { level: level.into(), verdict, boundary });
+                }
+            }
+        }
+        Ok(PredictedLevel { level: level.into(), verdict: PredictVerdict::None, boundary: None })
+    }
+
+    fn with_boundary(&mut self, level: Level, boundary: Boundary) -> anyhow::Result<PredictVerdict> {
+        // What no weaker level allows, this one does not.
+        if self.none.iter().any(|(weaker, same)| *same == boundary && level.implies(*weaker)) {
+            return Ok(PredictVerdict::None);
+        }
+        let question = self.asked.question(level, boundary);
         let mut predictions = match self.observed.predictions(question, &self.budget) {
             Ok(predictions) => predictions,
             Err(unasked) => return Err(self.unasked(&unasked)),
@@ -272,7 +304,7 @@ impl LevelSearch<'_> {
                 Answer::Observed(judged) => {
                     return PredictVerdict::Predicted { runs: vec![observed_run(self.history, &judged)], ended: None };
                 }
-                other => match self.end(other, !runs.is_empty()) {
+                other => match end(other, question.boundary, !runs.is_empty()) {
                     Ok(ended) => break ended,
                     Err(verdict) => return verdict,
                 },
@@ -292,24 +324,6 @@ impl LevelSearch<'_> {
             }
         };
         PredictVerdict::Predicted { runs, ended: Some(ended) }
-    }
-
-    /// Why there are no more predictions; the whole answer, if there was none before.
-    fn end(&self, answer: Answer, has_some: bool) -> Result<String, PredictVerdict> {
-        let ended = match answer {
-            Answer::None(_) if !has_some => return Err(PredictVerdict::None),
-            Answer::Undecided(unknown) if !has_some => reason(&unknown, self.asked.boundary),
-            Answer::Undecided(Unknown::Approximate) => "the approximation finds no more".to_owned(),
-            Answer::Undecided(Unknown::Stopped(reason)) => reason.to_string(),
-            Answer::Refused(wrong) => {
-                output::complain(&wrong.to_string());
-                WrongEvidence::IN_SHORT.to_owned()
-            }
-            Answer::None(_) | Answer::Predicted(_) | Answer::Observed(_) => {
-                "every other one changes all that an earlier one changes".to_owned()
-            }
-        };
-        if has_some { Ok(ended) } else { Err(PredictVerdict::Unknown { reason: ended }) }
     }
 
     /// The application runs along the prediction, if that was asked.
@@ -337,6 +351,24 @@ impl LevelSearch<'_> {
             other => anyhow!("{input}: {other}"),
         }
     }
+}
+
+/// Why there are no more predictions; the whole answer, if there was none before.
+fn end(answer: Answer, boundary: Boundary, has_some: bool) -> Result<String, PredictVerdict> {
+    let ended = match answer {
+        Answer::None(_) if !has_some => return Err(PredictVerdict::None),
+        Answer::Undecided(unknown) if !has_some => reason(&unknown, boundary),
+        Answer::Undecided(Unknown::Approximate) => "the approximation finds no more".to_owned(),
+        Answer::Undecided(Unknown::Stopped(reason)) => reason.to_string(),
+        Answer::Refused(wrong) => {
+            output::complain(&wrong.to_string());
+            WrongEvidence::IN_SHORT.to_owned()
+        }
+        Answer::None(_) | Answer::Predicted(_) | Answer::Observed(_) => {
+            "every other one changes all that an earlier one changes".to_owned()
+        }
+    };
+    if has_some { Ok(ended) } else { Err(PredictVerdict::Unknown { reason: ended }) }
 }
 
 /// Do two runs show the same, up to names?
@@ -375,17 +407,29 @@ fn strongest(levels: &[Level], answers: &[PredictedLevel]) -> Vec<String> {
     having.iter().filter(is_strongest).map(|it| it.short_name().to_owned()).collect()
 }
 
-fn strategy(raw: &PredictArgs) -> (Boundary, Precision) {
-    match (raw.strategy, raw.boundary) {
-        (Some(Strategy::ExactRelaxed), _) | (None, Some(BoundaryName::Relaxed)) => {
-            (Boundary::Relaxed, Precision::Exact)
-        }
-        (Some(Strategy::ApproxStrict), _) => (Boundary::Strict, Precision::Approximate),
-        (Some(Strategy::ApproxRelaxed), _) => (Boundary::Relaxed, Precision::Approximate),
-        (Some(Strategy::ExactStrict), _) | (None, Some(BoundaryName::Strict) | None) => {
-            (Boundary::Strict, Precision::Exact)
-        }
+fn shown_boundary(boundary: Boundary) -> iso_report::Boundary {
+    match boundary {
+        Boundary::Strict => iso_report::Boundary::Strict,
+        Boundary::Relaxed => iso_report::Boundary::Relaxed,
     }
+}
+
+/// The boundaries to try, and how sure a "none" must be.
+fn strategy(raw: &PredictArgs) -> (Vec<Boundary>, Precision) {
+    let boundaries = match (raw.strategy, raw.boundary) {
+        (Some(Strategy::ExactStrict | Strategy::ApproxStrict), _) | (None, Some(BoundaryName::Strict)) => {
+            vec![Boundary::Strict]
+        }
+        (Some(Strategy::ExactRelaxed | Strategy::ApproxRelaxed), _) | (None, Some(BoundaryName::Relaxed)) => {
+            vec![Boundary::Relaxed]
+        }
+        (None, None) => vec![Boundary::Strict, Boundary::Relaxed],
+    };
+    let precision = match raw.strategy {
+        Some(Strategy::ApproxStrict | Strategy::ApproxRelaxed) => Precision::Approximate,
+        Some(Strategy::ExactStrict | Strategy::ExactRelaxed) | None => Precision::Exact,
+    };
+    (boundaries, precision)
 }
 
 /// The levels of some names, each once, weaker ones first; all below the target if there are no names.

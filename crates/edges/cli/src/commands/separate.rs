@@ -78,6 +78,7 @@ impl<'s> Separate<'s> {
             verdict: SearchVerdict::Unknown { reason: String::new() },
             found: Vec::new(),
             complete: None,
+            not_certified: None,
             effort: iso_report::Effort::default(),
         }
     }
@@ -149,6 +150,7 @@ impl<'s> Separate<'s> {
             report.found.push(shown.document);
         }
         let is_complete = matches!(outcome.ended, Ended::Complete(_));
+        report.not_certified = uncertified(outcome);
         report.complete = matches!(self.wanted, Wanted::All { .. }).then_some(is_complete);
         (report, notes)
     }
@@ -170,6 +172,15 @@ impl<'s> Separate<'s> {
         let mut notes = target.save_each(&named.collect::<Vec<_>>())?;
         notes.extend(found.iter().find_map(unwritten_order));
         Ok(notes)
+    }
+}
+
+/// What no history shows.
+fn uncertified(outcome: &Outcome) -> Option<String> {
+    match &outcome.ended {
+        Ended::Complete(searched) if outcome.found.is_empty() => Some(searched.clause().to_owned()),
+        Ended::Complete(_) => Some("that there are no others rests on the search itself".to_owned()),
+        Ended::Enough | Ended::Stopped(_) | Ended::Refused(_) => None,
     }
 }
 

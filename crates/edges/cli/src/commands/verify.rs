@@ -77,6 +77,7 @@ impl Verify {
             levels: self.levels().iter().map(unknown).collect(),
             weakest: None,
             repairs: Vec::new(),
+            not_certified: None,
             effort: Effort::default(),
         }
     }
@@ -88,6 +89,9 @@ impl Verify {
         let mut report = self.blank();
         report.levels = answers.iter().map(|(level, it)| self.worded(*level, &it.answer)).collect();
         report.effort = effort(&answers);
+        if answers.iter().any(|it| matches!(it.1.answer, Answer::Holds(_))) {
+            report.not_certified = Some("\"holds\" rests on the search itself".to_owned());
+        }
         let decided = || answers.iter().map(|it| it.0).zip(&report.levels);
         if self.names_weakest {
             let holding = decided().filter(|it| it.1.verdict == VerifyVerdict::Holds).map(|it| it.0);

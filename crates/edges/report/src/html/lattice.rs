@@ -13,7 +13,7 @@ use crate::words::{counted, xml};
 /// The page of `lattice`.
 pub(crate) fn lattice_html(report: &LatticeReport) -> String {
     let title = format!("Lattice of {}", counted(report.levels.len() as u64, "level"));
-    let mut body = head(&title, &lattice_headline(report), &report.scope);
+    let mut body = head(&title, &lattice_headline(report), &report.scope, report.not_certified.as_ref());
     // With a script, a line opens its history in the sheet; without one, it leads to the section below.
     body += &format!(
         "<div class=\"browser\">\n<figure class=\"diagram\">\n{}</figure>\n<div class=\"sheet\" hidden=\"\">\

@@ -6,12 +6,12 @@ use crate::document::{Excerpt, LevelName};
 use crate::json::JsonLayout;
 use crate::mark::{Mark, Sign, mark_on};
 use crate::notation::{sessions, times};
-use crate::phrases::effort_line;
+use crate::phrases::{effort_line, not_certified};
 use crate::predict::{PredictReport, PredictedLevel, PredictedRun, Validation, ValidationVerdict};
 use crate::predict_phrases::{
-    certified_words, change_words, changed_lead, conflict_hint, ended_words, headline, left_out, names, note,
-    observed_size, question, read_name, renamed_words, risk, schedule_words, strongest_line, title, validation_words,
-    whole_size,
+    boundary_words, certified_words, change_words, changed_lead, conflict_hint, ended_words, headline, left_out, names,
+    note, observed_size, question, read_name, renamed_words, risk, schedule_words, strongest_line, title,
+    validation_words, whole_size,
 };
 use crate::svg::{RunPictures, run_pictures};
 use crate::text::defect_text;
@@ -28,7 +28,8 @@ pub(crate) fn predict_html(report: &PredictReport) -> String {
         body += &format!("<p class=\"lead\"><b>{}</b></p>\n", xml(&line));
     }
     body += &format!("<p>{}</p>\n", xml(&question(report)));
-    for words in report.notes.iter().cloned().chain(report.defects.iter().map(defect_text)) {
+    let notes = report.notes.iter().cloned().chain(not_certified(report.not_certified.as_ref()));
+    for words in notes.chain(report.defects.iter().map(defect_text)) {
         body += &format!("<p class=\"note\">{}</p>\n", xml(&words));
     }
     if report.levels.len() > 1 {
@@ -47,7 +48,7 @@ fn table(report: &PredictReport) -> String {
     let shown = report.shown();
     for level in &report.levels {
         let word = level.verdict.word();
-        let mut what = xml(&note(&level.verdict));
+        let mut what = xml(&note(level));
         if shown.iter().any(|it| it.level == level.level) {
             what = format!("<a href=\"#run-{}-1\">{what}</a>", xml(&level.level.short));
         }
@@ -74,7 +75,8 @@ fn sections(report: &PredictReport, level: &PredictedLevel) -> String {
 
 fn section(report: &PredictReport, level: &LevelName, run: &PredictedRun) -> String {
     let mut out = changes(run);
-    for words in risk(run, report.boundary).into_iter().chain(conflict_hint(level, run)) {
+    let risk = risk(run, report.boundary_of(level));
+    for words in boundary_words(report, level, run).into_iter().chain(risk).chain(conflict_hint(level, run)) {
         out += &format!("<p class=\"note\">{}</p>\n", xml(&words));
     }
     let RunPictures { observed, predicted, width } = run_pictures(report, level, run);

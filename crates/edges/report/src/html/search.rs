@@ -6,7 +6,8 @@ use crate::found::{Found, SpecRefutation};
 use crate::json::JsonLayout;
 use crate::panel::{Panel, Panels, Stance};
 use crate::phrases::{
-    certified_words, claim, compare_headline, effort_line, failures_lead, scope_line, separate_headline, sizes,
+    certified_words, claim, compare_headline, effort_line, failures_lead, not_certified, scope_line, separate_headline,
+    sizes,
 };
 use crate::search::{CompareReport, Effort, Scope, SeparateReport, SpecName};
 use crate::svg::panel_svg;
@@ -15,7 +16,7 @@ use crate::words::{prose, xml};
 /// The page of `separate`.
 pub(crate) fn separate_html(report: &SeparateReport) -> String {
     let title = title(report);
-    let mut body = head(&title, &separate_headline(report), &report.scope);
+    let mut body = head(&title, &separate_headline(report), &report.scope, report.not_certified.as_ref());
     for (idx, found) in report.found.iter().enumerate() {
         let (n_txns, n_keys) = sizes(found);
         let heading = if report.found.len() == 1 { "History".to_owned() } else { format!("History {}", idx + 1) };
@@ -35,7 +36,7 @@ pub(crate) fn separate_html(report: &SeparateReport) -> String {
 pub(crate) fn compare_html(report: &CompareReport) -> String {
     let (left, right) = (report.left.name.as_str(), report.right.name.as_str());
     let title = format!("{left} and {right}");
-    let mut body = head(&title, &compare_headline(report), &report.scope);
+    let mut body = head(&title, &compare_headline(report), &report.scope, report.not_certified.as_ref());
     let sides = [(left, right, &report.left_only), (right, left, &report.right_only)];
     for (idx, (allows, forbids, found)) in sides.iter().enumerate() {
         let Some(found) = found else { continue };
@@ -61,13 +62,10 @@ fn title(report: &SeparateReport) -> String {
 }
 
 /// The title, where was looked, and the answer.
-pub(super) fn head(title: &str, headline: &str, scope: &Scope) -> String {
-    format!(
-        "<p class=\"input\">{}</p>\n<h1>{}</h1>\n<p class=\"size\">{}</p>\n",
-        xml(title),
-        xml(headline),
-        xml(&scope_line(scope))
-    )
+pub(super) fn head(title: &str, headline: &str, scope: &Scope, uncertified: Option<&String>) -> String {
+    let title = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(title), xml(headline));
+    let lines = [scope_line(scope)].into_iter().chain(not_certified(uncertified));
+    title + &lines.map(|it| format!("<p class=\"size\">{}</p>\n", xml(&it))).collect::<String>()
 }
 
 /// A history and what each level says about it.

@@ -5,7 +5,7 @@ use crate::document::LevelName;
 use crate::highlight::Owner;
 use crate::json::JsonLayout;
 use crate::origin::source;
-use crate::phrases::effort_line;
+use crate::phrases::{effort_line, not_certified};
 use crate::svg::{run_svg, values_svg};
 use crate::value::Operation;
 use crate::verify::{Access, BadRun, Executed, RepairReport, VerifyReport, VerifyVerdict};
@@ -19,6 +19,9 @@ pub(crate) fn verify_html(report: &VerifyReport) -> String {
     let title = if report.inputs.is_empty() { "program".to_owned() } else { report.inputs.join(", ") };
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&headline(report)));
     body += &format!("<p class=\"size\">{}</p>\n", xml(&bounds(&report.program)));
+    if let Some(words) = not_certified(report.not_certified.as_ref()) {
+        body += &format!("<p class=\"size\">{}</p>\n", xml(&words));
+    }
     if let Some(line) = weakest_line(report) {
         body += &format!("<p class=\"lead\"><b>{}</b></p>\n", xml(&line));
     }

@@ -58,7 +58,7 @@ fn of_run(report: &PredictReport, level: &LevelName, run: &PredictedRun, number:
         foot.paragraph(&format!("{}: {}", read_name(read), change_words(read)), 13.0, INK, "normal");
     }
     foot.paragraph(&run.predicted().summary, 13.0, INK, "normal");
-    if let Some(words) = risk(run, report.boundary) {
+    if let Some(words) = risk(run, report.boundary_of(level)) {
         foot.paragraph(&words, 12.0, FAINT, "normal");
     }
     foot.height += 12.0;

@@ -3,12 +3,12 @@
 use super::{Page, TextOptions, Tone, defect_text, padded};
 use crate::check_phrases::Medium;
 use crate::document::LevelName;
-use crate::phrases::effort_line;
+use crate::phrases::{effort_line, not_certified};
 use crate::predict::{PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Validation, ValidationVerdict};
 use crate::predict_phrases::{
-    certified_words, change_words, changed_lead, conflict_hint, ended_words, headline, history_lead, left_out, names,
-    note, observed_size, question, read_name, renamed_words, risk, schedule_words, strongest_line, title,
-    validation_words, whole_size,
+    boundary_words, certified_words, change_words, changed_lead, conflict_hint, ended_words, headline, history_lead,
+    left_out, names, note, observed_size, question, read_name, renamed_words, risk, schedule_words, strongest_line,
+    title, validation_words, whole_size,
 };
 use crate::words::{harmless, width};
 
@@ -28,8 +28,8 @@ pub(crate) fn predict(report: &PredictReport, options: TextOptions) -> String {
         page.tinted_sentence(Tone::Bold, &line);
     }
     page.sentence("", 0, &question(report));
-    for note in &report.notes {
-        page.sentence("", 0, note);
+    for note in report.notes.iter().cloned().chain(not_certified(report.not_certified.as_ref())) {
+        page.sentence("", 0, &note);
     }
     for level in report.shown() {
         page.predictions(report, level);
@@ -52,7 +52,7 @@ impl Page {
                 PredictVerdict::Predicted { .. } => Tone::Bad,
                 PredictVerdict::Unknown { .. } => Tone::Unsure,
             };
-            let (word, note) = (level.verdict.word(), note(&level.verdict));
+            let (word, note) = (level.verdict.word(), note(level));
             let verdict = self.tinted(tone, word);
             let name = self.tinted(Tone::Bold, &padded(&level.level.short, short));
             let gap = " ".repeat("predicted".len() - word.len());
@@ -86,7 +86,8 @@ impl Page {
                 run.changed.iter().map(|it| (harmless(&read_name(it)), change_words(it))).collect();
             self.beside(&changes.iter().map(|(name, words)| (name.clone(), words.as_str())).collect::<Vec<_>>());
         }
-        for words in risk(run, report.boundary).into_iter().chain(conflict_hint(level, run)) {
+        let risk = risk(run, report.boundary_of(level));
+        for words in boundary_words(report, level, run).into_iter().chain(risk).chain(conflict_hint(level, run)) {
             self.sentence("  ", 2, &words);
         }
         self.gap();

@@ -4,8 +4,8 @@ use super::{Page, TextOptions, Tone};
 use crate::document::Excerpt;
 use crate::found::{Found, SpecRefutation, SpecWitness};
 use crate::phrases::{
-    anomalies, certified_words, claim, compare_headline, effort_line, failures_lead, relation_words, scope_line,
-    separate_headline, sizes,
+    anomalies, certified_words, claim, compare_headline, effort_line, failures_lead, not_certified, relation_words,
+    scope_line, separate_headline, sizes,
 };
 use crate::search::{CompareReport, Effort, Scope, SeparateReport};
 use crate::words::harmless;
@@ -22,6 +22,7 @@ pub(crate) fn separate(report: &SeparateReport, options: TextOptions) -> String 
         }
         page.found(found);
     }
+    page.not_certified(report.not_certified.as_ref());
     page.search_foot(&report.inputs, &report.scope, &report.effort, &report.found.iter().collect::<Vec<_>>());
     page.out
 }
@@ -41,6 +42,7 @@ pub(crate) fn compare(report: &CompareReport, options: TextOptions) -> String {
         page.found(found);
     }
     let found: Vec<&Found> = sides.iter().filter_map(|it| it.2.as_deref()).collect();
+    page.not_certified(report.not_certified.as_ref());
     page.search_foot(&report.inputs, &report.scope, &report.effort, &found);
     page.out
 }
@@ -89,6 +91,14 @@ impl Page {
         }
         if refutation.omitted > 0 {
             self.line(&format!("    and {} more", refutation.omitted));
+        }
+    }
+
+    /// That a part of the answer has no certificate by nature.
+    pub(super) fn not_certified(&mut self, clause: Option<&String>) {
+        if let Some(words) = not_certified(clause) {
+            self.gap();
+            self.sentence("", 0, &words);
         }
     }
 

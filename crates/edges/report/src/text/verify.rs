@@ -2,7 +2,7 @@
 
 use super::{Page, TextOptions, Tone, padded};
 use crate::document::LevelName;
-use crate::phrases::effort_line;
+use crate::phrases::{effort_line, not_certified};
 use crate::verify::{BadRun, RepairReport, VerifiedLevel, VerifyReport, VerifyVerdict};
 use crate::verify_phrases::{
     access_words, bounds, change_words, faults, headline, history_lead, place_words, role, titled, weakest_line,
@@ -21,6 +21,9 @@ pub(crate) fn verify(report: &VerifyReport, options: TextOptions) -> String {
         page.tinted_sentence(Tone::Bold, &line);
     }
     page.sentence("", 0, &bounds(&report.program));
+    if let Some(words) = not_certified(report.not_certified.as_ref()) {
+        page.sentence("", 0, &words);
+    }
     for (level, run) in report.shown() {
         page.bad_run(level, run);
     }

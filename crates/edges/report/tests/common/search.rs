@@ -199,6 +199,7 @@ fn separate(allowed: &[&str], forbidden: &[&str], verdict: SearchVerdict, found:
         verdict,
         complete: (found.len() > 1).then_some(true),
         found,
+        not_certified: None,
         effort: effort(),
     }
 }
@@ -213,6 +214,7 @@ fn compare(left: &str, right: &str, relation: SpecRelation, only: [Option<Found>
         relation,
         left_only,
         right_only,
+        not_certified: None,
         effort: effort(),
     }
 }
@@ -248,6 +250,7 @@ pub fn lattice() -> LatticeReport {
             reason: "the time limit was reached".to_owned(),
         }],
         scope: scope(),
+        not_certified: None,
         effort: effort(),
     }
 }
