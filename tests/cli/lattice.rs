@@ -41,6 +41,7 @@ fn the_levels_that_check_decides_relate_as_documented() {
 #[test]
 fn the_text_goes_from_the_strongest_to_the_weakest() {
     let said = Folder::new().run(&["lattice", "cc", "psi", "pc", "si", "cerone.si"]).ends(0);
+    let said = said.tells("Not certified: which levels coincide, and which imply others, rests on the search itself.");
     let said = said.tells("5 levels make 4 classes of equivalent ones up to 4 transactions, 2 keys, 4 values.");
     let said = said.says("  biswas.si = cerone.si\n    -> cerone.psi  #1: 4 transactions, 2 keys\n");
     said.says("#2  biswas.pc allows and biswas.si forbids this (lost-update):").tells("evidence certified");

@@ -72,8 +72,8 @@ fn without_a_boundary_relaxed_is_tried_where_strict_has_none() {
     assert_eq!(document["boundary"], "either");
     let boundaries: Vec<&serde_json::Value> =
         document["levels"].as_array().unwrap().iter().map(|it| &it["boundary"]).collect();
-    let relaxed = json!("relaxed");
-    assert_eq!(boundaries, [&relaxed, &relaxed, &relaxed, &relaxed, &json!(null), &json!(null)], "{document}");
+    let (strict, relaxed) = (json!("strict"), json!("relaxed"));
+    assert_eq!(boundaries, [&strict, &relaxed, &relaxed, &relaxed, &json!(null), &json!(null)], "{document}");
     assert_eq!(document["not_certified"], "\"none\" rests on the search itself");
     let said = folder(DOCTORS).run(&["predict", "run.history", "--level", "si"]).ends(1);
     said.tells("Found with the strict boundary.");

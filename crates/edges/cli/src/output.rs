@@ -38,7 +38,8 @@ impl Voice {
 
 /// How many columns a line of standard output may take.
 pub(crate) fn columns() -> usize {
-    terminal().columns.unwrap_or(COLUMNS)
+    let size = terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());
+    size.map_or(COLUMNS, |it| usize::from(it.0.0)).clamp(40, 120)
 }
 
 /// Words behind a name, wrapped where they do not fit, with the lines that follow below the first word.
@@ -65,11 +66,10 @@ pub(crate) fn wrapped(name: &str, words: &str, columns: usize) -> String {
 pub(crate) fn terminal() -> TextOptions {
     let is_terminal = io::stdout().is_terminal();
     let is_coloured = is_terminal && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
-    let columns = terminal_size::terminal_size().filter(|_| is_terminal).map_or(COLUMNS, |it| usize::from(it.0.0));
     TextOptions {
         colour: if is_coloured { Colour::Ansi } else { Colour::None },
         symbols: *SYMBOLS.get_or_init(|| symbols(Symbols::Unicode)),
-        columns: Some(columns.clamp(40, 120)),
+        columns: Some(columns()),
     }
 }
 
