@@ -57,4 +57,5 @@ fn ci_runs_the_tests_and_nothing_else() {
     assert_eq!(lines[1], "set -euo pipefail");
     assert_eq!(lines.last(), Some(&"cargo xtask test"));
     assert_eq!(lines.len(), 4, "CI runs `cargo xtask test`; a step belongs there");
+    assert!(read(".github/workflows/test.yml").contains("\n      - run: cargo xtask test\n"), "GitHub runs it, too");
 }
