@@ -229,6 +229,26 @@ fn plain(report: &Report) -> String {
 }
 
 #[test]
+fn the_boundary_that_gave_a_run_is_said_where_two_were_tried() {
+    let with = |boundary: Boundary| {
+        let mut report = PredictReport { boundary: Boundary::Either, ..relaxed() };
+        report.levels[0].boundary = Some(boundary);
+        report.not_certified = Some("\"none\" rests on the search itself".to_owned());
+        Report::from(report)
+    };
+    let (strict, relaxed) = (with(Boundary::Strict), with(Boundary::Relaxed));
+    let says = |report: &Report, words: &str| {
+        let text = report.text(TextOptions { columns: None, ..TextOptions::default() });
+        assert!(text.contains(words) && report.html().contains(&words.replace('"', "&quot;")), "{words}: {text}");
+        assert_eq!(Report::from_json(&report.to_json(JsonLayout::Compact)).as_ref(), Ok(report));
+    };
+    says(&strict, "Found with the strict boundary.");
+    says(&relaxed, "Found with the relaxed boundary; the strict one has none.");
+    says(&relaxed, "the rest of s2.1 kept as observed");
+    says(&relaxed, "Not certified: \"none\" rests on the search itself.");
+}
+
+#[test]
 fn the_renderings_are_what_they_were() {
     for (name, report) in [("lost-update", relaxed()), ("write-skew", ladder()), ("none", none())] {
         let report = Report::from(report);

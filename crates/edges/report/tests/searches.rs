@@ -118,6 +118,14 @@ fn sentences_keep_to_the_width() {
 }
 
 #[test]
+fn what_rests_on_the_search_is_said_in_text_and_on_the_page() {
+    let clause = Some("which levels coincide rests on the search itself".to_owned());
+    let report = Report::from(iso_report::LatticeReport { not_certified: clause, ..search::lattice() });
+    let words = "Not certified: which levels coincide rests on the search itself.";
+    assert!(plain(&report).contains(words) && report.html().contains(words), "{}", plain(&report));
+}
+
+#[test]
 fn failed_certificates_are_loud() {
     let text = plain(&case("hostile"));
     assert!(text.contains("NOT CERTIFIED: the evidence for <script>alert(1)</script> is wrong"), "{text}");

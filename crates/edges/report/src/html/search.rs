@@ -65,7 +65,8 @@ fn title(report: &SeparateReport) -> String {
 pub(super) fn head(title: &str, headline: &str, scope: &Scope, uncertified: Option<&String>) -> String {
     let title = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(title), xml(headline));
     let lines = [scope_line(scope)].into_iter().chain(not_certified(uncertified));
-    title + &lines.map(|it| format!("<p class=\"size\">{}</p>\n", xml(&it))).collect::<String>()
+    let add = |out: String, line: String| out + &format!("<p class=\"size\">{}</p>\n", xml(&line));
+    lines.fold(title, add)
 }
 
 /// A history and what each level says about it.
