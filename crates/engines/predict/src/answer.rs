@@ -62,7 +62,7 @@ pub enum Unknown {
 #[derive(Clone, Debug)]
 pub struct Prediction {
     /// The predicted run. Its sessions have the names of the observed ones, and no version is written twice: where the
-    /// observed run wrote a value to a key again, the values are told apart as in `5#2`.
+    /// observed run wrote a value to a key again, the values are numbered, as in `5#2`.
     pub history: History,
     /// For each of its transactions, the initial one included, the observed one that it repeats.
     pub txns: Vec<TxnId>,

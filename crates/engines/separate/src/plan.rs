@@ -35,7 +35,7 @@ pub(crate) struct PlanStep {
 
 /// Plans and free variables, found once for each formula of the specs of a question.
 ///
-/// Formulas are told apart by their addresses, so they must outlive this.
+/// Formulas are identified by their addresses, so they must outlive this.
 #[derive(Debug, Default)]
 pub(crate) struct Plans {
     plans: FxHashMap<(usize, bool), Rc<Plan>>,

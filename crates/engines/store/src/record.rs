@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub enum Values {
     /// As they were written; a row that is not there is null. Several writes of a key may look alike.
     AsWritten,
-    /// What is written to a key again is told apart, as in `5#2`; so are deleted rows (`deleted`), and a row that was
+    /// What is written to a key again is numbered, as in `5#2`; so are deleted rows (`deleted`), and a row that was
     /// never there is null. Each read then has one possible writer.
     Distinct,
 }

@@ -14,7 +14,7 @@ use iso_program::{Arith, Expr, Instance, LocalId, Program, ReadId, Stmt, Type, U
 use iso_solve::{Circuit, Linear};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Sets of more transactions than this are not told apart.
+/// Sets of more transactions than this are not distinguished.
 const MAX_SET: usize = 5;
 
 /// Bounds of all units, found when they are asked for; nothing if the program has no open integers.

@@ -4,7 +4,7 @@ use crate::dialect::{OWNED, OWNER, Statement, physical};
 use crate::{Client, Dialect, Failure, Table, Value};
 use std::fmt::Debug;
 
-/// A connection to a database that speaks SQL. Failures are told apart here and nowhere else.
+/// A connection to a database that speaks SQL. Failures are classified here and nowhere else.
 pub(super) trait Connection: Debug + Send {
     /// Runs a statement and says how many rows it found. A row that is there already is [`Failure::Aborted`].
     fn run(&mut self, statement: &Statement) -> Result<u64, Failure>;

@@ -65,7 +65,7 @@ fn committed(run: &Run) -> (Prediction, Vec<TxnId>) {
     (prediction, order)
 }
 
-/// What the transactions of a history did. Equal values are told apart by counting also what was aborted: `5#2`.
+/// What the transactions of a history did. Equal values are numbered, counting also what was aborted: `5#2`.
 fn shown(history: &History) -> Vec<(String, Vec<String>)> {
     let plain = |op: String| op.split('#').next().unwrap_or_default().replace(['"', ')'], "");
     let ops = |txn| history.ops(txn).map(|it| plain(history.render_op(it))).collect();
