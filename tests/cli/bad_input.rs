@@ -33,6 +33,57 @@ fn what_is_not_there_or_no_history_is_named() {
     refused(folder.pipe(&["check", "-"], b"")).complains("standard input is empty");
 }
 
+/// What has no transactions, in several formats.
+const WITHOUT_TRANSACTIONS: [(&str, &str, &str); 5] = [
+    ("array.edn", "[]", "operations like {:type :ok"),
+    ("nemesis.edn", "{:type :info, :process :nemesis, :f :kill, :value nil}\n", "operations like {:type :ok"),
+    ("header.jsonl", "{\"isoscope\":1,\"initial\":0}\n", "lines like {\"s\":1"),
+    ("comment.history", "# nothing happened\ninit x=0\n", "lines like s1: {"),
+    ("document.json", "{\"data\":[]}", "sessions with transactions"),
+];
+
+#[test]
+fn a_history_without_transactions_is_refused_unless_it_is_allowed() {
+    let folder = Folder::new();
+    for (file, text, expected) in WITHOUT_TRANSACTIONS {
+        folder.write(file, text);
+        let said = refused(folder.run(&["check", file])).complains(file).complains("there are no transactions in it");
+        said.complains(expected).complains("--allow-empty");
+        let said = folder.run(&["check", file, "--json"]).ends(2);
+        assert_eq!(said.json()[0]["levels"], serde_json::json!([]));
+        let said = folder.run(&["check", file, "--allow-empty"]).ends(0).says("holds");
+        said.says("There are no transactions, so there was nothing to check.");
+        refused(folder.run(&["predict", file])).complains("there are no transactions in it");
+        let said = folder.run(&["convert", file, "-", "--to", "text"]).ends(0);
+        said.complains("warning").complains("there are no transactions in it");
+    }
+    folder.write("empty", "");
+    folder.run(&["check", "empty", "--allow-empty"]).ends(0).says("nothing to check");
+    folder.write("aborted.history", "s1: { w(x,1) } abort\n");
+    folder.run(&["check", "aborted.history"]).ends(0).says("No transaction committed");
+}
+
+#[test]
+fn elle_operations_that_are_no_transactions_are_refused() {
+    let folder = Folder::new();
+    folder.write("nil.edn", "{:type :ok, :process 0, :f nil, :value [[:w 1 2]]}\n");
+    refused(folder.run(&["check", "nil.edn"]))
+        .complains("nil.edn: line 1: the :f of an operation must be :txn, not nil");
+    folder.write("cas.edn", "{:type :ok, :process 0, :f :txn, :value [[:cas :x [1 2]]]}\n");
+    refused(folder.run(&["check", "cas.edn"])).complains("line 1: ").complains("found [:cas :x [1 2]]");
+}
+
+#[test]
+fn a_huge_value_is_not_printed_in_full() {
+    let folder = Folder::new();
+    let long = "v".repeat(100_000);
+    folder.write("long.edn", format!("{{:type :ok, :process 0, :f :txn, :value [[:cas \"{long}\"]]}}\n"));
+    let said = refused(folder.run(&["check", "long.edn"])).complains("more characters");
+    assert!(said.err.len() < 1000, "{said:#?}");
+    let said = folder.run(&["check", "long.edn", "--level", &long]).ends(2).complains("more characters");
+    assert!(said.err.len() < 1000, "{said:#?}");
+}
+
 #[test]
 fn much_of_nothing_is_said_to_be_that() {
     let folder = Folder::new();
@@ -79,6 +130,7 @@ fn wrong_limits_and_levels_are_told_with_a_cure() {
         ("--memory", "-1G", "8GiB"),
         ("--level", "repeatable-read", "`si`"),
         ("--level", "rr", "there is no level `rr`: databases mean different things"),
+        ("--level", "snap", "did you mean `parallel-snapshot-isolation`"),
         ("--level", "serr", "did you mean `ser`"),
     ] {
         folder.run(&["check", "skew.history", option, value]).ends(2).complains(cure);

@@ -26,6 +26,23 @@ fn a_history_with_times_is_asked_about_real_time() {
 }
 
 #[test]
+fn registers_that_begin_with_a_value_are_suspected_and_told() {
+    let folder = Folder::new();
+    let edn = "{:type :ok, :process 0, :f :txn, :value [[:r :x 0] [:w :x 1]]}\n\
+               {:type :ok, :process 1, :f :txn, :value [[:r :x 1] [:r :y 0]]}\n";
+    folder.write("zero.edn", edn);
+    let said = folder.run(&["check", "zero.edn"]).ends(1).says("thin-air-read");
+    said.tells("Reads of every key returned 0, which nobody wrote: maybe the initial value is 0; try --initial 0.");
+    let said = folder.run(&["check", "zero.edn", "--initial", "0"]).ends(0).says("Strongest level that holds");
+    assert!(!said.out.contains("--initial"), "{said:#?}");
+    folder.run(&["convert", "zero.edn", "-", "--to", "text", "--initial", "0"]).ends(0).says("init x=0 y=0");
+    folder.run(&["predict", "zero.edn", "--initial", "0"]).ends(0);
+    folder.write("known.history", "init x=1\ns1: { r(x,0) }\n");
+    let said = folder.run(&["check", "known.history"]).ends(1).says("thin-air-read");
+    assert!(!said.out.contains("--initial"), "{said:#?}");
+}
+
+#[test]
 fn levels_are_named_short_or_full_and_in_lists() {
     let folder = Folder::with_histories();
     let verdicts = |levels: &[&str]| {

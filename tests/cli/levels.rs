@@ -6,7 +6,7 @@ use crate::tool::Folder;
 fn the_catalogue_marks_what_bare_names_mean() {
     let said = Folder::new().run(&["levels"]).ends(0);
     let line = said.out.lines().find(|it| it.contains("biswas.si ")).unwrap();
-    assert!(line.contains(" si   Snapshot isolation"), "{line}");
+    assert!(line.contains(" si            Snapshot isolation"), "{line}");
     said.says("cerone.si ").says("crooks.si ").says("adya.pl3 ");
 }
 

@@ -67,7 +67,7 @@ pub(crate) struct CheckArgs {
     #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) levels: Vec<String>,
 
-    /// Levels of your own; without --level, all levels of the file are decided
+    /// Levels of your own, for histories of up to about 60 transactions; without --level, all levels of the file are decided
     #[arg(long, value_name = "FILE.spec")]
     pub(crate) spec: Option<PathBuf>,
 
@@ -84,6 +84,10 @@ pub(crate) struct CheckArgs {
     /// Also write a report; the ending says which kind: .html .svg .dot .json .txt
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
+
+    /// Accept inputs without transactions, of which every level holds
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
 
     /// Skip the independent check of the evidence
     #[arg(long)]
@@ -502,6 +506,10 @@ pub(crate) struct ReadingArgs {
     /// The format of the input, if it is not recognised
     #[arg(long, value_name = "FORMAT", visible_alias = "from")]
     pub(crate) format: Option<String>,
+
+    /// What every register holds before its first write, as in 0; nothing, or what the input says, by default
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub(crate) initial: Option<String>,
 
     /// What identifies a version in Cobra logs; recognised by default
     #[arg(long, value_name = "values|writers")]

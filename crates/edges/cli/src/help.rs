@@ -359,10 +359,14 @@ fn check_help() -> String {
 
 fn levels() -> String {
     let lines: Vec<String> =
-        Level::ALL.iter().map(|it| format!("  {:<5}{}{}", it.short_name(), it.full_name(), times(*it))).collect();
+        Level::USUAL.iter().map(|it| format!("  {:<5}{}{}", it.short_name(), it.full_name(), times(*it))).collect();
+    let is_without = |it: &&Level| it.with_sessions().is_some();
+    let others = Level::ALL.iter().filter(is_without).map(|it| format!("  {:<14}{}", it.short_name(), it.full_name()));
     format!(
-        "Levels, weakest first (short and full names; `isoscope levels` has their definitions):\n{}",
-        lines.join("\n")
+        "Levels, weakest first (short and full names; `isoscope levels` has their definitions):\n{}\n\n\
+         Without session order, as Elle and Adya define them; only if they are named:\n{}",
+        lines.join("\n"),
+        others.collect::<Vec<_>>().join("\n")
     )
 }
 

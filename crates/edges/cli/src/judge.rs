@@ -24,6 +24,10 @@ pub(crate) struct Judge<'a> {
 
 /// What happens while a history is judged.
 pub(crate) trait Audience {
+    /// These facts are what is judged.
+    fn looked_at(&self, facts: &Facts<'_>) {
+        let _ = facts;
+    }
     /// This is being decided now.
     fn asking(&self, what: &str);
     /// A level is decided.
@@ -43,6 +47,7 @@ impl Judge<'_> {
         let clock = Instant::now();
         let facts = Facts::new(history);
         effort.borrow_mut().add("facts", clock.elapsed());
+        audience.looked_at(&facts);
         // A line for it, also where nothing is certified.
         effort.borrow_mut().add(Stage::Certification.name(), Duration::ZERO);
         let mut writer = Writer { max_order: self.max_order, history, refuted: Vec::new(), effort };

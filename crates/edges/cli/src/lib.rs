@@ -8,6 +8,7 @@ mod effort;
 mod exit;
 mod found;
 mod help;
+mod hints;
 mod interrupt;
 mod judge;
 mod limits;

@@ -3,6 +3,7 @@
 use crate::spec_file::OwnLevels;
 use anyhow::anyhow;
 use iso_formats::{CobraIdentity, Format};
+use iso_history::clipped;
 use iso_report::LevelName;
 use iso_spec::{Catalogue, Level, Module, Spec};
 
@@ -71,12 +72,14 @@ pub(crate) fn specs<'s>(names: &[String], own: &'s OwnLevels) -> anyhow::Result<
 
 /// A definition of the catalogue, by full or bare name.
 pub(crate) fn definition(name: &str) -> anyhow::Result<&'static Spec> {
-    Catalogue::builtin().find(name).map_err(|unknown| {
+    Catalogue::builtin().find(name).map_err(|mut unknown| {
         if is_repeatable_read(name) {
             return anyhow!("there is no level `{name}`: {REPEATABLE_READ}");
         }
-        let others = if unknown.near.is_empty() { levels_with(name) } else { String::new() };
-        anyhow!("{unknown}{others} (`isoscope levels` lists them all)")
+        if unknown.near.is_empty() {
+            unknown.near = levels_with(name);
+        }
+        anyhow!("{unknown} (`isoscope levels` lists them all)")
     })
 }
 
@@ -89,23 +92,23 @@ fn is_repeatable_read(name: &str) -> bool {
 const REPEATABLE_READ: &str = "databases mean different things by repeatable read. In PostgreSQL it is snapshot \
     isolation (`si`); Adya's definition is `adya.pl299`";
 
-/// Levels whose full names have these words, as a question.
-fn levels_with(words: &str) -> String {
-    let words = words.to_ascii_lowercase();
-    let found = |it: &Level| words.len() > 2 && it.full_name().contains(&words);
-    let names: Vec<String> = Level::ALL.into_iter().filter(found).map(|it| format!("`{}`", it.full_name())).collect();
-    if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(" or ")) }
+/// Levels of which the name is only a part.
+fn levels_with(part: &str) -> Vec<String> {
+    let part = part.to_ascii_lowercase();
+    let found = |it: &Level| part.len() > 2 && it.full_name().contains(&part);
+    Level::USUAL.into_iter().filter(found).map(|it| it.full_name().to_owned()).collect()
 }
 
 /// A format by its name.
 pub(crate) fn format(name: &str) -> anyhow::Result<Format> {
     Format::from_name(name).ok_or_else(|| {
         let known: Vec<&str> = Format::ALL.iter().map(|it| it.name()).collect();
-        anyhow!("there is no format `{name}`; choose one of {}", known.join(", "))
+        anyhow!("there is no format `{}`; choose one of {}", clipped(name), known.join(", "))
     })
 }
 
 /// What identifies a version in Cobra logs.
 pub(crate) fn cobra_identity(name: &str) -> anyhow::Result<CobraIdentity> {
-    CobraIdentity::from_name(name).ok_or_else(|| anyhow!("--cobra-identity is `values` or `writers`, and not `{name}`"))
+    CobraIdentity::from_name(name)
+        .ok_or_else(|| anyhow!("--cobra-identity is `values` or `writers`, and not `{}`", clipped(name)))
 }

@@ -7,7 +7,7 @@ use crate::output;
 use crate::progress::Progress;
 use iso_evidence::StopReason;
 use iso_formats::{CobraIdentity, Format, ReadError, ReadOptions, Reading, Watch};
-use iso_history::{Defect, Severity};
+use iso_history::{Datum, Defect, Severity};
 use std::io;
 use std::path::Path;
 
@@ -15,9 +15,10 @@ use std::path::Path;
 const MAX_SHOWN_DEFECTS: usize = 10;
 
 /// How to read, resolved.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Source {
     format: Option<Format>,
+    initial: Option<Datum>,
     cobra_identity: Option<CobraIdentity>,
 }
 
@@ -26,13 +27,14 @@ impl Source {
     pub(crate) fn new(raw: &ReadingArgs) -> anyhow::Result<Self> {
         Ok(Self {
             format: raw.format.as_deref().map(names::format).transpose()?,
+            initial: raw.initial.as_deref().map(iso_formats::value_of_word),
             cobra_identity: raw.cobra_identity.as_deref().map(names::cobra_identity).transpose()?,
         })
     }
 
     /// Reads one input.
     pub(crate) fn read(
-        self,
+        &self,
         input: &str,
         limits: &Limits,
         alarm: &Alarm,
@@ -44,6 +46,7 @@ impl Source {
             format: self.format,
             memory_limit: Some(limits.left_for_reading()),
             cobra_identity: self.cobra_identity,
+            initial: self.initial.as_ref().map(Datum::as_name),
             watch: Some(&watch),
         };
         match input {

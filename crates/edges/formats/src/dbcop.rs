@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits { format: Format::Dbcop, allows_aborted: true, all
 
 pub(crate) fn read(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let zero = sink.value(Datum::Int(0))?;
-    sink.default_initial(zero, 0);
+    sink.format_initial(zero);
     let mut batch = Batch::default();
     let result = read_file(input, sink, &mut batch);
     batch.flush(sink)?;

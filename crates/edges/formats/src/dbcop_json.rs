@@ -4,7 +4,7 @@
 //! sessions, and these are lists of transactions. A read of version null saw the initial state. Only a whole document
 //! is a history, so that every cut is a defect.
 
-use crate::fault::Fault;
+use crate::fault::{Fault, quoted};
 use crate::input::Input;
 use crate::json::{Json, write_name};
 use crate::sink::{Sink, TxnOps};
@@ -75,7 +75,7 @@ fn read_event(json: &mut Stream<'_, '_>, sink: &mut Sink<'_>, ops: &mut TxnOps) 
         let access = match name {
             "Read" => Access::Read,
             "Write" => Access::Write,
-            other => return json.wrong(format!("an event is \"Read\" or \"Write\", not {other:?}")),
+            other => return json.wrong(format!("an event is \"Read\" or \"Write\", not {}", quoted(other))),
         };
         read_access(json, access, sink, ops)
     })?;

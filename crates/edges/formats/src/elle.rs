@@ -5,9 +5,11 @@
 //! An `:ok` operation committed with what it says; a `:fail` one aborted, and of it only the writes are known; so they
 //! are of one that ended `:info` or never, whose outcome is unknown. Its process has crashed: a later operation of
 //! that number belongs to another session. Sessions are ordered by process. A `nil` read of a key that is a list
-//! anywhere saw the empty list. Registers are nil at first. Operations of the nemesis, and others than `:txn`, are
-//! passed over. A file that is cut between two maps is a shorter history, unless the maps stand in a vector.
+//! anywhere saw the empty list. Registers are nil at first. Operations of the nemesis are passed over; those of clients
+//! must be transactions (`:f :txn`, or no `:f`). A file that is cut between two maps is a shorter history, unless the
+//! maps stand in a vector.
 
+mod clock;
 mod edn;
 mod events;
 mod write;
@@ -15,7 +17,7 @@ mod write;
 pub(crate) use write::{write_edn, write_json};
 
 use crate::fault::Fault;
-use crate::form::{FORM_BYTES, Form};
+use crate::form::{FORM_BYTES, Form, Syntax};
 use crate::input::{Bytes, Input, LineBytes};
 use crate::json::Json;
 use crate::meter::Meter;
@@ -26,7 +28,7 @@ use events::Events;
 
 /// Reads EDN.
 pub(crate) fn read_edn(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut events = Events::default();
+    let mut events = Events::new(Syntax::Edn);
     let result = read_edn_events(input, &mut events, sink);
     report(sink, result)?;
     events.finish(sink)
@@ -68,7 +70,7 @@ fn read_edn_events(input: &mut Input<'_>, events: &mut Events, sink: &mut Sink<'
 
 /// Reads JSON lines, or one JSON array.
 pub(crate) fn read_json(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut events = Events::default();
+    let mut events = Events::new(Syntax::Json);
     if Json::new(&mut *input).peek()? == Some(b'[') {
         let result = read_json_array(input, &mut events, sink);
         report(sink, result)?;

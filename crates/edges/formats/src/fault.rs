@@ -1,7 +1,8 @@
 //! Why a scanner stopped, and how a person is told.
 
-use crate::ReadError;
 use crate::input::{Line, LineEnd, Spot};
+use crate::{ReadError, json};
+use iso_history::clipped;
 
 /// A scanner's way out.
 #[derive(Debug)]
@@ -46,6 +47,14 @@ pub(crate) fn show(byte: Option<u8>) -> String {
         Some(byte) if byte.is_ascii() => format!("`{}`", byte.escape_ascii()),
         Some(byte) => format!("byte 0x{byte:02x}"),
     }
+}
+
+/// A text as JSON writes it, cut where a person would not read on.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut bytes = Vec::new();
+    // Writing to memory does not fail.
+    drop(json::write_string(&mut bytes, &clipped(text)));
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The part of a line around a byte, with a caret under it.

@@ -54,6 +54,23 @@ impl Format {
         }
     }
 
+    /// What a transaction looks like, for a message.
+    pub fn example(self) -> &'static str {
+        match self {
+            Self::Text => "lines like s1: { r(x,0) w(x,1) }",
+            Self::Jsonl => "lines like {\"s\":1,\"ops\":[[\"w\",\"x\",1]]} after the header",
+            Self::Dbcop => "sessions with transactions",
+            Self::DbcopJson => "sessions with transactions in the member \"data\"",
+            Self::Cobra => "records of transactions",
+            Self::Plume => "lines like w(x,1,0,0)",
+            Self::Elle => "operations like {:type :ok, :process 0, :f :txn, :value [[:w :x 1]]}",
+            Self::ElleJson => {
+                "operations like {\"type\":\"ok\",\"process\":0,\"f\":\"txn\",\"value\":[[\"w\",\"x\",1]]}"
+            }
+            Self::IsoPredict => "lines like WRITE KEY[5] Txn(0, 0)",
+        }
+    }
+
     /// The format of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)

@@ -26,7 +26,7 @@ type TxnName = (u64, u64);
 
 pub(crate) fn read(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let initial = sink.value(Datum::text(INITIAL))?;
-    sink.default_initial(initial, 0);
+    sink.format_initial(initial);
     let mut trace = Trace::default();
     let mut buffer = Vec::new();
     while let Some(line) = input.next_line(&mut buffer)? {
@@ -201,7 +201,7 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteE
                 (false, Some(writer)) if !is_last(history, txn, *writer, (key, value), &own) => {
                     let what = format!(
                         "a read of what its writer overwrote itself, such as {} of {}",
-                        history.value(value),
+                        history.value(value).shown(),
                         history.label(txn)
                     );
                     return inexpressible(Format::IsoPredict, what, USE_JSONL);
@@ -210,7 +210,7 @@ pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteE
                 (false, None) => {
                     let what = format!(
                         "a read of what nobody wrote, such as {} of {}",
-                        history.value(value),
+                        history.value(value).shown(),
                         history.label(txn)
                     );
                     return inexpressible(Format::IsoPredict, what, USE_JSONL);
@@ -242,7 +242,8 @@ fn writers(history: &History) -> Result<FxHashMap<(KeyId, ValueId), TxnId>, Writ
     for txn in history.txns() {
         for (_, key, value) in history.ops(txn).filter_map(|it| register_op(history.op(it))).filter(|it| it.0) {
             if *writers.entry((key, value)).or_insert(txn) != txn {
-                let what = format!("two writers of {} to {}", history.value(value), history.key_name(key));
+                let what =
+                    format!("two writers of {} to {}", history.value(value).shown(), history.key_name(key).shown());
                 return inexpressible(Format::IsoPredict, what, USE_JSONL);
             }
         }
@@ -275,6 +276,6 @@ fn event(history: &History, key: KeyId, is_write: bool) -> Result<String, WriteE
         (Some((Some(set), row)), _) if is_plain(&set) && is_plain(&row) && !set.contains(':') => {
             Ok(if is_write { format!("INSERT[{row}] to Set[{set}]") } else { format!("CONTAINS[{row}] in Set[{set}]") })
         }
-        _ => inexpressible(Format::IsoPredict, format!("the key {}", history.key_name(key)), USE_JSONL),
+        _ => inexpressible(Format::IsoPredict, format!("the key {}", history.key_name(key).shown()), USE_JSONL),
     }
 }

@@ -368,7 +368,7 @@ impl<B: Bytes> Json<B> {
                 })?;
                 Ok(Form::Vector(elements))
             }
-            Some(b't' | b'f') => Ok(Form::Name(if self.boolean()? { "true" } else { "false" }.into())),
+            Some(b't' | b'f') => Ok(Form::Symbol(if self.boolean()? { "true" } else { "false" }.into())),
             _ => self.datum().map(Form::Datum),
         }
     }

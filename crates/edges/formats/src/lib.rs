@@ -44,7 +44,7 @@ mod write;
 pub use format::Format;
 pub use jsonl::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues};
 pub use meter::DEFAULT_MEMORY_LIMIT;
-pub use reading::{CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, Watch};
+pub use reading::{CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, Watch, value_of_word};
 pub use write::{WriteError, without_times};
 
 use compression::Compression;
@@ -80,6 +80,7 @@ fn read_directory(path: &Path, name: &str, options: &ReadOptions<'_>) -> Result<
     let meter = Meter::new(name, options);
     let mut sink = Sink::new(&meter);
     cobra::read_directory(&logs, &meter, &mut sink, options.cobra_identity)?;
+    options.initial.map_or(Ok(()), |it| sink.known_initial(it))?;
     Ok(sink.finish(Format::Cobra))
 }
 
@@ -117,6 +118,7 @@ fn read_sized(
     let mut sink = Sink::new(&meter);
     sink.source(name, unit(format));
     dispatch(format, &mut input, &mut sink, options)?;
+    options.initial.map_or(Ok(()), |it| sink.known_initial(it))?;
     Ok(finish(format, &mut input, sink))
 }
 

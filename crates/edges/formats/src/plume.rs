@@ -21,7 +21,7 @@ const SEEN_BYTES: usize = 64;
 
 pub(crate) fn read(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let zero = sink.value(Datum::Int(0))?;
-    sink.default_initial(zero, 0);
+    sink.format_initial(zero);
     let mut reader = Reader::default();
     let mut buffer = Vec::new();
     while let Some(line) = input.next_line(&mut buffer)? {
@@ -163,6 +163,6 @@ fn word(name: Name<'_>, spelling: &str) -> Result<String, WriteError> {
         Name::Int(number) if spelling.is_empty() => Ok(number.to_string()),
         Name::Int(_) => Ok(spelling.to_owned()),
         Name::Text(text) if is_word(text) && name == integer_or_text(text) => Ok(text.to_string()),
-        other => inexpressible(Format::Plume, format!("{other}: there are integers and words"), USE_JSONL),
+        other => inexpressible(Format::Plume, format!("{}: there are integers and words", other.shown()), USE_JSONL),
     }
 }

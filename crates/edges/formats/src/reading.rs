@@ -1,7 +1,7 @@
 //! What reading takes and gives: options, the result, and the reasons why there is none.
 
-use crate::Format;
-use iso_history::{Defect, History, Severity};
+use crate::{Format, number};
+use iso_history::{Datum, Defect, History, HistoryBuilder, Name, Severity};
 use std::{fmt, io};
 use thiserror::Error;
 
@@ -14,6 +14,8 @@ pub struct ReadOptions<'a> {
     pub memory_limit: Option<u64>,
     /// What identifies a version in Cobra logs; decided by looking if not given.
     pub cobra_identity: Option<CobraIdentity>,
+    /// The initial value of every register, if the file does not say it; null, or what the format says, if not given.
+    pub initial: Option<Name<'a>>,
     /// Is told about progress, and asked now and then whether to go on.
     pub watch: Option<&'a dyn Watch>,
 }
@@ -24,6 +26,7 @@ impl fmt::Debug for ReadOptions<'_> {
             .field("format", &self.format)
             .field("memory_limit", &self.memory_limit)
             .field("cobra_identity", &self.cobra_identity)
+            .field("initial", &self.initial)
             .field("watch", &self.watch.is_some())
             .finish()
     }
@@ -83,6 +86,12 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// The reading of an input without content, for those who allow it.
+    pub fn of_nothing() -> Self {
+        let history = HistoryBuilder::new().finish().ok();
+        Self { history, format: Format::Text, defects: Vec::new(), header: Header::default() }
+    }
+
     /// The history, or the defects that make it unusable.
     pub fn into_history(self) -> Result<History, Vec<Defect>> {
         self.history.ok_or(self.defects)
@@ -91,6 +100,27 @@ impl Reading {
     /// The defects that make the history unusable.
     pub fn errors(&self) -> impl Iterator<Item = &Defect> {
         self.defects.iter().filter(|it| it.severity == Severity::Error)
+    }
+
+    /// Why there is nothing to look at, if the history has no transactions.
+    pub fn nothing_to_judge(&self, name: &str) -> Option<Defect> {
+        let has_txns = self.history.as_ref().is_none_or(|it| it.n_txns() > 1);
+        let expected = self.format.example();
+        let message = format!("there are no transactions in it, so there is nothing to check; expected {expected}");
+        let defect = Defect { severity: Severity::Error, source: name.to_owned(), at: None, message };
+        (!has_txns).then_some(defect)
+    }
+}
+
+/// A value as people write it on a command line: a number, `nil` or `null`, a JSON string, or a word.
+pub fn value_of_word(word: &str) -> Datum {
+    let word = word.trim();
+    match word {
+        "nil" | "null" | "-" => Datum::Null,
+        _ => number::parse(word).unwrap_or_else(|| {
+            let inner = word.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+            Datum::text(inner.unwrap_or_else(|| word.strip_prefix(':').unwrap_or(word)))
+        }),
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) fn recognise(head: &[u8]) -> Option<Format> {
         return is_dbcop(head).then_some(Format::Dbcop);
     }
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let text = without_edn_comments(text);
     match text.first()? {
         b'{' => recognise_map(text),
         b'[' => recognise_vector(text[1..].trim_ascii_start()),
@@ -20,6 +21,15 @@ pub(crate) fn recognise(head: &[u8]) -> Option<Format> {
         b'#' => Some(Format::Text),
         _ => recognise_line(text.split(|it| *it == b'\n').next()?.trim_ascii_end()),
     }
+}
+
+/// EDN may begin with lines of comment.
+fn without_edn_comments(mut text: &[u8]) -> &[u8] {
+    while text.starts_with(b";") {
+        let end = text.iter().position(|it| *it == b'\n').unwrap_or(text.len());
+        text = text[end..].trim_ascii_start();
+    }
+    text
 }
 
 /// The names of all formats, for a message.

@@ -191,7 +191,10 @@ impl<'a> Sink<'a> {
         let key = self.key(name.clone())?;
         match self.initials.get(&key) {
             Some(earlier) if *earlier != value => {
-                self.error(at, format!("the initial value of {name} is given twice; keep one of them"));
+                self.error(
+                    at,
+                    format!("the initial value of {} is given twice; keep one of them", name.as_name().shown()),
+                );
             }
             Some(_) => {}
             None => {
@@ -209,6 +212,23 @@ impl<'a> Sink<'a> {
         }
         self.default_initial = Some(value);
         self.builder.default_initial(value);
+    }
+
+    /// Sets the initial value that a format gives every key, whatever its files say.
+    pub(crate) fn format_initial(&mut self, value: ValueId) {
+        self.builder.default_initial(value);
+    }
+
+    /// Sets the initial value that somebody knows beside the file. A different one in the file is a defect.
+    pub(crate) fn known_initial(&mut self, name: Name<'_>) -> Result<(), ReadError> {
+        let value = self.value_named(name)?;
+        if self.default_initial.is_some_and(|it| it != value) {
+            let message =
+                format!("the file says another initial value than --initial {}; leave --initial out", name.shown());
+            self.defect(Severity::Error, None, message);
+        }
+        self.builder.default_initial(value);
+        Ok(())
     }
 
     /// Adds a transaction.
@@ -289,11 +309,6 @@ impl<'a> Sink<'a> {
         let message = "the recording was cut short: its last line is missing; what transactions read that nobody is \
                        recorded to have written may come from those that are missing";
         self.defect(Severity::Warning, None, message.to_owned());
-    }
-
-    /// Was anything found that makes the history unusable?
-    pub(crate) fn has_errors(&self) -> bool {
-        self.defects.iter().any(|it| it.severity == Severity::Error) || self.n_dropped[Severity::Error as usize] > 0
     }
 
     fn defect(&mut self, severity: Severity, at: Option<u64>, message: String) {

@@ -132,7 +132,11 @@ impl Limits {
     pub(crate) fn check(&self, history: &History) -> Result<(), WriteError> {
         for key in history.keys() {
             if history.is_list(key) {
-                return inexpressible(self.format, format!("lists, such as {}", history.key_name(key)), USE_JSONL);
+                return inexpressible(
+                    self.format,
+                    format!("lists, such as {}", history.key_name(key).shown()),
+                    USE_JSONL,
+                );
             }
         }
         if history.has_times() {
@@ -168,7 +172,9 @@ impl Limits {
     pub(crate) fn integer(&self, name: Name<'_>) -> Result<i64, WriteError> {
         match name {
             Name::Int(number) => Ok(number),
-            other => inexpressible(self.format, format!("{other}: keys and values are integers there"), USE_JSONL),
+            other => {
+                inexpressible(self.format, format!("{}: keys and values are integers there", other.shown()), USE_JSONL)
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 )]
 
 use iso_formats::{Format, ReadError, ReadOptions, Reading, Watch, read_from, read_path, write, write_path};
-use iso_history::{History, PlaceUnit, Severity};
+use iso_history::{History, Name, PlaceUnit, Severity};
 use std::io::Write as _;
 
 const SAMPLE: &str = "s1: { r(1,-) w(1,11) } { r(2,-) w(2,21) }\ns2: { r(1,11) w(1,12) } { r(2,21) }\n";
@@ -83,6 +83,67 @@ fn a_history_without_transactions_is_fine() {
     assert_eq!(read(b"{\"isoscope\":1}\n", Format::Jsonl).unwrap().history.unwrap().n_txns(), 1);
     assert_eq!(read(b"[]", Format::Elle).unwrap().history.unwrap().n_txns(), 1);
     assert_eq!(read(b"{\"data\":[]}", Format::DbcopJson).unwrap().history.unwrap().n_txns(), 1);
+}
+
+#[test]
+fn what_elle_does_not_say_about_transactions_is_a_defect_with_its_line() {
+    let nil =
+        b"{:type :ok, :process 0, :f :txn, :value [[:w 1 2]]}\n{:type :ok, :process 0, :f nil, :value [[:w 1 2]]}\n";
+    complains(nil, Format::Elle, &["line 2", "the :f of an operation must be :txn, not nil"]);
+    let cas = b"{:type :invoke, :process 0, :f :cas, :value [1 2]}\n";
+    complains(cas, Format::Elle, &["line 1", "must be :txn, not :cas"]);
+    complains(
+        b"{\"type\":\"ok\",\"process\":0,\"f\":null,\"value\":[]}",
+        Format::ElleJson,
+        &["must be :txn, not null"],
+    );
+    complains(b"{:type :ok, :process 0, :f :txn, :value :x}", Format::Elle, &["micro-operations", "found :x"]);
+    complains(b"{:type :ok, :process 0, :f :txn}", Format::Elle, &["micro-operations", "found none"]);
+}
+
+#[test]
+fn what_is_not_understood_is_shown_as_it_was_written() {
+    let edn = b"{:type :ok, :process 0, :f :txn, :value [[:cas \"x\" [1 nil] {:a true}]]}";
+    complains(edn, Format::Elle, &["found [:cas \"x\" [1 nil] {:a true}]"]);
+    let json = b"{\"type\":\"ok\",\"process\":0,\"f\":\"txn\",\"value\":[[\"cas\",\"x\",[1,null],{\"a\":true}]]}";
+    complains(json, Format::ElleJson, &["found [\"cas\",\"x\",[1,null],{\"a\":true}]"]);
+}
+
+#[test]
+fn long_values_are_cut_in_messages() {
+    let long = "v".repeat(100_000);
+    let files = [
+        (Format::Elle, format!("{{:type :ok, :process 0, :f :txn, :value [[:cas \"{long}\"]]}}")),
+        (Format::Jsonl, format!("{{\"isoscope\":1}}\n{{\"s\":0,\"ops\":[],\"status\":\"{long}\"}}\n")),
+        (
+            Format::Jsonl,
+            format!("{{\"isoscope\":1}}\n{{\"s\":0,\"ops\":[[\"w\",\"{long}\",1],[\"a\",\"{long}\",1]]}}\n"),
+        ),
+        (Format::Text, format!("init {long}=0 {long}=1\n")),
+        (Format::DbcopJson, format!("{{\"data\":[[{{\"events\":[{{\"{long}\":0}}]}}]]}}")),
+    ];
+    for (format, text) in files {
+        let said = message(&read(text.as_bytes(), format).unwrap());
+        assert!(said.contains("more characters") && said.len() < 500, "{format}: {said}");
+    }
+}
+
+#[test]
+fn an_initial_value_is_given_beside_the_file_and_not_against_it() {
+    let read = |text: &str, initial: i64| {
+        let options = ReadOptions { initial: Some(Name::Int(initial)), ..ReadOptions::default() };
+        read_from("test", text.as_bytes(), &options).unwrap()
+    };
+    let reading = read("{:type :ok, :process 0, :f :txn, :value [[:r 1 0] [:w 1 5]]}", 0);
+    assert_eq!(reading.history.unwrap(), history("init *=0\n0: { r(1,0) w(1,5) }\n"));
+    let said = message(&read("init *=1\ns1: { r(x,1) }\n", 0));
+    assert!(said.contains("another initial value than --initial 0"), "{said}");
+    assert!(read("init *=1\ns1: { r(x,1) }\n", 1).history.is_some());
+    // A key of its own stays.
+    assert_eq!(
+        read("init x=1\ns1: { r(x,1) r(y,0) }\n", 0).history,
+        Some(history("init x=1 y=0\ns1: { r(x,1) r(y,0) }\n"))
+    );
 }
 
 /// Is a cut here one between two complete lines or records, which cannot be told from a shorter file?

@@ -33,6 +33,34 @@ fn elle_outcomes() {
     means(b"#jepsen.history.Op{:type :ok, :process 3, :f :txn, :value [[:w 1 2]]}", Format::Elle, "3: { w(1,2) }\n");
 }
 
+/// Two transactions of two processes, one after the other; `{}` stands for what an event says about when it was.
+fn elle_events(whens: [&str; 4]) -> String {
+    let [first, second, third, fourth] = whens;
+    format!(
+        "{{:type :invoke, :process 0, :f :txn, {first} :value [[:w 1 2]]}}
+        {{:type :ok, :process 0, :f :txn, {second} :value [[:w 1 2]]}}
+        {{:type :invoke, :process 1, :f :txn, {third} :value [[:r 1 nil]]}}
+        {{:type :ok, :process 1, :f :txn, {fourth} :value [[:r 1 2]]}}"
+    )
+}
+
+#[test]
+fn elle_events_without_times_happen_in_their_order() {
+    let by_index = elle_events([":index 4,", ":index 6,", ":index 7,", ":index 9,"]);
+    means(by_index.as_bytes(), Format::Elle, "0: { w(1,2) } @[4,6]\n1: { r(1,2) } @[7,9]\n");
+    let by_place = "0: { w(1,2) } @[1,2]\n1: { r(1,2) } @[3,4]\n";
+    means(elle_events([""; 4]).as_bytes(), Format::Elle, by_place);
+    means(elle_events([":time 0,"; 4]).as_bytes(), Format::Elle, by_place);
+    means(elle_events([":index 0,", ":index 0,", ":index 1,", ""]).as_bytes(), Format::Elle, by_place);
+}
+
+#[test]
+fn elle_times_that_are_not_known_stay_so() {
+    means(elle_events([":time nil,"; 4]).as_bytes(), Format::Elle, "0: { w(1,2) }\n1: { r(1,2) }\n");
+    let some = elle_events([":time 10,", "", ":index 3, :time 5,", ""]);
+    means(some.as_bytes(), Format::Elle, "0: { w(1,2) } @[10,]\n1: { r(1,2) } @[5,]\n");
+}
+
 #[test]
 fn elle_in_json() {
     let lines = "{\"type\":\"invoke\",\"process\":0,\"f\":\"txn\",\"time\":0,\"value\":[[\"r\",2,null],[\"append\",8,20]]}\n\

@@ -3,10 +3,12 @@
 use crate::decide::decide;
 use crate::decision::Decision;
 use crate::local::refute_by_one_read;
+use crate::shrink::Core;
 use crate::{explain, name, prove, shrink};
 use iso_evidence::{Budget, Note, Refutation, Stage, StopReason, Verdict};
-use iso_history::{Facts, History, OpId, TxnId};
+use iso_history::{Facts, History, OpId, Projection, TxnId};
 use iso_spec::Level;
+use std::collections::BTreeSet;
 
 /// Decides whether `level` allows `history`.
 ///
@@ -37,6 +39,13 @@ pub fn check(history: &History, level: Level, budget: &Budget<'_>) -> Verdict {
 
 /// As [`check`], for facts that are derived already.
 pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verdict {
+    if level.needs_times() && !facts.history().has_real_time() {
+        return without_real_time(level, check_facts(facts, level.without_times(), budget));
+    }
+    if let Some(with_sessions) = level.with_sessions() {
+        let history = facts.history().without_sessions();
+        return check_facts(&Facts::new(&history), with_sessions, budget);
+    }
     // Whoever read from an indeterminate transaction may have read dirty, where the level allows it.
     if level == Level::ReadUncommitted
         && let Some(history) = facts.history().with_indeterminate_aborted()
@@ -56,6 +65,17 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
     }
 }
 
+/// What a level that looks at times answers where there are none: what is forbidden without them stays so.
+fn without_real_time(level: Level, verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Allowed(_) => Verdict::Unknown(StopReason::Unsupported(format!(
+            "the history has no times, or all are equal, so real time cannot be judged; without it, {} holds",
+            level.without_times()
+        ))),
+        other => other,
+    }
+}
+
 fn ambiguous_list(facts: &Facts<'_>, op: OpId) -> String {
     let history = facts.history();
     let reader = history.txn_of(op);
@@ -68,10 +88,25 @@ fn ambiguous_list(facts: &Facts<'_>, op: OpId) -> String {
 }
 
 /// Makes the core around `extracted` minimal, explains it and names it.
+///
+/// All levels that forbid the same transactions tell the same about them: what the weakest one says.
 fn refute(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Refutation {
     budget.note(Note::Begins(Stage::Explanation));
     let budget = &budget.silent();
     let core = shrink::shrink(facts, level, extracted, budget);
+    let together = Projection::new(facts, &core.txns, &BTreeSet::new());
+    let weakest = name::weakest(&Facts::new(&together.history), level, budget);
+    if weakest != level {
+        let refutation = explained(facts, weakest, shrink::shrink(facts, weakest, core.txns.clone(), budget), budget);
+        if refutation.proof.is_some() {
+            return refutation;
+        }
+    }
+    explained(facts, level, core, budget)
+}
+
+/// Explains a core that a level forbids, and names it.
+fn explained(facts: &Facts<'_>, level: Level, core: Core, budget: &Budget<'_>) -> Refutation {
     let projection = core.project(facts);
     let cycle = explain::explain(&projection, level);
     let (txns, ops) = (core.txns, projection.ops.clone());

@@ -39,11 +39,17 @@ pub fn check_levels(
             answers.extend(holds_at_once(facts, *level, budget, decided));
         }
     }
+    let alone = levels.iter().any(|it| !counts_sessions(*it)).then(|| facts.history().without_sessions());
+    let alone = alone.as_ref().map(Facts::new);
     for level in QUESTIONS.into_iter().filter(|it| levels.contains(it)) {
         if answers.iter().any(|it| it.level == level) {
             continue;
         }
-        let verdict = follows(facts, &answers, level).unwrap_or_else(|| check_facts(facts, level, budget));
+        let ask = || match (level.with_sessions(), &alone) {
+            (Some(with_sessions), Some(alone)) => check_facts(alone, with_sessions, budget),
+            _ => check_facts(facts, level, budget),
+        };
+        let verdict = follows(facts, &answers, level).unwrap_or_else(ask);
         decided(level, &verdict);
         answers.push(Answer { level, verdict });
     }
@@ -52,7 +58,9 @@ pub fn check_levels(
 
 /// The order in which to ask: cheap levels first, so that a hard one does not use up the time of all, and a level after
 /// those that it implies, so that a violation is told once.
-const QUESTIONS: [Level; 15] = [
+const QUESTIONS: [Level; 20] = [
+    Level::AdyaReadUncommitted,
+    Level::AdyaReadCommitted,
     Level::ReadUncommitted,
     Level::ReadCommitted,
     Level::ReadAtomic,
@@ -63,8 +71,11 @@ const QUESTIONS: [Level; 15] = [
     Level::WritesFollowReads,
     Level::PrefixConsistency,
     Level::UpdateAtomic,
+    Level::ParallelSnapshotIsolationNoSession,
     Level::ParallelSnapshotIsolation,
+    Level::SnapshotIsolationNoSession,
     Level::SnapshotIsolation,
+    Level::SerializableNoSession,
     Level::Serializable,
     Level::StrongSnapshotIsolation,
     Level::StrictSerializable,
@@ -86,11 +97,19 @@ fn holds_at_once(
     Some(Answer { level, verdict })
 }
 
-/// What the answers so far say about a level.
+/// What the answers so far say about a level. What is forbidden without session order may be told better with it.
 fn follows(facts: &Facts<'_>, answers: &[Answer], level: Level) -> Option<Verdict> {
     answers.iter().find_map(|it| match &it.verdict {
         Verdict::Allowed(witness) if it.level.implies(level) => Some(Verdict::Allowed(weaken(facts, witness, level))),
-        Verdict::Forbidden(refutation) if level.implies(it.level) => Some(Verdict::Forbidden(refutation.clone())),
+        Verdict::Forbidden(refutation)
+            if level.implies(it.level) && counts_sessions(level) == counts_sessions(it.level) =>
+        {
+            Some(Verdict::Forbidden(refutation.clone()))
+        }
         _ => None,
     })
+}
+
+fn counts_sessions(level: Level) -> bool {
+    level.with_sessions().is_none()
 }

@@ -22,49 +22,51 @@ pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
     }
 }
 
-/// The name of a core that `level` forbids, with the cycle that explains it.
+/// The name of a core that `level` forbids and no weaker one, with the cycle that explains it.
 pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Budget<'_>) -> Anomaly {
     let facts = Facts::new(&core.history);
     let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
-    let is_flow = |it: &Edge| matches!(it.because, Reason::Session | Reason::ReadFrom { .. });
     // Where a read has several possible writers, the cycle may need more than what was read.
-    let is_circular = || cycle.iter().all(is_flow) && forbids(&facts, Level::ReadCommitted, budget);
-    match weakest(&facts, level, budget) {
-        _ if !cycle.is_empty() && is_circular() => Anomaly::CircularInformationFlow,
-        Level::ReadUncommitted => Anomaly::DirtyWrite,
-        Level::ReadCommitted if n_rw == 0 => Anomaly::CircularInformationFlow,
-        Level::ReadCommitted => Anomaly::NonMonotonicRead,
+    let is_circular = || n_rw == 0 && !cycle.is_empty() && forbids(&facts, Level::ReadCommitted, budget);
+    match level {
+        Level::ReadUncommitted | Level::AdyaReadUncommitted => Anomaly::DirtyWrite,
+        _ if is_session_guarantee(level) && is_circular() => Anomaly::CircularInformationFlow,
+        Level::ReadCommitted | Level::AdyaReadCommitted if n_rw == 0 => Anomaly::CircularInformationFlow,
+        Level::ReadCommitted | Level::AdyaReadCommitted => Anomaly::NonMonotonicRead,
         Level::ReadYourWrites => Anomaly::StaleOwnWrite,
         Level::ReadAtomic => Anomaly::FracturedRead,
         Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads | Level::CausalConsistency => {
             Anomaly::CausalityViolation
         }
-        Level::UpdateAtomic if is_about_one_key(cycle) => Anomaly::LostUpdate,
-        Level::UpdateAtomic | Level::ParallelSnapshotIsolation => Anomaly::GSingle,
+        Level::UpdateAtomic if loses_an_update(&facts) => Anomaly::LostUpdate,
+        Level::UpdateAtomic | Level::ParallelSnapshotIsolation | Level::ParallelSnapshotIsolationNoSession => {
+            Anomaly::GSingle
+        }
         Level::PrefixConsistency => Anomaly::LongFork,
-        Level::SnapshotIsolation if n_rw <= 1 && !cycle.is_empty() => Anomaly::GSingle,
-        Level::SnapshotIsolation => Anomaly::G2Item,
-        Level::Serializable => name_unserializable(&facts, cycle, core),
+        Level::SnapshotIsolation | Level::SnapshotIsolationNoSession if n_rw <= 1 && !cycle.is_empty() => {
+            Anomaly::GSingle
+        }
+        Level::SnapshotIsolation | Level::SnapshotIsolationNoSession => Anomaly::G2Item,
+        Level::Serializable | Level::SerializableNoSession => name_unserializable(&facts, cycle, core),
         Level::StrongSnapshotIsolation | Level::StrictSerializable => Anomaly::StaleRead,
     }
 }
 
-/// Is what was overwritten unseen the key that both write?
-fn is_about_one_key(cycle: &[Edge]) -> bool {
-    let written = |it: &Edge| match it.because {
-        Reason::VersionOrder { key, .. } | Reason::FirstCommitter { key } => Some(key),
-        _ => None,
-    };
-    let missed = |it: &Edge| match it.because {
-        Reason::AntiDependency { key, .. } => Some(key),
-        _ => None,
-    };
-    let missed: BTreeSet<_> = cycle.iter().filter_map(missed).collect();
-    missed.is_empty() || cycle.iter().filter_map(written).all(|it| missed.contains(&it))
+fn is_session_guarantee(level: Level) -> bool {
+    matches!(level, Level::ReadYourWrites | Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads)
 }
 
-/// The weakest level that forbids a core, in the order that tells anomalies apart.
-fn weakest(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Level {
+/// Do two transactions overwrite a version that both read?
+fn loses_an_update(facts: &Facts<'_>) -> bool {
+    let updates = || facts.reads().iter().enumerate().filter(|(_, it)| facts.writes(it.reader, it.key));
+    updates().any(|(idx, one)| {
+        let mut rivals = updates().filter(|(_, it)| it.reader != one.reader && it.key == one.key);
+        rivals.any(|(rival, _)| facts.candidates(rival).iter().any(|it| facts.candidates(idx).contains(it)))
+    })
+}
+
+/// The weakest level that forbids a history which `level` forbids, in the order that tells anomalies apart.
+pub(crate) fn weakest(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Level {
     let order = [
         Level::ReadUncommitted,
         Level::ReadCommitted,

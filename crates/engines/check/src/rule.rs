@@ -59,21 +59,25 @@ pub(crate) enum Events {
 impl Rule {
     pub(crate) fn of(level: Level) -> Self {
         let (visibility, events) = match level {
-            Level::ReadUncommitted => (Visibility::Nothing, Events::One),
+            Level::ReadUncommitted | Level::AdyaReadUncommitted => (Visibility::Nothing, Events::One),
             Level::ReadCommitted => (Visibility::ReadEarlier, Events::One),
-            Level::ReadYourWrites => (Visibility::Session, Events::One),
+            Level::ReadYourWrites | Level::AdyaReadCommitted => (Visibility::Session, Events::One),
             Level::MonotonicReads => (Visibility::SessionReads, Events::One),
             Level::MonotonicWrites => (Visibility::WritersSessions, Events::One),
             Level::WritesFollowReads => (Visibility::WritersReads, Events::One),
             Level::ReadAtomic => (Visibility::Direct, Events::One),
             Level::UpdateAtomic => (Visibility::DirectAndConflicting, Events::One),
             Level::CausalConsistency => (Visibility::Causal, Events::One),
-            Level::ParallelSnapshotIsolation => (Visibility::CausalAndConflicting, Events::One),
+            Level::ParallelSnapshotIsolation | Level::ParallelSnapshotIsolationNoSession => {
+                (Visibility::CausalAndConflicting, Events::One)
+            }
             Level::PrefixConsistency => (Visibility::Everything, Events::StartAndCommit),
-            Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
+            Level::SnapshotIsolation | Level::SnapshotIsolationNoSession | Level::StrongSnapshotIsolation => {
                 (Visibility::Everything, Events::FirstCommitterWins)
             }
-            Level::Serializable | Level::StrictSerializable => (Visibility::Everything, Events::One),
+            Level::Serializable | Level::SerializableNoSession | Level::StrictSerializable => {
+                (Visibility::Everything, Events::One)
+            }
         };
         Self { visibility, events, real_time: level.needs_times() }
     }

@@ -148,6 +148,11 @@ impl<'s> Form<'s> {
     }
 }
 
+/// Does a level look at recorded times?
+pub fn mentions_real_time(spec: &Spec) -> bool {
+    mentions(spec, Given::RealTime)
+}
+
 /// Does any conjunct of the spec speak of this relation?
 pub(crate) fn mentions(spec: &Spec, given: Given) -> bool {
     let mut all = spec.requirements().iter().chain([spec.formula()]);

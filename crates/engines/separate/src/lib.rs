@@ -46,6 +46,7 @@ mod words;
 pub use all::{Separations, separate_all};
 pub use compare::{Comparison, Relation, compare};
 pub use explain::{Explanation, Failure, explain};
+pub use form::mentions_real_time;
 pub use lattice::{Lattice, LatticeEdge, LatticeProgress, lattice};
 pub use question::{Aspects, BlindWrites, Method, Question, Rereads, Scope, Sessions, Size};
 pub use search::Effort;

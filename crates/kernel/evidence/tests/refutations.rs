@@ -96,7 +96,16 @@ fn a_minimal_part_is_accepted_and_nothing_less() {
             }
         }
     }
-    assert!(n_accepted[0] > 1 && n_accepted[1..].iter().all(|it| *it > 40), "{n_accepted:?}");
+    for (level, n_accepted) in Level::ALL.into_iter().zip(n_accepted) {
+        // The weakest levels forbid little: PL-1 nothing here, since its cycles are seen in one list.
+        let at_least = match level {
+            Level::AdyaReadUncommitted => 0,
+            Level::ReadUncommitted => 2,
+            Level::AdyaReadCommitted => 5,
+            _ => 40,
+        };
+        assert!(n_accepted >= at_least, "{level}: {n_accepted}");
+    }
 }
 
 #[test]

@@ -192,9 +192,9 @@ impl HistoryBuilder {
             Some(earlier) if earlier != value => {
                 let message = format!(
                     "the initial value of {} is given twice: {} and {}",
-                    self.history.keys.get(key.index()),
-                    self.history.values.get(earlier.index()),
-                    self.history.values.get(value.index())
+                    self.history.keys.get(key.index()).shown(),
+                    self.history.values.get(earlier.index()).shown(),
+                    self.history.values.get(value.index()).shown()
                 );
                 self.defect(Severity::Error, place, message);
             }
@@ -359,9 +359,11 @@ impl HistoryBuilder {
             let is_list = self.key_use[key_idx] == KeyUse::List;
             let initial = self.explicit_initial[key_idx].map(|it| self.history.values.get(it.index()));
             if self.key_use[key_idx] == KeyUse::Mixed {
+                let name = name.shown();
                 let message = format!("key {name} is used as a register and as a list; a key must be one of them");
                 self.defect_without_line(message);
             } else if is_list && initial.is_some_and(|it| it != Name::Null) {
+                let name = name.shown();
                 let message = format!("list {name} has an initial value; lists are empty at first");
                 self.defect_without_line(message);
             }

@@ -1,5 +1,6 @@
 //! Names of keys and values as the input spelled them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A key or value of the input: kept for rendering, interned to an id for everything else.
@@ -56,6 +57,11 @@ impl Name<'_> {
         }
     }
 
+    /// As our notation writes it, and cut where a person would not read on.
+    pub fn shown(self) -> String {
+        clipped(&self.to_string()).into_owned()
+    }
+
     /// Can this text stand in our notation without quotes?
     ///
     /// Words that would read back as something else (numbers, the missing value) need quotes.
@@ -89,6 +95,35 @@ impl fmt::Display for Datum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_name().fmt(f)
     }
+}
+
+/// A longer text is cut where a person reads it.
+const LONGEST_SHOWN: usize = 120;
+/// So many characters of it are kept.
+const N_KEPT: usize = 80;
+
+/// A text as a message shows it: a long one is cut, and what is missing is counted.
+pub fn clipped(text: &str) -> Cow<'_, str> {
+    // Characters have at least a byte each.
+    if text.len() <= LONGEST_SHOWN || text.chars().nth(LONGEST_SHOWN).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let kept = text.char_indices().nth(N_KEPT).map_or(text, |(at, _)| &text[..at]);
+    let n_more = text[kept.len()..].chars().count();
+    Cow::Owned(format!("{kept}... {} more characters", with_commas(n_more)))
+}
+
+/// A count with a comma between thousands.
+fn with_commas(count: usize) -> String {
+    let digits = count.to_string();
+    let mut shown = String::new();
+    for (idx, digit) in digits.chars().enumerate() {
+        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
 }
 
 /// Renders as our notation writes it: `-` for null, quotes where a plain word would be misread.
@@ -131,5 +166,13 @@ mod tests {
         assert_eq!(Datum::text("").to_string(), "\"\"");
         assert_eq!(Datum::text("a\"b\\\n\u{1}").to_string(), "\"a\\\"b\\\\\\n\\u{1}\"");
         assert_eq!(Datum::Null.to_string(), "-");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_what_is_missing_is_counted() {
+        let long = "ä".repeat(100_000);
+        assert_eq!(clipped(&long), format!("{}... 99,920 more characters", "ä".repeat(80)));
+        assert_eq!(clipped(&long[..240]), long[..240]);
+        assert_eq!(Datum::text(&*long).as_name().shown().chars().count(), 80 + "... 99,920 more characters".len());
     }
 }

@@ -251,6 +251,32 @@ impl History {
         })
     }
 
+    /// The same history with a session of its own for every transaction. Ids stay as they are.
+    ///
+    /// What a level asks of it, it asks of this history without session order.
+    pub fn without_sessions(&self) -> Self {
+        let n_txns = self.n_txns() as u32;
+        Self {
+            session_names: self.txns().map(|it| self.label(it)).collect(),
+            session_starts: (0..n_txns).collect(),
+            session_txns: self.txns().collect(),
+            // The initial transaction has no session; its entry is not looked at.
+            txn_session: (0..n_txns).map(|it| it.saturating_sub(1)).collect(),
+            txn_nth: vec![0; n_txns as usize],
+            ..self.clone()
+        }
+    }
+
+    /// Do recorded times say anything about what was over before something else began?
+    ///
+    /// They do not where no begin or no end is known, or where all are equal.
+    pub fn has_real_time(&self) -> bool {
+        let begins = || self.txns().filter_map(|it| self.begin(it));
+        let ends = || self.txns().filter_map(|it| self.end(it));
+        let (Some(first), Some(_)) = (begins().next(), ends().next()) else { return false };
+        begins().chain(ends()).any(|it| it != first)
+    }
+
     /// Does any transaction have a recorded time?
     pub fn has_times(&self) -> bool {
         !self.txn_times.is_empty()

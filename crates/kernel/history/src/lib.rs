@@ -19,7 +19,7 @@ mod unexplained;
 mod writes;
 
 pub use builder::{Defect, HistoryBuilder, Severity};
-pub use datum::{Datum, Name};
+pub use datum::{Datum, Name, clipped};
 pub use facts::{ExternalRead, Facts, Standing};
 pub use history::{Access, History, Op, Outcome, Place, PlaceUnit};
 pub use ids::{KeyId, OpId, SessionId, TxnId, ValueId};

@@ -4,6 +4,7 @@ use crate::Level;
 use crate::error::near_names;
 use crate::module::{Module, parse_builtin};
 use crate::spec::Spec;
+use iso_history::clipped;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -37,10 +38,11 @@ pub struct UnknownLevel {
 
 impl fmt::Display for UnknownLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no level `{}`", self.name)?;
-        match self.near.join("` or `") {
-            near if near.is_empty() => Ok(()),
-            near => write!(f, "; did you mean `{near}`?"),
+        write!(f, "there is no level `{}`", clipped(&self.name))?;
+        match self.near.as_slice() {
+            [] => Ok(()),
+            [only] => write!(f, "; did you mean `{only}`?"),
+            [first @ .., last] => write!(f, "; did you mean `{}` or `{last}`?", first.join("`, `")),
         }
     }
 }

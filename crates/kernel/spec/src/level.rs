@@ -5,8 +5,12 @@ use std::fmt;
 /// A level with a short name. Its meaning is the text of the catalogue that [`Level::definition`] names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
+    /// `pl1`: Adya's PL-1, without session order: writes are not mixed up.
+    AdyaReadUncommitted,
     /// `ru`: Adya's PL-1, with session order.
     ReadUncommitted,
+    /// `pl2`: Adya's PL-2, without session order: reads only committed data, and no cycle of writes and reads.
+    AdyaReadCommitted,
     /// `rc`: reads only committed data, and never goes back behind what it has read.
     ReadCommitted,
     /// `ryw`: a session sees its own writes.
@@ -23,14 +27,20 @@ pub enum Level {
     UpdateAtomic,
     /// `cc`: who sees a transaction sees its causes.
     CausalConsistency,
+    /// `psi-nosession`: parallel snapshot isolation, without session order.
+    ParallelSnapshotIsolationNoSession,
     /// `psi`: causal, and two writers of a key see each other.
     ParallelSnapshotIsolation,
     /// `pc`: transactions see prefixes of one order.
     PrefixConsistency,
+    /// `si-nosession`: snapshot isolation, without session order.
+    SnapshotIsolationNoSession,
     /// `si`: snapshots of one order, and the first committer wins.
     SnapshotIsolation,
     /// `ssi`: snapshot isolation whose snapshots have everything that had ended before.
     StrongSnapshotIsolation,
+    /// `ser-nosession`: serializable, without session order.
+    SerializableNoSession,
     /// `ser`: as if one transaction ran after the other.
     Serializable,
     /// `sser`: serializable in an order that respects real time.
@@ -38,14 +48,39 @@ pub enum Level {
 }
 
 use Level::{
-    CausalConsistency, MonotonicReads, MonotonicWrites, ParallelSnapshotIsolation, PrefixConsistency, ReadAtomic,
-    ReadCommitted, ReadUncommitted, ReadYourWrites, Serializable, SnapshotIsolation, StrictSerializable,
-    StrongSnapshotIsolation, UpdateAtomic, WritesFollowReads,
+    AdyaReadCommitted, AdyaReadUncommitted, CausalConsistency, MonotonicReads, MonotonicWrites,
+    ParallelSnapshotIsolation, ParallelSnapshotIsolationNoSession, PrefixConsistency, ReadAtomic, ReadCommitted,
+    ReadUncommitted, ReadYourWrites, Serializable, SerializableNoSession, SnapshotIsolation,
+    SnapshotIsolationNoSession, StrictSerializable, StrongSnapshotIsolation, UpdateAtomic, WritesFollowReads,
 };
 
 impl Level {
     /// Every level, a level after those that it implies.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
+        AdyaReadUncommitted,
+        ReadUncommitted,
+        AdyaReadCommitted,
+        ReadCommitted,
+        ReadYourWrites,
+        MonotonicReads,
+        MonotonicWrites,
+        WritesFollowReads,
+        ReadAtomic,
+        UpdateAtomic,
+        CausalConsistency,
+        ParallelSnapshotIsolationNoSession,
+        ParallelSnapshotIsolation,
+        PrefixConsistency,
+        SnapshotIsolationNoSession,
+        SnapshotIsolation,
+        StrongSnapshotIsolation,
+        SerializableNoSession,
+        Serializable,
+        StrictSerializable,
+    ];
+
+    /// The levels that are asked for where nobody names one: those that count session order.
+    pub const USUAL: [Self; 15] = [
         ReadUncommitted,
         ReadCommitted,
         ReadYourWrites,
@@ -80,7 +115,9 @@ impl Level {
 
     fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
+            AdyaReadUncommitted => ("pl1", "adya-read-uncommitted", "adya.pl1"),
             ReadUncommitted => ("ru", "read-uncommitted", "adya.pl1_so"),
+            AdyaReadCommitted => ("pl2", "adya-read-committed", "adya.pl2"),
             ReadCommitted => ("rc", "read-committed", "biswas.rc"),
             ReadYourWrites => ("ryw", "read-your-writes", "session.ryw"),
             MonotonicReads => ("mr", "monotonic-reads", "session.mr"),
@@ -89,10 +126,17 @@ impl Level {
             ReadAtomic => ("ra", "read-atomic", "biswas.ra"),
             UpdateAtomic => ("ua", "update-atomic", "cerone.ua"),
             CausalConsistency => ("cc", "causal-consistency", "biswas.cc"),
+            ParallelSnapshotIsolationNoSession => {
+                ("psi-nosession", "parallel-snapshot-isolation-without-sessions", "cerone.psi_nosession")
+            }
             ParallelSnapshotIsolation => ("psi", "parallel-snapshot-isolation", "cerone.psi"),
             PrefixConsistency => ("pc", "prefix-consistency", "biswas.pc"),
+            SnapshotIsolationNoSession => {
+                ("si-nosession", "snapshot-isolation-without-sessions", "cerone.si_nosession")
+            }
             SnapshotIsolation => ("si", "snapshot-isolation", "biswas.si"),
             StrongSnapshotIsolation => ("ssi", "strong-snapshot-isolation", "cerone.strong_si"),
+            SerializableNoSession => ("ser-nosession", "serializable-without-sessions", "cerone.ser_nosession"),
             Serializable => ("ser", "serializable", "biswas.ser"),
             StrictSerializable => ("sser", "strict-serializable", "biswas.sser"),
         }
@@ -107,15 +151,22 @@ impl Level {
     /// The levels right below this one: each history that this level allows, they allow.
     pub fn implied(self) -> &'static [Self] {
         match self {
-            ReadUncommitted => &[],
-            ReadCommitted | ReadYourWrites | MonotonicReads | MonotonicWrites | WritesFollowReads => &[ReadUncommitted],
+            AdyaReadUncommitted => &[],
+            ReadUncommitted | AdyaReadCommitted => &[AdyaReadUncommitted],
+            ReadCommitted | ReadYourWrites | MonotonicReads | MonotonicWrites | WritesFollowReads => {
+                &[ReadUncommitted, AdyaReadCommitted]
+            }
             ReadAtomic => &[ReadCommitted, ReadYourWrites],
             UpdateAtomic => &[ReadAtomic],
             CausalConsistency => &[ReadAtomic, MonotonicReads, MonotonicWrites, WritesFollowReads],
-            ParallelSnapshotIsolation => &[CausalConsistency, UpdateAtomic],
+            ParallelSnapshotIsolationNoSession => &[AdyaReadCommitted],
+            ParallelSnapshotIsolation => &[CausalConsistency, UpdateAtomic, ParallelSnapshotIsolationNoSession],
             PrefixConsistency => &[CausalConsistency],
-            SnapshotIsolation => &[PrefixConsistency, ParallelSnapshotIsolation],
-            StrongSnapshotIsolation | Serializable => &[SnapshotIsolation],
+            SnapshotIsolationNoSession => &[ParallelSnapshotIsolationNoSession],
+            SnapshotIsolation => &[PrefixConsistency, ParallelSnapshotIsolation, SnapshotIsolationNoSession],
+            StrongSnapshotIsolation => &[SnapshotIsolation],
+            SerializableNoSession => &[SnapshotIsolationNoSession],
+            Serializable => &[SnapshotIsolation, SerializableNoSession],
             StrictSerializable => &[Serializable, StrongSnapshotIsolation],
         }
     }
@@ -127,7 +178,30 @@ impl Level {
 
     /// Does the level look at recorded begin and end times?
     pub fn needs_times(self) -> bool {
-        matches!(self, StrongSnapshotIsolation | StrictSerializable)
+        self.without_times() != self
+    }
+
+    /// The level that asks for the same, but for real time; itself if it does not look at times.
+    pub fn without_times(self) -> Self {
+        match self {
+            StrongSnapshotIsolation => SnapshotIsolation,
+            StrictSerializable => Serializable,
+            other => other,
+        }
+    }
+
+    /// For a level without session order, the one that it is where every session has one transaction.
+    ///
+    /// Read your writes then asks for nothing but committed reads and an order of writes and reads, which is PL-2.
+    pub fn with_sessions(self) -> Option<Self> {
+        match self {
+            AdyaReadUncommitted => Some(ReadUncommitted),
+            AdyaReadCommitted => Some(ReadYourWrites),
+            ParallelSnapshotIsolationNoSession => Some(ParallelSnapshotIsolation),
+            SnapshotIsolationNoSession => Some(SnapshotIsolation),
+            SerializableNoSession => Some(Serializable),
+            _ => None,
+        }
     }
 }
 
@@ -148,6 +222,12 @@ mod tests {
             assert_eq!(Level::from_name(&level.full_name().to_uppercase()), Some(level));
         }
         assert_eq!(Level::from_name("serialisable"), None);
+    }
+
+    #[test]
+    fn usual_levels_are_those_with_sessions() {
+        let with_sessions = Level::ALL.into_iter().filter(|it| it.with_sessions().is_none());
+        assert!(with_sessions.eq(Level::USUAL));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use iso_evidence::{
     Budget, Note, Refutation, Stage, StopReason, Uncertified, Verdict, Witness, certify_facts, certify_spec,
 };
 use iso_history::{Facts, History};
+use iso_separate::mentions_real_time;
 use iso_spec::{Level, Spec};
 
 /// Whether a level allows a history.
@@ -158,7 +159,12 @@ pub fn check_each(
 /// assert_eq!(answer.is_allowed(), Some(true));
 /// ```
 pub fn check_spec(facts: &Facts<'_>, spec: &Spec, certifying: Certifying, budget: &Budget<'_>) -> Answer {
-    let verdict = reference::decide(facts, spec, budget);
+    let verdict = match reference::decide(facts, spec, budget) {
+        Verdict::Allowed(_) if mentions_real_time(spec) && !facts.history().has_real_time() => {
+            Verdict::Unknown(StopReason::Unsupported(NO_REAL_TIME.to_owned()))
+        }
+        verdict => verdict,
+    };
     certified(verdict, spec.name(), certifying, budget, |it| certify_spec(facts, spec, it, budget))
 }
 
@@ -198,3 +204,7 @@ fn certified(
         (Ok(()), Verdict::Unknown(reason)) => Answer::Undecided(reason),
     }
 }
+
+/// Why a level that looks at times is not known to hold where there are none.
+const NO_REAL_TIME: &str = "the history has no times, or all are equal, so real time cannot be judged; without it, the \
+    level holds";

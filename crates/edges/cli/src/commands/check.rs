@@ -3,6 +3,7 @@
 use crate::args::CheckArgs;
 use crate::effort;
 use crate::exit::Exit;
+use crate::hints;
 use crate::judge::{Audience, Judge};
 use crate::limits::{self, Alarm, Interrupts, Limits};
 use crate::names::{self, Question};
@@ -14,7 +15,7 @@ use crate::spec_file;
 use iso_answer::check::Certifying;
 use iso_evidence::{Budget, Note, StopReason};
 use iso_formats::{ReadError, Reading};
-use iso_history::{Defect, History, Severity};
+use iso_history::{Defect, Facts, History, Outcome, Severity};
 use iso_report::{LevelName, LevelReport, Report};
 use iso_spec::{Level, Module};
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ struct Check<'s> {
     source: Source,
     limits: Limits,
     reports: Vec<(PathBuf, Rendering)>,
+    /// May there be nothing to check?
+    allows_empty: bool,
     certifying: Certifying,
     max_order: Option<usize>,
     looks_around: LookAround,
@@ -88,6 +91,7 @@ impl<'s> Check<'s> {
             source: Source::new(&raw.reading)?,
             limits: Limits::new(raw.limits.timeout, raw.limits.memory),
             reports,
+            allows_empty: raw.allow_empty,
             certifying: if raw.no_certify { Certifying::No } else { Certifying::Yes },
             max_order,
             looks_around,
@@ -96,11 +100,11 @@ impl<'s> Check<'s> {
 
     /// What is asked of a history, or of one that is not known yet.
     fn questions(&self, history: Option<&History>) -> Vec<Question<'s>> {
-        let has_times = history.is_some_and(History::has_times);
+        let has_times = history.is_some_and(History::has_real_time);
         let is_usual = |it: &Level| has_times || !it.needs_times();
         match &self.questions {
             Some(questions) => questions.clone(),
-            None => Level::ALL.into_iter().filter(is_usual).map(Question::Level).collect(),
+            None => Level::USUAL.into_iter().filter(is_usual).map(Question::Level).collect(),
         }
     }
 }
@@ -134,6 +138,12 @@ impl Audience for InputJudge<'_> {
         self.progress.stage(what);
     }
 
+    fn looked_at(&self, facts: &Facts<'_>) {
+        if let Some(hint) = hints::initial_value(facts) {
+            self.results.note(hint);
+        }
+    }
+
     fn decided(&self, report: LevelReport) {
         self.results.decided(report);
     }
@@ -147,6 +157,7 @@ impl InputJudge<'_> {
         self.stage("reading", clock.elapsed());
         let reason = match reading {
             Ok(reading) => self.judge_reading(idx, reading),
+            Err(ReadError::Empty { .. }) if self.check.allows_empty => self.judge_reading(idx, Reading::of_nothing()),
             Err(error) => self.refuse(input, &error),
         };
         self.progress.stage("writing the report");
@@ -182,7 +193,13 @@ impl InputJudge<'_> {
         reason
     }
 
-    fn judge_reading(&self, idx: usize, reading: Reading) -> Option<StopReason> {
+    fn judge_reading(&self, idx: usize, mut reading: Reading) -> Option<StopReason> {
+        let empty = reading.nothing_to_judge(shown(&self.check.inputs[idx]));
+        if let Some(mut defect) = empty.filter(|_| !self.check.allows_empty) {
+            defect.message.push_str("; if that is as it should be, add --allow-empty");
+            reading.defects.push(defect);
+            reading.history = None;
+        }
         let Some(history) = reading.history else {
             self.progress.clear();
             complain_of(&reading.defects, &self.check.inputs[idx]);
@@ -192,7 +209,8 @@ impl InputJudge<'_> {
         self.results.defects(reading.defects);
         let questions = self.check.questions(Some(&history));
         self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>());
-        self.note_times(&history, &questions);
+        self.note_times(&history);
+        self.note_nothing(&history);
         let stop = || self.alarm.reason();
         let hear = |note| {
             if let Note::Begins(stage) = note {
@@ -220,20 +238,28 @@ impl InputJudge<'_> {
         self.alarm.reason()
     }
 
+    /// Levels hold of histories in which nothing committed, and that says nothing.
+    fn note_nothing(&self, history: &History) {
+        if history.n_txns() == 1 {
+            self.results.note("There are no transactions, so there was nothing to check.".to_owned());
+        } else if history.txns().all(|it| history.outcome(it) != Outcome::Committed) {
+            self.results.note("No transaction committed, so there was nothing to judge.".to_owned());
+        }
+    }
+
     /// Levels that look at times say nothing about a history without them.
-    fn note_times(&self, history: &History, questions: &[Question<'_>]) {
-        if history.has_times() {
+    fn note_times(&self, history: &History) {
+        if self.check.questions.is_some() || history.has_real_time() {
             return;
         }
         let needs_times = |it: &&Level| it.needs_times();
-        let all: Vec<&str> = Level::ALL.iter().filter(needs_times).map(|it| it.short_name()).collect();
-        let is_asked = |it: &Question<'_>| matches!(it, Question::Level(level) if level.needs_times());
-        if self.check.questions.is_none() {
-            let names = all.join(" and ");
-            self.results.note(format!("Not asked: {names}, because the history has no begin and end times."));
-        } else if questions.iter().any(is_asked) {
-            self.results.note("The history has no begin and end times, so real time orders nothing.".to_owned());
-        }
+        let names: Vec<&str> = Level::USUAL.iter().filter(needs_times).map(|it| it.short_name()).collect();
+        let names = names.join(" and ");
+        let why = match history.has_times() {
+            true => "the recorded times do not say what was over before something else began",
+            false => "the history has no begin and end times",
+        };
+        self.results.note(format!("Not asked: {names}, because {why}."));
     }
 
     fn stage(&self, name: &'static str, took: Duration) {

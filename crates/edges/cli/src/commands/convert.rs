@@ -90,6 +90,9 @@ impl Convert {
         };
         progress.stage("writing");
         complain_of(&reading.defects, &self.input);
+        if reading.nothing_to_judge("").is_some() {
+            output::complain(&format!("warning: {}: there are no transactions in it", plain(shown(&self.input))));
+        }
         let Some(history) = reading.history else { return Ok(Exit::Unasked) };
         self.write(&history)?;
         progress.clear();

@@ -35,7 +35,7 @@ fn catalogue() -> String {
         out += "\n";
         out += &wrapped("", &about(module), columns);
         for spec in module.levels() {
-            let names = format!("  {:<22} {:<4} ", spec.name(), bare(spec).unwrap_or_default());
+            let names = format!("  {:<22} {:<13} ", spec.name(), bare(spec).unwrap_or_default());
             out += &wrapped(&names, spec.summary(), columns);
         }
     }

@@ -61,6 +61,9 @@ pub(crate) fn run(raw: &PredictArgs, started: Instant) -> anyhow::Result<Exit> {
         Ok(reading) => reading,
         Err(error) => return asked.unread(&error, &reporter, &alarm),
     };
+    if let Some(defect) = reading.nothing_to_judge(shown(&asked.input)) {
+        bail!("{defect}");
+    }
     let Some(history) = reading.history else {
         reporter.progress.clear();
         complain_of(&reading.defects, &asked.input);

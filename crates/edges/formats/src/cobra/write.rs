@@ -2,6 +2,7 @@
 
 use super::{INITIAL_NULL, NOT_KNOWN, Version};
 use crate::Format;
+use crate::fault::quoted;
 use crate::write::{Limits, USE_JSONL, WriteError, inexpressible, register_op};
 use iso_history::{History, Name, Outcome, SessionId, TxnId};
 use rustc_hash::FxHashSet;
@@ -36,7 +37,7 @@ fn log_path(history: &History, session: SessionId, directory: &Path) -> Result<P
     if !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
         Ok(directory.join(format!("{name}.log")))
     } else {
-        let what = format!("the session {name:?}: its name must be one of a file");
+        let what = format!("the session {}: its name must be one of a file", quoted(name));
         inexpressible(Format::Cobra, what, USE_JSONL)
     }
 }
@@ -80,7 +81,11 @@ fn ops(history: &History, txn: TxnId, bytes: &mut Vec<u8>) -> Result<(), WriteEr
             continue;
         }
         let Some(Version { write_id, txn, value }) = Version::from_name(name) else {
-            return inexpressible(Format::Cobra, format!("the value {name}: values are integers there"), USE_JSONL);
+            return inexpressible(
+                Format::Cobra,
+                format!("the value {}: values are integers there", name.shown()),
+                USE_JSONL,
+            );
         };
         if is_write {
             record(b'W', &[write_id, key, value], bytes);

@@ -227,7 +227,7 @@ impl<'i, 'a> Edn<'i, 'a> {
         } else if digits.starts_with(|it: char| it.is_ascii_digit()) {
             Ok(Form::Datum(number(&token)))
         } else {
-            Ok(Form::Name(token.into()))
+            Ok(Form::Symbol(token.into()))
         }
     }
 }

@@ -1,27 +1,28 @@
 //! From the events of processes to transactions of sessions.
 
+use super::clock::{Clock, Stamp};
 use crate::ReadError;
-use crate::form::Form;
+use crate::form::{Form, Syntax};
 use crate::sink::{Sink, TxnOps};
 use iso_history::{Access, Datum, KeyId, Outcome, Place, ValueId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// About what a transaction takes while it waits.
-const TXN_BYTES: usize = 96;
+const TXN_BYTES: usize = size_of::<Txn>();
 
 /// A process, and how often it has crashed before.
 type Client = (i64, u32);
 
-/// What was read so far. Whether a key is a list shows only at the end, so transactions wait.
-#[derive(Default)]
+/// What was read so far. Whether a key is a list, and what the time is, shows only at the end, so transactions wait.
 pub(super) struct Events {
+    syntax: Syntax,
+    clock: Clock,
     txns: Vec<Txn>,
     mops: Vec<Mop>,
     elements: Vec<ValueId>,
     key_is_list: Vec<bool>,
     processes: FxHashMap<i64, Process>,
-    n_relevant: u64,
 }
 
 #[derive(Default)]
@@ -33,14 +34,17 @@ struct Process {
 /// An operation that has begun.
 struct Open {
     place: Place,
-    begin: Option<i64>,
+    begin: Stamp,
     writes: Vec<Mop>,
 }
+
+/// When a transaction was invoked and when it was completed, as far as events say.
+type Times = (Option<Stamp>, Option<Stamp>);
 
 struct Txn {
     client: Client,
     place: Place,
-    times: (Option<i64>, Option<i64>),
+    times: Times,
     outcome: Outcome,
     /// Where its micro-operations end.
     end: usize,
@@ -70,6 +74,18 @@ enum Kind {
 }
 
 impl Events {
+    pub(super) fn new(syntax: Syntax) -> Self {
+        Self {
+            syntax,
+            clock: Clock::default(),
+            txns: Vec::new(),
+            mops: Vec::new(),
+            elements: Vec::new(),
+            key_is_list: Vec::new(),
+            processes: FxHashMap::default(),
+        }
+    }
+
     /// Takes one event.
     pub(super) fn add(&mut self, event: &Form, line: u64, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         let Form::Map(_) = event else {
@@ -77,7 +93,8 @@ impl Events {
             return Ok(());
         };
         let Some(process) = process(event, line, sink) else { return Ok(()) };
-        if event.get("f").is_some_and(|it| it.as_name() != Some("txn")) {
+        if let Some(other) = event.get("f").filter(|it| it.as_name() != Some("txn")) {
+            sink.error(line, format!("the :f of an operation must be :txn, not {}", other.show(self.syntax)));
             return Ok(());
         }
         let kind = match event.get("type").and_then(Form::as_name) {
@@ -90,17 +107,9 @@ impl Events {
                 return Ok(());
             }
         };
-        self.n_relevant += 1;
-        let time = match event.get("time") {
-            Some(Form::Datum(Datum::Int(time))) => Some(*time),
-            None | Some(Form::Datum(Datum::Null)) => None,
-            Some(_) => {
-                sink.error(line, "the :time of an operation must be a 64-bit integer");
-                None
-            }
-        };
+        let stamp = self.clock.stamp(event, line, sink);
         match self.mops(event.get("value"), kind, sink)? {
-            Ok(mops) => self.step(process, kind, time, mops, line, sink),
+            Ok(mops) => self.step(process, (kind, stamp), mops, line, sink),
             Err(problem) => {
                 sink.error(line, problem);
                 Ok(())
@@ -111,8 +120,7 @@ impl Events {
     fn step(
         &mut self,
         process: i64,
-        kind: Kind,
-        time: Option<i64>,
+        (kind, stamp): (Kind, Stamp),
         mops: Vec<Mop>,
         line: u64,
         sink: &mut Sink<'_>,
@@ -122,7 +130,7 @@ impl Events {
         if kind == Kind::Invoke {
             let writes = mops;
             sink.meter().fits(writes.len() * size_of::<Mop>())?;
-            if let Some(open) = state.open.replace(Open { place, begin: time, writes }) {
+            if let Some(open) = state.open.replace(Open { place, begin: stamp, writes }) {
                 let message =
                     format!("process {process} invokes an operation before that of line {} ended", open.place.at);
                 sink.error(line, message);
@@ -131,11 +139,11 @@ impl Events {
         }
         let client = (process, state.n_crashes);
         let open = state.open.take();
-        let begin = open.as_ref().and_then(|it| it.begin);
+        let begin = open.as_ref().map(|it| it.begin);
         let writes = open.map_or_else(|| mops.clone(), |it| it.writes);
         match kind {
-            Kind::Ok => self.push(client, place, (begin, time), Outcome::Committed, &mops, sink),
-            Kind::Fail => self.push(client, place, (begin, time), Outcome::Aborted, &writes, sink),
+            Kind::Ok => self.push(client, place, (begin, Some(stamp)), Outcome::Committed, &mops, sink),
+            Kind::Fail => self.push(client, place, (begin, Some(stamp)), Outcome::Aborted, &writes, sink),
             Kind::Info | Kind::Invoke => {
                 state.n_crashes += 1;
                 self.push(client, place, (begin, None), Outcome::Indeterminate, &writes, sink)
@@ -147,7 +155,7 @@ impl Events {
         &mut self,
         client: Client,
         place: Place,
-        times: (Option<i64>, Option<i64>),
+        times: Times,
         outcome: Outcome,
         mops: &[Mop],
         sink: &mut Sink<'_>,
@@ -169,7 +177,10 @@ impl Events {
         let forms = match value {
             Some(Form::Vector(forms)) => forms.as_slice(),
             None | Some(Form::Datum(Datum::Null)) if kind != Kind::Ok => &[],
-            _ => return Ok(Err("expected a vector of micro-operations as the :value".to_owned())),
+            other => {
+                let found = other.map_or_else(|| "none".to_owned(), |it| it.show(self.syntax));
+                return Ok(Err(format!("expected a vector of micro-operations as the :value, found {found}")));
+            }
         };
         let mut mops = Vec::with_capacity(forms.len());
         for form in forms {
@@ -177,13 +188,18 @@ impl Events {
                 Some(mop) if kind == Kind::Ok || mop.is_write() => mops.push(mop),
                 Some(_) => {}
                 None => {
-                    let found: String = format!("{form:?}").chars().take(80).collect();
-                    let message = "expected [:r key value], [:w key value] or [:append key value]";
-                    return Ok(Err(format!("{message}, found {found}")));
+                    return Ok(Err(format!("expected {}, found {}", self.known_mops(), form.show(self.syntax))));
                 }
             }
         }
         Ok(Ok(mops))
+    }
+
+    fn known_mops(&self) -> &'static str {
+        match self.syntax {
+            Syntax::Edn => "[:r key value], [:w key value] or [:append key value]",
+            Syntax::Json => "[\"r\",key,value], [\"w\",key,value] or [\"append\",key,value]",
+        }
     }
 
     fn mop(&mut self, form: &Form, sink: &mut Sink<'_>) -> Result<Option<Mop>, ReadError> {
@@ -232,7 +248,7 @@ impl Events {
 
     /// Ends what never ended, and adds everything to the history, sessions in the order of their processes.
     pub(super) fn finish(mut self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-        let mut unfinished: Vec<(Place, Client, Option<i64>, Vec<Mop>)> = Vec::new();
+        let mut unfinished: Vec<(Place, Client, Stamp, Vec<Mop>)> = Vec::new();
         let processes: BTreeMap<i64, Process> = std::mem::take(&mut self.processes).into_iter().collect();
         for (process, state) in processes {
             if let Some(open) = state.open {
@@ -241,10 +257,7 @@ impl Events {
         }
         unfinished.sort_by_key(|it| it.0);
         for (place, client, begin, writes) in unfinished {
-            self.push(client, place, (begin, None), Outcome::Indeterminate, &writes, sink)?;
-        }
-        if self.n_relevant == 0 && !sink.has_errors() {
-            sink.warn(1, "no transactions were found: no operation has :f :txn");
+            self.push(client, place, (Some(begin), None), Outcome::Indeterminate, &writes, sink)?;
         }
         let mut clients: Vec<Client> = self.txns.iter().map(|it| it.client).collect();
         clients.sort_unstable();
@@ -258,6 +271,7 @@ impl Events {
     fn add_txns(&self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         let mut ops = TxnOps::default();
         let mut start = 0;
+        let reading = self.clock.reading(self.txns.iter().any(|it| it.times.0.is_some() && it.times.1.is_some()));
         for txn in &self.txns {
             ops.clear();
             for mop in &self.mops[start..txn.end] {
@@ -273,7 +287,9 @@ impl Events {
             }
             start = txn.end;
             let session = sink.session(&session_name(txn.client))?;
-            sink.txn(session, txn.place, txn.times, &ops, txn.outcome)?;
+            let (begin, end) = txn.times;
+            let times = (begin.and_then(|it| it.read(reading)), end.and_then(|it| it.read(reading)));
+            sink.txn(session, txn.place, times, &ops, txn.outcome)?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Writes Jepsen histories: an invocation and a completion for each transaction.
 
 use crate::Format;
+use crate::form::Syntax;
 use crate::json;
 use crate::write::{USE_JSONL, WriteError, inexpressible};
 use iso_history::{History, Name, Op, Outcome, SessionId, TxnId};
@@ -16,12 +17,6 @@ pub(crate) fn write_edn(history: &History, out: &mut dyn Write) -> Result<(), Wr
 /// The same in JSON.
 pub(crate) fn write_json(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
     write(history, Syntax::Json, out)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Syntax {
-    Edn,
-    Json,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,7 +43,9 @@ fn write(history: &History, syntax: Syntax, out: &mut dyn Write) -> Result<(), W
             }
         }
         match (time, syntax) {
-            (None, _) => {}
+            // Without this, the place among the events would be the time.
+            (None, Syntax::Edn) => out.write_all(b", :time nil")?,
+            (None, Syntax::Json) => out.write_all(b",\"time\":null")?,
             (Some(time), Syntax::Edn) => write!(out, ", :time {time}")?,
             (Some(time), Syntax::Json) => write!(out, ",\"time\":{time}")?,
         }

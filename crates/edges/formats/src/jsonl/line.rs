@@ -1,7 +1,7 @@
 //! Reads any line: whatever JSON allows, and what is wrong with it.
 
 use super::{VERSION, WrittenValues};
-use crate::fault::{Fault, show};
+use crate::fault::{Fault, quoted, show};
 use crate::input::{Bytes, Line, LineBytes, LineEnd};
 use crate::json::Json;
 use crate::sink::{Sink, TxnOps};
@@ -205,7 +205,10 @@ fn session_name(name: &Datum) -> String {
 fn read_version(json: &mut LineJson<'_>) -> Result<(), Fault> {
     match json.datum()? {
         Datum::Int(VERSION) => Ok(()),
-        other => json.wrong(format!("version {other} of the format is not known; this reader knows {VERSION}")),
+        other => json.wrong(format!(
+            "version {} of the format is not known; this reader knows {VERSION}",
+            other.as_name().shown()
+        )),
     }
 }
 
@@ -215,7 +218,7 @@ fn read_recording(json: &mut LineJson<'_>) -> Result<Recording, Fault> {
         "any" => Ok(Recording::Going(WrittenValues::Any)),
         "complete" => Ok(Recording::Complete),
         other => {
-            let message = format!("a recording is unique, any or complete, not {other:?}");
+            let message = format!("a recording is unique, any or complete, not {}", quoted(other));
             json.wrong(message)
         }
     }
@@ -238,7 +241,7 @@ fn read_time(json: &mut LineJson<'_>) -> Result<Option<i64>, Fault> {
     match json.datum()? {
         Datum::Int(time) => Ok(Some(time)),
         Datum::Null => Ok(None),
-        other => json.wrong(format!("a time must be a 64-bit integer, not {other}")),
+        other => json.wrong(format!("a time must be a 64-bit integer, not {}", other.as_name().shown())),
     }
 }
 
@@ -248,7 +251,7 @@ fn read_outcome(json: &mut LineJson<'_>) -> Result<Outcome, Fault> {
         "abort" => Ok(Outcome::Aborted),
         "unknown" => Ok(Outcome::Indeterminate),
         other => {
-            let message = format!("the status must be commit, abort or unknown, not {other:?}");
+            let message = format!("the status must be commit, abort or unknown, not {}", quoted(other));
             json.wrong(message)
         }
     }
@@ -266,7 +269,7 @@ fn read_op(json: &mut LineJson<'_>, ops: &mut TxnOps, sink: &mut Sink<'_>) -> Re
             "w" => Access::Write,
             "a" => Access::Append,
             other => {
-                let message = format!("an operation is \"r\", \"w\" or \"a\", not {other:?}");
+                let message = format!("an operation is \"r\", \"w\" or \"a\", not {}", quoted(other));
                 return json.wrong(message);
             }
         },

@@ -2,6 +2,7 @@
 
 use crate::draft::{self, Draft};
 use crate::machine;
+use crate::names::wrong_names;
 use iso_check::{check_facts, check_levels};
 use iso_evidence::{Budget, Proof, Refutation, StopReason, Verdict, certify, certify_proof};
 use iso_history::{Facts, History, OpId, Outcome, Projection, TxnId};
@@ -54,6 +55,8 @@ const FRAMEWORKS: &[(Level, &str)] = &[
     (Level::PrefixConsistency, "adya.pc_so"),
     (Level::SnapshotIsolation, "adya.si_so"),
     (Level::SnapshotIsolation, "crooks.session_si"),
+    (Level::SnapshotIsolationNoSession, "adya.gsi"),
+    (Level::SerializableNoSession, "adya.pl3"),
     (Level::Serializable, "adya.ser_so"),
     (Level::Serializable, "crooks.ser_so"),
 ];
@@ -63,6 +66,8 @@ const FRAMEWORKS: &[(Level, &str)] = &[
 pub(crate) struct Tally {
     name: &'static str,
     n_histories: usize,
+    /// Did a history have times?
+    is_timed: bool,
     /// By level: allowed, forbidden, and how often the reference (of large histories the checker or its
     /// certifier) did not know.
     counts: BTreeMap<Level, [usize; 3]>,
@@ -96,12 +101,13 @@ impl Tally {
         let counts = Level::ALL.into_iter().map(|it| (it, [0; 3])).collect();
         let pairs = Level::ALL.into_iter().flat_map(|it| it.implied().iter().map(move |weaker| (it, *weaker)));
         let apart = pairs.map(|it| (it, 0)).collect();
-        Self { name, n_histories: 0, counts, apart, proofs: [0; 2], findings: BTreeMap::new() }
+        Self { name, n_histories: 0, is_timed: false, counts, apart, proofs: [0; 2], findings: BTreeMap::new() }
     }
 
     /// Judges a history at every level. Gives which levels allow it, as far as known.
     pub(crate) fn judge(&mut self, draft: &Draft, tests: &'static [Test]) -> BTreeMap<Level, bool> {
         self.n_histories += 1;
+        self.is_timed |= draft.build().has_real_time();
         let answers = judge_patiently(draft, tests);
         for (level, is_allowed) in &answers.is_allowed {
             self.counts.get_mut(level).unwrap()[usize::from(!is_allowed)] += 1;
@@ -154,6 +160,9 @@ impl Tally {
     /// Fails unless each level allowed and forbade one history in so many.
     pub(crate) fn assert_both_sides(&self, one_in: usize) {
         for (level, [allowed, forbidden, _]) in &self.counts {
+            if level.needs_times() && !self.is_timed {
+                continue;
+            }
             let is_often = allowed.min(forbidden) * one_in >= self.n_histories;
             assert!(is_often, "{}: {level}: {allowed} allowed, {forbidden} forbidden", self.name);
         }
@@ -161,7 +170,9 @@ impl Tally {
 
     /// Fails unless of each two levels, one history in so many satisfies only the weaker one.
     pub(crate) fn assert_apart(&self, one_in: usize) {
-        for ((stronger, weaker), count) in &self.apart {
+        // Session order contradicts writes only where lists show their order.
+        let needs_lists = (Level::ReadUncommitted, Level::AdyaReadUncommitted);
+        for ((stronger, weaker), count) in self.apart.iter().filter(|it| *it.0 != needs_lists) {
             let is_often = count * one_in >= self.n_histories;
             assert!(is_often, "{}: {weaker} and not {stronger}: {count} times", self.name);
         }
@@ -234,11 +245,20 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
             // What is left of the budget of a large history may be too little.
             let is_due = refutation.proof.is_some() || draft.txns.len() <= MAX_TXNS_OF_SURE_ANSWERS;
             answers.proofs[usize::from(refutation.proof.is_none())] += usize::from(is_due);
-            refutations.push(refutation.clone());
+            refutations.push((level, refutation.clone()));
         }
         let Some(is_allowed) = is_allowed(&verdict) else {
             match verdict {
                 Verdict::Unknown(StopReason::Unsupported(_)) if facts.ambiguous_list().is_some() => {}
+                Verdict::Unknown(StopReason::Unsupported(_)) if level.needs_times() && !history.has_real_time() => {
+                    // What holds without times is not known with them.
+                    answers.differ(
+                        level,
+                        true,
+                        answers.is_allowed.get(&level.without_times()).copied(),
+                        "without times",
+                    );
+                }
                 Verdict::Unknown(StopReason::Steps) if draft.txns.len() > MAX_TXNS_OF_SURE_ANSWERS => {
                     answers.unknown.push(level);
                 }
@@ -258,7 +278,12 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
             answers.differ(level, is_allowed, machine::allows(draft, level), "the machine");
         }
         if let (Verdict::Forbidden(refutation), true) = (&verdict, tests.contains(&Test::Minimal)) {
-            answers.minimal(&facts, level, refutation);
+            // It is minimal at the weakest level that forbids it, which its proof names.
+            let weakest = refutation.proof.as_ref().map_or(level, |it| it.level);
+            match level.with_sessions() {
+                Some(_) => answers.minimal(&Facts::new(&history.without_sessions()), weakest, refutation),
+                None => answers.minimal(&facts, weakest, refutation),
+            }
         }
     }
     if let (Some(prepared), true) = (&prepared, tests.contains(&Test::Frameworks)) {
@@ -273,6 +298,7 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
     }
     answers.follow_the_lattice();
     answers.prove_nothing_else(&facts, &refutations);
+    answers.wrong.extend(wrong_names(&facts, &refutations));
     answers
 }
 
@@ -405,9 +431,9 @@ impl Answers {
     }
 
     /// No proof is accepted for a level that allows the history.
-    fn prove_nothing_else(&mut self, facts: &Facts<'_>, refutations: &[Refutation]) {
+    fn prove_nothing_else(&mut self, facts: &Facts<'_>, refutations: &[(Level, Refutation)]) {
         for (level, _) in self.is_allowed.clone().into_iter().filter(|it| it.1) {
-            for refutation in refutations {
+            for (_, refutation) in refutations {
                 let Some(proof) = &refutation.proof else { continue };
                 let proof = Some(Box::new(Proof { level, contradiction: proof.contradiction.clone() }));
                 if certify_proof(facts, level, &Refutation { proof, ..refutation.clone() }).is_ok() {

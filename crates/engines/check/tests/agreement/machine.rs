@@ -12,6 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Does the level allow the history? None for levels that are about more than one store.
 pub(crate) fn allows(draft: &Draft, level: Level) -> Option<bool> {
+    if let Some(with_sessions) = level.with_sessions() {
+        let mut alone = draft.clone();
+        alone.txns.iter_mut().enumerate().for_each(|(idx, txn)| txn.session = idx);
+        return allows(&alone, with_sessions);
+    }
     let (kind, real_time) = match level {
         Level::Serializable => (Kind::OneEvent, false),
         Level::StrictSerializable => (Kind::OneEvent, true),

@@ -297,8 +297,8 @@ impl<'f, 'h> Closure<'f, 'h> {
         let n_txns = self.is_counted.len();
         let txn = TxnId::from_index;
         match self.level {
-            Level::ReadUncommitted | Level::ReadCommitted => Matrix::new(n_txns),
-            Level::ReadYourWrites => so.clone(),
+            Level::ReadUncommitted | Level::AdyaReadUncommitted | Level::ReadCommitted => Matrix::new(n_txns),
+            Level::ReadYourWrites | Level::AdyaReadCommitted => so.clone(),
             Level::MonotonicReads => wr.then(so),
             Level::MonotonicWrites => so.then(wr),
             Level::WritesFollowReads => wr.then(&so.clone().or_same()).then(wr),
@@ -312,10 +312,13 @@ impl<'f, 'h> Closure<'f, 'h> {
             }
             Level::CausalConsistency => so.clone().or(wr).closed(),
             Level::ParallelSnapshotIsolation
+            | Level::ParallelSnapshotIsolationNoSession
             | Level::PrefixConsistency
             | Level::SnapshotIsolation
+            | Level::SnapshotIsolationNoSession
             | Level::StrongSnapshotIsolation
             | Level::Serializable
+            | Level::SerializableNoSession
             | Level::StrictSerializable => Matrix::of(n_txns, |from, to| self.is_before(txn(from), txn(to))),
         }
     }

@@ -41,6 +41,9 @@ use iso_spec::Level;
 
 /// Checks a verdict about a history at a level. An unknown verdict claims nothing and always passes.
 pub fn certify(history: &History, level: Level, verdict: &Verdict) -> Result<(), Uncertified> {
+    if let Some(with_sessions) = level.with_sessions() {
+        return certify(&history.without_sessions(), with_sessions, verdict);
+    }
     match verdict {
         Verdict::Allowed(witness) => certify_allowed(history, level, witness),
         Verdict::Forbidden(_) => certify_facts(&Facts::new(history), level, verdict),
@@ -50,6 +53,9 @@ pub fn certify(history: &History, level: Level, verdict: &Verdict) -> Result<(),
 
 /// As [`certify`], for facts that are derived already.
 pub fn certify_facts(facts: &Facts<'_>, level: Level, verdict: &Verdict) -> Result<(), Uncertified> {
+    if level.with_sessions().is_some() {
+        return certify(facts.history(), level, verdict);
+    }
     match verdict {
         Verdict::Forbidden(refutation) => certify_forbidden(facts, level, refutation),
         Verdict::Allowed(_) | Verdict::Unknown(_) => certify(facts.history(), level, verdict),

@@ -28,10 +28,23 @@ pub(super) fn check_proof(facts: &Facts<'_>, level: Level, refutation: &Refutati
     if proof.contradiction.size() > MAX_SIZE {
         return Err(Uncertified::too_large("a proof is too large to be checked; nothing says that it is wrong"));
     }
-    let check = |facts: &Facts<'_>| {
-        Checker { facts, level: proof.level, txns: &refutation.txns, assumed: Vec::new() }.check(&proof.contradiction)
-    };
-    match most_favourable(facts.history(), proof.level) {
+    match proof.level.with_sessions() {
+        Some(level) => {
+            let history = facts.history().without_sessions();
+            check_steps(&Facts::new(&history), level, &proof.contradiction, &refutation.txns)
+        }
+        None => check_steps(facts, proof.level, &proof.contradiction, &refutation.txns),
+    }
+}
+
+fn check_steps(
+    facts: &Facts<'_>,
+    level: Level,
+    contradiction: &Contradiction,
+    txns: &[TxnId],
+) -> Result<(), Uncertified> {
+    let check = |facts: &Facts<'_>| Checker { facts, level, txns, assumed: Vec::new() }.check(contradiction);
+    match most_favourable(facts.history(), level) {
         Some(history) => check(&Facts::new(&history)),
         None => check(facts),
     }

@@ -94,7 +94,7 @@ pub(super) fn judge_many(name: &str, few: usize, salt: u64, manner: impl Fn(&mut
 impl Tally {
     fn judge(&mut self, history: &History, level: Level, what: &str) {
         let facts = Facts::new(history);
-        let has_no_times = level.needs_times() && !history.has_times();
+        let has_no_times = level.needs_times() && !history.has_real_time();
         // Below prefix consistency, an order does not say who each read saw.
         let is_weak = matches!(level, Level::UpdateAtomic | Level::ParallelSnapshotIsolation);
         let is_other_question = has_no_times || (is_weak && facts.has_ambiguous_reads());
