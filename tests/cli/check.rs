@@ -26,6 +26,34 @@ fn a_history_with_times_is_asked_about_real_time() {
 }
 
 #[test]
+fn without_times_real_time_is_not_judged() {
+    let folder = Folder::with_histories();
+    folder.write("equal.history", "init x=0\ns1: { r(x,0) w(x,1) } @[5,5]\ns2: { r(x,1) } @[5,5]\n");
+    for file in ["serial.history", "equal.history"] {
+        folder.run(&["check", file]).ends(0).says("Not asked: ssi and sser");
+        for level in ["ssi", "sser", "biswas.sser"] {
+            folder.run(&["check", file, "--level", level]).ends(3).tells("real time cannot be judged");
+        }
+    }
+    // What is forbidden without times stays so.
+    folder.run(&["check", "skew.history", "--level", "sser"]).ends(1).says("write-skew");
+}
+
+#[test]
+fn levels_without_session_order_are_asked_for_by_name() {
+    let folder = Folder::new();
+    folder.write("own.history", "init x=0\ns1: { w(x,1) } { r(x,0) }\n");
+    let said = folder.run(&["check", "own.history"]).ends(1);
+    assert!(!said.out.contains("nosession"), "{said:#?}");
+    let all = "pl1,pl2,psi-nosession,si-nosession,ser-nosession";
+    folder.run(&["check", "own.history", "--level", all]).ends(0).says("ser-nosession").says("evidence certified");
+    folder
+        .run(&["check", "own.history", "--level", "serializable-without-sessions,ser"])
+        .ends(1)
+        .says("stale-own-write");
+}
+
+#[test]
 fn registers_that_begin_with_a_value_are_suspected_and_told() {
     let folder = Folder::new();
     let edn = "{:type :ok, :process 0, :f :txn, :value [[:r :x 0] [:w :x 1]]}\n\

@@ -58,6 +58,7 @@ pub(crate) enum Verb {
 /// break the next ones. Every answer carries evidence, and the evidence is checked by independent code before it is
 /// shown.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "a flag is a word on the command line")]
 pub(crate) struct CheckArgs {
     /// Histories: files, Cobra directories, or - for standard input; .gz and .zst are unpacked
     #[arg(required = true, value_name = "INPUT")]

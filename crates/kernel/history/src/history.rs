@@ -254,6 +254,7 @@ impl History {
     /// The same history with a session of its own for every transaction. Ids stay as they are.
     ///
     /// What a level asks of it, it asks of this history without session order.
+    #[must_use]
     pub fn without_sessions(&self) -> Self {
         let n_txns = self.n_txns() as u32;
         Self {

@@ -182,6 +182,7 @@ impl Level {
     }
 
     /// The level that asks for the same, but for real time; itself if it does not look at times.
+    #[must_use]
     pub fn without_times(self) -> Self {
         match self {
             StrongSnapshotIsolation => SnapshotIsolation,

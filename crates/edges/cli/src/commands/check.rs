@@ -255,9 +255,10 @@ impl InputJudge<'_> {
         let needs_times = |it: &&Level| it.needs_times();
         let names: Vec<&str> = Level::USUAL.iter().filter(needs_times).map(|it| it.short_name()).collect();
         let names = names.join(" and ");
-        let why = match history.has_times() {
-            true => "the recorded times do not say what was over before something else began",
-            false => "the history has no begin and end times",
+        let why = if history.has_times() {
+            "the recorded times do not say what was over before something else began"
+        } else {
+            "the history has no begin and end times"
         };
         self.results.note(format!("Not asked: {names}, because {why}."));
     }
