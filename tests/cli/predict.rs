@@ -46,7 +46,7 @@ fn a_strict_boundary_hides_the_lost_update_of_a_withdrawal_and_a_relaxed_one_sho
     let folder = folder(ACCOUNT);
     let said = folder.run(&["predict", "run.history", "--level", "cc", "--boundary", "strict"]).ends(0);
     said.tells("None: no run that could have happened instead is allowed by causal-consistency (cc)")
-        .tells("Boundary strict: a session is repeated up to the first read that has another writer.")
+        .tells("Boundary strict: each session repeats what was observed, up to its first read from another writer.")
         .tells("None is said of this boundary only; --boundary relaxed may have a run.")
         .tells("Not certified: \"none\" rests on the search itself.");
     let arguments = ["predict", "run.history", "-l", "cc", "--boundary", "relaxed", "-o", "predicted.history"];
@@ -189,7 +189,7 @@ fn what_was_rolled_back_is_not_repeated() {
     let text = "init x=0\ns1: { w(x,7) } abort { r(x,0) w(x,1) }\ns2: { r(x,1) w(x,2) }\n";
     let said = folder(text).run(&["predict", "run.history", "--level", "cc", "--boundary", "relaxed"]).ends(1);
     said.tells("s2.1 r(x) observed 1 from s1.2 (line 2), predicted 0 from the initial state")
-        .tells("What was rolled back is not repeated, so that in the observed run s1.1 is s1.2.");
+        .tells("Aborted transactions are not repeated, so some names differ from the observed run: s1.1 is s1.2.");
 }
 
 #[test]

@@ -36,13 +36,12 @@ fn write_skew_breaks_the_bank_below_serializability() {
     let said = folder(BANK).run(&["verify", "p.txn"]).ends(1);
     assert!(said.err.is_empty(), "{said:#?}");
     said.says("Violated under 7 of these 8 levels.\n")
-        .says("\nser  serializable                 holds\n")
-        .says("\nsi   snapshot-isolation           violated  invariant is false (line 8)\n")
+        .says("\nviolated  rc, ra, ua, cc, pc, psi, si\n          invariant is false (line 8)\nholds     ser\n")
         .says("Weakest level that holds: serializable (ser)\n")
-        .tells("for all runs of these 2 transactions in 2 sessions, integers of 16 bits.")
+        .tells("covers all runs of these 2 transactions in 2 sessions, with 16-bit integers.")
         .says("Counterexample under snapshot-isolation (si)\n")
         .tells("line 8, column 11: `accounts[\"x\"].balance + accounts[\"y\"].balance > 0`")
-        .tells("withdraw#1: withdraw(\"x\", 100), sees nobody")
+        .tells("withdraw#1: withdraw(\"x\", 100), sees no other transaction")
         .tells("reads accounts[\"x\"] = { balance: 60 } from the initial state (line 4)")
         .tells("writes accounts[\"x\"] = { balance: -40 }")
         .tells("Last state: accounts[\"x\"] = { balance: -40 }, accounts[\"y\"] = { balance: -40 }")
@@ -87,7 +86,7 @@ fn what_holds_says_for_what() {
     let said = said.tells("Not certified: \"holds\" rests on the search itself.");
     said.says("Holds under all of these 8 levels.\n")
         .says("Weakest level that holds: read-committed (rc)\n")
-        .tells("\"Holds\" is for all runs of these 2 transactions in 2 sessions, integers of 16 bits.");
+        .tells("\"Holds\" covers all runs of these 2 transactions in 2 sessions, with 16-bit integers.");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Where results go: standard output, files, and messages on standard error.
 
 use anyhow::{Context, anyhow, bail};
-use iso_report::{Colour, JsonLayout, Report, Symbols, TextOptions};
+use iso_report::{Colour, Imprint, JsonLayout, Report, Symbols, TextOptions};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs};
 
 /// Lines of text files and pipes are wrapped here.
@@ -158,7 +159,7 @@ impl Rendering {
     /// The bytes of the file.
     pub(crate) fn render(self, report: &Report) -> String {
         match self {
-            Self::Html => report.html(),
+            Self::Html => report.html(&Imprint { date: Some(today()) }),
             Self::Svg => report.svg(),
             Self::Dot => report.dot(),
             Self::Json => report.to_json(JsonLayout::Pretty) + "\n",
@@ -192,4 +193,53 @@ pub(crate) fn numbered(path: &Path, number: usize) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let ending = path.extension().unwrap_or_default().to_string_lossy().into_owned();
     path.with_file_name(format!("{stem}-{number}.{ending}"))
+}
+
+/// The day in UTC: `2026-11-17`.
+fn today() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (year, month, day) = civil(since.as_secs() / 86_400);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// Year, month and day of a day, counted from the first of January 1970.
+fn civil(mut day: u64) -> (u64, u64, u64) {
+    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let mut year = 1970;
+    while day >= 365 + u64::from(is_leap(year)) {
+        day -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if day < length {
+            break;
+        }
+        day -= length;
+        month += 1;
+    }
+    (year, month, day + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::civil;
+
+    #[test]
+    fn days_are_counted_from_1970() {
+        let cases = [
+            (0, (1970, 1, 1)),
+            (58, (1970, 2, 28)),
+            (59, (1970, 3, 1)),
+            (11_016, (2000, 2, 29)),
+            (11_017, (2000, 3, 1)),
+            (20_773, (2026, 11, 16)),
+            (20_818, (2026, 12, 31)),
+            (20_819, (2027, 1, 1)),
+        ];
+        for (day, expected) in cases {
+            assert_eq!(civil(day), expected, "{day}");
+        }
+    }
 }

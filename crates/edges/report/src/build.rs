@@ -360,8 +360,8 @@ fn is_small(history: &History) -> bool {
 
 /// Times belong to the excerpt if it is forbidden because of them, or may be.
 fn shows_times(refutation: &Refutation) -> bool {
-    let needs_a_case_distinction = refutation.cycle.is_empty() && refutation.local.is_none();
-    needs_a_case_distinction || refutation.cycle.iter().any(|it| it.because == Reason::RealTime)
+    let needs_a_case_split = refutation.cycle.is_empty() && refutation.local.is_none();
+    needs_a_case_split || refutation.cycle.iter().any(|it| it.because == Reason::RealTime)
 }
 
 fn summary(refutation: &Refutation, excerpt: &History) -> String {

@@ -4,6 +4,9 @@ use crate::document::{CheckReport, Evidence, Judgement, LevelName, NamedPairs, S
 use crate::findings::{any_holds, findings, strongest_that_hold};
 use crate::words::counted;
 
+/// What stands above a core.
+pub(crate) const CORE_LEAD: &str = "The core: these operations alone are forbidden.";
+
 /// Longer witnesses are only counted.
 const MAX_SHOWN_ORDER: usize = 12;
 /// Schedules are so long at most in the JSON of a page.

@@ -102,9 +102,9 @@ impl Explainer<'_> {
         let (seen, writer_name) = (self.seen(op, &[writer]), self.txn(writer));
         match self.element_of(writer, op) {
             Some(element) => {
-                format!("{who} read {seen}, where {element} is from {writer_name}, which was rolled back")
+                format!("{who} read {seen}, where {element} is from {writer_name}, which aborted")
             }
-            None => format!("{who} read {seen} from {writer_name}, which was rolled back"),
+            None => format!("{who} read {seen} from {writer_name}, which aborted"),
         }
     }
 
@@ -123,7 +123,7 @@ impl Explainer<'_> {
     fn interleaved(&self, who: &str, op: OpId, torn: TxnId, between: TxnId) -> String {
         let key = self.history.op(op).key();
         format!(
-            "{who} read {}, where {} of {} cuts into {} of {}",
+            "{who} read {}, where {} of {} stands between {} of {}",
             self.seen(op, &[torn, between]),
             self.elements(between, key),
             self.txn(between),

@@ -1,6 +1,6 @@
 //! The shape of a lattice: which class of levels stands in which layer.
 
-use crate::search::{LatticeEdge, LatticeReport};
+use crate::search::{LatticeEdge, LatticeReport, SpecName};
 
 /// The layer of each class: the longest way down to it from a strongest one.
 pub(crate) fn layers(n_classes: usize, pairs: &[(usize, usize)]) -> Vec<usize> {
@@ -26,5 +26,17 @@ pub(crate) fn below(report: &LatticeReport, class: usize) -> impl Iterator<Item 
 
 /// The name that stands for a class: its first.
 pub(crate) fn class_name(report: &LatticeReport, class: usize) -> &str {
-    report.classes[class].first().map_or("", String::as_str)
+    report.classes[class].first().map_or("", |it| short_name(report, it))
+}
+
+/// `si` for `biswas.si`, unless another level of the lattice is called so, too.
+pub(crate) fn short_name<'n>(report: &LatticeReport, name: &'n str) -> &'n str {
+    let short = name.rsplit('.').next().unwrap_or(name);
+    let is_meant = |it: &SpecName| it.name.rsplit('.').next() == Some(short);
+    if short.is_empty() || report.levels.iter().filter(|it| is_meant(it)).count() > 1 { name } else { short }
+}
+
+/// The names of a class, each as short as it may be.
+pub(crate) fn class_names<'r>(report: &'r LatticeReport, class: &'r [String]) -> Vec<&'r str> {
+    class.iter().map(|it| short_name(report, it)).collect()
 }

@@ -17,7 +17,7 @@ mod surroundings;
 mod verify;
 mod why;
 
-pub use check::html;
+pub(crate) use check::check_html;
 pub(crate) use collect::collect_html;
 pub(crate) use demo::demo_html;
 pub(crate) use hunt::hunt_html;
@@ -40,10 +40,46 @@ const MAX_LABEL: usize = 40;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// A page around its body. The JSON of the document is inside, in the element `report`.
+/// What a page says about its making. Whoever makes it has a clock; without a date, equal documents give equal pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imprint {
+    /// The day: `2026-11-17`.
+    pub date: Option<String>,
+}
+
+/// A page before it is put together.
+pub(crate) struct Page {
+    title: String,
+    body: String,
+    /// What the run took, if that is known.
+    effort: String,
+    /// The document.
+    json: String,
+}
+
+impl Page {
+    /// The page. The JSON of the document is inside, in the element `report`.
+    pub(crate) fn html(&self, imprint: &Imprint) -> String {
+        let body = format!("{}{}", self.body, footer(&self.effort, imprint));
+        framed(&self.title, &body, &self.json)
+    }
+}
+
+/// Version, date, what the run took, and where to read more.
+fn footer(effort: &str, imprint: &Imprint) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let made = [format!("Isoscope {version}"), imprint.date.clone().unwrap_or_default(), effort.to_owned()];
+    let made: Vec<String> = made.iter().filter(|it| !it.is_empty()).map(|it| xml(it)).collect();
+    format!(
+        "<footer>{}. <a href=\"https://docs.rs/isoscope/{version}\">Documentation</a></footer>\n",
+        made.join(", ")
+    )
+}
+
+/// A page around its body.
 ///
 /// Its policy lets a browser run our script and no other, and load nothing.
-fn page(title: &str, body: &str, json: &str) -> String {
+fn framed(title: &str, body: &str, json: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
@@ -127,7 +163,7 @@ fn contradiction(cycle: &[Link]) -> String {
     let first = cycle.first().map(|it| spoken(&it.from)).unwrap_or_default();
     format!(
         "<li class=\"contradiction\" data-links=\"{}\" data-highlight=\"\" data-txns=\"\">But then <b>{}</b> would have to come \
-         before itself: {}. That cannot be.</li>\n",
+         before itself: {}. That is impossible.</li>\n",
         numbers.join(" "),
         prose(&first),
         prose(&round(cycle))

@@ -64,7 +64,7 @@ pub use document::{
 pub use dot::dot;
 pub use findings::{Finding, findings, strongest_that_hold};
 pub use found::{Failure, Found, KeyVersions, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
-pub use html::html;
+pub use html::Imprint;
 pub use hunt::{HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript, RoundVerdict};
 pub use json::{JsonLayout, ReadError};
 pub use predict::{

@@ -251,6 +251,23 @@
   }
 
   // Where there is little room, pictures scroll rather than shrink until nobody can read them.
+  // A picture that is wider than its frame says that there is more to see, and where.
+  for (const figure of document.querySelectorAll("figure")) {
+    const hint = document.createElement("p");
+    hint.className = "sideways";
+    hint.textContent = "Scroll sideways to see all of it \u2192";
+    hint.hidden = true;
+    figure.after(hint);
+    const look = () => {
+      const hidden = figure.scrollWidth - figure.clientWidth;
+      figure.classList.toggle("more", hidden - figure.scrollLeft > 4);
+      figure.classList.toggle("less", figure.scrollLeft > 4);
+      hint.hidden = hidden <= 4;
+    };
+    figure.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(figure);
+  }
+
   for (const svg of document.querySelectorAll("figure:not(.lattice):not(.course):not(.chart) svg")) {
     svg.style.minWidth = `${Math.round(svg.viewBox.baseVal.width * (innerWidth < 600 ? 0.85 : 0.72))}px`;
   }

@@ -46,7 +46,7 @@ pub(crate) fn compare_headline(report: &CompareReport) -> String {
     let one_way = |stronger: &str, weaker: &str| {
         format!(
             "{stronger} is stronger than {weaker}: {weaker} allows a history that {stronger} forbids, \
-             and there is none the other way round {bound}."
+             and none was found the other way around {bound}."
         )
     };
     match &report.relation {
@@ -58,8 +58,8 @@ pub(crate) fn compare_headline(report: &CompareReport) -> String {
         }
         SpecRelation::Unknown { reason } => {
             let known = match (&report.left_only, &report.right_only) {
-                (Some(_), _) => format!(" {left} does not imply {right}, but the other way round is open."),
-                (None, Some(_)) => format!(" {right} does not imply {left}, but the other way round is open."),
+                (Some(_), _) => format!(" {left} does not imply {right}, but the other direction is open."),
+                (None, Some(_)) => format!(" {right} does not imply {left}, but the other direction is open."),
                 (None, None) => String::new(),
             };
             format!("Unknown: {reason}.{known}")
@@ -77,12 +77,12 @@ pub(crate) fn lattice_headline(report: &LatticeReport) -> String {
     };
     let classes = if n_classes == 1 { "1 class".to_owned() } else { format!("{n_classes} classes") };
     if report.classes.len() == report.levels.len() && !report.unknown.is_empty() {
-        return format!("No two of {levels} are known to coincide {}.{open}", bound(&report.scope));
+        return format!("No two of these {levels} are known to be equivalent {}.{open}", bound(&report.scope));
     }
     if report.classes.len() == report.levels.len() {
-        return format!("No two of {levels} coincide {}.{open}", bound(&report.scope));
+        return format!("No two of these {levels} are equivalent {}.{open}", bound(&report.scope));
     }
-    format!("{levels} make {classes} of equivalent ones {}.{open}", bound(&report.scope))
+    format!("{levels} fall into {classes} of equivalent levels {}.{open}", bound(&report.scope))
 }
 
 /// `biswas.cc allows and biswas.pc forbids this history`.
@@ -204,11 +204,11 @@ pub(crate) fn anomalies(refutation: &SpecRefutation) -> String {
 /// Why a level forbids the history if there is no cycle: `No co will do:`, or a sentence for when nothing is known.
 pub(crate) fn failures_lead(refutation: &SpecRefutation) -> &'static str {
     match (refutation.failures.len(), refutation.omitted) {
-        (1, 0) if !refutation.is_exhaustive => "A witness that comes near fails:",
-        _ if !refutation.is_exhaustive => "Witnesses that come near fail, as these do:",
-        (1, 0) => "The only witness that one could try fails:",
-        (_, 0) => "Every witness that one could try fails:",
-        _ => "Every witness that one could try fails, as these do:",
+        (1, 0) if !refutation.is_exhaustive => "The nearest witness fails:",
+        _ if !refutation.is_exhaustive => "The nearest witnesses fail, for example:",
+        (1, 0) => "The only possible witness fails:",
+        (_, 0) => "Every possible witness fails:",
+        _ => "Every possible witness fails, for example:",
     }
 }
 

@@ -77,9 +77,9 @@ pub(crate) fn strongest_line(report: &PredictReport) -> Option<String> {
 /// What was looked for.
 pub(crate) fn question(report: &PredictReport) -> String {
     let boundary = match report.boundary {
-        Boundary::Strict => "strict: a session is repeated up to the first read that has another writer",
+        Boundary::Strict => "strict: each session repeats what was observed, up to its first read from another writer",
         Boundary::Relaxed => {
-            "relaxed: a session is repeated up to the first transaction in which reads have other writers"
+            "relaxed: each session repeats what was observed, up to its first transaction that reads from another writer"
         }
         Boundary::Either => "strict, and relaxed where that has none",
     };
@@ -150,8 +150,8 @@ fn placed(name: &str, place: Option<&Place>) -> String {
 /// How many reads changed, as a lead of a list.
 pub(crate) fn changed_lead(run: &PredictedRun) -> String {
     match run.changed.len() as u64 {
-        1 => "1 read has another writer than observed:".to_owned(),
-        n => format!("{} have other writers than observed:", counted(n, "read")),
+        1 => "1 read has another writer:".to_owned(),
+        n => format!("{} have other writers:", counted(n, "read")),
     }
 }
 
@@ -194,12 +194,16 @@ pub(crate) fn left_out(run: &PredictedRun) -> Option<String> {
     Some(words)
 }
 
-/// Which transactions have other names than in the observed run, because what was rolled back is not repeated.
+/// Which transactions have other names than in the observed run, because aborted transactions are not repeated.
 pub(crate) fn renamed_words(run: &PredictedRun) -> Option<String> {
     let all = run.renamed_that_matter();
     let words: Vec<String> = all.iter().map(|(predicted, observed)| format!("{predicted} is {observed}")).collect();
-    (!words.is_empty())
-        .then(|| format!("What was rolled back is not repeated, so that in the observed run {}.", words.join(", ")))
+    (!words.is_empty()).then(|| {
+        format!(
+            "Aborted transactions are not repeated, so some names differ from the observed run: {}.",
+            words.join(", ")
+        )
+    })
 }
 
 /// That a strict boundary hides a write conflict.

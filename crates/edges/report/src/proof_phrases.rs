@@ -1,29 +1,28 @@
-//! Case distinctions and cycles in words, for every rendering.
+//! Case splits and cycles in words, for every rendering.
 
-use crate::document::{Case, Link, LinkKind, TxnRef};
+use crate::document::{Case, Link, TxnRef};
 
 /// Longer cycles are named by their first and last transactions.
 const MAX_ROUND: usize = 8;
 
-/// How a case begins: `Suppose that …`, or what is left if all others were impossible.
+/// How a case begins: `Case 1 of 2: suppose that …`.
 pub(crate) fn case_lead(case: &Case, idx: usize, n_cases: usize) -> String {
-    let supposed = &case.supposed.because;
-    match (idx, case.supposed.kind) {
-        (0, _) => format!("Suppose that {supposed}."),
-        (1, LinkKind::VersionOrder) => format!("So it is the other way round: {supposed}."),
-        _ if idx + 1 == n_cases => format!("So only this is left: {supposed}."),
-        _ => format!("Suppose instead that {supposed}."),
-    }
+    format!("Case {} of {n_cases}: suppose that {}.", idx + 1, case.supposed.because)
+}
+
+/// How a case begins that the reader did not expect.
+pub(crate) fn excluded_lead(case: &Case) -> String {
+    format!("Suppose instead that {}.", case.supposed.because)
 }
 
 /// How a cycle ends.
 pub(crate) fn cycle_end(cycle: &[Link]) -> String {
     let first = cycle.first().map(|it| spoken(&it.from)).unwrap_or_default();
-    format!("But then {first} would have to come before itself: {}. That cannot be.", round(cycle))
+    format!("But then {first} would have to come before itself: {}. That is impossible.", round(cycle))
 }
 
 /// What follows from all cases.
-pub(crate) const NOTHING_LEFT: &str = "No case is left, so this cannot have happened.";
+pub(crate) const NOTHING_LEFT: &str = "Every case is impossible, so this cannot have happened.";
 
 /// `s1.1 → s2.1 → s1.1`.
 pub(crate) fn round(cycle: &[Link]) -> String {

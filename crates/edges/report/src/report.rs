@@ -7,8 +7,8 @@ use crate::dot::{
     collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, separate_dot, store_dot, verify_dot,
 };
 use crate::html::{
-    collect_html, compare_html, demo_html, html, hunt_html, lattice_html, predict_html, separate_html, store_html,
-    verify_html,
+    Imprint, check_html, collect_html, compare_html, demo_html, hunt_html, lattice_html, predict_html, separate_html,
+    store_html, verify_html,
 };
 use crate::hunt::HuntReport;
 use crate::json::{JsonLayout, ReadError, Source};
@@ -103,10 +103,10 @@ impl Report {
         })
     }
 
-    /// The document as one self-contained page.
-    pub fn html(&self) -> String {
-        match self {
-            Self::Check(report) => html(report),
+    /// The document as one self-contained page, with the JSON of the document inside.
+    pub fn html(&self, imprint: &Imprint) -> String {
+        let page = match self {
+            Self::Check(report) => check_html(report),
             Self::Separate(report) => separate_html(report),
             Self::Compare(report) => compare_html(report),
             Self::Lattice(report) => lattice_html(report),
@@ -116,7 +116,8 @@ impl Report {
             Self::Hunt(report) => hunt_html(report),
             Self::Demo(report) => demo_html(report),
             Self::Store(report) => store_html(report),
-        }
+        };
+        page.html(imprint)
     }
 
     /// The document as one picture.

@@ -2,6 +2,7 @@
 
 use crate::document::{Excerpt, LevelName, Outcome};
 use crate::search::Effort;
+use crate::verify_phrases::faults;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// What `verify` found out about one program.
@@ -218,7 +219,34 @@ impl VerifyVerdict {
     }
 }
 
+/// Levels with the same verdict, and the same thing to say about it.
+pub(crate) struct Alike<'r> {
+    pub(crate) levels: Vec<&'r VerifiedLevel>,
+    /// What is wrong, or what ran out; may be empty.
+    pub(crate) note: String,
+}
+
 impl VerifyReport {
+    /// The levels by what is said about them, so that it is said once.
+    pub(crate) fn alike(&self) -> Vec<Alike<'_>> {
+        let mut groups: Vec<Alike<'_>> = Vec::new();
+        for level in &self.levels {
+            let note = match &level.verdict {
+                VerifyVerdict::Holds => String::new(),
+                VerifyVerdict::Violated { counterexample } => faults(counterexample),
+                VerifyVerdict::Unknown { reason } => reason.clone(),
+            };
+            let is_alike = |it: &&mut Alike<'_>| {
+                it.note == note && it.levels.iter().all(|it| it.verdict.word() == level.verdict.word())
+            };
+            match groups.iter_mut().find(is_alike) {
+                Some(group) => group.levels.push(level),
+                None => groups.push(Alike { levels: vec![level], note }),
+            }
+        }
+        groups
+    }
+
     /// The runs that renderings show: of all levels the strongest violated one's, or each if only some were asked.
     ///
     /// What a stronger level allows a weaker one allows, too, so the others say less.

@@ -51,7 +51,7 @@ pub(crate) fn bounds(program: &ProgramScope) -> String {
     };
     let these = if n == 1 { "this 1 transaction".to_owned() } else { format!("these {n} transactions") };
     let sessions = counted(program.sessions, "session");
-    format!("\"Holds\" is for all runs of {these} in {sessions}, integers of {} bits{open}.", program.int_bits)
+    format!("\"Holds\" covers all runs of {these} in {sessions}, with {}-bit integers{open}.", program.int_bits)
 }
 
 /// `snapshot isolation (si)`.
@@ -69,7 +69,7 @@ pub(crate) fn faults(run: &BadRun) -> String {
 pub(crate) fn role(txn: &Executed) -> String {
     let sees = match txn.sees.as_deref() {
         None => String::new(),
-        Some([]) => ", sees nobody".to_owned(),
+        Some([]) => ", sees no other transaction".to_owned(),
         Some(names) => format!(", sees {}", names.join(", ")),
     };
     let outcome = match txn.outcome {
@@ -110,7 +110,7 @@ pub(crate) fn change_words(change: &Change) -> String {
             format!("lock what is read, with `for update`: {}", each.join(", and "))
         }
         Change::Raise(names) => {
-            format!("run {} at serializable, so that nothing that came before is missed", and(names))
+            format!("run {} at serializable", and(names))
         }
     }
 }

@@ -4,9 +4,7 @@
 mod common;
 
 use iso_evidence::{Event, Schedule, Verdict, Witness};
-use iso_report::{
-    Answer, CheckReport, JsonLayout, Judgement, Limits, ReadError, Report, Run, TextOptions, html, svg, text,
-};
+use iso_report::{Answer, CheckReport, JsonLayout, Judgement, Limits, ReadError, Report, Run, TextOptions, svg, text};
 use iso_spec::{Execution, Level};
 
 #[test]
@@ -26,7 +24,7 @@ fn what_was_written_reads_back_and_renders_the_same() {
         let back = CheckReport::from_json(&report.to_json(JsonLayout::Compact)).unwrap();
         let options = TextOptions::default();
         assert_eq!(text(&back, options), text(&report, options), "{name}");
-        assert_eq!((svg(&back), html(&back)), (svg(&report), html(&report)), "{name}");
+        assert_eq!((svg(&back), common::page(&back)), (svg(&report), common::page(&report)), "{name}");
     }
 }
 
@@ -108,7 +106,7 @@ fn the_document_keeps_whose_write_each_read_saw() {
     );
     let Judgement::Holds { evidence } = &report.levels[0].judgement else { panic!("{report:?}") };
     assert_eq!(evidence.sources.len(), 2, "{evidence:?}");
-    let page = html(&report);
+    let page = common::page(&report);
     assert!(!page.contains("which several wrote"), "the page has forgotten what the witness knows");
     assert!(page.contains(&format!("<code>r(x,1)</code> from {}", evidence.sources[1].writer)));
 }

@@ -5,22 +5,22 @@ mod common;
 
 use common::search;
 use common::xml::assert_well_formed;
-use iso_report::{Frame, Report, dot, figure_svg, findings, html, svg};
+use iso_report::{Frame, Report, dot, figure_svg, findings, svg};
 
 #[test]
 fn the_pictures_are_what_they_were() {
     for (name, report) in common::golden_cases() {
         common::golden(&format!("{name}.svg"), &svg(&report));
         common::golden(&format!("{name}.dot"), &dot(&report));
-        common::golden(&format!("{name}.html"), &html(&report));
+        common::golden(&format!("{name}.html"), &common::page(&report));
     }
 }
 
 /// Pages that only the browser looks at: names that want to run, a long cycle, and an allowed history.
 #[test]
 fn the_pages_for_the_browser_are_what_they_were() {
-    common::golden("hostile.html", &html(&common::hostile()));
-    common::golden("ring-40.html", &html(&common::ring(40, 8)));
+    common::golden("hostile.html", &common::page(&common::hostile()));
+    common::golden("ring-40.html", &common::page(&common::ring(40, 8)));
     let history = common::history(
         "init x=0 y=0
          alice: { r(x,0) w(x,1) }
@@ -28,7 +28,7 @@ fn the_pages_for_the_browser_are_what_they_were() {
          carol: { r(log,[1]) r(x,1) w(x,3) } { r(y,2) r(x,3) }",
     );
     let report = common::report(&history, &[(iso_spec::Level::Serializable, &common::allowed(&history))]);
-    common::golden("allowed.html", &html(&report));
+    common::golden("allowed.html", &common::page(&report));
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn the_pictures_of_searches_are_what_they_were() {
     for (name, report) in search::golden_cases() {
         common::golden(&format!("{name}.svg"), &report.svg());
         common::golden(&format!("{name}.dot"), &report.dot());
-        common::golden(&format!("{name}.html"), &report.html());
+        common::golden(&format!("{name}.html"), &common::page_of(&report));
     }
 }
 
@@ -65,10 +65,14 @@ fn a_huge_cycle_is_drawn_in_a_moment() {
 #[test]
 fn equal_documents_give_equal_bytes() {
     for ((name, one), (_, two)) in search::gallery().into_iter().zip(search::gallery()) {
-        assert_eq!((one.svg(), one.dot(), one.html()), (two.svg(), two.dot(), two.html()), "{name}");
+        assert_eq!(
+            (one.svg(), one.dot(), common::page_of(&one)),
+            (two.svg(), two.dot(), common::page_of(&two)),
+            "{name}"
+        );
     }
     for ((name, one), (_, two)) in common::gallery().into_iter().zip(common::gallery()) {
-        assert_eq!((svg(&one), dot(&one), html(&one)), (svg(&two), dot(&two), html(&two)), "{name}");
+        assert_eq!((svg(&one), dot(&one), common::page(&one)), (svg(&two), dot(&two), common::page(&two)), "{name}");
     }
 }
 
@@ -116,7 +120,7 @@ fn number(line: &str, attribute: &str) -> f64 {
 fn a_page_holds_its_document_and_nothing_from_outside() {
     let checks = common::gallery().into_iter().map(|(name, report)| (name, Report::from(report)));
     for (name, report) in checks.chain(search::gallery()) {
-        let page = report.html();
+        let page = common::page_of(&report);
         let start = page.find("<script type=\"application/json\" id=\"report\">").unwrap();
         let json = page[start..].split_once('>').unwrap().1.split_once("</script>").unwrap().0;
         assert_eq!(Report::from_json(json), Ok(report), "{name}");
@@ -132,15 +136,15 @@ fn a_page_holds_its_document_and_nothing_from_outside() {
 #[test]
 fn pages_are_small_enough_to_be_attached() {
     for (name, report) in common::gallery() {
-        let n_bytes = html(&report).len();
+        let n_bytes = common::page(&report).len();
         assert!(n_bytes < 100_000, "{name}: {n_bytes}");
     }
-    assert!(html(&common::ring(40, 8)).len() < 150_000);
+    assert!(common::page(&common::ring(40, 8)).len() < 150_000);
 }
 
 #[test]
 fn each_line_of_a_lattice_leads_to_its_section() {
-    let page = case("large-lattice").html();
+    let page = common::page_of(&case("large-lattice"));
     let Report::Lattice(report) = case("large-lattice") else { unreachable!() };
     for number in 1..=report.edges.len() {
         assert_eq!(page.matches(&format!("<section id=\"edge-{number}\">")).count(), 1);

@@ -255,7 +255,7 @@ fn the_renderings_are_what_they_were() {
         common::golden(&format!("predict-{name}.txt"), &plain(&report));
         common::golden(&format!("predict-{name}.json"), &(report.to_json(JsonLayout::Pretty) + "\n"));
         common::golden(&format!("predict-{name}.svg"), &report.svg());
-        common::golden(&format!("predict-{name}.html"), &report.html());
+        common::golden(&format!("predict-{name}.html"), &common::page_of(&report));
         common::golden(&format!("predict-{name}.dot"), &report.dot());
         let is_kept = common::says_the_same_in_version_1(&format!("predict-{name}"), &report);
         assert_eq!(is_kept, name != "none");
@@ -268,7 +268,11 @@ fn what_was_written_reads_back_and_renders_the_same() {
         for layout in [JsonLayout::Compact, JsonLayout::Pretty] {
             let back = Report::from_json(&report.to_json(layout)).unwrap();
             assert_eq!(back, report, "{name}");
-            assert_eq!((back.svg(), back.html(), back.dot()), (report.svg(), report.html(), report.dot()), "{name}");
+            assert_eq!(
+                (back.svg(), common::page_of(&back), back.dot()),
+                (report.svg(), common::page_of(&report), report.dot()),
+                "{name}"
+            );
         }
         assert!(report.to_json(JsonLayout::Compact).starts_with("{\"isoscope\":2,\"verb\":\"predict\""), "{name}");
     }
@@ -295,7 +299,7 @@ fn the_first_line_is_the_answer() {
 fn pictures_and_pages_are_well_formed_whatever_the_names() {
     for (name, report) in gallery() {
         common::xml::assert_well_formed(name, &report.svg());
-        let page = report.html();
+        let page = common::page_of(&report);
         assert!(!page.contains("<script>alert"), "{name}");
         assert!(!plain(&report).contains('\u{1b}'), "{name}");
     }
@@ -303,7 +307,7 @@ fn pictures_and_pages_are_well_formed_whatever_the_names() {
 
 #[test]
 fn changed_reads_are_marked_in_both_runs() {
-    let page = Report::from(relaxed()).html();
+    let page = common::page_of(&Report::from(relaxed()));
     assert!(page.contains("<mark title=\"becomes r(x,0)\">r(x,60)</mark>"), "{page}");
     assert!(page.contains("<mark title=\"was r(x,60)\">r(x,0)</mark>"), "{page}");
     assert!(page.contains("<s>r(x,10)</s> <s>w(x,15)</s>"), "{page}");

@@ -16,10 +16,10 @@ fn the_documents_are_what_they_were() {
         common::golden(&format!("{name}.json"), &(report.to_json(JsonLayout::Pretty) + "\n"));
         common::golden(&format!("{name}.txt"), &report.text(WRAPPED));
         common::golden(&format!("{name}.svg"), &report.svg());
-        common::golden(&format!("{name}.html"), &report.html());
+        common::golden(&format!("{name}.html"), &common::page_of(&report));
     }
     for (name, report) in runs::hostile() {
-        common::golden(&format!("{name}.html"), &report.html());
+        common::golden(&format!("{name}.html"), &common::page_of(&report));
     }
 }
 
@@ -44,7 +44,7 @@ fn documents_of_version_1_say_the_same() {
 fn pages_and_pictures_are_well_formed_and_hold_their_document() {
     for (name, report) in runs::gallery() {
         assert_well_formed(name, &report.svg());
-        let page = report.html();
+        let page = common::page_of(&report);
         let markup = page.split_once("<main>").unwrap().1.split_once("</main>").unwrap().0;
         assert_well_formed(name, &format!("<main>{markup}</main>"));
         assert_eq!(page.matches("<script").count(), 2, "{name}");
@@ -55,6 +55,21 @@ fn pages_and_pictures_are_well_formed_and_hold_their_document() {
             assert!(!page.contains(outside), "{name}: {outside}");
         }
         assert!(page.len() < 200_000, "{name}: {}", page.len());
+    }
+}
+
+#[test]
+fn pages_say_version_and_date_and_where_to_read_more() {
+    let dated = iso_report::Imprint { date: Some("2026-11-17".to_owned()) };
+    for (name, report) in runs::gallery() {
+        let page = report.html(&dated);
+        let footer = page.split_once("<footer>").unwrap().1.split_once("</footer>").unwrap().0;
+        assert!(
+            footer.starts_with(concat!("Isoscope ", env!("CARGO_PKG_VERSION"), ", 2026-11-17")),
+            "{name}: {footer}"
+        );
+        assert!(footer.contains("<a href=\"https://docs.rs/isoscope/"), "{name}: {footer}");
+        assert_eq!(page.replacen(", 2026-11-17", "", 1), common::page_of(&report), "{name}");
     }
 }
 
@@ -71,7 +86,7 @@ fn terminals_get_no_escape_sequences_from_names_and_ascii_if_they_want_it() {
 #[test]
 fn names_of_sections_occur_once() {
     for (name, report) in runs::gallery() {
-        let page = report.html();
+        let page = common::page_of(&report);
         let mut ids: Vec<&str> = page.split(" id=\"").skip(1).filter_map(|it| it.split('"').next()).collect();
         let n_ids = ids.len();
         ids.sort_unstable();
@@ -85,7 +100,7 @@ fn names_of_sections_occur_once() {
 #[test]
 fn headlines_say_it_in_a_sentence() {
     let headline = |report: &Report| {
-        let page = report.html();
+        let page = common::page_of(&report);
         page.split_once("<h1>").unwrap().1.split_once("</h1>").unwrap().0.to_owned()
     };
     let cases: [(Report, &str); 7] = [
@@ -128,9 +143,9 @@ fn headlines_say_it_in_a_sentence() {
 
 #[test]
 fn a_run_that_is_too_short_for_a_chart_has_none() {
-    assert!(!Report::from(runs::short()).html().contains("<svg"));
-    assert!(!Report::from(runs::found_at_once()).html().contains("class=\"chart"));
-    assert!(Report::from(runs::collect()).html().contains("class=\"chart phone\""));
+    assert!(!common::page_of(&Report::from(runs::short())).contains("<svg"));
+    assert!(!common::page_of(&Report::from(runs::found_at_once())).contains("class=\"chart"));
+    assert!(common::page_of(&Report::from(runs::collect())).contains("class=\"chart phone\""));
 }
 
 #[test]
@@ -158,7 +173,7 @@ fn a_series_of_any_numbers_is_drawn() {
         for (step, seconds) in [(1e-9, 1e-9), (0.02, 0.0), (5.0, 1200.0), (3600.0, 1e9)] {
             let series = Series { step, samples: samples.clone() };
             let report = Report::from(iso_report::CollectReport { seconds, series, ..runs::collect() });
-            let page = report.html();
+            let page = common::page_of(&report);
             assert!(!page.contains("NaN") && !page.contains("inf "), "{seconds}");
             assert_well_formed("a series", &report.svg());
             assert!(page.len() < 200_000, "{}", page.len());

@@ -65,16 +65,16 @@ fn the_first_line_is_the_answer() {
         ("equivalent", "Equivalent up to 3 transactions, 2 keys: biswas.si and cerone.si allow the same histories."),
         (
             "stronger",
-            "biswas.pc is stronger than biswas.cc: biswas.cc allows a history that biswas.pc forbids, and there is none \
-             the other way round up to 3 transactions, 2 keys.",
+            "biswas.pc is stronger than biswas.cc: biswas.cc allows a history that biswas.pc forbids, and none was found \
+             the other way around up to 3 transactions, 2 keys.",
         ),
         (
             "half-unknown",
-            "Unknown: the time limit was reached. biswas.cc does not imply biswas.pc, but the other way round is open.",
+            "Unknown: the time limit was reached. biswas.cc does not imply biswas.pc, but the other direction is open.",
         ),
         (
             "lattice",
-            "12 levels make 5 classes of equivalent ones up to 4 transactions, 3 keys. 1 pair could not be compared.",
+            "12 levels fall into 5 classes of equivalent levels up to 4 transactions, 3 keys. 1 pair could not be compared.",
         ),
     ];
     for (name, expected) in cases {
@@ -83,6 +83,18 @@ fn the_first_line_is_the_answer() {
     }
     let sentence = |it: &str| case(it).text(TextOptions::default()).lines().next().unwrap().to_owned();
     assert_eq!(sentence("weaker"), sentence("stronger"));
+}
+
+#[test]
+fn names_of_a_lattice_are_short_where_no_other_level_is_called_so() {
+    let text = plain(&case("lattice"));
+    for words in
+        ["  biswas.si = cerone.si = session_si\n", "    -> psi        #3", "#3  psi allows and biswas.si forbids"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let json = case("lattice").to_json(JsonLayout::Compact);
+    assert!(json.contains("\"crooks.session_si\"") && json.contains("\"cerone.psi\""));
 }
 
 #[test]
@@ -158,7 +170,7 @@ fn documents_that_make_no_sense_are_rendered_all_the_same() {
     for report in [circular, empty, strangers] {
         let report = Report::from(report);
         assert_eq!(Report::from_json(&report.to_json(JsonLayout::Compact)).as_ref(), Ok(&report));
-        let renderings = [plain(&report), report.svg(), report.html(), report.dot()];
+        let renderings = [plain(&report), report.svg(), common::page_of(&report), report.dot()];
         assert!(renderings.iter().all(|it| !it.is_empty()));
     }
 }

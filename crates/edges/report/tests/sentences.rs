@@ -97,7 +97,7 @@ fn reads_of_registers_that_nothing_explains() {
         ("s1: { r(x,7) }", "s1.1 (line 1) read x=7, but nobody ever wrote 7 to x"),
         ("init x=0\ns1: { r(x,-) }", "s1.1 (line 2) found no x, but x exists from the start and nobody removed it"),
         ("s1: { r(x,7) w(x,7) }", "s1.1 (line 1) read x=7, which it wrote only later"),
-        ("s1: { w(x,7) } abort\ns2: { r(x,7) }", "s2.1 (line 2) read x=7 from s1.1 (line 1), which was rolled back"),
+        ("s1: { w(x,7) } abort\ns2: { r(x,7) }", "s2.1 (line 2) read x=7 from s1.1 (line 1), which aborted"),
         (
             "s1: { w(x,1) w(x,2) }\ns2: { r(x,1) }",
             "s2.1 (line 2) read x=1, which s1.1 (line 1) overwrote with x=2 before it committed",
@@ -119,7 +119,7 @@ fn reads_of_lists_that_nothing_explains() {
         ("s1: { r(x,[7]) append(x,7) }", "s1.1 (line 1) read x=[7], but appended 7 only later"),
         (
             "s1: { append(x,7) } abort\ns2: { r(x,[7]) }",
-            "s2.1 (line 2) read x=[7], where 7 is from s1.1 (line 1), which was rolled back",
+            "s2.1 (line 2) read x=[7], where 7 is from s1.1 (line 1), which aborted",
         ),
         (
             "s1: { append(x,1) append(x,2) }\ns2: { r(x,[1]) }",
@@ -127,7 +127,7 @@ fn reads_of_lists_that_nothing_explains() {
         ),
         (
             "s1: { append(x,1) append(x,3) }\ns2: { append(x,2) }\ns3: { r(x,[1,2,3]) }",
-            "s3.1 (line 3) read x=[1,2,3], where 2 of s2.1 (line 2) cuts into 1, 3 of s1.1 (line 1)",
+            "s3.1 (line 3) read x=[1,2,3], where 2 of s2.1 (line 2) stands between 1, 3 of s1.1 (line 1)",
         ),
         (
             "s1: { append(x,1) }\ns2: { append(x,2) }\ns3: { r(x,[1,2]) }\ns4: { r(x,[2,1]) }",

@@ -4,7 +4,7 @@
 mod common;
 
 use iso_evidence::Anomaly;
-use iso_report::{CheckReport, CourseUnit, JsonLayout, Nearby, Surroundings, html};
+use iso_report::{CheckReport, CourseUnit, JsonLayout, Nearby, Surroundings};
 use iso_spec::Level;
 
 /// Lost update between `a` and `b` in the middle of sessions that write other keys; `ops` is what each of them does.
@@ -72,7 +72,7 @@ fn the_whole_history_is_counted() {
 fn a_history_of_a_few_hundred_transactions_is_there_as_a_whole() {
     let report = lost_among(300, |nth| format!("w(k{nth},1)"));
     assert_eq!(surroundings(&report).near[0].transactions.len(), 300);
-    assert!(html(&report).contains("Around it: all 300 transactions"));
+    assert!(common::page(&report).contains("Around it: all 300 transactions"));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_page_stays_small_whatever_transactions_do() {
     let long = "long".repeat(40);
     let many = (0..400).map(|it| format!("w({long}{it},{long})")).collect::<Vec<_>>().join(" ");
     for report in [lost_among(400, |_| many.clone()), lost_among(3000, |nth| format!("r(x,0) w(k{nth},1) w(x,9)"))] {
-        let page = html(&report);
+        let page = common::page(&report);
         assert!(page.len() < 300_000, "{} bytes", page.len());
         assert!(page.contains(" more</code>") || !page.contains(&long[..20]), "operations are cut");
     }
@@ -96,10 +96,10 @@ fn surroundings_read_back() {
     let report = lost_among(600, |nth| format!("w(k{nth},1)"));
     let back = CheckReport::from_json(&report.to_json(JsonLayout::Compact)).unwrap();
     assert_eq!(back, report);
-    assert_eq!(html(&back), html(&report));
+    assert_eq!(common::page(&back), common::page(&report));
     let huge = report.to_json(JsonLayout::Compact).replace("\"position\":300", &format!("\"position\":{}", u64::MAX));
     let huge = huge.replace("\"committed\":[5", &format!("\"committed\":[{}", u64::MAX));
-    assert!(html(&CheckReport::from_json(&huge).unwrap()).contains(&u64::MAX.to_string()));
+    assert!(common::page(&CheckReport::from_json(&huge).unwrap()).contains(&u64::MAX.to_string()));
     let wrong = report.to_json(JsonLayout::Compact).replace("\"by\":\"time\"", "\"by\":\"mood\"");
     assert!(CheckReport::from_json(&wrong).is_err());
 }

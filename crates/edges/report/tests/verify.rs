@@ -166,9 +166,20 @@ fn the_renderings_are_what_they_were() {
     common::golden("verify-bank.txt", &plain(&report));
     common::golden("verify-bank.json", &(report.to_json(JsonLayout::Pretty) + "\n"));
     common::golden("verify-bank.svg", &report.svg());
-    common::golden("verify-bank.html", &report.html());
+    common::golden("verify-bank.html", &common::page_of(&report));
     common::golden("verify-bank.dot", &report.dot());
     assert!(common::says_the_same_in_version_1("verify-bank", &report));
+}
+
+#[test]
+fn a_broken_invariant_is_said_once_for_all_levels() {
+    let report = Report::from(bank());
+    let fault = "invariant is false (line 10)";
+    let text = plain(&report);
+    assert_eq!(text.split_once("Counterexample").unwrap().0.matches(fault).count(), 1, "{text}");
+    assert!(text.contains("violated  cc, si\n          invariant is false (line 10)\nholds     ser\n"), "{text}");
+    let page = common::page_of(&report);
+    assert_eq!(page.split_once("</table>").unwrap().0.matches(fault).count(), 1);
 }
 
 #[test]
@@ -177,7 +188,11 @@ fn what_was_written_reads_back_and_renders_the_same() {
         for layout in [JsonLayout::Compact, JsonLayout::Pretty] {
             let back = Report::from_json(&report.to_json(layout)).unwrap();
             assert_eq!(back, report, "{name}");
-            assert_eq!((back.svg(), back.html(), back.dot()), (report.svg(), report.html(), report.dot()), "{name}");
+            assert_eq!(
+                (back.svg(), common::page_of(&back), back.dot()),
+                (report.svg(), common::page_of(&report), report.dot()),
+                "{name}"
+            );
         }
         assert!(report.to_json(JsonLayout::Compact).starts_with("{\"isoscope\":2,\"verb\":\"verify\""), "{name}");
     }
@@ -211,7 +226,7 @@ fn of_all_levels_the_run_of_the_strongest_violated_one_is_shown() {
 fn pictures_and_pages_are_well_formed_whatever_the_names() {
     for (name, report) in gallery() {
         common::xml::assert_well_formed(name, &report.svg());
-        let page = report.html();
+        let page = common::page_of(&report);
         assert!(!page.contains("<script>alert"), "{name}");
         assert!(!plain(&report).contains('\u{1b}'), "{name}");
     }
@@ -219,6 +234,6 @@ fn pictures_and_pages_are_well_formed_whatever_the_names() {
 
 #[test]
 fn the_page_marks_the_line_that_is_false() {
-    let page = Report::from(bank()).html();
+    let page = common::page_of(&Report::from(bank()));
     assert!(page.contains("<span class=\"number\"> 10</span> <mark>invariant x + y &gt; 0</mark>"), "{page}");
 }

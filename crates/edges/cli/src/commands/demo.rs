@@ -5,7 +5,7 @@ use crate::effort;
 use crate::exit::Exit;
 use crate::judge::{Audience, Judge};
 use crate::names::Question;
-use crate::output;
+use crate::output::{self, Rendering};
 use anyhow::Context;
 use iso_answer::check::Certifying;
 use iso_collect::{
@@ -81,7 +81,7 @@ pub(crate) fn run(raw: &DemoArgs) -> anyhow::Result<Exit> {
     let report = Report::Demo(DemoReport { title: TITLE.to_owned(), lead: OPENING.to_owned(), acts });
     output::print(&report.text(output::terminal()))?;
     let path = raw.out.join("isoscope-demo.html");
-    output::write_file(&path, report.html().as_bytes())?;
+    output::write_file(&path, Rendering::Html.render(&report).as_bytes())?;
     files.push(path);
     output::print(&closing(&files))?;
     Ok(Exit::Good)

@@ -1,7 +1,7 @@
 //! A lattice for Graphviz: classes as boxes, the strongest at the top.
 
 use super::quoted;
-use crate::hasse::class_name;
+use crate::hasse::{class_name, class_names};
 use crate::phrases::{anomalies, claim, lattice_headline, sizes};
 use crate::search::{LatticeEdge, LatticeReport};
 
@@ -13,7 +13,7 @@ pub(crate) fn lattice_dot(report: &LatticeReport) -> String {
     out += "  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"Courier\"];\n";
     out += "  edge [fontname=\"Helvetica\", fontsize=10, color=\"#6e7781\", fontcolor=\"#6e7781\"];\n";
     for (idx, class) in report.classes.iter().enumerate() {
-        out += &format!("  class_{idx} [label={}];\n", quoted(&class.join("\n")));
+        out += &format!("  class_{idx} [label={}];\n", quoted(&class_names(report, class).join("\n")));
     }
     for edge in &report.edges {
         out += &format!("  {}\n", line(report, edge));

@@ -2,8 +2,8 @@
 
 use super::schedule::schedule;
 use super::surroundings::{around, summary};
-use super::{copies, linked_figure, page, steps};
-use crate::check_phrases::{MAX_EMBEDDED, Medium, anomaly_words, certified, check_headline, witness};
+use super::{Page, copies, linked_figure, steps};
+use crate::check_phrases::{CORE_LEAD, MAX_EMBEDDED, Medium, anomaly_words, certified, check_headline, witness};
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
 use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
@@ -13,8 +13,8 @@ use crate::text::{defect_text, memory, size};
 use crate::words::{prose, xml};
 use iso_spec::Level;
 
-/// The report as one self-contained page. The JSON of the document is inside, in the element `report`.
-pub fn html(report: &CheckReport) -> String {
+/// The page of `check`.
+pub(crate) fn check_html(report: &CheckReport) -> Page {
     let title = if report.inputs.is_empty() { "history".to_owned() } else { report.inputs.join(", ") };
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&check_headline(report)));
     body += &lead(report);
@@ -27,8 +27,8 @@ pub fn html(report: &CheckReport) -> String {
     body += &levels(report, &findings);
     body += &summary(report);
     body += &witnesses(report);
-    body += &footer(report);
-    page(&title, &body, &embedded(report).to_json(JsonLayout::Compact))
+    let effort = effort(report);
+    Page { title, body, effort, json: embedded(report).to_json(JsonLayout::Compact) }
 }
 
 /// The document with the beginnings of its schedules: whoever wants all of a long one does not look into a page.
@@ -179,7 +179,7 @@ fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>, inside: &Ins
     out += &linked_figure(&figure_svg(finding, Frame::Bare));
     out += &steps(core);
     let history: Vec<String> = notation(core, Comments::Names).lines().map(prose).collect();
-    out += &format!("<p>This part of the history is enough:</p>\n<pre>{}</pre>\n", history.join("\n"));
+    out += &format!("<p>{CORE_LEAD}</p>\n<pre>{}</pre>\n", history.join("\n"));
     let first = report.levels.iter().position(|it| finding.levels.first() == Some(&&it.level)).unwrap_or(0);
     let level = finding.levels.first().filter(|it| Level::from_name(&it.short).is_some());
     out += &copies(&format!("{}levels.{first}.evidence.history", inside.path), level.map(|it| it.short.as_str()));
@@ -209,8 +209,9 @@ fn witnesses(report: &CheckReport) -> String {
     out + "</ul>\n</details>\n"
 }
 
-fn footer(report: &CheckReport) -> String {
-    let memory = report.peak_bytes.map(|it| format!(", {}", memory(it))).unwrap_or_default();
-    let certified = certified(report).map(|it| format!(", {it}")).unwrap_or_default();
-    format!("<footer>Isoscope, {:.2} s{memory}{certified}</footer>\n", report.seconds)
+/// What it took, and that its evidence is certified.
+fn effort(report: &CheckReport) -> String {
+    let seconds = format!("{:.2} s", report.seconds);
+    let words = [Some(seconds), report.peak_bytes.map(memory), certified(report)];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -1,6 +1,6 @@
 //! The document of `collect` as a page.
 
-use super::{chart, facts_table, listing, page};
+use super::{Page, chart, facts_table, listing};
 use crate::amounts::{grouped, moment};
 use crate::collect::{Asserted, CollectReport};
 use crate::collect_phrases::{ended_early, facts, headline, next_command};
@@ -11,7 +11,7 @@ use crate::words::{prose, xml};
 const CAPTION: &str = "What sessions did over time, without the final read.";
 
 /// The page of `collect`.
-pub(crate) fn collect_html(report: &CollectReport) -> String {
+pub(crate) fn collect_html(report: &CollectReport) -> Page {
     let title = report.output.clone().unwrap_or_else(|| report.workload.clone());
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", prose(&title), prose(&headline(report)));
     body += &problems(report);
@@ -20,8 +20,8 @@ pub(crate) fn collect_html(report: &CollectReport) -> String {
     body += &facts_table(&facts(report));
     body += &next(report);
     body += &numbers(report);
-    body += "<footer>Isoscope</footer>\n";
-    page(&title, &body, &report.to_json(JsonLayout::Compact))
+    let effort = String::new();
+    Page { title, body, effort, json: report.to_json(JsonLayout::Compact) }
 }
 
 /// What must not be overlooked.

@@ -1,13 +1,13 @@
 //! The document of `demo` as a page: a database after the other.
 
+use super::Page;
 use super::check::{Depth, Inside, lead, sections};
-use super::page;
 use crate::demo::DemoReport;
 use crate::json::JsonLayout;
 use crate::words::prose;
 
 /// The page of `demo`.
-pub(crate) fn demo_html(report: &DemoReport) -> String {
+pub(crate) fn demo_html(report: &DemoReport) -> Page {
     let mut body = format!("<p class=\"input\">isoscope demo</p>\n<h1>{}</h1>\n", prose(&report.title));
     for paragraph in report.lead.split("\n\n") {
         body += &format!("<p>{}</p>\n", flowing(paragraph));
@@ -30,8 +30,8 @@ pub(crate) fn demo_html(report: &DemoReport) -> String {
             flowing(&act.after)
         );
     }
-    body += "<footer>Isoscope</footer>\n";
-    page(&report.title, &body, &report.to_json(JsonLayout::Compact))
+    let effort = String::new();
+    Page { title: report.title.clone(), body, effort, json: report.to_json(JsonLayout::Compact) }
 }
 
 /// Lines of a terminal as one paragraph.

@@ -1,7 +1,7 @@
 //! The document of `hunt` as a page: verdicts over time, and each finding beside the script that shows it.
 
 use super::check::{Depth, Inside, sections};
-use super::{chart, facts_table, listing, page};
+use super::{Page, chart, facts_table, listing};
 use crate::amounts::{grouped, span};
 use crate::hunt::{HuntReport, HuntRound};
 use crate::hunt_phrases::{facts, headline, notes, script_words, seen};
@@ -12,7 +12,7 @@ use crate::words::prose;
 const CAPTION: &str = "A block for each round in turn: how fast it was, its verdict, and when it began.";
 
 /// The page of `hunt`.
-pub(crate) fn hunt_html(report: &HuntReport) -> String {
+pub(crate) fn hunt_html(report: &HuntReport) -> Page {
     let title = format!("{}, {}", report.database, report.isolation);
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", prose(&title), prose(&headline(report)));
     for note in notes(report) {
@@ -24,8 +24,8 @@ pub(crate) fn hunt_html(report: &HuntReport) -> String {
     }
     body += &format!("<h2>The hunt</h2>\n{}", facts_table(&facts(report)));
     body += &rounds(report);
-    body += "<footer>Isoscope</footer>\n";
-    page(&title, &body, &report.to_json(JsonLayout::Compact))
+    let effort = String::new();
+    Page { title, body, effort, json: report.to_json(JsonLayout::Compact) }
 }
 
 /// A finding as `check` shows it, and the script.

@@ -1,7 +1,7 @@
 //! The document of `lattice` as a page: the diagram, and a section for each of its lines.
 
-use super::page;
-use super::search::{footer, found_html, head};
+use super::Page;
+use super::search::{effort_words, found_html, head};
 use crate::found::Found;
 use crate::hasse::class_name;
 use crate::json::JsonLayout;
@@ -11,7 +11,7 @@ use crate::svg::linked_diagram;
 use crate::words::{counted, xml};
 
 /// The page of `lattice`.
-pub(crate) fn lattice_html(report: &LatticeReport) -> String {
+pub(crate) fn lattice_html(report: &LatticeReport) -> Page {
     let title = format!("Lattice of {}", counted(report.levels.len() as u64, "level"));
     let mut body = head(&title, &lattice_headline(report), &report.scope, report.not_certified.as_ref());
     // With a script, a line opens its history in the sheet; without one, it leads to the section below.
@@ -26,8 +26,8 @@ pub(crate) fn lattice_html(report: &LatticeReport) -> String {
         body += &section(report, idx, edge);
     }
     let found: Vec<&Found> = report.edges.iter().map(|it| &it.found).collect();
-    body += &footer(&report.inputs, &report.effort, &found);
-    page(&title, &body, &report.to_json(JsonLayout::Compact))
+    let effort = effort_words(&report.inputs, &report.effort, &found);
+    Page { title, body, effort, json: report.to_json(JsonLayout::Compact) }
 }
 
 fn unknown(report: &LatticeReport) -> String {
@@ -44,7 +44,7 @@ fn unknown(report: &LatticeReport) -> String {
 
 /// Every level by class, with what it is about and where its lines lead.
 fn classes(report: &LatticeReport) -> String {
-    let mut out = "<h2>Levels</h2>\n<table>\n<thead><tr><th>definitions that coincide</th><th>about</th>\
+    let mut out = "<h2>Levels</h2>\n<table>\n<thead><tr><th>equivalent definitions</th><th>about</th>\
                    <th>implies directly</th></tr></thead>\n<tbody>\n"
         .to_owned();
     for (idx, class) in report.classes.iter().enumerate() {

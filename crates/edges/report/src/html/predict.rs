@@ -1,6 +1,6 @@
 //! The document of `predict` as a page: the observed run beside the predicted one.
 
-use super::{copies, linked_figure, page, steps};
+use super::{Page, copies, linked_figure, steps};
 use crate::check_phrases::Medium;
 use crate::document::{Excerpt, LevelName};
 use crate::json::JsonLayout;
@@ -18,7 +18,7 @@ use crate::text::defect_text;
 use crate::words::xml;
 
 /// The page of `predict`.
-pub(crate) fn predict_html(report: &PredictReport) -> String {
+pub(crate) fn predict_html(report: &PredictReport) -> Page {
     let title = if report.inputs.is_empty() { "history".to_owned() } else { report.inputs.join(", ") };
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&headline(report)));
     if let Some(size) = observed_size(report) {
@@ -39,8 +39,7 @@ pub(crate) fn predict_html(report: &PredictReport) -> String {
         body += &sections(report, level);
     }
     let effort = effort_line(&report.inputs, &report.effort, certified_words(report).as_deref());
-    body += &format!("<footer>Isoscope, {}</footer>\n", xml(&effort));
-    page(&title, &body, &report.to_json(JsonLayout::Compact))
+    Page { title, body, effort, json: report.to_json(JsonLayout::Compact) }
 }
 
 fn table(report: &PredictReport) -> String {

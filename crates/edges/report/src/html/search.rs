@@ -1,6 +1,6 @@
 //! The documents of `separate` and `compare` as pages: witnesses beside the refutation.
 
-use super::{copies, linked_figure, page, steps};
+use super::{Page, copies, linked_figure, steps};
 use crate::document::{Certified, Excerpt};
 use crate::found::{Found, SpecRefutation};
 use crate::json::JsonLayout;
@@ -14,7 +14,7 @@ use crate::svg::panel_svg;
 use crate::words::{prose, xml};
 
 /// The page of `separate`.
-pub(crate) fn separate_html(report: &SeparateReport) -> String {
+pub(crate) fn separate_html(report: &SeparateReport) -> Page {
     let title = title(report);
     let mut body = head(&title, &separate_headline(report), &report.scope, report.not_certified.as_ref());
     for (idx, found) in report.found.iter().enumerate() {
@@ -28,12 +28,12 @@ pub(crate) fn separate_html(report: &SeparateReport) -> String {
     }
     let levels: Vec<&SpecName> = report.allowed.iter().chain(&report.forbidden).collect();
     body += &definitions(&levels);
-    body += &footer(&report.inputs, &report.effort, &report.found.iter().collect::<Vec<_>>());
-    page(&title, &body, &report.to_json(JsonLayout::Compact))
+    let effort = effort_words(&report.inputs, &report.effort, &report.found.iter().collect::<Vec<_>>());
+    Page { title, body, effort, json: report.to_json(JsonLayout::Compact) }
 }
 
 /// The page of `compare`.
-pub(crate) fn compare_html(report: &CompareReport) -> String {
+pub(crate) fn compare_html(report: &CompareReport) -> Page {
     let (left, right) = (report.left.name.as_str(), report.right.name.as_str());
     let title = format!("{left} and {right}");
     let mut body = head(&title, &compare_headline(report), &report.scope, report.not_certified.as_ref());
@@ -50,8 +50,8 @@ pub(crate) fn compare_html(report: &CompareReport) -> String {
     }
     body += &definitions(&[&report.left, &report.right]);
     let found: Vec<&Found> = sides.iter().filter_map(|it| it.2.as_deref()).collect();
-    body += &footer(&report.inputs, &report.effort, &found);
-    page(&title, &body, &report.to_json(JsonLayout::Compact))
+    let effort = effort_words(&report.inputs, &report.effort, &found);
+    Page { title, body, effort, json: report.to_json(JsonLayout::Compact) }
 }
 
 /// `biswas.cc, not biswas.pc`.
@@ -139,7 +139,7 @@ fn definitions(levels: &[&SpecName]) -> String {
     out + "</tbody>\n</table>\n"
 }
 
-pub(super) fn footer(inputs: &[String], effort: &Effort, found: &[&Found]) -> String {
-    let certified = certified_words(found.iter().copied());
-    format!("<footer>Isoscope, {}</footer>\n", xml(&effort_line(inputs, effort, certified.as_deref())))
+/// What the search took, and that its evidence is certified.
+pub(super) fn effort_words(inputs: &[String], effort: &Effort, found: &[&Found]) -> String {
+    effort_line(inputs, effort, certified_words(found.iter().copied()).as_deref())
 }

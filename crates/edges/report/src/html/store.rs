@@ -1,7 +1,7 @@
 //! The document of `store run` as a page.
 
 use super::collect::{failed, held};
-use super::{facts_table, listing, page};
+use super::{Page, facts_table, listing};
 use crate::json::JsonLayout;
 use crate::store::{StoreReport, StoreStep};
 use crate::words::prose;
@@ -10,7 +10,7 @@ use crate::words::prose;
 const MAX_STEPS: usize = 500;
 
 /// The page of `store run`.
-pub(crate) fn store_html(report: &StoreReport) -> String {
+pub(crate) fn store_html(report: &StoreReport) -> Page {
     let title = report.output.clone().filter(|it| it != "-").unwrap_or_else(|| report.application.clone());
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", prose(&title), prose(&report.headline()));
     body += &failed(&report.assertions);
@@ -21,10 +21,10 @@ pub(crate) fn store_html(report: &StoreReport) -> String {
         body += &format!("<h2>Next</h2>\n<p>{lead}</p>\n{}", listing(&report.next.join("\n"), "commands"));
     }
     body += &transactions(report);
-    body += "<footer>Isoscope</footer>\n";
+    let effort = String::new();
     let shown = report.transactions.iter().take(MAX_STEPS).cloned().collect();
     let embedded = StoreReport { transactions: shown, ..report.clone() };
-    page(&title, &body, &embedded.to_json(JsonLayout::Compact))
+    Page { title, body, effort, json: embedded.to_json(JsonLayout::Compact) }
 }
 
 fn transactions(report: &StoreReport) -> String {

@@ -33,8 +33,8 @@ pub(super) fn around(report: &CheckReport, finding: &Finding<'_>) -> String {
     };
     let lanes = Lanes::new(finding.core);
     format!(
-        "<details class=\"around\">\n<summary>Around it: {title}</summary>\n<p>Those above and what is near them, \
-         {order}; open one to see more of it.</p>\n<p class=\"filter\" hidden=\"\"><label>Filter by session, key or \
+        "<details class=\"around\">\n<summary>Around it: {title}</summary>\n<p>The core and its neighbours, {order}. \
+         Open one to see more of it.</p>\n<p class=\"filter\" hidden=\"\"><label>Filter by session, key or \
          value <input type=\"search\"/></label> <output aria-live=\"polite\"></output></p>\n\
          <ol class=\"lanes\" style=\"--lanes:{}\">\n{}{}</ol>\n</details>\n",
         lanes.count(),

@@ -1,6 +1,6 @@
 //! The document of `verify` as a page: the program beside the run that breaks it.
 
-use super::{copies, linked_figure, page, stepped, steps as contradiction};
+use super::{Page, copies, linked_figure, stepped, steps as contradiction};
 use crate::document::LevelName;
 use crate::highlight::Owner;
 use crate::json::JsonLayout;
@@ -8,14 +8,14 @@ use crate::origin::source;
 use crate::phrases::{effort_line, not_certified};
 use crate::svg::{run_svg, values_svg};
 use crate::value::Operation;
-use crate::verify::{Access, BadRun, Executed, RepairReport, VerifyReport, VerifyVerdict};
+use crate::verify::{Access, Alike, BadRun, Executed, RepairReport, VerifiedLevel, VerifyReport};
 use crate::verify_phrases::{
     access_words, bounds, change_words, faults, headline, history_lead, role, titled, weakest_line,
 };
 use crate::words::{prose, xml};
 
 /// The page of `verify`.
-pub(crate) fn verify_html(report: &VerifyReport) -> String {
+pub(crate) fn verify_html(report: &VerifyReport) -> Page {
     let title = if report.inputs.is_empty() { "program".to_owned() } else { report.inputs.join(", ") };
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&headline(report)));
     body += &format!("<p class=\"size\">{}</p>\n", xml(&bounds(&report.program)));
@@ -36,27 +36,28 @@ pub(crate) fn verify_html(report: &VerifyReport) -> String {
         body += &format!("<h2>Program</h2>\n{}", listing(report));
     }
     let effort = effort_line(&report.inputs, &report.effort, None);
-    body += &format!("<footer>Isoscope, {}</footer>\n", xml(&effort));
-    page(&title, &body, &report.to_json(JsonLayout::Compact))
+    Page { title, body, effort, json: report.to_json(JsonLayout::Compact) }
 }
 
+/// A row for the levels that have the same verdict, for the same reason.
 fn table(report: &VerifyReport) -> String {
-    let mut out = "<table>\n<thead><tr><th>level</th><th>verdict</th><th>why</th></tr></thead>\n<tbody>\n".to_owned();
-    let shown = report.shown();
-    for level in &report.levels {
-        let word = level.verdict.word();
-        let why = match &level.verdict {
-            VerifyVerdict::Holds => String::new(),
-            VerifyVerdict::Unknown { reason } => xml(reason),
-            VerifyVerdict::Violated { counterexample: run } if shown.iter().any(|it| *it.0 == level.level) => {
-                format!("<a href=\"#run-{}\">{}</a>", xml(&level.level.short), xml(&faults(run)))
-            }
-            VerifyVerdict::Violated { counterexample: run } => xml(&faults(run)),
-        };
-        let names = format!("<b>{}</b> <span>{}</span>", xml(&level.level.short), xml(&level.level.full));
-        out += &format!("<tr class=\"{word}\"><td>{names}</td><td class=\"verdict\">{word}</td><td>{why}</td></tr>\n");
+    let mut out = "<table>\n<thead><tr><th>verdict</th><th>levels</th><th>why</th></tr></thead>\n<tbody>\n".to_owned();
+    for Alike { levels, note } in report.alike() {
+        let word = levels[0].verdict.word();
+        let names: Vec<String> = levels.iter().map(|it| level_name(report, it)).collect();
+        let (names, why) = (names.join(", "), xml(&note));
+        out += &format!("<tr class=\"{word}\"><td class=\"verdict\">{word}</td><td>{names}</td><td>{why}</td></tr>\n");
     }
     out + "</tbody>\n</table>\n"
+}
+
+/// A level that leads to its run, if that is shown.
+fn level_name(report: &VerifyReport, level: &VerifiedLevel) -> String {
+    let (short, full) = (xml(&level.level.short), xml(&level.level.full));
+    if report.shown().iter().any(|it| *it.0 == level.level) {
+        return format!("<a href=\"#run-{short}\" title=\"{full}\">{short}</a>");
+    }
+    format!("<span title=\"{full}\">{short}</span>")
 }
 
 fn section(level: &LevelName, run: &BadRun, listing: &str, path: &str) -> String {

@@ -1,9 +1,9 @@
-//! What a step follows from, folded below it, and case distinctions step by step. Reads without the script, too.
+//! What a step follows from, folded below it, and case splits step by step. Reads without the script, too.
 
 use super::{MAX_LABEL, of_link};
 use crate::document::{Case, Excerpt, Link, Premises};
 use crate::highlight::Highlight;
-use crate::proof_phrases::{NOTHING_LEFT, case_lead, cycle_end};
+use crate::proof_phrases::{NOTHING_LEFT, case_lead, cycle_end, excluded_lead};
 use crate::words::prose;
 
 /// What a dependency follows from, to be opened; nothing if it is plain from the history.
@@ -44,13 +44,13 @@ fn excluded(case: &Case, excerpt: &Excerpt) -> String {
     }
     inner += &case.cases.iter().map(|it| excluded(it, excerpt)).collect::<String>();
     format!(
-        "<li {}>Suppose instead that {}.\n<ol>\n{inner}</ol>\nSo it is not so.</li>\n",
+        "<li {}>{}\n<ol>\n{inner}</ol>\nSo this case is impossible.</li>\n",
         attributes(&case.supposed, excerpt),
-        prose(&case.supposed.because)
+        prose(&excluded_lead(case))
     )
 }
 
-/// The steps of a case distinction, one after the other.
+/// The steps of a case split, one after the other.
 pub(super) fn case_steps(excerpt: &Excerpt) -> Vec<String> {
     let mut items = Vec::new();
     add_cases(&excerpt.cases, excerpt, 0, &mut items);

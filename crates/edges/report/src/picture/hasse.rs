@@ -6,7 +6,7 @@
 
 use super::geometry::{Path, Piece, Point, Rect};
 use super::layout::Metrics;
-use crate::hasse::{layers, pairs};
+use crate::hasse::{layers, pairs, short_name};
 use crate::search::LatticeReport;
 use crate::words::{harmless, shortened, width};
 
@@ -52,18 +52,19 @@ impl Hasse {
     pub(crate) fn new(report: &LatticeReport) -> Self {
         let pairs = pairs(report);
         let sizes: Vec<String> = report.edges.iter().map(|it| size_label(it.found.size())).collect();
-        let mut hasse = Self::placed(&report.classes, &pairs, &sizes, MIN_LAYER_GAP);
+        let names = |class: &Vec<String>| class_box(class.iter().map(|it| (short_name(report, it), it.as_str())));
+        let mut hasse = Self::placed(report.classes.iter().map(names).collect(), &pairs, &sizes, MIN_LAYER_GAP);
         place_labels(&hasse.boxes, &mut hasse.lines);
         hasse
     }
 
     /// A lattice whose lines say nothing. Pairs lead from a class to one that it implies directly.
     pub(crate) fn plain(classes: &[Vec<String>], pairs: &[(usize, usize)]) -> Self {
-        Self::placed(classes, pairs, &vec![String::new(); pairs.len()], PLAIN_LAYER_GAP)
+        let boxes = classes.iter().map(|it| class_box(it.iter().map(|it| (it.as_str(), it.as_str()))));
+        Self::placed(boxes.collect(), pairs, &vec![String::new(); pairs.len()], PLAIN_LAYER_GAP)
     }
 
-    fn placed(classes: &[Vec<String>], pairs: &[(usize, usize)], labels: &[String], gap: f64) -> Self {
-        let mut boxes: Vec<ClassBox> = classes.iter().map(|it| class_box(it)).collect();
+    fn placed(mut boxes: Vec<ClassBox>, pairs: &[(usize, usize)], labels: &[String], gap: f64) -> Self {
         let mut grid = Grid::new(&boxes, &tightened(layers(boxes.len(), pairs), pairs), pairs);
         grid.arrange();
         let places = grid.places();
@@ -85,9 +86,9 @@ fn size_label((n_txns, n_keys): (usize, usize)) -> String {
     format!("{n_txns}×{n_keys}")
 }
 
-fn class_box(names: &[String]) -> ClassBox {
+fn class_box<'n>(names: impl Iterator<Item = (&'n str, &'n str)>) -> ClassBox {
     let names: Vec<(String, String)> =
-        names.iter().map(|it| (shortened(&harmless(it), MAX_NAME), it.clone())).collect();
+        names.map(|(shown, full)| (shortened(&harmless(shown), MAX_NAME), full.to_owned())).collect();
     let columns = names.iter().map(|it| width(&it.0)).max().unwrap_or(0).max(4);
     let size = (columns as f64 * LETTER + 2.0 * PADDING, names.len() as f64 * LINE + 2.0 * PADDING - 3.0);
     ClassBox { names, rect: Rect::new(0.0, 0.0, size.0, size.1) }

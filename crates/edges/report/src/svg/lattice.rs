@@ -55,7 +55,7 @@ fn diagram(report: &LatticeReport, links: Links) -> Figure {
     figure.body += "</g>\n";
     figure.height += hasse.height + 24.0;
     if !hasse.lines.is_empty() {
-        let words = "A line leads down to what is implied directly; n×m: the smallest history that only the weaker one \
+        let words = "A line leads down to what is implied directly. n×m: the smallest history that only the weaker level \
                      allows has n transactions and m keys.";
         figure.paragraph(words, 12.0, FAINT, "normal");
     }

@@ -1,7 +1,7 @@
 //! The document of `check` for a terminal.
 
 use super::{Page, TextOptions, Tone, padded};
-use crate::check_phrases::{Medium, certified, witness};
+use crate::check_phrases::{CORE_LEAD, Medium, certified, witness};
 use crate::document::{CheckReport, Counts, Defect, Excerpt, Judgement, LevelReport, Severity};
 use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
 use crate::notation::{Comments, notation};
@@ -112,7 +112,7 @@ impl Page {
 
     fn history(&mut self, excerpt: &Excerpt) {
         self.gap();
-        self.line("  This part of the history is enough:");
+        self.line(&format!("  {CORE_LEAD}"));
         self.named_history(excerpt);
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Page, TextOptions, Tone, padded};
 use crate::found::Found;
-use crate::hasse::{below, class_name, layers, pairs};
+use crate::hasse::{below, class_name, class_names, layers, pairs, short_name};
 use crate::phrases::{anomalies, claim, lattice_headline, sizes};
 use crate::search::{LatticeEdge, LatticeReport};
 use crate::words::{harmless, width};
@@ -31,14 +31,14 @@ impl Page {
     /// A block a layer; below each class what it implies directly.
     fn drawing(&mut self, report: &LatticeReport) {
         self.gap();
-        self.sentence("", 0, "From the strongest to the weakest; an arrow leads to what is implied directly:");
+        self.sentence("", 0, "Strongest first. An arrow points to what is implied directly:");
         let layers = layers(report.classes.len(), &pairs(report));
         let names = report.edges.iter().map(|it| width(&harmless(class_name(report, it.weaker))));
         let columns = names.max().unwrap_or(0);
         for layer in 0..layers.iter().max().map_or(0, |it| it + 1) {
             self.gap();
             for class in (0..layers.len()).filter(|it| layers[*it] == layer) {
-                self.sentence("  ", 6, &report.classes[class].join(" = "));
+                self.sentence("  ", 6, &class_names(report, &report.classes[class]).join(" = "));
                 for (idx, edge) in below(report, class) {
                     let name = padded(class_name(report, edge.weaker), columns);
                     self.line(&format!("    -> {name}  #{}: {}", idx + 1, size(&edge.found)));
@@ -53,9 +53,9 @@ impl Page {
             return;
         }
         self.gap();
-        self.line("These definitions coincide:");
+        self.line("These definitions are equivalent:");
         for class in shared {
-            self.sentence("  ", 6, &class.join(" = "));
+            self.sentence("  ", 6, &class_names(report, class).join(" = "));
         }
     }
 
@@ -67,7 +67,8 @@ impl Page {
         let word = self.tinted(Tone::Unsure, "Unknown");
         self.line(&format!("{word} how these relate:"));
         for pair in report.unknown.iter().take(MAX_UNKNOWN) {
-            self.sentence("  ", 4, &format!("{} and {}: {}", pair.left, pair.right, pair.reason));
+            let (left, right) = (short_name(report, &pair.left), short_name(report, &pair.right));
+            self.sentence("  ", 4, &format!("{left} and {right}: {}", pair.reason));
         }
         if report.unknown.len() > MAX_UNKNOWN {
             self.line(&format!("  and {} more pairs", report.unknown.len() - MAX_UNKNOWN));

@@ -1,21 +1,20 @@
 //! The document of `verify` for a terminal: the verdicts, then a run in which something is wrong.
 
-use super::{Page, TextOptions, Tone, padded};
+use super::{Page, TextOptions, Tone};
 use crate::document::LevelName;
 use crate::phrases::{effort_line, not_certified};
-use crate::verify::{BadRun, RepairReport, VerifiedLevel, VerifyReport, VerifyVerdict};
+use crate::verify::{Alike, BadRun, RepairReport, VerifyReport, VerifyVerdict};
 use crate::verify_phrases::{
-    access_words, bounds, change_words, faults, headline, history_lead, place_words, role, titled, weakest_line,
-    written_words,
+    access_words, bounds, change_words, headline, history_lead, place_words, role, titled, weakest_line, written_words,
 };
-use crate::words::{harmless, width};
+use crate::words::harmless;
 
 /// The document: verdicts, the weakest levels, what it means, runs, repairs.
 pub(crate) fn verify(report: &VerifyReport, options: TextOptions) -> String {
     let mut page = Page::new(options);
     page.tinted_sentence(Tone::Bold, &headline(report));
     page.gap();
-    page.verdicts(&report.levels);
+    page.verdicts(report);
     page.gap();
     if let Some(line) = weakest_line(report) {
         page.tinted_sentence(Tone::Bold, &line);
@@ -36,24 +35,22 @@ pub(crate) fn verify(report: &VerifyReport, options: TextOptions) -> String {
 }
 
 impl Page {
-    fn verdicts(&mut self, levels: &[VerifiedLevel]) {
-        let columns = |of: fn(&LevelName) -> &str| levels.iter().map(|it| width(&harmless(of(&it.level)))).max();
-        let (short, full) = (columns(|it| &it.short).unwrap_or(0), columns(|it| &it.full).unwrap_or(0));
-        for level in levels {
-            let (tone, note) = match &level.verdict {
-                VerifyVerdict::Holds => (Tone::Good, String::new()),
-                VerifyVerdict::Violated { counterexample } => (Tone::Bad, faults(counterexample)),
-                VerifyVerdict::Unknown { reason } => (Tone::Unsure, reason.clone()),
+    /// A line for the levels that have the same verdict, and below it why.
+    fn verdicts(&mut self, report: &VerifyReport) {
+        for Alike { levels, note } in report.alike() {
+            let verdict = &levels[0].verdict;
+            let tone = match verdict {
+                VerifyVerdict::Holds => Tone::Good,
+                VerifyVerdict::Violated { .. } => Tone::Bad,
+                VerifyVerdict::Unknown { .. } => Tone::Unsure,
             };
-            let word = level.verdict.word();
-            let verdict = self.tinted(tone, word);
-            let name = self.tinted(Tone::Bold, &padded(&level.level.short, short));
-            let gap = " ".repeat("violated".len() - word.len());
-            let lead = format!("{name}  {}  {verdict}{gap}  ", padded(&level.level.full, full));
-            if note.is_empty() {
-                self.line(&lead);
-            } else {
-                self.sentence(&lead, short + full + "violated".len() + 6, &note);
+            let word = self.tinted(tone, verdict.word());
+            let gap = " ".repeat("violated".len() - verdict.word().len());
+            let names: Vec<&str> = levels.iter().map(|it| it.level.short.as_str()).collect();
+            let hanging = "violated".len() + 2;
+            self.sentence(&format!("{word}{gap}  "), hanging, &names.join(", "));
+            if !note.is_empty() {
+                self.sentence(&" ".repeat(hanging), hanging, &note);
             }
         }
     }
@@ -97,7 +94,7 @@ impl Page {
 
     fn executed(&mut self, run: &BadRun) {
         self.gap();
-        self.sentence("  ", 2, "The transactions, in the order that decides between their writes:");
+        self.sentence("  ", 2, "The transactions, in the order of their writes:");
         for (idx, txn) in run.transactions.iter().enumerate() {
             let name = self.tinted(Tone::Bold, &harmless(&txn.name));
             let id = format!("{} of the history", txn.id);

@@ -1,13 +1,13 @@
-//! What dependencies follow from, in a few lines below each; and case distinctions.
+//! What dependencies follow from, in a few lines below each; and case splits.
 
 use super::{Page, Tone, arrow};
 use crate::document::{Case, Excerpt, Link, Premises};
-use crate::proof_phrases::{NOTHING_LEFT, case_lead, cycle_end};
+use crate::proof_phrases::{NOTHING_LEFT, case_lead, cycle_end, excluded_lead};
 use crate::words::width;
 
 /// Below a dependency, more sentences than this are left to the page.
 const MAX_BELOW: usize = 6;
-/// Case distinctions with more sentences are left to the page.
+/// Case splits with more sentences are left to the page.
 const MAX_CASES: usize = 40;
 
 impl Page {
@@ -24,7 +24,7 @@ impl Page {
 
     /// What may be the case, and why each cannot be.
     pub(super) fn cases(&mut self, excerpt: &Excerpt) {
-        self.line("  No order explains it, whatever is supposed:");
+        self.line("  No single cycle says it. A case split does:");
         let mut sentences = Vec::new();
         add_cases(&excerpt.cases, 0, &mut sentences);
         sentences.push((0, NOTHING_LEFT.to_owned()));
@@ -55,7 +55,7 @@ fn below(premises: &Premises, depth: usize) -> Vec<(usize, String)> {
         sentences.extend(below(&link.premises, depth_of_links + 1));
     }
     for case in &premises.cases {
-        add_case(case, format!("Suppose instead that {}.", case.supposed.because), depth, &mut sentences);
+        add_case(case, excluded_lead(case), depth, &mut sentences);
     }
     sentences
 }
