@@ -100,7 +100,7 @@ fn names_of_sections_occur_once() {
 #[test]
 fn headlines_say_it_in_a_sentence() {
     let headline = |report: &Report| {
-        let page = common::page_of(&report);
+        let page = common::page_of(report);
         page.split_once("<h1>").unwrap().1.split_once("</h1>").unwrap().0.to_owned()
     };
     let cases: [(Report, &str); 7] = [

@@ -56,7 +56,7 @@ impl Schema {
                 "prefixItems" => self.items(value, place, |idx| list(wanted).get(idx))?,
                 "properties" => self.properties(wanted, value, place)?,
                 "required" => required(wanted, value, place)?,
-                "additionalProperties" => self.no_others(keywords, wanted, value, place)?,
+                "additionalProperties" => no_others(keywords, wanted, value, place)?,
                 unknown => panic!("the schema has a keyword that is not checked: {unknown}"),
             }
         }
@@ -98,19 +98,6 @@ impl Schema {
         }
         Ok(())
     }
-
-    fn no_others(
-        &self,
-        keywords: &Map<String, Value>,
-        wanted: &Value,
-        value: &Value,
-        place: &str,
-    ) -> Result<(), Wrong> {
-        assert_eq!(wanted, false, "other members are refused or not spoken of");
-        let known = &keywords["properties"];
-        let stranger = value.as_object().into_iter().flatten().find(|it| known.get(it.0).is_none());
-        expect(stranger.is_none(), place, || format!("there is no member {:?}", stranger.unwrap().0))
-    }
 }
 
 fn add_members(schema: &Value, names: &mut BTreeSet<String>) {
@@ -123,6 +110,13 @@ fn add_members(schema: &Value, names: &mut BTreeSet<String>) {
 
 fn expect(is_good: bool, place: &str, what: impl FnOnce() -> String) -> Result<(), Wrong> {
     if is_good { Ok(()) } else { Err((place.to_owned(), what())) }
+}
+
+fn no_others(keywords: &Map<String, Value>, wanted: &Value, value: &Value, place: &str) -> Result<(), Wrong> {
+    assert_eq!(wanted, false, "other members are refused or not spoken of");
+    let known = &keywords["properties"];
+    let stranger = value.as_object().into_iter().flatten().find(|it| known.get(it.0).is_none());
+    expect(stranger.is_none(), place, || format!("there is no member {:?}", stranger.unwrap().0))
 }
 
 fn required(wanted: &Value, value: &Value, place: &str) -> Result<(), Wrong> {
