@@ -205,6 +205,19 @@ const STEPS: &[(&str, &str, &str)] = &[
     ("ser", "si", "a: r(x,0) w(y,1)\n b: r(y,0) w(x,1)"),
     ("sser", "ser", "a 1-2: w(x,1)\n b 3-4: r(x,0)"),
     ("sser", "ssi", "a: r(x,0) w(y,1)\n b: r(y,0) w(x,1)"),
+    ("ru", "pl1", "a: l(x,1)\n a: l(x,2)\n b: l(x)2.1"),
+    ("pl2", "pl1", "a: w(x,1) r(y,1)\n b: w(y,1) r(x,1)"),
+    ("rc", "pl2", "a: w(x,1) w(y,1)\n b: r(x,1) r(y,0)"),
+    ("ryw", "pl2", "a: w(x,1)\n a: r(x,0)"),
+    ("mr", "pl2", "a: w(x,1)\n b: r(x,1)\n b: r(x,0)"),
+    ("mw", "pl2", "a: w(x,1)\n a: w(y,1)\n b: r(y,1) r(x,0)"),
+    ("wfr", "pl2", "a: w(x,1)\n b: r(x,1) w(y,1)\n c: r(y,1) r(x,0)"),
+    ("psi-nosession", "pl2", "a: r(x,0) w(x,1)\n b: r(x,0) w(x,2)"),
+    ("si-nosession", "psi-nosession", "a: w(x,1)\n b: w(y,1)\n c: r(x,1) r(y,0)\n d: r(x,0) r(y,1)"),
+    ("ser-nosession", "si-nosession", "a: r(x,0) w(y,1)\n b: r(y,0) w(x,1)"),
+    ("psi", "psi-nosession", "a: w(x,1)\n a: r(x,0)"),
+    ("si", "si-nosession", "a: w(x,1)\n a: r(x,0)"),
+    ("ser", "ser-nosession", "a: w(x,1)\n a: r(x,0)"),
 ];
 
 #[test]
