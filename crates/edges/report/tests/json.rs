@@ -30,9 +30,11 @@ fn what_was_written_reads_back_and_renders_the_same() {
 
 #[test]
 fn documents_of_version_1_say_the_same() {
-    let cases = common::golden_cases();
+    // What the checker finds may change; what was written by hand may not.
+    let cases: Vec<_> = common::gallery().into_iter().take(5).collect();
     let kept = cases.iter().filter(|it| common::says_the_same_in_version_1(it.0, &Report::from(it.1.clone())));
     assert!(kept.count() >= 3);
+    assert!(common::proved().iter().all(|it| common::of_version_1(it.0).is_some()));
 }
 
 fn witnessed(schedule: Schedule, limits: Limits) -> CheckReport {

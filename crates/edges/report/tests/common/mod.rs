@@ -416,15 +416,21 @@ pub fn golden(name: &str, found: &str) {
 
 /// Compares with what version 1 of the document said, and returns if that is kept. Sentences may have other words since.
 pub fn says_the_same_in_version_1(name: &str, report: &Report) -> bool {
-    let path = format!("{}/tests/v1/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    let Ok(text) = std::fs::read_to_string(path) else { return false };
-    assert!(text.contains("\"isoscope\": 1,"), "{name} is no document of version 1");
-    let old = Report::from_json(&text).unwrap();
+    let Some(old) = of_version_1(name) else { return false };
     let facts = |report: &Report| facts(serde_json::from_str(&report.to_json(JsonLayout::Compact)).unwrap());
     assert_eq!(facts(&old), facts(report), "{name}");
+    true
+}
+
+/// A document of version 1 that is kept; it can be rendered.
+pub fn of_version_1(name: &str) -> Option<Report> {
+    let path = format!("{}/tests/v1/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).ok()?;
+    assert!(text.contains("\"isoscope\": 1,"), "{name} is no document of version 1");
+    let old = Report::from_json(&text).unwrap();
     let renderings = [old.text(TextOptions::default()), page_of(&old), old.svg(), old.dot()];
     assert!(renderings.iter().all(|it| !it.is_empty()), "{name}");
-    true
+    Some(old)
 }
 
 /// A document without its sentences, and without what version 1 did not have.
