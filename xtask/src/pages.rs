@@ -67,7 +67,7 @@ const GOLDEN: &[Expected] = &[
         first: "Case 1 of 2: suppose that y=1 of s2.1 (line 3) is older",
         last: "Every case is impossible",
     },
-    Expected { page: "either-writer", headline: "this history breaks", first: "", last: "That is impossible." },
+    Expected { page: "either-writer", headline: "this history breaks", first: "", last: "impossible" },
     Expected {
         page: "allowed",
         headline: "This history satisfies serializable (ser).",
