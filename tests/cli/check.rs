@@ -224,3 +224,16 @@ fn ascii_is_enough_where_it_is_asked_for() {
     let said = folder.run(&["check", "skew.history", "--ascii"]).ends(1).says("->");
     assert!(said.out.is_ascii(), "{}", said.out);
 }
+
+#[test]
+fn explanations_are_as_wide_as_the_environment_says() {
+    let folder = Folder::with_histories();
+    let widest = |columns: &str| {
+        let output = tool(&folder.path("")).args(["check", "skew.history"]).env("COLUMNS", columns).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let of_explanation = text.lines().filter(|it| it.starts_with("    "));
+        of_explanation.map(|it| it.chars().count()).max().unwrap()
+    };
+    assert!(widest("60") <= 60, "{}", widest("60"));
+    assert!(widest("100") > 60, "{}", widest("100"));
+}

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs};
 
-/// Lines of text files and pipes are wrapped here.
+/// Lines of files are wrapped here, and those of pipes that lead to no terminal.
 const COLUMNS: usize = 100;
 
 /// How results are said on standard output.
@@ -37,10 +37,19 @@ impl Voice {
     }
 }
 
-/// How many columns a line of standard output may take.
+/// How many columns a line of standard output may take: those of the terminal, also if a pager stands between, or what
+/// `COLUMNS` says.
 pub(crate) fn columns() -> usize {
-    let size = terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());
-    size.map_or(COLUMNS, |it| usize::from(it.0.0)).clamp(40, 120)
+    let of_terminal = || {
+        let size = if io::stdout().is_terminal() {
+            terminal_size::terminal_size_of(io::stdout())
+        } else {
+            terminal_size::terminal_size_of(io::stderr())
+        };
+        size.map(|it| usize::from(it.0.0))
+    };
+    let of_environment = || env::var("COLUMNS").ok()?.parse().ok();
+    of_terminal().or_else(of_environment).unwrap_or(COLUMNS).clamp(40, 120)
 }
 
 /// Words behind a name, wrapped where they do not fit, with the lines that follow below the first word.
