@@ -31,7 +31,10 @@ pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Bud
     match level {
         Level::ReadUncommitted | Level::AdyaReadUncommitted => Anomaly::DirtyWrite,
         _ if is_session_guarantee(level) && is_circular() => Anomaly::CircularInformationFlow,
-        Level::ReadCommitted | Level::AdyaReadCommitted if n_rw == 0 => Anomaly::CircularInformationFlow,
+        // A case split has no single cycle, and its cases may need anti-dependencies.
+        Level::ReadCommitted | Level::AdyaReadCommitted if n_rw == 0 && !cycle.is_empty() => {
+            Anomaly::CircularInformationFlow
+        }
         Level::ReadCommitted | Level::AdyaReadCommitted => Anomaly::NonMonotonicRead,
         Level::ReadYourWrites => Anomaly::StaleOwnWrite,
         Level::ReadAtomic => Anomaly::FracturedRead,
