@@ -240,7 +240,7 @@ fn the_boundary_that_gave_a_run_is_said_where_two_were_tried() {
     let says = |report: &Report, words: &str| {
         let text = report.text(TextOptions { columns: None, ..TextOptions::default() });
         assert!(
-            text.contains(words) && common::page_of(&report).contains(&words.replace('"', "&quot;")),
+            text.contains(words) && common::page_of(report).contains(&words.replace('"', "&quot;")),
             "{words}: {text}"
         );
         assert_eq!(Report::from_json(&report.to_json(JsonLayout::Compact)).as_ref(), Ok(report));
