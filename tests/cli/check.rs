@@ -237,3 +237,17 @@ fn explanations_are_as_wide_as_the_environment_says() {
     assert!(widest("60") <= 60, "{}", widest("60"));
     assert!(widest("100") > 60, "{}", widest("100"));
 }
+
+#[test]
+fn a_huge_value_is_cut_in_words_and_whole_in_the_document() {
+    let folder = Folder::new();
+    let huge = "a".repeat(100_000);
+    folder.write("huge.history", format!("init x=0\ns1: {{ r(x,0) w(x,{huge}) }}\ns2: {{ r(x,0) w(x,2) }}\n"));
+    folder.write("air.history", format!("init x=0\ns1: {{ r(x,{huge}) }}\n"));
+    for input in ["huge.history", "air.history"] {
+        let said = folder.run(&["check", input, "--level", "si"]).ends(1).says("more characters");
+        assert!(said.out.len() < 4000, "{} bytes", said.out.len());
+        let document = folder.run(&["check", input, "--level", "si", "--json"]).ends(1);
+        assert!(document.out.contains(&huge), "{} bytes", document.out.len());
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::value::{held, key_words};
 use iso_evidence::{Edge, Reason};
-use iso_history::{Facts, History, KeyId, Op, OpId, Place, TxnId, ValueId};
+use iso_history::{Facts, History, KeyId, Op, OpId, Place, TxnId, ValueId, clipped};
 
 /// Longer lists are shown by their first, last and interesting elements.
 const MAX_ELEMENTS: usize = 8;
@@ -171,7 +171,12 @@ impl<'f> Explainer<'f> {
 
     /// `x=1`, or `key 2 = 1`.
     pub(crate) fn held(&self, key: KeyId, value: ValueId) -> String {
-        held(&self.history.key_name(key).into(), &self.history.value(value).to_string())
+        held(&self.history.key_name(key).into(), &self.value(value))
+    }
+
+    /// A value in a sentence, where a long one is cut.
+    pub(crate) fn value(&self, value: ValueId) -> String {
+        clipped(&self.history.value(value).to_string()).into_owned()
     }
 
     /// `x=1`, or `x=[1,2]` where elements of `interesting` transactions are not left out of a long list.
@@ -193,7 +198,7 @@ impl<'f> Explainer<'f> {
         let mut pieces: Vec<String> = Vec::new();
         for (idx, value) in values.iter().enumerate() {
             if is_shown(idx) {
-                pieces.push(self.history.value(*value).to_string());
+                pieces.push(self.value(*value));
             } else if pieces.last().is_some_and(|it| it != "…") {
                 pieces.push("…".to_owned());
             }
@@ -205,7 +210,7 @@ impl<'f> Explainer<'f> {
     fn last_seen_of(&self, txn: TxnId, read: OpId) -> Option<String> {
         let Op::ReadList { key, values } = self.history.op(read) else { return None };
         let own: Vec<ValueId> = self.appended(txn, key).collect();
-        values.iter().rev().find(|it| own.contains(it)).map(|it| self.history.value(*it).to_string())
+        values.iter().rev().find(|it| own.contains(it)).map(|it| self.value(*it))
     }
 
     /// What a transaction appended to a list, in program order.

@@ -52,7 +52,7 @@ impl Explainer<'_> {
             Op::ReadList { .. } => {
                 format!(
                     "{who} appended {} to {} and then read {seen}, which does not end with what it appended",
-                    self.history.value(expected),
+                    self.value(expected),
                     self.key(key)
                 )
             }
@@ -66,7 +66,7 @@ impl Explainer<'_> {
             Op::ReadList { key, values } => {
                 let appended: BTreeSet<ValueId> = self.history.txns().flat_map(|it| self.appended(it, key)).collect();
                 let stranger = values.iter().find(|it| !appended.contains(it));
-                let stranger = stranger.map_or("that".to_owned(), |it| self.history.value(*it).to_string());
+                let stranger = stranger.map_or("that".to_owned(), |it| self.value(*it));
                 format!("{who} read {seen}, but nobody ever appended {stranger} to {}", self.key(key))
             }
             Op::Read { key, value } | Op::Write { key, value } | Op::Append { key, value } => {
@@ -77,7 +77,10 @@ impl Explainer<'_> {
                             self.key(key)
                         )
                     }
-                    value => format!("{who} read {seen}, but nobody ever wrote {value} to {}", self.key(key)),
+                    _ => {
+                        let value = self.value(value);
+                        format!("{who} read {seen}, but nobody ever wrote {value} to {}", self.key(key))
+                    }
                 }
             }
         }
@@ -93,7 +96,7 @@ impl Explainer<'_> {
             _ => None,
         });
         match own {
-            Some(own) => format!("{who} read {seen}, but appended {} only later", self.history.value(own)),
+            Some(own) => format!("{who} read {seen}, but appended {} only later", self.value(own)),
             None => format!("{who} read {seen}, where its own elements are out of place"),
         }
     }
@@ -136,6 +139,6 @@ impl Explainer<'_> {
     fn element_of(&self, txn: TxnId, read: OpId) -> Option<String> {
         let Op::ReadList { key, values } = self.history.op(read) else { return None };
         let own: Vec<ValueId> = self.appended(txn, key).collect();
-        values.iter().find(|it| own.contains(it)).map(|it| self.history.value(*it).to_string())
+        values.iter().find(|it| own.contains(it)).map(|it| self.value(*it))
     }
 }

@@ -2,10 +2,13 @@
 
 use crate::document::{Excerpt, Transaction};
 use crate::words::harmless;
-use iso_history::Datum;
+use iso_history::{Datum, clipped};
 
 /// Longer sessions get a line a transaction.
 const MAX_LINE: usize = 100;
+
+/// A longer operation is cut where people read it.
+const MAX_SHOWN: usize = 1000;
 
 /// Should lines end in comments that say which transactions of the whole history they show?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +26,7 @@ pub(crate) fn notation(excerpt: &Excerpt, comments: Comments) -> String {
         lines.push((format!("init {}", initial.join(" ")), String::new()));
     }
     for session in sessions(excerpt) {
-        lines.extend(session_lines(excerpt, session));
+        lines.extend(session_lines(excerpt, session, comments));
     }
     let width =
         lines.iter().filter(|it| !it.1.is_empty()).map(|it| it.0.chars().count()).max().unwrap_or(0).min(MAX_LINE);
@@ -51,10 +54,10 @@ pub(crate) fn sessions(excerpt: &Excerpt) -> Vec<&str> {
 }
 
 /// The lines of one session, each with the names of its transactions.
-fn session_lines(excerpt: &Excerpt, session: &str) -> Vec<(String, String)> {
+fn session_lines(excerpt: &Excerpt, session: &str, comments: Comments) -> Vec<(String, String)> {
     let txns: Vec<&Transaction> = excerpt.transactions.iter().filter(|it| it.session == session).collect();
     let name = session_name(session);
-    let bodies: Vec<String> = txns.iter().map(|it| body(it)).collect();
+    let bodies: Vec<String> = txns.iter().map(|it| body(it, comments)).collect();
     let whole = format!("{name}: {}", bodies.join(" "));
     if whole.chars().count() <= MAX_LINE {
         return vec![(whole, comment(&txns))];
@@ -76,10 +79,13 @@ fn session_name(name: &str) -> String {
     }
 }
 
-fn body(txn: &Transaction) -> String {
+fn body(txn: &Transaction, comments: Comments) -> String {
     let mut body = "{".to_owned();
     for op in &txn.ops {
-        body += &format!(" {op}");
+        let op = op.to_string();
+        // What has comments is for people, who read no book here; the document has all of it.
+        let is_cut = comments == Comments::Names && op.len() > MAX_SHOWN;
+        body += &format!(" {}", if is_cut { clipped(&op) } else { op.as_str().into() });
     }
     body += " }";
     if let Some(mark) = txn.outcome.mark() {

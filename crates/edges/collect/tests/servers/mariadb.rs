@@ -46,7 +46,7 @@ fn conflicts_are_found_where_versions_are_made(database: &dyn Database) {
     let played = play(database, &same_value_read("snapshot-isolation"), &[6]);
     assert_eq!(verdicts(&played, &[SnapshotIsolation]), "si holds");
     let played = play(database, &same_value_write("snapshot-isolation"), &[]);
-    assert_eq!(verdicts(&played, &[PrefixConsistency, SnapshotIsolation]), "pc holds; si violated: lost-update");
+    assert_eq!(verdicts(&played, &[PrefixConsistency, SnapshotIsolation]), "pc holds; si violated: g-single");
 }
 
 fn connections_are_lost_with_their_server(database: &dyn Database, server: &mut Server) {
