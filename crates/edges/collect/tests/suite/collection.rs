@@ -205,7 +205,10 @@ fn a_recording_that_is_cut_anywhere_satisfies_what_the_whole_one_does() {
             let ends: Vec<usize> = (0..whole.len()).filter(|it| whole[*it] == b'\n').collect();
             for cut in ends.windows(2).flat_map(|it| [it[0] + 1, usize::midpoint(it[0], it[1])]) {
                 let reading = read_from("cut", &whole[..cut], &ReadOptions::default()).unwrap();
-                holds(&reading.into_history().unwrap(), level, &format!("{name} on {url} up to byte {cut}"));
+                let history = reading.into_history().unwrap();
+                // The first lines may have nothing that ended before something else began.
+                let level = if history.has_real_time() { level } else { level.without_times() };
+                holds(&history, level, &format!("{name} on {url} up to byte {cut}"));
             }
         }
     }
