@@ -70,18 +70,12 @@ impl Explainer<'_> {
                 format!("{who} read {seen}, but nobody ever appended {stranger} to {}", self.key(key))
             }
             Op::Read { key, value } | Op::Write { key, value } | Op::Append { key, value } => {
-                match self.history.value(value) {
-                    Name::Null => {
-                        format!(
-                            "{who} found no {0}, but {0} exists from the start and nobody removed it",
-                            self.key(key)
-                        )
-                    }
-                    _ => {
-                        let value = self.value(value);
-                        format!("{who} read {seen}, but nobody ever wrote {value} to {}", self.key(key))
-                    }
+                if self.history.value(value) == Name::Null {
+                    let key = self.key(key);
+                    return format!("{who} found no {key}, but {key} exists from the start and nobody removed it");
                 }
+                let value = self.value(value);
+                format!("{who} read {seen}, but nobody ever wrote {value} to {}", self.key(key))
             }
         }
     }
