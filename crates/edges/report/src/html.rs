@@ -70,10 +70,7 @@ fn footer(effort: &str, imprint: &Imprint) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let made = [format!("Isoscope {version}"), imprint.date.clone().unwrap_or_default(), effort.to_owned()];
     let made: Vec<String> = made.iter().filter(|it| !it.is_empty()).map(|it| xml(it)).collect();
-    format!(
-        "<footer>{}. <a href=\"https://docs.rs/isoscope/{version}\">Documentation</a></footer>\n",
-        made.join(", ")
-    )
+    format!("<footer>{}. <a href=\"https://docs.rs/isoscope/{version}\">Documentation</a></footer>\n", made.join(", "))
 }
 
 /// A page around its body.
