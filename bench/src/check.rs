@@ -61,9 +61,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     }
     let binary = build()?;
     // The peak memory of a child is counted from that of its parent, which must stay small.
-    xtask::system::run(
-        Command::new(std::env::current_exe()?).args(["check"]).args(words).env(ONLY_INPUTS, "1"),
-    )?;
+    xtask::system::run(Command::new(std::env::current_exe()?).args(["check"]).args(words).env(ONLY_INPUTS, "1"))?;
     print!("{machine}\n{}", table::head());
     let (cells, notes) = measure_all(&binary, &options)?;
 

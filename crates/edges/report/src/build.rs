@@ -12,7 +12,6 @@ use crate::value::{InitialValue, Operation, Value, key_words};
 use iso_evidence::{Anomaly, Edge, Event, Reason, Refutation, Verdict, Witness};
 use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PlaceUnit, Projection, TxnId};
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 
 /// Larger histories are not shown in whole.
 const MAX_WHOLE_TXNS: usize = 24;
@@ -257,12 +256,7 @@ impl<'h> Builder<'h> {
     /// The core as a history of its own.
     fn projection(&self, refutation: &Refutation) -> Projection {
         let is_listed = |op: OpId| refutation.ops.binary_search(&op).is_ok();
-        if refutation.local.is_some() {
-            return Projection::verbatim(self.history, &refutation.txns, is_listed);
-        }
-        let all_ops = refutation.txns.iter().flat_map(|it| self.history.ops(*it));
-        let without: BTreeSet<OpId> = all_ops.filter(|it| !is_listed(*it)).collect();
-        Projection::new(self.facts(), &refutation.txns, &without)
+        Projection::verbatim(self.history, &refutation.txns, is_listed)
     }
 
     fn transaction(&self, projection: &Projection, txn: TxnId, shows_times: bool) -> Transaction {

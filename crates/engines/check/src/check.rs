@@ -48,7 +48,7 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
     }
     // Whoever read from an indeterminate transaction may have read dirty, where the level allows it.
     if level == Level::ReadUncommitted
-        && let Some(history) = facts.history().with_indeterminate_aborted()
+        && let Some(history) = facts.history().favouring_dirty_reads()
     {
         return check_facts(&Facts::new(&history), level, budget);
     }

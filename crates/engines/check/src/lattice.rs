@@ -8,6 +8,7 @@ use crate::witness::weaken;
 use iso_evidence::{Budget, Verdict};
 use iso_history::Facts;
 use iso_spec::Level;
+use std::cell::OnceCell;
 
 /// The answer for one level.
 #[derive(Clone, Debug)]
@@ -39,6 +40,7 @@ pub fn check_levels(
             answers.extend(holds_at_once(facts, *level, budget, decided));
         }
     }
+    let is_favoured = OnceCell::new();
     let alone = levels.iter().any(|it| !counts_sessions(*it)).then(|| facts.history().without_sessions());
     let alone = alone.as_ref().map(Facts::new);
     for level in QUESTIONS.into_iter().filter(|it| levels.contains(it)) {
@@ -49,7 +51,8 @@ pub fn check_levels(
             (Some(with_sessions), Some(alone)) => check_facts(alone, with_sessions, budget),
             _ => check_facts(facts, level, budget),
         };
-        let verdict = follows(facts, &answers, level).unwrap_or_else(ask);
+        let verdict =
+            follows(facts, &answers, level, || *is_favoured.get_or_init(|| judges_less(facts))).unwrap_or_else(ask);
         decided(level, &verdict);
         answers.push(Answer { level, verdict });
     }
@@ -98,16 +101,28 @@ fn holds_at_once(
 }
 
 /// What the answers so far say about a level. What is forbidden without session order may be told better with it.
-fn follows(facts: &Facts<'_>, answers: &[Answer], level: Level) -> Option<Verdict> {
+///
+/// Where read uncommitted was judged by less than was recorded (`is_favoured`), its core is none of the other levels.
+fn follows(facts: &Facts<'_>, answers: &[Answer], level: Level, is_favoured: impl Fn() -> bool) -> Option<Verdict> {
+    let stands = |by: Level| !allows_dirty_reads(by) || allows_dirty_reads(level) || !is_favoured();
     answers.iter().find_map(|it| match &it.verdict {
         Verdict::Allowed(witness) if it.level.implies(level) => Some(Verdict::Allowed(weaken(facts, witness, level))),
         Verdict::Forbidden(refutation)
-            if level.implies(it.level) && counts_sessions(level) == counts_sessions(it.level) =>
+            if level.implies(it.level) && counts_sessions(level) == counts_sessions(it.level) && stands(it.level) =>
         {
             Some(Verdict::Forbidden(refutation.clone()))
         }
         _ => None,
     })
+}
+
+fn allows_dirty_reads(level: Level) -> bool {
+    matches!(level, Level::ReadUncommitted | Level::AdyaReadUncommitted)
+}
+
+/// Do levels that allow dirty reads look at less than was recorded?
+fn judges_less(facts: &Facts<'_>) -> bool {
+    facts.history().favouring_dirty_reads().is_some()
 }
 
 fn counts_sessions(level: Level) -> bool {

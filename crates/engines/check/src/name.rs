@@ -87,7 +87,7 @@ pub(crate) fn weakest(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> L
 
 /// Does a level forbid a core? Read uncommitted may take whoever is indeterminate as aborted.
 fn forbids(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> bool {
-    let favourable = if level == Level::ReadUncommitted { facts.history().with_indeterminate_aborted() } else { None };
+    let favourable = if level == Level::ReadUncommitted { facts.history().favouring_dirty_reads() } else { None };
     let decision = match &favourable {
         Some(history) => decide(&Facts::new(history), level, budget),
         None => decide(facts, level, budget),

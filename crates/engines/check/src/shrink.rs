@@ -5,6 +5,7 @@
 
 use crate::decide::decide;
 use crate::decision::Decision;
+use crate::local::refute_by_one_read;
 use iso_evidence::{Budget, StopReason};
 use iso_history::{Facts, OpId, Projection, TxnId};
 use iso_spec::Level;
@@ -53,7 +54,10 @@ impl Shrinking<'_> {
         self.budget.check()?;
         let projection = core.project(self.facts);
         let facts = Facts::new(&projection.history);
-        debug_assert!(facts.local().is_empty(), "a projection keeps only reads that can be explained");
+        debug_assert!(
+            refute_by_one_read(&facts, self.level).is_none(),
+            "a projection keeps only what can be explained"
+        );
         match decide(&facts, self.level, self.budget)? {
             Decision::Allowed(_) => Ok(None),
             Decision::Forbidden(extracted) => {

@@ -28,6 +28,7 @@ pub struct Facts<'h> {
     recovered: Vec<Option<RecoveredOrder>>,
     local: Vec<LocalAnomaly>,
     unrepeatable: Vec<LocalAnomaly>,
+    partial_lists: Vec<(OpId, TxnId)>,
     ambiguous: Option<OpId>,
 }
 
@@ -82,6 +83,7 @@ impl<'h> Facts<'h> {
             recovered: Vec::new(),
             local: scan.anomalies,
             unrepeatable: scan.unrepeatable,
+            partial_lists: Vec::new(),
             ambiguous: None,
         };
         facts.keep_what_counts();
@@ -168,6 +170,13 @@ impl<'h> Facts<'h> {
         &self.unrepeatable
     }
 
+    /// The last writer whose elements a list read of a counted transaction saw, if it saw only some of them. Read
+    /// uncommitted allows that, and what the read shows of the order of the list counts there.
+    pub(crate) fn last_of_partial_list(&self, op: OpId) -> Option<TxnId> {
+        let position = self.partial_lists.binary_search_by_key(&op, |it| it.0);
+        position.ok().map(|it| self.partial_lists[it].1)
+    }
+
     /// A list read with several meanings, if there is one: an element that it saw was appended twice, or whether its
     /// transaction committed is open ([`Standing::Optional`]).
     ///
@@ -205,7 +214,11 @@ impl<'h> Facts<'h> {
                 (Standing::Counted, SeenList::Ambiguous) | (Standing::Optional, SeenList::Version) => {
                     self.ambiguous = self.ambiguous.or(Some(list.op));
                 }
-                (Standing::Counted, _) => readings[list.key.index()].push(list),
+                (Standing::Counted, seen) => {
+                    readings[list.key.index()].push(list);
+                    let last = list.writers.last().filter(|_| seen == SeenList::Intermediate);
+                    self.partial_lists.extend(last.map(|it| (list.op, *it)));
+                }
                 (Standing::Optional | Standing::Out, _) => {}
             }
         }

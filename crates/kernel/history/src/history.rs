@@ -239,9 +239,8 @@ impl History {
 
     /// The same history with every indeterminate transaction aborted, or none if there is no such transaction.
     ///
-    /// For a level that lets transactions read what is rolled back later, this is the most that can be said in its
-    /// favour: whoever read from such a transaction may have read dirty.
-    pub fn with_indeterminate_aborted(&self) -> Option<Self> {
+    /// Whoever read from such a transaction may have read dirty.
+    pub(crate) fn with_indeterminate_aborted(&self) -> Option<Self> {
         self.txn_outcome.contains(&Outcome::Indeterminate).then(|| {
             let mut history = self.clone();
             for outcome in history.txn_outcome.iter_mut().filter(|it| **it == Outcome::Indeterminate) {

@@ -6,6 +6,7 @@
 
 mod builder;
 mod datum;
+mod dirty;
 mod facts;
 mod history;
 mod ids;

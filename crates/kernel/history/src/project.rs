@@ -7,6 +7,7 @@
 
 use crate::lists::Appends;
 use crate::{Facts, History, HistoryBuilder, KeyId, Op, OpId, TxnId, ValueId};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
 /// A part of a history, with the way back to the whole.
@@ -49,10 +50,13 @@ impl Projection {
                 _ if without.contains(&op) => false,
                 Op::Write { .. } => keeps_write(txn, key) && is_last_write(history, txn, op),
                 Op::Append { .. } => keeps_write(txn, key),
-                Op::Read { .. } | Op::ReadList { .. } => position(facts, op).is_some_and(|read_idx| {
-                    let candidates = facts.candidates(read_idx);
-                    !candidates.is_empty() && candidates.iter().all(|it| keeps_write(*it, key))
-                }),
+                Op::Read { .. } | Op::ReadList { .. } => match position(facts, op) {
+                    Some(read_idx) => {
+                        let candidates = facts.candidates(read_idx);
+                        !candidates.is_empty() && candidates.iter().all(|it| keeps_write(*it, key))
+                    }
+                    None => facts.last_of_partial_list(op).is_some_and(|it| keeps_write(it, key)),
+                },
             }
         };
         let element_stays =
@@ -62,12 +66,17 @@ impl Projection {
 
     /// The part with the transactions `txns` (ascending) and those of their operations that `stays` names, as they are.
     ///
-    /// Only elements that other transactions appended are left out of list reads.
+    /// Only elements whose append does not stay are left out of list reads.
     pub fn verbatim(history: &History, txns: &[TxnId], stays: impl Fn(OpId) -> bool) -> Self {
-        let appends = Appends::new(history);
-        let element_stays = |key, value| {
-            appends.first_appender(key, value).is_none_or(|appender| txns.binary_search(&appender).is_ok())
+        let appended = |op: OpId| match history.op(op) {
+            Op::Append { key, value } => Some((key, value)),
+            _ => None,
         };
+        let all: FxHashSet<(KeyId, ValueId)> =
+            history.txns().flat_map(|it| history.ops(it)).filter_map(appended).collect();
+        let of_part = txns.iter().flat_map(|it| history.ops(*it)).filter(|it| stays(*it));
+        let kept: FxHashSet<(KeyId, ValueId)> = of_part.filter_map(appended).collect();
+        let element_stays = |key, value| kept.contains(&(key, value)) || !all.contains(&(key, value));
         Self::copy(history, txns, stays, element_stays)
     }
 

@@ -166,7 +166,7 @@ impl<'f, 'h> Prepared<'f, 'h> {
 /// For a level that allows dirty reads, whoever is indeterminate may as well have aborted, which asks for least.
 pub(crate) fn most_favourable(facts: &Facts<'_>, spec: &Spec) -> Option<History> {
     match spec.dirty_reads() {
-        DirtyReads::Allowed => facts.history().with_indeterminate_aborted(),
+        DirtyReads::Allowed => facts.history().favouring_dirty_reads(),
         DirtyReads::Forbidden => None,
     }
 }

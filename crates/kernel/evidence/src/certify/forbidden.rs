@@ -181,7 +181,7 @@ fn project(facts: &Facts<'_>, refutation: &Refutation) -> Result<Projection, Unc
 fn decide_core(core: &History, level: Level) -> Result<(), Uncertified> {
     let facts = Facts::new(core);
     // Which of two list reads is named may differ between whole and core, and so may whether its reader is judged.
-    if level == Level::ReadUncommitted && !facts.local().is_empty() {
+    if level == Level::ReadUncommitted && facts.local().iter().any(|it| it.kind.breaks_read_uncommitted()) {
         return Err(Uncertified::new(
             "the core of a refutation has a read that nothing explains, and does not name it",
         ));
