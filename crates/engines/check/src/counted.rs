@@ -11,23 +11,32 @@ use std::collections::BTreeSet;
 /// b  r x=1
 /// ```
 pub(crate) fn with_readers(facts: &Facts<'_>, txns: Vec<TxnId>) -> Vec<TxnId> {
-    let is_indeterminate = |it: &TxnId| facts.history().outcome(*it) == Outcome::Indeterminate;
-    let mut pending: Vec<TxnId> = txns.iter().copied().filter(is_indeterminate).collect();
-    if pending.is_empty() {
-        return txns;
-    }
-    let shown_by = shown_by(facts);
-    let mut all: BTreeSet<TxnId> = txns.into_iter().collect();
-    while let Some(writer) = pending.pop() {
-        let Some(read) = shown_by.get(&writer) else { continue };
-        let candidates = facts.candidates(*read).iter().copied();
-        for txn in candidates.chain([facts.reads()[*read].reader]).filter(|it| !it.is_initial()) {
-            if all.insert(txn) && is_indeterminate(&txn) {
-                pending.push(txn);
-            }
-        }
+    let mut all: BTreeSet<TxnId> = txns.iter().copied().collect();
+    for read in reads_that_show(facts, txns) {
+        let candidates = facts.candidates(read).iter().copied();
+        all.extend(candidates.chain([facts.reads()[read].reader]).filter(|it| !it.is_initial()));
     }
     all.into_iter().collect()
+}
+
+/// Reads because of which the indeterminate ones among these transactions must have committed.
+pub(crate) fn reads_that_show(facts: &Facts<'_>, txns: impl IntoIterator<Item = TxnId>) -> Vec<usize> {
+    let is_indeterminate = |it: &TxnId| facts.history().outcome(*it) == Outcome::Indeterminate;
+    let mut pending: Vec<TxnId> = txns.into_iter().filter(is_indeterminate).collect();
+    if pending.is_empty() {
+        return Vec::new();
+    }
+    let shown_by = shown_by(facts);
+    let mut followed: BTreeSet<TxnId> = pending.iter().copied().collect();
+    let mut reads = Vec::new();
+    while let Some(writer) = pending.pop() {
+        let Some(read) = shown_by.get(&writer) else { continue };
+        reads.push(*read);
+        let candidates = facts.candidates(*read).iter().copied();
+        let involved = candidates.chain([facts.reads()[*read].reader]).filter(is_indeterminate);
+        pending.extend(involved.filter(|it| followed.insert(*it)));
+    }
+    reads
 }
 
 /// For indeterminate transactions, a read that can have seen no other, by somebody who counts without it.

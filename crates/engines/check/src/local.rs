@@ -1,8 +1,9 @@
 //! Refutes a history by one read that nothing explains.
 
+use crate::counted::reads_that_show;
 use crate::name::name_local;
 use iso_evidence::Refutation;
-use iso_history::{Facts, History, LocalAnomaly, LocalKind, Op, OpId, TxnId, ValueId};
+use iso_history::{Facts, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, TxnId, ValueId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
@@ -26,7 +27,8 @@ fn refute_locally(facts: &Facts<'_>, anomaly: LocalAnomaly) -> Refutation {
     let mut txns = BTreeSet::from([anomaly.reader]);
     let mut reads = BTreeSet::from([anomaly.op]);
     match anomaly.kind {
-        LocalKind::Internal { .. } | LocalKind::ThinAir | LocalKind::Future => {}
+        LocalKind::ThinAir | LocalKind::Future => {}
+        LocalKind::Internal { .. } => txns.extend(intruders(history, anomaly.op)),
         LocalKind::Aborted { writer } | LocalKind::Intermediate { writer } => {
             txns.insert(writer);
         }
@@ -46,10 +48,13 @@ fn refute_locally(facts: &Facts<'_>, anomaly: LocalAnomaly) -> Refutation {
     }
     // The reader's own writes matter only where they contradict its read.
     let own_writes_matter = matches!(anomaly.kind, LocalKind::Internal { .. } | LocalKind::Future);
+    let readers: Vec<TxnId> = reads.iter().map(|it| history.txn_of(*it)).collect();
+    let writes_that_count = add_reads_that_show(facts, &readers, &mut txns, &mut reads);
     let is_shown = |op: &OpId| {
-        let is_write = history.op(*op).is_write() && history.op(*op).key() == key;
-        let is_own = history.txn_of(*op) == anomaly.reader;
-        reads.contains(op) || (is_write && (own_writes_matter || !is_own || history.is_list(key)))
+        let (txn, written) = (history.txn_of(*op), history.op(*op).key());
+        let is_of_key = written == key && (own_writes_matter || txn != anomaly.reader || history.is_list(key));
+        let is_due = is_of_key || writes_that_count.contains(&(txn, written));
+        reads.contains(op) || (history.op(*op).is_write() && is_due)
     };
     let ops: Vec<OpId> = txns.iter().flat_map(|it| history.ops(*it)).filter(is_shown).collect();
     Refutation {
@@ -62,6 +67,30 @@ fn refute_locally(facts: &Facts<'_>, anomaly: LocalAnomaly) -> Refutation {
     }
 }
 
+/// Adds the reads because of which indeterminate readers count, with those who may have written what these saw. Returns
+/// the writes that this takes.
+fn add_reads_that_show(
+    facts: &Facts<'_>,
+    readers: &[TxnId],
+    txns: &mut BTreeSet<TxnId>,
+    reads: &mut BTreeSet<OpId>,
+) -> BTreeSet<(TxnId, KeyId)> {
+    let mut writes = BTreeSet::new();
+    for read_idx in reads_that_show(facts, readers.iter().copied()) {
+        let read = facts.reads()[read_idx];
+        reads.insert(read.op);
+        txns.insert(read.reader);
+        // A list shows all versions up to its own.
+        let line = facts.recovered_order(read.key).map_or(&[][..], |it| &it.writers);
+        let shown = line.iter().filter(|it| readers.contains(it));
+        for writer in facts.candidates(read_idx).iter().chain(shown).filter(|it| !it.is_initial()) {
+            txns.insert(*writer);
+            writes.insert((*writer, read.key));
+        }
+    }
+    writes
+}
+
 /// Who appended the first elements in which two reads of a list differ.
 fn diverging_writers(history: &History, one: OpId, other: OpId) -> Vec<TxnId> {
     let (Op::ReadList { key, values: ours }, Op::ReadList { values: theirs, .. }) =
@@ -70,7 +99,24 @@ fn diverging_writers(history: &History, one: OpId, other: OpId) -> Vec<TxnId> {
         return Vec::new();
     };
     let Some(at) = ours.iter().zip(theirs).position(|(a, b)| a != b) else { return Vec::new() };
-    let appended =
-        |txn: &TxnId, value: ValueId| history.ops(*txn).any(|op| history.op(op) == Op::Append { key, value });
-    history.txns().filter(|it| appended(it, ours[at]) || appended(it, theirs[at])).collect()
+    let mut writers = appenders(history, key, ours[at]);
+    writers.extend(appenders(history, key, theirs[at]));
+    writers
+}
+
+/// Who appended the element that stands where a list must have one of the reader's own.
+fn intruders(history: &History, read: OpId) -> Vec<TxnId> {
+    let Op::ReadList { key, values } = history.op(read) else { return Vec::new() };
+    let own = history.ops(history.txn_of(read)).take_while(|it| *it < read).filter_map(|it| match history.op(it) {
+        Op::Append { key: list, value } if list == key => Some(value),
+        _ => None,
+    });
+    let own: Vec<ValueId> = own.collect();
+    let intruder = values.iter().rev().zip(own.iter().rev()).find(|(seen, own)| seen != own);
+    intruder.map_or_else(Vec::new, |(seen, _)| appenders(history, key, *seen))
+}
+
+fn appenders(history: &History, key: KeyId, value: ValueId) -> Vec<TxnId> {
+    let appended = |txn: &TxnId| history.ops(*txn).any(|op| history.op(op) == Op::Append { key, value });
+    history.txns().filter(appended).collect()
 }

@@ -150,8 +150,11 @@ fn local_claims(history: &History) -> Vec<LocalAnomaly> {
     claims
 }
 
-fn local(anomaly: LocalAnomaly) -> Refutation {
-    Refutation { local: Some(anomaly), ..core(&[anomaly.reader], &[anomaly.op]) }
+/// A claim about one read, with the whole history as its core.
+fn local(history: &History, anomaly: LocalAnomaly) -> Refutation {
+    let (txns, ops): (Vec<TxnId>, Vec<OpId>) =
+        (history.txns().collect(), history.txns().flat_map(|it| history.ops(it)).collect());
+    Refutation { local: Some(anomaly), ..core(&txns, &ops) }
 }
 
 /// The facts keep one anomaly a read: the first in the list, which may be one that read uncommitted allows.
@@ -164,7 +167,7 @@ fn is_masked(facts: &Facts<'_>, claim: LocalAnomaly) -> bool {
 fn a_dirty_element_does_not_hide_a_future_one_from_read_uncommitted() {
     let history = history("a aborted: l(x,1)\n b: l(x)1.2 l(x,2)");
     let claim = LocalAnomaly { reader: TxnId::from_index(2), op: OpId::from_index(1), kind: LocalKind::Future };
-    assert!(accepts(&history, Level::ReadUncommitted, &local(claim)));
+    assert!(accepts(&history, Level::ReadUncommitted, &local(&history, claim)));
     assert_eq!(is_allowed(&history, Level::ReadUncommitted), Some(false));
 }
 
@@ -179,21 +182,35 @@ fn a_local_claim_is_accepted_only_where_the_level_forbids_and_always_if_the_fact
         for level in [Level::ReadUncommitted, Level::ReadCommitted, Level::ReadAtomic, Level::Serializable] {
             let is_forbidden = is_allowed(&history, level) == Some(false);
             for claim in local_claims(&history) {
-                let is_accepted = accepts(&history, level, &local(claim));
+                let is_accepted = accepts(&history, level, &local(&history, claim));
                 let is_right = is_forbidden || (level == Level::ReadUncommitted && is_masked(&facts, claim));
                 assert!(!is_accepted || is_right, "{level} {claim:?}\n{}", show(&history));
                 n_accepted += usize::from(is_accepted);
             }
         }
         for claim in facts.local() {
-            assert!(accepts(&history, Level::ReadCommitted, &local(*claim)), "{claim:?}\n{}", show(&history));
+            assert!(accepts(&history, Level::ReadCommitted, &local(&history, *claim)), "{claim:?}\n{}", show(&history));
         }
         for claim in facts.unrepeatable() {
-            assert!(accepts(&history, Level::ReadAtomic, &local(*claim)), "{claim:?}\n{}", show(&history));
-            assert!(!accepts(&history, Level::ReadCommitted, &local(*claim)), "{claim:?}\n{}", show(&history));
+            assert!(accepts(&history, Level::ReadAtomic, &local(&history, *claim)), "{claim:?}\n{}", show(&history));
+            assert!(
+                !accepts(&history, Level::ReadCommitted, &local(&history, *claim)),
+                "{claim:?}\n{}",
+                show(&history)
+            );
         }
     }
     assert!(n_accepted > 1000, "{n_accepted}");
+}
+
+#[test]
+fn the_core_of_one_read_must_be_forbidden_by_itself() {
+    let history = history("a: r(x,6)\n b unknown: r(x,6) w(x,6)");
+    let claim = LocalAnomaly { reader: TxnId::from_index(2), op: OpId::from_index(1), kind: LocalKind::Future };
+    let ops = [1, 2].map(OpId::from_index);
+    let without_reader = Refutation { local: Some(claim), ..core(&[TxnId::from_index(2)], &ops) };
+    assert!(!accepts(&history, Level::ReadCommitted, &without_reader));
+    assert!(accepts(&history, Level::ReadCommitted, &local(&history, claim)));
 }
 
 /// Lost update with its cycle: a and b both read the initial version of x and overwrite it.
@@ -249,16 +266,16 @@ fn ids_that_do_not_exist_are_refused() {
     wrong.push(core(&right.txns, &[&right.ops[..], &[OpId::from_index(99)]].concat()));
     wrong.push(core(&[&[TxnId::INITIAL], &right.txns[..]].concat(), &[]));
     let claim = |reader, op| LocalAnomaly { reader, op, kind: LocalKind::ThinAir };
-    wrong.push(local(claim(nobody, OpId::from_index(0))));
-    wrong.push(local(claim(TxnId::from_index(1), OpId::from_index(99))));
-    wrong.push(local(claim(TxnId::INITIAL, OpId::from_index(0))));
+    wrong.push(local(&history, claim(nobody, OpId::from_index(0))));
+    wrong.push(local(&history, claim(TxnId::from_index(1), OpId::from_index(99))));
+    wrong.push(local(&history, claim(TxnId::INITIAL, OpId::from_index(0))));
     let kinds = [
         LocalKind::Aborted { writer: nobody },
         LocalKind::Intermediate { writer: nobody },
         LocalKind::Unrepeatable { earlier: OpId::from_index(99) },
     ];
     for kind in kinds {
-        wrong.push(local(LocalAnomaly { reader: TxnId::from_index(1), op: OpId::from_index(0), kind }));
+        wrong.push(local(&history, LocalAnomaly { reader: TxnId::from_index(1), op: OpId::from_index(0), kind }));
     }
     for (from, read) in [(nobody, OpId::from_index(0)), (TxnId::from_index(1), OpId::from_index(99))] {
         for because in [Reason::Session, Reason::RealTime, Reason::ReadFrom { read }] {
@@ -296,7 +313,7 @@ fn a_list_read_of_indeterminate_outcome_refutes_nothing_at_read_uncommitted() {
     let ops: Vec<OpId> = (0..4).map(OpId::from_index).collect();
     let pair = core(&[1, 2].map(TxnId::from_index), &ops);
     let kind = LocalKind::Incompatible { other: OpId::from_index(1) };
-    let claim = local(LocalAnomaly { reader: TxnId::from_index(2), op: OpId::from_index(3), kind });
+    let claim = local(&history, LocalAnomaly { reader: TxnId::from_index(2), op: OpId::from_index(3), kind });
     for refutation in [pair, claim] {
         assert!(!accepts(&history, Level::ReadUncommitted, &refutation), "{refutation:?}");
         assert!(accepts(&history, Level::ReadCommitted, &refutation), "{refutation:?}");

@@ -178,7 +178,7 @@ impl<'h> Facts<'h> {
     }
 
     /// A list read with several meanings, if there is one: an element that it saw was appended twice, or whether its
-    /// transaction committed is open ([`Standing::Optional`]).
+    /// transaction committed is open ([`Standing::Optional`]) and nobody else shows what it shows.
     ///
     /// Nothing here decides such histories.
     pub fn ambiguous_list(&self) -> Option<OpId> {
@@ -210,8 +210,7 @@ impl<'h> Facts<'h> {
         let mut readings: Vec<Vec<&ListRead>> = vec![Vec::new(); self.history.n_keys()];
         for list in lists {
             match (self.standing(list.reader), list.seen) {
-                // What an optional one shows of the order of the list holds only if it committed.
-                (Standing::Counted, SeenList::Ambiguous) | (Standing::Optional, SeenList::Version) => {
+                (Standing::Counted | Standing::Optional, SeenList::Ambiguous) => {
                     self.ambiguous = self.ambiguous.or(Some(list.op));
                 }
                 (Standing::Counted, seen) => {
@@ -227,6 +226,12 @@ impl<'h> Facts<'h> {
             self.recovered.push(recovered);
             self.local.extend(anomalies);
         }
+        let shows_more = |it: &&ListRead| {
+            let known = self.recovered[it.key.index()].as_ref().map_or(&[][..], |it| &it.writers);
+            self.standing(it.reader) == Standing::Optional && !known.starts_with(&it.writers)
+        };
+        // What an optional one shows of the order of the list holds only if it committed.
+        self.ambiguous = self.ambiguous.or_else(|| lists.iter().find(shows_more).map(|it| it.op));
     }
 }
 

@@ -34,10 +34,14 @@ fn check_refutation(facts: &Facts<'_>, level: Level, refutation: &Refutation) ->
             return Err(Uncertified::new("a read that nothing explains needs no proof"));
         }
         check_local_names(anomaly.kind, &refutation.anomalies)?;
-        return certify_local(facts, level, anomaly);
+        certify_local(facts, level, anomaly)?;
+        check_membership(facts.history(), refutation)?;
+        let is_named = |it: OpId| refutation.ops.binary_search(&it).is_ok();
+        return check_forbidden(&Projection::verbatim(facts.history(), &refutation.txns, is_named).history, level);
     }
     let history = facts.history();
     check_membership(history, refutation)?;
+    check_none_aborted(history, refutation)?;
     check_reads_stand(facts, refutation)?;
     let core = project(facts, refutation)?;
     decide_core(&core.history, level)?;
@@ -49,10 +53,11 @@ fn check_refutation(facts: &Facts<'_>, level: Level, refutation: &Refutation) ->
 /// Checks the proof of a refutation, if it has one, and nothing else.
 pub fn certify_proof(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
     check_membership(facts.history(), refutation)?;
+    check_none_aborted(facts.history(), refutation)?;
     check_proof(facts, level, refutation)
 }
 
-/// The core holds operations of its own transactions only, none of them aborted.
+/// The core holds operations of its own transactions only.
 fn check_membership(history: &History, refutation: &Refutation) -> Result<(), Uncertified> {
     let is_ascending = refutation.txns.is_sorted_by(|a, b| a < b) && refutation.ops.is_sorted_by(|a, b| a < b);
     if !is_ascending || refutation.txns.iter().any(|it| it.index() >= history.n_txns()) {
@@ -62,15 +67,19 @@ fn check_membership(history: &History, refutation: &Refutation) -> Result<(), Un
     {
         return Err(Uncertified::new("the core of a refutation has the initial transaction, or what does not exist"));
     }
-    if let Some(aborted) = refutation.txns.iter().find(|it| history.outcome(**it) == Outcome::Aborted) {
-        return Err(wrong(history, *aborted, "aborted, but is in the core of a refutation"));
-    }
     for op in &refutation.ops {
         if refutation.txns.binary_search(&history.txn_of(*op)).is_err() {
             return Err(wrong(history, history.txn_of(*op), "is not in the core that has its operation"));
         }
     }
     Ok(())
+}
+
+fn check_none_aborted(history: &History, refutation: &Refutation) -> Result<(), Uncertified> {
+    match refutation.txns.iter().find(|it| history.outcome(**it) == Outcome::Aborted) {
+        Some(aborted) => Err(wrong(history, *aborted, "aborted, but is in the core of a refutation")),
+        None => Ok(()),
+    }
 }
 
 /// A register's version or a list's element that a read of the core saw, with the readers.
@@ -186,6 +195,12 @@ fn decide_core(core: &History, level: Level) -> Result<(), Uncertified> {
             "the core of a refutation has a read that nothing explains, and does not name it",
         ));
     }
+    check_forbidden(core, level)
+}
+
+/// The catalogue's definition of the level forbids a history.
+fn check_forbidden(core: &History, level: Level) -> Result<(), Uncertified> {
+    let facts = Facts::new(core);
     let spec = Catalogue::builtin().of(level);
     match evaluate(&facts, spec, &mut Steps::new(steps_of_a_second(core))) {
         Evaluation::Forbidden => Ok(()),
