@@ -33,6 +33,21 @@ fn what_is_not_there_or_no_history_is_named() {
     refused(folder.pipe(&["check", "-"], b"")).complains("standard input is empty");
 }
 
+#[test]
+fn a_saved_answer_is_no_history() {
+    let folder = Folder::with_histories();
+    let saved = folder.run(&["check", "skew.history", "--json"]).ends(1).out;
+    let document: serde_json::Value = serde_json::from_str(&saved).unwrap();
+    folder.write("saved.json", &saved);
+    folder.write("pretty.json", &serde_json::to_string_pretty(&document).unwrap());
+    folder.write("old.json", r#"{"isoscope":1,"verb":"check","inputs":["a"],"levels":[]}"#);
+    for name in ["saved.json", "pretty.json", "old.json"] {
+        let what = format!("{name} is a saved answer of isoscope, not a history: `isoscope report {name}` shows it");
+        refused(folder.run(&["check", name])).complains(&what);
+        refused(folder.run(&["check", name, "--format", "jsonl", "--allow-empty"])).complains(&what);
+    }
+}
+
 /// What has no transactions, in several formats.
 const WITHOUT_TRANSACTIONS: [(&str, &str, &str); 5] = [
     ("array.edn", "[]", "operations like {:type :ok"),

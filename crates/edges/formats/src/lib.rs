@@ -108,9 +108,12 @@ fn read_sized(
     let mut input = Input::new(name, reader, size, &meter)?;
     let head = input.head()?;
     let (is_blank, format) = (head.iter().all(u8::is_ascii_whitespace), recognise::recognise(head));
-    let found = fault::first_bytes(head);
+    let (found, is_saved_answer) = (fault::first_bytes(head), recognise::is_saved_answer(head));
     if is_blank && input.is_all_at_hand() && input.damage().is_none() {
         return Err(ReadError::Empty { name: name.to_owned() });
+    }
+    if is_saved_answer {
+        return Err(ReadError::SavedAnswer { name: name.to_owned() });
     }
     let Some(format) = options.format.or(format).or(input.damage().is_some().then_some(Format::Text)) else {
         return Err(ReadError::NotRecognised { name: name.to_owned(), found, tried: recognise::tried() });

@@ -178,6 +178,16 @@ pub enum ReadError {
         /// The file or stream.
         name: String,
     },
+    /// It is an answer of ours, and no history.
+    #[error(
+        "{0} is a saved answer of isoscope, not a history: `isoscope report {0}` shows it again; to check a history, name \
+         the file that has it",
+        plain(name)
+    )]
+    SavedAnswer {
+        /// The file or stream.
+        name: String,
+    },
     /// No format fits.
     #[error(
         "the format of {} is not recognised: it begins with {found}, which fits none of {tried}; name the format with --format",

@@ -23,6 +23,14 @@ pub(crate) fn recognise(head: &[u8]) -> Option<Format> {
     }
 }
 
+/// Is this what `--json` writes? Its first members are the version and the verb, which no history has.
+pub(crate) fn is_saved_answer(head: &[u8]) -> bool {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let is_object = || text[1..].trim_ascii_start().starts_with(b"\"");
+    let names = if text.starts_with(b"{") && is_object() { member_names(text) } else { Vec::new() };
+    ["isoscope", "verb"].iter().all(|name| names.iter().any(|it| it == name))
+}
+
 /// EDN may begin with lines of comment.
 fn without_edn_comments(mut text: &[u8]) -> &[u8] {
     while text.starts_with(b";") {
