@@ -39,7 +39,7 @@ fn a_saved_answer_is_no_history() {
     let saved = folder.run(&["check", "skew.history", "--json"]).ends(1).out;
     let document: serde_json::Value = serde_json::from_str(&saved).unwrap();
     folder.write("saved.json", &saved);
-    folder.write("pretty.json", &serde_json::to_string_pretty(&document).unwrap());
+    folder.write("pretty.json", serde_json::to_string_pretty(&document).unwrap());
     folder.write("old.json", r#"{"isoscope":1,"verb":"check","inputs":["a"],"levels":[]}"#);
     for name in ["saved.json", "pretty.json", "old.json"] {
         let what = format!("{name} is a saved answer of isoscope, not a history: `isoscope report {name}` shows it");
