@@ -18,6 +18,10 @@ const TICK: Duration = Duration::from_millis(5);
 const GRACE: f64 = 0.04;
 const LONGEST_GRACE: Duration = Duration::from_secs(2);
 const MEMORY_GRACE: Duration = Duration::from_millis(500);
+/// Whatever a person can follow is found in less.
+const LONGEST_EXPLANATION: Duration = Duration::from_secs(10);
+/// An explanation takes this part of the time limit at most.
+const EXPLANATIONS_PER_TIMEOUT: u32 = 10;
 /// Somebody waits at the keyboard.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 /// Beyond this part of the memory limit there is no grace.
@@ -38,6 +42,11 @@ impl Limits {
     pub(crate) fn new(timeout: Option<Duration>, memory: Option<u64>) -> Self {
         let default = || memory::machine().map_or(iso_formats::DEFAULT_MEMORY_LIMIT, |it| it / 4 * 3);
         Self { timeout, memory: memory.unwrap_or_else(default) }
+    }
+
+    /// How long a violation may be explained: the verdict is known, and other levels wait for theirs.
+    pub(crate) fn longest_explanation(&self) -> Duration {
+        self.timeout.map_or(LONGEST_EXPLANATION, |it| (it / EXPLANATIONS_PER_TIMEOUT).min(LONGEST_EXPLANATION))
     }
 
     /// What is left for a reader: the limit without what is in use already.

@@ -5,7 +5,7 @@ use crate::decision::Decision;
 use crate::local::refute_by_one_read;
 use crate::shrink::Core;
 use crate::{explain, name, prove, shrink};
-use iso_evidence::{Budget, Note, Refutation, Stage, StopReason, Verdict};
+use iso_evidence::{Budget, Refutation, StopReason, Verdict};
 use iso_history::{Facts, History, OpId, Projection, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
@@ -91,8 +91,7 @@ fn ambiguous_list(facts: &Facts<'_>, op: OpId) -> String {
 ///
 /// All levels that forbid the same transactions tell the same about them: what the weakest one says.
 fn refute(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Refutation {
-    budget.note(Note::Begins(Stage::Explanation));
-    let budget = &budget.silent();
+    let budget = &budget.for_explanation();
     let core = shrink::shrink(facts, level, extracted, budget);
     let together = Projection::new(facts, &core.txns, &BTreeSet::new());
     let weakest = name::weakest(&Facts::new(&together.history), level, budget);
@@ -108,10 +107,38 @@ fn refute(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budge
 /// Explains a core that a level forbids, and names it.
 fn explained(facts: &Facts<'_>, level: Level, core: Core, budget: &Budget<'_>) -> Refutation {
     let projection = core.project(facts);
-    let cycle = explain::explain(&projection, level);
+    let cycle = explain::explain(&projection, level, budget);
     let (txns, ops) = (core.txns, projection.ops.clone());
     let refutation = Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle, proof: None };
     let proved = prove::prove(facts, level, &projection, refutation, budget);
-    let anomaly = name::name(&projection, level, &proved.cycle, budget);
+    let weakest = name::weakest(&Facts::new(&projection.history), level, budget);
+    let anomaly = name::name(&projection, weakest, &proved.cycle, budget);
     Refutation { anomalies: vec![anomaly], ..proved }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_store::history;
+    use iso_evidence::certify;
+    use std::cell::Cell;
+
+    /// The verdict needs few questions; what explains it may not ask any, and the verdict is the same.
+    #[test]
+    fn an_explanation_without_time_leaves_the_verdict_as_it_is() {
+        let history = history(&["a rx0 wx1", "b rx0 wx2", "c wy1", "d ry1"]);
+        let n_asked = Cell::new(0);
+        let stop = || {
+            n_asked.set(n_asked.get() + 1);
+            None
+        };
+        let at_once = || Some(StopReason::Timeout);
+        let budget = Budget::new(&stop).explained_until(&at_once);
+        let verdict = check(&history, Level::SnapshotIsolation, &budget);
+        assert!(matches!(&verdict, Verdict::Forbidden(_)), "{verdict:?}");
+        certify(&history, Level::SnapshotIsolation, &verdict).unwrap();
+        let asked_for_verdict = n_asked.replace(0);
+        check(&history, Level::SnapshotIsolation, &Budget::new(&stop));
+        assert!(n_asked.get() > asked_for_verdict, "an explanation asks the budget of the verdict if it has none");
+    }
 }

@@ -8,13 +8,13 @@ use iso_evidence::{Budget, Edge, Reason};
 use iso_history::{Facts, KeyId, Projection, TxnId};
 use iso_spec::Level;
 
-/// A cycle in the core, in the numbers of the whole history. Empty if the core needs a case split.
-pub(crate) fn explain(core: &Projection, level: Level) -> Vec<Edge> {
+/// A cycle in the core, in the numbers of the whole history. Empty if the core needs a case split, or time ran out.
+pub(crate) fn explain(core: &Projection, level: Level, budget: &Budget<'_>) -> Vec<Edge> {
     let facts = Facts::new(&core.history);
     let rule = Rule::of(level);
     let problem = Problem::new(&facts, rule.read_detail());
     let mut known = Known::new(&problem, rule);
-    let Ok(Saturation::Cycle(cycle)) = known.saturate(&Budget::unlimited()) else { return Vec::new() };
+    let Ok(Saturation::Cycle(cycle)) = known.saturate(budget) else { return Vec::new() };
     let explanation = Explanation { known: &known, core };
     let cycle = explanation.natural(&cycle);
     let cycle = explanation.expand_first_committers(cycle);

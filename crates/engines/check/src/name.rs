@@ -27,7 +27,7 @@ pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Bud
     let facts = Facts::new(&core.history);
     let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
     // Where a read has several possible writers, the cycle may need more than what was read.
-    let is_circular = || n_rw == 0 && !cycle.is_empty() && forbids(&facts, Level::ReadCommitted, budget);
+    let is_circular = || n_rw == 0 && !cycle.is_empty() && forbids(&facts, Level::ReadCommitted, budget) == Some(true);
     match level {
         Level::ReadUncommitted | Level::AdyaReadUncommitted => Anomaly::DirtyWrite,
         _ if is_session_guarantee(level) && is_circular() => Anomaly::CircularInformationFlow,
@@ -45,12 +45,17 @@ pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Bud
         Level::UpdateAtomic | Level::ParallelSnapshotIsolation | Level::ParallelSnapshotIsolationNoSession => {
             Anomaly::GSingle
         }
-        Level::PrefixConsistency => Anomaly::LongFork,
-        Level::SnapshotIsolation | Level::SnapshotIsolationNoSession if n_rw <= 1 && !cycle.is_empty() => {
-            Anomaly::GSingle
-        }
+        // What parallel snapshot isolation forbids needs one reader only.
+        Level::PrefixConsistency => match forbids(&facts, Level::ParallelSnapshotIsolation, budget) {
+            Some(true) => Anomaly::GSingle,
+            Some(false) => Anomaly::LongFork,
+            None => Anomaly::G2Item,
+        },
         Level::SnapshotIsolation | Level::SnapshotIsolationNoSession => Anomaly::G2Item,
-        Level::Serializable | Level::SerializableNoSession => name_unserializable(&facts, cycle, core),
+        Level::Serializable | Level::SerializableNoSession => {
+            let is_skew = forbids(&facts, Level::SnapshotIsolation, budget) == Some(false);
+            if is_skew { name_unserializable(&facts, cycle, core) } else { Anomaly::G2Item }
+        }
         Level::StrongSnapshotIsolation | Level::StrictSerializable => Anomaly::StaleRead,
     }
 }
@@ -77,22 +82,26 @@ pub(crate) fn weakest(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> L
         Level::ReadAtomic,
         Level::CausalConsistency,
         Level::UpdateAtomic,
-        Level::PrefixConsistency,
         Level::ParallelSnapshotIsolation,
+        Level::PrefixConsistency,
         Level::SnapshotIsolation,
         Level::Serializable,
     ];
-    order.into_iter().filter(|it| level.implies(*it)).find(|it| forbids(facts, *it, budget)).unwrap_or(level)
+    order
+        .into_iter()
+        .filter(|it| level.implies(*it))
+        .find(|it| forbids(facts, *it, budget) == Some(true))
+        .unwrap_or(level)
 }
 
-/// Does a level forbid a core? Read uncommitted may take whoever is indeterminate as aborted.
-fn forbids(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> bool {
+/// Does a level forbid a core, if there is time to know? Read uncommitted may take whoever is indeterminate as aborted.
+fn forbids(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<bool> {
     let favourable = if level == Level::ReadUncommitted { facts.history().favouring_dirty_reads() } else { None };
     let decision = match &favourable {
         Some(history) => decide(&Facts::new(history), level, budget),
         None => decide(facts, level, budget),
     };
-    matches!(decision, Ok(Decision::Forbidden(_)))
+    decision.ok().map(|it| matches!(it, Decision::Forbidden(_)))
 }
 
 /// Snapshot isolation allows it: write skew, unless it takes a read-only transaction or a longer cycle.

@@ -31,7 +31,7 @@ pub enum Anomaly {
     FracturedRead,
     /// A transaction does not see a cause of something that it sees.
     CausalityViolation,
-    /// Two readers see two writes in opposite orders.
+    /// Readers see independent writes in opposite orders.
     LongFork,
     /// Two transactions read the same version and both overwrite it.
     LostUpdate,
@@ -39,7 +39,7 @@ pub enum Anomaly {
     WriteSkew,
     /// Write skew that only a read-only transaction makes visible.
     ReadOnlyAnomaly,
-    /// A cycle with exactly one anti-dependency.
+    /// A cycle that needs only one anti-dependency.
     GSingle,
     /// A cycle with two or more anti-dependencies.
     G2Item,
@@ -127,7 +127,7 @@ impl Anomaly {
             Self::ReadOnlyAnomaly => {
                 "two updates are in order by themselves, but a read-only transaction saw a state that fits no order"
             }
-            Self::GSingle => "a cycle of dependencies with exactly one anti-dependency (G-single, read skew)",
+            Self::GSingle => "a cycle of dependencies that needs only one anti-dependency (G-single, read skew)",
             Self::G2Item => "a cycle of dependencies with several anti-dependencies (G2-item)",
             Self::StaleRead => "a read missed a write that had been finished before the reader began",
         }

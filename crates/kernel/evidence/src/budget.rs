@@ -20,10 +20,16 @@ use std::fmt;
 /// budget.silent().note(Note::Begins(Stage::Search));
 /// assert_eq!(n_stages.get(), 1);
 /// assert!(budget.check().is_ok() && budget.check().is_ok() && budget.check().is_err());
+/// // An explanation has limits of its own, if they are given.
+/// let never = || None;
+/// assert!(budget.explained_until(&never).for_explanation().check().is_ok());
+/// assert!(budget.for_explanation().check().is_err());
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct Budget<'a> {
     stop: Option<&'a dyn Fn() -> Option<StopReason>>,
+    /// Asked instead of `stop` once the verdict is known.
+    stop_explaining: Option<&'a dyn Fn() -> Option<StopReason>>,
     hear: Option<&'a dyn Fn(Note)>,
 }
 
@@ -109,7 +115,20 @@ impl<'a> Budget<'a> {
 
     /// Stop as soon as `stop` gives a reason.
     pub fn new(stop: &'a dyn Fn() -> Option<StopReason>) -> Self {
-        Self { stop: Some(stop), hear: None }
+        Self { stop: Some(stop), stop_explaining: None, hear: None }
+    }
+
+    /// The same limits until the verdict is known; what explains it ends as soon as `stop` gives a reason.
+    #[must_use]
+    pub fn explained_until(self, stop: &'a dyn Fn() -> Option<StopReason>) -> Self {
+        Self { stop_explaining: Some(stop), ..self }
+    }
+
+    /// The limits of an explanation. Whoever listens hears that it begins, and nothing that happens in it.
+    #[must_use]
+    pub fn for_explanation(&self) -> Self {
+        self.note(Note::Begins(Stage::Explanation));
+        Self { stop: self.stop_explaining.or(self.stop), hear: None, ..*self }
     }
 
     /// The same limits; `hear` is told what happens.
@@ -129,7 +148,7 @@ impl<'a> Budget<'a> {
     where
         'a: 'b,
     {
-        Budget { stop: Some(stop), hear: self.hear }
+        Budget { stop: Some(stop), stop_explaining: self.stop_explaining, hear: self.hear }
     }
 
     /// `Err` if it is time to stop.

@@ -13,11 +13,12 @@ use crate::results::{Results, stopped};
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
 use iso_answer::check::Certifying;
-use iso_evidence::{Budget, Note, StopReason};
+use iso_evidence::{Budget, Note, Stage, StopReason};
 use iso_formats::{ReadError, Reading};
 use iso_history::{Defect, Facts, History, Outcome, Severity};
 use iso_report::{LevelName, LevelReport, Report};
 use iso_spec::{Level, Module};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -149,6 +150,11 @@ impl Audience for InputJudge<'_> {
     }
 }
 
+/// What an engine is doing, for somebody who waits.
+fn doing(stage: Stage) -> &'static str {
+    if stage == Stage::Explanation { "a violation is found, and made small" } else { stage.name() }
+}
+
 impl InputJudge<'_> {
     fn judge(&self, idx: usize) -> anyhow::Result<()> {
         let input = &self.check.inputs[idx];
@@ -212,13 +218,18 @@ impl InputJudge<'_> {
         self.note_times(&history);
         self.note_nothing(&history);
         let stop = || self.alarm.reason();
+        let explaining_since = Cell::new(Instant::now());
+        let longest = self.check.limits.longest_explanation();
+        let stop_explaining =
+            || stop().or_else(|| (explaining_since.get().elapsed() > longest).then_some(StopReason::Timeout));
         let hear = |note| {
             if let Note::Begins(stage) = note {
-                self.progress.detail(stage.name());
+                self.progress.detail(doing(stage));
+                explaining_since.set(Instant::now());
             }
             self.effort.borrow_mut().hear(note);
         };
-        let budget = Budget::new(&stop).heard_by(&hear);
+        let budget = Budget::new(&stop).explained_until(&stop_explaining).heard_by(&hear);
         let judge = Judge { certifying: self.check.certifying, max_order: self.check.max_order, budget };
         judge.ask(&history, &questions, self, self.effort);
         let clock = Instant::now();

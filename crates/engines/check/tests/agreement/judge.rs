@@ -19,8 +19,6 @@ use std::time::Duration;
 const MAX_QUESTIONS: u32 = 5_000;
 /// Larger histories with duplicate values may take longer than that.
 const MAX_TXNS_OF_SURE_ANSWERS: usize = 20;
-/// Names of larger histories depend on what the budget leaves for looking at weaker levels.
-const MAX_TXNS_OF_SURE_NAMES: usize = 6;
 /// A history that takes longer hangs: a stage of the checker does not ask its budget.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Of so many refutations, one may have no proof that is short enough.
@@ -300,10 +298,7 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
     }
     answers.follow_the_lattice();
     answers.prove_nothing_else(&facts, &refutations);
-    // What is left of the budget of a large history may be too little to find its weakest level.
-    if draft.txns.len() <= MAX_TXNS_OF_SURE_NAMES {
-        answers.wrong.extend(wrong_names(&facts, &refutations));
-    }
+    answers.wrong.extend(wrong_names(&facts, &refutations));
     answers
 }
 

@@ -2,15 +2,17 @@
 //! cycles have equal names, whatever the level.
 
 use iso_evidence::{Anomaly, Edge, Reason, Refutation};
-use iso_history::{Facts, KeyId, OpId, TxnId};
-use iso_spec::Level;
+use iso_history::{Facts, KeyId, OpId, Projection, TxnId};
+use iso_spec::{Catalogue, Level, Steps, evaluate};
 use std::collections::BTreeSet;
 
 /// What is wrong with the names of these refutations.
 pub(crate) fn wrong_names(facts: &Facts<'_>, refutations: &[(Level, Refutation)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (idx, (level, refutation)) in refutations.iter().enumerate() {
-        let core = Core { facts, refutation };
+        let alone = level.with_sessions().map(|_| facts.history().without_sessions());
+        let alone = alone.as_ref().map(Facts::new);
+        let core = Core { facts: alone.as_ref().unwrap_or(facts), refutation };
         for anomaly in refutation.anomalies.iter().filter(|it| !core.fits(**it, *level)) {
             wrong.push(format!("{level}: what is called {anomaly} is none"));
         }
@@ -60,9 +62,15 @@ impl Core<'_> {
             Anomaly::FracturedRead => self.misses(&|it, missed| self.read_from(it, missed, false)),
             Anomaly::CausalityViolation => self.misses(&|it, missed| self.past(it.reader).contains(&missed)),
             Anomaly::LostUpdate => self.loses_an_update(),
-            Anomaly::LongFork | Anomaly::G2Item => n_rw >= 2 || is_open,
+            Anomaly::LongFork => {
+                self.has_two_readers_who_miss() && self.is_forbidden(Level::ParallelSnapshotIsolation) != Some(true)
+            }
+            Anomaly::G2Item => n_rw >= 1 || is_open,
             // Of two writers of a key that miss each other, one is the older: the cycle is one in either case.
-            Anomaly::GSingle => cycle.iter().filter(|it| self.is_pure_anti_dependency(it)).count() <= 1 || is_open,
+            Anomaly::GSingle => {
+                let n_pure = cycle.iter().filter(|it| self.is_pure_anti_dependency(it)).count();
+                (n_pure <= 1 || is_open) && self.is_forbidden(Level::ParallelSnapshotIsolation) != Some(false)
+            }
             Anomaly::WriteSkew => n_rw == 2 && on_cycle(cycle).len() == 2,
             Anomaly::ReadOnlyAnomaly => on_cycle(cycle).len() == 3 && self.has_read_only(),
             // Real time may be what a step was inferred from.
@@ -124,6 +132,25 @@ impl Core<'_> {
             let is_rival = |it: &&CoreRead<'_>| it.reader != one.reader && it.key == one.key;
             updates.iter().filter(is_rival).any(|it| it.writers.iter().any(|writer| one.writers.contains(writer)))
         })
+    }
+
+    /// Is there more than one transaction with a read that misses another writer of its key?
+    fn has_two_readers_who_miss(&self) -> bool {
+        let misses = |read: &CoreRead<'_>| {
+            let mut others = self.refutation.txns.iter();
+            others.any(|it| *it != read.reader && self.facts.writes(*it, read.key) && !read.writers.contains(it))
+        };
+        self.reads().filter(misses).map(|it| it.reader).collect::<BTreeSet<TxnId>>().len() >= 2
+    }
+
+    /// Does the definition of a level forbid the core, as far as it is known soon?
+    fn is_forbidden(&self, by: Level) -> Option<bool> {
+        const MAX_WORK: u64 = 2_000_000;
+        let is_named = |it: OpId| self.refutation.ops.binary_search(&it).is_ok();
+        let core = Projection::verbatim(self.facts.history(), &self.refutation.txns, is_named);
+        let steps = MAX_WORK / (core.txns.len() as u64).pow(3);
+        let answer = evaluate(&Facts::new(&core.history), Catalogue::builtin().of(by), &mut Steps::new(steps));
+        answer.is_allowed().map(|it| !it)
     }
 
     fn is_pure_anti_dependency(&self, edge: &Edge) -> bool {

@@ -26,7 +26,7 @@ pub(super) fn check_names(
     for anomaly in anomalies {
         let fits = forbidden_by(*anomaly).is_some_and(is_forbidden)
             && (cycle.is_empty() || has_form_of(*anomaly, core, &facts, cycle))
-            && (!is_skew(*anomaly) || allows(&facts, Level::SnapshotIsolation) != Some(false));
+            && allowed_by(*anomaly).is_none_or(|it| allows(&facts, it) != Some(false));
         if !fits {
             return Err(wrong_name(*anomaly));
         }
@@ -65,7 +65,7 @@ fn forbidden_by(anomaly: Anomaly) -> Option<Level> {
         Anomaly::CausalityViolation => Some(Level::CausalConsistency),
         Anomaly::LostUpdate => Some(Level::UpdateAtomic),
         Anomaly::LongFork => Some(Level::PrefixConsistency),
-        Anomaly::GSingle => Some(Level::SnapshotIsolation),
+        Anomaly::GSingle => Some(Level::ParallelSnapshotIsolation),
         Anomaly::WriteSkew | Anomaly::ReadOnlyAnomaly | Anomaly::G2Item => Some(Level::Serializable),
         Anomaly::StaleRead => Some(Level::StrictSerializable),
         Anomaly::Internal
@@ -78,9 +78,13 @@ fn forbidden_by(anomaly: Anomaly) -> Option<Level> {
     }
 }
 
-/// Is it one of the names for what snapshot isolation allows?
-fn is_skew(anomaly: Anomaly) -> bool {
-    matches!(anomaly, Anomaly::WriteSkew | Anomaly::ReadOnlyAnomaly)
+/// The level that allows every core of this name, where that tells it from others.
+fn allowed_by(anomaly: Anomaly) -> Option<Level> {
+    match anomaly {
+        Anomaly::WriteSkew | Anomaly::ReadOnlyAnomaly => Some(Level::SnapshotIsolation),
+        Anomaly::LongFork => Some(Level::ParallelSnapshotIsolation),
+        _ => None,
+    }
 }
 
 /// What the definition of a level says about the core, if it says so soon.
