@@ -208,7 +208,7 @@ fn history(program: &Program, model: &Model, order: &[usize], initial: &[UnitVal
         builder.initial(key, value, Place::default());
     }
     let mut ids = vec![None; model.deeds.len()];
-    for node in order {
+    for node in &in_session_order(program, order) {
         let deed = &model.deeds[*node];
         let session = match program.instances().get(*node) {
             Some(instance) => builder.session(&format!("s{}", instance.session + 1)),
@@ -229,6 +229,22 @@ fn history(program: &Program, model: &Model, order: &[usize], initial: &[UnitVal
         ids[*node] = Some(builder.end(outcome));
     }
     (builder.finish().expect("an execution is a valid history"), ids)
+}
+
+/// The same order, but with the transactions of each session as they stand there: one that aborts has any place.
+fn in_session_order(program: &Program, order: &[usize]) -> Vec<usize> {
+    let session = |node: usize| program.instances().get(node).map(|it| it.session);
+    let mut sorted = order.to_vec();
+    for start in 0..sorted.len() {
+        let rivals = (start + 1..sorted.len()).filter(|it| session(sorted[*it]).is_some());
+        let same: Vec<usize> = rivals.filter(|it| session(sorted[*it]) == session(sorted[start])).collect();
+        for later in same {
+            if program.instances()[sorted[later]].place < program.instances()[sorted[start]].place {
+                sorted.swap(start, later);
+            }
+        }
+    }
+    sorted
 }
 
 /// A unit as a key that needs no quotes, mostly: `x`, `accounts.x`, `seats.1`.

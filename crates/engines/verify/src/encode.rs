@@ -256,26 +256,34 @@ impl<'p> Encoding<'p> {
         self.nodes.push(Node { summary, inputs, session: None });
     }
 
-    /// Order and visibility, and the axioms about them.
+    /// Order and visibility, and the axioms about them. Whoever aborts reads what the level allows, and is then no part of
+    /// the history: no session and no one else depends on it.
     fn relate(&mut self) {
         let n = self.nodes.len();
         self.order = self.free_order(n);
         self.sees = vec![vec![Wire::FALSE; n]; n];
-        for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
-            if self.is_session_ordered(a, b) {
-                self.assert(self.order[a][b]);
-            }
-        }
+        let aborts: Vec<Wire> = (0..n).map(|it| self.aborts(it)).collect();
         for a in 0..n {
             for b in (0..n).filter(|it| *it != a) {
                 let input = self.circuit.input();
-                let in_session = self.is_session_ordered(a, b);
-                let sees = if in_session { Wire::TRUE } else { input };
+                let in_session = Wire::constant(self.is_session_ordered(a, b));
+                let in_session = self.circuit.and([in_session, !aborts[a], !aborts[b]]);
+                let is_kept = self.circuit.either(!in_session, self.order[a][b]);
+                self.assert(is_kept);
+                let sees = self.circuit.either(in_session, input);
                 self.sees[a][b] = self.circuit.both(sees, self.order[a][b]);
             }
         }
         self.symmetries();
-        self.add_axioms();
+        self.add_axioms(&aborts);
+    }
+
+    /// Does it end by `abort`? What fails is judged like what commits.
+    fn aborts(&mut self, node: usize) -> Wire {
+        let Summary { commits, failures, .. } = &self.nodes[node].summary;
+        let mut others: Vec<Wire> = failures.iter().map(|it| !it.happens).collect();
+        others.push(!*commits);
+        self.circuit.and(others)
     }
 
     fn is_session_ordered(&self, a: usize, b: usize) -> bool {
@@ -315,13 +323,13 @@ impl<'p> Encoding<'p> {
         }
     }
 
-    fn add_axioms(&mut self) {
+    fn add_axioms(&mut self, aborts: &[Wire]) {
         let n = self.nodes.len();
         let (mut transitive, mut prefix, mut conflicts) = (Vec::new(), Vec::new(), Vec::new());
         for (a, b, c) in triples(n) {
-            let path = self.circuit.both(self.sees[a][b], self.sees[b][c]);
+            let path = self.circuit.and([self.sees[a][b], self.sees[b][c], !aborts[b]]);
             transitive.push(self.circuit.either(!path, self.sees[a][c]));
-            let path = self.circuit.both(self.order[a][b], self.sees[b][c]);
+            let path = self.circuit.and([self.order[a][b], self.sees[b][c], !aborts[b]]);
             prefix.push(self.circuit.either(!path, self.sees[a][c]));
         }
         for a in 0..n {

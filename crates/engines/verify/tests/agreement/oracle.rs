@@ -35,7 +35,7 @@ fn start(program: &Program, symbols: &[Value]) -> Option<Vec<UnitValue>> {
     (judge_assumptions(program, symbols) == Judgement::Holds).then(|| initial_state(program, symbols))
 }
 
-/// All orders of the instances that keep sessions in order.
+/// All orders of the instances.
 pub(crate) fn orders(program: &Program) -> Vec<Vec<usize>> {
     fn extend(program: &Program, order: &mut Vec<usize>, all: &mut Vec<Vec<usize>>) {
         let n = program.instances().len();
@@ -43,13 +43,10 @@ pub(crate) fn orders(program: &Program) -> Vec<Vec<usize>> {
             all.push(order.clone());
             return;
         }
-        for next in 0..n {
-            let is_free = |it: usize| order.contains(&it) || !is_session_ordered(program, it, next);
-            if !order.contains(&next) && (0..n).all(is_free) {
-                order.push(next);
-                extend(program, order, all);
-                order.pop();
-            }
+        for next in (0..n).filter(|it| !order.contains(it)).collect::<Vec<_>>() {
+            order.push(next);
+            extend(program, order, all);
+            order.pop();
         }
     }
     let mut all = Vec::new();
@@ -96,20 +93,20 @@ impl World<'_> {
         self.go_on(order, &Past::default())
     }
 
-    /// Tries everything that the next one may see.
+    /// Tries everything that the next one may see. One that aborts is no part of what comes after.
     fn go_on(&self, order: &[usize], past: &Past) -> bool {
-        let Some(&next) = order.get(past.ran.len()) else { return self.ends_badly(past) };
+        let Some((&next, rest)) = order.split_first() else { return self.ends_badly(past) };
         let before: Vec<usize> = past.ran.iter().map(|it| it.0).collect();
-        subsets(&before).into_iter().any(|sees| {
+        subsets(&before).into_iter().filter(|sees| self.is_allowed(past, *sees)).any(|sees| {
+            let ran = self.run(next, &mut |_, unit| past.value(unit, sees, self.initial));
+            if matches!(ran.outcome, Outcome::Aborted { .. }) {
+                return self.go_on(rest, past);
+            }
             let in_session = |it: &usize| !is_session_ordered(self.program, *it, next) || sees >> it & 1 == 1;
-            if !before.iter().all(in_session) || !self.is_allowed(past, sees) {
+            if !before.iter().all(in_session) || !self.is_in_session_order(past, next) {
                 return false;
             }
-            let ran = self.run(next, &mut |_, unit| past.value(unit, sees, self.initial));
-            if matches!(
-                ran.outcome,
-                Outcome::AssertFailed { .. } | Outcome::Overflow { .. } | Outcome::NoSuchRow { .. }
-            ) {
+            if ran.outcome != Outcome::Committed {
                 return true;
             }
             if !self.has_no_conflict(past, sees, &ran) {
@@ -117,8 +114,13 @@ impl World<'_> {
             }
             let mut longer = past.clone();
             longer.ran.push((next, sees, ran));
-            self.go_on(order, &longer)
+            self.go_on(rest, &longer)
         })
+    }
+
+    /// Does nobody who committed before come later in the session?
+    fn is_in_session_order(&self, past: &Past, next: usize) -> bool {
+        !past.ran.iter().any(|it| is_session_ordered(self.program, next, it.0))
     }
 
     fn run(&self, instance: usize, outside: &mut dyn FnMut(ReadId, UnitId) -> UnitValue) -> TxnRun {
@@ -192,7 +194,7 @@ impl World<'_> {
     }
 
     fn go_on_by_reads(&self, order: &[usize], past: &Past) -> bool {
-        let Some(&next) = order.get(past.ran.len()) else { return self.ends_badly_by_reads(past) };
+        let Some((&next, rest)) = order.split_first() else { return self.ends_badly_by_reads(past) };
         let mut choices: Vec<usize> = Vec::new();
         loop {
             let mut sizes = Vec::new();
@@ -205,10 +207,9 @@ impl World<'_> {
                 floor.push(chosen);
                 chosen.map_or_else(|| self.initial[unit.index()].clone(), |it| past.ran[it].2.writes[&unit].clone())
             });
-            if matches!(
-                ran.outcome,
-                Outcome::AssertFailed { .. } | Outcome::Overflow { .. } | Outcome::NoSuchRow { .. }
-            ) {
+            let aborts = matches!(ran.outcome, Outcome::Aborted { .. });
+            let is_in_order = aborts || self.is_in_session_order(past, next);
+            if is_in_order && !aborts && ran.outcome != Outcome::Committed {
                 return true;
             }
             // A read that locks finds what the last writer before it wrote.
@@ -220,10 +221,10 @@ impl World<'_> {
                 }
                 _ => false,
             };
-            if !asked.zip(&floor).any(is_stale) {
+            if is_in_order && !asked.zip(&floor).any(is_stale) {
                 let mut longer = past.clone();
-                longer.ran.push((next, 0, ran));
-                if self.go_on_by_reads(order, &longer) {
+                longer.ran.extend((!aborts).then_some((next, 0, ran)));
+                if self.go_on_by_reads(rest, &longer) {
                     return true;
                 }
             }
