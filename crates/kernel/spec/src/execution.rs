@@ -11,6 +11,19 @@ pub struct Execution {
     pub sources: Vec<(OpId, TxnId)>,
     /// The witness; versions have one entry a key.
     pub relations: Vec<NamedRelation>,
+    /// Parts of the witness that are orders, by their members: of a large history, the pairs would be too many.
+    pub orders: Vec<NamedOrder>,
+}
+
+/// A strict total order, or the version order of one key, as a sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedOrder {
+    /// The name of the witness.
+    pub name: String,
+    /// The key, if the witness is versions.
+    pub key: Option<KeyId>,
+    /// Each before all that follow it. The initial transaction comes first, and is not named.
+    pub first_to_last: Vec<TxnId>,
 }
 
 /// A witness relation, or its part for one key.
@@ -30,7 +43,7 @@ impl Execution {
         let mut included: Vec<TxnId> = included.into_iter().chain([TxnId::INITIAL]).collect();
         included.sort_unstable();
         included.dedup();
-        Self { included, sources, relations: Vec::new() }
+        Self { included, sources, relations: Vec::new(), orders: Vec::new() }
     }
 
     /// Adds a relation by its pairs.

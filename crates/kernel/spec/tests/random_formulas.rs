@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Random, history};
-use iso_history::Facts;
-use iso_spec::{Evaluation, Steps, evaluate, evaluate_plainly, holds, parse};
+use iso_history::{Facts, KeyId, TxnId};
+use iso_spec::{Evaluation, Execution, NamedOrder, Steps, evaluate, evaluate_plainly, holds, holds_at_any_size, parse};
 
 const FRAMEWORKS: &[&str] = &[
     "framework f { order co; versions vo }",
@@ -160,10 +160,53 @@ fn both_evaluators_give_random_formulas_the_same_meaning() {
             if let Evaluation::Allowed(execution) = answer {
                 n_allowed += 1;
                 assert!(holds(&facts, spec, &execution), "{text}");
+                assert_eq!(holds_at_any_size(&facts, spec, &execution, &mut || false), Some(true), "{text}");
             }
         }
     }
     assert!(n_allowed > N_FORMULAS / 4 && n_allowed < 2 * N_FORMULAS * 9 / 10, "{n_allowed}");
+}
+
+#[test]
+fn an_execution_is_judged_the_same_at_any_size() {
+    let histories: Vec<_> = HISTORIES.iter().map(|it| history(it)).collect();
+    let mut writer = Writer { random: Random::new(11), n_variables: 0, scope: Vec::new() };
+    let mut n_held = 0;
+    for nth in 0..N_FORMULAS {
+        let text = format!("{}\nlevel a in f = {}", FRAMEWORKS[nth / 3 % FRAMEWORKS.len()], writer.formula(4));
+        let module =
+            parse(&text, "random.spec", &mut |_| Err(String::new())).unwrap_or_else(|it| panic!("{text}\n{it:?}"));
+        let facts = Facts::new(&histories[nth % histories.len()]);
+        for _ in 0..4 {
+            let (pairs, sequences) = some_execution(&facts, &mut writer.random);
+            let held = holds(&facts, &module.levels()[0], &pairs);
+            for execution in [&pairs, &sequences] {
+                let answer = holds_at_any_size(&facts, &module.levels()[0], execution, &mut || false);
+                assert_eq!(answer, Some(held), "history {}\n{text}\n{execution:?}", nth % histories.len());
+            }
+            n_held += usize::from(held);
+        }
+    }
+    assert!(n_held > N_FORMULAS && n_held < 3 * N_FORMULAS, "{n_held}");
+}
+
+/// An execution with orders that have nothing to do with what was read: by its pairs, and by its sequences.
+fn some_execution(facts: &Facts<'_>, random: &mut Random) -> (Execution, Execution) {
+    let mut order: Vec<TxnId> = facts.txns().collect();
+    for idx in (1..order.len()).rev() {
+        order.swap(idx, random.below(idx + 1));
+    }
+    let sources = (0..facts.reads().len()).map(|it| (facts.reads()[it].op, facts.candidates(it)[0])).collect();
+    let bare = Execution::new(facts.txns(), sources);
+    let (mut pairs, mut sequences) = (bare.clone().with_order("co", &order), bare);
+    sequences.orders.push(NamedOrder { name: "co".to_owned(), key: None, first_to_last: order.clone() });
+    for key_idx in 0..facts.history().n_keys() {
+        let key = KeyId::from_index(key_idx);
+        let writers: Vec<TxnId> = order.iter().rev().copied().filter(|it| facts.writes(*it, key)).collect();
+        pairs = pairs.with_versions("vo", key, &writers);
+        sequences.orders.push(NamedOrder { name: "vo".to_owned(), key: Some(key), first_to_last: writers });
+    }
+    (pairs, sequences)
 }
 
 const N_FORMULAS: usize = 4000;

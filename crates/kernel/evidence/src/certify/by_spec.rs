@@ -1,47 +1,87 @@
-//! Levels that only the reference evaluator knows.
+//! Levels of users: an execution is compared with the text, and a core, or the whole history, is decided by it.
 
-use super::forbidden::steps_of_a_second;
+use super::forbidden::{check_membership, check_reads_stand, project, steps_of_a_second};
 use super::uncertified::Uncertified;
-use crate::{Budget, Schedule, Verdict, Witness};
-use iso_history::Facts;
-use iso_spec::{Evaluation, Prepared, Spec, Steps, holds};
+use crate::{Budget, Refutation, Schedule, Verdict, Witness};
+use iso_history::{Facts, Projection};
+use iso_spec::{DirtyReads, Evaluation, Prepared, Spec, Steps, holds_at_any_size};
 
-/// Checks a verdict about a level that only the reference evaluator knows.
+/// Checks a verdict about a level that is given by its text only.
 ///
-/// An execution is checked against the text of the level. That there is none is found out once more, as long as the
-/// budget lasts, since the text may speak of anything, and a part of the history then says nothing about the whole.
+/// An execution is checked against the text of the level. A core stands for the whole history if the form of the text
+/// says so ([`Spec::is_kept_by_parts`]), and the reference evaluator decides it. Otherwise, that there is no execution
+/// is found out once more, as long as the budget lasts: the text may speak of anything, and a part of the history then
+/// says nothing about the whole.
 pub fn certify_spec(facts: &Facts<'_>, spec: &Spec, verdict: &Verdict, budget: &Budget<'_>) -> Result<(), Uncertified> {
     match verdict {
         Verdict::Allowed(Witness { schedule: Schedule::Execution(execution), .. }) => {
-            let is_right = holds(facts, spec, execution);
-            if is_right { Ok(()) } else { Err(Uncertified::new(format!("the witness is none of {}", spec.name()))) }
+            match holds_at_any_size(facts, spec, execution, &mut || budget.check().is_err()) {
+                Some(true) => Ok(()),
+                Some(false) => Err(Uncertified::new(format!("the witness is none of {}", spec.name()))),
+                None => Err(unchecked(spec, "there was no time to compare the execution with its text")),
+            }
         }
         Verdict::Allowed(_) => {
             Err(Uncertified::new(format!("the witness of {} has the wrong kind of schedule", spec.name())))
         }
-        Verdict::Forbidden(_) => check_spec_forbids(facts, spec, budget),
+        Verdict::Forbidden(refutation) => match favourable(facts, spec) {
+            Some(history) => check_forbidden(&Facts::new(&history), spec, refutation, budget),
+            None => check_forbidden(facts, spec, refutation, budget),
+        },
         Verdict::Unknown(_) => Ok(()),
     }
 }
 
-/// Evaluates the whole history, in tries of about a second and then twice as long each, between which the budget is
-/// asked.
+/// For a level that allows dirty reads, whoever is indeterminate may as well have aborted.
+fn favourable(facts: &Facts<'_>, spec: &Spec) -> Option<iso_history::History> {
+    match spec.dirty_reads() {
+        DirtyReads::Allowed => facts.history().with_indeterminate_aborted(),
+        DirtyReads::Forbidden => None,
+    }
+}
+
+fn unchecked(spec: &Spec, why: &str) -> Uncertified {
+    Uncertified::too_large(format!("{} was not evaluated once more: {why}; nothing says that it is wrong", spec.name()))
+}
+
+fn check_forbidden(
+    facts: &Facts<'_>,
+    spec: &Spec,
+    refutation: &Refutation,
+    budget: &Budget<'_>,
+) -> Result<(), Uncertified> {
+    match core_for_whole(facts, spec, refutation) {
+        Some(core) => {
+            let core = Facts::new(&core.history);
+            check_spec_forbids(&core, spec, budget)
+        }
+        None => check_spec_forbids(facts, spec, budget),
+    }
+}
+
+/// The core, if it is forbidden only where the whole history is.
+fn core_for_whole(facts: &Facts<'_>, spec: &Spec, refutation: &Refutation) -> Option<Projection> {
+    if refutation.local.is_some() || !spec.is_kept_by_parts() {
+        return None;
+    }
+    check_membership(facts.history(), refutation).ok()?;
+    check_reads_stand(facts, refutation).ok()?;
+    let core = project(facts, refutation).ok()?;
+    // Which of two list reads is named may differ between whole and core.
+    Facts::new(&core.history).local().is_empty().then_some(core)
+}
+
+/// Evaluates a history, in tries of about a second and then twice as long each, between which the budget is asked.
 fn check_spec_forbids(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Result<(), Uncertified> {
-    let unchecked = |why: &str| {
-        Uncertified::too_large(format!(
-            "{} was not evaluated once more: {why}; nothing says that it is wrong",
-            spec.name()
-        ))
-    };
     let prepared = Prepared::new(facts);
     let mut n_steps = steps_of_a_second(facts.history());
     loop {
-        budget.check().map_err(|it| unchecked(&it.to_string()))?;
+        budget.check().map_err(|it| unchecked(spec, &it.to_string()))?;
         match prepared.evaluate(spec, &mut Steps::new(n_steps)) {
             Evaluation::Forbidden => return Ok(()),
             Evaluation::OutOfSteps => n_steps = n_steps.saturating_mul(2),
-            Evaluation::TooLarge => return Err(unchecked("the history is too large")),
-            Evaluation::AmbiguousList(_) => return Err(unchecked("a list read has several meanings")),
+            Evaluation::TooLarge => return Err(unchecked(spec, "the history is too large")),
+            Evaluation::AmbiguousList(_) => return Err(unchecked(spec, "a list read has several meanings")),
             Evaluation::Allowed(_) => {
                 return Err(Uncertified::new(format!("{} does not forbid the history", spec.name())));
             }

@@ -58,7 +58,7 @@ pub fn certify_proof(facts: &Facts<'_>, level: Level, refutation: &Refutation) -
 }
 
 /// The core holds operations of its own transactions only.
-fn check_membership(history: &History, refutation: &Refutation) -> Result<(), Uncertified> {
+pub(super) fn check_membership(history: &History, refutation: &Refutation) -> Result<(), Uncertified> {
     let is_ascending = refutation.txns.is_sorted_by(|a, b| a < b) && refutation.ops.is_sorted_by(|a, b| a < b);
     if !is_ascending || refutation.txns.iter().any(|it| it.index() >= history.n_txns()) {
         return Err(Uncertified::new("the core of a refutation is not in ascending order"));
@@ -75,7 +75,7 @@ fn check_membership(history: &History, refutation: &Refutation) -> Result<(), Un
     Ok(())
 }
 
-fn check_none_aborted(history: &History, refutation: &Refutation) -> Result<(), Uncertified> {
+pub(super) fn check_none_aborted(history: &History, refutation: &Refutation) -> Result<(), Uncertified> {
     match refutation.txns.iter().find(|it| history.outcome(**it) == Outcome::Aborted) {
         Some(aborted) => Err(wrong(history, *aborted, "aborted, but is in the core of a refutation")),
         None => Ok(()),
@@ -86,7 +86,7 @@ fn check_none_aborted(history: &History, refutation: &Refutation) -> Result<(), 
 type Seen = BTreeMap<(KeyId, ValueId), Vec<TxnId>>;
 
 /// Whoever may have written what a read of the core saw is in the core, and so is that write.
-fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> Result<(), Uncertified> {
+pub(super) fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> Result<(), Uncertified> {
     let history = facts.history();
     let (registers, elements) = seen_by_core(history, refutation)?;
     let mut is_read = vec![false; history.n_keys()];
@@ -170,7 +170,7 @@ fn seen_by_core(history: &History, refutation: &Refutation) -> Result<(Seen, See
     Ok((registers, elements))
 }
 
-fn project(facts: &Facts<'_>, refutation: &Refutation) -> Result<Projection, Uncertified> {
+pub(super) fn project(facts: &Facts<'_>, refutation: &Refutation) -> Result<Projection, Uncertified> {
     let history = facts.history();
     let without: BTreeSet<OpId> = refutation
         .txns
