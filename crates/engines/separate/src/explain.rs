@@ -1,14 +1,14 @@
 //! Why a spec forbids a history: what fails for each witness that one could try.
 
-use crate::form::Form;
 use crate::known::KnownHistory;
 use crate::matrix::Matrix;
-use crate::plan::{Plans, Signed, conjuncts};
+use crate::plan::Plans;
 use crate::separate::relations;
 use crate::sketch::Slot;
 use crate::translate::{KeyRange, Translator, WitnessValue};
 use crate::witness::{Board, Rest};
 use crate::words::Namer;
+use iso_form::{Form, Signed, conjuncts};
 use iso_history::{Facts, History, OpId, TxnId};
 use iso_solve::{Circuit, Wire};
 use iso_spec::{Execution, Formula, Relation, Sort, Spec, Variable};

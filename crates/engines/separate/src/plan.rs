@@ -1,18 +1,12 @@
 //! How to go through the values of quantified variables: each part of the body is looked at as soon as its variables
 //! have values, so that most combinations end early.
 
-use iso_spec::{Elem, Formula, Given, Relation, Set, Sort, Variable};
+use iso_form::{Signed, conjuncts, formula_variables, relation_variables};
+use iso_spec::{Elem, Formula, Given, Relation, Sort, Variable};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// A formula or its negation.
-#[derive(Clone, Debug)]
-pub(crate) struct Signed {
-    pub(crate) formula: Arc<Formula>,
-    pub(crate) is_true: bool,
-}
 
 /// One variable after the other, each with what can be decided once it has a value.
 #[derive(Debug, Default)]
@@ -57,22 +51,6 @@ impl Plans {
             free.is_empty()
         };
         *self.closed.entry(Arc::as_ptr(relation) as usize).or_insert_with(free)
-    }
-}
-
-/// The parts of a conjunction, or of a negated disjunction.
-pub(crate) fn conjuncts(formula: &Arc<Formula>, is_true: bool, parts: &mut Vec<Signed>) {
-    match (&**formula, is_true) {
-        (Formula::Not(of), _) => conjuncts(of, !is_true, parts),
-        (Formula::And(left, right), true) | (Formula::Or(left, right), false) => {
-            conjuncts(left, is_true, parts);
-            conjuncts(right, is_true, parts);
-        }
-        (Formula::Implies(left, right), false) => {
-            conjuncts(left, true, parts);
-            conjuncts(right, false, parts);
-        }
-        _ => parts.push(Signed { formula: Arc::clone(formula), is_true }),
     }
 }
 
@@ -127,90 +105,4 @@ fn implies_key(part: &Signed, key: u32) -> bool {
             Relation::Given(Given::Writes | Given::Reads | Given::KeyOf) => *right == Elem::Var(key),
             _ => false,
         }
-}
-
-/// The free variables of a formula.
-pub(crate) fn formula_variables(formula: &Formula, free: &mut BTreeSet<u32>) {
-    match formula {
-        Formula::Truth(_) => {}
-        Formula::Not(of) => formula_variables(of, free),
-        Formula::And(left, right)
-        | Formula::Or(left, right)
-        | Formula::Implies(left, right)
-        | Formula::Iff(left, right) => {
-            formula_variables(left, free);
-            formula_variables(right, free);
-        }
-        Formula::Exists(bound, body) | Formula::Forall(bound, body) => {
-            let mut inner = BTreeSet::new();
-            formula_variables(body, &mut inner);
-            free.extend(inner.into_iter().filter(|id| bound.iter().all(|it| it.id != *id)));
-        }
-        Formula::Equal(left, right) => free.extend([left, right].into_iter().filter_map(|it| variable(*it))),
-        Formula::Member(elem, set) => {
-            free.extend(variable(*elem));
-            set_variables(set, free);
-        }
-        Formula::Related(relation, left, right) => {
-            free.extend([left, right].into_iter().filter_map(|it| variable(*it)));
-            relation_variables(relation, free);
-        }
-        Formula::SetWithin(left, right) => {
-            set_variables(left, free);
-            set_variables(right, free);
-        }
-        Formula::Within(left, right) => {
-            relation_variables(left, free);
-            relation_variables(right, free);
-        }
-        Formula::SetEmpty(set) => set_variables(set, free),
-        Formula::Empty(of)
-        | Formula::Acyclic(of)
-        | Formula::Irreflexive(of)
-        | Formula::Total(of)
-        | Formula::Transitive(of) => relation_variables(of, free),
-    }
-}
-
-fn variable(elem: Elem) -> Option<u32> {
-    match elem {
-        Elem::Var(id) => Some(id),
-        Elem::Initial => None,
-    }
-}
-
-fn set_variables(set: &Set, free: &mut BTreeSet<u32>) {
-    match set {
-        Set::Initial => {}
-        Set::Union(left, right) | Set::Intersection(left, right) | Set::Difference(left, right) => {
-            set_variables(left, free);
-            set_variables(right, free);
-        }
-        Set::Such(bound, body) => {
-            let mut inner = BTreeSet::new();
-            formula_variables(body, &mut inner);
-            free.extend(inner.into_iter().filter(|it| *it != bound.id));
-        }
-    }
-}
-
-fn relation_variables(relation: &Relation, free: &mut BTreeSet<u32>) {
-    match relation {
-        Relation::Given(_) => {}
-        Relation::At(_, key) => free.extend(variable(*key)),
-        Relation::Union(left, right)
-        | Relation::Intersection(left, right)
-        | Relation::Difference(left, right)
-        | Relation::Composition(left, right) => {
-            relation_variables(left, free);
-            relation_variables(right, free);
-        }
-        Relation::Inverse(of) | Relation::Closure(of) | Relation::Reflexive(of) => relation_variables(of, free),
-        Relation::On(set) => set_variables(set, free),
-        Relation::Such(left, right, body) => {
-            let mut inner = BTreeSet::new();
-            formula_variables(body, &mut inner);
-            free.extend(inner.into_iter().filter(|it| *it != left.id && *it != right.id));
-        }
-    }
 }

@@ -7,7 +7,6 @@
 //! derived from it for each history, so one instance excludes many candidates.
 
 use crate::draft::Draft;
-use crate::form::{Form, Source};
 use crate::matrix::Matrix;
 use crate::plan::Plans;
 use crate::question::{Aspects, Method, Scope};
@@ -15,6 +14,7 @@ use crate::sketch::{Numbering, Sketch};
 use crate::translate::{KeyRange, WitnessValue};
 use crate::witness::{Board, N_GUESSES, Rest, SpecWitness};
 use iso_evidence::{Budget, Note, Quantity, StopReason};
+use iso_form::{Form, Source};
 use iso_solve::{Cadical, Circuit, Clauses, Probing, SatResult, SatSolver, Values, Wire};
 use iso_spec::Spec;
 use std::rc::Rc;

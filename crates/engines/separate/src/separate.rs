@@ -1,13 +1,13 @@
 //! One history for a question: the smallest, or one of an exact size.
 
 use crate::draft::Draft;
-use crate::form::mentions;
 use crate::question::{Aspects, Method, Question, Rereads, Scope, Size};
 use crate::search::{CandidateSearch, Effort, Forms, Model};
 use crate::sketch::at_most;
 use crate::translate::WitnessValue;
 use crate::witness::SpecWitness;
 use iso_evidence::{Budget, StopReason};
+use iso_form::mentions;
 use iso_history::{Facts, History, KeyId, OpId, TxnId};
 use iso_solve::Wire;
 use iso_spec::{Catalogue, Execution, Given, NamedRelation, Spec};

@@ -1,8 +1,9 @@
 //! From a spec's formula to a wire, for a sketched history and a witness that may be sketched, derived or known.
 
 use crate::matrix::Matrix;
-use crate::plan::{Plan, Plans, Signed};
+use crate::plan::{Plan, Plans};
 use crate::sketch::Sketch;
+use iso_form::Signed;
 use iso_solve::{Circuit, Wire};
 use iso_spec::{Elem, Formula, Given, Relation, Set, Sort, Variable};
 use rustc_hash::FxHashMap;

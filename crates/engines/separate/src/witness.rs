@@ -1,11 +1,10 @@
 //! Witnesses of a spec for a sketched history: free, derived from an order, or known.
 
-use crate::form::{Conjunct, Form, Rule, Source};
 use crate::matrix::Matrix;
 use crate::plan::Plans;
-use crate::plan::Signed;
 use crate::sketch::Sketch;
 use crate::translate::{KeyRange, Translator, WitnessValue};
+use iso_form::{Conjunct, Form, Rule, Signed, Source};
 use iso_solve::{Circuit, Wire};
 use iso_spec::{Elem, Formula, Variable};
 use std::rc::Rc;

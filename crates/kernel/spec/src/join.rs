@@ -110,8 +110,7 @@ impl<'p> Model<'p, '_> {
             let all = 0..self.size(step.sort) as u32;
             return Ok(all.filter(|it| !without.iter().any(|row| row.contains(*it))).collect());
         };
-        let others: Vec<&Row> =
-            within.iter().enumerate().filter(|it| it.0 != smallest).map(|it| *it.1).collect();
+        let others: Vec<&Row> = within.iter().enumerate().filter(|it| it.0 != smallest).map(|it| *it.1).collect();
         Ok(within[smallest].among(&others, &without))
     }
 
@@ -216,12 +215,8 @@ impl<'p> Model<'p, '_> {
         let (finds_col, finds_row) = (col == own && is_known(row), row == own && is_known(col));
         let free = self.program.nodes[node].free;
         Ok(match self.program.nodes[node].op {
-            NodeOp::At(given, key) if is_known(key) && finds_col => {
-                Some(Source::AtRow(self.family(given), key, row))
-            }
-            NodeOp::At(given, key) if is_known(key) && finds_row => {
-                Some(Source::AtCol(self.family(given), key, col))
-            }
+            NodeOp::At(given, key) if is_known(key) && finds_col => Some(Source::AtRow(self.family(given), key, row)),
+            NodeOp::At(given, key) if is_known(key) && finds_row => Some(Source::AtCol(self.family(given), key, col)),
             NodeOp::At(..) => None,
             _ if finds_col && free == 0 => Some(Source::Row(self.table(node)?, row)),
             _ if finds_row && free == 0 => Some(Source::Row(self.inverse(node)?, col)),

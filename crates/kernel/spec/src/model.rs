@@ -94,9 +94,7 @@ impl<'p> Model<'p, '_> {
             Ir::And(parts) => self.all(parts, true)?,
             Ir::Or(parts) => !self.all(parts, false)?,
             Ir::Exists { query, negated } => self.exists(*query)? != *negated,
-            Ir::Within { left, right, negated } => {
-                self.table(*left)?.is_within(&*self.table(*right)?) != *negated
-            }
+            Ir::Within { left, right, negated } => self.table(*left)?.is_within(&*self.table(*right)?) != *negated,
             Ir::Property { property, node, negated } => has(*property, &*self.table(*node)?) != *negated,
         })
     }

@@ -4,26 +4,26 @@ use iso_spec::{Formula, Given, Relation, Set};
 
 /// In which directions a formula, set or relation depends on a given relation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Polarity {
+pub struct Polarity {
     /// More pairs can make it true, or larger.
-    pub(crate) grows: bool,
+    pub grows: bool,
     /// More pairs can make it false, or smaller.
-    pub(crate) shrinks: bool,
+    pub shrinks: bool,
 }
 
 impl Polarity {
     /// More pairs never make it false, or smaller.
-    pub(crate) fn is_monotone(self) -> bool {
+    pub fn is_monotone(self) -> bool {
         !self.shrinks
     }
 
     /// More pairs never make it true, or larger.
-    pub(crate) fn is_antitone(self) -> bool {
+    pub fn is_antitone(self) -> bool {
         !self.grows
     }
 
     /// It does not matter.
-    pub(crate) fn is_absent(self) -> bool {
+    pub fn is_absent(self) -> bool {
         !self.grows && !self.shrinks
     }
 
@@ -41,7 +41,7 @@ impl Polarity {
 }
 
 /// How a formula depends on a given relation.
-pub(crate) fn of_formula(formula: &Formula, given: Given) -> Polarity {
+pub fn of_formula(formula: &Formula, given: Given) -> Polarity {
     match formula {
         Formula::Truth(_) | Formula::Equal(..) => Polarity::default(),
         Formula::Not(of) => of_formula(of, given).flipped(),
@@ -69,7 +69,7 @@ fn of_set(set: &Set, given: Given) -> Polarity {
 }
 
 /// How a relation depends on a given one.
-pub(crate) fn of_relation(relation: &Relation, given: Given) -> Polarity {
+pub fn of_relation(relation: &Relation, given: Given) -> Polarity {
     match relation {
         Relation::Given(own) | Relation::At(own, _) => Polarity { grows: *own == given, shrinks: false },
         Relation::Union(left, right) | Relation::Intersection(left, right) | Relation::Composition(left, right) => {

@@ -11,30 +11,34 @@
 //! What does not have this form stays free, and search goes through candidates.
 
 use crate::initial::never_leads_there;
-use crate::plan::{Signed, conjuncts};
 use crate::polarity;
+use crate::signed::{Signed, conjuncts};
 use iso_spec::{Elem, Formula, Given, Relation, Set, Spec, Variable, WitnessKind};
 use std::sync::Arc;
 
 /// A spec, taken apart.
 #[derive(Debug)]
-pub(crate) struct Form<'s> {
-    pub(crate) spec: &'s Spec,
+pub struct Form<'s> {
+    /// The spec.
+    pub spec: &'s Spec,
     /// Everything that must be true, but for the rules of least relations: those are true of them.
-    pub(crate) conjuncts: Vec<Conjunct>,
+    pub conjuncts: Vec<Conjunct>,
     /// The rules of least relations.
-    pub(crate) rules: Vec<Signed>,
-    pub(crate) witnesses: Vec<Source>,
+    pub rules: Vec<Signed>,
+    /// Where each thing that must exist comes from.
+    pub witnesses: Vec<Source>,
     /// Is the order of transactions one of the witnesses, or do the versions follow from it?
-    pub(crate) has_order: bool,
-    /// Does the order contain session order in every witness, and who reads from whom?
-    pub(crate) orders_sessions: bool,
-    pub(crate) orders_reads: bool,
+    pub has_order: bool,
+    /// Does the order contain session order in every witness?
+    pub orders_sessions: bool,
+    /// Does it contain who reads from whom?
+    pub orders_reads: bool,
 }
 
 /// Something that must be true.
 #[derive(Debug)]
-pub(crate) enum Conjunct {
+pub enum Conjunct {
+    /// A formula, or its negation.
     Formula(Signed),
     /// This relation is within the order of transactions.
     InOrder(Arc<Relation>),
@@ -42,7 +46,7 @@ pub(crate) enum Conjunct {
 
 /// Where a thing that must exist comes from.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub enum Source {
     /// It is the order of transactions.
     Order,
     /// An order of its own.
@@ -59,7 +63,7 @@ pub(crate) enum Source {
 
 /// What a relation must contain.
 #[derive(Clone, Debug)]
-pub(crate) enum Rule {
+pub enum Rule {
     /// All pairs of this relation.
     Contains(Arc<Relation>),
     /// Two steps of it.
@@ -71,7 +75,8 @@ pub(crate) enum Rule {
 }
 
 impl<'s> Form<'s> {
-    pub(crate) fn new(spec: &'s Spec) -> Self {
+    /// Takes a spec apart.
+    pub fn new(spec: &'s Spec) -> Self {
         let mut signed = Vec::new();
         for requirement in spec.requirements() {
             conjuncts(requirement, true, &mut signed);
@@ -115,7 +120,7 @@ impl<'s> Form<'s> {
     }
 
     /// Is the whole witness known once the order is?
-    pub(crate) fn follows_from_order(&self) -> bool {
+    pub fn follows_from_order(&self) -> bool {
         let follows = |it: &Source| matches!(it, Source::Order | Source::VersionsOfOrder | Source::Least(_));
         self.has_order && self.witnesses.iter().all(follows)
     }
@@ -154,7 +159,7 @@ pub fn mentions_real_time(spec: &Spec) -> bool {
 }
 
 /// Does any conjunct of the spec speak of this relation?
-pub(crate) fn mentions(spec: &Spec, given: Given) -> bool {
+pub fn mentions(spec: &Spec, given: Given) -> bool {
     let mut all = spec.requirements().iter().chain([spec.formula()]);
     all.any(|it| !polarity::of_formula(it, given).is_absent())
 }
