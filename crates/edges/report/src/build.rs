@@ -1,8 +1,9 @@
 //! From the kernel's types to the document.
 
 use crate::document::{
-    CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport, Link, LinkKind,
-    LocalRead, NamedPairs, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction, TxnRef,
+    CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, ExecutionRelation, Judgement, LevelName, LevelReport,
+    Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, RelationMembers, Schedule, Severity, Transaction,
+    TxnRef,
 };
 use crate::explain::Explainer;
 use crate::explain_local::local_edges;
@@ -11,11 +12,15 @@ use crate::surroundings::Surroundings;
 use crate::value::{InitialValue, Operation, Value, key_words};
 use iso_evidence::{Anomaly, Edge, Event, Reason, Refutation, Verdict, Witness};
 use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PlaceUnit, Projection, TxnId};
+use iso_spec::Execution;
 use std::cell::OnceCell;
 
 /// Larger histories are not shown in whole.
 const MAX_WHOLE_TXNS: usize = 24;
 const MAX_WHOLE_OPS: usize = 200;
+/// So many pairs of a relation are always shown, and no document has more than so many.
+const FEW_PAIRS: usize = 1_000;
+const MAX_PAIRS: usize = 100_000;
 
 /// The answer of an engine for one level.
 #[derive(Clone, Debug)]
@@ -212,15 +217,29 @@ impl<'h> Builder<'h> {
                 }
             }
             iso_evidence::Schedule::Execution(execution) => {
-                let named = execution.relations.iter().map(|it| NamedPairs {
-                    name: it.name.clone(),
-                    key: it.key.map(|key| self.history.key_name(key).into()),
-                    pairs: pairs(self.history, &it.pairs),
-                });
-                Schedule::Relations { relations: named.collect() }
+                Schedule::Relations { relations: self.relations(execution, limit) }
             }
         };
         Evidence { schedule, sources: Vec::new() }
+    }
+
+    fn relations(&self, execution: &Execution, limit: usize) -> Vec<ExecutionRelation> {
+        let named = |name: &str, key: Option<KeyId>, members: RelationMembers| ExecutionRelation {
+            name: name.to_owned(),
+            key: key.map(|it| self.history.key_name(it).into()),
+            members,
+        };
+        let orders = execution.orders.iter().map(|it| {
+            let order = it.first_to_last.iter().take(limit).map(|it| self.history.label(*it)).collect();
+            let omitted = it.first_to_last.len().saturating_sub(limit);
+            named(&it.name, it.key, RelationMembers::Order { order, omitted })
+        });
+        let others = execution.relations.iter().map(|it| {
+            let n_shown = it.pairs.len().min(limit.clamp(FEW_PAIRS, MAX_PAIRS));
+            let (pairs, omitted) = (pairs(self.history, &it.pairs[..n_shown]), it.pairs.len() - n_shown);
+            named(&it.name, it.key, RelationMembers::Pairs { pairs, omitted })
+        });
+        orders.chain(others).collect()
     }
 
     /// Whose write each read saw, of a history that is shown as a whole.

@@ -1,6 +1,6 @@
 //! What `check` found out, as sentences that all renderings share.
 
-use crate::document::{CheckReport, Evidence, Judgement, LevelName, NamedPairs, Schedule};
+use crate::document::{CheckReport, Evidence, ExecutionRelation, Judgement, LevelName, Schedule};
 use crate::findings::{any_holds, findings, strongest_that_hold};
 use crate::words::counted;
 
@@ -9,6 +9,8 @@ pub(crate) const CORE_LEAD: &str = "The core: these operations alone are forbidd
 
 /// Longer witnesses are only counted.
 const MAX_SHOWN_ORDER: usize = 12;
+/// More relations are not named in a line.
+const MAX_SHOWN_RELATIONS: usize = 12;
 /// Schedules are so long at most in the JSON of a page.
 pub(crate) const MAX_EMBEDDED: usize = 200;
 
@@ -49,14 +51,17 @@ pub(crate) fn witness(level: &LevelName, evidence: &Evidence, medium: Medium) ->
             format!("An order of {counted} (snapshots and commits) explains it; {json} {}.", has(n_events))
         }
         Schedule::Relations { relations } => {
-            let names: Vec<String> = relations.iter().map(relation_name).collect();
+            let mut names: Vec<String> = relations.iter().take(MAX_SHOWN_RELATIONS).map(relation_name).collect();
+            if relations.len() > names.len() {
+                names.push(format!("and {} more", relations.len() - names.len()));
+            }
             format!("These relations explain it: {}; {json} has them.", names.join(", "))
         }
     }
 }
 
 /// `co`, or `vo[x]`.
-fn relation_name(relation: &NamedPairs) -> String {
+fn relation_name(relation: &ExecutionRelation) -> String {
     let key = relation.key.as_ref().map(|it| format!("[{it}]")).unwrap_or_default();
     format!("{}{key}", relation.name)
 }

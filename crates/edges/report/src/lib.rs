@@ -57,9 +57,9 @@ pub use build_predict::{Predicted, Rewired, shape};
 pub use collect::{Asserted, CollectReport, Outcomes, WorkloadParameters};
 pub use demo::{DemoAct, DemoReport};
 pub use document::{
-    Case, Certified, CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport,
-    Link, LinkKind, LocalRead, NamedPairs, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction,
-    TxnRef,
+    Case, Certified, CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, ExecutionRelation, Judgement,
+    LevelName, LevelReport, Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, RelationMembers, Schedule,
+    Severity, Transaction, TxnRef,
 };
 pub use dot::dot;
 pub use findings::{Finding, findings, strongest_that_hold};

@@ -5,7 +5,7 @@ mod common;
 
 use iso_evidence::{Event, Schedule, Verdict, Witness};
 use iso_report::{Answer, CheckReport, JsonLayout, Judgement, Limits, ReadError, Report, Run, TextOptions, svg, text};
-use iso_spec::{Execution, Level};
+use iso_spec::{Execution, Level, NamedOrder};
 
 #[test]
 fn the_documents_are_what_they_were() {
@@ -51,12 +51,18 @@ fn every_kind_of_witness_reads_back() {
     let events = txns.iter().flat_map(|it| [Event::Snapshot(*it), Event::Commit(*it)]).collect();
     let execution = Execution::new(txns.clone(), Vec::new());
     let execution = execution.with_relation("co", [(txns[0], txns[1])]).with_relation("vis", []);
+    let mut large = Execution::new(txns.clone(), Vec::new());
+    large.orders.push(NamedOrder { name: "co".to_owned(), key: None, first_to_last: txns.clone() });
     let cases = [
         (Schedule::Order(txns.clone()), "{\"order\":[\"s1.1\",\"s1.2\"],\"order_omitted\":1}"),
         (Schedule::Events(events), "{\"events\":[[\"snapshot\",\"s1.1\"],[\"commit\",\"s1.1\"]],\"events_omitted\":4}"),
         (
             Schedule::Execution(execution),
             "{\"relations\":[{\"name\":\"co\",\"pairs\":[[\"s1.1\",\"s1.2\"]]},{\"name\":\"vis\",\"pairs\":[]}]}",
+        ),
+        (
+            Schedule::Execution(large),
+            "{\"relations\":[{\"name\":\"co\",\"order\":[\"s1.1\",\"s1.2\"],\"order_omitted\":1}]}",
         ),
     ];
     for (schedule, expected) in cases {

@@ -1,12 +1,9 @@
 //! Does a level allow this history? Decided by an engine, and then certified: here, and nowhere else.
 
-use crate::reference;
+use crate::text;
 use crate::{Certified, WrongEvidence};
-use iso_evidence::{
-    Budget, Note, Refutation, Stage, StopReason, Uncertified, Verdict, Witness, certify_facts, certify_spec,
-};
+use iso_evidence::{Budget, Note, Refutation, Stage, StopReason, Uncertified, Verdict, Witness, certify_facts};
 use iso_history::{Facts, History};
-use iso_separate::mentions_real_time;
 use iso_spec::{Level, Spec};
 
 /// Whether a level allows a history.
@@ -146,7 +143,8 @@ pub fn check_each(
     });
 }
 
-/// Decides a level that is given by its text only, with the reference evaluator: for small histories.
+/// Decides a level that is given by its text only: small histories with the reference evaluator, large ones if the
+/// witness follows from one order, as for all levels of the catalogue but those with an order of start events.
 ///
 /// ```
 /// use iso_answer::check::check_spec;
@@ -159,13 +157,7 @@ pub fn check_each(
 /// assert_eq!(answer.is_allowed(), Some(true));
 /// ```
 pub fn check_spec(facts: &Facts<'_>, spec: &Spec, certifying: Certifying, budget: &Budget<'_>) -> Answer {
-    let verdict = match reference::decide(facts, spec, budget) {
-        Verdict::Allowed(_) if mentions_real_time(spec) && !facts.history().has_real_time() => {
-            Verdict::Unknown(StopReason::Unsupported(NO_REAL_TIME.to_owned()))
-        }
-        verdict => verdict,
-    };
-    certified(verdict, spec.name(), certifying, budget, |it| certify_spec(facts, spec, it, budget))
+    text::answer(facts, spec, certifying, budget)
 }
 
 /// An answer of `check`, after its evidence was looked at.
@@ -180,7 +172,7 @@ pub(crate) fn of_level(
 }
 
 /// The one place where a verdict becomes an answer.
-fn certified(
+pub(crate) fn certified(
     verdict: Verdict,
     level: &str,
     certifying: Certifying,
@@ -204,7 +196,3 @@ fn certified(
         (Ok(()), Verdict::Unknown(reason)) => Answer::Undecided(reason),
     }
 }
-
-/// Why a level that looks at times is not known to hold where there are none.
-const NO_REAL_TIME: &str = "the history has no times, or all are equal, so real time cannot be judged; without it, the \
-    level holds";

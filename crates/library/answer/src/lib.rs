@@ -30,6 +30,7 @@ mod reference;
 #[cfg(test)]
 mod refusals;
 pub mod separate;
+mod text;
 pub mod verify;
 
 pub use certified::{Certification, Certified, Searched, WrongEvidence};

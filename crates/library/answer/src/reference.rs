@@ -8,19 +8,36 @@ use std::collections::BTreeSet;
 /// The first try may take so many steps; each further one four times as many. Between tries the budget is asked.
 const FIRST_STEPS: u64 = 1 << 14;
 const MAX_STEPS: u64 = 1 << 32;
+/// What soon means: so many steps, times the third power of the transactions.
+const SOON_WORK: u64 = 40_000_000;
 /// A try to make a forbidden part smaller may take so many steps.
 const SHRINK_STEPS: u64 = 1 << 16;
 
+/// The answer of the reference evaluator, if it has one within about a second.
+pub(crate) fn decide_soon(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Option<Verdict> {
+    let n_steps = (SOON_WORK / (facts.history().n_txns() as u64).pow(3)).clamp(1, FIRST_STEPS);
+    match Prepared::new(facts).evaluate(spec, &mut Steps::new(n_steps)) {
+        Evaluation::OutOfSteps | Evaluation::TooLarge => None,
+        answer => Some(verdict(facts, spec, answer, budget)),
+    }
+}
+
 /// The answer of the reference evaluator.
 pub(crate) fn decide(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Verdict {
-    let history = facts.history();
     match evaluate_within(&Prepared::new(facts), spec, MAX_STEPS, budget) {
         Err(reason) => Verdict::Unknown(reason),
-        Ok(Evaluation::Allowed(execution)) => Verdict::Allowed(witness(execution)),
-        Ok(Evaluation::Forbidden) => Verdict::Forbidden(refute(facts, spec, budget)),
-        Ok(Evaluation::OutOfSteps) => Verdict::Unknown(StopReason::Steps),
-        Ok(Evaluation::TooLarge) => Verdict::Unknown(StopReason::Unsupported(too_large(history, spec))),
-        Ok(Evaluation::AmbiguousList(op)) => Verdict::Unknown(StopReason::Unsupported(format!(
+        Ok(answer) => verdict(facts, spec, answer, budget),
+    }
+}
+
+fn verdict(facts: &Facts<'_>, spec: &Spec, answer: Evaluation, budget: &Budget<'_>) -> Verdict {
+    let history = facts.history();
+    match answer {
+        Evaluation::Allowed(execution) => Verdict::Allowed(witness(execution)),
+        Evaluation::Forbidden => Verdict::Forbidden(refute(facts, spec, budget)),
+        Evaluation::OutOfSteps => Verdict::Unknown(StopReason::Steps),
+        Evaluation::TooLarge => Verdict::Unknown(StopReason::Unsupported(too_large(history, spec))),
+        Evaluation::AmbiguousList(op) => Verdict::Unknown(StopReason::Unsupported(format!(
             "{} saw an element that was appended twice to that list",
             history.render_op(op)
         ))),
@@ -54,7 +71,7 @@ fn too_large(history: &History, spec: &Spec) -> String {
     )
 }
 
-fn witness(execution: Execution) -> Witness {
+pub(crate) fn witness(execution: Execution) -> Witness {
     let sources = execution.sources.iter().map(|(read, writer)| Source { read: *read, writer: *writer }).collect();
     Witness { schedule: Schedule::Execution(execution), sources }
 }
@@ -72,20 +89,30 @@ fn refute(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Refutation {
     {
         return refutation;
     }
-    let (txns, ops) = smallest_part(facts, spec, budget);
+    let all: Vec<TxnId> = facts.txns().filter(|it| !it.is_initial()).collect();
+    // A level may speak of what parts leave out; then only the whole history is forbidden.
+    smaller_core(facts, spec, &all, budget).unwrap_or_else(|| whole_of(facts, &all))
+}
+
+/// A refutation with all operations of these transactions.
+pub(crate) fn whole_of(facts: &Facts<'_>, txns: &[TxnId]) -> Refutation {
+    let part = Projection::new(facts, txns, &BTreeSet::new());
+    let is_all = txns.len() == facts.txns().count();
+    let ops = if is_all { txns.iter().flat_map(|it| facts.history().ops(*it)).collect() } else { part.ops };
+    bare(txns.to_vec(), ops)
+}
+
+fn bare(txns: Vec<TxnId>, ops: Vec<OpId>) -> Refutation {
     Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new(), proof: None }
 }
 
-fn smallest_part(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> (Vec<TxnId>, Vec<OpId>) {
-    let mut txns: Vec<TxnId> = facts.txns().filter(|it| !it.is_initial()).collect();
+/// The smallest core among these transactions, if they are forbidden by themselves.
+pub(crate) fn smaller_core(facts: &Facts<'_>, spec: &Spec, among: &[TxnId], budget: &Budget<'_>) -> Option<Refutation> {
+    let mut txns = among.to_vec();
     let mut without: BTreeSet<OpId> = BTreeSet::new();
-    let Some(mut ops) = forbidden_ops(facts, spec, &txns, &without) else {
-        // A level may speak of what parts leave out; then only the whole history is forbidden.
-        let ops = txns.iter().flat_map(|it| facts.history().ops(*it)).collect();
-        return (txns, ops);
-    };
-    for txn in txns.clone() {
-        let fewer: Vec<TxnId> = txns.iter().copied().filter(|it| *it != txn).collect();
+    let mut ops = forbidden_ops(facts, spec, &txns, &without)?;
+    for txn in among {
+        let fewer: Vec<TxnId> = txns.iter().copied().filter(|it| it != txn).collect();
         if budget.check().is_ok()
             && let Some(left) = forbidden_ops(facts, spec, &fewer, &without)
         {
@@ -99,7 +126,7 @@ fn smallest_part(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> (Vec<Tx
             None => _ = without.remove(&op),
         }
     }
-    (txns, ops)
+    Some(bare(txns, ops))
 }
 
 /// The operations of a part, if it is forbidden by itself.
