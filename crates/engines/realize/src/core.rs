@@ -31,7 +31,7 @@ pub fn realize(
             Ok(Realized::Nothing(smaller(&form, facts, txns, hint, budget)))
         }
         Realized::Nothing(_) => Err(unsupported("reads that several transactions may have written")),
-        found => Ok(found),
+        found @ Realized::Execution(_) => Ok(found),
     }
 }
 

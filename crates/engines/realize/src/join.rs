@@ -177,11 +177,11 @@ impl View<'_> {
         let first = self.checks(&mut parts, &unknown)?;
         let mut steps = Vec::new();
         while !waiting.is_empty() {
-            let mut best: Option<(f64, usize, Vec<Values>)> = None;
+            let mut best: Option<(usize, usize, Vec<Values>)> = None;
             for (idx, variable) in waiting.iter().enumerate() {
                 let sources = self.sources(&parts, variable.id, &unknown)?;
                 let n_values = sources.iter().map(|it| self.estimate(it));
-                let n_values = n_values.fold(self.ground.size(variable.sort) as f64, f64::min);
+                let n_values = n_values.fold(average(self.ground.size(variable.sort), 1), usize::min);
                 if best.as_ref().is_none_or(|it| n_values < it.0) {
                     best = Some((n_values, idx, sources));
                 }
@@ -247,20 +247,24 @@ impl View<'_> {
     }
 
     /// How many values there are on average.
-    fn estimate(&self, source: &Values) -> f64 {
-        let (n_txns, n_keys) = (self.ground.n_txns() as f64, self.ground.keys.len().max(1) as f64);
-        let n_writes = self.ground.written.iter().map(Vec::len).sum::<usize>() as f64;
-        let n_reads = self.ground.reads.len() as f64;
+    fn estimate(&self, source: &Values) -> usize {
+        let (n_txns, n_keys, n_reads) = (self.ground.n_txns(), self.ground.keys.len(), self.ground.reads.len());
+        let n_writes = self.ground.written.iter().map(Vec::len).sum();
         match source {
-            Values::Row(table, _) => table.n_pairs() as f64 / table.n_rows().max(1) as f64,
-            Values::Readers(..) => n_reads / n_writes.max(1.0),
-            Values::Sources(..) | Values::Same(_) => 1.0,
-            Values::WritersOf(_) => n_writes / n_keys,
-            Values::ReadersOf(_) => n_reads / n_keys,
-            Values::WrittenBy(_) => n_writes / n_txns,
-            Values::ReadBy(_) => n_reads / n_txns,
+            Values::Row(table, _) => average(table.n_pairs(), table.n_rows()),
+            Values::Readers(..) => average(n_reads, n_writes),
+            Values::Sources(..) | Values::Same(_) => average(1, 1),
+            Values::WritersOf(_) => average(n_writes, n_keys),
+            Values::ReadersOf(_) => average(n_reads, n_keys),
+            Values::WrittenBy(_) => average(n_writes, n_txns),
+            Values::ReadBy(_) => average(n_reads, n_txns),
         }
     }
+}
+
+/// An average that is comparable with others.
+fn average(n_all: usize, n_rows: usize) -> usize {
+    n_all * 16 / n_rows.max(1)
 }
 
 /// What the part of a relation that concerns a key says about values, if only this one is not known.
@@ -275,10 +279,9 @@ fn at_sources(
     if is_known(key) {
         match (left == own, right == own) {
             (true, false) if is_read && is_known(right) => sources.push(Values::Sources(key, right)),
-            (true, false) => sources.push(Values::WritersOf(key)),
             (false, true) if is_read && is_known(left) => sources.push(Values::Readers(key, left)),
             (false, true) if is_read => sources.push(Values::ReadersOf(key)),
-            (false, true) => sources.push(Values::WritersOf(key)),
+            (true, false) | (false, true) => sources.push(Values::WritersOf(key)),
             _ => {}
         }
     } else if key == own {

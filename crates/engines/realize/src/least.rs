@@ -14,8 +14,26 @@ use std::sync::Arc;
 pub(crate) struct Forced {
     /// At once.
     direct: Rel,
-    /// The same, with everything before it where the relation is a prefix of the order.
+    /// The steps that may stand before a pair, and after it, closed.
+    before: Option<Steps>,
+    after: Option<Steps>,
+    /// All of these together.
     stepped: Rel,
+}
+
+struct Steps {
+    single: Rel,
+    closed: Rel,
+}
+
+impl Steps {
+    fn new(single: Rel) -> Self {
+        let closed = match &single {
+            Rel::Bits(matrix) => Rel::Bits(matrix.closure()),
+            Rel::Lists(..) => single.clone(),
+        };
+        Self { single, closed }
+    }
 }
 
 impl View<'_> {
@@ -34,11 +52,24 @@ impl View<'_> {
             return Ok(Rc::clone(forced));
         }
         let direct = self.direct(rules)?;
-        let stepped = match rules.iter().any(|it| matches!(it, Rule::Prefix)) {
-            true => self.order.compose(&direct, true).combine(&direct, |a, b| a | b),
-            false => direct.clone(),
-        };
-        let forced = Rc::new(Forced { direct, stepped });
+        let (mut before, mut after) = (None, None);
+        for rule in rules {
+            match rule {
+                Rule::Prefix => add(&mut before, &self.order),
+                Rule::After(relation) => add(&mut before, &*self.table(relation)?),
+                Rule::Before(relation) => add(&mut after, &*self.table(relation)?),
+                _ => {}
+            }
+        }
+        let (before, after) = (before.map(Steps::new), after.map(Steps::new));
+        let mut stepped = direct.clone();
+        if let Some(before) = &before {
+            stepped = before.closed.compose(&stepped, true).combine(&stepped, |a, b| a | b);
+        }
+        if let Some(after) = &after {
+            stepped = stepped.compose(&after.closed, true).combine(&stepped, |a, b| a | b);
+        }
+        let forced = Rc::new(Forced { direct, before, after, stepped });
         self.forced.insert(address, Rc::clone(&forced));
         Ok(forced)
     }
@@ -52,7 +83,7 @@ impl View<'_> {
                     let pairs = self.whenever(variables, premise, *left, *right)?;
                     Rc::new(Rel::of_pairs(Rel::Bits(Matrix::empty(self.ground.n_txns())), pairs))
                 }
-                Rule::Transitive | Rule::Prefix => continue,
+                Rule::Transitive | Rule::Prefix | Rule::After(_) | Rule::Before(_) => continue,
             };
             direct = direct.combine(&more, |a, b| a | b);
         }
@@ -82,14 +113,37 @@ impl View<'_> {
         let is_transitive = rules.iter().any(|it| matches!(it, Rule::Transitive));
         let steps = if is_transitive { path(&forced.stepped, a, b).ok_or_else(nothing)? } else { vec![(a, b)] };
         for (from, to) in steps {
-            let mut middle = from;
-            if !forced.direct.has(from, to) {
-                let is_it = |it: &u32| forced.direct.has(*it, to) && self.order.has(from, *it);
-                middle = (0..self.ground.n_txns() as u32).find(is_it).ok_or_else(nothing)?;
-                why.before(from, middle);
+            let (first, last) = forced.middle(from, to).ok_or_else(nothing)?;
+            self.why_forced(rules, first, last, why)?;
+            if let Some(before) = forced.before.as_ref().filter(|_| first != from) {
+                for step in path(&before.single, from, first).ok_or_else(nothing)? {
+                    self.why_beside(rules, step, true, why)?;
+                }
             }
-            self.why_forced(rules, middle, to, why)?;
+            if let Some(after) = forced.after.as_ref().filter(|_| last != to) {
+                for step in path(&after.single, last, to).ok_or_else(nothing)? {
+                    self.why_beside(rules, step, false, why)?;
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// Why a step may stand before a pair, or after one.
+    fn why_beside(&mut self, rules: &[Rule], (a, b): (u32, u32), is_before: bool, why: &mut Why) -> Outcome<()> {
+        for rule in rules {
+            match rule {
+                Rule::After(relation) if is_before && self.relates(relation, a, b)? => {
+                    return self.why_pair(relation, (a, b), true, why);
+                }
+                Rule::Before(relation) if !is_before && self.relates(relation, a, b)? => {
+                    return self.why_pair(relation, (a, b), true, why);
+                }
+                _ => {}
+            }
+        }
+        // It is one of the order.
+        why.before(a, b);
         Ok(())
     }
 
@@ -143,6 +197,29 @@ impl View<'_> {
         })?;
         Ok(is_found)
     }
+}
+
+impl Forced {
+    /// The pair that is forced at once and makes this one follow.
+    fn middle(&self, from: u32, to: u32) -> Option<(u32, u32)> {
+        // Itself, if that is one: it needs no further reason.
+        if self.direct.has(from, to) {
+            return Some((from, to));
+        }
+        let reaches = |steps: &Option<Steps>, first: u32, last: u32| {
+            first == last || steps.as_ref().is_some_and(|it| it.closed.has(first, last))
+        };
+        let firsts = (0..self.direct.n_rows() as u32).filter(|it| reaches(&self.before, from, *it));
+        let last_of = |first: u32| self.direct.cols(first).into_iter().find(|it| reaches(&self.after, *it, to));
+        firsts.into_iter().find_map(|first| Some((first, last_of(first)?)))
+    }
+}
+
+fn add(steps: &mut Option<Rel>, more: &Rel) {
+    *steps = Some(match steps.take() {
+        Some(steps) => steps.combine(more, |a, b| a | b),
+        None => more.clone(),
+    });
 }
 
 /// The steps of a shortest way of one step or more.

@@ -87,10 +87,10 @@ impl Rel {
             Self::Bits(matrix) => pairs.into_iter().for_each(|(row, col)| matrix.set(row, col)),
             Self::Lists(lists, _) => {
                 pairs.into_iter().for_each(|(row, col)| lists[row as usize].push(col));
-                lists.iter_mut().for_each(|it| {
-                    it.sort_unstable();
-                    it.dedup();
-                });
+                for list in lists {
+                    list.sort_unstable();
+                    list.dedup();
+                }
             }
         }
         rel

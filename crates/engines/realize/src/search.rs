@@ -108,9 +108,12 @@ struct Learned {
     base_steps: Rel,
     /// Edges that follow, and clauses of edges, each with who has a part in it.
     edges: FxHashMap<(u32, u32), Vec<u32>>,
-    clauses: Vec<(Vec<(u32, u32)>, Vec<u32>)>,
-    known_clauses: FxHashSet<Vec<(u32, u32)>>,
+    clauses: Vec<(Clause, Vec<u32>)>,
+    known_clauses: FxHashSet<Clause>,
 }
+
+/// One of these edges is in every order.
+type Clause = Vec<(u32, u32)>;
 
 /// Those who show that there is no order.
 type Contradiction = Vec<u32>;

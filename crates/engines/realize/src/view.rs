@@ -75,7 +75,7 @@ impl<'a> View<'a> {
 
     pub(crate) fn step(&mut self) -> Outcome<()> {
         self.n_steps += 1;
-        if self.n_steps % STEPS_BETWEEN_QUESTIONS == 0 { self.budget.check() } else { Ok(()) }
+        if self.n_steps.is_multiple_of(STEPS_BETWEEN_QUESTIONS) { self.budget.check() } else { Ok(()) }
     }
 
     pub(crate) fn value(&self, elem: Elem) -> u32 {

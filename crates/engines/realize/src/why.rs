@@ -33,6 +33,15 @@ impl Why {
         self.involve(second);
     }
 
+    /// The order has this pair, or has it not.
+    fn order(&mut self, (a, b): (u32, u32), is_in: bool) {
+        if is_in {
+            self.before(a, b);
+        } else if a != b {
+            self.before(b, a);
+        }
+    }
+
     pub(crate) fn involve(&mut self, txn: u32) {
         self.txns.push(txn);
     }
@@ -99,7 +108,7 @@ impl View<'_> {
             if self.truth(part)? == wanted {
                 let mut own = Why::default();
                 self.why(part, wanted, &mut own)?;
-                best = shorter(best, own);
+                best = Some(shorter(best, own));
             }
         }
         why.add(best.unwrap_or_default());
@@ -115,7 +124,7 @@ impl View<'_> {
             let mut own = Why::default();
             view.involve_all(variables, &mut own);
             view.why(body, is_true, &mut own)?;
-            best = shorter(best.take(), own);
+            best = Some(shorter(best.take(), own));
             n_ways += 1;
             Ok(n_ways < MAX_WAYS)
         })?;
@@ -136,7 +145,7 @@ impl View<'_> {
             Sort::Read => {
                 let (reader, _, source) = self.ground.reads[elem as usize];
                 why.involve(reader);
-                source.into_iter().for_each(|it| why.involve(it));
+                why.txns.extend(source);
             }
             Sort::Key => {}
         }
@@ -151,7 +160,7 @@ impl View<'_> {
                 if view.truth(formula)? != *is_true {
                     let mut own = Why::default();
                     view.why(formula, !is_true, &mut own)?;
-                    best = shorter(best, own);
+                    best = Some(shorter(best, own));
                 }
             }
             why.add(best.unwrap_or_default());
@@ -208,7 +217,7 @@ impl View<'_> {
             Relation::At(Given::Witness(_), key) => {
                 let key = self.value(*key);
                 if self.ground.writes(a, key) && self.ground.writes(b, key) {
-                    self.why_order((a, b), wanted, why);
+                    why.order((a, b), wanted);
                 }
                 Ok(())
             }
@@ -216,7 +225,6 @@ impl View<'_> {
                 self.involve_shown((a, b), why);
                 Ok(())
             }
-            Relation::Given(_) | Relation::At(..) => Ok(()),
             Relation::Union(left, right) => self.why_sides([(left, wanted), (right, wanted)], (a, b), !wanted, why),
             Relation::Intersection(left, right) => {
                 self.why_sides([(left, wanted), (right, wanted)], (a, b), wanted, why)
@@ -225,10 +233,8 @@ impl View<'_> {
                 self.why_sides([(left, wanted), (right, !wanted)], (a, b), wanted, why)
             }
             Relation::Inverse(of) => self.why_pair(of, (b, a), wanted, why),
-            Relation::Reflexive(_) if a == b => Ok(()),
-            Relation::Reflexive(of) => self.why_pair(of, (a, b), wanted, why),
+            Relation::Reflexive(of) if a != b => self.why_pair(of, (a, b), wanted, why),
             Relation::On(set) if a == b => self.why_member(a, set, wanted, why),
-            Relation::On(_) => Ok(()),
             Relation::Composition(left, right) => self.why_composed(left, right, (a, b), wanted, why),
             Relation::Closure(of) => self.why_closed(of, (a, b), wanted, why),
             Relation::Such(left, right, body) => {
@@ -238,6 +244,8 @@ impl View<'_> {
                 self.restore(right.id, before.1);
                 Ok(())
             }
+            // What every order agrees on.
+            Relation::Given(_) | Relation::At(..) | Relation::Reflexive(_) | Relation::On(_) => Ok(()),
         }
     }
 
@@ -253,22 +261,14 @@ impl View<'_> {
         }
     }
 
-    fn why_order(&self, (a, b): (u32, u32), wanted: bool, why: &mut Why) {
-        match wanted {
-            true => why.before(a, b),
-            false if a != b => why.before(b, a),
-            false => {}
-        }
-    }
-
     fn why_witness(&mut self, idx: usize, pair: (u32, u32), wanted: bool, why: &mut Why) -> Outcome<()> {
         let form = self.form;
         match &form.witnesses[idx] {
-            Source::Order => self.why_order(pair, wanted, why),
+            Source::Order => why.order(pair, wanted),
             Source::VersionsOfOrder => {
                 let (a, b) = pair;
                 if self.ground.written[a as usize].iter().any(|key| self.ground.writes(b, *key)) {
-                    self.why_order(pair, wanted, why);
+                    why.order(pair, wanted);
                 }
             }
             Source::Least(rules) if wanted => return self.why_least(rules, pair.0, pair.1, why),
@@ -292,7 +292,7 @@ impl View<'_> {
             if self.relates(side, a, b)? == wanted {
                 let mut own = Why::default();
                 self.why_pair(side, (a, b), wanted, &mut own)?;
-                best = shorter(best, own);
+                best = Some(shorter(best, own));
             }
         }
         why.add(best.unwrap_or_default());
@@ -315,15 +315,16 @@ impl View<'_> {
             if wanted && truths == [true, true] {
                 self.why_pair(left, (a, middle), true, &mut own)?;
                 self.why_pair(right, (middle, b), true, &mut own)?;
-                best = shorter(best, own);
+                best = Some(shorter(best, own));
                 n_ways += 1;
                 if n_ways == MAX_WAYS {
                     break;
                 }
             } else if !wanted {
-                match truths[0] {
-                    false => self.why_pair(left, (a, middle), false, &mut own)?,
-                    true => self.why_pair(right, (middle, b), false, &mut own)?,
+                if truths[0] {
+                    self.why_pair(right, (middle, b), false, &mut own)?;
+                } else {
+                    self.why_pair(left, (a, middle), false, &mut own)?;
                 }
                 why.add(own);
                 if why.n_pairs() > MAX_PAIRS {
@@ -375,10 +376,7 @@ impl View<'_> {
             }
             (Formula::Acyclic(of), Failure::Cycle(a, b)) => {
                 self.why_pair(of, (a, b), true, why)?;
-                match a == b {
-                    true => Ok(()),
-                    false => self.why_closed(of, (b, a), true, why),
-                }
+                if a == b { Ok(()) } else { self.why_closed(of, (b, a), true, why) }
             }
             _ => Err(unsupported("such a condition")),
         }
@@ -392,7 +390,7 @@ impl View<'_> {
         why: &mut Why,
     ) -> Outcome<()> {
         self.why_pair(relation, pair, true, why)?;
-        self.why_order(pair, false, why);
+        why.order(pair, false);
         Ok(())
     }
 
@@ -404,9 +402,6 @@ impl View<'_> {
     }
 }
 
-fn shorter(best: Option<Why>, other: Why) -> Option<Why> {
-    match best {
-        Some(best) if best.n_pairs() <= other.n_pairs() => Some(best),
-        _ => Some(other),
-    }
+fn shorter(best: Option<Why>, other: Why) -> Why {
+    best.filter(|it| it.n_pairs() <= other.n_pairs()).unwrap_or(other)
 }

@@ -1,5 +1,7 @@
 //! The search and the reference evaluator agree, on all levels of the catalogue and on levels that users may write.
 
+#![allow(clippy::format_push_string, reason = "these are tests")]
+
 #[path = "../../../kernel/spec/tests/common/mod.rs"]
 mod common;
 
@@ -74,8 +76,8 @@ fn timed(random: &mut Random, n_txns: usize) -> History {
     for txn in 1..=n_txns {
         let (begin, outcome) = (txn * 2 + random.below(4), ["", "", "", " aborted"][random.below(4)]);
         let mut line = format!("{}{outcome} {begin}-{}:", ["a", "b", "c"][random.below(3)], begin + random.below(5));
-        for _ in 0..1 + random.below(2) {
-            line += &format!(" r({},{})", ["x", "y"][random.below(2)], random.below(txn));
+        for _ in 0..=random.below(2) {
+            line += &format!(" r({},{})", ["x", "y"][random.below(2)], random.below(n_txns + 1));
         }
         for _ in 0..random.below(3) {
             line += &format!(" w({},{txn})", ["x", "y"][random.below(2)]);
@@ -106,19 +108,22 @@ fn lists(random: &mut Random, n_txns: usize) -> History {
 #[test]
 fn the_catalogue_is_decided_as_by_the_reference_evaluator() {
     let specs: Vec<Spec> = Catalogue::builtin().levels().cloned().collect();
-    let found = answers(&specs, 5);
-    let not_taken: Vec<&str> = specs.iter().zip(&found).filter(|it| *it.1 == [0, 0]).map(|it| it.0.name()).collect();
-    assert_eq!(not_taken, ["adya.gsi", "adya.gsi_so"], "levels that the search does not take");
-    let rare: Vec<_> = specs.iter().zip(found).filter(|it| it.1.contains(&0)).map(|it| (it.0.name(), it.1)).collect();
-    assert_eq!(rare, [], "levels that the search does not both allow and forbid");
+    for (spec, [n_forbidden, n_allowed]) in specs.iter().zip(answers(&specs, 5)) {
+        // Start events are a second order.
+        let is_taken = spec.framework() != "adya_si";
+        // Some execution always fits these.
+        let is_trivial = ["crooks.ru", "adya.pl1"].contains(&spec.name());
+        assert_eq!(n_allowed > 0, is_taken, "{}: {n_allowed}", spec.name());
+        assert_eq!(n_forbidden > 0, is_taken && !is_trivial, "{}: {n_forbidden}", spec.name());
+    }
 }
 
 #[test]
 fn levels_of_users_are_decided_as_by_the_reference_evaluator() {
     let specs = user_specs();
-    let rare: Vec<_> =
-        specs.iter().zip(answers(&specs, 6)).filter(|it| it.1.contains(&0)).map(|it| (it.0.name(), it.1)).collect();
-    assert_eq!(rare, [], "levels that the search does not both allow and forbid");
+    for (spec, counts) in specs.iter().zip(answers(&specs, 6)) {
+        assert!(!counts.contains(&0), "{} is forbidden and allowed: {counts:?}", spec.name());
+    }
 }
 
-const N_HISTORIES: usize = 1500;
+const N_HISTORIES: usize = 900;

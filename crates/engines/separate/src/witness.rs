@@ -204,16 +204,45 @@ impl Board {
         self.versions_of(orders)
     }
 
-    /// The least relation that the rules allow.
+    /// The least relation that the rules allow: what they force at once, with any steps before and after it.
     fn least(&mut self, rules: &[Rule], order: Option<&Matrix>, values: &[WitnessValue]) -> WitnessValue {
         let mut least = self.forced(rules, values);
-        if let Some(order) = order.filter(|_| rules.iter().any(|it| matches!(it, Rule::Prefix))) {
-            least = order.reflexive().compose(&least, &mut self.circuit);
+        let order = order.filter(|_| rules.iter().any(|it| matches!(it, Rule::Prefix)));
+        let (after, before) = (self.beside(rules, values, true), self.beside(rules, values, false));
+        least = match (order, after) {
+            (None, None) => least,
+            (Some(order), None) => order.reflexive().compose(&least, &mut self.circuit),
+            (order, Some(mut steps)) => {
+                if let Some(order) = order {
+                    steps = steps.union(order, &mut self.circuit);
+                }
+                steps.closure(&mut self.circuit).reflexive().compose(&least, &mut self.circuit)
+            }
+        };
+        if let Some(steps) = before {
+            let steps = steps.closure(&mut self.circuit).reflexive();
+            least = least.compose(&steps, &mut self.circuit);
         }
         if rules.iter().any(|it| matches!(it, Rule::Transitive)) {
             least = least.closure(&mut self.circuit);
         }
         WitnessValue::Binary(Rc::new(least))
+    }
+
+    /// The relations whose steps may stand before a pair, or after it, if there are any.
+    fn beside(&mut self, rules: &[Rule], values: &[WitnessValue], is_after: bool) -> Option<Matrix> {
+        let Self { circuit, sketch, plans } = self;
+        let mut steps: Option<Matrix> = None;
+        for rule in rules {
+            let relation = match rule {
+                Rule::After(relation) if is_after => relation,
+                Rule::Before(relation) if !is_after => relation,
+                _ => continue,
+            };
+            let more = (*Translator::new(circuit, sketch, plans, values).matrix(relation)).clone();
+            steps = Some(steps.map_or_else(|| more.clone(), |it| it.union(&more, circuit)));
+        }
+        steps
     }
 
     /// What the rules force at once.
@@ -228,7 +257,7 @@ impl Board {
                 Rule::Whenever(variables, premise, left, right) => {
                     whenever(&mut translator, variables, premise, *left, *right)
                 }
-                Rule::Transitive | Rule::Prefix => continue,
+                Rule::Transitive | Rule::Prefix | Rule::After(_) | Rule::Before(_) => continue,
             };
             forced = forced.union(&more, circuit);
         }

@@ -22,7 +22,9 @@ pub(crate) fn closure(table: &Table) -> Table {
         }
         // Members of a group with several reach each other, and each what all do.
         if group.len() > 1 {
-            group.iter().for_each(|it| gather.insert(*it));
+            for member in group {
+                gather.insert(*member);
+            }
         }
         let row: Row = gather.take();
         for member in group {

@@ -52,7 +52,7 @@ impl Sources {
     }
 }
 
-impl<'p> Model<'p, '_> {
+impl Model<'_, '_> {
     /// Are there values of the variables for which all conjuncts are true?
     pub(crate) fn exists(&mut self, query: usize) -> Outcome<bool> {
         let join = self.join(query)?;
@@ -146,10 +146,11 @@ impl<'p> Model<'p, '_> {
         let first = self.checks(query, known, &mut used);
         let mut steps = Vec::new();
         while !waiting.is_empty() {
-            let mut best: Option<(f64, usize, Sources)> = None;
+            let mut best: Option<(usize, usize, Sources)> = None;
             for (idx, (slot, sort)) in waiting.iter().enumerate() {
                 let sources = self.sources(query, *slot, known, false)?;
-                let n_values = sources.rows.iter().map(|it| self.estimate(it)).fold(self.size(*sort) as f64, f64::min);
+                let estimates = sources.rows.iter().map(|it| self.estimate(it));
+                let n_values = estimates.fold(average(self.size(*sort), 1), usize::min);
                 if best.as_ref().is_none_or(|it| n_values < it.0) {
                     best = Some((n_values, idx, sources));
                 }
@@ -246,19 +247,24 @@ impl<'p> Model<'p, '_> {
     }
 
     /// How many values such a row has, on average.
-    fn estimate(&self, source: &Source) -> f64 {
+    fn estimate(&self, source: &Source) -> usize {
         let of_parts = |parts: &[KeyTable], rows: fn(&KeyTable) -> &[(u32, Row)]| {
-            let n_pairs: usize = parts.iter().flat_map(rows).map(|it| it.1.len()).sum();
-            n_pairs as f64 / parts.iter().map(|it| rows(it).len()).sum::<usize>().max(1) as f64
+            let n_pairs = parts.iter().flat_map(rows).map(|it| it.1.len()).sum();
+            average(n_pairs, parts.iter().map(|it| rows(it).len()).sum())
         };
         match source {
-            Source::Row(table, _) => table.n_pairs() as f64 / table.rows.len().max(1) as f64,
+            Source::Row(table, _) => average(table.n_pairs(), table.rows.len()),
             Source::AtRow(parts, ..) => of_parts(parts, |it| &it.rows),
             Source::AtCol(parts, ..) => of_parts(parts, |it| &it.cols),
-            Source::Free(node, _) => self.size(self.program.nodes[*node].cols) as f64 / 2.0,
-            Source::Same(_) => 1.0,
+            Source::Free(node, _) => average(self.size(self.program.nodes[*node].cols), 2),
+            Source::Same(_) => average(1, 1),
         }
     }
+}
+
+/// An average that is comparable with others.
+fn average(n_all: usize, n_rows: usize) -> usize {
+    n_all * 16 / n_rows.max(1)
 }
 
 /// A row that belongs to a table, or to nobody.

@@ -173,7 +173,9 @@ impl Table {
                 list.dedup();
                 return Row::List(list);
             }
-            list.into_iter().for_each(|it| gather.insert(it));
+            for it in list {
+                gather.insert(it);
+            }
             gather.take()
         };
         Self { rows: lists.into_iter().map(row).collect(), n_cols }
@@ -188,7 +190,7 @@ impl Table {
     }
 
     pub(crate) fn union(&self, other: &Self) -> Self {
-        self.row_by_row(other, |gather, other| gather.add(other))
+        self.row_by_row(other, Gather::add)
     }
 
     pub(crate) fn difference(&self, other: &Self) -> Self {
@@ -207,10 +209,12 @@ impl Table {
 
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let both = self.rows.iter().zip(&other.rows);
-        let lists = both.map(|(left, right)| match left.len() <= right.len() {
-            true => left.among(&[right], &[]),
-            false => right.among(&[left], &[]),
-        });
+        let lists =
+            both.map(
+                |(left, right)| {
+                    if left.len() <= right.len() { left.among(&[right], &[]) } else { right.among(&[left], &[]) }
+                },
+            );
         Self::of_lists(lists.collect(), self.n_cols)
     }
 
