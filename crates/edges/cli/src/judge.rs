@@ -102,8 +102,9 @@ impl Writer<'_> {
                 output::complain(&wrong.to_string());
                 (Some(Err(wrong.why)), unknown(WrongEvidence::IN_SHORT.to_owned()))
             }
-            Answer::NotCertified { why: NotCertified::TooLarge(why), .. } => {
-                (None, unknown(format!("probably violated, but {why}")))
+            Answer::NotCertified { verdict, why: NotCertified::TooLarge(why) } => {
+                let probably = if matches!(verdict, Verdict::Allowed(_)) { "holds" } else { "violated" };
+                (None, unknown(format!("probably {probably}, but {why}")))
             }
             Answer::NotCertified { verdict, why: NotCertified::NotAsked } => (None, verdict),
             Answer::Undecided(reason) => (None, Verdict::Unknown(reason)),

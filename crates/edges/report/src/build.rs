@@ -1,10 +1,10 @@
 //! From the kernel's types to the document.
 
 use crate::document::{
-    CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, ExecutionRelation, Judgement, LevelName, LevelReport,
-    Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, RelationMembers, Schedule, Severity, Transaction,
-    TxnRef,
+    CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport, Link, LinkKind,
+    LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction, TxnRef,
 };
+use crate::execution::{ExecutionRelation, RelationMembers};
 use crate::explain::Explainer;
 use crate::explain_local::local_edges;
 use crate::notation::{Comments, notation};
@@ -234,12 +234,14 @@ impl<'h> Builder<'h> {
             let omitted = it.first_to_last.len().saturating_sub(limit);
             named(&it.name, it.key, RelationMembers::Order { order, omitted })
         });
-        let others = execution.relations.iter().map(|it| {
-            let n_shown = it.pairs.len().min(limit.clamp(FEW_PAIRS, MAX_PAIRS));
-            let (pairs, omitted) = (pairs(self.history, &it.pairs[..n_shown]), it.pairs.len() - n_shown);
-            named(&it.name, it.key, RelationMembers::Pairs { pairs, omitted })
-        });
-        orders.chain(others).collect()
+        let members = |all: &mut dyn Iterator<Item = (TxnId, TxnId)>| {
+            let shown: Vec<(TxnId, TxnId)> = all.take(limit.clamp(FEW_PAIRS, MAX_PAIRS)).collect();
+            RelationMembers::Pairs { pairs: pairs(self.history, &shown), omitted: all.count() }
+        };
+        let relations = &mut execution.relations.iter();
+        let others = relations.map(|it| named(&it.name, it.key, members(&mut it.pairs.iter().copied())));
+        let rows = execution.rows.iter().map(|it| named(&it.name, None, members(&mut it.pairs(&execution.included))));
+        orders.chain(others).chain(rows).collect()
     }
 
     /// Whose write each read saw, of a history that is shown as a whole.

@@ -1,6 +1,7 @@
 //! What `check` found out, as sentences that all renderings share.
 
-use crate::document::{CheckReport, Evidence, ExecutionRelation, Judgement, LevelName, Schedule};
+use crate::document::{CheckReport, Evidence, Judgement, LevelName, Schedule};
+use crate::execution::ExecutionRelation;
 use crate::findings::{any_holds, findings, strongest_that_hold};
 use crate::words::counted;
 

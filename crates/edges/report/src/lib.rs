@@ -18,6 +18,7 @@ mod collect_phrases;
 mod demo;
 mod document;
 mod dot;
+mod execution;
 mod explain;
 mod explain_local;
 mod explain_proof;
@@ -57,11 +58,11 @@ pub use build_predict::{Predicted, Rewired, shape};
 pub use collect::{Asserted, CollectReport, Outcomes, WorkloadParameters};
 pub use demo::{DemoAct, DemoReport};
 pub use document::{
-    Case, Certified, CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, ExecutionRelation, Judgement,
-    LevelName, LevelReport, Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, RelationMembers, Schedule,
-    Severity, Transaction, TxnRef,
+    Case, Certified, CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport,
+    Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction, TxnRef,
 };
 pub use dot::dot;
+pub use execution::{ExecutionRelation, RelationMembers};
 pub use findings::{Finding, findings, strongest_that_hold};
 pub use found::{Failure, Found, KeyVersions, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
 pub use html::Imprint;

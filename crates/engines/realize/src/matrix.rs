@@ -137,6 +137,14 @@ impl Rel {
         cols
     }
 
+    /// The rows of a relation between transactions.
+    pub(crate) fn rows(&self) -> Vec<Vec<u64>> {
+        match self {
+            Self::Bits(matrix) => (0..matrix.n as u32).map(|it| matrix.row(it).to_vec()).collect(),
+            Self::Lists(..) => Vec::new(),
+        }
+    }
+
     pub(crate) fn pairs(&self) -> Vec<(u32, u32)> {
         let mut pairs = Vec::new();
         (0..self.n_rows() as u32).for_each(|row| self.each(row, |col| pairs.push((row, col))));

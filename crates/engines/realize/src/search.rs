@@ -10,7 +10,7 @@ use iso_evidence::{Budget, Note, Quantity, Stage};
 use iso_form::{Conjunct, Form, Signed, Source};
 use iso_history::{Facts, TxnId};
 use iso_solve::{OrderResult, OrderSolver};
-use iso_spec::{Execution, Formula, NamedOrder, NamedRelation, Spec, Variable, WitnessKind};
+use iso_spec::{Execution, Formula, NamedOrder, NamedRows, Spec, Variable, WitnessKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -301,9 +301,8 @@ impl View<'_> {
                     }
                 }
                 (WitnessKind::Relation, Source::Least(_)) => {
-                    let id = |it: u32| ground.txns[it as usize];
-                    let pairs = self.witness(idx)?.pairs().into_iter().map(|(a, b)| (id(a), id(b))).collect();
-                    execution.relations.push(NamedRelation { name, key: None, pairs });
+                    let rows = self.witness(idx)?.rows();
+                    execution.rows.push(NamedRows { name, rows });
                 }
                 (WitnessKind::Relation, _) => {
                     return Err(unsupported("a relation that does not follow from the order"));

@@ -376,8 +376,12 @@ fn a_definition_is_evaluated_again_as_long_as_the_budget_lasts() {
     let history = history("a: r(x,0) w(x,1)\n b: r(x,0) w(x,2)");
     let facts = Facts::new(&history);
     let spec = Catalogue::builtin().of(Level::SnapshotIsolation);
-    let forbidden = Verdict::Forbidden(core(&[], &[]));
+    let txns = [1, 2].map(TxnId::from_index);
+    let forbidden = Verdict::Forbidden(core(&txns, &[0, 1, 2, 3].map(OpId::from_index)));
     assert_eq!(certify_spec(&facts, spec, &forbidden, &Budget::unlimited()), Ok(()));
+    let too_small = Verdict::Forbidden(core(&txns[..1], &[0, 1].map(OpId::from_index)));
+    let wrong = certify_spec(&facts, spec, &too_small, &Budget::unlimited()).unwrap_err();
+    assert!(!wrong.is_too_large, "{wrong}");
     let stop = || Some(StopReason::Timeout);
     let unchecked = certify_spec(&facts, spec, &forbidden, &Budget::new(&stop)).unwrap_err();
     assert!(unchecked.is_too_large, "{unchecked}");

@@ -8,8 +8,6 @@
 use crate::bounds::{Bounds, Truth, all_bits, bits};
 use crate::execution::{Execution, NamedRelation};
 use crate::formula::WitnessKind;
-use crate::model::is_true;
-use crate::scene::Scene;
 use crate::session_order::SessionOrder;
 use crate::spec::{DirtyReads, Spec};
 use crate::world::{TooLarge, Unsourced, World, Worlds};
@@ -89,25 +87,6 @@ pub fn holds_with_session_order(
     pairs: &[(TxnId, TxnId)],
 ) -> bool {
     holds_under(facts, &SessionOrder::closing(pairs), spec, execution)
-}
-
-/// As [`holds`], for histories of any size. Nothing if `stop`, which is asked now and then, ended it.
-pub fn holds_at_any_size(
-    facts: &Facts<'_>,
-    spec: &Spec,
-    execution: &Execution,
-    stop: &mut dyn FnMut() -> bool,
-) -> Option<bool> {
-    if let Some(history) = most_favourable(facts, spec) {
-        return holds_at_any_size(&Facts::new(&history), spec, execution, stop);
-    }
-    if local_answer(facts, spec).is_some() {
-        return Some(false);
-    }
-    match Scene::new(facts, &SessionOrder::Recorded, execution, unsourced(spec)) {
-        Some(scene) => is_true(spec, &scene, execution, stop).ok(),
-        None => Some(false),
-    }
 }
 
 fn holds_under(facts: &Facts<'_>, so: &SessionOrder, spec: &Spec, execution: &Execution) -> bool {
@@ -351,7 +330,7 @@ impl<'p, 'w> WitnessSearch<'p, 'w> {
                 relations.push(NamedRelation { name: witness.name.clone(), key: None, pairs: self.pairs(start) });
             }
         }
-        Execution { included: world.txns.clone(), sources: world.source_pairs(), relations, orders: Vec::new() }
+        Execution { relations, ..Execution::new(world.txns.iter().copied(), world.source_pairs()) }
     }
 
     fn pairs(&self, start: usize) -> Vec<(TxnId, TxnId)> {

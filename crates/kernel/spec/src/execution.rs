@@ -13,6 +13,8 @@ pub struct Execution {
     pub relations: Vec<NamedRelation>,
     /// Parts of the witness that are orders, by their members: of a large history, the pairs would be too many.
     pub orders: Vec<NamedOrder>,
+    /// Other relations of a large history, a bit for each pair.
+    pub rows: Vec<NamedRows>,
 }
 
 /// A strict total order, or the version order of one key, as a sequence.
@@ -37,13 +39,35 @@ pub struct NamedRelation {
     pub pairs: Vec<(TxnId, TxnId)>,
 }
 
+/// A relation as rows of bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedRows {
+    /// The name of the witness.
+    pub name: String,
+    /// A row for each transaction that took place, with a bit for each of them, in the order of
+    /// [`Execution::included`].
+    pub rows: Vec<Vec<u64>>,
+}
+
+impl NamedRows {
+    /// The pairs, ascending, between these transactions.
+    pub fn pairs<'e>(&'e self, included: &'e [TxnId]) -> impl Iterator<Item = (TxnId, TxnId)> + 'e {
+        let is_in = |row: &[u64], col: usize| row.get(col / 64).is_some_and(|it| it >> (col % 64) & 1 == 1);
+        let of = move |(left, row): (&'e TxnId, &'e Vec<u64>)| {
+            let cols = included.iter().enumerate().filter(move |it| is_in(row, it.0));
+            cols.map(move |it| (*left, *it.1))
+        };
+        included.iter().zip(&self.rows).flat_map(of)
+    }
+}
+
 impl Execution {
     /// An execution without a witness yet. The initial transaction is always in.
     pub fn new(included: impl IntoIterator<Item = TxnId>, sources: Vec<(OpId, TxnId)>) -> Self {
         let mut included: Vec<TxnId> = included.into_iter().chain([TxnId::INITIAL]).collect();
         included.sort_unstable();
         included.dedup();
-        Self { included, sources, relations: Vec::new(), orders: Vec::new() }
+        Self { included, sources, relations: Vec::new(), orders: Vec::new(), rows: Vec::new() }
     }
 
     /// Adds a relation by its pairs.

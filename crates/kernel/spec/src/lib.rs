@@ -3,7 +3,7 @@
 //! A level is a text of the [`Catalogue`] or of a user ([`parse`]): a framework, which says what must exist for a
 //! history to be allowed, and a formula about it. [`Spec::formula`] is the typed tree that engines read;
 //! [`evaluate`] decides small histories by searching for the witness, [`evaluate_plainly`] by trying everything,
-//! and [`holds`] checks one given [`Execution`]. Sessions are the history's, or any partial order
+//! and [`holds`] checks one given [`Execution`], [`holds_at_any_size`] also a large one. Sessions are the history's, or any partial order
 //! ([`Prepared::with_session_order`]).
 //!
 //! # The language
@@ -37,6 +37,7 @@
 //! assert_eq!(module.levels()[0].name(), "mine.mine");
 //! ```
 
+mod any_size;
 mod bounds;
 mod builtin;
 mod catalogue;
@@ -65,10 +66,11 @@ mod syntax;
 mod types;
 mod world;
 
+pub use any_size::holds_at_any_size;
 pub use catalogue::{Catalogue, UnknownLevel};
 pub use error::SpecError;
-pub use evaluate::{Evaluation, Prepared, Steps, evaluate, holds, holds_at_any_size, holds_with_session_order};
-pub use execution::{Execution, NamedOrder, NamedRelation};
+pub use evaluate::{Evaluation, Prepared, Steps, evaluate, holds, holds_with_session_order};
+pub use execution::{Execution, NamedOrder, NamedRelation, NamedRows};
 pub use formula::{Elem, Formula, Given, Relation, Set, Sort, Variable, Witness, WitnessKind};
 pub use level::Level;
 pub use module::{Loader, Module, parse};

@@ -119,7 +119,7 @@ fn execution(spec: &Spec, world: &World, places: &[(usize, Option<usize>)], chos
         pairs: pairs.iter().map(|it| (world.txns[it.0], world.txns[it.1])).collect(),
     };
     let relations = places.iter().zip(chosen).map(named).collect();
-    Execution { included: world.txns.clone(), sources: world.source_pairs(), relations, orders: Vec::new() }
+    Execution { relations, ..Execution::new(world.txns.iter().copied(), world.source_pairs()) }
 }
 
 /// A world with a complete witness.

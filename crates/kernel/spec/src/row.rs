@@ -138,6 +138,19 @@ impl Gather {
         }
     }
 
+    fn keep(&mut self, row: &Row) {
+        match row {
+            Row::Bits { words, .. } => self.words.iter_mut().zip(words).for_each(|(it, more)| *it &= more),
+            Row::List(list) => {
+                let kept: Vec<u32> = list.iter().copied().filter(|it| self.has(*it)).collect();
+                self.words.fill(0);
+                for it in kept {
+                    self.insert(it);
+                }
+            }
+        }
+    }
+
     /// What was collected, which stays.
     pub(crate) fn row(&self) -> Row {
         Row::of_words(Cow::Borrowed(&self.words))
@@ -163,6 +176,17 @@ impl Table {
             lists[row as usize].push(col);
         }
         Self::of_lists(lists, n_cols)
+    }
+
+    /// The relation of these rows of bits, if they are of that size and nothing is beyond it.
+    pub(crate) fn of_bits(rows: &[Vec<u64>], n: usize) -> Option<Self> {
+        let n_words = n.div_ceil(64);
+        let beyond = if n.is_multiple_of(64) { 0 } else { !0 << (n % 64) };
+        let fits = |it: &Vec<u64>| it.len() == n_words && it.last().is_none_or(|it| it & beyond == 0);
+        if rows.len() != n || !rows.iter().all(fits) {
+            return None;
+        }
+        Some(Self { rows: rows.iter().map(|it| Row::of_words(Cow::Borrowed(it))).collect(), n_cols: n })
     }
 
     pub(crate) fn of_lists(lists: Vec<Vec<u32>>, n_cols: usize) -> Self {
@@ -208,14 +232,7 @@ impl Table {
     }
 
     pub(crate) fn intersection(&self, other: &Self) -> Self {
-        let both = self.rows.iter().zip(&other.rows);
-        let lists =
-            both.map(
-                |(left, right)| {
-                    if left.len() <= right.len() { left.among(&[right], &[]) } else { right.among(&[left], &[]) }
-                },
-            );
-        Self::of_lists(lists.collect(), self.n_cols)
+        self.row_by_row(other, Gather::keep)
     }
 
     pub(crate) fn is_within(&self, other: &Self) -> bool {

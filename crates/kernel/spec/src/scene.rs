@@ -36,6 +36,10 @@ impl<'f, 'h> Scene<'f, 'h> {
         unsourced: Unsourced,
     ) -> Option<Self> {
         let txns = included(facts, execution)?;
+        // Rows of bits are in this order.
+        if !execution.rows.is_empty() && txns != execution.included {
+            return None;
+        }
         let reads: Vec<usize> = txns.iter().flat_map(|it| facts.reads_of(*it)).collect();
         let mut keys: Vec<KeyId> = reads.iter().map(|it| facts.reads()[*it].key).collect();
         keys.extend(txns.iter().flat_map(|it| facts.final_writes(*it)).map(|it| it.0));
@@ -113,23 +117,29 @@ impl<'f, 'h> Scene<'f, 'h> {
 
     /// An order or relation of the witness, if it is there once and is what it should be.
     pub(crate) fn relation(&self, execution: &Execution, witness: &Witness) -> Option<Table> {
-        let mut parts = execution.relations.iter().filter(|it| it.name == witness.name);
-        let mut orders = execution.orders.iter().filter(|it| it.name == witness.name);
         let n_txns = self.txns.len();
-        let (key, table) = match (parts.next(), orders.next()) {
-            (Some(part), None) => (part.key, Table::of_pairs(n_txns, n_txns, self.pairs(part)?)),
-            (None, Some(order)) => (order.key, self.sequence(order)?),
-            _ => return None,
-        };
+        let mut found = Vec::new();
+        for part in execution.relations.iter().filter(|it| it.name == witness.name) {
+            found.push((part.key, Table::of_pairs(n_txns, n_txns, self.pairs(part)?)));
+        }
+        for order in execution.orders.iter().filter(|it| it.name == witness.name) {
+            found.push((order.key, self.sequence(order)?));
+        }
+        for rows in execution.rows.iter().filter(|it| it.name == witness.name) {
+            found.push((None, Table::of_bits(&rows.rows, n_txns)?));
+        }
+        let [(None, table)] = &mut found[..] else { return None };
         let everyone: Vec<u32> = (0..n_txns as u32).collect();
-        let is_legal = witness.kind != WitnessKind::Order || is_order(&table, &everyone);
-        let is_only = key.is_none() && parts.next().is_none() && orders.next().is_none();
-        (is_legal && is_only).then_some(table)
+        let is_legal = witness.kind != WitnessKind::Order || is_order(table, &everyone);
+        is_legal.then(|| std::mem::take(table))
     }
 
     /// The version orders of the witness by key, if they are what they should be.
     pub(crate) fn versions(&self, execution: &Execution, witness: &Witness) -> Option<Vec<KeyTable>> {
         let mut by_key: Vec<Option<Vec<(u32, u32)>>> = vec![None; self.keys.len()];
+        if execution.rows.iter().any(|it| it.name == witness.name) {
+            return None;
+        }
         for part in execution.relations.iter().filter(|it| it.name == witness.name) {
             let place = &mut by_key[self.keys.binary_search(&part.key?).ok()?];
             if place.replace(self.pairs(part)?).is_some() {

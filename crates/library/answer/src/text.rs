@@ -5,7 +5,7 @@
 //! came from. So a text that says the same as a known level, or nearly, is decided as fast as that one. What is left is
 //! searched for, if the witness follows from one order.
 
-use crate::check::{Answer, Certifying, certified};
+use crate::check::{Answer, Certifying, NotCertified, certified};
 use crate::reference;
 use iso_evidence::{Budget, Event, Note, Refutation, Schedule, Stage, StopReason, Verdict, Witness, certify_spec};
 use iso_form::mentions_real_time;
@@ -62,8 +62,8 @@ impl Question<'_> {
             return self.answer(Verdict::Forbidden(refutation));
         }
         self.budget.note(Note::Begins(Stage::Search));
-        if let Some(verdict) = guesses.iter().find_map(|it| self.explained(it)) {
-            return self.answer(verdict);
+        if let Some(answer) = guesses.iter().find_map(|it| self.explained(it)) {
+            return answer;
         }
         match self.search(guesses.first()) {
             Ok(verdict) => self.answer(verdict),
@@ -94,11 +94,19 @@ impl Question<'_> {
         (guesses, cores)
     }
 
-    /// The verdict that this order shows, if it explains the history at this level, too.
-    fn explained(&self, guess: &Guess) -> Option<Verdict> {
+    /// The answer that this order shows, if it explains the history at this level, too.
+    fn explained(&self, guess: &Guess) -> Option<Answer> {
         let found = execution(self.facts, self.spec, &guess.world, &guess.order, self.budget).ok()?;
         let verdict = Verdict::Allowed(reference::witness(found));
-        certify_spec(self.facts, self.spec, &verdict, self.budget).is_ok().then_some(verdict)
+        // Nobody claims that a guess is right, so it is compared with the text in any case.
+        if self.certifying == Certifying::No {
+            certify_spec(self.facts, self.spec, &verdict, self.budget).ok()?;
+        }
+        let answer = self.answer(verdict);
+        let is_wrong = |it: &Answer| {
+            matches!(it, Answer::Refused(_) | Answer::NotCertified { why: NotCertified::TooLarge(_), .. })
+        };
+        (!is_wrong(&answer)).then_some(answer)
     }
 
     /// A core of another level, if it is one of this level.

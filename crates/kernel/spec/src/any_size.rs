@@ -1,0 +1,28 @@
+//! Does an execution explain a history, however large that is?
+
+use crate::evaluate::{local_answer, most_favourable, unsourced};
+use crate::execution::Execution;
+use crate::model::is_true;
+use crate::scene::Scene;
+use crate::session_order::SessionOrder;
+use crate::spec::Spec;
+use iso_history::Facts;
+
+/// As [`holds`](crate::holds()), for histories of any size. Nothing if `stop`, which is asked now and then, ended it.
+pub fn holds_at_any_size(
+    facts: &Facts<'_>,
+    spec: &Spec,
+    execution: &Execution,
+    stop: &mut dyn FnMut() -> bool,
+) -> Option<bool> {
+    if let Some(history) = most_favourable(facts, spec) {
+        return holds_at_any_size(&Facts::new(&history), spec, execution, stop);
+    }
+    if local_answer(facts, spec).is_some() {
+        return Some(false);
+    }
+    match Scene::new(facts, &SessionOrder::Recorded, execution, unsourced(spec)) {
+        Some(scene) => is_true(spec, &scene, execution, stop).ok(),
+        None => Some(false),
+    }
+}
