@@ -68,7 +68,8 @@ pub(crate) struct CheckArgs {
     #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) levels: Vec<String>,
 
-    /// Levels of your own, for histories of up to about 60 transactions; without --level, all levels of the file are decided
+    /// Levels of your own; of large histories, those whose witness follows from one order (see docs/reference/spec.md).
+    /// Without --level, all levels of the file are decided
     #[arg(long, value_name = "FILE.spec")]
     pub(crate) spec: Option<PathBuf>,
 

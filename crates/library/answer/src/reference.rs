@@ -22,10 +22,11 @@ pub(crate) fn decide_soon(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -
     }
 }
 
-/// The answer of the reference evaluator.
-pub(crate) fn decide(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Verdict {
+/// The answer of the reference evaluator; `why` says why nobody else has one.
+pub(crate) fn decide(facts: &Facts<'_>, spec: &Spec, why: &str, budget: &Budget<'_>) -> Verdict {
     match evaluate_within(&Prepared::new(facts), spec, MAX_STEPS, budget) {
         Err(reason) => Verdict::Unknown(reason),
+        Ok(Evaluation::TooLarge) => Verdict::Unknown(StopReason::Unsupported(too_large(facts.history(), spec, why))),
         Ok(answer) => verdict(facts, spec, answer, budget),
     }
 }
@@ -35,8 +36,7 @@ fn verdict(facts: &Facts<'_>, spec: &Spec, answer: Evaluation, budget: &Budget<'
     match answer {
         Evaluation::Allowed(execution) => Verdict::Allowed(witness(execution)),
         Evaluation::Forbidden => Verdict::Forbidden(refute(facts, spec, budget)),
-        Evaluation::OutOfSteps => Verdict::Unknown(StopReason::Steps),
-        Evaluation::TooLarge => Verdict::Unknown(StopReason::Unsupported(too_large(history, spec))),
+        Evaluation::OutOfSteps | Evaluation::TooLarge => Verdict::Unknown(StopReason::Steps),
         Evaluation::AmbiguousList(op) => Verdict::Unknown(StopReason::Unsupported(format!(
             "{} saw an element that was appended twice to that list",
             history.render_op(op)
@@ -61,11 +61,9 @@ pub(crate) fn evaluate_within(
     }
 }
 
-fn too_large(history: &History, spec: &Spec) -> String {
-    let fast = Level::ALL.into_iter().find(|it| it.definition() == spec.name());
-    let cure = fast.map(|it| format!("; the level {it} decides the same definition")).unwrap_or_default();
+fn too_large(history: &History, spec: &Spec, why: &str) -> String {
     format!(
-        "{} is decided by the reference evaluator, which takes about 60 transactions, and there are {}{cure}",
+        "{} is decided by the reference evaluator, which takes about 60 transactions, and there are {}: {why}",
         spec.name(),
         history.n_txns() - 1
     )

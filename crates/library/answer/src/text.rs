@@ -67,7 +67,9 @@ impl Question<'_> {
         }
         match self.search(guesses.first()) {
             Ok(verdict) => self.answer(verdict),
-            Err(StopReason::Unsupported(_)) => self.answer(reference::decide(self.facts, self.spec, self.budget)),
+            Err(StopReason::Unsupported(why)) => {
+                self.answer(reference::decide(self.facts, self.spec, &why, self.budget))
+            }
             Err(reason) => Answer::Undecided(reason),
         }
     }
@@ -132,7 +134,9 @@ impl Question<'_> {
 }
 
 fn several_writers() -> StopReason {
-    StopReason::Unsupported("reads that several transactions may have written".to_owned())
+    StopReason::Unsupported(
+        "the search does not know what to do with reads that several transactions may have written".to_owned(),
+    )
 }
 
 fn guess(witness: &Witness) -> Option<Guess> {
