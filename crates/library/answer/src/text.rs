@@ -20,7 +20,7 @@ pub(crate) fn answer(facts: &Facts<'_>, spec: &Spec, certifying: Certifying, bud
         return question.answer(verdict);
     }
     let favourable = match spec.dirty_reads() {
-        DirtyReads::Allowed => facts.history().with_indeterminate_aborted(),
+        DirtyReads::Allowed => facts.history().favouring_dirty_reads(),
         DirtyReads::Forbidden => None,
     };
     match favourable.as_ref().map(Facts::new) {

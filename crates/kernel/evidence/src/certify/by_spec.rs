@@ -1,9 +1,9 @@
 //! Levels of users: an execution is compared with the text, and a core, or the whole history, is decided by it.
 
-use super::forbidden::{check_membership, check_reads_stand, project, steps_of_a_second};
+use super::forbidden::{check_membership, check_none_aborted, check_reads_stand, project, steps_of_a_second};
 use super::uncertified::Uncertified;
 use crate::{Budget, Refutation, Schedule, Verdict, Witness};
-use iso_history::{Facts, Projection};
+use iso_history::{Facts, History, LocalAnomaly, Projection};
 use iso_spec::{DirtyReads, Evaluation, Prepared, Spec, Steps, holds_at_any_size};
 
 /// Checks a verdict about a level that is given by its text only.
@@ -33,9 +33,9 @@ pub fn certify_spec(facts: &Facts<'_>, spec: &Spec, verdict: &Verdict, budget: &
 }
 
 /// For a level that allows dirty reads, whoever is indeterminate may as well have aborted.
-fn favourable(facts: &Facts<'_>, spec: &Spec) -> Option<iso_history::History> {
+fn favourable(facts: &Facts<'_>, spec: &Spec) -> Option<History> {
     match spec.dirty_reads() {
-        DirtyReads::Allowed => facts.history().with_indeterminate_aborted(),
+        DirtyReads::Allowed => facts.history().favouring_dirty_reads(),
         DirtyReads::Forbidden => None,
     }
 }
@@ -65,10 +65,14 @@ fn core_for_whole(facts: &Facts<'_>, spec: &Spec, refutation: &Refutation) -> Op
         return None;
     }
     check_membership(facts.history(), refutation).ok()?;
+    check_none_aborted(facts.history(), refutation).ok()?;
     check_reads_stand(facts, refutation).ok()?;
     let core = project(facts, refutation).ok()?;
     // Which of two list reads is named may differ between whole and core.
-    Facts::new(&core.history).local().is_empty().then_some(core)
+    let is_broken =
+        |it: &LocalAnomaly| spec.dirty_reads() == DirtyReads::Forbidden || it.kind.breaks_read_uncommitted();
+    let has_broken = Facts::new(&core.history).local().iter().any(is_broken);
+    (!has_broken).then_some(core)
 }
 
 /// Evaluates a history, in tries of about a second and then twice as long each, between which the budget is asked.
