@@ -19,13 +19,26 @@ pub(crate) fn allowed_within(
     budget: &Budget<'_>,
     decide: impl FnOnce(&Budget<'_>) -> Result<Decision, StopReason>,
 ) -> Option<Witness> {
-    let n_steps = Cell::new(0);
+    match within(max_steps, budget, decide) {
+        Ok(Some(Decision::Allowed(witness))) => Some(witness),
+        _ => None,
+    }
+}
+
+/// What comes out within so many steps: nothing if they are used up. Where the budget itself ends, that is the answer.
+pub(crate) fn within<T>(
+    max_steps: u32,
+    budget: &Budget<'_>,
+    run: impl FnOnce(&Budget<'_>) -> Result<T, StopReason>,
+) -> Result<Option<T>, StopReason> {
+    let (n_steps, is_over) = (Cell::new(0), Cell::new(false));
     let stop = || {
         n_steps.set(n_steps.get() + 1);
-        if n_steps.get() > max_steps { Some(StopReason::Steps) } else { budget.check().err() }
+        is_over.set(n_steps.get() > max_steps);
+        if is_over.get() { Some(StopReason::Steps) } else { budget.check().err() }
     };
-    match decide(&budget.with_stop(&stop)) {
-        Ok(Decision::Allowed(witness)) => Some(witness),
-        _ => None,
+    match run(&budget.with_stop(&stop)) {
+        Err(_) if is_over.get() => Ok(None),
+        result => result.map(Some),
     }
 }

@@ -29,15 +29,9 @@ pub fn check_levels(
     decided: &mut dyn FnMut(Level, &Verdict),
 ) -> Vec<Answer> {
     let mut answers: Vec<Answer> = Vec::new();
-    let strong: &[Level] = if facts.has_ambiguous_reads() {
-        // Each weak level has a search of its own then, which one that holds saves all others.
-        &[Level::Serializable, Level::SnapshotIsolation, Level::ParallelSnapshotIsolation, Level::PrefixConsistency]
-    } else {
-        &[Level::Serializable, Level::SnapshotIsolation]
-    };
-    for level in strong {
-        if answers.is_empty() && levels.len() > 1 && levels.contains(level) {
-            answers.extend(holds_at_once(facts, *level, budget, decided));
+    for level in first_questions(facts) {
+        if answers.is_empty() && levels.len() > 1 && levels.contains(&level) {
+            answers.extend(holds_at_once(facts, level, budget, decided));
         }
     }
     let is_favoured = OnceCell::new();
@@ -57,6 +51,20 @@ pub fn check_levels(
         answers.push(Answer { level, verdict });
     }
     levels.iter().filter_map(|level| answers.iter().find(|it| it.level == *level).cloned()).collect()
+}
+
+/// Strong levels that are tried shortly before all others: one that holds saves the rest.
+fn first_questions(facts: &Facts<'_>) -> Vec<Level> {
+    let mut first = vec![Level::Serializable, Level::SnapshotIsolation];
+    if facts.has_ambiguous_reads() {
+        // Each weak level has a search of its own then.
+        first.extend([Level::ParallelSnapshotIsolation, Level::PrefixConsistency]);
+        // Times say nearly everything, where values say little.
+        if facts.history().has_real_time() {
+            first.splice(0..0, [Level::StrictSerializable, Level::StrongSnapshotIsolation]);
+        }
+    }
+    first
 }
 
 /// The order in which to ask: cheap levels first, so that a hard one does not use up the time of all, and a level after

@@ -14,6 +14,7 @@ mod counted;
 mod decide;
 mod decision;
 mod explain;
+mod forward;
 mod graph;
 mod known;
 mod lattice;

@@ -36,9 +36,7 @@ pub(crate) fn weaken(facts: &Facts<'_>, witness: &Witness, level: Level) -> Witn
     let has_snapshots =
         matches!(level, Level::PrefixConsistency | Level::SnapshotIsolation | Level::StrongSnapshotIsolation);
     let schedule = match &witness.schedule {
-        Schedule::Order(order) if has_snapshots => {
-            Schedule::Events(order.iter().flat_map(|it| [Event::Snapshot(*it), Event::Commit(*it)]).collect())
-        }
+        Schedule::Order(_) if has_snapshots => with_snapshots(witness).schedule,
         Schedule::Events(events) if !has_snapshots => Schedule::Order(commits(events)),
         same => same.clone(),
     };
@@ -50,6 +48,17 @@ pub(crate) fn weaken(facts: &Facts<'_>, witness: &Witness, level: Level) -> Witn
         }
         schedule => Witness { schedule, sources: Arc::clone(&witness.sources) },
     }
+}
+
+/// The same execution, with a snapshot right before each commit where there is none.
+pub(crate) fn with_snapshots(witness: &Witness) -> Witness {
+    let schedule = match &witness.schedule {
+        Schedule::Order(order) => {
+            Schedule::Events(order.iter().flat_map(|it| [Event::Snapshot(*it), Event::Commit(*it)]).collect())
+        }
+        same => same.clone(),
+    };
+    Witness { schedule, sources: Arc::clone(&witness.sources) }
 }
 
 fn commits(events: &[Event]) -> Vec<TxnId> {

@@ -7,18 +7,18 @@ use iso_history::{Facts, KeyId, OpId, Outcome, Standing, TxnId};
 
 /// Facts and a rule, with session predecessors, recovered version orders, and sources as far as they are known.
 #[derive(Debug)]
-pub(super) struct Frame<'f> {
-    pub(super) facts: &'f Facts<'f>,
-    pub(super) rule: Rule,
+pub(crate) struct Frame<'f> {
+    pub(crate) facts: &'f Facts<'f>,
+    pub(crate) rule: Rule,
     /// The session predecessor that counts; the initial transaction if there is none.
-    pub(super) previous: Vec<TxnId>,
+    pub(crate) previous: Vec<TxnId>,
     /// Version orders that list reads have shown, by later writer.
-    pub(super) recovered: Vec<RecoveredEdge>,
+    pub(crate) recovered: Vec<RecoveredEdge>,
     pub(super) sources: Sources,
 }
 
 impl<'f> Frame<'f> {
-    pub(super) fn new(facts: &'f Facts<'f>, rule: Rule) -> Self {
+    pub(crate) fn new(facts: &'f Facts<'f>, rule: Rule) -> Self {
         let history = facts.history();
         let mut previous = vec![TxnId::INITIAL; history.n_txns()];
         for session in history.sessions() {
@@ -34,34 +34,34 @@ impl<'f> Frame<'f> {
     }
 
     /// The number of transactions, those that do not count included.
-    pub(super) fn n_txns(&self) -> usize {
+    pub(crate) fn n_txns(&self) -> usize {
         self.previous.len()
     }
 
-    pub(super) fn reads_of(&self, txn: TxnId) -> std::ops::Range<usize> {
+    pub(crate) fn reads_of(&self, txn: TxnId) -> std::ops::Range<usize> {
         self.facts.reads_of(txn)
     }
 
-    pub(super) fn key(&self, read: usize) -> KeyId {
+    pub(crate) fn key(&self, read: usize) -> KeyId {
         self.facts.reads()[read].key
     }
 
-    pub(super) fn reader(&self, read: usize) -> TxnId {
+    pub(crate) fn reader(&self, read: usize) -> TxnId {
         self.facts.reads()[read].reader
     }
 
     /// The read of another transaction's write that an operation is.
-    pub(super) fn read_at(&self, op: OpId) -> Option<usize> {
+    pub(crate) fn read_at(&self, op: OpId) -> Option<usize> {
         self.facts.reads().binary_search_by_key(&op, |it| it.op).ok()
     }
 
     /// The writer of what a read saw, if only one comes into question.
-    pub(super) fn source(&self, read: usize) -> Option<TxnId> {
+    pub(crate) fn source(&self, read: usize) -> Option<TxnId> {
         self.sources.of(read)
     }
 
     /// May the read have seen this writer's version?
-    pub(super) fn is_possible(&self, read: usize, writer: TxnId) -> bool {
+    pub(crate) fn is_possible(&self, read: usize, writer: TxnId) -> bool {
         match self.sources.of(read) {
             Some(source) => source == writer,
             None => self.facts.candidates(read).binary_search(&writer).is_ok(),
@@ -69,7 +69,7 @@ impl<'f> Frame<'f> {
     }
 
     /// Who must come before a transaction, whatever else is chosen: calls `visit` for each, some of them twice.
-    pub(super) fn predecessors(&self, txn: TxnId, visit: &mut impl FnMut(TxnId)) {
+    pub(crate) fn predecessors(&self, txn: TxnId, visit: &mut impl FnMut(TxnId)) {
         self.seen_by_reads(txn, visit);
         for recovered in self.recovered_before(txn) {
             visit(recovered.earlier);
@@ -77,7 +77,7 @@ impl<'f> Frame<'f> {
     }
 
     /// Who must commit before the snapshot of a transaction: calls `visit` for each, some of them twice.
-    pub(super) fn seen(&self, txn: TxnId, visit: &mut impl FnMut(TxnId)) {
+    pub(crate) fn seen(&self, txn: TxnId, visit: &mut impl FnMut(TxnId)) {
         self.seen_by_reads(txn, visit);
         if self.rule.events == Events::FirstCommitterWins {
             for recovered in self.recovered_before(txn) {
@@ -95,14 +95,14 @@ impl<'f> Frame<'f> {
         }
     }
 
-    pub(super) fn recovered_before(&self, txn: TxnId) -> &[RecoveredEdge] {
+    pub(crate) fn recovered_before(&self, txn: TxnId) -> &[RecoveredEdge] {
         let first = self.recovered.partition_point(|it| it.later < txn);
         let rest = &self.recovered[first..];
         &rest[..rest.partition_point(|it| it.later == txn)]
     }
 
     /// Must a reader see `other` if that comes before it? From prefix consistency up it must see everybody.
-    pub(super) fn is_seen_if_before(&self, reader: TxnId, other: TxnId) -> bool {
+    pub(crate) fn is_seen_if_before(&self, reader: TxnId, other: TxnId) -> bool {
         if self.rule.visibility != Visibility::DirectAndConflicting {
             return true;
         }
@@ -113,17 +113,17 @@ impl<'f> Frame<'f> {
     }
 
     /// Do two transactions write a common key?
-    pub(super) fn is_conflict(&self, one: TxnId, other: TxnId) -> bool {
+    pub(crate) fn is_conflict(&self, one: TxnId, other: TxnId) -> bool {
         self.facts.final_writes(one).iter().any(|(key, _)| self.facts.writes(other, *key))
     }
 
     /// When a transaction began, if that is known.
-    pub(super) fn begin(&self, txn: TxnId) -> Option<i64> {
+    pub(crate) fn begin(&self, txn: TxnId) -> Option<i64> {
         self.facts.history().begin(txn)
     }
 
     /// When a transaction had ended for sure, if that is known.
-    pub(super) fn end(&self, txn: TxnId) -> Option<i64> {
+    pub(crate) fn end(&self, txn: TxnId) -> Option<i64> {
         let history = self.facts.history();
         if history.outcome(txn) == Outcome::Committed { history.end(txn) } else { None }
     }

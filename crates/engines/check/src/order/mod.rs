@@ -11,6 +11,7 @@
 mod exchange;
 mod frame;
 mod graph;
+mod open;
 mod parallel;
 mod place;
 mod repair;
@@ -22,10 +23,11 @@ mod tests;
 use crate::decision::Decision;
 use crate::rule::{Events, Rule, Visibility};
 use crate::witness::{self, witness};
-use frame::Frame;
+pub(crate) use frame::Frame;
 use graph::Buckets;
 use iso_evidence::{Budget, Note, Source, Stage, StopReason, Witness};
 use iso_history::{Facts, Standing, TxnId};
+use open::decide_open;
 use parallel::decide_parallel;
 use place::{Placement, place};
 use repair::{Repair, Repaired};
@@ -80,16 +82,29 @@ pub(crate) fn decide_by_order(
         return Ok(Some(Decision::Allowed(witness_of(&frame, &commits, &placement))));
     }
     budget.check()?;
+    if frame.sources.is_open() {
+        return decide_open(&frame, commits, placement, budget);
+    }
     let repaired = if rule.visibility == Visibility::CausalAndConflicting {
         decide_parallel(&frame, commits, placement, budget)?
     } else {
         Repair::new(&frame, commits, placement).run(budget)?
     };
+    Ok(decision_of(&frame, repaired))
+}
+
+fn decision_of(frame: &Frame<'_>, repaired: Repaired) -> Option<Decision> {
     match repaired {
-        Repaired::Order(commits, placement) => Ok(Some(Decision::Allowed(witness_of(&frame, &commits, &placement)))),
-        Repaired::Conflict(core) => Ok(Some(Decision::Forbidden(core))),
-        Repaired::Nothing => Ok(None),
+        Repaired::Order(commits, placement) => Some(Decision::Allowed(witness_of(frame, &commits, &placement))),
+        Repaired::Conflict(core) => Some(Decision::Forbidden(core)),
+        Repaired::Nothing => None,
     }
+}
+
+/// Does everything fit into this order?
+#[cfg(test)]
+pub(crate) fn explains(frame: &Frame<'_>, commits: &[TxnId]) -> bool {
+    place(frame, commits).misfits.is_empty()
 }
 
 /// The transactions of a cycle, and those that show its dependencies.

@@ -17,7 +17,7 @@ const MIN_TXNS: usize = 20_000;
 const MAX_THREADS: usize = 4;
 
 /// What an order of commits gives.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Placement {
     /// For each transaction the number of commits before its snapshot; empty with one event per transaction.
     pub(super) snapshots: Vec<u32>,

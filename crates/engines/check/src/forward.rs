@@ -1,0 +1,188 @@
+//! Forward execution over values: run sessions step by step, and keep the states from which it looks easy to go on.
+//!
+//! With few values many writers look alike, and a search over pairs of writers learns little from its conflicts. A
+//! state of an execution forgets who wrote: it is the next transaction of each session, the version of each key and,
+//! where transactions read from snapshots, who has taken one. A transaction commits if it finds what it read; whoever
+//! only reads commits at once, and a snapshot is taken as soon as it fits, since nothing is lost by either. For each
+//! number of commits the best states are kept (a beam); what is reached by many ways is one state.
+//! What is found is right, and what is not found says nothing, since states were left out.
+//! Cost: width times transactions times sessions, times the reads of a transaction.
+
+mod program;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use iso_evidence::{Budget, StopReason};
+use iso_history::TxnId;
+pub(crate) use program::Program;
+use rustc_hash::FxHashSet;
+use state::{Cost, State};
+use std::collections::BTreeMap;
+
+/// How to look for an execution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aim {
+    /// States that are kept for each number of commits.
+    pub(crate) width: usize,
+    /// Whoever ended so long before a transaction began is committed before it; nothing if times do not matter.
+    pub(crate) slack: Option<i64>,
+    /// Which states are the best ones?
+    pub(crate) taste: Taste,
+}
+
+/// What makes a state look good. Neither is better than the other, and they fail on different histories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taste {
+    /// Reads that are left find their versions easily, if writers come in any order, and many sessions can go on now.
+    Likely,
+    /// No session must wait long, if versions stayed for ever once they are written.
+    Soon,
+}
+
+/// How far an execution came.
+#[derive(Debug)]
+pub(crate) enum Run {
+    /// To the end.
+    Whole(Vec<TxnId>),
+    /// So far: a first part of an order.
+    Part(Vec<TxnId>),
+}
+
+/// Runs a history forward.
+pub(crate) fn run(program: &Program, aim: Aim, budget: &Budget<'_>) -> Result<Run, StopReason> {
+    Beam { program, aim, generations: BTreeMap::new(), steps: Vec::new() }.run(budget)
+}
+
+/// A state that may be gone on from.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    cost: Cost,
+    hash: u64,
+    missing: u32,
+    /// The last step that led to it.
+    step: u32,
+    /// Where its words begin.
+    start: usize,
+}
+
+/// The states with one number of commits.
+#[derive(Debug, Default)]
+struct Generation {
+    kept: Vec<Kept>,
+    words: Vec<u32>,
+    seen: FxHashSet<u64>,
+    /// Whatever costs more is not kept any more.
+    worst: Option<Cost>,
+}
+
+/// A commit of a session, after another step.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    before: u32,
+    session: u32,
+}
+
+const NO_STEP: u32 = u32::MAX;
+
+/// The budget is asked once for so many states.
+const STATES_PER_QUESTION: usize = 64;
+
+struct Beam<'p> {
+    program: &'p Program,
+    aim: Aim,
+    generations: BTreeMap<usize, Generation>,
+    steps: Vec<Step>,
+}
+
+impl<'p> Beam<'p> {
+    fn run(mut self, budget: &Budget<'_>) -> Result<Run, StopReason> {
+        let mut state = State::new(self.program, self.aim);
+        let n_words = state.words().len();
+        let (mut furthest, mut n_expanded) = (NO_STEP, 0);
+        if state.settle() {
+            self.keep(&state, NO_STEP);
+        }
+        while let Some((n_done, mut generation)) = self.generations.pop_first() {
+            generation.shrink(self.aim.width, n_words);
+            let Some(best) = generation.kept.first() else { continue };
+            furthest = best.step;
+            if n_done == self.program.n_tasks {
+                return Ok(Run::Whole(self.order(furthest)));
+            }
+            for kept in &generation.kept {
+                if n_expanded % STATES_PER_QUESTION == 0 {
+                    budget.check()?;
+                }
+                n_expanded += 1;
+                state.load(&generation.words[kept.start..kept.start + n_words], kept.missing, n_done);
+                self.expand(&mut state, *kept);
+            }
+        }
+        Ok(Run::Part(self.order(furthest)))
+    }
+
+    fn expand(&mut self, state: &mut State<'p>, kept: Kept) {
+        for session in 0..self.program.sessions.len() {
+            if state.can_commit(session) {
+                if state.commit(session) && state.settle() && state.looks_alive() {
+                    self.keep(state, kept.step);
+                }
+                state.change_back(kept.missing);
+            }
+        }
+    }
+
+    fn keep(&mut self, state: &State<'p>, before: u32) {
+        let generation = self.generations.entry(state.n_done()).or_default();
+        let (cost, hash) = (state.cost(), state.hash());
+        if generation.worst.is_some_and(|it| it < cost) || !generation.seen.insert(hash) {
+            return;
+        }
+        let mut step = before;
+        for session in &state.commits {
+            self.steps.push(Step { before: step, session: *session });
+            step = self.steps.len() as u32 - 1;
+        }
+        let start = generation.words.len();
+        generation.words.extend(state.words());
+        generation.kept.push(Kept { cost, hash, missing: state.missing(), step, start });
+        if generation.kept.len() >= 2 * self.aim.width {
+            generation.shrink(self.aim.width, state.words().len());
+        }
+    }
+
+    /// The transactions that committed up to a step, in their order.
+    fn order(&self, mut step: u32) -> Vec<TxnId> {
+        let mut sessions = Vec::new();
+        while let Some(found) = self.steps.get(step as usize) {
+            sessions.push(found.session as usize);
+            step = found.before;
+        }
+        let mut places = vec![0; self.program.sessions.len()];
+        let mut next = |session: usize| {
+            places[session] += 1;
+            self.program.sessions[session][places[session] - 1].txn
+        };
+        sessions.into_iter().rev().map(&mut next).collect()
+    }
+}
+
+impl Generation {
+    /// Keeps the best states only, best first.
+    fn shrink(&mut self, width: usize, n_words: usize) {
+        self.kept.sort_unstable_by_key(|it| (it.cost, it.hash));
+        if self.kept.len() <= width {
+            return;
+        }
+        self.kept.truncate(width);
+        self.worst = self.kept.last().map(|it| it.cost);
+        let mut words = Vec::with_capacity(2 * width * n_words);
+        for kept in &mut self.kept {
+            let start = words.len();
+            words.extend(&self.words[kept.start..kept.start + n_words]);
+            kept.start = start;
+        }
+        self.words = words;
+    }
+}

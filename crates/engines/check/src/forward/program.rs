@@ -1,0 +1,178 @@
+//! What sessions are going to do, in small numbers: whom they read and write by value, not by writer.
+
+use crate::order::Frame;
+use crate::rule::Events;
+use iso_history::{KeyId, Standing, TxnId, ValueId};
+use rustc_hash::FxHashMap;
+
+/// Transactions, keys and versions that are worth a try, at most: states hold a number for each version.
+const MAX_TXNS: usize = 60_000;
+const MAX_VERSIONS: usize = 4_096;
+const MAX_SESSIONS: usize = 64;
+
+/// A key with one of the values that are read from it. The first version of each key stands for all values that nobody
+/// reads.
+pub(super) type Version = u32;
+
+/// A transaction, as far as its execution matters.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) txn: TxnId,
+    /// What it must find, each once.
+    pub(super) reads: Vec<Version>,
+    pub(super) writes: Vec<Version>,
+    /// What it reads and overwrites: nobody else overwrites the same write of it.
+    pub(super) updates: Vec<Version>,
+    pub(super) begin: i64,
+    /// No later one of its session has ended before this.
+    pub(super) end: i64,
+}
+
+/// The tasks of each session, in session order.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(super) sessions: Vec<Vec<Task>>,
+    pub(super) initial: Vec<Version>,
+    /// The key of each version.
+    pub(super) key: Vec<u32>,
+    versions: Vec<Vec<Version>>,
+    /// How many tasks read and write each version.
+    pub(super) n_readers: Vec<u16>,
+    pub(super) n_writers: Vec<u16>,
+    pub(super) n_updaters: Vec<u16>,
+    /// For each session and version, where in the session it is written; ascending.
+    own_writes: FxHashMap<(u32, Version), Vec<u32>>,
+    pub(super) events: Events,
+    pub(super) n_tasks: usize,
+}
+
+impl Program {
+    /// Nothing if the history is too large, or values are not all that matters.
+    pub(crate) fn new(frame: &Frame<'_>) -> Option<Self> {
+        let facts = frame.facts;
+        let history = facts.history();
+        let is_list = |key: KeyId| history.is_list(key);
+        let is_optional = facts.txns().any(|it| facts.standing(it) == Standing::Optional);
+        if is_optional
+            || history.n_txns() > MAX_TXNS
+            || history.n_sessions() > MAX_SESSIONS
+            || history.keys().any(is_list)
+        {
+            return None;
+        }
+        let versions = Versions::new(frame)?;
+        let mut program = Self {
+            sessions: Vec::new(),
+            initial: history.keys().map(|it| versions.of(it, history.initial_value(it))).collect(),
+            n_readers: vec![0; versions.key.len()],
+            n_writers: vec![0; versions.key.len()],
+            n_updaters: vec![0; versions.key.len()],
+            own_writes: FxHashMap::default(),
+            key: Vec::new(),
+            versions: vec![Vec::new(); history.n_keys()],
+            events: frame.rule.events,
+            n_tasks: facts.txns().count(),
+        };
+        for session in history.sessions() {
+            let counted = history.session_txns(session).iter().filter(|it| facts.standing(**it) != Standing::Out);
+            program.add_session(counted.map(|it| versions.task(frame, *it)).collect());
+        }
+        for (version, key) in (0..).zip(&versions.key) {
+            program.versions[*key as usize].push(version);
+        }
+        program.key = versions.key;
+        Some(program)
+    }
+
+    fn add_session(&mut self, mut tasks: Vec<Task>) {
+        let session = self.sessions.len() as u32;
+        let mut end = i64::MAX;
+        for task in tasks.iter_mut().rev() {
+            end = end.min(task.end);
+            task.end = end;
+        }
+        for (nth, task) in (0..).zip(&tasks) {
+            for read in &task.reads {
+                self.n_readers[*read as usize] += 1;
+            }
+            for update in &task.updates {
+                self.n_updaters[*update as usize] += 1;
+            }
+            for write in &task.writes {
+                self.n_writers[*write as usize] += 1;
+                self.own_writes.entry((session, *write)).or_default().push(nth);
+            }
+        }
+        self.sessions.push(tasks);
+    }
+
+    pub(super) fn versions_of(&self, key: u32) -> &[Version] {
+        &self.versions[key as usize]
+    }
+
+    /// How often a session writes a version from a place on.
+    pub(super) fn n_own_writes(&self, session: usize, version: Version, from: u32) -> usize {
+        self.own_writes
+            .get(&(session as u32, version))
+            .map_or(0, |places| places.len() - places.partition_point(|it| *it < from))
+    }
+}
+
+/// The versions of all keys.
+struct Versions {
+    /// Versions by key and value; those that nobody reads are missing.
+    numbers: FxHashMap<(KeyId, ValueId), Version>,
+    first: Vec<Version>,
+    key: Vec<u32>,
+}
+
+impl Versions {
+    fn new(frame: &Frame<'_>) -> Option<Self> {
+        let history = frame.facts.history();
+        let n_keys = history.n_keys();
+        let mut versions = Self {
+            numbers: FxHashMap::default(),
+            first: (0..n_keys as u32).collect(),
+            key: (0..n_keys as u32).collect(),
+        };
+        for (idx, read) in frame.facts.reads().iter().enumerate() {
+            let number = versions.key.len() as u32;
+            let version = (read.key, value_of(frame, idx)?);
+            if *versions.numbers.entry(version).or_insert(number) == number {
+                versions.key.push(read.key.raw());
+            }
+        }
+        (versions.key.len() <= MAX_VERSIONS).then_some(versions)
+    }
+
+    fn of(&self, key: KeyId, value: ValueId) -> Version {
+        self.numbers.get(&(key, value)).copied().unwrap_or(self.first[key.index()])
+    }
+
+    fn task(&self, frame: &Frame<'_>, txn: TxnId) -> Task {
+        let facts = frame.facts;
+        let read = |it: usize| Some(self.of(frame.key(it), value_of(frame, it)?));
+        let mut reads: Vec<Version> = frame.reads_of(txn).filter_map(read).collect();
+        reads.sort_unstable();
+        reads.dedup();
+        let writes: Vec<Version> = facts.final_writes(txn).iter().map(|(key, value)| self.of(*key, *value)).collect();
+        let mut updates = reads.clone();
+        let key = |it: Version| self.key[it as usize];
+        updates.retain(|it| {
+            frame.rule.events != Events::StartAndCommit && writes.iter().any(|write| key(*write) == key(*it))
+        });
+        let begin = frame.begin(txn).unwrap_or(i64::MIN);
+        Task { txn, reads, writes, updates, begin, end: frame.end(txn).unwrap_or(i64::MAX) }
+    }
+}
+
+/// What a read saw.
+fn value_of(frame: &Frame<'_>, read: usize) -> Option<ValueId> {
+    let key = frame.key(read);
+    let writer = *frame.facts.candidates(read).first()?;
+    if writer.is_initial() {
+        return Some(frame.facts.history().initial_value(key));
+    }
+    let writes = frame.facts.final_writes(writer);
+    writes.binary_search_by_key(&key, |it| it.0).ok().map(|it| writes[it].1)
+}

@@ -1,0 +1,89 @@
+//! Whole executions of stores with few values, found without looking at the order of the input.
+
+use super::{Aim, Program, Run, Taste, run};
+use crate::order::{self, Frame};
+use crate::rule::Rule;
+use crate::test_store::{self, Clock, Input, Manner, Random, Sight, Values};
+use iso_evidence::{Budget, StopReason};
+use iso_history::{Facts, History};
+use iso_spec::Level;
+
+const STORES: [(Sight, Level); 3] = [
+    (Sight::Serial, Level::Serializable),
+    (Sight::Snapshot, Level::SnapshotIsolation),
+    (Sight::Careless, Level::PrefixConsistency),
+];
+
+fn some(sight: Sight, seed: u64) -> History {
+    let manner = Manner {
+        n_txns: 60,
+        n_sessions: 5,
+        n_keys: 4,
+        max_ops: 4,
+        sight,
+        writes: 50,
+        values: Values::Few(3),
+        clock: Clock::Exact,
+        input: Input::Sessions,
+        ..Manner::default()
+    };
+    test_store::run(&mut Random::new(seed), manner)
+}
+
+fn aim(width: usize, taste: Taste) -> Aim {
+    Aim { width, slack: None, taste }
+}
+
+/// How many executions each taste finds to the end; each that is found explains the history.
+#[test]
+fn executions_that_are_found_are_right_and_most_are_found() {
+    for (sight, level) in STORES {
+        let mut n_found = [0; 2];
+        for seed in 0..20 {
+            let history = some(sight, seed);
+            let facts = Facts::new(&history);
+            let frame = Frame::new(&facts, Rule::of(level));
+            let program = Program::new(&frame).unwrap();
+            for (taste, count) in [Taste::Likely, Taste::Soon].into_iter().zip(&mut n_found) {
+                let Run::Whole(commits) = run(&program, aim(500, taste), &Budget::unlimited()).unwrap() else {
+                    continue;
+                };
+                assert_eq!(commits.len(), facts.txns().count());
+                assert!(order::explains(&frame, &commits), "{level}, seed {seed}, {taste:?}");
+                *count += 1;
+            }
+        }
+        assert!(n_found.iter().all(|it| *it >= 15), "{level}: {n_found:?} of 20");
+    }
+}
+
+#[test]
+fn executions_that_keep_to_times_are_found_with_few_states() {
+    for (sight, level) in
+        [(Sight::Serial, Level::StrictSerializable), (Sight::Snapshot, Level::StrongSnapshotIsolation)]
+    {
+        let mut n_found = 0;
+        for seed in 0..20 {
+            let history = some(sight, seed);
+            let facts = Facts::new(&history);
+            let frame = Frame::new(&facts, Rule::of(level));
+            let program = Program::new(&frame).unwrap();
+            let aim = Aim { slack: Some(0), ..aim(64, Taste::Likely) };
+            if let Run::Whole(commits) = run(&program, aim, &Budget::unlimited()).unwrap() {
+                assert!(order::explains(&frame, &commits), "{level}, seed {seed}");
+                n_found += 1;
+            }
+        }
+        assert!(n_found >= 18, "{level}: {n_found} of 20");
+    }
+}
+
+#[test]
+fn a_budget_that_ends_is_said() {
+    let history = some(Sight::Serial, 1);
+    let facts = Facts::new(&history);
+    let program = Program::new(&Frame::new(&facts, Rule::of(Level::Serializable))).unwrap();
+    let stop = || Some(StopReason::Timeout);
+    let ran = run(&program, aim(10, Taste::Likely), &Budget::new(&stop));
+    assert!(matches!(ran, Err(StopReason::Timeout)));
+}

@@ -1,0 +1,154 @@
+//! Reads with several possible writers: several ways take turns, each with more from turn to turn.
+//!
+//! None of them is best. Repairing the order finds what is nearly right and refutes what is wrong; forward execution
+//! ([`crate::forward`]) finds orders where values are few. Recorded times help both: what a client sees of a commit is not
+//! far from when it happened, and an order that keeps to times is found at once, since only transactions that
+//! overlap can change places. So real time is assumed first, then only between transactions that are far apart, then
+//! not at all.
+
+use super::frame::Frame;
+use super::place::{Placement, place};
+use super::repair::{Repair, Repaired};
+use super::{decide_by_order, decision_of, start};
+use crate::decision::{Decision, within};
+use crate::forward::{self, Aim, Program, Run, Taste};
+use crate::rule::{Events, Rule};
+use crate::witness::with_snapshots;
+use iso_evidence::{Budget, StopReason};
+use iso_history::TxnId;
+
+/// What the ways may take in one turn.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// Steps of a repair.
+    n_steps: u32,
+    /// States that forward execution keeps for each number of commits.
+    width: usize,
+}
+
+const TURNS: [Turn; 3] =
+    [Turn { n_steps: 300, width: 32 }, Turn { n_steps: 3_000, width: 256 }, Turn { n_steps: 30_000, width: 2_048 }];
+
+/// A stronger rule may take so many times the steps of a repair, since it takes turns, too.
+const STEPS_OF_STRONGER: u32 = 4;
+
+/// How many times as long as a usual transaction two of them must be apart, for times to count.
+const SLACKS: [i64; 3] = [0, 2, 16];
+
+/// Decides a history in which values leave open who was read.
+pub(super) fn decide_open(
+    frame: &Frame<'_>,
+    commits: Vec<TxnId>,
+    placement: Placement,
+    budget: &Budget<'_>,
+) -> Result<Option<Decision>, StopReason> {
+    let mut ways = Ways { frame, program: Program::new(frame), slacks: slacks(frame), commits, placement };
+    for turn in TURNS {
+        if let Some(decision) = ways.take_turn(turn, budget)? {
+            return Ok(Some(decision));
+        }
+    }
+    Ok(decision_of(frame, ways.repair(budget)?))
+}
+
+struct Ways<'f> {
+    frame: &'f Frame<'f>,
+    program: Option<Program>,
+    slacks: Vec<Option<i64>>,
+    /// The best order so far.
+    commits: Vec<TxnId>,
+    placement: Placement,
+}
+
+impl Ways<'_> {
+    fn take_turn(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
+        let repaired = within(turn.n_steps, budget, |budget| self.repair(budget))?;
+        if let Some(decision) = repaired.and_then(|it| decision_of(self.frame, it)) {
+            return Ok(Some(decision));
+        }
+        if let Some(decision) = self.assume_more(turn, budget)? {
+            return Ok(Some(decision));
+        }
+        self.run_forward(turn, budget)
+    }
+
+    fn repair(&self, budget: &Budget<'_>) -> Result<Repaired, StopReason> {
+        Repair::new(self.frame, self.commits.clone(), self.placement.clone()).run(budget)
+    }
+
+    /// What a stronger rule allows is allowed, and a stronger rule may be easier: it leaves less to choose.
+    fn assume_more(&self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
+        let (rule, facts) = (self.frame.rule, self.frame.facts);
+        for stronger in stronger_rules(rule, facts.history().has_real_time()) {
+            let decide = |budget: &Budget<'_>| decide_by_order(facts, stronger, budget);
+            let decided = within(turn.n_steps * STEPS_OF_STRONGER, budget, decide)?.flatten();
+            if let Some(Decision::Allowed(witness)) = decided {
+                let witness = if rule.events == Events::One { witness } else { with_snapshots(&witness) };
+                return Ok(Some(Decision::Allowed(witness)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn run_forward(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
+        let Some(program) = &self.program else { return Ok(None) };
+        let mut furthest = Vec::new();
+        for slack in &self.slacks {
+            for taste in [Taste::Likely, Taste::Soon] {
+                let commits = match forward::run(program, Aim { width: turn.width, slack: *slack, taste }, budget)? {
+                    Run::Whole(commits) => commits,
+                    Run::Part(commits) => {
+                        furthest = if commits.len() > furthest.len() { commits } else { furthest };
+                        continue;
+                    }
+                };
+                let placement = place(self.frame, &commits);
+                if placement.misfits.is_empty() {
+                    return Ok(decision_of(self.frame, Repaired::Order(commits, placement)));
+                }
+            }
+        }
+        self.begin_with(furthest);
+        Ok(None)
+    }
+
+    /// Goes on from an order that begins like this, if more fits then.
+    fn begin_with(&mut self, mut commits: Vec<TxnId>) {
+        let mut is_done = vec![false; self.frame.n_txns()];
+        for txn in &commits {
+            is_done[txn.index()] = true;
+        }
+        commits.extend(self.commits.iter().copied().filter(|it| !is_done[it.index()]));
+        let Ok(commits) = start::repair_order(self.frame, &commits) else { return };
+        let placement = place(self.frame, &commits);
+        if placement.misfits.len() < self.placement.misfits.len() {
+            (self.commits, self.placement) = (commits, placement);
+        }
+    }
+}
+
+fn stronger_rules(rule: Rule, has_real_time: bool) -> Vec<Rule> {
+    let is_new = has_real_time && !rule.real_time;
+    let strict = is_new.then_some(Rule { real_time: true, ..rule });
+    let events: &[Events] = match rule.events {
+        Events::One => &[],
+        Events::FirstCommitterWins => &[Events::One],
+        Events::StartAndCommit => &[Events::FirstCommitterWins, Events::One],
+    };
+    strict.into_iter().chain(events.iter().map(|it| Rule { events: *it, ..rule })).collect()
+}
+
+/// How far apart transactions must be for times to count: less and less of them count.
+fn slacks(frame: &Frame<'_>) -> Vec<Option<i64>> {
+    if frame.rule.real_time {
+        return vec![Some(0)];
+    }
+    let span = |txn: TxnId| Some(frame.end(txn)?.saturating_sub(frame.begin(txn)?));
+    let mut spans: Vec<i64> = frame.facts.txns().filter_map(span).collect();
+    if !frame.facts.history().has_real_time() || spans.is_empty() {
+        return vec![None];
+    }
+    spans.sort_unstable();
+    let usual = spans[spans.len() / 2].max(1);
+    SLACKS.iter().map(|it| Some(usual.saturating_mul(*it))).chain([None]).collect()
+}
