@@ -180,8 +180,8 @@ impl<'p> State<'p> {
     pub(super) fn commit(&mut self, session: usize) -> bool {
         let Some(task) = self.head(session) else { return false };
         let mut is_possible = true;
-        for version in &task.reads {
-            self.change_left(*version, 1 << 16);
+        if self.program.events == Events::One {
+            self.change_readers(task, false);
         }
         for version in &task.updates {
             let idx = self.first_left() + self.program.key.len() + *version as usize;
@@ -202,12 +202,16 @@ impl<'p> State<'p> {
         is_possible
     }
 
-    fn change_left(&mut self, version: Version, by: u32) {
-        let key = self.program.key[version as usize];
-        self.missing -= self.weight(key);
-        let idx = self.first_left() + version as usize;
-        self.set(idx, self.words[idx] - by);
-        self.missing += self.weight(key);
+    /// Counts a task among those that will read what it reads, or no longer.
+    fn change_readers(&mut self, task: &Task, will_read: bool) {
+        for version in &task.reads {
+            let key = self.program.key[*version as usize];
+            self.missing -= self.weight(key);
+            let idx = self.first_left() + *version as usize;
+            let left = self.words[idx];
+            self.set(idx, if will_read { left + (1 << 16) } else { left - (1 << 16) });
+            self.missing += self.weight(key);
+        }
     }
 
     /// False if the version that is overwritten is still read and never written again.
@@ -233,8 +237,11 @@ impl<'p> State<'p> {
     fn drop_snapshots(&mut self, committed: &Task) {
         for session in 0..self.program.sessions.len() {
             let writes = |task: &Task| task.writes.iter().any(|it| self.overlaps(committed, *it));
-            if self.has_snapshot(session) && self.head(session).is_some_and(writes) {
+            if self.has_snapshot(session)
+                && let Some(task) = self.head(session).filter(|it| writes(it))
+            {
                 self.set_snapshot(session, false);
+                self.change_readers(task, true);
             }
         }
     }
@@ -267,6 +274,7 @@ impl<'p> State<'p> {
             if self.program.events != Events::One && !self.has_snapshot(session) && self.fits(task) && self.is_due(task)
             {
                 self.set_snapshot(session, true);
+                self.change_readers(task, false);
                 settled = Settled::Moved;
             }
             if task.writes.is_empty() && self.can_commit(session) {

@@ -74,7 +74,7 @@ fn executions_that_keep_to_times_are_found_with_few_states() {
                 n_found += 1;
             }
         }
-        assert!(n_found >= 18, "{level}: {n_found} of 20");
+        assert_eq!(n_found, 20, "{level}");
     }
 }
 
