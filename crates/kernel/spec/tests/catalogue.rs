@@ -4,7 +4,7 @@ mod common;
 
 use common::{allows, check, history, level};
 use iso_history::{Facts, TxnId};
-use iso_spec::{Catalogue, Evaluation, Level, Steps, evaluate, evaluate_plainly};
+use iso_spec::{Catalogue, Evaluation, Level, Spec, Steps, evaluate, evaluate_plainly};
 
 #[test]
 fn every_level_has_its_definition_in_the_catalogue() {
@@ -232,4 +232,13 @@ fn each_step_of_the_lattice_is_strict() {
             assert!(!allows(Catalogue::builtin().of(stronger), &history), "{stronger} should forbid\n{text}");
         }
     }
+}
+
+#[test]
+fn levels_of_the_catalogue_are_kept_by_parts_but_those_that_ask_for_states_or_neighbours() {
+    let others = |it: &&Spec| !it.is_kept_by_parts();
+    let names: Vec<&str> = Catalogue::builtin().levels().filter(others).map(Spec::name).collect();
+    let (of_states, rest): (Vec<&str>, Vec<&str>) = names.iter().partition(|it| it.starts_with("crooks."));
+    assert_eq!(rest, ["cerone.nlu"]);
+    assert!(!of_states.is_empty() && !of_states.contains(&"crooks.ru"), "{of_states:?}");
 }

@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{Random, history};
-use iso_history::{Facts, KeyId, TxnId};
+use common::{Random, history, show};
+use iso_history::{Facts, History, KeyId, Projection, TxnId};
 use iso_spec::{Evaluation, Execution, NamedOrder, Steps, evaluate, evaluate_plainly, holds, holds_at_any_size, parse};
+use std::collections::BTreeSet;
 
 const FRAMEWORKS: &[&str] = &[
     "framework f { order co; versions vo }",
@@ -188,6 +189,48 @@ fn an_execution_is_judged_the_same_at_any_size() {
         }
     }
     assert!(n_held > N_FORMULAS && n_held < 3 * N_FORMULAS, "{n_held}");
+}
+
+#[test]
+fn what_is_said_to_be_kept_by_parts_is() {
+    let histories: Vec<_> = HISTORIES.iter().chain(LISTS).map(|it| history(it)).collect();
+    let mut writer = Writer { random: Random::new(13), n_variables: 0, scope: Vec::new() };
+    let (mut n_kept, mut n_parts) = (0, 0);
+    for nth in 0..3 * N_FORMULAS {
+        let text = format!("{}\nlevel a in f = {}", FRAMEWORKS[nth / 3 % FRAMEWORKS.len()], writer.formula(3));
+        let module =
+            parse(&text, "random.spec", &mut |_| Err(String::new())).unwrap_or_else(|it| panic!("{text}\n{it:?}"));
+        let spec = &module.levels()[0];
+        let facts = Facts::new(&histories[nth % histories.len()]);
+        let is_allowed = |facts: &Facts<'_>| evaluate(facts, spec, &mut Steps::unlimited()).is_allowed() == Some(true);
+        if !spec.is_kept_by_parts() || !is_allowed(&facts) {
+            continue;
+        }
+        n_kept += 1;
+        for part in parts(&facts) {
+            n_parts += 1;
+            assert!(
+                is_allowed(&Facts::new(&part)),
+                "{text}\n{}is forbidden, but not\n{}",
+                show(&part),
+                show(facts.history())
+            );
+        }
+    }
+    assert!(n_kept > 500 && n_parts > n_kept, "{n_kept} {n_parts}");
+}
+
+const LISTS: &[&str] =
+    &["a: l(x,1) l(x)1\n b: l(x)1 l(x,2)\n c: l(x)1.2", "a: l(x,1) w(y,1)\n b: l(x,2) r(y,1)\n c: l(x)2"];
+
+/// The parts without one transaction, and without one operation.
+fn parts(facts: &Facts<'_>) -> Vec<History> {
+    let all: Vec<TxnId> = facts.txns().collect();
+    let fewer = |left: &TxnId| all.iter().copied().filter(|it| it != left).collect::<Vec<TxnId>>();
+    let by_txn = all.iter().map(|it| Projection::new(facts, &fewer(it), &BTreeSet::new()));
+    let ops = all.iter().flat_map(|it| facts.history().ops(*it));
+    let by_op = ops.map(|it| Projection::new(facts, &all, &BTreeSet::from([it])));
+    by_txn.chain(by_op).map(|it| it.history).collect()
 }
 
 /// An execution with orders that have nothing to do with what was read: by its pairs, and by its sequences.

@@ -30,6 +30,9 @@ mod reference;
 #[cfg(test)]
 mod refusals;
 pub mod separate;
+#[cfg(test)]
+#[path = "../../../kernel/spec/tests/common/mod.rs"]
+mod spec_common;
 mod text;
 pub mod verify;
 
