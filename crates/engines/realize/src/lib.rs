@@ -18,6 +18,6 @@ mod search;
 mod view;
 mod why;
 
-pub use core::realize;
+pub use core::{Realized, realize};
 pub use ground::World;
-pub use search::{Realized, execution};
+pub use search::execution;

@@ -15,16 +15,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// What became of a search.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Realized {
+pub(crate) enum Searched {
     /// The text is true of this execution.
     Execution(Execution),
     /// It is true of none; these transactions, ascending and without the initial one, were to blame.
-    Nothing(Vec<TxnId>),
+    Blamed(Vec<TxnId>),
 }
 
 /// So many violated instances of a condition are learned from in one round.
 const MAX_INSTANCES: usize = 10_000;
+
+/// So many orders are tried where it cannot be shown that there is none.
+const MAX_ROUNDS: usize = 30;
 
 /// The execution with this order of transactions, if the whole witness follows from it.
 pub fn execution(
@@ -63,41 +65,44 @@ pub(crate) fn search(
     world: &World,
     hint: &[TxnId],
     budget: &Budget<'_>,
-) -> Outcome<Realized> {
+) -> Outcome<Searched> {
     let ground = Ground::new(facts, world);
     let mut constants = Constants::default();
     let mut learned = match Learned::new(form, &ground, places(&ground, hint)) {
         Ok(learned) => learned,
-        Err(core) => return Ok(nothing(&ground, &core)),
+        Err(core) => return Ok(blamed(&ground, &core)),
     };
     budget.note(Note::Begins(Stage::Search));
-    loop {
+    // Where a part says nothing about the whole, that there is no execution could not be shown for a large history.
+    let max_rounds = if form.spec.is_kept_by_parts() { usize::MAX } else { MAX_ROUNDS };
+    for _ in 0..max_rounds {
         budget.check()?;
         match learned.solver.solve(&mut || budget.check().is_err()) {
             OrderResult::Acyclic => {}
-            OrderResult::Cyclic { touched } => return Ok(nothing(&ground, &learned.to_blame(&touched))),
+            OrderResult::Cyclic { touched } => return Ok(blamed(&ground, &learned.to_blame(&touched))),
             OrderResult::Stopped => return Err(budget.check().err().unwrap_or(iso_evidence::StopReason::Interrupted)),
         }
         let order = learned.solver.order();
         let mut view = View::new(form, &ground, &order, &mut constants, budget);
         let reasons = view.violations()?;
         if reasons.is_empty() {
-            return Ok(Realized::Execution(view.execution()?));
+            return Ok(Searched::Execution(view.execution()?));
         }
         budget.note(Note::Counted(Quantity::Conflicts, reasons.len() as u64));
         for reason in reasons {
             if let Err(core) = learned.learn(reason) {
-                return Ok(nothing(&ground, &core));
+                return Ok(blamed(&ground, &core));
             }
         }
     }
+    Err(unsupported("a level that asks for something to exist, and that no order seems to fit"))
 }
 
-fn nothing(ground: &Ground<'_, '_>, core: &[u32]) -> Realized {
+fn blamed(ground: &Ground<'_, '_>, core: &[u32]) -> Searched {
     let mut txns: Vec<TxnId> = core.iter().filter(|it| **it != 0).map(|it| ground.txns[*it as usize]).collect();
     txns.sort_unstable();
     txns.dedup();
-    Realized::Nothing(txns)
+    Searched::Blamed(txns)
 }
 
 /// What every order must respect, as far as it is known.

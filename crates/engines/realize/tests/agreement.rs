@@ -7,7 +7,7 @@ mod common;
 
 use common::{Random, show};
 use iso_evidence::{Budget, StopReason};
-use iso_history::{Facts, History, Projection};
+use iso_history::{Facts, History, OpId, Projection};
 use iso_realize::{Realized, World, realize};
 use iso_spec::{Catalogue, Evaluation, Spec, Steps, evaluate, holds_at_any_size, parse};
 use std::collections::BTreeSet;
@@ -36,10 +36,12 @@ fn agree(spec: &Spec, history: &History) -> Option<bool> {
             assert_eq!(is_right, Some(true), "{name}\n{}{execution:?}", show(history));
             Some(true)
         }
-        Ok(Realized::Nothing(txns)) => {
+        Ok(Realized::Nothing { txns, ops }) => {
             assert_eq!(evaluation, Evaluation::Forbidden, "{name} allows\n{}", show(history));
             if spec.is_kept_by_parts() {
-                let core = Projection::new(&facts, &txns, &BTreeSet::new());
+                let is_gone = |it: &OpId| ops.binary_search(it).is_err();
+                let without: BTreeSet<OpId> = txns.iter().flat_map(|it| history.ops(*it)).filter(is_gone).collect();
+                let core = Projection::new(&facts, &txns, &without);
                 let decided = evaluate(&Facts::new(&core.history), spec, &mut Steps::unlimited());
                 assert_eq!(decided, Evaluation::Forbidden, "{name}: {txns:?} of\n{}", show(history));
             }

@@ -89,25 +89,25 @@ fn refute(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Refutation {
     }
     let all: Vec<TxnId> = facts.txns().filter(|it| !it.is_initial()).collect();
     // A level may speak of what parts leave out; then only the whole history is forbidden.
-    smaller_core(facts, spec, &all, budget).unwrap_or_else(|| whole_of(facts, &all))
+    let ops: Vec<OpId> = all.iter().flat_map(|it| facts.history().ops(*it)).collect();
+    smaller_core(facts, spec, (&all, &ops), budget).unwrap_or_else(|| bare(all, ops))
 }
 
-/// A refutation with all operations of these transactions.
-pub(crate) fn whole_of(facts: &Facts<'_>, txns: &[TxnId]) -> Refutation {
-    let part = Projection::new(facts, txns, &BTreeSet::new());
-    let is_all = txns.len() == facts.txns().count();
-    let ops = if is_all { txns.iter().flat_map(|it| facts.history().ops(*it)).collect() } else { part.ops };
-    bare(txns.to_vec(), ops)
-}
-
+/// A core of which nothing else is known.
 fn bare(txns: Vec<TxnId>, ops: Vec<OpId>) -> Refutation {
     Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new(), proof: None }
 }
 
-/// The smallest core among these transactions, if they are forbidden by themselves.
-pub(crate) fn smaller_core(facts: &Facts<'_>, spec: &Spec, among: &[TxnId], budget: &Budget<'_>) -> Option<Refutation> {
+/// The smallest core among these transactions and operations, if they are forbidden by themselves.
+pub(crate) fn smaller_core(
+    facts: &Facts<'_>,
+    spec: &Spec,
+    (among, ops): (&[TxnId], &[OpId]),
+    budget: &Budget<'_>,
+) -> Option<Refutation> {
     let mut txns = among.to_vec();
-    let mut without: BTreeSet<OpId> = BTreeSet::new();
+    let is_gone = |it: &OpId| ops.binary_search(it).is_err();
+    let mut without: BTreeSet<OpId> = among.iter().flat_map(|it| facts.history().ops(*it)).filter(is_gone).collect();
     let mut ops = forbidden_ops(facts, spec, &txns, &without)?;
     for txn in among {
         let fewer: Vec<TxnId> = txns.iter().copied().filter(|it| it != txn).collect();

@@ -128,7 +128,7 @@ impl Question<'_> {
         if !self.spec.is_kept_by_parts() {
             return None;
         }
-        reference::smaller_core(self.facts, self.spec, &other.txns, self.budget)
+        reference::smaller_core(self.facts, self.spec, (&other.txns, &other.ops), self.budget)
     }
 
     fn search(&self, guess: Option<&Guess>) -> Result<Verdict, StopReason> {
@@ -137,11 +137,11 @@ impl Question<'_> {
         let hint = guess.map_or(&[][..], |it| &it.order);
         Ok(match realize(self.facts, self.spec, world, hint, self.budget)? {
             Realized::Execution(found) => Verdict::Allowed(reference::witness(found)),
-            Realized::Nothing(txns) => match reference::smaller_core(self.facts, self.spec, &txns, self.budget) {
-                Some(refutation) => Verdict::Forbidden(refutation),
-                None if only.is_none() => return Err(several_writers()),
-                None => Verdict::Forbidden(reference::whole_of(self.facts, &txns)),
-            },
+            Realized::Nothing { txns, ops } => {
+                let core = reference::smaller_core(self.facts, self.spec, (&txns, &ops), self.budget);
+                let nothing = if only.is_none() { several_writers() } else { no_small_core() };
+                Verdict::Forbidden(core.ok_or(nothing)?)
+            }
         })
     }
 }
@@ -158,6 +158,10 @@ fn several_writers() -> StopReason {
     StopReason::Unsupported(
         "the search does not know what to do with reads that several transactions may have written".to_owned(),
     )
+}
+
+fn no_small_core() -> StopReason {
+    StopReason::Unsupported("no order seems to fit, but the search found no small core that shows it".to_owned())
 }
 
 fn guess(facts: &Facts<'_>, witness: &Witness) -> Option<Guess> {
