@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let reading = read_path(Path::new(&path), &ReadOptions::default())?;
     let history = reading.into_history().map_err(|defects| format!("{path} cannot be used: {}", defects[0].message))?;
 
-    for (level, answer) in check_levels(&history, &Level::USUAL, &Budget::unlimited()) {
+    for (level, answer) in check_levels(&history, &Level::usual(), &Budget::unlimited()) {
         print!("{:<30}", level.full_name());
         match answer {
             Answer::Allowed(_) => println!("holds"),

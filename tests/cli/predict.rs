@@ -193,6 +193,17 @@ fn what_was_rolled_back_is_not_repeated() {
 }
 
 #[test]
+fn all_predictions_are_saved_each_in_a_file_of_its_own() {
+    let folder = folder(DOCTORS);
+    let said = folder.run(&["predict", "run.history", "-l", "rc", "--all", "-o", "predicted.history"]).ends(1);
+    said.says("predicted.history: the history of").says("predicted-2.history: the history of");
+    for file in ["predicted.history", "predicted-2.history"] {
+        folder.run(&["check", file, "--level", "ser"]).ends(1);
+    }
+    assert_ne!(folder.read("predicted.history"), folder.read("predicted-2.history"));
+}
+
+#[test]
 fn all_predictions_have_different_shapes() {
     let said = folder(DOCTORS).run(&["predict", "run.history", "--level", "rc", "--all", "--json"]).ends(1);
     let level = &said.json()[0]["levels"][0];

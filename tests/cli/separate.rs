@@ -31,6 +31,9 @@ fn what_a_stronger_level_allows_a_weaker_one_does_not_forbid() {
     said.tells("None up to 4 transactions, 3 keys, 4 values")
         .tells("every history that biswas.ser allows")
         .tells("Not certified: this answer rests on the search itself.");
+    let folder = Folder::new();
+    folder.run(&["separate", "--allow", "ser", "--forbid", "si", "--report", "none.svg"]).ends(0);
+    assert!(folder.read("none.svg").contains("Not certified: this answer rests on the"), "a picture says so, too");
 }
 
 #[test]

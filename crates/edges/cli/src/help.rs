@@ -359,7 +359,7 @@ fn check_help() -> String {
 
 fn levels() -> String {
     let lines: Vec<String> =
-        Level::USUAL.iter().map(|it| format!("  {:<5}{}{}", it.short_name(), it.full_name(), times(*it))).collect();
+        Level::usual().iter().map(|it| format!("  {:<5}{}{}", it.short_name(), it.full_name(), times(*it))).collect();
     let is_without = |it: &&Level| it.with_sessions().is_some();
     let others = Level::ALL.iter().filter(is_without).map(|it| format!("  {:<14}{}", it.short_name(), it.full_name()));
     format!(

@@ -96,7 +96,7 @@ const REPEATABLE_READ: &str = "databases mean different things by repeatable rea
 fn levels_with(part: &str) -> Vec<String> {
     let part = part.to_ascii_lowercase();
     let found = |it: &Level| part.len() > 2 && it.full_name().contains(&part);
-    Level::USUAL.into_iter().filter(found).map(|it| it.full_name().to_owned()).collect()
+    Level::usual().into_iter().filter(found).map(|it| it.full_name().to_owned()).collect()
 }
 
 /// A format by its name.

@@ -227,7 +227,7 @@ documents! {
     };
     PredictReport is Predict, written by "predict" {
         fn shortcuts(&self) -> Shortcuts<'_> {
-            let best = self.best();
+            let best = self.runs().first().map(|it| it.1);
             Shortcuts {
                 verdict: Some(self.verdict()),
                 history: best.map(|it| it.history.as_str()),

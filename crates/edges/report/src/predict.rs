@@ -320,9 +320,14 @@ impl PredictReport {
         self.levels.iter().filter(|it| !it.verdict.runs().is_empty()).filter(is_shown).collect()
     }
 
-    /// The run that says most: the first one of the strongest level.
-    pub fn best(&self) -> Option<&PredictedRun> {
-        self.shown().last().and_then(|it| it.verdict.runs().first())
+    /// The runs that are shown, each with its level; the one that says most is the first of the strongest level, and
+    /// comes first.
+    pub fn runs(&self) -> Vec<(&LevelName, &PredictedRun)> {
+        self.shown()
+            .into_iter()
+            .rev()
+            .flat_map(|it| it.verdict.runs().iter().map(move |run| (&it.level, run)))
+            .collect()
     }
 }
 
@@ -333,7 +338,7 @@ impl PredictedRun {
     }
 
     /// What the field calls it, the most telling name first.
-    pub(crate) fn anomalies(&self) -> &[String] {
+    pub fn anomalies(&self) -> &[String] {
         &self.forbidden.anomalies
     }
 

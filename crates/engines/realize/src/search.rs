@@ -25,9 +25,6 @@ pub(crate) enum Searched {
 /// So many violated instances of a condition are learned from in one round.
 const MAX_INSTANCES: usize = 10_000;
 
-/// So many orders are tried where it cannot be shown that there is none.
-const MAX_ROUNDS: usize = 30;
-
 /// The execution with this order of transactions, if the whole witness follows from it.
 pub fn execution(
     facts: &Facts<'_>,
@@ -73,9 +70,7 @@ pub(crate) fn search(
         Err(core) => return Ok(blamed(&ground, &core)),
     };
     budget.note(Note::Begins(Stage::Search));
-    // Where a part says nothing about the whole, that there is no execution could not be shown for a large history.
-    let max_rounds = if form.spec.is_kept_by_parts() { usize::MAX } else { MAX_ROUNDS };
-    for _ in 0..max_rounds {
+    loop {
         budget.check()?;
         match learned.solver.solve(&mut || budget.check().is_err()) {
             OrderResult::Acyclic => {}
@@ -95,7 +90,6 @@ pub(crate) fn search(
             }
         }
     }
-    Err(unsupported("a level that asks for something to exist, and that no order seems to fit"))
 }
 
 fn blamed(ground: &Ground<'_, '_>, core: &[u32]) -> Searched {

@@ -336,11 +336,11 @@ fn try_level(history: &History, level: Level, counts: &mut Counts) {
 
 #[test]
 fn of_mutated_witnesses_exactly_the_right_ones_are_accepted() {
-    let mut counts = [Counts::default(); Level::USUAL.len()];
+    let mut counts = vec![Counts::default(); Level::usual().len()];
     let mut random = Random::new(7);
     for _ in 0..1500 {
         let history = random.history(Shape { aborted: 10, ..Shape::MIXED });
-        for (idx, level) in Level::USUAL.into_iter().enumerate() {
+        for (idx, level) in Level::usual().into_iter().enumerate() {
             try_level(&history, level, &mut counts[idx]);
         }
     }
@@ -349,13 +349,13 @@ fn of_mutated_witnesses_exactly_the_right_ones_are_accepted() {
 
 #[test]
 fn the_same_on_small_histories_with_unique_values() {
-    let mut counts = [Counts::default(); Level::USUAL.len()];
+    let mut counts = vec![Counts::default(); Level::usual().len()];
     let mut nth = 0;
     each_history(3, 2, 2, &mut |history| {
         nth += 1;
         if nth % 12 == 0 {
-            let idx = nth / 12 % Level::USUAL.len();
-            try_level(history, Level::USUAL[idx], &mut counts[idx]);
+            let idx = nth / 12 % counts.len();
+            try_level(history, Level::usual()[idx], &mut counts[idx]);
         }
     });
     assert!(counts.iter().all(|it| it.right > 20 && it.wrong > 200), "{counts:?}");

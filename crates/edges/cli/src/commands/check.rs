@@ -105,7 +105,7 @@ impl<'s> Check<'s> {
         let is_usual = |it: &Level| has_times || !it.needs_times();
         match &self.questions {
             Some(questions) => questions.clone(),
-            None => Level::USUAL.into_iter().filter(is_usual).map(Question::Level).collect(),
+            None => Level::usual().into_iter().filter(is_usual).map(Question::Level).collect(),
         }
     }
 }
@@ -264,7 +264,7 @@ impl InputJudge<'_> {
             return;
         }
         let needs_times = |it: &&Level| it.needs_times();
-        let names: Vec<&str> = Level::USUAL.iter().filter(needs_times).map(|it| it.short_name()).collect();
+        let names: Vec<&str> = Level::usual().iter().filter(needs_times).map(|it| it.short_name()).collect();
         let names = names.join(" and ");
         let why = if history.has_times() {
             "the recorded times do not say what was over before something else began"

@@ -147,12 +147,13 @@ impl Audience for Answers {
 
 fn judged(history: &History, path: &Path) -> CheckReport {
     let started = Instant::now();
-    let questions = Level::USUAL.map(Question::Level);
+    let usual = Level::usual();
+    let questions: Vec<Question<'_>> = usual.iter().copied().map(Question::Level).collect();
     let answers = Answers(RefCell::default());
     let judge = Judge { certifying: Certifying::Yes, max_order: Some(0), budget: Budget::unlimited() };
     judge.ask(history, &questions, &answers, &effort::Shared::default());
     let mut levels = answers.0.into_inner();
-    levels.sort_by_key(|it| Level::USUAL.iter().position(|level| level.short_name() == it.level.short));
+    levels.sort_by_key(|it| usual.iter().position(|level| level.short_name() == it.level.short));
     let inputs = vec![path.display().to_string()];
     let run = Run { inputs, seconds: started.elapsed().as_secs_f64(), ..Run::default() };
     let surroundings = Surroundings::new(history, &levels).map(Box::new);

@@ -48,7 +48,7 @@ impl<'s> Asked<'s> {
         let specs: Vec<&Spec> = if raw.all {
             catalogue.levels().chain(own.levels()).collect()
         } else if raw.levels.is_empty() {
-            Level::USUAL.into_iter().map(|it| catalogue.of(it)).chain(own.levels()).collect()
+            Level::usual().into_iter().map(|it| catalogue.of(it)).chain(own.levels()).collect()
         } else {
             names::specs(&raw.levels, own)?
         };

@@ -16,7 +16,9 @@ use iso_answer::predict::{
 use iso_answer::{WrongEvidence, check};
 use iso_evidence::{Budget, Note, Refutation, Stage};
 use iso_history::{Facts, History, OpId};
-use iso_report::{Counts, Defect, Effort, PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Report};
+use iso_report::{
+    Counts, Defect, Effort, LevelName, PredictReport, PredictVerdict, PredictedLevel, PredictedRun, Report,
+};
 use iso_spec::Level;
 use std::sync::Arc;
 use std::time::Instant;
@@ -189,8 +191,10 @@ impl Predict {
             report.notes.push(AMBIGUOUS.to_owned());
         }
         let is_cut = report.levels.iter().any(|it| matches!(it.verdict, PredictVerdict::Unknown { .. }));
-        let saved = report.best().map(|it| it.history.clone());
-        let save = || self.output.as_ref().map_or(Ok(Vec::new()), |it| it.save(saved.as_deref()));
+        let named = |(level, run): (&LevelName, &PredictedRun)| (run_name(level, run), run.history.clone());
+        let n_saved = if self.all { usize::MAX } else { 1 };
+        let saved: Vec<(String, String)> = report.runs().into_iter().take(n_saved).map(named).collect();
+        let save = || self.output.as_ref().map_or(Ok(Vec::new()), |it| it.save_each(&saved));
         let exit = reporter.publish(report.into(), Vec::new(), save)?;
         if let Some(reason) = alarm.reason().filter(|_| is_cut) {
             complain_of_limit(&reason, Limited::Prediction);
@@ -433,6 +437,11 @@ fn strategy(raw: &PredictArgs) -> (Vec<Boundary>, Precision) {
         Some(Strategy::ExactStrict | Strategy::ExactRelaxed) | None => Precision::Exact,
     };
     (boundaries, precision)
+}
+
+/// What a prediction is called where it is saved.
+fn run_name(level: &LevelName, run: &PredictedRun) -> String {
+    format!("{} at {}", run.anomalies().first().map_or("the prediction", String::as_str), level.short)
 }
 
 /// The levels of some names, each once, weaker ones first; all below the target if there are no names.

@@ -2,7 +2,7 @@
 
 use super::figure::{FAINT, Figure, GREEN, INK, MONO, line, n};
 use crate::hasse::class_name;
-use crate::phrases::{anomalies, claim, lattice_headline, scope_line};
+use crate::phrases::{anomalies, claim, lattice_headline, not_certified, scope_line};
 use crate::picture::{ClassBox, Hasse, HasseLine, Metrics};
 use crate::search::LatticeReport;
 use crate::words::xml;
@@ -24,6 +24,9 @@ pub(crate) fn lattice_svg(report: &LatticeReport) -> String {
     let mut scope = Figure::empty(diagram.width);
     scope.height = 0.0;
     scope.paragraph(&scope_line(&report.scope), 12.0, FAINT, "normal");
+    if let Some(line) = not_certified(report.not_certified.as_ref()) {
+        scope.paragraph(&line, 12.0, FAINT, "normal");
+    }
     scope.height += 8.0;
     Figure::stacked(&[headline, diagram, scope]).alone()
 }

@@ -4,6 +4,7 @@ use super::Frame;
 use super::figure::{FAINT, Figure, GREEN, INK, Overlay, RED};
 use crate::document::{Excerpt, LevelName, Transaction};
 use crate::mark::Mark;
+use crate::phrases::not_certified;
 use crate::picture::Layout;
 use crate::predict::{PredictReport, PredictedRun};
 use crate::predict_phrases::{
@@ -26,6 +27,9 @@ pub(crate) fn predict_svg(report: &PredictReport) -> String {
         head.paragraph(&line, 13.0, INK, "normal");
     }
     head.paragraph(&question(report), 12.0, FAINT, "normal");
+    if let Some(line) = not_certified(report.not_certified.as_ref()) {
+        head.paragraph(&line, 12.0, FAINT, "normal");
+    }
     head.height += 8.0;
     let figures: Vec<Figure> = [head].into_iter().chain(bodies).collect();
     Figure::stacked(&figures).alone()

@@ -4,9 +4,9 @@ use super::Frame;
 use super::figure::{FAINT, Figure, GREEN, INK, Overlay, RED};
 use crate::found::Found;
 use crate::panel::{Panel, Panels, Stance};
-use crate::phrases::{claim, compare_headline, scope_line, separate_headline, sizes};
+use crate::phrases::{claim, compare_headline, not_certified, scope_line, separate_headline, sizes};
 use crate::picture::Layout;
-use crate::search::{CompareReport, SeparateReport};
+use crate::search::{CompareReport, Scope, SeparateReport};
 
 /// The histories of `separate`, below each other.
 pub(crate) fn separate_svg(report: &SeparateReport) -> String {
@@ -17,7 +17,7 @@ pub(crate) fn separate_svg(report: &SeparateReport) -> String {
         let title = if is_only { String::new() } else { format!("History {} ({n_txns}, {n_keys})", idx + 1) };
         parts.push((title, found));
     }
-    whole(&separate_headline(report), &parts, &scope_line(&report.scope))
+    whole(&separate_headline(report), &parts, &small_print(&report.scope, report.not_certified.as_ref()))
 }
 
 /// The histories of `compare`, below each other.
@@ -28,7 +28,7 @@ pub(crate) fn compare_svg(report: &CompareReport) -> String {
         .into_iter()
         .filter_map(|(allows, forbids, found)| Some((claim(&[allows], &[forbids], "this history"), found.as_deref()?)))
         .collect();
-    whole(&compare_headline(report), &parts, &scope_line(&report.scope))
+    whole(&compare_headline(report), &parts, &small_print(&report.scope, report.not_certified.as_ref()))
 }
 
 /// One panel as an SVG of its own.
@@ -37,7 +37,7 @@ pub(crate) fn panel_svg(panel: &Panel, panels: &Panels) -> String {
 }
 
 /// A headline, then each history with its panels below its title.
-fn whole(headline: &str, parts: &[(String, &Found)], scope: &str) -> String {
+fn whole(headline: &str, parts: &[(String, &Found)], small_print: &[String]) -> String {
     let mut bodies: Vec<Figure> = Vec::new();
     for (title, found) in parts {
         let panels = of_found(found);
@@ -49,8 +49,12 @@ fn whole(headline: &str, parts: &[(String, &Found)], scope: &str) -> String {
     let width = bodies.iter().map(|it| it.width).fold(0.0, f64::max);
     let mut figures = vec![words(headline, 16.0, INK, width)];
     figures.extend(bodies);
-    figures.push(words(scope, 12.0, FAINT, width));
+    figures.extend(small_print.iter().map(|it| words(it, 12.0, FAINT, width)));
     Figure::stacked(&figures).alone()
+}
+
+fn small_print(scope: &Scope, uncertified: Option<&String>) -> Vec<String> {
+    [scope_line(scope)].into_iter().chain(not_certified(uncertified)).collect()
 }
 
 fn words(text: &str, size: f64, colour: &str, width: f64) -> Figure {

@@ -4,6 +4,7 @@ use super::Frame;
 use super::figure::{FAINT, Figure, INK, Overlay, RED};
 use crate::arrow::{Arrow, ArrowKind};
 use crate::document::{Excerpt, LevelName, TxnRef};
+use crate::phrases::not_certified;
 use crate::picture::Layout;
 use crate::verify::{BadRun, VerifyReport};
 use crate::verify_phrases::{bounds, faults, headline, history_lead, titled, weakest_line};
@@ -17,6 +18,9 @@ pub(crate) fn verify_svg(report: &VerifyReport) -> String {
         head.paragraph(&line, 13.0, INK, "normal");
     }
     head.paragraph(&bounds(&report.program), 12.0, FAINT, "normal");
+    if let Some(line) = not_certified(report.not_certified.as_ref()) {
+        head.paragraph(&line, 12.0, FAINT, "normal");
+    }
     head.height += 8.0;
     let figures: Vec<Figure> = [head].into_iter().chain(bodies).collect();
     Figure::stacked(&figures).alone()

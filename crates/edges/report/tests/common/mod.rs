@@ -181,7 +181,7 @@ pub fn report(history: &History, answers: &[(Level, &Verdict)]) -> CheckReport {
 pub fn lattice(history: &History, broken: Level, verdict: &Verdict) -> CheckReport {
     let holds = allowed(history);
     let answers: Vec<(Level, &Verdict)> =
-        Level::USUAL.into_iter().map(|it| (it, if it.implies(broken) { verdict } else { &holds })).collect();
+        Level::usual().into_iter().map(|it| (it, if it.implies(broken) { verdict } else { &holds })).collect();
     report(history, &answers)
 }
 
