@@ -6,7 +6,7 @@ use crate::local::refute_by_one_read;
 use crate::shrink::Core;
 use crate::{explain, name, prove, shrink};
 use iso_evidence::{Budget, Refutation, StopReason, Verdict};
-use iso_history::{Facts, History, OpId, Projection, TxnId};
+use iso_history::{Facts, History, Projection, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
@@ -55,12 +55,12 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
     if let Some(refutation) = refute_by_one_read(facts, level) {
         return Verdict::Forbidden(refutation);
     }
-    if let Some(op) = facts.ambiguous_list() {
-        return Verdict::Unknown(StopReason::Unsupported(ambiguous_list(facts, op)));
-    }
     match decide(facts, level, budget) {
         Ok(Decision::Allowed(witness)) => Verdict::Allowed(witness),
-        Ok(Decision::Forbidden(extracted)) => Verdict::Forbidden(refute(facts, level, extracted, budget)),
+        Ok(Decision::Forbidden(extracted)) => match unshown(facts, level, budget) {
+            Some(read) => Verdict::Unknown(StopReason::Unsupported(read)),
+            None => Verdict::Forbidden(refute(facts, level, extracted, budget)),
+        },
         Err(reason) => Verdict::Unknown(reason),
     }
 }
@@ -76,15 +76,24 @@ fn without_real_time(level: Level, verdict: Verdict) -> Verdict {
     }
 }
 
-fn ambiguous_list(facts: &Facts<'_>, op: OpId) -> String {
-    let history = facts.history();
-    let reader = history.txn_of(op);
-    format!(
-        "{} of {} has several meanings: an element was appended to that list twice, or the outcome of the reader is \
-         unknown and somebody may have read from it; such lists are not decided",
-        history.render_op(op),
-        history.label(reader)
-    )
+/// Why no core shows that a history with list reads of several meanings is forbidden. A core has no reads of a
+/// transaction of unknown outcome that nothing explains, and a case may need one of them:
+///
+/// ```text
+/// a? append(x,1) r(x,[]) append(x,1)      a contradicts itself, so that it cannot have committed
+/// b  append(x,1)
+/// c  r(x,[1,1])
+/// ```
+fn unshown(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<String> {
+    let read = facts.ambiguous_list()?;
+    (!shrink::stands(facts, level, &budget.silent())).then(|| {
+        let history = facts.history();
+        format!(
+            "{} of {} has several meanings, each of which seems to be forbidden, but no part of the history shows it",
+            history.render_op(read),
+            history.label(history.txn_of(read))
+        )
+    })
 }
 
 /// Makes the core around `extracted` minimal, explains it and names it.
@@ -112,8 +121,8 @@ fn explained(facts: &Facts<'_>, level: Level, core: Core, budget: &Budget<'_>) -
     let refutation = Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle, proof: None };
     let proved = prove::prove(facts, level, &projection, refutation, budget);
     let weakest = name::weakest(&Facts::new(&projection.history), level, budget);
-    let anomaly = name::name(&projection, weakest, &proved.cycle, budget);
-    Refutation { anomalies: vec![anomaly], ..proved }
+    let anomalies = name::name(&projection, weakest, &proved.cycle, budget).into_iter().collect();
+    Refutation { anomalies, ..proved }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! 3. `stronger`: if a stronger level that is easier to search for holds, so does this one.
 //! 4. `simple`: saturation and search, for all that is left.
 
+use crate::ambiguous::decide_cases;
 use crate::counted::with_readers;
 use crate::decision::Decision;
 use crate::order::decide_by_order;
@@ -19,6 +20,9 @@ use iso_spec::Level;
 
 /// Decides a level.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
+    if let Some(decision) = decide_cases(facts, level, budget) {
+        return decision;
+    }
     Ok(match first_answer(facts, level, budget)? {
         Decision::Forbidden(core) => Decision::Forbidden(with_readers(facts, core)),
         allowed @ Decision::Allowed(_) => allowed,

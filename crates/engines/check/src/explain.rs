@@ -11,6 +11,9 @@ use iso_spec::Level;
 /// A cycle in the core, in the numbers of the whole history. Empty if the core needs a case split, or time ran out.
 pub(crate) fn explain(core: &Projection, level: Level, budget: &Budget<'_>) -> Vec<Edge> {
     let facts = Facts::new(&core.history);
+    if facts.ambiguous_list().is_some() {
+        return Vec::new();
+    }
     let rule = Rule::of(level);
     let problem = Problem::new(&facts, rule.read_detail());
     let mut known = Known::new(&problem, rule);

@@ -8,6 +8,7 @@
 //! Calls go one way: `lattice`, `check`, `decide`, the engines (`settled`, `order`, `stronger`, `simple`), and what these
 //! share.
 
+mod ambiguous;
 mod check;
 mod core_extraction;
 mod counted;

@@ -3,16 +3,32 @@
 use crate::counted::reads_that_show;
 use crate::name::name_local;
 use iso_evidence::Refutation;
-use iso_history::{Facts, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, TxnId, ValueId};
+use iso_history::{Facts, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, TxnId, ValueId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
 /// Refutes a level by one read that it does not allow whatever the order is, if there is one.
 pub(crate) fn refute_by_one_read(facts: &Facts<'_>, level: Level) -> Option<Refutation> {
-    let breaks = |it: &&LocalAnomaly| level != Level::ReadUncommitted || it.kind.breaks_read_uncommitted();
+    if facts.local().is_empty() && facts.unrepeatable().is_empty() {
+        return None;
+    }
+    // For read uncommitted, these may be dirty reads.
+    let mixed = if level == Level::ReadUncommitted { facts.history().mixed_lists() } else { Vec::new() };
+    let breaks = |it: &&LocalAnomaly| {
+        let reads = [it.op, if let LocalKind::Incompatible { other } = it.kind { other } else { it.op }];
+        let is_dirty = level == Level::ReadUncommitted && !it.kind.breaks_read_uncommitted();
+        !is_dirty && reads.iter().all(|it| !mixed.contains(it) && surely_counts(facts, facts.history().txn_of(*it)))
+    };
     let anomaly = facts.local().iter().find(breaks);
-    let unrepeatable = || facts.unrepeatable().first().filter(|_| level.implies(Level::ReadAtomic));
+    let of_one_that_counts = |it: &&LocalAnomaly| surely_counts(facts, it.reader);
+    let unrepeatable =
+        || facts.unrepeatable().iter().find(of_one_that_counts).filter(|_| level.implies(Level::ReadAtomic));
     anomaly.or_else(unrepeatable).map(|it| refute_locally(facts, *it))
+}
+
+/// Does a transaction count whatever lists mean? What makes an indeterminate one count may be a read of such a list.
+fn surely_counts(facts: &Facts<'_>, txn: TxnId) -> bool {
+    facts.ambiguous_list().is_none() || facts.history().outcome(txn) == Outcome::Committed
 }
 
 /// Do only orders of transactions decide the level: does no read refute it alone, and has each list one meaning?

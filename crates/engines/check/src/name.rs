@@ -2,6 +2,7 @@
 
 use crate::decide::decide;
 use crate::decision::Decision;
+use crate::local::refute_by_one_read;
 use iso_evidence::{Anomaly, Budget, Edge, Reason};
 use iso_history::{Facts, LocalKind, Projection, TxnId};
 use iso_spec::Level;
@@ -22,12 +23,18 @@ pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
     }
 }
 
-/// The name of a core that `level` forbids and no weaker one, with the cycle that explains it.
-pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Budget<'_>) -> Anomaly {
+/// The name of a core that `level` forbids and no weaker one, with the cycle that explains it. Where a list has several
+/// meanings, what read committed and below forbid may have another name in each of them.
+pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Budget<'_>) -> Option<Anomaly> {
     let facts = Facts::new(&core.history);
+    let has_cases = facts.ambiguous_list().is_some();
+    (!has_cases || level.implies(Level::ReadAtomic)).then(|| name_facts(&facts, core, level, cycle, budget))
+}
+
+fn name_facts(facts: &Facts<'_>, core: &Projection, level: Level, cycle: &[Edge], budget: &Budget<'_>) -> Anomaly {
     let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
     // Where a read has several possible writers, the cycle may need more than what was read.
-    let is_circular = || n_rw == 0 && !cycle.is_empty() && forbids(&facts, Level::ReadCommitted, budget) == Some(true);
+    let is_circular = || n_rw == 0 && !cycle.is_empty() && forbids(facts, Level::ReadCommitted, budget) == Some(true);
     match level {
         Level::ReadUncommitted | Level::AdyaReadUncommitted => Anomaly::DirtyWrite,
         _ if is_session_guarantee(level) && is_circular() => Anomaly::CircularInformationFlow,
@@ -41,20 +48,20 @@ pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Bud
         Level::MonotonicReads | Level::MonotonicWrites | Level::WritesFollowReads | Level::CausalConsistency => {
             Anomaly::CausalityViolation
         }
-        Level::UpdateAtomic if loses_an_update(&facts) => Anomaly::LostUpdate,
+        Level::UpdateAtomic if loses_an_update(facts) => Anomaly::LostUpdate,
         Level::UpdateAtomic | Level::ParallelSnapshotIsolation | Level::ParallelSnapshotIsolationNoSession => {
             Anomaly::GSingle
         }
         // What parallel snapshot isolation forbids needs one reader only.
-        Level::PrefixConsistency => match forbids(&facts, Level::ParallelSnapshotIsolation, budget) {
+        Level::PrefixConsistency => match forbids(facts, Level::ParallelSnapshotIsolation, budget) {
             Some(true) => Anomaly::GSingle,
             Some(false) => Anomaly::LongFork,
             None => Anomaly::G2Item,
         },
         Level::SnapshotIsolation | Level::SnapshotIsolationNoSession => Anomaly::G2Item,
         Level::Serializable | Level::SerializableNoSession => {
-            let is_skew = forbids(&facts, Level::SnapshotIsolation, budget) == Some(false);
-            if is_skew { name_unserializable(&facts, cycle, core) } else { Anomaly::G2Item }
+            let is_skew = forbids(facts, Level::SnapshotIsolation, budget) == Some(false);
+            if is_skew { name_unserializable(facts, cycle, core) } else { Anomaly::G2Item }
         }
         Level::StrongSnapshotIsolation | Level::StrictSerializable => Anomaly::StaleRead,
     }
@@ -97,10 +104,11 @@ pub(crate) fn weakest(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> L
 /// Does a level forbid a core, if there is time to know? Read uncommitted may take whoever is indeterminate as aborted.
 fn forbids(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<bool> {
     let favourable = if level == Level::ReadUncommitted { facts.history().favouring_dirty_reads() } else { None };
-    let decision = match &favourable {
-        Some(history) => decide(&Facts::new(history), level, budget),
+    let decide = |facts: &Facts<'_>| match refute_by_one_read(facts, level) {
+        Some(refutation) => Ok(Decision::Forbidden(refutation.txns)),
         None => decide(facts, level, budget),
     };
+    let decision = favourable.as_ref().map_or_else(|| decide(facts), |it| decide(&Facts::new(it)));
     decision.ok().map(|it| matches!(it, Decision::Forbidden(_)))
 }
 

@@ -34,10 +34,10 @@ pub(crate) fn prove(
     refutation: Refutation,
     budget: &Budget<'_>,
 ) -> Refutation {
-    if core.txns.len() > MAX_TXNS {
+    let of_core = Facts::new(&core.history);
+    if core.txns.len() > MAX_TXNS || of_core.ambiguous_list().is_some() {
         return refutation;
     }
-    let of_core = Facts::new(&core.history);
     let derived = Derivations::new(&of_core, level, &[]);
     let same = cycle_of(core, &refutation.cycle).and_then(|it| derived.cycle(&it));
     let proved = |found: &Contradiction| {

@@ -382,13 +382,13 @@ fn a_list_with_the_elements_of_one_transaction_turned_around_never_was() {
 }
 
 #[test]
-fn a_list_read_of_an_optional_transaction_is_not_decided() {
+fn a_list_read_of_an_optional_transaction_is_taken_both_ways() {
     // c can only have read from u, since it wrote another y after its first one. So u took place, and saw 2 before 1.
     let text = "a: l(x,1)\n a: l(x,2)\n u unknown: l(x)2.1 w(y,1)\n c: w(y,1)\n c: w(y,2)\n c: r(y,1)";
     let history = history(text);
     let answer = evaluate(&Facts::new(&history), of(Level::Serializable), &mut Steps::unlimited());
-    // What u saw orders the appends only if u took place, which nothing here decides.
-    assert!(matches!(answer, Evaluation::AmbiguousList(_)), "{answer:?}");
+    // What u saw orders the appends only if u took place, and if it did not, c read what nobody wrote.
+    assert_eq!(answer.is_allowed(), Some(false));
 }
 
 #[test]

@@ -136,6 +136,11 @@ impl HistoryBuilder {
         ValueId::from_index(self.value_ids.intern(name, &mut self.history.values))
     }
 
+    /// Another value of the same name, which a case of a history tells apart.
+    pub(crate) fn value_again(&mut self, value: ValueId) -> ValueId {
+        ValueId::from_index(self.history.values.again(value.index()))
+    }
+
     /// The keys with these integers as names, one after the other, put into `ids`. Many at once are found faster.
     pub fn int_keys(&mut self, integers: &[i64], ids: &mut Vec<KeyId>) {
         for some in integers.chunks(AT_ONCE) {

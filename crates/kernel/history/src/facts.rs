@@ -29,6 +29,8 @@ pub struct Facts<'h> {
     local: Vec<LocalAnomaly>,
     unrepeatable: Vec<LocalAnomaly>,
     partial_lists: Vec<(OpId, TxnId)>,
+    /// Ambiguous list reads, and who may have appended what is open in them, or their last elements.
+    open_lists: Vec<(OpId, Vec<TxnId>)>,
     ambiguous: Option<OpId>,
 }
 
@@ -84,6 +86,7 @@ impl<'h> Facts<'h> {
             local: scan.anomalies,
             unrepeatable: scan.unrepeatable,
             partial_lists: Vec::new(),
+            open_lists: Vec::new(),
             ambiguous: None,
         };
         facts.keep_what_counts();
@@ -177,10 +180,20 @@ impl<'h> Facts<'h> {
         position.ok().map(|it| self.partial_lists[it].1)
     }
 
-    /// A list read with several meanings, if there is one: an element that it saw was appended twice, or whether its
+    /// Who may have appended what is open in a list read, or its last element, if it has several meanings.
+    pub(crate) fn open_list(&self, op: OpId) -> Option<&[TxnId]> {
+        let position = self.open_lists.binary_search_by_key(&op, |it| it.0);
+        position.ok().map(|it| self.open_lists[it].1.as_slice())
+    }
+
+    pub(crate) fn open_reads(&self) -> impl Iterator<Item = OpId> + '_ {
+        self.open_lists.iter().map(|it| it.0)
+    }
+
+    /// A list read with several meanings, if there is one: several may have appended an element that it saw, or whether its
     /// transaction committed is open ([`Standing::Optional`]) and nobody else shows what it shows.
     ///
-    /// Nothing here decides such histories.
+    /// [`Facts::cases`] takes such a history apart.
     pub fn ambiguous_list(&self) -> Option<OpId> {
         self.ambiguous
     }
@@ -212,6 +225,7 @@ impl<'h> Facts<'h> {
             match (self.standing(list.reader), list.seen) {
                 (Standing::Counted | Standing::Optional, SeenList::Ambiguous) => {
                     self.ambiguous = self.ambiguous.or(Some(list.op));
+                    self.open_lists.push((list.op, list.possible.clone()));
                 }
                 (Standing::Counted, seen) => {
                     readings[list.key.index()].push(list);

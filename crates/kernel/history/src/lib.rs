@@ -5,6 +5,7 @@
 //! final writes, writers of a key, and the anomalies that a single transaction shows by itself.
 
 mod builder;
+mod cases;
 mod datum;
 mod dirty;
 mod facts;

@@ -25,14 +25,16 @@ struct Appender {
     /// The element's place among its transaction's appends to the list.
     nth: u32,
     /// Was it appended to this list more than once?
-    is_ambiguous: bool,
+    is_repeated: bool,
 }
 
 /// An index from elements to who appended them.
 #[derive(Debug, Default)]
 pub(crate) struct Appends {
     by_element: FxHashMap<(KeyId, ValueId), Appender>,
-    n_appends: FxHashMap<(TxnId, KeyId), u32>,
+    /// For elements that were appended more than once, who did, and their place among its appends.
+    repeated: FxHashMap<(KeyId, ValueId), Vec<(TxnId, u32)>>,
+    counts: FxHashMap<(TxnId, KeyId), u32>,
 }
 
 /// What one list read says.
@@ -44,8 +46,9 @@ pub(crate) enum ListReading {
     Anomaly(LocalKind),
     /// It saw only some elements of the last writer here, but in which order the writers came.
     Intermediate { writers: Vec<TxnId> },
-    /// An element was appended more than once, so that the read has several meanings.
-    Ambiguous,
+    /// An element may be one of several transactions, so that the read has several meanings. The appenders of the other
+    /// elements, and all who may have appended the open ones or the last.
+    Ambiguous { certain: Vec<TxnId>, possible: Vec<TxnId> },
 }
 
 impl Appends {
@@ -66,15 +69,30 @@ impl Appends {
     }
 
     pub(crate) fn add(&mut self, txn: TxnId, key: KeyId, value: ValueId) {
-        let count = self.n_appends.entry((txn, key)).or_insert(0);
-        let appender = Appender { txn, nth: *count, is_ambiguous: false };
+        let count = self.counts.entry((txn, key)).or_insert(0);
+        let appender = Appender { txn, nth: *count, is_repeated: false };
         *count += 1;
-        self.by_element.entry((key, value)).and_modify(|it| it.is_ambiguous = true).or_insert(appender);
+        if let Some(first) = self.by_element.get_mut(&(key, value)) {
+            first.is_repeated = true;
+            let all = self.repeated.entry((key, value)).or_insert_with(|| vec![(first.txn, first.nth)]);
+            all.push((appender.txn, appender.nth));
+        } else {
+            self.by_element.insert((key, value), appender);
+        }
     }
 
-    /// Who appended an element to a list first.
-    pub(crate) fn first_appender(&self, key: KeyId, value: ValueId) -> Option<TxnId> {
-        self.by_element.get(&(key, value)).map(|it| it.txn)
+    /// Everybody who appended an element, with the place among its appends, in the order of the input.
+    pub(crate) fn all(&self, key: KeyId, value: ValueId) -> Vec<(TxnId, u32)> {
+        let once = || self.by_element.get(&(key, value)).map(|it| (it.txn, it.nth)).into_iter().collect();
+        self.repeated.get(&(key, value)).cloned().unwrap_or_else(once)
+    }
+
+    /// Who may have appended an element that a transaction saw: whoever did not abort, and is not the reader.
+    pub(crate) fn possible(&self, history: &History, reader: TxnId, key: KeyId, value: ValueId) -> Vec<TxnId> {
+        let mut txns: Vec<TxnId> = self.all(key, value).into_iter().map(|it| it.0).collect();
+        txns.retain(|it| *it != reader && history.outcome(*it) != Outcome::Aborted);
+        txns.dedup();
+        txns
     }
 
     /// Interprets a read that saw `seen`, by a transaction that had appended `own` to the list before.
@@ -92,17 +110,18 @@ impl Appends {
             return ListReading::Anomaly(LocalKind::Internal { expected: *last_own });
         }
         let external = &seen[..seen.len() - own.len()];
+        if external.iter().any(|it| self.is_open(history, reader, key, *it)) {
+            return self.interpret_open(history, reader, key, external);
+        }
         let mut writers: Vec<TxnId> = Vec::new();
         let mut n_of_last = 0;
         let mut dirty = None;
         for value in external {
-            let Some(appender) = self.by_element.get(&(key, *value)) else {
+            let n_before = |txn: TxnId| if writers.last() == Some(&txn) { n_of_last } else { 0 };
+            let Some(appender) = self.appender(history, reader, (key, *value), n_before) else {
                 return ListReading::Anomaly(LocalKind::ThinAir);
             };
-            if appender.is_ambiguous {
-                return ListReading::Ambiguous;
-            }
-            match self.misplaced(history, reader, key, *appender, &writers, n_of_last) {
+            match self.misplaced(history, reader, key, appender, &writers, n_of_last) {
                 Some(problem) if problem.breaks_read_uncommitted() => return ListReading::Anomaly(problem),
                 // Something worse may follow, so the element is only noted, and passed over.
                 Some(problem) => {
@@ -120,9 +139,60 @@ impl Appends {
         }
         match writers.last() {
             _ if dirty.is_some() => ListReading::Anomaly(dirty.unwrap_or(LocalKind::ThinAir)),
-            Some(last) if n_of_last < self.n_appends[&(*last, key)] => ListReading::Intermediate { writers },
+            Some(last) if n_of_last < self.counts[&(*last, key)] => ListReading::Intermediate { writers },
             _ => ListReading::Version { writers },
         }
+    }
+
+    /// May an element be one of several transactions?
+    pub(crate) fn is_open(&self, history: &History, reader: TxnId, key: KeyId, value: ValueId) -> bool {
+        self.repeated.contains_key(&(key, value)) && self.possible(history, reader, key, value).len() > 1
+    }
+
+    /// A read with several meanings, unless one of its elements is wrong in each of them.
+    fn interpret_open(&self, history: &History, reader: TxnId, key: KeyId, external: &[ValueId]) -> ListReading {
+        let (mut certain, mut possible) = (Vec::new(), Vec::new());
+        for value in external {
+            let Some(appender) = self.appender(history, reader, (key, *value), |_| 0) else {
+                return ListReading::Anomaly(LocalKind::ThinAir);
+            };
+            match self.possible(history, reader, key, *value)[..] {
+                [] if appender.txn == reader => return ListReading::Anomaly(LocalKind::Future),
+                [] => return ListReading::Anomaly(LocalKind::Aborted { writer: appender.txn }),
+                [only] => certain.push(only),
+                ref several => possible.extend_from_slice(several),
+            }
+        }
+        let last = external.last().map(|it| self.possible(history, reader, key, *it));
+        possible.extend(last.into_iter().flatten());
+        for txns in [&mut certain, &mut possible] {
+            txns.sort_unstable();
+            txns.dedup();
+        }
+        ListReading::Ambiguous { certain, possible }
+    }
+
+    /// Whose element this is, if only one transaction may have appended it; else the first who did. Of several appends by
+    /// one transaction, the next one after so many.
+    fn appender(
+        &self,
+        history: &History,
+        reader: TxnId,
+        (key, value): (KeyId, ValueId),
+        n_before: impl Fn(TxnId) -> u32,
+    ) -> Option<Appender> {
+        let first = *self.by_element.get(&(key, value))?;
+        if !first.is_repeated {
+            return Some(first);
+        }
+        let all = self.all(key, value);
+        let txn = match self.possible(history, reader, key, value).first() {
+            Some(only) => *only,
+            None => all.iter().map(|it| it.0).find(|it| *it != reader).unwrap_or(first.txn),
+        };
+        let mut of_txn = all.iter().filter(|it| it.0 == txn).map(|it| it.1);
+        let nth = of_txn.clone().find(|it| *it == n_before(txn)).or_else(|| of_txn.next()).unwrap_or(first.nth);
+        Some(Appender { txn, nth, ..first })
     }
 
     /// What is wrong with seeing an element of `appender` right after the versions of `writers`, if anything.
@@ -143,7 +213,7 @@ impl Appends {
         }
         match writers.last() {
             Some(last) if *last == appender.txn => (appender.nth != n_of_last).then_some(out_of_order(appender.txn)),
-            Some(last) if n_of_last < self.n_appends[&(*last, key)] => {
+            Some(last) if n_of_last < self.counts[&(*last, key)] => {
                 Some(LocalKind::Interleaved { torn: *last, between: appender.txn })
             }
             _ if writers.contains(&appender.txn) => {

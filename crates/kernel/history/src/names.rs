@@ -40,6 +40,13 @@ impl Names {
         self.kinds.len()
     }
 
+    /// Another number of the same name.
+    pub(crate) fn again(&mut self, number: usize) -> usize {
+        self.kinds.push(self.kinds[number]);
+        self.payloads.push(self.payloads[number]);
+        self.kinds.len() - 1
+    }
+
     pub(crate) fn get(&self, number: usize) -> Name<'_> {
         let payload = self.payloads[number];
         match self.kinds[number] {

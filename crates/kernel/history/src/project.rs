@@ -7,7 +7,7 @@
 
 use crate::lists::Appends;
 use crate::{Facts, History, HistoryBuilder, KeyId, Op, OpId, TxnId, ValueId};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// A part of a history, with the way back to the whole.
@@ -55,12 +55,20 @@ impl Projection {
                         let candidates = facts.candidates(read_idx);
                         !candidates.is_empty() && candidates.iter().all(|it| keeps_write(*it, key))
                     }
-                    None => facts.last_of_partial_list(op).is_some_and(|it| keeps_write(it, key)),
+                    None => match facts.open_list(op) {
+                        Some(possible) => possible.iter().all(|it| keeps_write(*it, key)),
+                        None => facts.last_of_partial_list(op).is_some_and(|it| keeps_write(it, key)),
+                    },
                 },
             }
         };
-        let element_stays =
-            |key, value| appends.first_appender(key, value).is_some_and(|appender| keeps_write(appender, key));
+        // An element of the reader's own stands at the end, and no other can be its own.
+        let element_stays = |read: OpId, nth: usize, value: ValueId| {
+            let (reader, key) = (history.txn_of(read), history.op(read).key());
+            let is_own = nth >= n_external(history, read);
+            let stays = |it: &(TxnId, u32)| (it.0 == reader) == is_own && keeps_write(it.0, key);
+            appends.all(key, value).iter().any(stays)
+        };
         Self::copy(history, keep, stays, element_stays)
     }
 
@@ -76,7 +84,10 @@ impl Projection {
             history.txns().flat_map(|it| history.ops(it)).filter_map(appended).collect();
         let of_part = txns.iter().flat_map(|it| history.ops(*it)).filter(|it| stays(*it));
         let kept: FxHashSet<(KeyId, ValueId)> = of_part.filter_map(appended).collect();
-        let element_stays = |key, value| kept.contains(&(key, value)) || !all.contains(&(key, value));
+        let element_stays = |read: OpId, _: usize, value: ValueId| {
+            let key = history.op(read).key();
+            kept.contains(&(key, value)) || !all.contains(&(key, value))
+        };
         Self::copy(history, txns, stays, element_stays)
     }
 
@@ -84,7 +95,7 @@ impl Projection {
         history: &History,
         txns: &[TxnId],
         stays: impl Fn(OpId) -> bool,
-        element_stays: impl Fn(KeyId, ValueId) -> bool,
+        element_stays: impl Fn(OpId, usize, ValueId) -> bool,
     ) -> Self {
         let mut copy = Copy::new(history);
         for txn in txns.iter().filter(|it| !it.is_initial()) {
@@ -102,6 +113,14 @@ fn is_last_write(history: &History, txn: TxnId, op: OpId) -> bool {
     let key = history.op(op).key();
     let last = history.ops(txn).rev().find(|it| history.op(*it).is_write() && history.op(*it).key() == key);
     last == Some(op)
+}
+
+/// How many elements of a list read are not the reader's own, if it ends in those.
+pub(crate) fn n_external(history: &History, read: OpId) -> usize {
+    let Op::ReadList { key, values } = history.op(read) else { return 0 };
+    let is_own = |it: &OpId| matches!(history.op(*it), Op::Append { key: list, .. } if list == key);
+    let n_own = history.ops(history.txn_of(read)).take_while(|it| *it < read).filter(is_own).count();
+    values.len().saturating_sub(n_own)
 }
 
 fn position(facts: &Facts<'_>, op: OpId) -> Option<usize> {
@@ -130,6 +149,8 @@ struct Copy<'h> {
     txns: Vec<TxnId>,
     ops: Vec<OpId>,
     keys: Vec<KeyId>,
+    values: FxHashMap<ValueId, ValueId>,
+    taken: FxHashSet<ValueId>,
 }
 
 impl<'h> Copy<'h> {
@@ -138,7 +159,15 @@ impl<'h> Copy<'h> {
         for (name, unit) in &history.sources {
             builder.source(name.clone(), *unit);
         }
-        Self { history, builder, txns: vec![TxnId::INITIAL], ops: Vec::new(), keys: Vec::new() }
+        Self {
+            history,
+            builder,
+            txns: vec![TxnId::INITIAL],
+            ops: Vec::new(),
+            keys: Vec::new(),
+            values: FxHashMap::default(),
+            taken: FxHashSet::default(),
+        }
     }
 
     fn begin(&mut self, txn: TxnId) {
@@ -149,7 +178,7 @@ impl<'h> Copy<'h> {
         self.txns.push(txn);
     }
 
-    fn op(&mut self, op: OpId, element_stays: &impl Fn(KeyId, ValueId) -> bool) {
+    fn op(&mut self, op: OpId, element_stays: &impl Fn(OpId, usize, ValueId) -> bool) {
         self.ops.push(op);
         let key = self.key(self.history.op(op).key());
         match self.history.op(op) {
@@ -165,9 +194,9 @@ impl<'h> Copy<'h> {
                 let value = self.value(value);
                 self.builder.append(key, value);
             }
-            Op::ReadList { key: list, values } => {
-                let kept: Vec<ValueId> =
-                    values.iter().filter(|it| element_stays(list, **it)).map(|it| self.value(*it)).collect();
+            Op::ReadList { values, .. } => {
+                let kept = values.iter().enumerate().filter(|(nth, it)| element_stays(op, *nth, **it));
+                let kept: Vec<ValueId> = kept.map(|(_, it)| self.value(*it)).collect();
                 self.builder.read_list(key, kept);
             }
         }
@@ -185,8 +214,15 @@ impl<'h> Copy<'h> {
         copied
     }
 
+    /// The value of the same name; values that are told apart stay so.
     fn value(&mut self, value: ValueId) -> ValueId {
-        self.builder.value_named(self.history.value(value))
+        if let Some(copied) = self.values.get(&value) {
+            return *copied;
+        }
+        let named = self.builder.value_named(self.history.value(value));
+        let copied = if self.taken.insert(named) { named } else { self.builder.value_again(named) };
+        self.values.insert(value, copied);
+        copied
     }
 
     fn finish(self) -> Projection {

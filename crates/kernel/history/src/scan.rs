@@ -32,8 +32,10 @@ pub(crate) struct ListRead {
     pub(crate) reader: TxnId,
     pub(crate) key: KeyId,
     pub(crate) seen: SeenList,
-    /// Whose elements it saw, in their order.
+    /// Whose elements it saw, in their order; of an ambiguous one, as far as it is certain.
     pub(crate) writers: Vec<TxnId>,
+    /// Of an ambiguous one, who may have appended what is open, or the last element.
+    pub(crate) possible: Vec<TxnId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,10 +270,14 @@ impl<'h> Pass<'h> {
         let reader = self.txn;
         let state = self.keys[key.index()];
         let own = if state.writer == reader { self.own_elements[state.last as usize].as_slice() } else { &[] };
+        let mut may_have_appended = Vec::new();
         let (seen, writers) = match self.appends.interpret(self.history, reader, key, values, own) {
             ListReading::Version { writers } => (SeenList::Version, writers),
             ListReading::Intermediate { writers } => (SeenList::Intermediate, writers),
-            ListReading::Ambiguous => (SeenList::Ambiguous, Vec::new()),
+            ListReading::Ambiguous { certain, possible } => {
+                may_have_appended = possible;
+                (SeenList::Ambiguous, certain)
+            }
             ListReading::Anomaly(kind) => {
                 scan.anomalies.push(LocalAnomaly { reader, op, kind });
                 return;
@@ -295,7 +301,7 @@ impl<'h> Pass<'h> {
             scan.reads.push(ExternalRead { op, reader, key });
             scan.ranges.push(range(candidate_idx, candidate_idx + 1));
         }
-        scan.lists.push(ListRead { op, reader, key, seen, writers });
+        scan.lists.push(ListRead { op, reader, key, seen, writers, possible: may_have_appended });
     }
 
     /// The first read of the key by this transaction that saw another version than this one. Only reads that are

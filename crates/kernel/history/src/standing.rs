@@ -68,8 +68,9 @@ fn spread(scan: &Scan, standing: &mut [Standing], mut pending: Vec<TxnId>, to: S
             }
         }
         // What a list shows was all there, not only its last version.
-        for list in scan.lists_of(reader).iter().filter(|it| it.seen == SeenList::Version) {
-            for source in &list.writers {
+        for list in scan.lists_of(reader).iter().filter(|it| it.seen != SeenList::Intermediate) {
+            let open = list.possible.iter().filter(|_| to == Standing::Optional);
+            for source in list.writers.iter().chain(open) {
                 give(*source, standing, &mut pending);
             }
         }

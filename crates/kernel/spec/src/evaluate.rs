@@ -24,7 +24,8 @@ pub enum Evaluation {
     OutOfSteps,
     /// More transactions, keys or reads than the evaluator takes.
     TooLarge,
-    /// This list read has several meanings, because an element was appended twice.
+    /// This list read may be a dirty one, which the level allows, or not: an element was appended by a transaction that
+    /// aborted, and by one that committed.
     AmbiguousList(OpId),
 }
 
@@ -96,6 +97,9 @@ fn holds_under(facts: &Facts<'_>, so: &SessionOrder, spec: &Spec, execution: &Ex
     if local_answer(facts, spec).is_some() {
         return false;
     }
+    if facts.ambiguous_list().is_some() {
+        return facts.cases().iter().any(|it| holds_under(&Facts::new(it), so, spec, execution));
+    }
     match World::of_execution(facts, so, execution, unsourced(spec)) {
         Some(world) => certify(spec, &world, execution),
         None => false,
@@ -146,10 +150,27 @@ impl<'f, 'h> Prepared<'f, 'h> {
         if let Some(answer) = local_answer(self.facts, spec) {
             return answer;
         }
+        if self.facts.ambiguous_list().is_some() {
+            return self.each_case(spec, limit);
+        }
         if let Some(world) = &self.only {
             return WitnessSearch::new(spec, world).answer(limit).unwrap_or(Evaluation::Forbidden);
         }
         self.each_world(spec, limit).unwrap_or(Evaluation::TooLarge)
+    }
+
+    /// A list read has several meanings: the history is allowed if it is in one of the cases.
+    fn each_case(&self, spec: &Spec, limit: &mut Steps) -> Evaluation {
+        for case in self.facts.cases() {
+            if !limit.take() {
+                return Evaluation::OutOfSteps;
+            }
+            let answer = Prepared::under(&Facts::new(&case), self.so.clone()).evaluate(spec, limit);
+            if answer != Evaluation::Forbidden {
+                return answer;
+            }
+        }
+        Evaluation::Forbidden
     }
 
     fn each_world(&self, spec: &Spec, limit: &mut Steps) -> Result<Evaluation, TooLarge> {
@@ -173,8 +194,9 @@ pub(crate) fn most_favourable(facts: &Facts<'_>, spec: &Spec) -> Option<History>
 
 /// The answer, if the history shows it without any search.
 pub(crate) fn local_answer(facts: &Facts<'_>, spec: &Spec) -> Option<Evaluation> {
-    if let Some(op) = facts.ambiguous_list() {
-        return Some(Evaluation::AmbiguousList(op));
+    let is_dirty = spec.dirty_reads() == DirtyReads::Allowed;
+    if let Some(op) = facts.history().mixed_lists().first().filter(|_| is_dirty) {
+        return Some(Evaluation::AmbiguousList(*op));
     }
     let breaks = |it: &iso_history::LocalAnomaly| match spec.dirty_reads() {
         DirtyReads::Forbidden => true,

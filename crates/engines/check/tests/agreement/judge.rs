@@ -2,6 +2,7 @@
 
 use crate::draft::{self, Draft};
 use crate::machine;
+use crate::meanings::meanings;
 use crate::names::wrong_names;
 use iso_check::{check_facts, check_levels};
 use iso_evidence::{Budget, Proof, Refutation, StopReason, Verdict, certify, certify_proof};
@@ -33,7 +34,8 @@ pub(crate) enum Test {
     Definition,
     /// The definitions of other frameworks.
     Frameworks,
-    /// The definition, for each outcome that indeterminate transactions may have had.
+    /// The definition, for each outcome that indeterminate transactions may have had, and each meaning of what was appended
+    /// more than once.
     Outcomes,
     /// The store that runs transactions in every order.
     Machine,
@@ -233,6 +235,8 @@ fn shrink(draft: &Draft, is_wrong: impl Fn(&Draft) -> bool) -> Draft {
 fn judge(draft: &Draft, tests: &[Test]) -> Answers {
     let history = draft.build();
     let facts = Facts::new(&history);
+    let favoured = history.favouring_dirty_reads();
+    let may_be_dirty = !favoured.as_ref().unwrap_or(&history).mixed_lists().is_empty();
     let prepared = tests.contains(&Test::Definition).then(|| Prepared::new(&facts));
     let mut answers = Answers::default();
     let mut refutations = Vec::new();
@@ -243,13 +247,19 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
             && refutation.local.is_none()
         {
             // What is left of the budget of a large history may be too little.
-            let is_due = refutation.proof.is_some() || draft.txns.len() <= MAX_TXNS_OF_SURE_ANSWERS;
+            // Neither has a list with several meanings one.
+            let is_plain = draft.txns.len() <= MAX_TXNS_OF_SURE_ANSWERS && facts.ambiguous_list().is_none();
+            let is_due = refutation.proof.is_some() || is_plain;
             answers.proofs[usize::from(refutation.proof.is_none())] += usize::from(is_due);
             refutations.push((level, refutation.clone()));
         }
         let Some(is_allowed) = is_allowed(&verdict) else {
             match verdict {
-                Verdict::Unknown(StopReason::Unsupported(_)) if facts.ambiguous_list().is_some() => {}
+                Verdict::Unknown(StopReason::Unsupported(_)) if allows_dirty_reads(level) && may_be_dirty => {}
+                // No core shows that each meaning is forbidden.
+                Verdict::Unknown(StopReason::Unsupported(_)) if facts.ambiguous_list().is_some() => {
+                    answers.unknown.push(level);
+                }
                 Verdict::Unknown(StopReason::Unsupported(_)) if level.needs_times() && !history.has_real_time() => {
                     // What holds without times is not known with them.
                     answers.differ(
@@ -274,7 +284,7 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
         if tests.contains(&Test::Outcomes) {
             answers.compare_outcomes(draft, level, is_allowed);
         }
-        if tests.contains(&Test::Machine) && facts.ambiguous_list().is_none() {
+        if tests.contains(&Test::Machine) {
             answers.differ(level, is_allowed, machine::allows(draft, level), "the machine");
         }
         if let (Verdict::Forbidden(refutation), true) = (&verdict, tests.contains(&Test::Minimal)) {
@@ -300,6 +310,10 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
     answers.prove_nothing_else(&facts, &refutations);
     answers.wrong.extend(wrong_names(&facts, &refutations));
     answers
+}
+
+fn allows_dirty_reads(level: Level) -> bool {
+    matches!(level, Level::ReadUncommitted | Level::AdyaReadUncommitted)
 }
 
 fn ask(facts: &Facts<'_>, level: Level) -> Verdict {
@@ -336,10 +350,8 @@ impl Answers {
     fn compare(&mut self, level: Level, is_allowed: bool, answer: &Evaluation, who: &str) {
         match answer.is_allowed() {
             Some(expected) => self.differ(level, is_allowed, Some(expected), who),
-            // A read that is impossible whatever the list means is answered by the checker.
-            None if matches!(answer, Evaluation::AmbiguousList(_)) => {
-                self.differ(level, is_allowed, Some(false), "an ambiguous list");
-            }
+            // What read uncommitted says of a read that may be a dirty one is known to the checker only.
+            None if matches!(answer, Evaluation::AmbiguousList(_)) => {}
             None => self.unknown.push(level),
         }
     }
@@ -351,15 +363,17 @@ impl Answers {
         }
     }
 
-    /// A history is allowed if it is for some outcome of each indeterminate transaction.
+    /// A history is allowed if it is for some outcome of each indeterminate transaction, and some meaning of its lists.
     fn compare_outcomes(&mut self, draft: &Draft, level: Level, is_allowed: bool) {
         let indeterminate: Vec<usize> =
             (0..draft.txns.len()).filter(|it| draft.txns[*it].outcome == Outcome::Indeterminate).collect();
-        if indeterminate.is_empty() {
+        let Some(meanings) = meanings(draft) else { return };
+        if allows_dirty_reads(level) || (indeterminate.is_empty() && meanings.len() == 1) {
             return;
         }
         let mut any = Some(false);
-        for subset in 0..1u32 << indeterminate.len() {
+        let outcomes = (0..1u32 << indeterminate.len()).flat_map(|it| meanings.iter().map(move |draft| (it, draft)));
+        for (subset, draft) in outcomes {
             let mut decided = draft.clone();
             for (nth, idx) in indeterminate.iter().enumerate() {
                 let txn = &mut decided.txns[*idx];

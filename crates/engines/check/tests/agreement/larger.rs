@@ -17,14 +17,14 @@ const SAMPLE_ONE_IN: usize = 5;
 
 #[test]
 fn random_histories_of_registers_are_what_the_definitions_say() {
-    let tally = judge_random("registers", 1, Extras { lists: false, indeterminate: false }, 500);
+    let tally = judge_random("registers", 1, Extras { lists: false, indeterminate: false, repeats: 2 }, 500);
     tally.assert_both_sides(40);
     tally.assert_apart(400);
 }
 
 #[test]
 fn random_histories_of_lists_are_what_the_definitions_say() {
-    let tally = judge_random("lists", 2, Extras { lists: true, indeterminate: false }, 200);
+    let tally = judge_random("lists", 2, Extras { lists: true, indeterminate: false, repeats: 2 }, 200);
     tally.assert_both_sides(40);
     tally.assert_apart(400);
 }
@@ -32,14 +32,22 @@ fn random_histories_of_lists_are_what_the_definitions_say() {
 /// Transactions that need not have happened explain much, so fewer of these are violations.
 #[test]
 fn random_histories_with_indeterminate_outcomes_are_what_the_definitions_say() {
-    let tally = judge_random("indeterminate outcomes", 3, Extras { lists: false, indeterminate: true }, 200);
+    let tally =
+        judge_random("indeterminate outcomes", 3, Extras { lists: false, indeterminate: true, repeats: 2 }, 200);
     tally.assert_both_sides(100);
     tally.assert_apart(1_500);
 }
 
 #[test]
 fn random_histories_of_lists_with_indeterminate_outcomes_are_what_the_definitions_say() {
-    let tally = judge_random("lists, indeterminate outcomes", 6, Extras { lists: true, indeterminate: true }, 100);
+    let tally =
+        judge_random("lists, indeterminate outcomes", 6, Extras { lists: true, indeterminate: true, repeats: 2 }, 100);
+    tally.assert_both_sides(100);
+}
+
+#[test]
+fn random_histories_of_lists_with_repeated_elements_are_what_the_definitions_say() {
+    let tally = judge_random("repeated", 7, Extras { lists: true, indeterminate: true, repeats: 60 }, 100);
     tally.assert_both_sides(100);
 }
 
@@ -48,6 +56,8 @@ fn random_histories_of_lists_with_indeterminate_outcomes_are_what_the_definition
 struct Extras {
     lists: bool,
     indeterminate: bool,
+    /// In how many of a hundred cases an append may repeat an element.
+    repeats: usize,
 }
 
 fn judge_random(name: &'static str, salt: u64, extras: Extras, per_mille: usize) -> Tally {
@@ -73,6 +83,8 @@ struct Manner {
     initial: Value,
     /// Written values are below this; none gives each write its own.
     n_values: Option<usize>,
+    /// In how many of a hundred cases an append has such a value, too.
+    repeats: usize,
     habit: Habit,
     sight: Sight,
     clock: Clock,
@@ -137,7 +149,8 @@ impl Manner {
             n_keys,
             first_list: if extras.lists { random.below(n_keys) } else { n_keys },
             initial: if random.percent(80) { Some(0) } else { None },
-            n_values: random.pick(&[None, None, None, Some(2), Some(3)]),
+            n_values: if extras.repeats > 2 { Some(2) } else { random.pick(&[None, None, None, Some(2), Some(3)]) },
+            repeats: extras.repeats,
             habit: random.pick(&habits[..n_habits]),
             sight,
             clock: random.pick(&[Clock::None, Clock::Tidy, Clock::Tidy, Clock::Wild]),
@@ -268,7 +281,9 @@ impl Store {
     fn write(&mut self, random: &mut Random, key: Key) -> Action {
         self.n_written += 1;
         let value = match self.manner.n_values {
-            Some(n_values) if !self.is_list(key) || random.percent(2) => random.below(n_values) as i64,
+            Some(n_values) if !self.is_list(key) || random.percent(self.manner.repeats) => {
+                random.below(n_values) as i64
+            }
             _ => self.n_written,
         };
         if self.is_list(key) {

@@ -12,6 +12,7 @@ mod draft;
 mod judge;
 mod larger;
 mod machine;
+mod meanings;
 mod names;
 mod random;
 mod small;

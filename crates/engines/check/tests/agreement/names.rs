@@ -8,6 +8,10 @@ use std::collections::BTreeSet;
 
 /// What is wrong with the names of these refutations.
 pub(crate) fn wrong_names(facts: &Facts<'_>, refutations: &[(Level, Refutation)]) -> Vec<String> {
+    // Where a list has several meanings, the facts do not say who read what.
+    if facts.ambiguous_list().is_some() {
+        return Vec::new();
+    }
     let mut wrong = Vec::new();
     for (idx, (level, refutation)) in refutations.iter().enumerate() {
         let alone = level.with_sessions().map(|_| facts.history().without_sessions());

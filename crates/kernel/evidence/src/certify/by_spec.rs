@@ -85,7 +85,7 @@ fn check_spec_forbids(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Re
             Evaluation::Forbidden => return Ok(()),
             Evaluation::OutOfSteps => n_steps = n_steps.saturating_mul(2),
             Evaluation::TooLarge => return Err(unchecked(spec, "the history is too large")),
-            Evaluation::AmbiguousList(_) => return Err(unchecked(spec, "a list read has several meanings")),
+            Evaluation::AmbiguousList(_) => return Err(unchecked(spec, "a list read may be a dirty one")),
             Evaluation::Allowed(_) => {
                 return Err(Uncertified::new(format!("{} does not forbid the history", spec.name())));
             }

@@ -43,6 +43,11 @@ fn check_refutation(facts: &Facts<'_>, level: Level, refutation: &Refutation) ->
     check_membership(history, refutation)?;
     check_none_aborted(history, refutation)?;
     check_reads_stand(facts, refutation)?;
+    if level == Level::ReadUncommitted
+        && let Some(read) = history.mixed_lists().iter().find(|it| refutation.ops.binary_search(it).is_ok())
+    {
+        return Err(wrong(history, history.txn_of(*read), "may have read dirty, but that read is in the core"));
+    }
     let core = project(facts, refutation)?;
     decide_core(&core.history, level)?;
     check_cycle(facts, &refutation.cycle)?;
@@ -88,7 +93,7 @@ type Seen = BTreeMap<(KeyId, ValueId), Vec<TxnId>>;
 /// Whoever may have written what a read of the core saw is in the core, and so is that write.
 pub(super) fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> Result<(), Uncertified> {
     let history = facts.history();
-    let (registers, elements) = seen_by_core(history, refutation)?;
+    let (registers, elements) = seen_by_core(facts, refutation)?;
     let mut is_read = vec![false; history.n_keys()];
     for (key, _) in registers.keys().chain(elements.keys()) {
         is_read[key.index()] = true;
@@ -106,7 +111,8 @@ pub(super) fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> R
                     }
                 }
                 Op::Append { key, value } => {
-                    let is_seen = elements.contains_key(&(key, value));
+                    let readers = elements.get(&(key, value)).map_or(&[][..], Vec::as_slice);
+                    let is_seen = readers.iter().any(|it| *it != txn);
                     if is_seen && history.ops(txn).any(|it| is_append_to(history, it, key) && !is_kept(it)) {
                         return Err(wrong(history, txn, "appended an element that the core saw, but is not all in it"));
                     }
@@ -128,8 +134,12 @@ fn is_append_to(history: &History, op: OpId, key: KeyId) -> bool {
     matches!(history.op(op), Op::Append { key: it, .. } if it == key)
 }
 
-/// What the reads of the core saw: register values, and the last elements of lists.
-fn seen_by_core(history: &History, refutation: &Refutation) -> Result<(Seen, Seen), Uncertified> {
+/// What the reads of the core saw: register values, and the last elements of lists, with those that several may have
+/// appended. Other elements may be left out together with who appended them.
+fn seen_by_core(facts: &Facts<'_>, refutation: &Refutation) -> Result<(Seen, Seen), Uncertified> {
+    let history = facts.history();
+    let has_lists = refutation.ops.iter().any(|it| matches!(history.op(*it), Op::ReadList { .. }));
+    let appenders = if has_lists { appenders(facts) } else { BTreeMap::new() };
     let (mut registers, mut elements) = (Seen::new(), Seen::new());
     for op in &refutation.ops {
         let txn = history.txn_of(*op);
@@ -147,8 +157,13 @@ fn seen_by_core(history: &History, refutation: &Refutation) -> Result<(Seen, See
             Op::ReadList { key, values } => {
                 let n_own =
                     history.ops(txn).take_while(|it| it < op).filter(|it| is_append_to(history, *it, key)).count();
-                if let Some(last) = values[..values.len().saturating_sub(n_own)].last() {
-                    elements.entry((key, *last)).or_default().push(txn);
+                let external = &values[..values.len().saturating_sub(n_own)];
+                let by_several = |it: &ValueId| {
+                    appenders.get(&(key, *it)).is_some_and(|by| by.iter().filter(|it| **it != txn).count() > 1)
+                };
+                let is_open = |it: &&ValueId| Some(*it) == external.last() || by_several(it);
+                for value in external.iter().filter(is_open) {
+                    elements.entry((key, *value)).or_default().push(txn);
                 }
             }
             Op::Write { .. } => {
@@ -168,6 +183,20 @@ fn seen_by_core(history: &History, refutation: &Refutation) -> Result<(Seen, See
         }
     }
     Ok((registers, elements))
+}
+
+/// For each element of a list, who appended it and may count.
+fn appenders(facts: &Facts<'_>) -> BTreeMap<(KeyId, ValueId), BTreeSet<TxnId>> {
+    let history = facts.history();
+    let mut appenders: BTreeMap<(KeyId, ValueId), BTreeSet<TxnId>> = BTreeMap::new();
+    for txn in history.txns().filter(|it| facts.standing(*it) != Standing::Out) {
+        for op in history.ops(txn) {
+            if let Op::Append { key, value } = history.op(op) {
+                appenders.entry((key, value)).or_default().insert(txn);
+            }
+        }
+    }
+    appenders
 }
 
 pub(super) fn project(facts: &Facts<'_>, refutation: &Refutation) -> Result<Projection, Uncertified> {
@@ -205,7 +234,7 @@ fn check_forbidden(core: &History, level: Level) -> Result<(), Uncertified> {
     match evaluate(&facts, spec, &mut Steps::new(steps_of_a_second(core))) {
         Evaluation::Forbidden => Ok(()),
         Evaluation::Allowed(_) => Err(Uncertified::new(format!("{} allows the core of a refutation", spec.name()))),
-        Evaluation::AmbiguousList(_) => Err(Uncertified::new("a list read of the core has several meanings")),
+        Evaluation::AmbiguousList(_) => Err(Uncertified::new("a list read of the core may be a dirty one")),
         Evaluation::OutOfSteps | Evaluation::TooLarge if is_refuted(&facts, level) => Ok(()),
         Evaluation::OutOfSteps | Evaluation::TooLarge => Err(Uncertified::too_large(format!(
             "the core of the refutation is too large to be checked: {} transactions; nothing says that it is wrong",

@@ -28,7 +28,7 @@ pub(super) fn certify_local(facts: &Facts<'_>, level: Level, anomaly: LocalAnoma
     }
     let is_true = match history.op(op) {
         Op::Read { key, value } => register_read(history, reader, op, key, value, kind),
-        Op::ReadList { key, values } => list_read(history, reader, op, key, values, kind),
+        Op::ReadList { key, values } => list_read(history, level, anomaly, key, values),
         Op::Write { .. } | Op::Append { .. } => false,
     };
     if is_true {
@@ -119,56 +119,110 @@ fn register_read(history: &History, reader: TxnId, op: OpId, key: KeyId, value: 
         }
 }
 
-fn list_read(history: &History, reader: TxnId, op: OpId, key: KeyId, values: &[ValueId], kind: LocalKind) -> bool {
+fn list_read(history: &History, level: Level, anomaly: LocalAnomaly, key: KeyId, values: &[ValueId]) -> bool {
+    let LocalAnomaly { reader, op, kind } = anomaly;
     let appends = writes(history, key);
     let own: Vec<ValueId> = appends.iter().filter(|it| it.0 == reader && it.1 < op).map(|it| it.2).collect();
     let Some(external) = values.strip_suffix(own.as_slice()) else {
         return matches!(kind, LocalKind::Internal { .. });
     };
-    let by = |value: ValueId| appends.iter().find(|it| it.2 == value).map(|it| it.0);
-    let is_unique = |value: ValueId| appends.iter().filter(|it| it.2 == value).count() == 1;
-    let all_of = |txn: TxnId| -> Vec<ValueId> { appends.iter().filter(|it| it.0 == txn).map(|it| it.2).collect() };
-    let place = |value: ValueId| external.iter().position(|it| *it == value);
+    let list = List { history, level, reader, appends: &appends };
     match kind {
-        LocalKind::ThinAir => external.iter().any(|it| by(*it).is_none()),
-        LocalKind::Future => external.iter().any(|it| is_unique(*it) && by(*it) == Some(reader)),
-        LocalKind::Aborted { writer } => {
-            history.outcome(writer) == Outcome::Aborted
-                && external.iter().any(|it| is_unique(*it) && by(*it) == Some(writer))
-        }
-        LocalKind::Intermediate { writer } => {
-            let seen: Vec<ValueId> = external.iter().copied().filter(|it| by(*it) == Some(writer)).collect();
-            writer != reader && !seen.is_empty() && seen != all_of(writer)
-        }
+        LocalKind::ThinAir => external.iter().any(|it| list.appenders(*it).is_empty()),
+        LocalKind::Future => external.iter().any(|it| list.appenders(*it) == [reader]),
+        LocalKind::Aborted { writer } => external.iter().any(|it| list.is_only_aborted(*it, writer)),
+        LocalKind::Intermediate { writer } => list.is_partial(external, writer),
         LocalKind::Interleaved { torn, between } => {
             let is_rolled_back = |it: TxnId| history.outcome(it) == Outcome::Aborted;
             if is_rolled_back(torn) || is_rolled_back(between) {
                 return false;
             }
-            if torn == between {
-                // Elements of one transaction: not a prefix of what it appended.
-                let seen: Vec<ValueId> = external.iter().copied().filter(|it| by(*it) == Some(torn)).collect();
-                return !all_of(torn).starts_with(&seen);
-            }
-            let Some(first) = all_of(torn).into_iter().filter_map(place).min() else { return false };
-            let last = all_of(torn).into_iter().map(|it| place(it).unwrap_or(usize::MAX)).max();
-            let middle = all_of(between).into_iter().filter_map(place);
-            middle.into_iter().any(|it| first < it && Some(it) < last)
+            if torn == between { list.is_out_of_order(external, torn) } else { list.is_torn(external, torn, between) }
         }
-        LocalKind::Incompatible { other } => match history.op(other) {
-            Op::ReadList { key: same, values: others } if same == key => {
-                let owner = history.txn_of(other);
-                let own: Vec<ValueId> =
-                    appends.iter().filter(|it| it.0 == owner && it.1 < other).map(|it| it.2).collect();
-                let theirs = others.strip_suffix(own.as_slice());
-                // What was rolled back in between need not be in both.
-                let stays = |it: &&ValueId| by(**it).is_none_or(|it| history.outcome(it) != Outcome::Aborted);
-                let kept = |it: &[ValueId]| it.iter().filter(stays).copied().collect::<Vec<ValueId>>();
-                let mine = kept(external);
-                theirs.map(kept).is_some_and(|it| !it.starts_with(&mine) && !mine.starts_with(&it))
-            }
-            _ => false,
-        },
+        LocalKind::Incompatible { other } => list.is_incompatible(external, key, other),
         LocalKind::Internal { .. } | LocalKind::Unrepeatable { .. } => false,
+    }
+}
+
+/// All appends to a list, as a reader may have seen them at a level.
+struct List<'a> {
+    history: &'a History,
+    level: Level,
+    reader: TxnId,
+    appends: &'a [(TxnId, OpId, ValueId)],
+}
+
+impl List<'_> {
+    /// Everybody who appended an element, once each.
+    fn appenders(&self, value: ValueId) -> Vec<TxnId> {
+        let mut txns: Vec<TxnId> = self.appends.iter().filter(|it| it.2 == value).map(|it| it.0).collect();
+        txns.dedup();
+        txns
+    }
+
+    /// Whose element it is, if it can be nobody else's.
+    fn by(&self, value: ValueId) -> Option<TxnId> {
+        let may_be_read =
+            |it: &TxnId| self.level == Level::ReadUncommitted || self.history.outcome(*it) != Outcome::Aborted;
+        let others = self.appenders(value).into_iter().filter(|it| *it != self.reader && may_be_read(it));
+        match others.collect::<Vec<TxnId>>()[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    fn all_of(&self, txn: TxnId) -> Vec<ValueId> {
+        self.appends.iter().filter(|it| it.0 == txn).map(|it| it.2).collect()
+    }
+
+    /// Was it appended by this transaction, and by nobody but the reader and others that aborted?
+    fn is_only_aborted(&self, value: ValueId, writer: TxnId) -> bool {
+        let others: Vec<TxnId> = self.appenders(value).into_iter().filter(|it| *it != self.reader).collect();
+        others.contains(&writer) && others.iter().all(|it| self.history.outcome(*it) == Outcome::Aborted)
+    }
+
+    /// Are some elements of a transaction there, and others not?
+    fn is_partial(&self, seen: &[ValueId], writer: TxnId) -> bool {
+        let all = self.all_of(writer);
+        let count = |of: &[ValueId], value: &ValueId| of.iter().filter(|it| *it == value).count();
+        writer != self.reader
+            && seen.iter().any(|it| self.by(*it) == Some(writer))
+            && all.iter().any(|it| count(seen, it) < count(&all, it))
+    }
+
+    /// Is there an element of a transaction without one that it appended before, or more often than it was appended?
+    fn is_out_of_order(&self, seen: &[ValueId], txn: TxnId) -> bool {
+        let all = self.all_of(txn);
+        let count = |of: &[ValueId], value: &ValueId| of.iter().filter(|it| *it == value).count();
+        seen.iter().enumerate().filter(|(_, it)| self.by(**it) == Some(txn)).any(|(place, value)| {
+            let before = all.iter().take_while(|it| *it != value);
+            before.into_iter().any(|it| !seen[..place].contains(it)) || count(seen, value) > count(&all, value)
+        })
+    }
+
+    /// Does an element of one transaction stand between those of another, or before some of them are there?
+    fn is_torn(&self, seen: &[ValueId], torn: TxnId, between: TxnId) -> bool {
+        let all = self.all_of(torn);
+        let place = |value: &ValueId| seen.iter().position(|it| it == value);
+        let is_of_torn = |it: &&ValueId| self.by(**it) == Some(torn);
+        let Some(first) = all.iter().filter(is_of_torn).filter_map(place).min() else { return false };
+        let last = all.iter().map(|it| place(it).unwrap_or(usize::MAX)).max();
+        let middle = self.all_of(between).into_iter().filter(|it| self.by(*it) == Some(between));
+        middle.filter_map(|it| place(&it)).any(|it| first < it && Some(it) < last)
+    }
+
+    /// Does neither of two reads extend the other? What was rolled back in between need not be in both.
+    fn is_incompatible(&self, seen: &[ValueId], key: KeyId, other: OpId) -> bool {
+        let Op::ReadList { key: same, values } = self.history.op(other) else { return false };
+        let owner = self.history.txn_of(other);
+        let own: Vec<ValueId> = self.appends.iter().filter(|it| it.0 == owner && it.1 < other).map(|it| it.2).collect();
+        let stays = |it: &&ValueId| {
+            let by = self.appenders(**it);
+            by.is_empty() || by.iter().any(|it| self.history.outcome(*it) != Outcome::Aborted)
+        };
+        let kept = |it: &[ValueId]| it.iter().filter(stays).copied().collect::<Vec<ValueId>>();
+        let mine = kept(seen);
+        let theirs = values.strip_suffix(own.as_slice()).filter(|_| same == key).map(kept);
+        theirs.is_some_and(|it| !it.starts_with(&mine) && !mine.starts_with(&it))
     }
 }

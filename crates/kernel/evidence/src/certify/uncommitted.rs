@@ -5,8 +5,8 @@ use super::rows::Rows;
 use super::uncertified::{Uncertified, wrong};
 use iso_history::{History, KeyId, Op, TxnId, ValueId};
 
-/// Each read returns something that somebody wrote, and lists that only scheduled transactions appended to are prefixes
-/// of what the schedule makes of them.
+/// Each read returns something that somebody wrote, and lists are prefixes of what the schedule makes of them, but for
+/// elements that may have been rolled back.
 pub(super) fn check_uncommitted(history: &History, order: &[TxnId]) -> Result<(), Uncertified> {
     let written = Written::new(history);
     let lists = lists(history, order);
@@ -33,11 +33,9 @@ pub(super) fn check_uncommitted(history: &History, order: &[TxnId]) -> Result<()
                     own.last(key).map_or_else(|| history.initial_value(key) == value || by_others(), |it| it == value)
                 }
                 Op::ReadList { key, values } => {
-                    let by_scheduled = |it: &ValueId| written.by(key, *it).iter().any(|it| is_scheduled[it.1.index()]);
-                    let is_prefix = values
-                        .strip_suffix(own.elements(key))
-                        .is_some_and(|it| !it.iter().all(by_scheduled) || lists[key.index()].starts_with(it));
-                    is_prefix && values.iter().all(|it| !written.by(key, *it).is_empty())
+                    let may_be_dirty = |it: ValueId| written.by(key, it).iter().any(|it| !is_scheduled[it.1.index()]);
+                    let external = values.strip_suffix(own.elements(key));
+                    external.is_some_and(|it| shows_prefix(it, &lists[key.index()], may_be_dirty))
                 }
             };
             if !is_right {
@@ -46,6 +44,21 @@ pub(super) fn check_uncommitted(history: &History, order: &[TxnId]) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Is what was seen a prefix of a list, but for elements that may have been rolled back?
+fn shows_prefix(seen: &[ValueId], list: &[ValueId], may_be_dirty: impl Fn(ValueId) -> bool) -> bool {
+    // How many elements of the list may have been passed so far.
+    let mut passed: Vec<usize> = vec![0];
+    for value in seen {
+        let clean = passed.iter().filter(|it| list.get(**it) == Some(value)).map(|it| it + 1);
+        let dirty = passed.iter().copied().filter(|_| may_be_dirty(*value));
+        let mut next: Vec<usize> = clean.chain(dirty).collect();
+        next.sort_unstable();
+        next.dedup();
+        passed = next;
+    }
+    !passed.is_empty()
 }
 
 /// What the schedule makes of each list.
