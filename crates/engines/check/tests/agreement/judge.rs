@@ -235,8 +235,6 @@ fn shrink(draft: &Draft, is_wrong: impl Fn(&Draft) -> bool) -> Draft {
 fn judge(draft: &Draft, tests: &[Test]) -> Answers {
     let history = draft.build();
     let facts = Facts::new(&history);
-    let favoured = history.favouring_dirty_reads();
-    let may_be_dirty = !favoured.as_ref().unwrap_or(&history).mixed_lists().is_empty();
     let prepared = tests.contains(&Test::Definition).then(|| Prepared::new(&facts));
     let mut answers = Answers::default();
     let mut refutations = Vec::new();
@@ -255,7 +253,7 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
         }
         let Some(is_allowed) = is_allowed(&verdict) else {
             match verdict {
-                Verdict::Unknown(StopReason::Unsupported(_)) if allows_dirty_reads(level) && may_be_dirty => {}
+                Verdict::Unknown(StopReason::Unsupported(_)) if may_be_dirty(&history, level) => {}
                 // No core shows that each meaning is forbidden.
                 Verdict::Unknown(StopReason::Unsupported(_)) if facts.ambiguous_list().is_some() => {
                     answers.unknown.push(level);
@@ -314,6 +312,12 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
 
 fn allows_dirty_reads(level: Level) -> bool {
     matches!(level, Level::ReadUncommitted | Level::AdyaReadUncommitted)
+}
+
+/// Does the level allow dirty reads, and may a list read be one or not?
+fn may_be_dirty(history: &History, level: Level) -> bool {
+    let favoured = history.favouring_dirty_reads();
+    allows_dirty_reads(level) && !favoured.as_ref().unwrap_or(history).mixed_lists().is_empty()
 }
 
 fn ask(facts: &Facts<'_>, level: Level) -> Verdict {
