@@ -21,6 +21,11 @@ pub fn holds_at_any_size(
     if local_answer(facts, spec).is_some() {
         return Some(false);
     }
+    if facts.ambiguous_list().is_some() {
+        let mut answers =
+            facts.cases().into_iter().map(|it| holds_at_any_size(&Facts::new(&it), spec, execution, stop));
+        return answers.find(|it| *it != Some(false)).unwrap_or(Some(false));
+    }
     match Scene::new(facts, &SessionOrder::Recorded, execution, unsourced(spec)) {
         Some(scene) => is_true(spec, &scene, execution, stop).ok(),
         None => Some(false),

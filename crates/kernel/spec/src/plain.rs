@@ -35,6 +35,10 @@ fn evaluate_under(facts: &Facts<'_>, so: &SessionOrder, spec: &Spec, limit: &mut
     if let Some(answer) = local_answer(facts, spec) {
         return answer;
     }
+    if facts.ambiguous_list().is_some() {
+        let mut answers = facts.cases().into_iter().map(|it| evaluate_under(&Facts::new(&it), so, spec, limit));
+        return answers.find(|it| *it != Evaluation::Forbidden).unwrap_or(Evaluation::Forbidden);
+    }
     try_worlds(facts, so, spec, limit).unwrap_or(Evaluation::TooLarge)
 }
 

@@ -38,7 +38,7 @@ fn verdict(facts: &Facts<'_>, spec: &Spec, answer: Evaluation, budget: &Budget<'
         Evaluation::Forbidden => Verdict::Forbidden(refute(facts, spec, budget)),
         Evaluation::OutOfSteps | Evaluation::TooLarge => Verdict::Unknown(StopReason::Steps),
         Evaluation::AmbiguousList(op) => Verdict::Unknown(StopReason::Unsupported(format!(
-            "{} saw an element that was appended twice to that list",
+            "{} saw an element that was rolled back, and that somebody else appended again",
             history.render_op(op)
         ))),
     }

@@ -23,7 +23,7 @@ const MAX_TXNS_OF_SURE_ANSWERS: usize = 20;
 /// A history that takes longer hangs: a stage of the checker does not ask its budget.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Of so many refutations, one may have no proof that is short enough.
-const UNPROVED_ONE_IN: usize = 500;
+const UNPROVED_ONE_IN: usize = 300;
 /// Steps of the reference evaluator for one level.
 const MAX_STEPS: u64 = 20_000;
 
