@@ -69,6 +69,9 @@ impl Question<'_> {
         if let Some(refutation) = cores.iter().find_map(|it| self.refutation(it)) {
             return self.answer(Verdict::Forbidden(refutation));
         }
+        if self.facts.ambiguous_list().is_some() {
+            return self.each_case();
+        }
         let n_txns = self.facts.txns().count();
         if n_txns > MAX_TXNS {
             return Answer::Undecided(StopReason::Unsupported(too_many(self.spec, n_txns)));
@@ -84,6 +87,23 @@ impl Question<'_> {
             }
             Err(reason) => Answer::Undecided(reason),
         }
+    }
+
+    /// A list read has several meanings: what explains the history in one of the cases explains it. No core shows that
+    /// all of them are forbidden.
+    fn each_case(&self) -> Answer {
+        for case in self.facts.cases() {
+            if let Err(reason) = self.budget.check() {
+                return Answer::Undecided(reason);
+            }
+            let answer = Question { facts: &Facts::new(&case), ..*self }.large();
+            if !matches!(answer, Answer::Forbidden(_)) {
+                return answer;
+            }
+        }
+        Answer::Undecided(StopReason::Unsupported(
+            "a list read has several meanings, each of which seems to be forbidden".to_owned(),
+        ))
     }
 
     /// The orders and cores that engines find at their levels: orders of the strongest levels first, and cores of the
