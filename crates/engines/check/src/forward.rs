@@ -85,6 +85,9 @@ struct Step {
 
 const NO_STEP: u32 = u32::MAX;
 
+/// So much may be kept for each number of commits: 64 MB.
+const MAX_WORDS: usize = 16 << 20;
+
 /// The budget is asked once for so many states.
 const STATES_PER_QUESTION: usize = 64;
 
@@ -99,6 +102,7 @@ impl<'p> Beam<'p> {
     fn run(mut self, budget: &Budget<'_>) -> Result<Run, StopReason> {
         let mut state = State::new(self.program, self.aim);
         let n_words = state.words().len();
+        self.aim.width = self.aim.width.min(MAX_WORDS / n_words).max(1);
         let (mut furthest, mut n_expanded) = (NO_STEP, 0);
         if state.settle() {
             self.keep(&state, NO_STEP);

@@ -26,8 +26,12 @@ struct Turn {
     width: usize,
 }
 
-const TURNS: [Turn; 3] =
-    [Turn { n_steps: 300, width: 32 }, Turn { n_steps: 3_000, width: 256 }, Turn { n_steps: 30_000, width: 2_048 }];
+const TURNS: [Turn; 4] = [
+    Turn { n_steps: 300, width: 32 },
+    Turn { n_steps: 2_000, width: 256 },
+    Turn { n_steps: 8_000, width: 2_048 },
+    Turn { n_steps: 32_000, width: 16_384 },
+];
 
 /// A stronger rule may take so many times the steps of a repair, since it takes turns, too.
 const STEPS_OF_STRONGER: u32 = 4;
