@@ -16,7 +16,7 @@ pub(crate) struct Frame {
     boundary: Boundary,
     /// By transaction: all of it is there, as observed.
     pub(crate) complete: Vec<Lit>,
-    /// By transaction: it is on the boundary. Nothing for those that have no read.
+    /// By transaction: it is on the boundary. Nothing for those that have no read that may change.
     pub(crate) cut: Vec<Option<Lit>>,
     /// By transaction and read.
     pub(crate) spots: Vec<Vec<Spot>>,
@@ -28,7 +28,8 @@ pub(crate) struct Frame {
 #[derive(Clone, Debug)]
 pub(crate) struct Spot {
     pub(crate) key: Option<Key>,
-    /// Who it may read from, if its transaction is on the boundary; strictly, if it is cut right here.
+    /// Who it may read from, if its transaction is on the boundary; strictly, if it is cut right here, and never who it
+    /// was observed to read from.
     pub(crate) choices: Vec<Choice>,
     /// Its transaction is on the boundary, and it reads what was observed because it is before the cut.
     /// Nothing under a relaxed boundary.
@@ -62,21 +63,25 @@ impl Frame {
     fn add_cut(&mut self, trace: &Trace, level: Level, txn: TxnIdx, solver: &mut impl SatSolver) {
         let mut spots = Vec::new();
         for (nth, read) in trace.reads[txn as usize].iter().enumerate() {
-            let writers = match (self.boundary, read.key) {
-                (Boundary::Strict, None) if is_place_to_cut(trace, txn, nth) => vec![INITIAL],
-                (_, None) => Vec::new(),
-                (_, Some(key)) => candidates(trace, level, self.boundary, txn, nth, key),
+            let mut writers = match read.key {
+                None => Vec::new(),
+                Some(key) => candidates(trace, level, self.boundary, txn, nth, key),
             };
+            // A session ends because a read changed, or not at all: what it would do next is known as long as none has.
+            writers.retain(|it| self.boundary == Boundary::Relaxed || *it != read.source);
             let choices = writers.into_iter().map(|writer| Choice { writer, lit: solver.new_var().positive() });
             spots.push(Spot { key: read.key, choices: choices.collect(), kept: None });
         }
-        let cut = spots.iter().any(|it| !it.choices.is_empty()).then(|| solver.new_var().positive());
+        let changes = changes(trace, txn, &spots);
+        let cut = (!changes.is_empty()).then(|| solver.new_var().positive());
         if let Some(cut) = cut {
             match self.boundary {
                 Boundary::Strict => cut_at_one(&mut spots, cut, solver),
-                Boundary::Relaxed => choose_everywhere(&spots, cut, solver),
+                Boundary::Relaxed => choose_everywhere(&spots, cut, &changes, solver),
             }
             self.close_cut(trace, txn, cut, &spots, solver);
+        } else {
+            spots.iter_mut().for_each(|it| it.choices.clear());
         }
         let choices = spots.iter().flat_map(|it| &it.choices).filter(|it| it.writer != INITIAL);
         self.writers.extend(choices.map(|it| (it.lit, it.writer)));
@@ -174,8 +179,11 @@ fn cut_at_one(spots: &mut [Spot], cut: Lit, solver: &mut impl SatSolver) {
     }
 }
 
-/// Each read has exactly one writer if the transaction is on the boundary.
-fn choose_everywhere(spots: &[Spot], cut: Lit, solver: &mut impl SatSolver) {
+/// Each read has exactly one writer if the transaction is on the boundary, and one of them is another than observed.
+fn choose_everywhere(spots: &[Spot], cut: Lit, changes: &[Lit], solver: &mut impl SatSolver) {
+    let mut one_changes = vec![!cut];
+    one_changes.extend(changes);
+    solver.add_clause(&one_changes);
     for spot in spots.iter().filter(|it| it.key.is_some()) {
         let lits: Vec<Lit> = spot.choices.iter().map(|it| it.lit).collect();
         exactly_one_if(cut, &lits, solver);
@@ -213,11 +221,11 @@ pub(crate) fn at_most_one(lits: &[Lit], solver: &mut impl SatSolver) {
     }
 }
 
-/// A cut at a read that says nothing matters only if something was written since the read before it.
-fn is_place_to_cut(trace: &Trace, txn: TxnIdx, nth: usize) -> bool {
-    let reads = &trace.reads[txn as usize];
-    let is_between = |op| op < reads[nth].op && nth.checked_sub(1).is_none_or(|before| reads[before].op < op);
-    trace.writes[txn as usize].iter().any(|it| is_between(it.op))
+/// The choices that differ from what was observed.
+fn changes(trace: &Trace, txn: TxnIdx, spots: &[Spot]) -> Vec<Lit> {
+    let reads = spots.iter().zip(&trace.reads[txn as usize]);
+    let others = reads.flat_map(|(spot, read)| spot.choices.iter().filter(|it| it.writer != read.source));
+    others.map(|it| it.lit).collect()
 }
 
 /// Who a read may read from, if it is on the boundary.

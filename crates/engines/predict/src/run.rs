@@ -140,16 +140,8 @@ impl Run {
         if let Role::Cut(_) = self.roles[txn as usize] {
             literals.extend(self.reads[txn as usize].iter().map(|it| it.because));
             literals.extend(self.writes[txn as usize].iter().map(|it| it.because));
-            literals.extend(self.cut_choice(frame, txn));
         }
         literals
-    }
-
-    /// The choice of a cut at a read that only the initial state can answer.
-    fn cut_choice(&self, frame: &Frame, txn: TxnIdx) -> Option<Lit> {
-        let Role::Cut(nth) = self.roles[txn as usize] else { return None };
-        let spot = &frame.spots[txn as usize][nth];
-        spot.choices.first().filter(|_| spot.key.is_none()).map(|it| it.lit)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::judge::{Judge, Opinion};
 use crate::level::Case;
 use crate::run::{Role, Run, Writes};
-use crate::trace::{INITIAL, Trace, TxnIdx};
+use crate::trace::{INITIAL, Read, Trace, TxnIdx};
 use iso_evidence::{Budget, StopReason};
 use iso_solve::Lit;
 use rustc_hash::FxHashSet;
@@ -60,18 +60,7 @@ impl Shrink<'_> {
     /// Turns changed reads back, where the run stays allowed and forbidden.
     fn with_observed_reads(&mut self, mut run: Run) -> Result<Run, StopReason> {
         for (txn, nth) in changed(self.trace, &run) {
-            let read = self.trace.reads[txn as usize][nth];
-            let spot = &self.frame.spots[txn as usize][nth];
-            let Some(observed) = spot.choices.iter().find(|it| it.writer == read.source) else { continue };
-            if read.source != INITIAL && run.roles[read.source as usize] != Role::Complete {
-                continue;
-            }
-            let mut literals: FxHashSet<Lit> = run.literals(self.frame, self.trace).into_iter().collect();
-            for choice in &spot.choices {
-                literals.remove(&choice.lit);
-            }
-            literals.insert(observed.lit);
-            let turned = Run::of_literals(self.trace, self.frame, Writes::Kept, &literals);
+            let Some(turned) = self.turned_back(&run, txn, nth) else { continue };
             let run_of_level = turned.with(self.trace, self.frame, self.writes);
             let case = Case { trace: self.trace, frame: self.frame, run: &run_of_level };
             let is_allowed = matches!(self.allows.decide(&case, self.budget)?, Opinion::Allowed);
@@ -80,6 +69,32 @@ impl Shrink<'_> {
             }
         }
         Ok(run)
+    }
+
+    /// The run with one read as it was observed. A transaction without a changed read is complete; nothing if it cannot
+    /// be, because somebody that it read from is not.
+    fn turned_back(&self, run: &Run, txn: TxnIdx, nth: usize) -> Option<Run> {
+        let is_there = |it: &Read| it.source == INITIAL || run.roles[it.source as usize] == Role::Complete;
+        let reads = &self.trace.reads[txn as usize];
+        let mut literals: FxHashSet<Lit> = run.literals(self.frame, self.trace).into_iter().collect();
+        if changed(self.trace, run).iter().filter(|it| it.0 == txn).count() == 1 {
+            for lit in run.literals_of(self.frame, txn) {
+                literals.remove(&lit);
+            }
+            literals.insert(self.frame.complete[txn as usize]);
+            return reads.iter().all(is_there).then(|| self.of_literals(&literals));
+        }
+        let choices = &self.frame.spots[txn as usize][nth].choices;
+        let observed = choices.iter().find(|it| it.writer == reads[nth].source)?;
+        for choice in choices {
+            literals.remove(&choice.lit);
+        }
+        literals.insert(observed.lit);
+        is_there(&reads[nth]).then(|| self.of_literals(&literals))
+    }
+
+    fn of_literals(&self, literals: &FxHashSet<Lit>) -> Run {
+        Run::of_literals(self.trace, self.frame, Writes::Kept, literals)
     }
 
     fn is_forbidden(&mut self, run: &Run) -> Result<Option<FxHashSet<Lit>>, StopReason> {

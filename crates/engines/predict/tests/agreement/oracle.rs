@@ -2,7 +2,8 @@
 //!
 //! Each session repeats some of its committed transactions, the complete ones, and then perhaps the next one, which is on
 //! the boundary. Whoever is read from is complete. Reads of complete transactions keep their observed writers. A
-//! boundary transaction is cut after a read that has any writer (strict), or is whole, with any writers (relaxed).
+//! boundary transaction is cut after a read that has another writer (strict), or is whole, with any writers, at least one
+//! of them another (relaxed).
 //! Cost: the product of what the sessions can do, times the search of the reference evaluator.
 
 use iso_evidence::Witness;
@@ -113,6 +114,9 @@ fn ends(observed: &Observed<'_>, complete: &[TxnId], rest: &[TxnId], boundary: B
         let writers = complete.iter().filter(|it| observed.writes(**it, observed.key(read)));
         writers.map(|it| (read, *it)).collect()
     };
+    let another = |read: OpId| -> Vec<(OpId, TxnId)> {
+        any(read).into_iter().filter(|it| observed.source(read) != Some(it.1)).collect()
+    };
     let as_observed = |read: OpId| -> Vec<(OpId, TxnId)> {
         let writer = observed.sources[&read];
         if complete.contains(&writer) { vec![(read, writer)] } else { Vec::new() }
@@ -124,14 +128,16 @@ fn ends(observed: &Observed<'_>, complete: &[TxnId], rest: &[TxnId], boundary: B
         Boundary::Strict => {
             for (idx, read) in reads.iter().enumerate() {
                 let earlier = reads[..idx].iter().map(|it| as_observed(*it));
-                let choices: Vec<Vec<(OpId, TxnId)>> = earlier.chain([any(*read)]).collect();
+                let choices: Vec<Vec<(OpId, TxnId)>> = earlier.chain([another(*read)]).collect();
                 let n_ops = ops.iter().position(|it| it == read).unwrap() + 1;
                 found.extend(product(&choices).into_iter().map(|sources| End { last: Some((txn, n_ops)), sources }));
             }
         }
         Boundary::Relaxed => {
             let choices: Vec<Vec<(OpId, TxnId)>> = reads.iter().map(|it| any(*it)).collect();
-            found.extend(product(&choices).into_iter().map(|sources| End { last: Some((txn, ops.len())), sources }));
+            let changes = |it: &Vec<(OpId, TxnId)>| it.iter().any(|(read, to)| observed.source(*read) != Some(*to));
+            let changed = product(&choices).into_iter().filter(changes);
+            found.extend(changed.map(|sources| End { last: Some((txn, ops.len())), sources }));
         }
     }
     found

@@ -101,6 +101,8 @@ impl Case<'_> {
             ensure(sessions.insert(session), || format!("{} is cut twice", history.session_name(session)))?;
             let is_last = history.session_txns(session).last() == Some(&cut.txn);
             ensure(is_last, || format!("{} is cut and not the last one", label()))?;
+            let changes = self.prediction.changed.iter().any(|it| history.txn_of(it.op) == cut.txn);
+            ensure(changes, || format!("{} is cut without a changed read", label()))?;
             match self.question.boundary {
                 Boundary::Relaxed => ensure(cut.n_dropped == 0, || format!("{} is not whole", label()))?,
                 Boundary::Strict => {

@@ -133,12 +133,15 @@ impl<'a> Repetition<'a> {
         if is_right { Ok(()) } else { Err(format!("{} did not change as it is said to", history.render_op(read.op))) }
     }
 
-    /// So many operations are left out as it is said.
+    /// A session ends because a read changed, and so many operations are left out as it is said.
     fn cuts(&self) -> Result<(), String> {
         let (history, whole) = (&self.prediction.history, self.observed.facts.history());
         for cut in &self.prediction.cuts {
             if cut.txn.index() >= history.n_txns() {
                 return Err("a transaction on the boundary is not in the predicted run".to_owned());
+            }
+            if !self.changed.keys().any(|it| history.txn_of(*it) == cut.txn) {
+                return Err(format!("{} is on the boundary without a changed read", history.label(cut.txn)));
             }
             if history.ops(cut.txn).len() + cut.n_dropped != whole.ops(self.twin(cut.txn)).len() {
                 return Err(format!("{} leaves out another number of operations", history.label(cut.txn)));
