@@ -12,6 +12,7 @@ mod judge;
 mod late;
 mod level;
 mod line;
+mod pivot;
 mod predictor;
 mod record;
 mod run;

@@ -14,6 +14,7 @@ use crate::frame::Frame;
 use crate::judge::{Judge, Opinion};
 use crate::late::{causes, late_order, sorted};
 use crate::level::{Case, Rules};
+use crate::pivot::pivots;
 use crate::record::record;
 use crate::run::{Role, Run, Writes};
 use crate::saturate::forced;
@@ -149,6 +150,11 @@ impl Stage {
         let mut proposer = Cadical::for_short_calls();
         let frame = Frame::new(&trace, question.level, question.boundary, &mut proposer);
         let rules = Rules::new(&trace, &frame, question.level, &mut proposer);
+        if question.target == Level::Serializable
+            && let Some(pivots) = pivots(&trace, &frame, question.level)
+        {
+            proposer.add_clause(&pivots);
+        }
         demand(&trace, &frame, question.target, &VersionOrder::observed(&trace), &mut proposer);
         let judge = |level| Judge::new(&trace, question.level, question.boundary, level);
         let (allows, forbids) = (judge(question.level), judge(question.target));
