@@ -81,7 +81,9 @@ impl Frame {
             }
             self.close_cut(trace, txn, cut, &spots, solver);
         } else {
-            spots.iter_mut().for_each(|it| it.choices.clear());
+            for spot in &mut spots {
+                spot.choices.clear();
+            }
         }
         let choices = spots.iter().flat_map(|it| &it.choices).filter(|it| it.writer != INITIAL);
         self.writers.extend(choices.map(|it| (it.lit, it.writer)));

@@ -182,7 +182,9 @@ fn predicted(change: &dyn Fn(&mut Prediction), budget: &Budget<'_>) -> Result<pr
 fn a_prediction_that_does_not_repeat_the_observed_run_is_refused() {
     type Change<'c> = &'c dyn Fn(&mut Prediction);
     predicted(&|_| {}, &Budget::unlimited()).unwrap();
-    let cases: [(&str, Change<'_>); 11] = [
+    let unchanged = iso_predict::Cut { txn: TxnId::from_index(1), n_dropped: 0 };
+    let cases: [(&str, Change<'_>); 12] = [
+        ("without a changed read", &|it| it.cuts.push(unchanged)),
         ("repeat nothing", &|it| it.txns.clear()),
         ("repeat nothing", &|it| it.txns[1] = TxnId::from_index(99)),
         ("does not repeat its first", &|it| it.txns.swap(1, 2)),
