@@ -102,7 +102,9 @@ fn parse(mut arguments: Arguments<'_>) -> Result<Options<'_>> {
     let is_whole = !is_quick && !is_figures_only && patterns.is_empty() && names.is_empty();
     let is_saved = arguments.flag("--save") || is_whole;
     if let Some(word) = arguments.rest()?.first() {
-        bail!("no such bench: {word}; there are check, instructions and separate");
+        bail!(
+            "no such bench: {word}; there are check, hard, instructions, separate, verify, predict, store and collect"
+        );
     }
     for name in &names {
         LEVELS.iter().find(|it| *it == name).with_context(|| format!("--level takes {}", LEVELS.join(", ")))?;

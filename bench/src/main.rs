@@ -4,7 +4,7 @@
 //! instructions on small ones, which does not depend on who else uses the machine; `bench separate` measures the search
 //! for histories between levels; `bench verify` programs; `bench predict` prints what is predicted from applications and
 //! how long it takes, with `--growth` for runs that grow; `bench store` measures the weak store; `bench collect` says
-//! what recording costs.
+//! what recording costs; `bench hard` says how many histories with few values are decided.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
 
 mod arguments;
@@ -13,6 +13,7 @@ mod check;
 mod expectation;
 mod figures;
 mod folder;
+mod hard;
 mod inputs;
 mod instructions;
 mod measure;
@@ -41,6 +42,7 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         ["instructions", rest @ ..] => instructions::run(rest),
         ["separate", rest @ ..] => separate::run(rest),
+        ["hard", rest @ ..] => hard::run(rest),
         ["verify", rest @ ..] => engine("iso-verify", "programs", rest),
         ["predict", "--growth", rest @ ..] => engine("iso-predict", "runs", rest),
         ["predict", rest @ ..] => engine("iso-collect", "predictions", rest),

@@ -24,6 +24,7 @@ usage: cargo xtask <task>
   man                      manual pages, one for each verb, in target/man
   dist TARGET              an archive to give away, with the binary for this target, in target/packages
   bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
+  bench hard ...           how many histories with few values are decided; `bench hard --help` says more
   bench verify [NAME]      times the programs of the corpus, and generated ones that grow
   bench predict [APP..]    what is predicted from applications, whether it comes true, and how long it takes
   bench predict --growth   times of predictions from runs that grow
