@@ -1,8 +1,13 @@
 //! The only way to make a [`History`]: transactions in, a valid history or its defects out.
 
 use crate::names::Interner;
-use crate::{Access, Datum, History, KeyId, Name, Outcome, Place, PlaceUnit, SessionId, TxnId, ValueId};
-use rustc_hash::FxHashMap;
+use crate::omissions::Table;
+use crate::statements::ScanEntry;
+use crate::{
+    Access, Datum, Extent, History, KeyId, Locking, Name, Outcome, Place, PlaceUnit, Predicate, SessionId, Statement,
+    TxnId, ValueId,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
 /// Something wrong with the input, and where.
@@ -63,8 +68,21 @@ pub struct HistoryBuilder {
     default_initial: Option<ValueId>,
     n_session_bytes: usize,
     open: bool,
+    /// Where the open statement begins.
+    statement: Option<u32>,
+    predicate_ids: FxHashMap<Predicate, u32>,
+    said: FxHashMap<(Box<str>, KeyId, ValueId), Matching>,
     times: (i64, i64),
     defects: Vec<Defect>,
+}
+
+/// Does a version match a foreign predicate?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matching {
+    /// It does.
+    Matches,
+    /// It does not.
+    Differs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,12 +270,125 @@ impl HistoryBuilder {
         self.push_op(Access::ReadList, key, list);
     }
 
+    /// Opens a statement: the operations up to its end are one.
+    pub fn begin_statement(&mut self) {
+        assert!(
+            self.open && self.statement.is_none(),
+            "a statement is part of a transaction, and of no other statement"
+        );
+        self.statement = Some(self.history.op_key.len() as u32);
+    }
+
+    /// Is a statement open?
+    pub fn is_statement_open(&self) -> bool {
+        self.statement.is_some()
+    }
+
+    /// Ends the open statement.
+    pub fn end_statement(&mut self, locking: Locking) {
+        let start = self.statement.take().expect("a statement is open");
+        let end = self.history.op_key.len() as u32;
+        self.history.sql.statements.push(Statement { start, end, locking });
+    }
+
+    /// Adds an update to the open transaction: a read and a write of a row in one statement.
+    pub fn update(&mut self, key: KeyId, old: ValueId, new: ValueId) {
+        self.in_statement(|builder| {
+            builder.read(key, old);
+            builder.write(key, new);
+        });
+    }
+
+    /// Adds a scan to the open transaction, with every row that it returned.
+    pub fn scan(&mut self, table: &str, predicate: Predicate, rows: impl IntoIterator<Item = (KeyId, ValueId)>) {
+        let foreign: Vec<Box<str>> = predicate.foreign().into_iter().map(Into::into).collect();
+        let mut seen = FxHashSet::default();
+        self.in_statement(|builder| {
+            let (scan, start) = (builder.history.sql.scans.len(), builder.history.op_key.len() as u32);
+            for (key, value) in rows {
+                builder.check_row(table, key, seen.insert(key));
+                builder.read(key, value);
+                // Returned rows match; which part of a larger predicate does is not known.
+                if let ([only], Predicate::Foreign(_)) = (&foreign[..], &predicate) {
+                    builder.said.insert((only.clone(), key, value), Matching::Matches);
+                }
+            }
+            let history = &mut builder.history;
+            history.op_access.push(Access::Omit);
+            history.op_key.push(KeyId::from_index(0));
+            history.op_value.push(scan as u32);
+            builder.push_scan(table, predicate, start, Extent::Whole);
+        });
+    }
+
+    /// Adds one row to the open transaction that a scan looked at and did not return, if that is all that is known of it.
+    pub fn omit(&mut self, table: &str, predicate: Predicate, key: KeyId) {
+        let (scan, start) = (self.history.sql.scans.len(), self.history.op_key.len() as u32);
+        self.push_op(Access::Omit, key, scan as u32);
+        self.push_scan(table, predicate, start, Extent::Part);
+    }
+
+    /// Adds one row to the open transaction that a scan returned, if the others are not known.
+    pub fn returned(&mut self, table: &str, predicate: Predicate, key: KeyId, value: ValueId) {
+        let start = self.history.op_key.len() as u32;
+        self.read(key, value);
+        self.push_scan(table, predicate, start, Extent::Part);
+    }
+
+    /// Says whether a version matches a foreign predicate. A version of which nothing is said does not match.
+    pub fn matching(&mut self, foreign: &str, key: KeyId, value: ValueId, matching: Matching, place: Place) {
+        let earlier = self.said.insert((foreign.into(), key, value), matching);
+        if earlier.is_some_and(|it| it != matching) {
+            let (key, value) = (self.history.keys.get(key.index()), self.history.values.get(value.index()));
+            let message = format!("{}={} is said to match {foreign:?}, and not to", key.shown(), value.shown());
+            self.defect(Severity::Error, place, message);
+        }
+    }
+
+    /// A scan returns rows of its table, each once.
+    fn check_row(&mut self, table: &str, key: KeyId, is_new: bool) {
+        let name = self.history.keys.get(key.index());
+        let is_row = matches!(name, Name::Text(text) if text.strip_prefix(table).is_some_and(|it| it.starts_with('/')));
+        let problem = match (is_row, is_new) {
+            (true, true) => return,
+            (false, _) => format!("a scan of {table} returned {}; its rows have names as {table}/1", name.shown()),
+            (true, false) => format!("a scan of {table} returned {} twice", name.shown()),
+        };
+        let place = self.history.place(TxnId::from_index(self.history.txn_at.len() - 1));
+        self.defect(Severity::Error, place, problem);
+    }
+
+    fn in_statement(&mut self, add: impl FnOnce(&mut Self)) {
+        let is_part = self.is_statement_open();
+        if !is_part {
+            self.begin_statement();
+        }
+        add(self);
+        if !is_part {
+            self.end_statement(Locking::Free);
+        }
+    }
+
+    fn push_scan(&mut self, table: &str, predicate: Predicate, start: u32, extent: Extent) {
+        let sql = &mut self.history.sql;
+        let table = sql.table(table);
+        let predicate = *self.predicate_ids.entry(predicate).or_insert_with_key(|it| {
+            sql.predicates.push(it.clone());
+            sql.predicates.len() as u32 - 1
+        });
+        let (txn, end) = (TxnId::from_index(self.history.txn_outcome.len()), self.history.op_key.len() as u32);
+        sql.scans.push(ScanEntry { txn, start, end, table, predicate, extent });
+    }
+
     /// Adds reads and writes of registers, and appends, to the open transaction: the columns of as many operations.
     pub fn extend(&mut self, accesses: &[Access], keys: &[KeyId], values: &[ValueId]) {
         assert!(self.open, "an operation outside a transaction");
         assert!(accesses.len() == keys.len() && keys.len() == values.len(), "columns of different length");
         for (access, key) in accesses.iter().zip(keys) {
-            assert!(*access != Access::ReadList, "a list has no single value");
+            assert!(
+                !matches!(access, Access::ReadList | Access::Omit),
+                "a list has no single value, and neither has an omission"
+            );
             self.note_use(*access, *key);
         }
         self.history.op_access.extend_from_slice(accesses);
@@ -351,7 +482,33 @@ impl HistoryBuilder {
         if self.history.has_times() {
             self.history.txn_times.resize(self.history.n_txns(), NO_TIMES);
         }
-        (Some(self.history), self.defects)
+        if self.history.has_statements() {
+            self.finish_statements();
+        }
+        match self.defects.iter().any(|it| it.severity == Severity::Error) {
+            true => (None, self.defects),
+            false => (Some(self.history), self.defects),
+        }
+    }
+
+    fn finish_statements(&mut self) {
+        let said = std::mem::take(&mut self.said).into_iter().filter(|it| it.1 == Matching::Matches);
+        self.history.sql.said = said.map(|it| it.0).collect();
+        self.history.sql.said.sort_unstable();
+        let tables = self.history.rows_by_table();
+        // A row that nobody gave a value does not exist at first, whatever other keys begin with.
+        let null = self.value_named(Name::Null);
+        self.history.sql.null = Some(null);
+        for row in tables.iter().flat_map(Table::rows).filter(|it| self.explicit_initial[it.index()].is_none()) {
+            self.history.key_initial[row.index()] = null;
+        }
+        let omitted = self.history.omitted_rows(&tables);
+        if self.history.n_ops() + omitted.iter().map(Vec::len).sum::<usize>() > MAX_ENTRIES {
+            self.defect_without_line("the scans of the history look at more than four billion rows".to_owned());
+            return;
+        }
+        self.history.insert_omissions(&omitted);
+        self.history.forget_trivial_statements();
     }
 
     fn find_defects(&mut self) {

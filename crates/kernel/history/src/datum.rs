@@ -1,6 +1,8 @@
 //! Names of keys and values as the input spelled them.
 
+use crate::record::Fields;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A key or value of the input: kept for rendering, interned to an id for everything else.
@@ -14,6 +16,8 @@ pub enum Datum {
     Number(Box<str>),
     /// Anything else, as text.
     Text(Box<str>),
+    /// A row with fields, in our notation: `{balance: 5, owner: ann}`, fields in the order of their names.
+    Record(Box<str>),
 }
 
 /// A name that somebody else keeps.
@@ -27,12 +31,21 @@ pub enum Name<'n> {
     Number(&'n str),
     /// Anything else, as text.
     Text(&'n str),
+    /// A row with fields, in our notation.
+    Record(&'n str),
 }
 
 impl Datum {
     /// A text datum.
     pub fn text(text: impl Into<Box<str>>) -> Self {
         Self::Text(text.into())
+    }
+
+    /// A record of these fields; of two with the same name, the last one counts.
+    pub fn record<'f>(fields: impl IntoIterator<Item = (&'f str, Self)>) -> Self {
+        let sorted: BTreeMap<&str, Self> = fields.into_iter().collect();
+        let shown = sorted.iter().map(|(name, value)| format!("{}: {value}", Name::Text(name)));
+        Self::Record(format!("{{{}}}", shown.collect::<Vec<String>>().join(", ")).into())
     }
 
     /// The name, borrowed.
@@ -42,6 +55,7 @@ impl Datum {
             Self::Int(number) => Name::Int(*number),
             Self::Number(text) => Name::Number(text),
             Self::Text(text) => Name::Text(text),
+            Self::Record(text) => Name::Record(text),
         }
     }
 }
@@ -54,7 +68,18 @@ impl Name<'_> {
             Self::Int(number) => Datum::Int(number),
             Self::Number(text) => Datum::Number(text.into()),
             Self::Text(text) => Datum::text(text),
+            Self::Record(text) => Datum::Record(text.into()),
         }
+    }
+
+    /// The fields of a record, in the order of their names; none of anything else.
+    pub fn fields(self) -> impl Iterator<Item = (String, Datum)> {
+        Fields::new(if let Self::Record(text) = self { text } else { "" })
+    }
+
+    /// The field of this name, if this is a record that has it.
+    pub(crate) fn field(self, name: &str) -> Option<Datum> {
+        self.fields().find(|it| it.0 == name).map(|it| it.1)
     }
 
     /// As our notation writes it, and cut where a person would not read on.
@@ -134,22 +159,28 @@ impl fmt::Display for Name<'_> {
             Self::Int(number) => write!(f, "{number}"),
             Self::Number(number) => f.write_str(number),
             Self::Text(text) if Self::is_plain_word(text) => f.write_str(text),
-            Self::Text(text) => {
-                f.write_str("\"")?;
-                for symbol in text.chars() {
-                    match symbol {
-                        '"' => f.write_str("\\\"")?,
-                        '\\' => f.write_str("\\\\")?,
-                        '\n' => f.write_str("\\n")?,
-                        '\r' => f.write_str("\\r")?,
-                        '\t' => f.write_str("\\t")?,
-                        other if other.is_control() => write!(f, "\\u{{{:x}}}", other as u32)?,
-                        other => write!(f, "{other}")?,
-                    }
-                }
-                f.write_str("\"")
+            Self::Text(text) => Self::quoted(text, f),
+            Self::Record(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Name<'_> {
+    /// Writes a text in quotes.
+    pub(crate) fn quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for symbol in text.chars() {
+            match symbol {
+                '"' => f.write_str("\\\"")?,
+                '\\' => f.write_str("\\\\")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                other if other.is_control() => write!(f, "\\u{{{:x}}}", other as u32)?,
+                other => write!(f, "{other}")?,
             }
         }
+        f.write_str("\"")
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a history says at once, derived once for every engine: who read what, and who may have written it.
 
 use crate::lists::{RecoveredOrder, join_readings};
-use crate::scan::{ListRead, Scan, SeenList};
 use crate::standing::{inviable, standing};
+use crate::survey::{ListRead, SeenList, Survey};
 use crate::writes::{FinalWrites, Versions, Writers};
 use crate::{History, KeyId, LocalAnomaly, OpId, TxnId, ValueId};
 use std::ops::Range;
@@ -67,30 +67,30 @@ impl<'h> Facts<'h> {
     pub fn new(history: &'h History) -> Self {
         let final_writes = FinalWrites::new(history);
         let (writers, versions) = Versions::new(history, &final_writes);
-        let mut scan = Scan::new(history, &final_writes, versions);
+        let mut survey = Survey::new(history, &final_writes, versions);
         if history.has_indeterminate_outcomes() {
-            let inviable = inviable(history, &scan);
-            scan.cut_candidates(&inviable);
+            let inviable = inviable(history, &survey);
+            survey.cut_candidates(&inviable);
         }
         let mut facts = Self {
             history,
-            standing: standing(history, &scan),
-            reads: scan.reads,
-            read_starts: scan.starts,
-            candidate_ranges: scan.ranges,
-            candidates: scan.versions.writers,
+            standing: standing(history, &survey),
+            reads: survey.reads,
+            read_starts: survey.starts,
+            candidate_ranges: survey.ranges,
+            candidates: survey.versions.writers,
             write_starts: final_writes.starts,
             writes: final_writes.writes,
             writers,
             recovered: Vec::new(),
-            local: scan.anomalies,
-            unrepeatable: scan.unrepeatable,
+            local: survey.anomalies,
+            unrepeatable: survey.unrepeatable,
             partial_lists: Vec::new(),
             open_lists: Vec::new(),
             ambiguous: None,
         };
         facts.keep_what_counts();
-        facts.join_lists(&scan.lists);
+        facts.join_lists(&survey.lists);
         facts.local.sort_unstable();
         facts
     }

@@ -1,7 +1,8 @@
 //! The history itself: immutable columns, one entry a session, transaction or operation.
 
 use crate::names::Names;
-use crate::{KeyId, Name, OpId, SessionId, TxnId, ValueId};
+use crate::statements::{Statement, Statements};
+use crate::{KeyId, Name, OpId, ScanId, SessionId, TxnId, ValueId};
 use std::fmt;
 use std::ops::Range;
 
@@ -35,6 +36,7 @@ pub struct History {
     pub(crate) key_is_list: Vec<bool>,
     pub(crate) values: Names,
     pub(crate) sources: Vec<(String, PlaceUnit)>,
+    pub(crate) sql: Statements,
 }
 
 /// What became of a transaction, as far as its client knows.
@@ -59,6 +61,8 @@ pub enum Access {
     Append,
     /// Reads a whole list.
     ReadList,
+    /// Looks at a row of a table and does not return it, because it does not match.
+    Omit,
 }
 
 /// One operation with what it saw or wrote.
@@ -92,6 +96,13 @@ pub enum Op<'h> {
         /// Its elements, oldest first.
         values: &'h [ValueId],
     },
+    /// A row that a scan did not return: the version that it saw does not match.
+    Omit {
+        /// The row.
+        key: KeyId,
+        /// The scan, which has the predicate.
+        scan: ScanId,
+    },
 }
 
 impl Op<'_> {
@@ -101,7 +112,8 @@ impl Op<'_> {
             Self::Read { key, .. }
             | Self::Write { key, .. }
             | Self::Append { key, .. }
-            | Self::ReadList { key, .. } => key,
+            | Self::ReadList { key, .. }
+            | Self::Omit { key, .. } => key,
         }
     }
 
@@ -330,6 +342,7 @@ impl History {
             Access::Write => Op::Write { key, value: as_value },
             Access::Append => Op::Append { key, value: as_value },
             Access::ReadList => Op::ReadList { key, values: self.list(value) },
+            Access::Omit => Op::Omit { key, scan: ScanId::from_index(value as usize) },
         }
     }
 
@@ -384,6 +397,7 @@ impl History {
                 let elements: Vec<String> = values.iter().map(|it| self.value(*it).to_string()).collect();
                 format!("r({},[{}])", self.key_name(key), elements.join(","))
             }
+            Op::Omit { key, scan } => format!("omit({}, {})", self.key_name(key), self.scan(scan).predicate),
         }
     }
 }
@@ -414,6 +428,28 @@ impl History {
             && self.end(mine) == other.end(theirs)
             && self.ops(mine).len() == other.ops(theirs).len()
             && self.ops(mine).zip(other.ops(theirs)).all(|(mine, theirs)| self.same_op(mine, other, theirs))
+            && self.same_statements(mine, other, theirs)
+    }
+
+    /// Are the same operations one statement, and do their scans ask for the same?
+    fn same_statements(&self, mine: TxnId, other: &Self, theirs: TxnId) -> bool {
+        let shape = |history: &Self, txn: TxnId| {
+            let first = history.txn_op_starts[txn.index()];
+            let of = move |it: Statement| (it.start - first, it.end - first, it.locking);
+            let statements: Vec<_> = history.ops(txn).map(|it| of(history.statement_of(it))).collect();
+            statements
+        };
+        let asked = |history: &Self, txn: TxnId| {
+            let first = history.txn_op_starts[txn.index()] as usize;
+            let of = |it: ScanId| {
+                let scan = history.scan(it);
+                let place = (scan.ops.start - first, scan.ops.end - first);
+                (scan.table.to_owned(), scan.predicate.clone(), place, scan.extent)
+            };
+            history.scans_of(txn).map(of).collect::<Vec<_>>()
+        };
+        (!self.has_statements() && !other.has_statements())
+            || (shape(self, mine) == shape(other, theirs) && asked(self, mine) == asked(other, theirs))
     }
 
     fn same_op(&self, mine: OpId, other: &Self, theirs: OpId) -> bool {
@@ -430,6 +466,8 @@ impl History {
                 (Op::ReadList { values: a, .. }, Op::ReadList { values: b, .. }) => {
                     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(*a, *b))
                 }
+                // Of scans, the predicates are compared.
+                (Op::Omit { .. }, Op::Omit { .. }) => true,
                 _ => false,
             }
     }

@@ -60,6 +60,11 @@ dense_id!(
     "k"
 );
 dense_id!(
+    /// A scan: a read by predicate.
+    ScanId,
+    "scan"
+);
+dense_id!(
     /// A value, interned over the whole history.
     ValueId,
     "v"

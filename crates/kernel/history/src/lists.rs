@@ -3,7 +3,7 @@
 //! A list is a register whose every version shows all versions before it. A read of `[1,2,3]` therefore reads the
 //! version of the transaction that appended 3, and says in which order 1, 2 and 3 were installed.
 
-use crate::scan::ListRead;
+use crate::survey::ListRead;
 use crate::{History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 

@@ -49,6 +49,10 @@ pub enum LocalKind {
         /// The earlier read.
         earlier: OpId,
     },
+    /// A scan did not return a row, although every version of it matches.
+    Missed,
+    /// A scan returned a row that does not match.
+    Unmatched,
     /// It saw a list that is neither a prefix nor an extension of another one that was seen.
     Incompatible {
         /// The other read of the list.

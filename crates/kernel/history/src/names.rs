@@ -28,6 +28,7 @@ enum Kind {
     Int,
     Number,
     Text,
+    Record,
 }
 
 /// So many bits of the place of a text are its length; the others are where it begins.
@@ -54,6 +55,7 @@ impl Names {
             Kind::Int => Name::Int(payload),
             Kind::Number => Name::Number(self.text(payload)),
             Kind::Text => Name::Text(self.text(payload)),
+            Kind::Record => Name::Record(self.text(payload)),
         }
     }
 
@@ -73,6 +75,7 @@ impl Names {
             Name::Int(integer) => (Kind::Int, integer),
             Name::Number(text) => (Kind::Number, self.push_text(text)),
             Name::Text(text) => (Kind::Text, self.push_text(text)),
+            Name::Record(text) => (Kind::Record, self.push_text(text)),
         };
         self.kinds.push(kind);
         self.payloads.push(payload);
@@ -121,7 +124,9 @@ impl Interner {
         let number = match name {
             Name::Int(integer) => return self.intern_int(integer, names),
             Name::Null => *self.null.get_or_insert(next),
-            Name::Number(_) | Name::Text(_) => self.texts.find_or_insert(hash(name), next, |it| names.get(it) == name),
+            Name::Number(_) | Name::Text(_) | Name::Record(_) => {
+                self.texts.find_or_insert(hash(name), next, |it| names.get(it) == name)
+            }
         };
         if number == next {
             names.push(name);
@@ -208,7 +213,7 @@ fn hash(name: Name<'_>) -> u64 {
     match name {
         Name::Null => {}
         Name::Int(integer) => return hash_int(integer),
-        Name::Number(text) => hasher.write(text.as_bytes()),
+        Name::Number(text) | Name::Record(text) => hasher.write(text.as_bytes()),
         Name::Text(text) => {
             hasher.write(text.as_bytes());
             hasher.write_u8(0xff);

@@ -6,7 +6,7 @@
 //! stays only if everybody who may have written what it saw stays too.
 
 use crate::lists::Appends;
-use crate::{Facts, History, HistoryBuilder, KeyId, Op, OpId, TxnId, ValueId};
+use crate::{Facts, History, HistoryBuilder, KeyId, Matching, Op, OpId, Place, Statement, TxnId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ impl Projection {
                 _ if without.contains(&op) => false,
                 Op::Write { .. } => keeps_write(txn, key) && is_last_write(history, txn, op),
                 Op::Append { .. } => keeps_write(txn, key),
-                Op::Read { .. } | Op::ReadList { .. } => match position(facts, op) {
+                Op::Read { .. } | Op::ReadList { .. } | Op::Omit { .. } => match position(facts, op) {
                     Some(read_idx) => {
                         let candidates = facts.candidates(read_idx);
                         !candidates.is_empty() && candidates.iter().all(|it| keeps_write(*it, key))
@@ -101,8 +101,10 @@ impl Projection {
         for txn in txns.iter().filter(|it| !it.is_initial()) {
             copy.begin(*txn);
             for op in history.ops(*txn).filter(|it| stays(*it)) {
+                copy.turn_to(op);
                 copy.op(op, &element_stays);
             }
+            copy.end_statement();
             copy.builder.end(history.outcome(*txn));
         }
         copy.finish()
@@ -151,6 +153,7 @@ struct Copy<'h> {
     keys: Vec<KeyId>,
     values: FxHashMap<ValueId, ValueId>,
     taken: FxHashSet<ValueId>,
+    statement: Option<Statement>,
 }
 
 impl<'h> Copy<'h> {
@@ -167,6 +170,7 @@ impl<'h> Copy<'h> {
             keys: Vec::new(),
             values: FxHashMap::default(),
             taken: FxHashSet::default(),
+            statement: None,
         }
     }
 
@@ -178,13 +182,37 @@ impl<'h> Copy<'h> {
         self.txns.push(txn);
     }
 
+    /// Opens the statement of an operation, unless it is open already.
+    fn turn_to(&mut self, op: OpId) {
+        if !self.history.has_statements() {
+            return;
+        }
+        let statement = self.history.statement_of(op);
+        if self.statement.is_some_and(|it| it != statement) {
+            self.end_statement();
+        }
+        if self.statement.is_none() {
+            self.statement = Some(statement);
+            self.builder.begin_statement();
+        }
+    }
+
+    fn end_statement(&mut self) {
+        if let Some(statement) = self.statement.take() {
+            self.builder.end_statement(statement.locking);
+        }
+    }
+
     fn op(&mut self, op: OpId, element_stays: &impl Fn(OpId, usize, ValueId) -> bool) {
         self.ops.push(op);
         let key = self.key(self.history.op(op).key());
         match self.history.op(op) {
             Op::Read { value, .. } => {
                 let value = self.value(value);
-                self.builder.read(key, value);
+                match self.history.scan_of(op).map(|it| self.history.scan(it)) {
+                    Some(scan) => self.builder.returned(scan.table, scan.predicate.clone(), key, value),
+                    None => self.builder.read(key, value),
+                }
             }
             Op::Write { value, .. } => {
                 let value = self.value(value);
@@ -193,6 +221,10 @@ impl<'h> Copy<'h> {
             Op::Append { value, .. } => {
                 let value = self.value(value);
                 self.builder.append(key, value);
+            }
+            Op::Omit { scan, .. } => {
+                let scan = self.history.scan(scan);
+                self.builder.omit(scan.table, scan.predicate.clone(), key);
             }
             Op::ReadList { values, .. } => {
                 let kept = values.iter().enumerate().filter(|(nth, it)| element_stays(op, *nth, **it));
@@ -209,7 +241,7 @@ impl<'h> Copy<'h> {
         }
         if !self.history.is_list(key) {
             let initial = self.value(self.history.initial_value(key));
-            self.builder.initial(copied, initial, crate::Place::default());
+            self.builder.initial(copied, initial, Place::default());
         }
         copied
     }
@@ -225,7 +257,18 @@ impl<'h> Copy<'h> {
         copied
     }
 
-    fn finish(self) -> Projection {
+    /// Which of the versions match foreign predicates.
+    fn copy_matching(&mut self) {
+        let said = &self.history.sql.said;
+        let kept = said.iter().filter(|it| self.keys.contains(&it.1) && self.values.contains_key(&it.2));
+        for (foreign, key, value) in kept {
+            let key = self.builder.key_named(self.history.key_name(*key));
+            self.builder.matching(foreign, key, self.values[value], Matching::Matches, Place::default());
+        }
+    }
+
+    fn finish(mut self) -> Projection {
+        self.copy_matching();
         let history = self.builder.finish().expect("a part of a valid history is valid");
         Projection { history, txns: self.txns, ops: self.ops, keys: self.keys }
     }

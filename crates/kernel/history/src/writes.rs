@@ -4,7 +4,8 @@
 //! version are one range, which every read of the version shares. Cost: linear, but for sorting the values of each key,
 //! which mostly come in order.
 
-use crate::{Access, History, KeyId, Outcome, TxnId, ValueId};
+use crate::{Access, History, KeyId, Outcome, ScanId, TxnId, ValueId};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// The last write of each key by each transaction that did not abort, sorted by key.
@@ -92,7 +93,10 @@ pub(crate) struct Versions {
     /// Where each value stands in the columns, or one of the marks below. Most values are written once.
     places: Vec<u32>,
     values: Vec<ValueId>,
+    /// By key, value and transaction; behind them, what readers need of their own.
     pub(crate) writers: Vec<TxnId>,
+    /// By key and predicate, where the writers of all versions stand that do not match.
+    omitted: FxHashMap<(KeyId, u32), Range<usize>>,
 }
 
 /// The value was never written last.
@@ -122,7 +126,7 @@ impl Versions {
             let place = &mut places[value.index()];
             *place = if *place == NOWHERE { idx as u32 } else { SEVERAL };
         }
-        (by_key, Self { starts, places, values, writers })
+        (by_key, Self { starts, places, values, writers, omitted: FxHashMap::default() })
     }
 
     /// The range of the writers of a version.
@@ -135,6 +139,31 @@ impl Versions {
         }
         let first = start + self.values[start..end].partition_point(|it| *it < value);
         first..self.end_of_run(first, end, value)
+    }
+
+    /// The range of the writers of all versions of a row that do not match the predicate of a scan.
+    pub(crate) fn run_omitted(&mut self, history: &History, scan: ScanId, key: KeyId) -> Range<usize> {
+        if let Some(only) = history.only_unmatched(scan, key) {
+            return self.run(key, only);
+        }
+        let memo = (key, history.predicate_of(scan));
+        if let Some(range) = self.omitted.get(&memo) {
+            return range.clone();
+        }
+        let (mut at, end) = (self.starts[key.index()] as usize, self.starts[key.index() + 1] as usize);
+        let mut writers = Vec::new();
+        while at < end {
+            let run_end = self.end_of_run(at, end, self.values[at]);
+            if !history.matches(scan, key, self.values[at]) {
+                writers.extend_from_slice(&self.writers[at..run_end]);
+            }
+            at = run_end;
+        }
+        writers.sort_unstable();
+        let range = self.writers.len()..self.writers.len() + writers.len();
+        self.writers.extend(writers);
+        self.omitted.insert(memo, range.clone());
+        range
     }
 
     fn end_of_run(&self, first: usize, end: usize, value: ValueId) -> usize {
@@ -154,6 +183,9 @@ impl Versions {
                 self.writers[at..run_end].sort_by_key(|it| last(*it));
                 at = run_end;
             }
+        }
+        for range in self.omitted.values() {
+            self.writers[range.clone()].sort_by_key(|it| last(*it));
         }
     }
 }

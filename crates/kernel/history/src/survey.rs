@@ -5,14 +5,14 @@
 //! reader stands in the middle is there a copy without it.
 
 use crate::lists::{Appends, ListReading};
-use crate::unexplained::{UnexplainedRead, name_anomalies};
+use crate::unexplained::{Saw, UnexplainedRead, name_anomalies};
 use crate::writes::{FinalWrites, Versions};
-use crate::{Access, ExternalRead, History, KeyId, LocalAnomaly, LocalKind, OpId, Outcome, TxnId, ValueId};
+use crate::{Access, ExternalRead, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, ScanId, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Every external read of transactions that did not abort, and every read of theirs that is wrong by itself.
-pub(crate) struct Scan {
+pub(crate) struct Survey {
     pub(crate) versions: Versions,
     pub(crate) reads: Vec<ExternalRead>,
     /// Where the reads of each transaction begin.
@@ -47,10 +47,11 @@ pub(crate) enum SeenList {
     Ambiguous,
 }
 
-impl Scan {
+impl Survey {
     pub(crate) fn new(history: &History, final_writes: &FinalWrites, versions: Versions) -> Self {
-        let n_reads = history.op_access.iter().filter(|it| matches!(it, Access::Read | Access::ReadList)).count();
-        let mut scan = Self {
+        let n_reads =
+            history.op_access.iter().filter(|it| matches!(it, Access::Read | Access::ReadList | Access::Omit)).count();
+        let mut survey = Self {
             versions,
             reads: Vec::with_capacity(n_reads),
             starts: Vec::with_capacity(history.n_txns() + 1),
@@ -62,18 +63,19 @@ impl Scan {
         // with indeterminate transactions, who is left out of the candidates is found later.
         let cut = if history.has_indeterminate_outcomes() { Cut::Later } else { Cut::Now };
         let mut pass = Pass::new(history, cut);
-        scan.starts.extend([0, 0]);
+        survey.starts.extend([0, 0]);
         for txn in history.txns() {
             if history.outcome(txn) != Outcome::Aborted {
                 pass.start(txn, final_writes.of(txn));
                 for op in history.op_range(txn) {
-                    pass.visit(op, &mut scan);
+                    pass.visit(op, &mut survey);
                 }
             }
-            scan.starts.push(scan.reads.len() as u32);
+            survey.starts.push(survey.reads.len() as u32);
         }
-        scan.anomalies.extend(name_anomalies(history, &pass.unexplained));
-        scan
+        survey.anomalies.extend(name_anomalies(history, &pass.unexplained));
+        survey.anomalies.extend(unmatched_rows(history));
+        survey
     }
 
     /// The positions in `reads` of a transaction's external reads.
@@ -106,6 +108,22 @@ impl Scan {
                 without_reader(&mut self.versions.writers, whole, self.reads[read_idx].reader, inviable);
         }
     }
+}
+
+/// Rows that a scan returned although they do not match.
+fn unmatched_rows(history: &History) -> Vec<LocalAnomaly> {
+    let mut anomalies = Vec::new();
+    for scan in history.scans() {
+        let reader = history.scan(scan).txn;
+        for op in history.scan(scan).ops().filter(|_| history.outcome(reader) != Outcome::Aborted) {
+            if let Op::Read { key, value } = history.op(op)
+                && !history.matches(scan, key, value)
+            {
+                anomalies.push(LocalAnomaly { reader, op, kind: LocalKind::Unmatched });
+            }
+        }
+    }
+    anomalies
 }
 
 /// When readers are left out of their candidates.
@@ -199,7 +217,7 @@ impl<'h> Pass<'h> {
         self.n_lists = 0;
     }
 
-    fn visit(&mut self, op_idx: usize, scan: &mut Scan) {
+    fn visit(&mut self, op_idx: usize, survey: &mut Survey) {
         let (key, value) = (self.history.op_key[op_idx], self.history.op_value[op_idx]);
         match self.history.op_access[op_idx] {
             Access::Write => {
@@ -207,8 +225,9 @@ impl<'h> Pass<'h> {
                 (state.writer, state.last) = (self.txn, value);
             }
             Access::Append => self.append(key, ValueId::from_index(value as usize)),
-            Access::Read => self.read(OpId::from_index(op_idx), key, ValueId::from_index(value as usize), scan),
-            Access::ReadList => self.read_list(OpId::from_index(op_idx), key, self.history.list(value), scan),
+            Access::Read => self.read(OpId::from_index(op_idx), key, ValueId::from_index(value as usize), survey),
+            Access::ReadList => self.read_list(OpId::from_index(op_idx), key, self.history.list(value), survey),
+            Access::Omit => self.omit(OpId::from_index(op_idx), key, ScanId::from_index(value as usize), survey),
         }
     }
 
@@ -225,35 +244,73 @@ impl<'h> Pass<'h> {
         self.own_elements[state.last as usize].push(value);
     }
 
-    fn read(&mut self, op: OpId, key: KeyId, value: ValueId, scan: &mut Scan) {
+    fn read(&mut self, op: OpId, key: KeyId, value: ValueId, survey: &mut Survey) {
         let reader = self.txn;
         let state = self.keys[key.index()];
         if state.writer == reader {
             if state.last != value.raw() {
                 let kind = LocalKind::Internal { expected: ValueId::from_index(state.last as usize) };
-                scan.anomalies.push(LocalAnomaly { reader, op, kind });
+                survey.anomalies.push(LocalAnomaly { reader, op, kind });
             }
             return;
         }
-        let run = scan.versions.run(key, value);
+        let run = survey.versions.run(key, value);
         let is_own = self.writes_at_last(key, value);
         let is_explained = run.len() > usize::from(is_own);
         let candidates = match self.cut {
             _ if !is_explained => (0, 0),
-            Cut::Now if is_own => without_reader(&mut scan.versions.writers, run, reader, &[]),
+            Cut::Now if is_own => without_reader(&mut survey.versions.writers, run, reader, &[]),
             Cut::Now | Cut::Later => range(run.start, run.end),
         };
         if !is_explained {
-            self.unexplained.push(UnexplainedRead { op, reader, key, value });
+            self.unexplained.push(UnexplainedRead { op, reader, key, saw: Saw::Value(value) });
         }
         let history = self.history;
-        let is_same = |earlier: OpId| history.op_value[earlier.index()] == value.raw();
+        let is_same = |earlier: OpId| match history.op(earlier) {
+            Op::Omit { scan, .. } => !history.matches(scan, key, value),
+            _ => history.op_value[earlier.index()] == value.raw(),
+        };
         if let Some(earlier) = self.earlier_other(op, key, is_explained, is_same) {
             let kind = LocalKind::Unrepeatable { earlier };
-            scan.unrepeatable.push(LocalAnomaly { reader, op, kind });
+            survey.unrepeatable.push(LocalAnomaly { reader, op, kind });
         }
-        scan.reads.push(ExternalRead { op, reader, key });
-        scan.ranges.push(candidates);
+        survey.reads.push(ExternalRead { op, reader, key });
+        survey.ranges.push(candidates);
+    }
+
+    /// A row that a scan did not return: it saw a version that does not match.
+    fn omit(&mut self, op: OpId, key: KeyId, scan: ScanId, survey: &mut Survey) {
+        let (reader, history) = (self.txn, self.history);
+        let state = self.keys[key.index()];
+        if state.writer == reader {
+            let expected = ValueId::from_index(state.last as usize);
+            if history.matches(scan, key, expected) {
+                survey.anomalies.push(LocalAnomaly { reader, op, kind: LocalKind::Internal { expected } });
+            }
+            return;
+        }
+        let run = survey.versions.run_omitted(history, scan, key);
+        let own = self.final_writes.binary_search_by_key(&key, |it| it.0).ok().map(|it| self.final_writes[it].1);
+        let is_own = own.is_some_and(|it| !history.matches(scan, key, it));
+        let is_explained = run.len() > usize::from(is_own);
+        let candidates = match self.cut {
+            _ if !is_explained => (0, 0),
+            Cut::Now if is_own => without_reader(&mut survey.versions.writers, run, reader, &[]),
+            Cut::Now | Cut::Later => range(run.start, run.end),
+        };
+        if !is_explained {
+            self.unexplained.push(UnexplainedRead { op, reader, key, saw: Saw::NoMatch(scan) });
+        }
+        let is_same = |earlier: OpId| match history.op(earlier) {
+            Op::Read { value, .. } => !history.matches(scan, key, value),
+            _ => true,
+        };
+        if let Some(earlier) = self.earlier_other(op, key, is_explained, is_same) {
+            let kind = LocalKind::Unrepeatable { earlier };
+            survey.unrepeatable.push(LocalAnomaly { reader, op, kind });
+        }
+        survey.reads.push(ExternalRead { op, reader, key });
+        survey.ranges.push(candidates);
     }
 
     /// Is this a final write of the transaction? Most transactions are so short that looking at each is fastest.
@@ -266,7 +323,7 @@ impl<'h> Pass<'h> {
         }
     }
 
-    fn read_list(&mut self, op: OpId, key: KeyId, values: &[ValueId], scan: &mut Scan) {
+    fn read_list(&mut self, op: OpId, key: KeyId, values: &[ValueId], survey: &mut Survey) {
         let reader = self.txn;
         let state = self.keys[key.index()];
         let own = if state.writer == reader { self.own_elements[state.last as usize].as_slice() } else { &[] };
@@ -279,29 +336,29 @@ impl<'h> Pass<'h> {
                 (SeenList::Ambiguous, certain)
             }
             ListReading::Anomaly(kind) => {
-                scan.anomalies.push(LocalAnomaly { reader, op, kind });
+                survey.anomalies.push(LocalAnomaly { reader, op, kind });
                 return;
             }
         };
         if let (SeenList::Intermediate, Some(writer)) = (seen, writers.last()) {
             let kind = LocalKind::Intermediate { writer: *writer };
-            scan.anomalies.push(LocalAnomaly { reader, op, kind });
+            survey.anomalies.push(LocalAnomaly { reader, op, kind });
         }
         if seen == SeenList::Version {
             let is_same = |earlier: OpId| {
-                let earlier = scan.lists.binary_search_by_key(&earlier, |it| it.op);
-                earlier.is_ok_and(|it| scan.lists[it].writers == writers)
+                let earlier = survey.lists.binary_search_by_key(&earlier, |it| it.op);
+                earlier.is_ok_and(|it| survey.lists[it].writers == writers)
             };
             if let Some(earlier) = self.earlier_other(op, key, true, is_same) {
                 let kind = LocalKind::Unrepeatable { earlier };
-                scan.unrepeatable.push(LocalAnomaly { reader, op, kind });
+                survey.unrepeatable.push(LocalAnomaly { reader, op, kind });
             }
-            let candidate_idx = scan.versions.writers.len();
-            scan.versions.writers.push(writers.last().copied().unwrap_or(TxnId::INITIAL));
-            scan.reads.push(ExternalRead { op, reader, key });
-            scan.ranges.push(range(candidate_idx, candidate_idx + 1));
+            let candidate_idx = survey.versions.writers.len();
+            survey.versions.writers.push(writers.last().copied().unwrap_or(TxnId::INITIAL));
+            survey.reads.push(ExternalRead { op, reader, key });
+            survey.ranges.push(range(candidate_idx, candidate_idx + 1));
         }
-        scan.lists.push(ListRead { op, reader, key, seen, writers, possible: may_have_appended });
+        survey.lists.push(ListRead { op, reader, key, seen, writers, possible: may_have_appended });
     }
 
     /// The first read of the key by this transaction that saw another version than this one. Only reads that are
@@ -323,6 +380,10 @@ impl<'h> Pass<'h> {
             return None;
         }
         if is_same(state.first_read) {
+            // An omission says less than a read.
+            if self.history.op_access[state.first_read.index()] == Access::Omit && is_explained {
+                state.first_read = op;
+            }
             return self.second_reads.get(&(self.txn, key)).copied();
         }
         if is_explained {

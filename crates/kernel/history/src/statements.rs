@@ -1,0 +1,232 @@
+//! Which operations are one statement, and which statements read by predicate.
+//!
+//! A statement is a run of operations; one that is not mentioned has one operation. A scan is a statement or a part of
+//! one: a read of each row that it returned, and an omission of each row that it might have returned and did not. An
+//! omission is a read, too: it saw a version that does not match the predicate.
+
+use crate::{Column, History, KeyId, Name, OpId, Predicate, ScanId, TxnId, ValueId};
+use std::ops::Range;
+
+/// Statements and scans, in columns. Empty where the input has none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Statements {
+    /// Those of several operations, and those that lock, in the order of the operations.
+    pub(crate) statements: Vec<Statement>,
+    /// In the order of the operations.
+    pub(crate) scans: Vec<ScanEntry>,
+    pub(crate) tables: Vec<Box<str>>,
+    pub(crate) predicates: Vec<Predicate>,
+    /// Which versions match which foreign predicates, ascending.
+    pub(crate) said: Vec<(Box<str>, KeyId, ValueId)>,
+    /// The value of a row that does not exist.
+    pub(crate) null: Option<ValueId>,
+}
+
+/// A run of operations that the database executed as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// What it does to the rows that it reads.
+    pub locking: Locking,
+}
+
+/// What a statement does to the rows that it reads and does not write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Locking {
+    /// Nothing: a plain `SELECT`.
+    Free,
+    /// It locks them until its transaction ends, as `SELECT ... FOR UPDATE` does.
+    ForUpdate,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScanEntry {
+    pub(crate) txn: TxnId,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) table: u32,
+    pub(crate) predicate: u32,
+    pub(crate) extent: Extent,
+}
+
+/// How much of a scan the history has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Every row that it returned; all others it omitted.
+    Whole,
+    /// Some rows, in a part of a history.
+    Part,
+}
+
+/// A read by predicate.
+#[derive(Clone, Debug)]
+pub struct Scan<'h> {
+    /// The table.
+    pub table: &'h str,
+    /// Which rows it asks for.
+    pub predicate: &'h Predicate,
+    /// The transaction.
+    pub txn: TxnId,
+    /// Its reads and omissions.
+    pub ops: Range<usize>,
+    /// How much of it is here.
+    pub extent: Extent,
+}
+
+impl Statement {
+    /// Its operations.
+    pub fn ops(self) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator {
+        (self.start as usize..self.end as usize).map(OpId::from_index)
+    }
+}
+
+impl Scan<'_> {
+    /// Its reads and omissions.
+    pub fn ops(&self) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator + use<> {
+        self.ops.clone().map(OpId::from_index)
+    }
+}
+
+impl History {
+    /// Does the history say of some operations that they are one statement, or that a statement locks, or is a scan?
+    pub fn has_statements(&self) -> bool {
+        !self.sql.statements.is_empty() || !self.sql.scans.is_empty()
+    }
+
+    /// Does the history have reads by predicate?
+    pub fn has_scans(&self) -> bool {
+        !self.sql.scans.is_empty()
+    }
+
+    /// The statement of an operation.
+    pub fn statement_of(&self, op: OpId) -> Statement {
+        let alone = Statement { start: op.raw(), end: op.raw() + 1, locking: Locking::Free };
+        let n_up_to_it = self.sql.statements.partition_point(|it| it.start <= op.raw());
+        let last = n_up_to_it.checked_sub(1).map(|it| self.sql.statements[it]);
+        last.filter(|it| op.raw() < it.end).unwrap_or(alone)
+    }
+
+    /// Every scan, in the order of the operations.
+    pub fn scans(&self) -> impl DoubleEndedIterator<Item = ScanId> + use<> {
+        (0..self.sql.scans.len()).map(ScanId::from_index)
+    }
+
+    /// A read by predicate.
+    pub fn scan(&self, scan: ScanId) -> Scan<'_> {
+        let entry = self.sql.scans[scan.index()];
+        Scan {
+            table: &self.sql.tables[entry.table as usize],
+            predicate: &self.sql.predicates[entry.predicate as usize],
+            txn: entry.txn,
+            ops: entry.start as usize..entry.end as usize,
+            extent: entry.extent,
+        }
+    }
+
+    /// The scan that an operation is a part of.
+    pub fn scan_of(&self, op: OpId) -> Option<ScanId> {
+        let n_up_to_it = self.sql.scans.partition_point(|it| it.start <= op.raw());
+        // Scans without operations stand where the next one begins.
+        let before = self.sql.scans[..n_up_to_it].iter().rposition(|it| it.start < it.end)?;
+        (op.raw() < self.sql.scans[before].end).then(|| ScanId::from_index(before))
+    }
+
+    /// The scans of a transaction, in program order.
+    pub fn scans_of(&self, txn: TxnId) -> impl DoubleEndedIterator<Item = ScanId> + use<> {
+        let start = self.sql.scans.partition_point(|it| it.txn < txn);
+        let n = self.sql.scans[start..].partition_point(|it| it.txn == txn);
+        (start..start + n).map(ScanId::from_index)
+    }
+
+    /// Does a version of a row match the predicate of a scan?
+    pub fn matches(&self, scan: ScanId, key: KeyId, value: ValueId) -> bool {
+        let entry = self.sql.scans[scan.index()];
+        self.sql.matches(entry.table, entry.predicate, self.key_name(key), key, self.value(value), value)
+    }
+
+    /// Does the read lock the row, so that nobody overwrites it before its transaction ends? It does if its statement
+    /// writes the row as well, or says so.
+    pub fn is_locking(&self, read: OpId) -> bool {
+        let statement = self.statement_of(read);
+        let key = self.op(read).key();
+        statement.locking == Locking::ForUpdate
+            || statement.ops().any(|it| self.op(it).is_write() && self.op(it).key() == key)
+    }
+
+    /// Does the read belong to a statement that locks or writes?
+    pub fn is_of_locking_statement(&self, read: OpId) -> bool {
+        let statement = self.statement_of(read);
+        statement.locking == Locking::ForUpdate || statement.ops().any(|it| self.op(it).is_write())
+    }
+
+    /// The only value of a row that does not match the predicate of a scan, if any other does.
+    pub(crate) fn only_unmatched(&self, scan: ScanId, key: KeyId) -> Option<ValueId> {
+        let Scan { table, predicate, .. } = self.scan(scan);
+        let is_match = |row: Name<'_>| predicate.matches(row, Name::Int(0), &|_| false);
+        let is_only = predicate.is_about_rows() && is_match(row_name(table, self.key_name(key)));
+        self.sql.null.filter(|_| is_only)
+    }
+
+    /// A statement of one operation that locks nothing needs no mention.
+    pub(crate) fn forget_trivial_statements(&mut self) {
+        self.sql.statements.retain(|it| it.end - it.start > 1 || (it.locking != Locking::Free && it.start < it.end));
+    }
+
+    /// The predicate of a scan, by number: equal numbers are equal predicates.
+    pub(crate) fn predicate_of(&self, scan: ScanId) -> u32 {
+        self.sql.scans[scan.index()].predicate
+    }
+}
+
+impl Statements {
+    pub(crate) fn matches(
+        &self,
+        table: u32,
+        predicate: u32,
+        key_name: Name<'_>,
+        key: KeyId,
+        value_name: Name<'_>,
+        value: ValueId,
+    ) -> bool {
+        let is_said = |text: &str| {
+            let find = |it: &(Box<str>, KeyId, ValueId)| (&*it.0, it.1, it.2).cmp(&(text, key, value));
+            self.said.binary_search_by(find).is_ok()
+        };
+        let row = row_name(&self.tables[table as usize], key_name);
+        self.predicates[predicate as usize].matches(row, value_name, &is_said)
+    }
+
+    /// The number of a table; a new one is added.
+    pub(crate) fn table(&mut self, name: &str) -> u32 {
+        let found = self.tables.iter().position(|it| **it == *name);
+        found.unwrap_or_else(|| {
+            self.tables.push(name.into());
+            self.tables.len() - 1
+        }) as u32
+    }
+}
+
+/// The name of a row within its table: what stands behind the table's name.
+pub(crate) fn row_name<'n>(table: &str, key: Name<'n>) -> Name<'n> {
+    let Name::Text(text) = key else { return key };
+    let row = text.strip_prefix(table).and_then(|it| it.strip_prefix('/')).unwrap_or(text);
+    match row.parse::<i64>() {
+        Ok(number) if number.to_string() == row => Name::Int(number),
+        _ => Name::Text(row),
+    }
+}
+
+impl Predicate {
+    /// Does it look at the row's name only, so that every version that exists matches, or none?
+    pub(crate) fn is_about_rows(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::Compare(column, ..) | Self::Between(column, ..) | Self::OneOf(column, _) => *column == Column::Key,
+            Self::Remainder { column, .. } => *column == Column::Key,
+            Self::Foreign(_) => false,
+            Self::Not(inner) => inner.is_about_rows(),
+            Self::And(parts) | Self::Or(parts) => parts.iter().all(Self::is_about_rows),
+        }
+    }
+}
