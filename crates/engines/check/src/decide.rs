@@ -10,6 +10,7 @@ use crate::ambiguous::decide_cases;
 use crate::counted::with_readers;
 use crate::decision::Decision;
 use crate::order::decide_by_order;
+use crate::pieces::decide_pieces;
 use crate::rule::Rule;
 use crate::settled::decide_settled;
 use crate::simple::decide_by_search;
@@ -20,7 +21,7 @@ use iso_spec::Level;
 
 /// Decides a level.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
-    if let Some(decision) = decide_cases(facts, level, budget) {
+    if let Some(decision) = decide_cases(facts, level, budget).or_else(|| decide_pieces(facts, level, budget)) {
         return decision;
     }
     Ok(match first_answer(facts, level, budget)? {

@@ -2,6 +2,7 @@
 
 use crate::graph::{KnownEdge, Why};
 use crate::known::{Known, Saturation};
+use crate::pieces::explain_pieces;
 use crate::problem::Problem;
 use crate::rule::{Node, Rule, Visibility};
 use iso_evidence::{Budget, Edge, Reason};
@@ -13,6 +14,9 @@ pub(crate) fn explain(core: &Projection, level: Level, budget: &Budget<'_>) -> V
     let facts = Facts::new(&core.history);
     if facts.ambiguous_list().is_some() {
         return Vec::new();
+    }
+    if let Some(snapshots) = level.snapshots() {
+        return explain_pieces(core, snapshots, budget);
     }
     let rule = Rule::of(level);
     let problem = Problem::new(&facts, rule.read_detail());

@@ -69,13 +69,15 @@ fn first_questions(facts: &Facts<'_>) -> Vec<Level> {
 
 /// The order in which to ask: cheap levels first, so that a hard one does not use up the time of all, and a level after
 /// those that it implies, so that a violation is told once.
-const QUESTIONS: [Level; 20] = [
+const QUESTIONS: [Level; 22] = [
     Level::AdyaReadUncommitted,
     Level::AdyaReadCommitted,
     Level::ReadUncommitted,
     Level::ReadCommitted,
     Level::ReadAtomic,
     Level::CausalConsistency,
+    Level::StatementSnapshots,
+    Level::TransactionSnapshot,
     Level::ReadYourWrites,
     Level::MonotonicReads,
     Level::MonotonicWrites,

@@ -22,6 +22,7 @@ mod lattice;
 mod local;
 mod name;
 mod order;
+mod pieces;
 mod problem;
 mod prove;
 mod recovered;

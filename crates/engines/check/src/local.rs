@@ -43,7 +43,7 @@ fn refute_locally(facts: &Facts<'_>, anomaly: LocalAnomaly) -> Refutation {
     let mut txns = BTreeSet::from([anomaly.reader]);
     let mut reads = BTreeSet::from([anomaly.op]);
     match anomaly.kind {
-        LocalKind::ThinAir | LocalKind::Future => {}
+        LocalKind::ThinAir | LocalKind::Future | LocalKind::Missed | LocalKind::Unmatched => {}
         LocalKind::Internal { .. } => txns.extend(intruders(history, anomaly.op)),
         LocalKind::Aborted { writer } | LocalKind::Intermediate { writer } => {
             txns.insert(writer);
@@ -74,7 +74,7 @@ fn refute_locally(facts: &Facts<'_>, anomaly: LocalAnomaly) -> Refutation {
     };
     let ops: Vec<OpId> = txns.iter().flat_map(|it| history.ops(*it)).filter(is_shown).collect();
     Refutation {
-        anomalies: vec![name_local(anomaly.kind)],
+        anomalies: vec![name_local(history, anomaly)],
         txns: txns.into_iter().collect(),
         ops,
         local: Some(anomaly),

@@ -4,13 +4,13 @@ use crate::decide::decide;
 use crate::decision::Decision;
 use crate::local::refute_by_one_read;
 use iso_evidence::{Anomaly, Budget, Edge, Reason};
-use iso_history::{Facts, LocalKind, Projection, TxnId};
+use iso_history::{Facts, History, LocalAnomaly, LocalKind, Op, OpId, Projection, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
 /// The name of a read that nothing explains.
-pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
-    match kind {
+pub(crate) fn name_local(history: &History, anomaly: LocalAnomaly) -> Anomaly {
+    match anomaly.kind {
         LocalKind::Internal { .. } => Anomaly::Internal,
         LocalKind::ThinAir => Anomaly::ThinAirRead,
         LocalKind::Future => Anomaly::FutureRead,
@@ -18,7 +18,11 @@ pub(crate) fn name_local(kind: LocalKind) -> Anomaly {
         LocalKind::Intermediate { .. } => Anomaly::IntermediateRead,
         LocalKind::Interleaved { torn, between } if torn == between => Anomaly::IncompatibleOrder,
         LocalKind::Interleaved { .. } => Anomaly::DirtyWrite,
-        LocalKind::Unrepeatable { .. } => Anomaly::NonRepeatableRead,
+        LocalKind::Missed | LocalKind::Unmatched => Anomaly::PredicateReadMiss,
+        LocalKind::Unrepeatable { earlier } => {
+            let is_scan = [earlier, anomaly.op].iter().any(|it| matches!(history.op(*it), Op::Omit { .. }));
+            if is_scan { Anomaly::Phantom } else { Anomaly::NonRepeatableRead }
+        }
         LocalKind::Incompatible { .. } => Anomaly::IncompatibleOrder,
     }
 }
@@ -29,6 +33,17 @@ pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Bud
     let facts = Facts::new(&core.history);
     let has_cases = facts.ambiguous_list().is_some();
     (!has_cases || level.implies(Level::ReadAtomic)).then(|| name_facts(&facts, core, level, cycle, budget))
+}
+
+/// Is a step of the cycle an anti-dependency of a row that a scan did not return?
+fn needs_an_omission(core: &Projection, cycle: &[Edge]) -> bool {
+    cycle.iter().any(|it| match it.because {
+        Reason::AntiDependency { read, .. } => {
+            let in_core = core.ops.binary_search(&read).map(OpId::from_index);
+            in_core.is_ok_and(|it| matches!(core.history.op(it), Op::Omit { .. }))
+        }
+        _ => false,
+    })
 }
 
 fn name_facts(facts: &Facts<'_>, core: &Projection, level: Level, cycle: &[Edge], budget: &Budget<'_>) -> Anomaly {
@@ -56,15 +71,25 @@ fn name_facts(facts: &Facts<'_>, core: &Projection, level: Level, cycle: &[Edge]
         Level::PrefixConsistency => match forbids(facts, Level::ParallelSnapshotIsolation, budget) {
             Some(true) => Anomaly::GSingle,
             Some(false) => Anomaly::LongFork,
-            None => Anomaly::G2Item,
+            None => cycle_of_many(core, cycle),
         },
-        Level::SnapshotIsolation | Level::SnapshotIsolationNoSession => Anomaly::G2Item,
+        Level::SnapshotIsolation | Level::SnapshotIsolationNoSession => cycle_of_many(core, cycle),
         Level::Serializable | Level::SerializableNoSession => {
             let is_skew = forbids(facts, Level::SnapshotIsolation, budget) == Some(false);
-            if is_skew { name_unserializable(facts, cycle, core) } else { Anomaly::G2Item }
+            if is_skew { name_unserializable(facts, cycle, core) } else { cycle_of_many(core, cycle) }
+        }
+        // Names are those of papers: serializability forbids it, and so does something weaker, perhaps.
+        Level::StatementSnapshots | Level::TransactionSnapshot => {
+            name_facts(facts, core, weakest(facts, Level::Serializable, budget), cycle, budget)
         }
         Level::StrongSnapshotIsolation | Level::StrictSerializable => Anomaly::StaleRead,
     }
+}
+
+/// A cycle with several anti-dependencies.
+fn cycle_of_many(core: &Projection, cycle: &[Edge]) -> Anomaly {
+    let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
+    if n_rw >= 2 && needs_an_omission(core, cycle) { Anomaly::G2 } else { Anomaly::G2Item }
 }
 
 fn is_session_guarantee(level: Level) -> bool {
@@ -121,8 +146,8 @@ fn name_unserializable(facts: &Facts<'_>, cycle: &[Edge], core: &Projection) -> 
     };
     let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
     match on_cycle.len() {
-        2 if n_rw == 2 => Anomaly::WriteSkew,
+        2 if n_rw == 2 && !needs_an_omission(core, cycle) => Anomaly::WriteSkew,
         3 if on_cycle.iter().any(is_read_only) => Anomaly::ReadOnlyAnomaly,
-        _ => Anomaly::G2Item,
+        _ => cycle_of_many(core, cycle),
     }
 }

@@ -78,6 +78,8 @@ impl Rule {
             Level::Serializable | Level::SerializableNoSession | Level::StrictSerializable => {
                 (Visibility::Everything, Events::One)
             }
+            // In pieces, these are serializability.
+            Level::StatementSnapshots | Level::TransactionSnapshot => (Visibility::Everything, Events::One),
         };
         Self { visibility, events, real_time: level.needs_times() }
     }

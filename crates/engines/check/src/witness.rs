@@ -1,8 +1,9 @@
 //! Witnesses, from the order of events that an engine found.
 
+use crate::pieces::in_pieces;
 use crate::rule::{Events, Node};
 use iso_evidence::{Event, Schedule, Source, Witness};
-use iso_history::{Facts, Outcome, TxnId};
+use iso_history::{Facts, Outcome, Snapshots, TxnId};
 use iso_spec::Level;
 use std::sync::Arc;
 
@@ -36,6 +37,10 @@ pub(crate) fn weaken(facts: &Facts<'_>, witness: &Witness, level: Level) -> Witn
     let has_snapshots =
         matches!(level, Level::PrefixConsistency | Level::SnapshotIsolation | Level::StrongSnapshotIsolation);
     let schedule = match &witness.schedule {
+        Schedule::Order(order) if level.snapshots().is_some() => {
+            let snapshots = level.snapshots().unwrap_or(Snapshots::PerStatement);
+            in_pieces(facts.history(), order, snapshots)
+        }
         Schedule::Order(_) if has_snapshots => with_snapshots(witness).schedule,
         Schedule::Events(events) if !has_snapshots => Schedule::Order(commits(events)),
         same => same.clone(),

@@ -1,7 +1,7 @@
 //! A history with all choices made but the order: who is in, whose write each read saw, and the relations of these.
 
 use crate::matrix::{Matrix, Rel};
-use iso_history::{Facts, KeyId, OpId, Standing, TxnId};
+use iso_history::{Facts, KeyId, Op, OpId, Standing, TxnId};
 use iso_spec::{Given, Sort};
 
 /// Who is in, and whose write each read saw.
@@ -33,6 +33,8 @@ pub(crate) struct Ground<'f, 'h> {
     pub(crate) keys: Vec<KeyId>,
     /// By read: reader, key, and source.
     pub(crate) reads: Vec<(u32, u32, Option<u32>)>,
+    /// By read: its operation.
+    ops: Vec<OpId>,
     /// By key, ascending: the initial transaction is the first.
     pub(crate) writers: Vec<Vec<u32>>,
     /// By transaction: the keys that it writes, ascending.
@@ -65,6 +67,7 @@ impl<'f, 'h> Ground<'f, 'h> {
         let mut ground = Self {
             facts,
             reads,
+            ops: external.iter().map(|it| facts.reads()[*it].op).collect(),
             writers: vec![vec![0]; keys.len()],
             written: vec![Vec::new(); txns.len()],
             wr_at: vec![Vec::new(); keys.len()],
@@ -152,6 +155,10 @@ impl<'f, 'h> Ground<'f, 'h> {
             Given::Of => reads().map(|(read, it)| (read, it.0)).collect(),
             Given::From => reads().filter_map(|(read, it)| Some((read, it.2?))).collect(),
             Given::KeyOf => reads().map(|(read, it)| (read, it.1)).collect(),
+            Given::Statement => self.same_statement(),
+            Given::Omits => self.rows_of(|it| matches!(history.op(it), Op::Omit { .. })),
+            Given::Locks => self.rows_of(|it| history.sees_newest(it) && !matches!(history.op(it), Op::Omit { .. })),
+            Given::Newest => self.rows_of(|it| history.sees_newest(it)),
             Given::Identity => (0..self.n_txns() as u32).map(|it| (it, it)).collect(),
             Given::Witness(_) => unreachable!("the view knows the witness"),
         };
@@ -168,6 +175,23 @@ impl<'f, 'h> Ground<'f, 'h> {
             }
         }
         Rel::Bits(matrix)
+    }
+
+    /// Reads of one statement; they stand together.
+    fn same_statement(&self) -> Vec<(u32, u32)> {
+        let mut pairs = Vec::new();
+        for (read, op) in (0u32..).zip(&self.ops) {
+            let statement = self.facts.history().statement_of(*op);
+            let others = (read..).zip(&self.ops[read as usize..]).take_while(|it| statement.has(*it.1));
+            pairs.extend(others.flat_map(|it| [(read, it.0), (it.0, read)]));
+        }
+        pairs
+    }
+
+    /// Reads of which something is true, with their rows.
+    fn rows_of(&self, is_it: impl Fn(OpId) -> bool) -> Vec<(u32, u32)> {
+        let reads = (0u32..).zip(self.reads.iter().zip(&self.ops));
+        reads.filter(|it| is_it(*it.1.1)).map(|(read, (it, _))| (read, it.1)).collect()
     }
 
     fn program_order(&self) -> Vec<(u32, u32)> {

@@ -43,6 +43,10 @@ impl Namer<'_> {
             Given::Of => "of",
             Given::From => "from",
             Given::KeyOf => "key",
+            Given::Statement => "stmt",
+            Given::Omits => "omits",
+            Given::Locks => "locks",
+            Given::Newest => "newest",
             Given::Identity => "id",
             Given::Witness(idx) => return self.spec.witnesses()[idx].name.clone(),
         }

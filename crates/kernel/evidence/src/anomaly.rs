@@ -27,6 +27,10 @@ pub enum Anomaly {
     NonMonotonicRead,
     /// A transaction reads a key twice and sees two versions (not read atomic).
     NonRepeatableRead,
+    /// A row appears in a scan, or vanishes from it, between two statements of a transaction (not read atomic).
+    Phantom,
+    /// A scan returned a row that does not match, or missed one that always does.
+    PredicateReadMiss,
     /// A transaction sees a part of another transaction's writes.
     FracturedRead,
     /// A transaction does not see a cause of something that it sees.
@@ -43,13 +47,15 @@ pub enum Anomaly {
     GSingle,
     /// A cycle with two or more anti-dependencies.
     G2Item,
+    /// A cycle with two or more anti-dependencies, one of them through a row that a scan did not return.
+    G2,
     /// A read that misses a write that had ended before it began.
     StaleRead,
 }
 
 impl Anomaly {
     /// Every anomaly.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::Internal,
         Self::ThinAirRead,
         Self::FutureRead,
@@ -61,6 +67,8 @@ impl Anomaly {
         Self::StaleOwnWrite,
         Self::NonMonotonicRead,
         Self::NonRepeatableRead,
+        Self::Phantom,
+        Self::PredicateReadMiss,
         Self::FracturedRead,
         Self::CausalityViolation,
         Self::LongFork,
@@ -69,6 +77,7 @@ impl Anomaly {
         Self::ReadOnlyAnomaly,
         Self::GSingle,
         Self::G2Item,
+        Self::G2,
         Self::StaleRead,
     ];
 
@@ -86,6 +95,8 @@ impl Anomaly {
             Self::StaleOwnWrite => "stale-own-write",
             Self::NonMonotonicRead => "non-monotonic-read",
             Self::NonRepeatableRead => "non-repeatable-read",
+            Self::Phantom => "phantom",
+            Self::PredicateReadMiss => "predicate-read-miss",
             Self::FracturedRead => "fractured-read",
             Self::CausalityViolation => "causality-violation",
             Self::LongFork => "long-fork",
@@ -94,6 +105,7 @@ impl Anomaly {
             Self::ReadOnlyAnomaly => "read-only-anomaly",
             Self::GSingle => "g-single",
             Self::G2Item => "g2-item",
+            Self::G2 => "g2",
             Self::StaleRead => "stale-read",
         }
     }
@@ -119,6 +131,8 @@ impl Anomaly {
             Self::StaleOwnWrite => "a session does not see what it committed itself before",
             Self::NonMonotonicRead => "a transaction sees a write, and afterwards a state from before that write",
             Self::NonRepeatableRead => "a transaction reads a key twice and sees two different versions of it",
+            Self::Phantom => "a transaction asks for the same rows twice, and one of them has appeared or vanished",
+            Self::PredicateReadMiss => "a scan returned a row that does not match, or missed one that always does",
             Self::FracturedRead => "a transaction sees some of another transaction's writes and misses others",
             Self::CausalityViolation => "a transaction sees an effect but not its cause",
             Self::LongFork => "two readers see two independent writes in opposite orders",
@@ -129,6 +143,9 @@ impl Anomaly {
             }
             Self::GSingle => "a cycle of dependencies that needs only one anti-dependency (G-single, read skew)",
             Self::G2Item => "a cycle of dependencies with several anti-dependencies (G2-item)",
+            Self::G2 => {
+                "transactions scan, and each writes a row that another one's scan would have returned (G2, phantoms)"
+            }
             Self::StaleRead => "a read missed a write that had been finished before the reader began",
         }
     }

@@ -1,7 +1,7 @@
 //! The contract of every engine: an answer with what proves it.
 
 use crate::{Anomaly, Proof};
-use iso_history::{KeyId, LocalAnomaly, OpId, TxnId};
+use iso_history::{KeyId, LocalAnomaly, OpId, PieceKind, TxnId};
 use iso_spec::Execution;
 use std::fmt;
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub enum Schedule {
     Order(Vec<TxnId>),
     /// Snapshots and commits in one order: snapshot isolation, prefix consistency, strong snapshot isolation.
     Events(Vec<Event>),
+    /// Pieces of transactions, one after the other: levels whose statements have snapshots of their own.
+    Pieces(Vec<(TxnId, PieceKind)>),
     /// Everything that the text of a level says must exist: for levels that only the reference evaluator knows.
     Execution(Execution),
 }

@@ -291,6 +291,12 @@ impl HistoryBuilder {
         self.history.sql.statements.push(Statement { start, end, locking });
     }
 
+    /// Says of the last read or omission that it sees the newest version of its row, and locks it, whatever else its
+    /// statement does.
+    pub fn lock_last_read(&mut self) {
+        self.history.sql.newest.push(self.history.op_key.len() as u32 - 1);
+    }
+
     /// Adds an update to the open transaction: a read and a write of a row in one statement.
     pub fn update(&mut self, key: KeyId, old: ValueId, new: ValueId) {
         self.in_statement(|builder| {
@@ -508,6 +514,7 @@ impl HistoryBuilder {
             return;
         }
         self.history.insert_omissions(&omitted);
+        self.history.note_newest();
         self.history.forget_trivial_statements();
     }
 

@@ -262,6 +262,19 @@ impl History {
         })
     }
 
+    /// The same history in which each indeterminate transaction committed or aborted. When it ended stays unknown.
+    #[must_use]
+    pub fn with_known_outcomes(&self, committed: impl Fn(TxnId) -> bool) -> Self {
+        let mut history = self.clone();
+        for txn in self.txns().filter(|it| self.is_indeterminate(*it)) {
+            history.txn_outcome[txn.index()] = if committed(txn) { Outcome::Committed } else { Outcome::Aborted };
+            if let Some(times) = history.txn_times.get_mut(txn.index()) {
+                times.1 = i64::MAX;
+            }
+        }
+        history
+    }
+
     /// The same history with a session of its own for every transaction. Ids stay as they are.
     ///
     /// What a level asks of it, it asks of this history without session order.
@@ -390,6 +403,9 @@ impl History {
     /// An operation in our notation, as in `r(x,1)`.
     pub fn render_op(&self, op: OpId) -> String {
         match self.op(op) {
+            Op::Read { key, value } if self.sees_newest(op) && !self.is_update(op) => {
+                format!("r({},{}) for update", self.key_name(key), self.value(value))
+            }
             Op::Read { key, value } => format!("r({},{})", self.key_name(key), self.value(value)),
             Op::Write { key, value } => format!("w({},{})", self.key_name(key), self.value(value)),
             Op::Append { key, value } => format!("append({},{})", self.key_name(key), self.value(value)),
@@ -435,9 +451,9 @@ impl History {
     fn same_statements(&self, mine: TxnId, other: &Self, theirs: TxnId) -> bool {
         let shape = |history: &Self, txn: TxnId| {
             let first = history.txn_op_starts[txn.index()];
-            let of = move |it: Statement| (it.start - first, it.end - first, it.locking);
-            let statements: Vec<_> = history.ops(txn).map(|it| of(history.statement_of(it))).collect();
-            statements
+            let of = move |it: Statement| (it.start - first, it.end - first);
+            let statements = history.ops(txn).map(|it| (of(history.statement_of(it)), history.sees_newest(it)));
+            statements.collect::<Vec<_>>()
         };
         let asked = |history: &Self, txn: TxnId| {
             let first = history.txn_op_starts[txn.index()] as usize;

@@ -131,6 +131,7 @@ impl History {
         for statement in &mut self.sql.statements {
             (statement.start, statement.end) = (moved(statement.start), moved(statement.end));
         }
+        self.sql.newest.iter_mut().for_each(|it| *it = moved(*it));
         for scan in &mut self.sql.scans {
             (scan.start, scan.end) = (moved(scan.start), moved(scan.end));
         }

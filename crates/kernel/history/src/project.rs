@@ -6,7 +6,7 @@
 //! stays only if everybody who may have written what it saw stays too.
 
 use crate::lists::Appends;
-use crate::{Facts, History, HistoryBuilder, KeyId, Matching, Op, OpId, Place, Statement, TxnId, ValueId};
+use crate::{Facts, History, HistoryBuilder, KeyId, Locking, Matching, Op, OpId, Place, Statement, TxnId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -103,6 +103,9 @@ impl Projection {
             for op in history.ops(*txn).filter(|it| stays(*it)) {
                 copy.turn_to(op);
                 copy.op(op, &element_stays);
+                if history.sees_newest(op) {
+                    copy.builder.lock_last_read();
+                }
             }
             copy.end_statement();
             copy.builder.end(history.outcome(*txn));
@@ -145,19 +148,19 @@ impl Appends {
 }
 
 /// Copies operations into a builder, by name.
-struct Copy<'h> {
+pub(crate) struct Copy<'h> {
     history: &'h History,
-    builder: HistoryBuilder,
+    pub(crate) builder: HistoryBuilder,
     txns: Vec<TxnId>,
     ops: Vec<OpId>,
-    keys: Vec<KeyId>,
+    pub(crate) keys: Vec<KeyId>,
     values: FxHashMap<ValueId, ValueId>,
     taken: FxHashSet<ValueId>,
     statement: Option<Statement>,
 }
 
 impl<'h> Copy<'h> {
-    fn new(history: &'h History) -> Self {
+    pub(crate) fn new(history: &'h History) -> Self {
         let mut builder = HistoryBuilder::new();
         for (name, unit) in &history.sources {
             builder.source(name.clone(), *unit);
@@ -174,8 +177,13 @@ impl<'h> Copy<'h> {
         }
     }
 
-    fn begin(&mut self, txn: TxnId) {
+    pub(crate) fn begin(&mut self, txn: TxnId) {
         let session = self.history.session_of(txn).map_or("init", |it| self.history.session_name(it));
+        self.begin_in(txn, session);
+    }
+
+    /// Begins a transaction in another session than its own.
+    pub(crate) fn begin_in(&mut self, txn: TxnId, session: &str) {
         let session = self.builder.session(session);
         self.builder.begin(session, self.history.place(txn));
         self.builder.times(self.history.begin(txn), self.history.end(txn));
@@ -198,12 +206,13 @@ impl<'h> Copy<'h> {
     }
 
     fn end_statement(&mut self) {
-        if let Some(statement) = self.statement.take() {
-            self.builder.end_statement(statement.locking);
+        if self.statement.take().is_some() {
+            // Which reads lock is said of each.
+            self.builder.end_statement(Locking::Free);
         }
     }
 
-    fn op(&mut self, op: OpId, element_stays: &impl Fn(OpId, usize, ValueId) -> bool) {
+    pub(crate) fn op(&mut self, op: OpId, element_stays: &impl Fn(OpId, usize, ValueId) -> bool) {
         self.ops.push(op);
         let key = self.key(self.history.op(op).key());
         match self.history.op(op) {
@@ -267,7 +276,7 @@ impl<'h> Copy<'h> {
         }
     }
 
-    fn finish(mut self) -> Projection {
+    pub(crate) fn finish(mut self) -> Projection {
         self.copy_matching();
         let history = self.builder.finish().expect("a part of a valid history is valid");
         Projection { history, txns: self.txns, ops: self.ops, keys: self.keys }

@@ -4,7 +4,7 @@
 //! one: a read of each row that it returned, and an omission of each row that it might have returned and did not. An
 //! omission is a read, too: it saw a version that does not match the predicate.
 
-use crate::{Column, History, KeyId, Name, OpId, Predicate, ScanId, TxnId, ValueId};
+use crate::{Access, Column, History, KeyId, Name, Op, OpId, Predicate, ScanId, TxnId, ValueId};
 use std::ops::Range;
 
 /// Statements and scans, in columns. Empty where the input has none.
@@ -18,6 +18,8 @@ pub(crate) struct Statements {
     pub(crate) predicates: Vec<Predicate>,
     /// Which versions match which foreign predicates, ascending.
     pub(crate) said: Vec<(Box<str>, KeyId, ValueId)>,
+    /// Reads that see the newest version of their row and not a snapshot, ascending.
+    pub(crate) newest: Vec<u32>,
     /// The value of a row that does not exist.
     pub(crate) null: Option<ValueId>,
 }
@@ -79,6 +81,11 @@ impl Statement {
     pub fn ops(self) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator {
         (self.start as usize..self.end as usize).map(OpId::from_index)
     }
+
+    /// Is an operation one of its own?
+    pub fn has(self, op: OpId) -> bool {
+        (self.start..self.end).contains(&op.raw())
+    }
 }
 
 impl Scan<'_> {
@@ -97,6 +104,11 @@ impl History {
     /// Does the history have reads by predicate?
     pub fn has_scans(&self) -> bool {
         !self.sql.scans.is_empty()
+    }
+
+    /// Does some scan look at a row that it does not return?
+    pub fn has_omissions(&self) -> bool {
+        self.has_scans() && self.op_access.contains(&Access::Omit)
     }
 
     /// The statement of an operation.
@@ -145,19 +157,40 @@ impl History {
         self.sql.matches(entry.table, entry.predicate, self.key_name(key), key, self.value(value), value)
     }
 
-    /// Does the read lock the row, so that nobody overwrites it before its transaction ends? It does if its statement
-    /// writes the row as well, or says so.
-    pub fn is_locking(&self, read: OpId) -> bool {
-        let statement = self.statement_of(read);
-        let key = self.op(read).key();
-        statement.locking == Locking::ForUpdate
-            || statement.ops().any(|it| self.op(it).is_write() && self.op(it).key() == key)
+    /// Does a read see the newest version of its row, and not a snapshot? It does if its statement writes the row as well,
+    /// or locks what it reads, and so does an omission of a statement that writes or locks.
+    ///
+    /// A row that was returned is then locked: nobody overwrites it before the transaction ends.
+    pub fn sees_newest(&self, read: OpId) -> bool {
+        self.sql.newest.binary_search(&read.raw()).is_ok()
     }
 
-    /// Does the read belong to a statement that locks or writes?
-    pub fn is_of_locking_statement(&self, read: OpId) -> bool {
-        let statement = self.statement_of(read);
-        statement.locking == Locking::ForUpdate || statement.ops().any(|it| self.op(it).is_write())
+    /// Does the statement of this read write the row as well?
+    pub fn is_update(&self, read: OpId) -> bool {
+        let key = self.op(read).key();
+        self.statement_of(read).ops().any(|it| self.op(it).is_write() && self.op(it).key() == key)
+    }
+
+    /// Notes the reads that see the newest version of their row.
+    pub(crate) fn note_newest(&mut self) {
+        let mut newest = std::mem::take(&mut self.sql.newest);
+        for statement in &self.sql.statements {
+            let mut written: Vec<KeyId> = Vec::new();
+            written.extend(statement.ops().map(|it| self.op(it)).filter(|it| it.is_write()).map(Op::key));
+            for op in statement.ops() {
+                let is_newest = match self.op(op) {
+                    Op::Read { key, .. } | Op::ReadList { key, .. } => {
+                        statement.locking == Locking::ForUpdate || written.contains(&key)
+                    }
+                    Op::Omit { .. } => statement.locking == Locking::ForUpdate || !written.is_empty(),
+                    _ => false,
+                };
+                newest.extend(is_newest.then_some(op.raw()));
+            }
+        }
+        newest.sort_unstable();
+        newest.dedup();
+        self.sql.newest = newest;
     }
 
     /// The only value of a row that does not match the predicate of a scan, if any other does.

@@ -23,6 +23,13 @@ const TEXTS: &[(&str, &str)] = &[
     ("adya", include_str!("../catalogue/adya.spec")),
     ("session", include_str!("../catalogue/session.spec")),
     ("plume", include_str!("../catalogue/plume.spec")),
+    ("databases", include_str!("../catalogue/databases.spec")),
+    ("postgres", include_str!("../catalogue/postgres.spec")),
+    ("mysql", include_str!("../catalogue/mysql.spec")),
+    ("mariadb", include_str!("../catalogue/mariadb.spec")),
+    ("sqlite", include_str!("../catalogue/sqlite.spec")),
+    ("sqlserver", include_str!("../catalogue/sqlserver.spec")),
+    ("oracle", include_str!("../catalogue/oracle.spec")),
 ];
 
 static BUILTIN: LazyLock<Catalogue> = LazyLock::new(Catalogue::read);

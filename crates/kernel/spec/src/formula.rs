@@ -147,6 +147,15 @@ pub enum Given {
     From,
     /// `key`: a read and its key.
     KeyOf,
+    /// `stmt`: reads of one statement, each with itself, too.
+    Statement,
+    /// `omits`: a read and its row, if it is one that a scan looked at and did not return.
+    Omits,
+    /// `locks`: a read and its row, if its statement writes the row as well, or locks it.
+    Locks,
+    /// `newest`: a read and its row, if it looks at the newest version and not at a snapshot: it locks, or is one that a
+    /// statement omitted which writes or locks.
+    Newest,
     /// `id`: each transaction with itself.
     Identity,
     /// The witness of that place in the framework; of versions, the union over all keys.
@@ -196,9 +205,9 @@ impl Given {
     pub fn sorts(self) -> (Sort, Sort) {
         match self {
             Self::Writes | Self::Reads => (Sort::Txn, Sort::Key),
-            Self::ProgramOrder => (Sort::Read, Sort::Read),
+            Self::ProgramOrder | Self::Statement => (Sort::Read, Sort::Read),
             Self::Of | Self::From => (Sort::Read, Sort::Txn),
-            Self::KeyOf => (Sort::Read, Sort::Key),
+            Self::KeyOf | Self::Omits | Self::Locks | Self::Newest => (Sort::Read, Sort::Key),
             _ => (Sort::Txn, Sort::Txn),
         }
     }

@@ -1,5 +1,6 @@
 //! The levels that `check` decides by name, and how they imply each other.
 
+use iso_history::Snapshots;
 use std::fmt;
 
 /// A level with a short name. Its meaning is the text of the catalogue that [`Level::definition`] names.
@@ -13,6 +14,10 @@ pub enum Level {
     AdyaReadCommitted,
     /// `rc`: reads only committed data, and never goes back behind what it has read.
     ReadCommitted,
+    /// `postgres.rc`: each statement reads one snapshot, and updates act on the newest version.
+    StatementSnapshots,
+    /// `mysql.rr`: plain reads see one snapshot, and updates act on the newest version.
+    TransactionSnapshot,
     /// `ryw`: a session sees its own writes.
     ReadYourWrites,
     /// `mr`: a session never sees an older state than before.
@@ -51,16 +56,35 @@ use Level::{
     AdyaReadCommitted, AdyaReadUncommitted, CausalConsistency, MonotonicReads, MonotonicWrites,
     ParallelSnapshotIsolation, ParallelSnapshotIsolationNoSession, PrefixConsistency, ReadAtomic, ReadCommitted,
     ReadUncommitted, ReadYourWrites, Serializable, SerializableNoSession, SnapshotIsolation,
-    SnapshotIsolationNoSession, StrictSerializable, StrongSnapshotIsolation, UpdateAtomic, WritesFollowReads,
+    SnapshotIsolationNoSession, StatementSnapshots, StrictSerializable, StrongSnapshotIsolation, TransactionSnapshot,
+    UpdateAtomic, WritesFollowReads,
 };
+
+/// What databases call levels that have another name here. The catalogue has their texts, and a test compares them.
+pub const DATABASE_NAMES: [(&str, Level); 12] = [
+    ("postgres.rr", SnapshotIsolation),
+    ("postgres.ser", Serializable),
+    ("mysql.ru", ReadUncommitted),
+    ("mysql.rc", StatementSnapshots),
+    ("mysql.ser", Serializable),
+    ("mariadb.si", SnapshotIsolation),
+    ("sqlite.ser", StrictSerializable),
+    ("sqlserver.si", SnapshotIsolation),
+    ("sqlserver.rcsi", StatementSnapshots),
+    ("oracle.rc", StatementSnapshots),
+    ("oracle.ser", SnapshotIsolation),
+    ("mvrc", StatementSnapshots),
+];
 
 impl Level {
     /// Every level, a level after those that it implies.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         AdyaReadUncommitted,
         ReadUncommitted,
         AdyaReadCommitted,
         ReadCommitted,
+        StatementSnapshots,
+        TransactionSnapshot,
         ReadYourWrites,
         MonotonicReads,
         MonotonicWrites,
@@ -79,9 +103,20 @@ impl Level {
         StrictSerializable,
     ];
 
-    /// The levels that are asked for where nobody names one: those that count session order.
+    /// The levels that are asked for where nobody names one: those of papers that count session order.
     pub fn usual() -> Vec<Self> {
-        Self::ALL.into_iter().filter(|it| it.with_sessions().is_none()).collect()
+        Self::ALL.into_iter().filter(|it| it.with_sessions().is_none() && it.snapshots().is_none()).collect()
+    }
+
+    /// For a level that looks at statements, how many of them share a snapshot.
+    ///
+    /// It is then serializability of the pieces into which such snapshots cut transactions.
+    pub fn snapshots(self) -> Option<Snapshots> {
+        match self {
+            StatementSnapshots => Some(Snapshots::PerStatement),
+            TransactionSnapshot => Some(Snapshots::PerTransaction),
+            _ => None,
+        }
     }
 
     /// The short name, as on the command line.
@@ -105,6 +140,8 @@ impl Level {
             ReadUncommitted => ("ru", "read-uncommitted", "adya.pl1_so"),
             AdyaReadCommitted => ("pl2", "adya-read-committed", "adya.pl2"),
             ReadCommitted => ("rc", "read-committed", "biswas.rc"),
+            StatementSnapshots => ("postgres.rc", "postgres-read-committed", "postgres.rc"),
+            TransactionSnapshot => ("mysql.rr", "mysql-repeatable-read", "mysql.rr"),
             ReadYourWrites => ("ryw", "read-your-writes", "session.ryw"),
             MonotonicReads => ("mr", "monotonic-reads", "session.mr"),
             MonotonicWrites => ("mw", "monotonic-writes", "session.mw"),
@@ -128,10 +165,12 @@ impl Level {
         }
     }
 
-    /// The level of that short or full name. Case and underscores do not matter.
+    /// The level of that short or full name, or of that name of a database, as in `postgres.rr`. Case and underscores do
+    /// not matter.
     pub fn from_name(name: &str) -> Option<Self> {
         let wanted = name.to_ascii_lowercase().replace('_', "-");
-        Self::ALL.into_iter().find(|it| it.short_name() == wanted || it.full_name() == wanted)
+        let named = Self::ALL.into_iter().find(|it| it.short_name() == wanted || it.full_name() == wanted);
+        named.or_else(|| DATABASE_NAMES.iter().find(|it| it.0 == wanted).map(|it| it.1))
     }
 
     /// The levels right below this one: each history that this level allows, they allow.
@@ -142,6 +181,7 @@ impl Level {
             ReadCommitted | ReadYourWrites | MonotonicReads | MonotonicWrites | WritesFollowReads => {
                 &[ReadUncommitted, AdyaReadCommitted]
             }
+            StatementSnapshots | TransactionSnapshot => &[ReadUncommitted, AdyaReadCommitted],
             ReadAtomic => &[ReadCommitted, ReadYourWrites],
             UpdateAtomic => &[ReadAtomic],
             CausalConsistency => &[ReadAtomic, MonotonicReads, MonotonicWrites, WritesFollowReads],
@@ -152,7 +192,7 @@ impl Level {
             SnapshotIsolation => &[PrefixConsistency, ParallelSnapshotIsolation, SnapshotIsolationNoSession],
             StrongSnapshotIsolation => &[SnapshotIsolation],
             SerializableNoSession => &[SnapshotIsolationNoSession],
-            Serializable => &[SnapshotIsolation, SerializableNoSession],
+            Serializable => &[SnapshotIsolation, SerializableNoSession, StatementSnapshots, TransactionSnapshot],
             StrictSerializable => &[Serializable, StrongSnapshotIsolation],
         }
     }

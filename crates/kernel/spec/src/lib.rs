@@ -72,7 +72,7 @@ pub use error::SpecError;
 pub use evaluate::{Evaluation, Prepared, Steps, evaluate, holds, holds_with_session_order};
 pub use execution::{Execution, NamedOrder, NamedRelation, NamedRows};
 pub use formula::{Elem, Formula, Given, Relation, Set, Sort, Variable, Witness, WitnessKind};
-pub use level::Level;
+pub use level::{DATABASE_NAMES, Level};
 pub use module::{Loader, Module, parse};
 pub use plain::{evaluate_plainly, evaluate_plainly_with_session_order};
 pub use spec::{DirtyReads, Spec};

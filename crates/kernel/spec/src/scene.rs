@@ -4,7 +4,7 @@ use crate::execution::{Execution, NamedOrder, NamedRelation};
 use crate::formula::{Given, Sort, Witness, WitnessKind};
 use crate::row::{EMPTY, Gather, Row, Table};
 use crate::session_order::SessionOrder;
-use crate::world::Unsourced;
+use crate::world::{self, Unsourced};
 use iso_history::{Facts, History, KeyId, OpId, Standing, TxnId};
 use rustc_hash::FxHashMap;
 
@@ -84,6 +84,10 @@ impl<'f, 'h> Scene<'f, 'h> {
             Given::Of => reads.map(|(read, it)| (read, self.place(it.reader))).collect(),
             Given::From => sourced.collect(),
             Given::KeyOf => reads.map(|(read, it)| (read, self.key(it.key))).collect(),
+            Given::Statement => self.same_statement(),
+            Given::Omits => self.rows_of(world::omits),
+            Given::Locks => self.rows_of(world::locks),
+            Given::Newest => self.rows_of(History::sees_newest),
             Given::Identity => (0..n_rows as u32).map(|it| (it, it)).collect(),
             Given::Witness(_) => unreachable!("witnesses are in the execution"),
         };
@@ -222,6 +226,26 @@ impl<'f, 'h> Scene<'f, 'h> {
             pairs.extend(later.map(|it| (read, it)));
         }
         pairs
+    }
+
+    /// Reads of one statement; they stand together.
+    fn same_statement(&self) -> Vec<(u32, u32)> {
+        let op = |read: u32| self.facts.reads()[self.reads[read as usize]].op;
+        let mut pairs = Vec::new();
+        let n_reads = self.reads.len() as u32;
+        for read in 0..n_reads {
+            let statement = self.facts.history().statement_of(op(read));
+            let others = (read..n_reads).take_while(|it| statement.has(op(*it)));
+            pairs.extend(others.flat_map(|it| [(read, it), (it, read)]));
+        }
+        pairs
+    }
+
+    /// Reads of which something is true, with their rows.
+    fn rows_of(&self, is_it: impl Fn(&History, OpId) -> bool) -> Vec<(u32, u32)> {
+        let reads = (0u32..).zip(self.reads.iter().map(|it| self.facts.reads()[*it]));
+        let of = reads.filter(|(_, it)| is_it(self.facts.history(), it.op));
+        of.map(|(read, it)| (read, self.key(it.key))).collect()
     }
 
     /// Which versions of a list come before which: those that somebody saw, in their order, and then all others.

@@ -3,7 +3,7 @@
 use crate::execution::Execution;
 use crate::formula::{Given, Sort};
 use crate::session_order::SessionOrder;
-use iso_history::{Facts, KeyId, OpId, Standing, TxnId};
+use iso_history::{Facts, History, KeyId, Op, OpId, Standing, TxnId};
 
 /// Relations are bit matrices with rows of this many bits.
 pub(crate) const MAX_SIZE: usize = 64;
@@ -31,7 +31,7 @@ pub(crate) struct World {
     pub(crate) writers: Vec<u64>,
 }
 
-const N_TABLES: usize = 11;
+const N_TABLES: usize = 15;
 
 fn table_idx(given: Given) -> usize {
     match given {
@@ -46,8 +46,22 @@ fn table_idx(given: Given) -> usize {
         Given::From => 8,
         Given::KeyOf => 9,
         Given::Identity => 10,
+        Given::Statement => 11,
+        Given::Omits => 12,
+        Given::Locks => 13,
+        Given::Newest => 14,
         Given::Witness(_) => unreachable!("witnesses are searched for"),
     }
+}
+
+/// Is this a row that a scan looked at and did not return?
+pub(crate) fn omits(history: &History, read: OpId) -> bool {
+    matches!(history.op(read), Op::Omit { .. })
+}
+
+/// Does the statement of a read lock the row that it returned?
+pub(crate) fn locks(history: &History, read: OpId) -> bool {
+    !omits(history, read) && history.sees_newest(read)
 }
 
 /// The history has more transactions, keys or reads than a bit matrix.
@@ -73,7 +87,8 @@ impl World {
         let (n_txns, n_keys, n_reads) = (txns.len(), keys.len(), reads.len());
         let place = |txn: &TxnId| txns.binary_search(txn).ok();
         let sources = sources.iter().map(|it| it.as_ref().and_then(place)).collect();
-        let rows = [n_txns, n_txns, n_txns, n_txns, n_txns, n_txns, n_reads, n_reads, n_reads, n_reads, n_txns];
+        let of_reads = |it: usize| matches!(it, 6..=9 | 11..);
+        let rows: [usize; N_TABLES] = std::array::from_fn(|it| if of_reads(it) { n_reads } else { n_txns });
         let mut world = Self {
             ops: reads.iter().map(|it| facts.reads()[*it].op).collect(),
             tables: rows.map(|it| vec![0; it]),
@@ -154,6 +169,25 @@ impl World {
                     self.set(Given::ProgramOrder, read, later);
                 }
             }
+            self.relate_statement(facts.history(), read, key);
+        }
+    }
+
+    fn relate_statement(&mut self, history: &History, read: usize, key: usize) {
+        let op = self.ops[read];
+        let statement = history.statement_of(op);
+        for other in 0..self.reads.len() {
+            if statement.has(self.ops[other]) {
+                self.set(Given::Statement, read, other);
+            }
+        }
+        for (given, is_it) in [(Given::Omits, omits(history, op)), (Given::Locks, locks(history, op))] {
+            if is_it {
+                self.set(given, read, key);
+            }
+        }
+        if history.sees_newest(op) {
+            self.set(Given::Newest, read, key);
         }
     }
 

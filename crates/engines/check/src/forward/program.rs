@@ -57,6 +57,8 @@ impl Program {
             || history.n_txns() > MAX_TXNS
             || history.n_sessions() > MAX_SESSIONS
             || history.keys().any(is_list)
+            // A row that was not returned has no value.
+            || history.has_omissions()
         {
             return None;
         }

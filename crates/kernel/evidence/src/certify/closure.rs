@@ -319,6 +319,9 @@ impl<'f, 'h> Closure<'f, 'h> {
             | Level::StrongSnapshotIsolation
             | Level::Serializable
             | Level::SerializableNoSession
+            // In pieces, these are serializability.
+            | Level::StatementSnapshots
+            | Level::TransactionSnapshot
             | Level::StrictSerializable => Matrix::of(n_txns, |from, to| self.is_before(txn(from), txn(to))),
         }
     }

@@ -12,7 +12,7 @@ use super::name::{check_local_names, check_names};
 use super::proof::check_proof;
 use super::uncertified::{Uncertified, wrong};
 use crate::{Edge, Reason, Refutation};
-use iso_history::{Facts, History, KeyId, Op, OpId, Outcome, Projection, Standing, TxnId, ValueId};
+use iso_history::{Facts, History, KeyId, Op, OpId, Outcome, Projection, ScanId, Standing, TxnId, ValueId};
 use iso_spec::{Catalogue, Evaluation, Level, Steps, evaluate};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +33,8 @@ fn check_refutation(facts: &Facts<'_>, level: Level, refutation: &Refutation) ->
         if refutation.proof.is_some() {
             return Err(Uncertified::new("a read that nothing explains needs no proof"));
         }
-        check_local_names(anomaly.kind, &refutation.anomalies)?;
         certify_local(facts, level, anomaly)?;
+        check_local_names(facts.history(), anomaly, &refutation.anomalies)?;
         check_membership(facts.history(), refutation)?;
         let is_named = |it: OpId| refutation.ops.binary_search(&it).is_ok();
         return check_forbidden(&Projection::verbatim(facts.history(), &refutation.txns, is_named).history, level);
@@ -94,8 +94,9 @@ type Seen = BTreeMap<(KeyId, ValueId), Vec<TxnId>>;
 pub(super) fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> Result<(), Uncertified> {
     let history = facts.history();
     let (registers, elements) = seen_by_core(facts, refutation)?;
+    let omitted = omitted_by_core(history, refutation)?;
     let mut is_read = vec![false; history.n_keys()];
-    for (key, _) in registers.keys().chain(elements.keys()) {
+    for key in registers.keys().chain(elements.keys()).map(|it| it.0).chain(omitted.keys().copied()) {
         is_read[key.index()] = true;
     }
     let is_kept = |op: OpId| refutation.ops.binary_search(&op).is_ok();
@@ -105,7 +106,10 @@ pub(super) fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> R
             match history.op(op) {
                 Op::Write { key, value } => {
                     let readers = registers.get(&(key, value)).map_or(&[][..], Vec::as_slice);
-                    let is_needed = readers.iter().any(|it| *it != txn) && !is_kept(op);
+                    let scans = omitted.get(&key).map_or(&[][..], Vec::as_slice);
+                    let may_be_omitted = |it: &(ScanId, TxnId)| it.1 != txn && !history.matches(it.0, key, value);
+                    let is_needed =
+                        !is_kept(op) && (readers.iter().any(|it| *it != txn) || scans.iter().any(may_be_omitted));
                     if is_needed && !is_overwritten(history, txn, op) {
                         return Err(wrong(history, txn, "may have written what the core read, but is not in it"));
                     }
@@ -117,7 +121,7 @@ pub(super) fn check_reads_stand(facts: &Facts<'_>, refutation: &Refutation) -> R
                         return Err(wrong(history, txn, "appended an element that the core saw, but is not all in it"));
                     }
                 }
-                Op::Read { .. } | Op::ReadList { .. } => {}
+                Op::Read { .. } | Op::ReadList { .. } | Op::Omit { .. } => {}
             }
         }
     }
@@ -134,6 +138,29 @@ fn is_append_to(history: &History, op: OpId, key: KeyId) -> bool {
     matches!(history.op(op), Op::Append { key: it, .. } if it == key)
 }
 
+/// The rows that scans of the core did not return, with the scan and the reader.
+fn omitted_by_core(
+    history: &History,
+    refutation: &Refutation,
+) -> Result<BTreeMap<KeyId, Vec<(ScanId, TxnId)>>, Uncertified> {
+    let mut omitted: BTreeMap<KeyId, Vec<(ScanId, TxnId)>> = BTreeMap::new();
+    for op in &refutation.ops {
+        if let Op::Omit { key, scan } = history.op(*op) {
+            let txn = history.txn_of(*op);
+            if has_written_before(history, txn, *op, key) {
+                return Err(wrong(history, txn, "omitted its own write, which says nothing about others"));
+            }
+            omitted.entry(key).or_default().push((scan, txn));
+        }
+    }
+    Ok(omitted)
+}
+
+fn has_written_before(history: &History, txn: TxnId, op: OpId, key: KeyId) -> bool {
+    let mut before = history.ops(txn).take_while(|it| *it < op);
+    before.any(|it| history.op(it).is_write() && history.op(it).key() == key)
+}
+
 /// What the reads of the core saw: register values, and the last elements of lists, with those that several may have
 /// appended. Other elements may be left out together with who appended them.
 fn seen_by_core(facts: &Facts<'_>, refutation: &Refutation) -> Result<(Seen, Seen), Uncertified> {
@@ -145,11 +172,7 @@ fn seen_by_core(facts: &Facts<'_>, refutation: &Refutation) -> Result<(Seen, See
         let txn = history.txn_of(*op);
         match history.op(*op) {
             Op::Read { key, value } => {
-                let wrote_before = history
-                    .ops(txn)
-                    .take_while(|it| it < op)
-                    .any(|it| history.op(it).is_write() && history.op(it).key() == key);
-                if wrote_before {
+                if has_written_before(history, txn, *op, key) {
                     return Err(wrong(history, txn, "read its own write, which says nothing about others"));
                 }
                 registers.entry((key, value)).or_default().push(txn);
@@ -166,6 +189,8 @@ fn seen_by_core(facts: &Facts<'_>, refutation: &Refutation) -> Result<(Seen, See
                     elements.entry((key, *value)).or_default().push(txn);
                 }
             }
+            // Looked at elsewhere.
+            Op::Omit { .. } => {}
             Op::Write { .. } => {
                 if is_overwritten(history, txn, *op) {
                     return Err(wrong(history, txn, "overwrote a write that the core of a refutation has"));
@@ -235,11 +260,19 @@ fn check_forbidden(core: &History, level: Level) -> Result<(), Uncertified> {
         Evaluation::Forbidden => Ok(()),
         Evaluation::Allowed(_) => Err(Uncertified::new(format!("{} allows the core of a refutation", spec.name()))),
         Evaluation::AmbiguousList(_) => Err(Uncertified::new("a list read of the core may be a dirty one")),
-        Evaluation::OutOfSteps | Evaluation::TooLarge if is_refuted(&facts, level) => Ok(()),
+        Evaluation::OutOfSteps | Evaluation::TooLarge if is_refuted_in_pieces(&facts, level) => Ok(()),
         Evaluation::OutOfSteps | Evaluation::TooLarge => Err(Uncertified::too_large(format!(
             "the core of the refutation is too large to be checked: {} transactions; nothing says that it is wrong",
             core.n_txns() - 1
         ))),
+    }
+}
+
+/// A level whose statements have snapshots is serializability of pieces.
+fn is_refuted_in_pieces(facts: &Facts<'_>, level: Level) -> bool {
+    match level.snapshots() {
+        Some(snapshots) => is_refuted(&Facts::new(&facts.history().pieces(snapshots).history), Level::Serializable),
+        None => is_refuted(facts, level),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Is a read really one that nothing explains? Looks at the raw operations of the whole history.
 
 use super::uncertified::{Uncertified, wrong};
-use iso_history::{Facts, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, Standing, TxnId, ValueId};
+use iso_history::{
+    Facts, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, ScanId, Standing, TxnId, ValueId,
+};
 use iso_spec::Level;
 
 /// Checks that a counted transaction made this read, and that it is what the anomaly says.
@@ -27,8 +29,12 @@ pub(super) fn certify_local(facts: &Facts<'_>, level: Level, anomaly: LocalAnoma
         return certify_unrepeatable(history, level, reader, [earlier, op]);
     }
     let is_true = match history.op(op) {
+        Op::Read { key, value } if kind == LocalKind::Unmatched => {
+            history.scan_of(op).is_some_and(|scan| !history.matches(scan, key, value))
+        }
         Op::Read { key, value } => register_read(history, reader, op, key, value, kind),
         Op::ReadList { key, values } => list_read(history, level, anomaly, key, values),
+        Op::Omit { key, scan } => omission(history, anomaly, key, scan),
         Op::Write { .. } | Op::Append { .. } => false,
     };
     if is_true {
@@ -49,6 +55,7 @@ fn exists(history: &History, anomaly: LocalAnomaly) -> bool {
     let has_op = |it: OpId| it.index() < history.n_ops();
     let is_known = match anomaly.kind {
         LocalKind::Internal { .. } | LocalKind::ThinAir | LocalKind::Future => true,
+        LocalKind::Missed | LocalKind::Unmatched => true,
         LocalKind::Aborted { writer } | LocalKind::Intermediate { writer } => has_txn(writer),
         LocalKind::Interleaved { torn, between } => has_txn(torn) && has_txn(between),
         LocalKind::Unrepeatable { earlier: other } | LocalKind::Incompatible { other } => has_op(other),
@@ -64,17 +71,34 @@ fn certify_unrepeatable(history: &History, level: Level, txn: TxnId, reads: [OpI
         before.filter(|it| history.op(*it).is_write() && history.op(*it).key() == key).count()
     };
     let external = |op: OpId| match history.op(op) {
-        Op::Read { key: it, value } if it == key && own(op) == 0 => Some(vec![value]),
-        Op::ReadList { key: it, values } if it == key => Some(values[..values.len().saturating_sub(own(op))].to_vec()),
+        Op::Read { key: it, value } if it == key && own(op) == 0 => Some(Seen::Values(vec![value])),
+        Op::ReadList { key: it, values } if it == key => {
+            Some(Seen::Values(values[..values.len().saturating_sub(own(op))].to_vec()))
+        }
+        Op::Omit { key: it, scan } if it == key && own(op) == 0 => Some(Seen::NoMatch(scan)),
         _ => None,
     };
-    let (earlier, later) = (external(reads[0]), external(reads[1]));
     let is_own = reads.iter().all(|it| history.txn_of(*it) == txn) && reads[0] < reads[1];
-    if is_own && earlier.is_some() && later.is_some() && earlier != later && level.implies(Level::ReadAtomic) {
+    let are_two = match (external(reads[0]), external(reads[1])) {
+        (Some(Seen::Values(earlier)), Some(Seen::Values(later))) => earlier != later,
+        (Some(Seen::Values(seen)), Some(Seen::NoMatch(scan)))
+        | (Some(Seen::NoMatch(scan)), Some(Seen::Values(seen))) => {
+            seen.iter().all(|it| history.matches(scan, key, *it))
+        }
+        _ => false,
+    };
+    if is_own && are_two && level.implies(Level::ReadAtomic) {
         Ok(())
     } else {
         Err(wrong(history, txn, "did not see two versions of a key, or its level allows it"))
     }
+}
+
+/// What a read saw of a key.
+enum Seen {
+    Values(Vec<ValueId>),
+    /// A version that does not match.
+    NoMatch(ScanId),
 }
 
 /// Every write or append of a key in the history, as (transaction, operation, value).
@@ -119,6 +143,32 @@ fn register_read(history: &History, reader: TxnId, op: OpId, key: KeyId, value: 
         }
 }
 
+/// A row that a scan did not return, although its transaction wrote one that matches, or everybody else did.
+fn omission(history: &History, anomaly: LocalAnomaly, key: KeyId, scan: ScanId) -> bool {
+    let LocalAnomaly { reader, op, kind } = anomaly;
+    let writes = writes(history, key);
+    let own_before = writes.iter().rfind(|it| it.0 == reader && it.1 < op).map(|it| it.2);
+    if let LocalKind::Internal { expected } = kind {
+        return own_before == Some(expected) && history.matches(scan, key, expected);
+    }
+    let is_omitted = |it: ValueId| !history.matches(scan, key, it);
+    let unmatched: Vec<&(TxnId, OpId, ValueId)> = writes.iter().filter(|it| is_omitted(it.2)).collect();
+    let is_last = |it: &(TxnId, OpId, ValueId)| !writes.iter().any(|later| later.0 == it.0 && later.1 > it.1);
+    let may_be_seen =
+        |it: &&&(TxnId, OpId, ValueId)| it.0 != reader && is_last(it) && history.outcome(it.0) != Outcome::Aborted;
+    let is_explained =
+        own_before.is_some() || is_omitted(history.initial_value(key)) || unmatched.iter().any(|it| may_be_seen(&it));
+    let did = |writer: TxnId| unmatched.iter().any(|it| it.0 == writer);
+    !is_explained
+        && match kind {
+            LocalKind::Missed => unmatched.is_empty(),
+            LocalKind::Future => did(reader) && unmatched.iter().all(|it| it.0 == reader),
+            LocalKind::Aborted { writer } => did(writer) && history.outcome(writer) == Outcome::Aborted,
+            LocalKind::Intermediate { writer } => did(writer) && writer != reader,
+            _ => false,
+        }
+}
+
 fn list_read(history: &History, level: Level, anomaly: LocalAnomaly, key: KeyId, values: &[ValueId]) -> bool {
     let LocalAnomaly { reader, op, kind } = anomaly;
     let appends = writes(history, key);
@@ -140,7 +190,7 @@ fn list_read(history: &History, level: Level, anomaly: LocalAnomaly, key: KeyId,
             if torn == between { list.is_out_of_order(external, torn) } else { list.is_torn(external, torn, between) }
         }
         LocalKind::Incompatible { other } => list.is_incompatible(external, key, other),
-        LocalKind::Internal { .. } | LocalKind::Unrepeatable { .. } => false,
+        LocalKind::Internal { .. } | LocalKind::Unrepeatable { .. } | LocalKind::Missed | LocalKind::Unmatched => false,
     }
 }
 

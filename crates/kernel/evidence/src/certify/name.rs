@@ -7,7 +7,7 @@
 use super::forbidden::steps_of_a_second;
 use super::uncertified::Uncertified;
 use crate::{Anomaly, Edge, Reason};
-use iso_history::{Facts, LocalKind, Projection, TxnId};
+use iso_history::{Facts, History, LocalAnomaly, LocalKind, Op, OpId, Projection, TxnId};
 use iso_spec::{Catalogue, Level, Steps, evaluate};
 use std::collections::BTreeSet;
 
@@ -35,13 +35,20 @@ pub(super) fn check_names(
 }
 
 /// Checks the names of a read that nothing explains.
-pub(super) fn check_local_names(kind: LocalKind, anomalies: &[Anomaly]) -> Result<(), Uncertified> {
-    let name = match kind {
+pub(super) fn check_local_names(
+    history: &History,
+    anomaly: LocalAnomaly,
+    anomalies: &[Anomaly],
+) -> Result<(), Uncertified> {
+    let is_omission = |it: OpId| matches!(history.op(it), Op::Omit { .. });
+    let name = match anomaly.kind {
         LocalKind::Internal { .. } => Anomaly::Internal,
         LocalKind::ThinAir => Anomaly::ThinAirRead,
         LocalKind::Future => Anomaly::FutureRead,
         LocalKind::Aborted { .. } => Anomaly::AbortedRead,
         LocalKind::Intermediate { .. } => Anomaly::IntermediateRead,
+        LocalKind::Missed | LocalKind::Unmatched => Anomaly::PredicateReadMiss,
+        LocalKind::Unrepeatable { earlier } if is_omission(earlier) || is_omission(anomaly.op) => Anomaly::Phantom,
         LocalKind::Unrepeatable { .. } => Anomaly::NonRepeatableRead,
         LocalKind::Incompatible { .. } => Anomaly::IncompatibleOrder,
         // Elements of one transaction in another order than it appended them, or with those of another in between.
@@ -66,7 +73,7 @@ fn forbidden_by(anomaly: Anomaly) -> Option<Level> {
         Anomaly::LostUpdate => Some(Level::UpdateAtomic),
         Anomaly::LongFork => Some(Level::PrefixConsistency),
         Anomaly::GSingle => Some(Level::ParallelSnapshotIsolation),
-        Anomaly::WriteSkew | Anomaly::ReadOnlyAnomaly | Anomaly::G2Item => Some(Level::Serializable),
+        Anomaly::WriteSkew | Anomaly::ReadOnlyAnomaly | Anomaly::G2Item | Anomaly::G2 => Some(Level::Serializable),
         Anomaly::StaleRead => Some(Level::StrictSerializable),
         Anomaly::Internal
         | Anomaly::ThinAirRead
@@ -74,7 +81,9 @@ fn forbidden_by(anomaly: Anomaly) -> Option<Level> {
         | Anomaly::IncompatibleOrder
         | Anomaly::AbortedRead
         | Anomaly::IntermediateRead
-        | Anomaly::NonRepeatableRead => None,
+        | Anomaly::NonRepeatableRead
+        | Anomaly::Phantom
+        | Anomaly::PredicateReadMiss => None,
     }
 }
 
@@ -95,6 +104,13 @@ fn allows(facts: &Facts<'_>, level: Level) -> Option<bool> {
 
 fn has_form_of(anomaly: Anomaly, core: &Projection, facts: &Facts<'_>, cycle: &[Edge]) -> bool {
     let n_rw = cycle.iter().filter(|it| matches!(it.because, Reason::AntiDependency { .. })).count();
+    let is_omission = |it: &Edge| match it.because {
+        Reason::AntiDependency { read, .. } => {
+            let in_core = core.ops.binary_search(&read).map(OpId::from_index);
+            in_core.is_ok_and(|it| matches!(core.history.op(it), Op::Omit { .. }))
+        }
+        _ => false,
+    };
     let txns: BTreeSet<TxnId> = cycle.iter().map(|it| it.from).collect();
     let writes_nothing = |it: &TxnId| {
         let in_core = core.txns.binary_search(it).map(TxnId::from_index);
@@ -102,7 +118,9 @@ fn has_form_of(anomaly: Anomaly, core: &Projection, facts: &Facts<'_>, cycle: &[
     };
     match anomaly {
         Anomaly::CircularInformationFlow => n_rw == 0,
-        Anomaly::WriteSkew => txns.len() == 2 && n_rw == 2,
+        Anomaly::WriteSkew => txns.len() == 2 && n_rw == 2 && !cycle.iter().any(is_omission),
+        Anomaly::G2Item => !cycle.iter().any(is_omission),
+        Anomaly::G2 => n_rw >= 2 && cycle.iter().any(is_omission),
         Anomaly::ReadOnlyAnomaly => txns.iter().any(writes_nothing),
         _ => true,
     }

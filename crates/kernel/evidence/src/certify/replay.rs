@@ -106,6 +106,11 @@ impl<'h> Store<'h> {
                     Some(own) => own == value,
                     None => self.registers[key.index()] == value && is_right(op, key),
                 },
+                Op::Omit { key, scan } => {
+                    let (seen, is_own) =
+                        self.own.last(key).map_or((self.registers[key.index()], false), |it| (it, true));
+                    !self.history.matches(scan, key, seen) && (is_own || is_right(op, key))
+                }
                 Op::ReadList { key, values } => {
                     let elements = self.lists[key.index()].iter().chain(self.own.elements(key));
                     elements.eq(values.iter()) && is_right(op, key)
@@ -131,7 +136,7 @@ impl<'h> Store<'h> {
                     self.lists[key.index()].push(value);
                     key
                 }
-                Op::Read { .. } | Op::ReadList { .. } => continue,
+                Op::Read { .. } | Op::ReadList { .. } | Op::Omit { .. } => continue,
             };
             self.changed_at[key.index()] = self.n_commits;
         }

@@ -32,6 +32,11 @@ pub(super) fn check_uncommitted(history: &History, order: &[TxnId]) -> Result<()
                     let by_others = || by.first().into_iter().chain(by.last()).any(|it| it.1 != *txn);
                     own.last(key).map_or_else(|| history.initial_value(key) == value || by_others(), |it| it == value)
                 }
+                Op::Omit { key, scan } => {
+                    let is_omitted = |it: ValueId| !history.matches(scan, key, it);
+                    let by_others = || written.all(key).iter().any(|it| it.1 != *txn && is_omitted(it.0));
+                    own.last(key).map_or_else(|| is_omitted(history.initial_value(key)) || by_others(), is_omitted)
+                }
                 Op::ReadList { key, values } => {
                     let may_be_dirty = |it: ValueId| written.by(key, it).iter().any(|it| !is_scheduled[it.1.index()]);
                     let external = values.strip_suffix(own.elements(key));
@@ -83,15 +88,20 @@ impl Written {
             let ops = history.txns().flat_map(|txn| history.ops(txn).map(move |op| (txn, op)));
             ops.filter_map(|(txn, op)| match history.op(op) {
                 Op::Write { key, value } | Op::Append { key, value } => Some((key.index(), (value, txn))),
-                Op::Read { .. } | Op::ReadList { .. } => None,
+                Op::Read { .. } | Op::ReadList { .. } | Op::Omit { .. } => None,
             })
         };
         Self { by_key: Rows::grouped(history.n_keys(), writes).sorted() }
     }
 
+    /// Every value of a key, with its writer.
+    fn all(&self, key: KeyId) -> &[(ValueId, TxnId)] {
+        self.by_key.of(key.raw())
+    }
+
     /// Who wrote a value, with the value.
     fn by(&self, key: KeyId, value: ValueId) -> &[(ValueId, TxnId)] {
-        let of_key = self.by_key.of(key.raw());
+        let of_key = self.all(key);
         let start = of_key.partition_point(|it| it.0 < value);
         let end = start + of_key[start..].partition_point(|it| it.0 == value);
         &of_key[start..end]

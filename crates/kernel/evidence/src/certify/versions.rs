@@ -144,6 +144,16 @@ impl<'a> Checking<'a> {
                         self.add_read(txn, op, (key, source), is_right)?;
                     }
                 },
+                Op::Omit { key, scan } => match self.own.last(key) {
+                    Some(own) if !history.matches(scan, key, own) => {}
+                    Some(_) => return Err(not_own(history, txn, op)),
+                    None => {
+                        let source = self.source(txn, named.next(op))?;
+                        let left = self.left_by(source, key).map(|it| ValueId::from_index(it as usize));
+                        let is_right = left.is_some_and(|it| !history.matches(scan, key, it));
+                        self.add_read(txn, op, (key, source), is_right)?;
+                    }
+                },
                 Op::ReadList { key, values } => {
                     let Some(external) = values.strip_suffix(self.own.elements(key)) else {
                         return Err(not_own(history, txn, op));
@@ -201,7 +211,7 @@ impl<'a> Checking<'a> {
                     self.lists[key.index()].push(value);
                     (key, self.lists[key.index()].len() as Left)
                 }
-                Op::Read { .. } | Op::ReadList { .. } => continue,
+                Op::Read { .. } | Op::ReadList { .. } | Op::Omit { .. } => continue,
             };
             self.last[key.index()] = (place, left);
             self.scheduled.writes.push((key, left));
