@@ -56,7 +56,7 @@ impl Version {
                 };
                 Self { write_id: write_id.parse().ok()?, txn, value: value.strip_prefix('v')?.parse().ok()? }
             }
-            Name::Null | Name::Number(_) => return None,
+            Name::Null | Name::Number(_) | Name::Record(_) => return None,
         };
         (name == version.name()).then_some(version)
     }

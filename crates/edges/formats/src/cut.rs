@@ -14,26 +14,32 @@
 //! several in a row that write one each. So no level is found to be violated that was not. The other way round, a
 //! violation that needs a missing transaction is not seen.
 //!
+//! A row that a scan did not return may have been deleted by a missing transaction, or changed so that it does not match. Each
+//! such omission gets a writer of its own that deletes the row: what the row was instead does not matter.
+//!
 //! A missing transaction began after all that is recorded of its session had ended. So reads that ended before that, in
 //! each session, are what they are.
 
 use crate::WrittenValues;
-use crate::write::{Times, copied};
-use iso_history::{History, KeyId, Op, Outcome, Place, TxnId, ValueId};
+use crate::copy::{Without, copied};
+use iso_history::{History, KeyId, Name, Op, Outcome, Place, TxnId, ValueId};
 use rustc_hash::FxHashSet;
 
 /// The history with writers for what may have been written by transactions that are missing.
 pub(crate) fn with_lost_writers(history: &History, values: WrittenValues) -> History {
     let lost = lost_writes(history, values);
-    let mut builder = copied(history, Times::Kept);
+    let mut builder = copied(history, Without::Nothing);
     let nowhere = Place { source: u32::MAX, at: 0 };
-    for (nth, Lost { key, value, is_append }) in lost.into_iter().enumerate() {
+    for (nth, lost) in lost.into_iter().enumerate() {
         let session = builder.session(&format!("missing {}", nth + 1));
         builder.begin(session, nowhere);
-        if is_append {
-            builder.append(key, value);
-        } else {
-            builder.write(key, value);
+        match lost {
+            Lost::Write(key, value) => builder.write(key, value),
+            Lost::Append(key, value) => builder.append(key, value),
+            Lost::Delete(key) => {
+                let none = builder.value_named(Name::Null);
+                builder.write(key, none);
+            }
         }
         builder.end(Outcome::Indeterminate);
     }
@@ -41,10 +47,10 @@ pub(crate) fn with_lost_writers(history: &History, values: WrittenValues) -> His
 }
 
 /// What a missing transaction may have written.
-struct Lost {
-    key: KeyId,
-    value: ValueId,
-    is_append: bool,
+enum Lost {
+    Write(KeyId, ValueId),
+    Append(KeyId, ValueId),
+    Delete(KeyId),
 }
 
 fn lost_writes(history: &History, values: WrittenValues) -> Vec<Lost> {
@@ -54,6 +60,7 @@ fn lost_writes(history: &History, values: WrittenValues) -> Vec<Lost> {
     let may_see = |it: &TxnId| history.end(*it).is_none_or(|end| end >= known_until);
     for txn in history.txns().filter(may_see) {
         let mut own: FxHashSet<KeyId> = FxHashSet::default();
+        let mut read: FxHashSet<KeyId> = FxHashSet::default();
         for op in history.ops(txn).map(|it| history.op(it)) {
             match op {
                 Op::Write { key, .. } => drop(own.insert(key)),
@@ -62,15 +69,15 @@ fn lost_writes(history: &History, values: WrittenValues) -> Vec<Lost> {
                     // A value that may be written again may be from a missing writer each time.
                     let is_lost = match values {
                         WrittenValues::Unique => written.insert((key, value)),
-                        WrittenValues::Any => own.insert(key),
+                        WrittenValues::Any => !own.contains(&key) && read.insert(key),
                     };
-                    if is_lost {
-                        lost.push(Lost { key, value, is_append: false });
-                    }
+                    lost.extend(is_lost.then_some(Lost::Write(key, value)));
                 }
+                // Rows are deleted again and again, whatever the values are.
+                Op::Omit { key, .. } => lost.extend((!own.contains(&key)).then_some(Lost::Delete(key))),
                 Op::ReadList { key, values } => {
                     let unknown = values.iter().filter(|it| written.insert((key, **it)));
-                    lost.extend(unknown.map(|it| Lost { key, value: *it, is_append: true }));
+                    lost.extend(unknown.map(|it| Lost::Append(key, *it)));
                 }
             }
         }

@@ -7,7 +7,8 @@
 use crate::fault::{Fault, quoted};
 use crate::input::Input;
 use crate::json::{Json, write_name};
-use crate::sink::{Sink, TxnOps};
+use crate::ops::TxnOps;
+use crate::sink::Sink;
 use crate::write::{Limits, WriteError, register_op};
 use crate::{Format, ReadError, report};
 use iso_history::{Access, History, Name, Outcome, SessionId, TxnId};

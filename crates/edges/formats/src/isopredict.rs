@@ -9,7 +9,8 @@
 use crate::fault::excerpt;
 use crate::input::Input;
 use crate::number::integer_or_text;
-use crate::sink::{Sink, TxnOps};
+use crate::ops::TxnOps;
+use crate::sink::Sink;
 use crate::write::{Limits, USE_JSONL, WriteError, inexpressible, register_op};
 use crate::{Format, ReadError};
 use iso_history::{Access, Datum, History, KeyId, Name, Outcome, Place, SessionId, TxnId, ValueId};
@@ -268,7 +269,7 @@ fn event(history: &History, key: KeyId, is_write: bool) -> Result<String, WriteE
             Some(inside) => inside.split_once(':').map(|(set, row)| (Some(set.to_owned()), row.to_owned())),
             None => Some((None, text.to_string())).filter(|_| integer_or_text(text) == Datum::text(text)),
         },
-        Name::Null | Name::Number(_) => None,
+        Name::Null | Name::Number(_) | Name::Record(_) => None,
     };
     match (parts, is_write) {
         (Some((None, key)), true) if is_plain(&key) => Ok(format!("WRITE KEY[{key}]")),

@@ -1,7 +1,7 @@
 //! A pull scanner for JSON: no tree, no allocation a value, exact numbers.
 
 use crate::ReadError;
-use crate::fault::{Fault, show};
+use crate::fault::{Fault, quoted, show};
 use crate::form::Form;
 use crate::input::Bytes;
 use iso_history::{Datum, Name};
@@ -329,6 +329,22 @@ impl<B: Bytes> Json<B> {
         }
     }
 
+    /// A value of a key: a string, a number, null, or an object of these.
+    pub(crate) fn value(&mut self) -> Result<Datum, Fault> {
+        if self.peek()? != Some(b'{') {
+            return self.datum();
+        }
+        let mut fields: Vec<(String, Datum)> = Vec::new();
+        self.object(|json, name| {
+            if fields.iter().any(|it| it.0 == name) {
+                return json.wrong(format!("the field {} is given twice", quoted(name)));
+            }
+            fields.push((name.to_owned(), json.datum()?));
+            Ok(())
+        })?;
+        Ok(Datum::record(fields.iter().map(|(name, value)| (name.as_str(), value.clone()))))
+    }
+
     /// True or false.
     pub(crate) fn boolean(&mut self) -> Result<bool, Fault> {
         match self.peek()? {
@@ -398,5 +414,19 @@ pub(crate) fn write_name(out: &mut dyn std::io::Write, name: Name<'_>) -> std::i
         Name::Int(number) => write!(out, "{number}"),
         Name::Number(text) => out.write_all(text.as_bytes()),
         Name::Text(text) => write_string(out, text),
+        Name::Record(_) => write_record(out, name),
     }
+}
+
+fn write_record(out: &mut dyn std::io::Write, record: Name<'_>) -> std::io::Result<()> {
+    out.write_all(b"{")?;
+    for (nth, (field, value)) in record.fields().enumerate() {
+        if nth > 0 {
+            out.write_all(b",")?;
+        }
+        write_string(out, &field)?;
+        out.write_all(b":")?;
+        write_name(out, value.as_name())?;
+    }
+    out.write_all(b"}")
 }

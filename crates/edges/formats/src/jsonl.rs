@@ -7,6 +7,9 @@
 //! over. Each line is complete in itself: a file that is cut between two lines is a shorter
 //! history, a cut anywhere else is a defect.
 //!
+//! Operations of SQL: `["u","x",1,2]`, `["del","accounts/3"]`, `["scan","accounts","balance < 10",[["accounts/1",5]]]`, and
+//! `["stmt",[..],"for update"]` for several that are one statement.
+//!
 //! A header with `"recording":"unique"` or `"recording":"any"` promises a last line `{"recording":"complete"}`. Where that
 //! is missing, the recording was cut, and what it lacks is made up for: see [`crate::cut`].
 //!
@@ -14,6 +17,7 @@
 //! depend on the number of cores or the size of blocks.
 
 mod line;
+mod operation;
 mod scan;
 mod stream;
 mod write;

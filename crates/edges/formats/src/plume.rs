@@ -7,7 +7,8 @@
 use crate::fault::excerpt;
 use crate::input::Input;
 use crate::number::integer_or_text;
-use crate::sink::{Sink, TxnOps};
+use crate::ops::TxnOps;
+use crate::sink::Sink;
 use crate::write::{Limits, USE_JSONL, WriteError, inexpressible, register_op};
 use crate::{Format, ReadError};
 use iso_history::{Access, Datum, History, Name, Outcome, Place, SessionId, TxnId};

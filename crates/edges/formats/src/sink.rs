@@ -2,65 +2,18 @@
 
 use crate::cut::with_lost_writers;
 use crate::meter::Meter;
+use crate::ops::TxnOps;
 use crate::{Format, Header, ReadError, Reading, WrittenValues};
 use iso_history::{
-    Access, Datum, Defect, HistoryBuilder, KeyId, Name, Outcome, Place, PlaceUnit, SessionId, Severity, ValueId,
+    Access, Datum, Defect, HistoryBuilder, KeyId, Matching, Name, Outcome, Place, PlaceUnit, SessionId, Severity,
+    ValueId,
 };
 use rustc_hash::FxHashMap;
 
 /// More defects than these are counted, not kept.
 const MAX_DEFECTS: usize = 20;
-/// About what an operation and an element of a list take until their transaction is complete.
-const OP_BYTES: usize = size_of::<TxnOp>();
-const LIST_VALUE_BYTES: usize = size_of::<ValueId>();
 /// How many transactions pass between two questions whether to go on.
 const TXNS_PER_QUESTION: u32 = 1 << 14;
-
-/// The operations of one transaction, before it is added. Reused from transaction to transaction.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TxnOps {
-    ops: Vec<TxnOp>,
-    lists: Vec<ValueId>,
-}
-
-/// One operation; `value` of a list read is where its elements end in `lists`.
-#[derive(Clone, Copy, Debug)]
-struct TxnOp {
-    access: Access,
-    key: KeyId,
-    value: u32,
-}
-
-impl TxnOps {
-    pub(crate) fn clear(&mut self) {
-        self.ops.clear();
-        self.lists.clear();
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.ops.len()
-    }
-
-    /// Adds a register read or write, or an append.
-    pub(crate) fn push(&mut self, access: Access, key: KeyId, value: ValueId) {
-        self.ops.push(TxnOp { access, key, value: value.raw() });
-    }
-
-    /// Adds an element to the list that the next [`Self::push_list`] reads.
-    pub(crate) fn element(&mut self, value: ValueId) {
-        self.lists.push(value);
-    }
-
-    /// Adds a list read of the elements since the last one.
-    pub(crate) fn push_list(&mut self, key: KeyId) {
-        self.ops.push(TxnOp { access: Access::ReadList, key, value: self.lists.len() as u32 });
-    }
-
-    /// What it takes in memory, about.
-    pub(crate) fn bytes(&self) -> usize {
-        self.ops.len() * OP_BYTES + self.lists.len() * LIST_VALUE_BYTES
-    }
-}
 
 /// Builds a reading.
 pub(crate) struct Sink<'a> {
@@ -187,7 +140,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Sets the initial value of a key. A second, different one is a defect.
-    pub(crate) fn initial(&mut self, name: &Datum, value: ValueId, at: u64) -> Result<(), ReadError> {
+    pub(crate) fn initial(&mut self, name: &Datum, value: ValueId, at: u64) -> Result<KeyId, ReadError> {
         let key = self.key(name.clone())?;
         match self.initials.get(&key) {
             Some(earlier) if *earlier != value => {
@@ -202,7 +155,14 @@ impl<'a> Sink<'a> {
                 self.builder.initial(key, value, self.place(at));
             }
         }
-        Ok(())
+        Ok(key)
+    }
+
+    /// Notes that a version matches a foreign predicate.
+    pub(crate) fn matches(&mut self, foreign: &str, key: KeyId, value: ValueId, at: u64) -> Result<(), ReadError> {
+        let place = self.place(at);
+        self.builder.matching(foreign, key, value, Matching::Matches, place);
+        self.weigh()
     }
 
     /// Sets the initial value of every key without one of its own. A second, different one is a defect.
@@ -241,7 +201,7 @@ impl<'a> Sink<'a> {
         outcome: Outcome,
     ) -> Result<(), ReadError> {
         self.begin(session, place, times)?;
-        self.push_ops(ops);
+        ops.push_to(&mut self.builder);
         self.builder.end(outcome);
         self.weigh()
     }
@@ -275,22 +235,6 @@ impl<'a> Sink<'a> {
             (begin, end) => self.builder.times(begin, end),
         }
         Ok(())
-    }
-
-    fn push_ops(&mut self, ops: &TxnOps) {
-        let mut start = 0;
-        for op in &ops.ops {
-            let value = ValueId::from_index(op.value as usize);
-            match op.access {
-                Access::Read => self.builder.read(op.key, value),
-                Access::Write => self.builder.write(op.key, value),
-                Access::Append => self.builder.append(op.key, value),
-                Access::ReadList => {
-                    self.builder.read_list(op.key, ops.lists[start..op.value as usize].iter().copied());
-                    start = op.value as usize;
-                }
-            }
-        }
     }
 
     /// Notes what makes the history unusable.

@@ -1,7 +1,9 @@
 //! What all writers share: why a history cannot be written, and facts about it that headers need.
 
 use crate::Format;
-use iso_history::{Datum, History, HistoryBuilder, KeyId, Name, Op, Outcome, Place, SessionId, ValueId};
+use crate::layout::{Item, layout, part_of};
+use iso_history::{Datum, History, KeyId, Locking, Name, Op, OpId, Outcome, SessionId, TxnId, ValueId};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::io;
 use thiserror::Error;
 
@@ -24,57 +26,6 @@ pub enum WriteError {
     },
 }
 
-/// The same history without its times, for formats that have none. Real-time levels mean nothing for it any more.
-pub fn without_times(history: &History) -> History {
-    copied(history, Times::Dropped).finish().expect("a valid history is valid without its times")
-}
-
-/// What becomes of times in a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Times {
-    Kept,
-    Dropped,
-}
-
-/// A builder with everything that a history has, under the same ids.
-pub(crate) fn copied(history: &History, times: Times) -> HistoryBuilder {
-    let mut builder = HistoryBuilder::new();
-    let sources = (0..).map_while(|source| history.source(Place { source, at: 0 }));
-    for (name, unit) in sources {
-        builder.source(name, unit);
-    }
-    for session in history.sessions() {
-        builder.session(history.session_name(session));
-    }
-    // In this order, keys and values keep their ids.
-    for key in history.keys() {
-        builder.key_named(history.key_name(key));
-    }
-    for value in 0..history.n_values() {
-        builder.value_named(history.value(ValueId::from_index(value)));
-    }
-    for key in history.keys().filter(|it| !history.is_list(*it)) {
-        builder.initial(key, history.initial_value(key), Place::default());
-    }
-    for txn in history.txns() {
-        let Some(session) = history.session_of(txn) else { continue };
-        builder.begin(session, history.place(txn));
-        if times == Times::Kept {
-            builder.times(history.begin(txn), history.end(txn));
-        }
-        for op in history.ops(txn) {
-            match history.op(op) {
-                Op::Read { key, value } => builder.read(key, value),
-                Op::Write { key, value } => builder.write(key, value),
-                Op::Append { key, value } => builder.append(key, value),
-                Op::ReadList { key, values } => builder.read_list(key, values.iter().copied()),
-            }
-        }
-        builder.end(history.outcome(txn));
-    }
-    builder
-}
-
 /// The cure that always works.
 pub(crate) const USE_JSONL: &str = "write jsonl or text, which express every history";
 /// The cure where outcomes are the obstacle.
@@ -91,20 +42,59 @@ pub(crate) struct Initials {
 }
 
 impl Initials {
-    /// The default is the initial value of most registers, the earlier one in doubt.
-    pub(crate) fn new(history: &History) -> Self {
+    /// The default is the initial value of most registers, the earlier one in doubt. It does not hold for rows of tables
+    /// that are scanned: those that are not named do not exist.
+    pub(crate) fn new(history: &History, said: &Said<'_>) -> Self {
+        let rows = Rows::new(history);
         let registers = || history.keys().filter(|it| !history.is_list(*it));
         let mut counts = vec![0u32; history.n_values()];
-        for key in registers() {
+        for key in registers().filter(|it| !rows.has(*it)) {
             counts[history.initial_value(key).index()] += 1;
         }
         let most = (0..counts.len()).rev().max_by_key(|it| counts[*it]).filter(|it| counts[*it] > 0);
-        let Some(most) = most.map(ValueId::from_index) else {
-            return Self { default: Datum::Null, exceptions: Vec::new() };
+        let default = most.map_or(Datum::Null, |it| history.value(ValueId::from_index(it)).to_datum());
+        let is_exception = |(key, value): &(KeyId, ValueId)| {
+            let unnamed = if rows.has(*key) { Name::Null } else { default.as_name() };
+            history.value(*value) != unnamed || !said.of(*key, *value).is_empty()
         };
-        let exceptions =
-            registers().map(|key| (key, history.initial_value(key))).filter(|(_, value)| *value != most).collect();
-        Self { default: history.value(most).to_datum(), exceptions }
+        let exceptions = registers().map(|key| (key, history.initial_value(key))).filter(is_exception).collect();
+        Self { default, exceptions }
+    }
+}
+
+/// Which keys are rows of tables that are scanned.
+struct Rows<'h> {
+    history: &'h History,
+    tables: FxHashSet<&'h str>,
+}
+
+impl<'h> Rows<'h> {
+    fn new(history: &'h History) -> Self {
+        Self { history, tables: history.scans().map(|it| history.scan(it).table).collect() }
+    }
+
+    fn has(&self, key: KeyId) -> bool {
+        let Name::Text(name) = self.history.key_name(key) else { return false };
+        !self.tables.is_empty() && name.match_indices('/').any(|it| self.tables.contains(&name[..it.0]))
+    }
+}
+
+/// Which foreign predicates versions are said to match.
+pub(crate) struct Said<'h> {
+    by_version: FxHashMap<(KeyId, ValueId), Vec<&'h str>>,
+}
+
+impl<'h> Said<'h> {
+    pub(crate) fn new(history: &'h History) -> Self {
+        let mut by_version: FxHashMap<(KeyId, ValueId), Vec<&str>> = FxHashMap::default();
+        for (foreign, key, value) in history.said_to_match() {
+            by_version.entry((key, value)).or_default().push(foreign);
+        }
+        Self { by_version }
+    }
+
+    pub(crate) fn of(&self, key: KeyId, value: ValueId) -> &[&'h str] {
+        self.by_version.get(&(key, value)).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -130,6 +120,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn check(&self, history: &History) -> Result<(), WriteError> {
+        refuse_sql(history, self.format)?;
         for key in history.keys() {
             if history.is_list(key) {
                 return inexpressible(
@@ -179,11 +170,40 @@ impl Limits {
     }
 }
 
-/// The key and value of a register operation, and whether it is a write. Lists were refused before.
+/// Refuses what only our own notations have: statements, updates, scans and records.
+pub(crate) fn refuse_sql(history: &History, format: Format) -> Result<(), WriteError> {
+    let (label, key) = (|it: TxnId| history.label(it), |it: OpId| history.key_name(history.op(it).key()).shown());
+    let what = match first_statement(history) {
+        Some((txn, Item::Scan(scan, _))) => {
+            format!("scans, such as that of {} by {}", history.scan(scan).table, label(txn))
+        }
+        Some((txn, Item::Update(read, _))) => format!("updates, such as that of {} by {}", key(read), label(txn)),
+        Some((txn, Item::Op(op, _))) => {
+            format!("reads that lock or scan, such as that of {} by {}", key(op), label(txn))
+        }
+        Some((txn, Item::Statement(..))) => format!("statements of several operations, such as one of {}", label(txn)),
+        None => {
+            let mut values = (0..history.n_values()).map(|it| history.value(ValueId::from_index(it)));
+            match values.find(|it| matches!(it, Name::Record(_))) {
+                Some(record) => format!("records, such as {}", record.shown()),
+                None => return Ok(()),
+            }
+        }
+    };
+    inexpressible(format, what, USE_JSONL)
+}
+
+fn first_statement(history: &History) -> Option<(TxnId, Item)> {
+    let is_plain = |it: &Item| matches!(it, Item::Op(op, Locking::Free) if part_of(history, *op).is_none());
+    let mut txns = history.txns().filter(|_| history.has_statements());
+    txns.find_map(|txn| layout(history, txn).into_iter().find(|it| !is_plain(it)).map(|it| (txn, it)))
+}
+
+/// The key and value of a register operation, and whether it is a write. Lists and scans were refused before.
 pub(crate) fn register_op(op: Op<'_>) -> Option<(bool, KeyId, ValueId)> {
     match op {
         Op::Read { key, value } => Some((false, key, value)),
         Op::Write { key, value } => Some((true, key, value)),
-        Op::Append { .. } | Op::ReadList { .. } => None,
+        Op::Append { .. } | Op::ReadList { .. } | Op::Omit { .. } => None,
     }
 }

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(crate) struct Table {
     /// Rows named by integers, ascending.
     numbered: Vec<(i64, KeyId)>,
+    /// By their names, so that the order does not depend on which comes first in the input.
     others: Vec<KeyId>,
 }
 
@@ -63,6 +64,7 @@ impl History {
         }
         for table in &mut tables {
             table.numbered.sort_unstable();
+            table.others.sort_unstable_by_key(|it| self.key_name(*it));
         }
         tables
     }

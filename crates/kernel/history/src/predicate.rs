@@ -244,10 +244,15 @@ impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key => f.write_str("key"),
-            Self::Named(name) => f.write_str(name),
+            // In quotes, it is a column because of what follows it.
+            Self::Named(name) if KEYWORDS.contains(&&**name) => Name::quoted(name, f),
+            Self::Named(name) => Name::Text(name).fmt(f),
         }
     }
 }
+
+/// Words that are no columns unless they stand in quotes.
+const KEYWORDS: [&str; 7] = ["all", "and", "in", "key", "mod", "not", "or"];
 
 /// As our notation writes it.
 impl fmt::Display for Predicate {
@@ -255,7 +260,7 @@ impl fmt::Display for Predicate {
         match self {
             Self::All => f.write_str("all"),
             Self::Compare(column, comparison, constant) => write!(f, "{column} {} {constant}", comparison.sign()),
-            Self::Between(column, low, high) => write!(f, "{column} in {low}..{high}"),
+            Self::Between(column, low, high) => write!(f, "{column} in {}..{}", End(low), End(high)),
             Self::OneOf(column, constants) => {
                 let constants: Vec<String> = constants.iter().map(Datum::to_string).collect();
                 write!(f, "{column} in [{}]", constants.join(", "))
@@ -264,8 +269,22 @@ impl fmt::Display for Predicate {
             Self::Foreign(text) => Name::quoted(text, f),
             Self::Not(inner) if inner.is_simple() => write!(f, "not {inner}"),
             Self::Not(inner) => write!(f, "not ({inner})"),
+            Self::And(parts) if parts.is_empty() => f.write_str("all"),
+            Self::Or(parts) if parts.is_empty() => f.write_str("not all"),
             Self::And(parts) => write_joined(f, parts, " and "),
             Self::Or(parts) => write_joined(f, parts, " or "),
+        }
+    }
+}
+
+/// An end of a range: a word with a dot in it would run into those between the ends.
+struct End<'d>(&'d Datum);
+
+impl fmt::Display for End<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Datum::Text(text) if text.contains('.') => Name::quoted(text, f),
+            other => other.fmt(f),
         }
     }
 }

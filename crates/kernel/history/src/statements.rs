@@ -210,6 +210,11 @@ impl History {
     pub(crate) fn predicate_of(&self, scan: ScanId) -> u32 {
         self.sql.scans[scan.index()].predicate
     }
+
+    /// Which versions match which foreign predicates, as the input says.
+    pub fn said_to_match(&self) -> impl Iterator<Item = (&str, KeyId, ValueId)> {
+        self.sql.said.iter().map(|it| (&*it.0, it.1, it.2))
+    }
 }
 
 impl Statements {

@@ -3,7 +3,8 @@
 use super::clock::{Clock, Stamp};
 use crate::ReadError;
 use crate::form::{Form, Syntax};
-use crate::sink::{Sink, TxnOps};
+use crate::ops::TxnOps;
+use crate::sink::Sink;
 use iso_history::{Access, Datum, KeyId, Outcome, Place, ValueId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use crate::Format;
 use crate::form::Syntax;
 use crate::json;
-use crate::write::{USE_JSONL, WriteError, inexpressible};
+use crate::write::{USE_JSONL, WriteError, inexpressible, refuse_sql};
 use iso_history::{History, Name, Op, Outcome, SessionId, TxnId};
 use std::io::{self, Write};
 
@@ -58,6 +58,7 @@ fn write(history: &History, syntax: Syntax, out: &mut dyn Write) -> Result<(), W
 
 fn check(history: &History, syntax: Syntax) -> Result<(), WriteError> {
     let format = if syntax == Syntax::Edn { Format::Elle } else { Format::ElleJson };
+    refuse_sql(history, format)?;
     for key in history.keys().filter(|it| !history.is_list(*it)) {
         let initial = history.value(history.initial_value(key));
         if initial != Name::Null {
@@ -131,7 +132,7 @@ fn write_mops(
         }
         let op = history.op(op);
         let name = match op {
-            Op::Read { .. } | Op::ReadList { .. } => "r",
+            Op::Read { .. } | Op::ReadList { .. } | Op::Omit { .. } => "r",
             Op::Write { .. } => "w",
             Op::Append { .. } => "append",
         };
@@ -156,6 +157,8 @@ fn write_mops(
                 }
                 out.write_all(b"]")?;
             }
+            // Scans were refused before.
+            Op::Omit { .. } => {}
         }
         out.write_all(b"]")?;
     }

@@ -1,14 +1,16 @@
 //! Reads any line: whatever JSON allows, and what is wrong with it.
 
+use super::operation::{self, OpReader, Within};
 use super::{VERSION, WrittenValues};
-use crate::fault::{Fault, quoted, show};
+use crate::fault::{Fault, quoted};
 use crate::input::{Bytes, Line, LineBytes, LineEnd};
 use crate::json::Json;
-use crate::sink::{Sink, TxnOps};
+use crate::ops::TxnOps;
+use crate::sink::Sink;
 use crate::{ReadError, report};
-use iso_history::{Access, Datum, Outcome};
+use iso_history::{Datum, Outcome};
 
-type LineJson<'l> = Json<LineBytes<'l>>;
+pub(super) type LineJson<'l> = Json<LineBytes<'l>>;
 
 /// Reads lines one after the other.
 pub(super) struct LineReader {
@@ -125,7 +127,7 @@ fn read_line(
                 read_version(json)?;
             }
             "initial" => {
-                let value = json.datum()?;
+                let value = json.value()?;
                 let value = sink.value(value)?;
                 sink.default_initial(value, line.number);
             }
@@ -146,7 +148,8 @@ fn read_line(
             "s" => txn.session = Some(json.datum()?),
             "ops" => {
                 txn.has_ops = true;
-                json.array(|json| read_op(json, &mut txn.ops, sink))?;
+                let mut ops = OpReader { line: line.number, ops: &mut txn.ops, sink };
+                json.array(|json| ops.op(json, Within::Transaction))?;
             }
             "status" => txn.outcome = Some(read_outcome(json)?),
             "begin" => txn.begin = read_time(json)?,
@@ -229,11 +232,13 @@ fn read_init(json: &mut LineJson<'_>, line: u64, sink: &mut Sink<'_>) -> Result<
         json.expect(b'[')?;
         let key = json.datum()?;
         json.expect(b',')?;
-        let value = json.datum()?;
-        json.expect(b']')?;
+        let value = json.value()?;
         let value = sink.value(value)?;
-        sink.initial(&key, value, line)?;
-        Ok(())
+        let key = sink.initial(&key, value, line)?;
+        if json.accept(b',')? {
+            operation::read_matches(json, (key, value), line, sink)?;
+        }
+        json.expect(b']')
     })
 }
 
@@ -254,51 +259,5 @@ fn read_outcome(json: &mut LineJson<'_>) -> Result<Outcome, Fault> {
             let message = format!("the status must be commit, abort or unknown, not {}", quoted(other));
             json.wrong(message)
         }
-    }
-}
-
-fn read_op(json: &mut LineJson<'_>, ops: &mut TxnOps, sink: &mut Sink<'_>) -> Result<(), Fault> {
-    json.expect(b'[')?;
-    let access = match json.letter()? {
-        Some(b'r') => Access::Read,
-        Some(b'w') => Access::Write,
-        Some(b'a') => Access::Append,
-        Some(other) => return json.wrong(format!("an operation is \"r\", \"w\" or \"a\", not \"{}\"", other as char)),
-        None => match json.string()? {
-            "r" => Access::Read,
-            "w" => Access::Write,
-            "a" => Access::Append,
-            other => {
-                let message = format!("an operation is \"r\", \"w\" or \"a\", not {}", quoted(other));
-                return json.wrong(message);
-            }
-        },
-    };
-    json.expect(b',')?;
-    let key = json.datum()?;
-    let key = sink.key(key)?;
-    json.expect(b',')?;
-    match json.peek()? {
-        Some(b'[') if access == Access::Read => {
-            json.array(|json| {
-                let value = json.datum()?;
-                ops.element(sink.value(value)?);
-                sink.meter().fits(ops.bytes())?;
-                Ok(())
-            })?;
-            ops.push_list(key);
-        }
-        Some(b'[') => return json.wrong("only a read may have a list as its value"),
-        _ => {
-            let value = json.datum()?;
-            ops.push(access, key, sink.value(value)?);
-            sink.meter().fits(ops.bytes())?;
-        }
-    }
-    if json.accept(b']')? {
-        Ok(())
-    } else {
-        let found = show(json.peek()?);
-        json.wrong(format!("expected `]` after the value of the operation, found {found}"))
     }
 }

@@ -2,20 +2,28 @@
 
 use super::VERSION;
 use crate::json::{write_name, write_string};
-use crate::write::{Initials, WriteError, sessions_come_in_order};
-use iso_history::{History, Op, Outcome, TxnId};
-use std::io::Write;
+use crate::layout::{Item, layout, part_of, returned_rows};
+use crate::ops::explicit_table;
+use crate::write::{Initials, Said, WriteError, sessions_come_in_order};
+use iso_history::{History, KeyId, Locking, Name, Op, OpId, Outcome, Scan, TxnId, ValueId};
+use std::io::{self, Write};
 
 pub(crate) fn write(history: &History, origin: Option<&str>, out: &mut dyn Write) -> Result<(), WriteError> {
-    write_header(history, origin, out)?;
+    let said = Said::new(history);
+    write_header(history, &said, origin, out)?;
     for txn in history.txns() {
-        write_txn(history, txn, out)?;
+        write_txn(history, &said, txn, out)?;
     }
     Ok(())
 }
 
-fn write_header(history: &History, origin: Option<&str>, out: &mut dyn Write) -> Result<(), WriteError> {
-    let initials = Initials::new(history);
+fn write_header(
+    history: &History,
+    said: &Said<'_>,
+    origin: Option<&str>,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let initials = Initials::new(history, said);
     write!(out, "{{\"isoscope\":{VERSION},\"initial\":")?;
     write_name(out, initials.default.as_name())?;
     for (nth, (key, value)) in initials.exceptions.iter().enumerate() {
@@ -24,6 +32,7 @@ fn write_header(history: &History, origin: Option<&str>, out: &mut dyn Write) ->
         write_name(out, history.key_name(*key))?;
         out.write_all(b",")?;
         write_name(out, history.value(*value))?;
+        write_matches(said, *key, *value, out)?;
         out.write_all(b"]")?;
     }
     if !initials.exceptions.is_empty() {
@@ -52,15 +61,15 @@ fn write_session(name: &str, out: &mut dyn Write) -> Result<(), WriteError> {
     Ok(())
 }
 
-fn write_txn(history: &History, txn: TxnId, out: &mut dyn Write) -> Result<(), WriteError> {
+fn write_txn(history: &History, said: &Said<'_>, txn: TxnId, out: &mut dyn Write) -> Result<(), WriteError> {
     out.write_all(b"{\"s\":")?;
     write_session(history.session_of(txn).map_or("", |it| history.session_name(it)), out)?;
     out.write_all(b",\"ops\":[")?;
-    for (nth, op) in history.ops(txn).enumerate() {
-        if nth > 0 {
-            out.write_all(b",")?;
-        }
-        write_op(history, history.op(op), out)?;
+    let mut ops = Ops { history, said, out: &mut *out };
+    if history.has_statements() {
+        ops.list(&layout(history, txn), Ops::item)?;
+    } else {
+        ops.list(history.ops(txn), |ops, op| ops.op(op))?;
     }
     let status = match history.outcome(txn) {
         Outcome::Committed => "commit",
@@ -78,30 +87,135 @@ fn write_txn(history: &History, txn: TxnId, out: &mut dyn Write) -> Result<(), W
     Ok(())
 }
 
-fn write_op(history: &History, op: Op<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
-    let kind = match op {
-        Op::Read { .. } | Op::ReadList { .. } => "r",
-        Op::Write { .. } => "w",
-        Op::Append { .. } => "a",
-    };
-    write!(out, "[\"{kind}\",")?;
-    write_name(out, history.key_name(op.key()))?;
-    out.write_all(b",")?;
-    match op {
-        Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } => {
-            write_name(out, history.value(value))?;
-        }
-        Op::ReadList { values, .. } => {
-            out.write_all(b"[")?;
-            for (nth, value) in values.iter().enumerate() {
-                if nth > 0 {
-                    out.write_all(b",")?;
-                }
-                write_name(out, history.value(*value))?;
+/// Which foreign predicates a version matches, behind it.
+fn write_matches(said: &Said<'_>, key: KeyId, value: ValueId, out: &mut dyn Write) -> io::Result<()> {
+    let foreign = said.of(key, value);
+    for (nth, foreign) in foreign.iter().enumerate() {
+        out.write_all(if nth == 0 { b",\"matches\",[" } else { b"," })?;
+        write_string(out, foreign)?;
+    }
+    if foreign.is_empty() { Ok(()) } else { out.write_all(b"]") }
+}
+
+/// Writes operations.
+struct Ops<'i, 'h, 'o> {
+    history: &'h History,
+    said: &'i Said<'h>,
+    out: &'o mut dyn Write,
+}
+
+impl Ops<'_, '_, '_> {
+    fn list<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        mut item: impl FnMut(&mut Self, T) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for (nth, it) in items.into_iter().enumerate() {
+            if nth > 0 {
+                self.out.write_all(b",")?;
             }
-            out.write_all(b"]")?;
+            item(self, it)?;
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, item: &Item) -> io::Result<()> {
+        match item {
+            Item::Op(op, Locking::Free) => return self.op(*op),
+            Item::Op(op, Locking::ForUpdate) => self.open_op(*op)?,
+            Item::Update(read, write) => self.open_update(*read, *write)?,
+            Item::Scan(scan, _) => {
+                let scan = self.history.scan(*scan);
+                self.open_scan(&scan, returned_rows(self.history, &scan))?;
+            }
+            Item::Statement(items, _) => {
+                self.out.write_all(b"[\"stmt\",[")?;
+                self.list(items, Self::item)?;
+                self.out.write_all(b"]")?;
+            }
+        }
+        if item.locking() == Locking::ForUpdate {
+            self.out.write_all(b",\"for update\"")?;
+        }
+        self.out.write_all(b"]")
+    }
+
+    fn op(&mut self, op: OpId) -> io::Result<()> {
+        self.open_op(op)?;
+        self.out.write_all(b"]")
+    }
+
+    /// An operation without the bracket at its end.
+    fn open_op(&mut self, op: OpId) -> io::Result<()> {
+        let part = part_of(self.history, op);
+        match (self.history.op(op), part) {
+            (Op::Read { key, value }, Some(scan)) => {
+                self.open_scan(&scan, [(key, value)])?;
+                self.out.write_all(b",\"part\"")
+            }
+            (Op::Omit { key, .. }, Some(scan)) => self.open_omission(key, &scan),
+            (Op::Read { key, value }, None) => self.open_access("r", key, value),
+            (Op::Write { key, value }, _) => {
+                self.open_access("w", key, value)?;
+                write_matches(self.said, key, value, self.out)
+            }
+            (Op::Append { key, value }, _) => self.open_access("a", key, value),
+            (Op::ReadList { key, values }, _) => {
+                self.out.write_all(b"[\"r\",")?;
+                self.name(self.history.key_name(key))?;
+                self.out.write_all(b",[")?;
+                self.list(values, |ops, it| ops.name(ops.history.value(*it)))?;
+                self.out.write_all(b"]")
+            }
+            // What a whole scan omitted is not written: it follows from the rest.
+            (Op::Omit { .. }, None) => Ok(()),
         }
     }
-    out.write_all(b"]")?;
-    Ok(())
+
+    fn open_access(&mut self, kind: &str, key: KeyId, value: ValueId) -> io::Result<()> {
+        write!(self.out, "[\"{kind}\",")?;
+        self.name(self.history.key_name(key))?;
+        self.out.write_all(b",")?;
+        self.name(self.history.value(value))
+    }
+
+    fn open_update(&mut self, read: OpId, write: OpId) -> io::Result<()> {
+        let (Op::Read { key, value: old }, Op::Write { value: new, .. }) =
+            (self.history.op(read), self.history.op(write))
+        else {
+            return Ok(());
+        };
+        self.open_access("u", key, old)?;
+        self.out.write_all(b",")?;
+        self.name(self.history.value(new))?;
+        write_matches(self.said, key, new, self.out)
+    }
+
+    fn open_scan(&mut self, scan: &Scan<'_>, rows: impl IntoIterator<Item = (KeyId, ValueId)>) -> io::Result<()> {
+        self.out.write_all(b"[\"scan\",")?;
+        self.name(Name::Text(scan.table))?;
+        self.out.write_all(b",")?;
+        self.name(Name::Text(&scan.predicate.to_string()))?;
+        self.out.write_all(b",[")?;
+        self.list(rows, |ops, (key, value)| {
+            ops.out.write_all(b"[")?;
+            ops.name(ops.history.key_name(key))?;
+            ops.out.write_all(b",")?;
+            ops.name(ops.history.value(value))?;
+            ops.out.write_all(b"]")
+        })?;
+        self.out.write_all(b"]")
+    }
+
+    fn open_omission(&mut self, key: KeyId, scan: &Scan<'_>) -> io::Result<()> {
+        let row = self.history.key_name(key);
+        let predicate = scan.predicate.to_string();
+        let names = [explicit_table(scan.table, row), Some(row), Some(Name::Text(&predicate))];
+        self.out.write_all(b"[\"omit\",")?;
+        self.list(names.into_iter().flatten(), |ops, it| ops.name(it))
+    }
+
+    fn name(&mut self, name: Name<'_>) -> io::Result<()> {
+        write_name(self.out, name)
+    }
 }
