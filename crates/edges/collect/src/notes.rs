@@ -30,10 +30,11 @@ enum Tag {
     Int,
     Number,
     Text,
+    Record,
 }
 
 const KINDS: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Append, Kind::ReadList];
-const TAGS: [Tag; 4] = [Tag::Null, Tag::Int, Tag::Number, Tag::Text];
+const TAGS: [Tag; 5] = [Tag::Null, Tag::Int, Tag::Number, Tag::Text, Tag::Record];
 
 impl Notes {
     /// It has read a value.
@@ -66,7 +67,7 @@ impl Notes {
     }
 
     fn register(&mut self, kind: Kind, key: Name<'_>, value: Name<'_>) {
-        let head = kind as u8 | (tag(key) as u8) << 2 | (tag(value) as u8) << 4;
+        let head = kind as u8 | (tag(key) as u8) << 2 | (tag(value) as u8) << 5;
         self.n_ops += 1;
         // Most keys and values are numbers, and this is the way of a database's answers.
         if let (Name::Int(key), Name::Int(value)) = (key, value) {
@@ -88,6 +89,7 @@ fn tag(name: Name<'_>) -> Tag {
         Name::Int(_) => Tag::Int,
         Name::Number(_) => Tag::Number,
         Name::Text(_) => Tag::Text,
+        Name::Record(_) => Tag::Record,
     }
 }
 
@@ -95,7 +97,7 @@ fn put(bytes: &mut Vec<u8>, name: Name<'_>) {
     match name {
         Name::Null => {}
         Name::Int(number) => bytes.extend_from_slice(&number.to_le_bytes()),
-        Name::Number(text) | Name::Text(text) => {
+        Name::Number(text) | Name::Text(text) | Name::Record(text) => {
             bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
             bytes.extend_from_slice(text.as_bytes());
         }
@@ -160,7 +162,7 @@ pub(crate) fn write_ops(noted: &[u8], lines: &mut TxnLines) {
     while let [head, rest @ ..] = noted.0 {
         noted.0 = rest;
         let key = noted.name(*head >> 2);
-        let value = noted.name(*head >> 4);
+        let value = noted.name(*head >> 5);
         match KINDS[usize::from(head & 3)] {
             Kind::Read => lines.read(key, value),
             Kind::Write => lines.write(key, value),
@@ -191,11 +193,12 @@ impl<'n> Noted<'n> {
     }
 
     fn name(&mut self, tag: u8) -> Name<'n> {
-        match TAGS[usize::from(tag & 3)] {
+        match TAGS[usize::from(tag & 7)] {
             Tag::Null => Name::Null,
             Tag::Int => Name::Int(self.int()),
             Tag::Number => Name::Number(self.text()),
             Tag::Text => Name::Text(self.text()),
+            Tag::Record => Name::Record(self.text()),
         }
     }
 }

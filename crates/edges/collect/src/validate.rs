@@ -138,7 +138,7 @@ pub fn commit_order(witness: &Witness) -> Option<Vec<TxnId>> {
             });
             Some(commits.collect())
         }
-        Schedule::Execution(_) => None,
+        Schedule::Pieces(_) | Schedule::Execution(_) => None,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::notation::{Comments, notation};
 use crate::surroundings::Surroundings;
 use crate::value::{InitialValue, Operation, Value, key_words};
 use iso_evidence::{Anomaly, Edge, Event, Reason, Refutation, Verdict, Witness};
-use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PlaceUnit, Projection, TxnId};
+use iso_history::{Facts, History, KeyId, LocalKind, Op, OpId, PieceKind, PlaceUnit, Projection, TxnId};
 use iso_spec::Execution;
 use std::cell::OnceCell;
 
@@ -214,6 +214,17 @@ impl<'h> Builder<'h> {
                 Schedule::Events {
                     events: events.iter().take(limit).map(event).collect(),
                     omitted: events.len().saturating_sub(limit),
+                }
+            }
+            // A transaction takes a snapshot for each statement that only reads.
+            iso_evidence::Schedule::Pieces(pieces) => {
+                let event = |it: &(TxnId, PieceKind)| match it.1 {
+                    PieceKind::Moment(_) => (EventKind::Snapshot, label(it.0)),
+                    PieceKind::Commit => (EventKind::Commit, label(it.0)),
+                };
+                Schedule::Events {
+                    events: pieces.iter().take(limit).map(event).collect(),
+                    omitted: pieces.len().saturating_sub(limit),
                 }
             }
             iso_evidence::Schedule::Execution(execution) => {

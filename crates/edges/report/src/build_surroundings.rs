@@ -368,12 +368,13 @@ fn newest(op: Op<'_>) -> Option<ValueId> {
     match op {
         Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } => Some(value),
         Op::ReadList { values, .. } => values.last().copied(),
+        Op::Omit { .. } => None,
     }
 }
 
 /// An operation with as much of its key and its value as there is room for.
 fn brief_op(op: Operation) -> Operation {
-    Operation { kind: op.kind, key: brief(op.key), value: brief(op.value) }
+    Operation { key: brief(op.key), value: brief(op.value), ..op }
 }
 
 fn brief(value: Value) -> Value {

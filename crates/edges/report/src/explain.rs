@@ -63,6 +63,14 @@ impl<'f> Explainer<'f> {
 
     fn read_from(&self, from: TxnId, to: TxnId, read: OpId) -> String {
         let (reader, seen) = (self.txn(to), self.seen(read, &[from]));
+        if let Op::Omit { key, scan } = self.history.op(read) {
+            let (written, predicate) = (self.written(from, key), &self.history.scan(scan).predicate);
+            return format!(
+                "the scan of {reader} ({predicate}) did not return {}, because it saw {written} of {}",
+                self.key(key),
+                self.txn(from)
+            );
+        }
         match self.last_seen_of(from, read) {
             Some(element) => format!("{reader} read {seen}, where {element} is from {}", self.txn(from)),
             None => format!("{reader} read {seen} from {}", self.txn(from)),
@@ -129,6 +137,12 @@ impl<'f> Explainer<'f> {
         (read, source): (OpId, Option<TxnId>),
     ) -> String {
         let (reader, overwriter) = (self.txn(from), self.txn(to));
+        if let Op::Omit { scan, .. } = self.history.op(read) {
+            let (written, predicate) = (self.written(to, key), &self.history.scan(scan).predicate);
+            return format!(
+                "the scan of {reader} ({predicate}) did not return {written}, so it saw the table before {overwriter} wrote that"
+            );
+        }
         let seen = self.seen(read, &[]);
         if self.history.is_list(key) {
             return format!("{reader} read {seen} without {}, which {overwriter} appended", self.elements(to, key));
@@ -183,6 +197,7 @@ impl<'f> Explainer<'f> {
     pub(crate) fn seen(&self, read: OpId, interesting: &[TxnId]) -> String {
         match self.history.op(read) {
             Op::Read { key, value } | Op::Write { key, value } | Op::Append { key, value } => self.held(key, value),
+            Op::Omit { key, scan } => format!("no {} ({})", self.key(key), self.history.scan(scan).predicate),
             Op::ReadList { key, values } => {
                 let shown: Vec<ValueId> = interesting.iter().flat_map(|it| self.appended(*it, key)).collect();
                 held(&self.history.key_name(key).into(), &format!("[{}]", self.elided(values, &shown).join(",")))

@@ -37,12 +37,38 @@ impl Explainer<'_> {
                 self.seen(earlier, &[]),
                 self.seen(op, &[])
             ),
+            LocalKind::Missed => {
+                let key = self.key(self.history.op(op).key());
+                format!(
+                    "{who} looked for {}, but {key} has matched from the start, and nobody changed that",
+                    self.asked(op)
+                )
+            }
+            LocalKind::Unmatched => {
+                format!(
+                    "{who} looked for {} and was given {}, which does not match",
+                    self.asked(op),
+                    self.seen(op, &[])
+                )
+            }
             LocalKind::Incompatible { other } => format!(
                 "{who} read {} and {} read {}: neither list extends the other",
                 self.seen(op, &[]),
                 self.txn(self.history.txn_of(other)),
                 self.seen(other, &[])
             ),
+        }
+    }
+
+    /// The rows that a scan asked for, and found or not: `rows of accounts with balance < 10, found no accounts/7`.
+    fn asked(&self, op: OpId) -> String {
+        let found = match self.history.op(op) {
+            Op::Omit { key, .. } => format!(" and found no {}", self.key(key)),
+            _ => String::new(),
+        };
+        match self.history.scan_of(op).map(|it| self.history.scan(it)) {
+            Some(scan) => format!("rows of {} ({}){found}", scan.table, scan.predicate),
+            None => format!("rows{found}"),
         }
     }
 
@@ -69,6 +95,7 @@ impl Explainer<'_> {
                 let stranger = stranger.map_or("that".to_owned(), |it| self.value(*it));
                 format!("{who} read {seen}, but nobody ever appended {stranger} to {}", self.key(key))
             }
+            Op::Omit { .. } => format!("{who} looked for {}", self.asked(op)),
             Op::Read { key, value } | Op::Write { key, value } | Op::Append { key, value } => {
                 if self.history.value(value) == Name::Null {
                     let key = self.key(key);

@@ -1,6 +1,7 @@
 //! An excerpt in our own notation for people: sessions as lines, transactions in braces.
 
 use crate::document::{Excerpt, Transaction};
+use crate::value::{OpKind, Operation};
 use crate::words::harmless;
 use iso_history::{Datum, clipped};
 
@@ -81,11 +82,8 @@ fn session_name(name: &str) -> String {
 
 fn body(txn: &Transaction, comments: Comments) -> String {
     let mut body = "{".to_owned();
-    for op in &txn.ops {
-        let op = op.to_string();
-        // What has comments is for people, who read no book here; the document has all of it.
-        let is_cut = comments == Comments::Names && op.len() > MAX_SHOWN;
-        body += &format!(" {}", if is_cut { clipped(&op) } else { op.as_str().into() });
+    for statement in txn.ops.chunk_by(|a, b| a.statement.is_some() && a.statement == b.statement) {
+        body += &format!(" {}", of_statement(statement, comments));
     }
     body += " }";
     if let Some(mark) = txn.outcome.mark() {
@@ -97,6 +95,24 @@ fn body(txn: &Transaction, comments: Comments) -> String {
         body.push_str(&times);
     }
     body
+}
+
+/// `r(x,1)`, `u(x,1,2)`, or `[ r(x,1) r(y,2) ]`.
+fn of_statement(ops: &[Operation], comments: Comments) -> String {
+    if let [read, write] = ops
+        && (read.kind, write.kind) == (OpKind::Read, OpKind::Write)
+        && read.key == write.key
+    {
+        return format!("u({},{},{})", read.key, read.value, write.value);
+    }
+    let shown = |op: &Operation| {
+        let op = op.to_string();
+        // What has comments is for people, who read no book here; the document has all of it.
+        let is_cut = comments == Comments::Names && op.len() > MAX_SHOWN;
+        if is_cut { clipped(&op).into_owned() } else { op }
+    };
+    let all: Vec<String> = ops.iter().map(shown).collect();
+    if ops.len() == 1 { all.concat() } else { format!("[ {} ]", all.join(" ")) }
 }
 
 /// `@[10,25]`, with nothing in the place of a time that is not known.

@@ -2,6 +2,7 @@
 
 use iso_history::{Datum, History, Name, Op, OpId};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A key or a value.
@@ -21,6 +22,11 @@ pub enum Value {
         /// Its decimal text.
         number: String,
     },
+    /// A row with fields.
+    Record {
+        /// Their values.
+        record: BTreeMap<String, Self>,
+    },
     /// Something that is too long to be kept.
     Shortened {
         /// The two ends of how our notation writes it.
@@ -35,6 +41,9 @@ impl From<Name<'_>> for Value {
             Name::Int(number) => Self::Int(number),
             Name::Number(text) => Self::Number { number: text.to_owned() },
             Name::Text(text) => Self::Text(text.to_owned()),
+            Name::Record(_) => {
+                Self::Record { record: name.fields().map(|(name, value)| (name, Self::from(&value))).collect() }
+            }
         }
     }
 }
@@ -48,6 +57,11 @@ impl fmt::Display for Value {
             Self::Text(text) => Name::Text(text).fmt(f),
             Self::Number { number } => Name::Number(number).fmt(f),
             Self::Shortened { shortened } => f.write_str(shortened),
+            Self::Record { record } => {
+                let fields: Vec<String> =
+                    record.iter().map(|(name, value)| format!("{}: {value}", Name::Text(name))).collect();
+                write!(f, "{{{}}}", fields.join(", "))
+            }
             Self::List(elements) => {
                 let elements: Vec<String> = elements.iter().map(ToString::to_string).collect();
                 write!(f, "[{}]", elements.join(","))
@@ -63,8 +77,17 @@ pub struct Operation {
     pub kind: OpKind,
     /// The key.
     pub key: Value,
-    /// What was read, written or appended.
+    /// What was read, written or appended; missing if a scan did not return the row.
     pub value: Value,
+    /// What a scan asked for that did not return the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicate: Option<String>,
+    /// Operations of a transaction with the same number are one statement; those without are each one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<usize>,
+    /// Does it lock what it reads, without writing it in the same statement?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_update: bool,
 }
 
 /// What an operation does.
@@ -77,6 +100,8 @@ pub enum OpKind {
     Write,
     /// Appends an element to a list.
     Append,
+    /// Looks at a row that does not match, so that a scan does not return it.
+    Omit,
 }
 
 /// Renders as our notation writes it.
@@ -86,8 +111,12 @@ impl fmt::Display for Operation {
             OpKind::Read => "r",
             OpKind::Write => "w",
             OpKind::Append => "append",
+            OpKind::Omit => {
+                return write!(f, "omit({}, {})", self.key, self.predicate.as_deref().unwrap_or("all"));
+            }
         };
-        write!(f, "{name}({},{})", self.key, self.value)
+        let lock = if self.for_update { " for update" } else { "" };
+        write!(f, "{name}({},{}){lock}", self.key, self.value)
     }
 }
 
@@ -100,12 +129,20 @@ impl Operation {
             Op::ReadList { values, .. } => {
                 (OpKind::Read, Value::List(values.iter().map(|it| history.value(*it).into()).collect()))
             }
+            Op::Omit { .. } => (OpKind::Omit, Value::Missing),
         };
-        Self { kind, key: history.key_name(history.op(op).key()).into(), value }
+        let predicate = match history.op(op) {
+            Op::Omit { scan, .. } => Some(history.scan(scan).predicate.to_string()),
+            _ => None,
+        };
+        let statement = history.statement_of(op);
+        let statement = if statement.ops().len() > 1 { history.nth_statement(statement) } else { None };
+        let for_update = kind == OpKind::Read && history.sees_newest(op) && !history.is_update(op);
+        Self { kind, key: history.key_name(history.op(op).key()).into(), value, predicate, statement, for_update }
     }
 
     pub(crate) fn is_read(&self) -> bool {
-        self.kind == OpKind::Read
+        matches!(self.kind, OpKind::Read | OpKind::Omit)
     }
 
     /// Does this read return what a write left behind? A list does if it ends with the element that was appended.
@@ -205,7 +242,8 @@ pub(crate) mod tests {
             "w" => OpKind::Write,
             _ => OpKind::Append,
         };
-        Operation { kind, key: value_of(key), value: value_of(value) }
+        let (key, value) = (value_of(key), value_of(value));
+        Operation { kind, key, value, predicate: None, statement: None, for_update: false }
     }
 
     fn value_of(text: &str) -> Value {

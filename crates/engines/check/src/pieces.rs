@@ -103,8 +103,9 @@ pub(crate) fn explain_pieces(core: &Projection, snapshots: Snapshots, budget: &B
     let facts = Facts::new(&core.history);
     let history = core.history.with_known_outcomes(|it| facts.standing(it) != Standing::Out);
     let Pieces { history, txns, ops, keys, .. } = history.pieces(snapshots);
-    // Marks are no operations of the core; nobody asks for them, since they are steps inside a transaction.
-    let op = |it: Option<OpId>| it.map_or(OpId::from_index(0), |it| core.ops[it.index()]);
+    // Marks are no operations of the core: steps inside a transaction, or one that waits for a lock.
+    let mark = OpId::from_index(u32::MAX as usize - 1);
+    let op = |it: Option<OpId>| it.map_or(mark, |it| core.ops[it.index()]);
     let pieces = Projection {
         txns: (0..history.n_txns()).map(TxnId::from_index).collect(),
         ops: ops.iter().map(|it| op(*it)).collect(),
@@ -114,7 +115,14 @@ pub(crate) fn explain_pieces(core: &Projection, snapshots: Snapshots, budget: &B
     let in_whole = |it: TxnId| core.txns[txns[it.index()].index()];
     let cycle = explain::explain(&pieces, Level::Serializable, budget);
     let edges = cycle.iter().map(|it| Edge { from: in_whole(it.from), to: in_whole(it.to), because: it.because });
-    joined(edges.filter(|it| it.from != it.to).collect())
+    let edges: Vec<Edge> = edges.filter(|it| it.from != it.to).collect();
+    // Who waits for a lock has no dependency of its own that says so.
+    let is_of_mark = |it: &Edge| match it.because {
+        Reason::ReadFrom { read } | Reason::AntiDependency { read, .. } => read == mark,
+        Reason::VersionOrder { shown_by, .. } => shown_by == Some(mark),
+        Reason::Session | Reason::RealTime | Reason::FirstCommitter { .. } => false,
+    };
+    if edges.iter().any(is_of_mark) { Vec::new() } else { joined(edges) }
 }
 
 /// Steps along a session are one step. A way around a transaction's own pieces may pass it twice; the shorter part is a

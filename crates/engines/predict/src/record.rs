@@ -1,7 +1,8 @@
 //! A predicted run as a history that anybody can check.
 //!
 //! Reads name their writers, but a history only has values. So each version gets a value of its own: where a value is
-//! written to a key again, it is numbered, as in `5#2`.
+//! written to a key again, it is numbered, as in `5#2`. A row that a scan did not return is a read of the version that it
+//! saw.
 
 use crate::run::{Role, Run};
 use crate::trace::{INITIAL, Trace, TxnIdx};

@@ -88,7 +88,7 @@ impl Trace {
         for op in history.ops(id) {
             let key = match history.op(op) {
                 Op::Write { key, .. } => key,
-                Op::Read { .. } => continue,
+                Op::Read { .. } | Op::Omit { .. } => continue,
                 Op::Append { .. } | Op::ReadList { .. } => return Err(Refused::List(op)),
             };
             let n_keys = self.writers.len();
@@ -233,6 +233,6 @@ fn order(schedule: &Schedule) -> Vec<TxnId> {
                 Event::Snapshot(_) => None,
             })
             .collect(),
-        Schedule::Execution(_) => Vec::new(),
+        Schedule::Pieces(_) | Schedule::Execution(_) => Vec::new(),
     }
 }

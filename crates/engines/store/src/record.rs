@@ -292,6 +292,6 @@ fn again(plain: &Datum, nth: u32) -> Datum {
     Datum::text(match plain {
         Datum::Null => format!("null#{nth}"),
         Datum::Int(number) => format!("{number}#{nth}"),
-        Datum::Number(text) | Datum::Text(text) => format!("{text}#{nth}"),
+        Datum::Number(text) | Datum::Text(text) | Datum::Record(text) => format!("{text}#{nth}"),
     })
 }

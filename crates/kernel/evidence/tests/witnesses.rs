@@ -90,7 +90,7 @@ fn is_right(facts: &Facts<'_>, level: Level, witness: &Witness) -> bool {
     match &witness.schedule {
         Schedule::Order(order) => is_right_order(facts, level, order, &witness.sources),
         Schedule::Events(events) => is_right_events(facts, level, events),
-        Schedule::Execution(_) => false,
+        Schedule::Pieces(_) | Schedule::Execution(_) => false,
     }
 }
 
@@ -274,7 +274,7 @@ fn mutate_witness(history: &History, right: &Witness) -> Vec<Witness> {
                 mutated.push(with(Schedule::Events(both)));
             }
         }
-        Schedule::Execution(_) => {}
+        Schedule::Pieces(_) | Schedule::Execution(_) => {}
     }
     mutated
 }
@@ -304,7 +304,7 @@ fn is_comparable(facts: &Facts<'_>, level: Level, witness: &Witness) -> bool {
         Schedule::Events(events) => events.iter().any(|it| match it {
             Event::Snapshot(txn) | Event::Commit(txn) => is_out(txn),
         }),
-        Schedule::Execution(_) => false,
+        Schedule::Pieces(_) | Schedule::Execution(_) => false,
     };
     let has_indeterminate = history.txns().any(|it| history.outcome(it) == Outcome::Indeterminate);
     let is_sorted = witness.sources.is_sorted_by(|a, b| a.read < b.read);

@@ -119,6 +119,11 @@ impl History {
         last.filter(|it| op.raw() < it.end).unwrap_or(alone)
     }
 
+    /// Which statement of several operations this is, from 0, in the order of the operations.
+    pub fn nth_statement(&self, statement: Statement) -> Option<usize> {
+        self.sql.statements.binary_search_by_key(&statement.start, |it| it.start).ok()
+    }
+
     /// Every scan, in the order of the operations.
     pub fn scans(&self) -> impl DoubleEndedIterator<Item = ScanId> + use<> {
         (0..self.sql.scans.len()).map(ScanId::from_index)

@@ -346,6 +346,6 @@ fn commits(witness: &Witness) -> Vec<TxnId> {
     match &witness.schedule {
         Schedule::Order(order) => order.clone(),
         Schedule::Events(events) => events.iter().filter_map(commit).collect(),
-        Schedule::Execution(_) => Vec::new(),
+        Schedule::Pieces(_) | Schedule::Execution(_) => Vec::new(),
     }
 }

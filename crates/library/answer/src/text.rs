@@ -9,7 +9,7 @@ use crate::check::{Answer, Certifying, NotCertified, certified};
 use crate::reference;
 use iso_evidence::{Budget, Event, Note, Refutation, Schedule, Stage, StopReason, Verdict, Witness, certify_spec};
 use iso_form::mentions_real_time;
-use iso_history::{Facts, TxnId};
+use iso_history::{Facts, PieceKind, TxnId};
 use iso_realize::{Realized, World, execution, realize};
 use iso_spec::{DirtyReads, Level, Spec};
 
@@ -193,6 +193,10 @@ fn guess(facts: &Facts<'_>, witness: &Witness) -> Option<Guess> {
                 Event::Snapshot(_) => None,
             };
             events.iter().filter_map(commit).collect()
+        }
+        Schedule::Pieces(pieces) => {
+            let commits = pieces.iter().filter(|it| it.1 == PieceKind::Commit);
+            commits.map(|it| it.0).collect()
         }
         Schedule::Execution(_) => return None,
     };

@@ -125,6 +125,8 @@ impl SessionPart<'_> {
         let (table, row) = self.place(self.history.op(op).key());
         Some(match self.history.op(op) {
             Op::Read { .. } | Op::ReadList { .. } => Action::Get { table, row },
+            // No script asks for what is not there.
+            Op::Omit { .. } => return None,
             Op::Write { value, .. } => Action::Put { table, row, value: self.value(value)? },
             Op::Append { value, .. } => match self.value(value)? {
                 Value::Int(element) => Action::Append { table, row, element },
@@ -149,7 +151,7 @@ impl SessionPart<'_> {
         match self.history.value(value) {
             Name::Int(number) => Some(Value::Int(number)),
             Name::Text(text) | Name::Number(text) => Some(Value::Text(text.to_owned())),
-            Name::Null => None,
+            Name::Null | Name::Record(_) => None,
         }
     }
 

@@ -48,9 +48,17 @@ fn of_events(excerpt: &Excerpt, events: &[(EventKind, String)], evidence: &Evide
     for (event, id) in events {
         let Some(txn) = excerpt.transactions.iter().position(|it| it.id == *id) else { continue };
         let is_read = |op: &usize| excerpt.transactions[txn].ops[*op].is_read();
-        let is_now = |op: &usize| is_read(op) == (*event == EventKind::Snapshot);
+        // Where statements have snapshots of their own, the document does not say which read is whose.
+        let n_snapshots = events.iter().filter(|it| **it == (EventKind::Snapshot, id.clone())).count();
+        let is_now = |op: &usize| {
+            if n_snapshots == 1 { is_read(op) == (*event == EventKind::Snapshot) } else { *event == EventKind::Commit }
+        };
         let ops: Vec<usize> = (0..excerpt.transactions[txn].ops.len()).filter(is_now).collect();
-        let word = if *event == EventKind::Snapshot { " takes its snapshot" } else { " commits" };
+        let word = match event {
+            EventKind::Snapshot if n_snapshots > 1 => " takes a snapshot for a statement",
+            EventKind::Snapshot => " takes its snapshot",
+            EventKind::Commit => " commits",
+        };
         items.push(step(excerpt, txn, &ops, evidence, word));
     }
     items

@@ -162,7 +162,8 @@ impl<'a> Repetition<'a> {
 fn is_same(history: &History, op: OpId, whole: &History, twin: OpId) -> bool {
     let (one, other) = (history.op(op), whole.op(twin));
     let is_same_kind = match (one, other) {
-        (Op::Read { .. }, Op::Read { .. }) => true,
+        // A row that a scan did not return is a read of the version that it saw.
+        (Op::Read { .. }, Op::Read { .. } | Op::Omit { .. }) => true,
         (Op::Write { value, .. }, Op::Write { value: observed, .. }) => {
             is_same_value(&history.value(value).to_string(), &whole.value(observed).to_string())
         }
