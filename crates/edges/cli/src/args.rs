@@ -14,7 +14,7 @@ use crate::commands::collect::{
     parse_keys as parse_collect_keys, parse_ops, parse_reads, parse_sessions as parse_collect_sessions,
     parse_txns as parse_collect_txns,
 };
-use crate::scope::{parse_keys, parse_limit, parse_sessions, parse_txns, parse_values};
+use crate::scope::{parse_keys, parse_limit, parse_scans, parse_sessions, parse_txns, parse_values};
 use crate::units::{parse_duration, parse_size};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -411,6 +411,10 @@ pub(crate) struct ScopeArgs {
     /// Whether a transaction may read a key twice and see two versions; by default where a level allows it
     #[arg(long, value_name = "yes|no", hide_possible_values = true)]
     pub(crate) rereads: Option<YesNo>,
+
+    /// At most N reads of rows that a scan did not return; by default none
+    #[arg(long, value_name = "N", value_parser = parse_scans, allow_hyphen_values = true)]
+    pub(crate) scans: Option<usize>,
 }
 
 /// An answer on the command line.

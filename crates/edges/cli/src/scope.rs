@@ -38,6 +38,7 @@ pub(crate) fn resolve(raw: &ScopeArgs, default: Scope) -> anyhow::Result<Scope> 
             Some(YesNo::Yes) => Rereads::Yes,
             Some(YesNo::No) => Rereads::No,
         },
+        scans: raw.scans.unwrap_or(default.scans),
     })
 }
 
@@ -65,6 +66,7 @@ pub(crate) fn document(scope: &Scope, aspects: Aspects) -> iso_report::Scope {
         blind_writes: scope.blind_writes == BlindWrites::Allowed,
         real_time: aspects.real_time,
         read_order: aspects.read_order,
+        scans: scope.scans as u64,
     }
 }
 
@@ -82,6 +84,10 @@ pub(crate) fn parse_values(text: &str) -> Result<usize, String> {
 
 pub(crate) fn parse_sessions(text: &str) -> Result<usize, String> {
     number(text, 1..=MAX_TXNS, "without a session there is no transaction")
+}
+
+pub(crate) fn parse_scans(text: &str) -> Result<usize, String> {
+    number(text, 0..=MAX_KEYS, "")
 }
 
 pub(crate) fn parse_limit(text: &str) -> Result<usize, String> {

@@ -159,6 +159,9 @@ pub(crate) fn scope_line(scope: &Scope) -> String {
     if scope.real_time {
         parts.push("real time".to_owned());
     }
+    if scope.scans > 0 {
+        parts.push(format!("at most {} that scans did not return", counted(scope.scans, "row")));
+    }
     format!("Scope: {}.", parts.join("; "))
 }
 

@@ -177,6 +177,14 @@ pub struct Scope {
     pub real_time: bool,
     /// Does the order of reads within a transaction matter?
     pub read_order: bool,
+    /// So many reads at most were of rows that a scan did not return.
+    #[serde(default, skip_serializing_if = "are_none")]
+    pub scans: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn are_none(scans: &u64) -> bool {
+    *scans == 0
 }
 
 /// What session orders there are in a scope.

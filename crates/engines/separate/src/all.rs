@@ -4,7 +4,7 @@
 //! separates contains one that contains no other, so these stand for all. Each one found excludes, in every way in which
 //! it can be contained, all that contain it; what is reported in the end contains no other one.
 
-use crate::draft::Draft;
+use crate::draft::{Draft, Returned};
 use crate::question::{Aspects, Question, Size};
 use crate::search::{CandidateSearch, Effort, Forms};
 use crate::separate::{Found, QuestionSearch, found_history};
@@ -151,7 +151,7 @@ impl Embedding {
     fn reads_in(&self, txn: usize, small: &Draft, large: &Draft) -> bool {
         let mut rest = large.reads[self.txns[txn]].iter();
         small.reads[txn].iter().all(|it| {
-            let moved = (self.keys[it.0], self.txns[it.1]);
+            let moved = (self.keys[it.0], self.txns[it.1], it.2);
             rest.any(|other| *other == moved)
         })
     }
@@ -178,12 +178,14 @@ impl Embedding {
     /// One wire for each choice of slots for the reads of a transaction.
     fn slot_choices(&self, txn: usize, small: &Draft, sketch: &Sketch, circuit: &mut Circuit) -> Vec<Wire> {
         let mut choices: Vec<(Vec<usize>, Vec<Wire>)> = vec![(Vec::new(), Vec::new())];
-        for (key, source) in &small.reads[txn] {
+        for (key, source, returned) in &small.reads[txn] {
             let mut longer = Vec::new();
             for (slots, wires) in &choices {
                 for slot in sketch.slots_of(self.txns[txn]).filter(|it| sketch.slots[*it].key == self.keys[*key]) {
                     let mut wires = wires.clone();
                     wires.push(sketch.from.at(slot, self.txns[*source]));
+                    let omitted = sketch.omitted[slot];
+                    wires.push(if *returned == Returned::No { omitted } else { !omitted });
                     if sketch.aspects.read_order {
                         wires.extend(slots.last().map(|it| sketch.po.at(*it, slot)));
                     }

@@ -1,7 +1,9 @@
 //! A history with all choices made, before it has names and values.
 
 use crate::sketch::Sketch;
-use iso_history::{Datum, History, HistoryBuilder, KeyId, Outcome, Place, TxnId, ValueId};
+use iso_history::{
+    Column, Comparison, Datum, History, HistoryBuilder, KeyId, Outcome, Place, Predicate, TxnId, ValueId,
+};
 use iso_solve::Values;
 
 /// Who reads what from whom, who writes, and who comes before whom. Transaction 0 is the initial one.
@@ -11,14 +13,25 @@ pub(crate) struct Draft {
     pub(crate) n_txns: usize,
     /// Does the order of reads matter?
     pub(crate) reads_are_ordered: bool,
-    /// By transaction its reads in program order: key, and who wrote what it saw.
-    pub(crate) reads: Vec<Vec<(usize, usize)>>,
+    /// By transaction its reads in program order.
+    pub(crate) reads: Vec<Vec<DraftRead>>,
     /// By transaction the keys that it writes, ascending.
     pub(crate) writes: Vec<Vec<usize>>,
     /// Session order, without the initial transaction.
     pub(crate) so: Vec<(usize, usize)>,
     /// Who ended before whom began, without the initial transaction, if that matters.
     pub(crate) rt: Option<Vec<(usize, usize)>>,
+}
+
+/// A key, who wrote what was seen of it, and how it was read.
+pub(crate) type DraftRead = (usize, usize, Returned);
+
+/// Did a read return what it saw?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Returned {
+    Yes,
+    /// It is a row that a scan did not return.
+    No,
 }
 
 /// A draft as a history.
@@ -55,7 +68,8 @@ impl Draft {
             }
             for slot in slots {
                 let source = (0..n).find(|it| values.of(sketch.from.at(slot, *it)));
-                draft.reads[txn].push((sketch.slots[slot].key, source.expect("a read has a source")));
+                let returned = if values.of(sketch.omitted[slot]) { Returned::No } else { Returned::Yes };
+                draft.reads[txn].push((sketch.slots[slot].key, source.expect("a read has a source"), returned));
             }
         }
         draft.so = pairs().filter(|it| values.of(sketch.so.at(it.0, it.1))).collect();
@@ -79,8 +93,8 @@ impl Draft {
         };
         padded.rt = self.rt.as_deref().map(moved_pairs);
         padded.reads = vec![Vec::new()];
-        padded.reads.extend(std::iter::repeat_n(vec![(key, 0)], n_more));
-        let moved_reads = |of: &Vec<(usize, usize)>| of.iter().map(|it| (it.0, moved(it.1))).collect::<Vec<_>>();
+        padded.reads.extend(std::iter::repeat_n(vec![(key, 0, Returned::Yes)], n_more));
+        let moved_reads = |of: &Vec<DraftRead>| of.iter().map(|it| (it.0, moved(it.1), it.2)).collect::<Vec<_>>();
         padded.reads.extend(self.reads[1..].iter().map(moved_reads));
         padded.writes = vec![Vec::new(); n_more + 1];
         padded.writes.extend_from_slice(&self.writes[1..]);
@@ -150,12 +164,16 @@ impl Draft {
         let (order, is_chains) = (self.order(), self.is_chains());
         let mut ids = vec![TxnId::INITIAL; self.n_txns];
         let mut values = vec![vec![ValueId::from_index(0); self.n_txns]; keys.len()];
+        let mut numbers = vec![vec![0; self.n_txns]; keys.len()];
         for (key, of_key) in values.iter_mut().enumerate() {
             let writers = order.iter().filter(|it| self.writes[**it].contains(&key));
             for (nth, txn) in std::iter::once(&0).chain(writers).enumerate() {
+                numbers[key][*txn] = number(nth);
                 of_key[*txn] = builder.value(Datum::Int(number(nth)));
             }
         }
+        let mentioned = self.keys_as_mentioned();
+        let table = |key: usize| key_name(mentioned.iter().position(|it| *it == key).unwrap_or(0));
         let mut sessions: Vec<usize> = vec![0; self.n_txns];
         let mut n_sessions = 0;
         for &txn in &order {
@@ -173,8 +191,12 @@ impl Draft {
             if !self.reads_are_ordered {
                 reads.sort_by_key(|it| keys[it.0]);
             }
-            for (key, source) in &reads {
-                builder.read(keys[*key].expect("a key that is read exists"), values[*key][*source]);
+            for (key, source, returned) in &reads {
+                let (id, seen) = (keys[*key].expect("a key that is read exists"), values[*key][*source]);
+                match returned {
+                    Returned::Yes => builder.read(id, seen),
+                    Returned::No => omit(&mut builder, &table(*key), numbers[*key][*source]),
+                }
             }
             let mut writes = self.writes[txn].clone();
             writes.sort_by_key(|it| keys[*it]);
@@ -197,9 +219,9 @@ impl Draft {
         let mut keys = vec![None; used.last().map_or(0, |it| it + 1)];
         let zero = builder.value(Datum::Int(0));
         for (nth, key) in self.keys_as_mentioned().into_iter().enumerate() {
-            let name =
-                ["x", "y", "z", "u", "v", "w"].get(nth).map_or_else(|| format!("k{}", nth + 1), |it| (*it).to_owned());
-            let id = builder.key(Datum::text(name));
+            let name = key_name(nth);
+            let is_row = self.reads.iter().flatten().any(|it| it.0 == key && it.2 == Returned::No);
+            let id = builder.key(Datum::text(if is_row { format!("{name}/1") } else { name }));
             builder.initial(id, zero, Place::default());
             keys[key] = Some(id);
         }
@@ -235,6 +257,16 @@ impl Draft {
         let last = (1..self.n_txns).map(begin).max().unwrap_or(0);
         Some((begin(txn), first_after.map_or(last + 1, |it| it - 1)))
     }
+}
+
+fn key_name(nth: usize) -> String {
+    ["x", "y", "z", "u", "v", "w"].get(nth).map_or_else(|| format!("k{}", nth + 1), |it| (*it).to_owned())
+}
+
+/// A scan of a table of one row, which returns every version but this one.
+fn omit(builder: &mut HistoryBuilder, table: &str, seen: i64) {
+    let other = Predicate::Compare(Column::Named("v".into()), Comparison::Different, seen.into());
+    builder.scan(table, other, []);
 }
 
 /// Drafts are small.

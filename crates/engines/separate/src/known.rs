@@ -3,7 +3,7 @@
 use crate::matrix::Matrix;
 use crate::question::Aspects;
 use crate::sketch::{Numbering, Sketch, Slot};
-use iso_history::{Facts, KeyId, Standing, TxnId};
+use iso_history::{Facts, KeyId, Op, Standing, TxnId};
 use iso_solve::Wire;
 
 /// A sketch of one history, and what its numbers stand for.
@@ -15,13 +15,15 @@ pub(crate) struct KnownHistory {
 }
 
 impl KnownHistory {
-    /// Nothing if it is open who took part or who wrote what a read saw.
+    /// Nothing if it is open who took part or who wrote what a read saw, or if statements have several operations.
     pub(crate) fn new(facts: &Facts<'_>, session_order: Option<&[(TxnId, TxnId)]>) -> Option<Self> {
         let history = facts.history();
         let is_open = facts.txns().any(|it| facts.standing(it) == Standing::Optional) || facts.has_ambiguous_reads();
-        if is_open || !facts.local().is_empty() {
+        let has_many = |txn: TxnId| history.ops(txn).any(|it| history.statement_of(it).ops().len() > 1);
+        if is_open || !facts.local().is_empty() || history.txns().any(has_many) {
             return None;
         }
+        let is_omitted = |it: &usize| matches!(history.op(facts.reads()[*it].op), Op::Omit { .. });
         let counted = facts.txns().filter(|it| facts.standing(*it) == Standing::Counted && !it.is_initial());
         let txns: Vec<TxnId> = std::iter::once(TxnId::INITIAL).chain(counted).collect();
         let reads: Vec<usize> = txns.iter().flat_map(|it| facts.reads_of(*it)).collect();
@@ -53,6 +55,7 @@ impl KnownHistory {
             from: Matrix::empty(reads.len(), n),
             po: Matrix::empty(reads.len(), reads.len()),
             active: vec![Wire::TRUE; reads.len()],
+            omitted: reads.iter().map(|it| Wire::constant(is_omitted(it))).collect(),
             used: vec![Wire::TRUE; n_keys],
             inputs: Vec::new(),
             laws: Vec::new(),

@@ -32,6 +32,8 @@ pub struct Scope {
     pub blind_writes: BlindWrites,
     /// May a transaction read a key twice, and see two versions of it?
     pub rereads: Rereads,
+    /// So many reads at most are of rows that a scan did not return.
+    pub scans: usize,
 }
 
 /// What the number of transactions in a scope means.
@@ -121,6 +123,7 @@ impl Scope {
             sessions: Sessions::Chains { at_most: None },
             blind_writes: BlindWrites::Allowed,
             rereads: Rereads::IfAllowed,
+            scans: 0,
         }
     }
 

@@ -1,6 +1,6 @@
 //! One history for a question: the smallest, or one of an exact size.
 
-use crate::draft::Draft;
+use crate::draft::{Draft, Returned};
 use crate::question::{Aspects, Method, Question, Rereads, Scope, Size};
 use crate::search::{CandidateSearch, Effort, Forms, Model};
 use crate::sketch::at_most;
@@ -283,6 +283,7 @@ fn removable(search: &CandidateSearch<'_, '_>) -> Vec<Wire> {
     wires.extend(
         (0..sketch.slots.len()).flat_map(|slot| (0..n).map(move |it| (slot, it))).map(|it| sketch.from.at(it.0, it.1)),
     );
+    wires.extend(&sketch.omitted);
     wires.retain(|it| it.as_constant().is_none());
     wires
 }
@@ -306,10 +307,11 @@ pub(crate) fn fixed_to(search: &CandidateSearch<'_, '_>, draft: &Draft) -> Vec<W
         for slot in sketch.slots_of(txn) {
             let place = sketch.slots[slot];
             let mut of_key = draft.reads[txn].iter().filter(|it| it.0 == place.key);
-            let source = of_key.nth(place.copy).map(|it| it.1);
+            let read = of_key.nth(place.copy);
             for other in 0..n {
-                fix(sketch.from.at(slot, other), source == Some(other));
+                fix(sketch.from.at(slot, other), read.is_some_and(|it| it.1 == other));
             }
+            fix(sketch.omitted[slot], read.is_some_and(|it| it.2 == Returned::No));
         }
     }
     wires

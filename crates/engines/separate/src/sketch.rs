@@ -49,6 +49,8 @@ pub(crate) struct Sketch {
     pub(crate) po: Matrix,
     /// By slot: is there such a read?
     pub(crate) active: Vec<Wire>,
+    /// By slot: is it a row that a scan did not return?
+    pub(crate) omitted: Vec<Wire>,
     /// By key: does it exist?
     pub(crate) used: Vec<Wire>,
     /// All inputs that make the history.
@@ -81,11 +83,13 @@ impl Sketch {
             from: Matrix::empty(0, n),
             po: Matrix::empty(0, 0),
             active: Vec::new(),
+            omitted: Vec::new(),
             used: Vec::new(),
             inputs: Vec::new(),
             laws: Vec::new(),
         };
         sketch.draw_operations(circuit);
+        sketch.draw_scans(circuit, scope.scans);
         sketch.draw_sessions(circuit);
         sketch.limit_operations(circuit, scope);
         sketch.limit_sessions(circuit, scope.sessions);
@@ -132,6 +136,21 @@ impl Sketch {
         }
         self.active = (0..self.slots.len()).map(|slot| circuit.or((0..n).map(|it| self.from.at(slot, it)))).collect();
         self.derive_reads(circuit);
+    }
+
+    /// Reads that are omissions: the version that a scan saw does not match, and all others of the row do.
+    fn draw_scans(&mut self, circuit: &mut Circuit, at_most_scans: usize) {
+        self.omitted = vec![Wire::FALSE; self.slots.len()];
+        if at_most_scans == 0 {
+            return;
+        }
+        for slot in 0..self.slots.len() {
+            let omitted = self.input(circuit);
+            self.omitted[slot] = omitted;
+            self.laws.push(circuit.either(!omitted, self.active[slot]));
+        }
+        let few = at_most(circuit, &self.omitted.clone(), at_most_scans);
+        self.laws.push(few);
     }
 
     fn derive_reads(&mut self, circuit: &mut Circuit) {

@@ -386,9 +386,10 @@ impl<'c> Translator<'c> {
             Given::Of => self.circuit.both(sketch.active[row], Wire::constant(sketch.slots[row].txn == col)),
             Given::From => sketch.from.at(row, col),
             Given::KeyOf => self.circuit.both(sketch.active[row], Wire::constant(sketch.slots[row].key == col)),
-            // Histories that are looked for have no statements of several operations, and no scans.
+            Given::Omits => self.circuit.both(sketch.omitted[row], Wire::constant(sketch.slots[row].key == col)),
+            // Histories that are looked for have no statements of several operations.
             Given::Statement | Given::Identity => Wire::constant(row == col),
-            Given::Omits | Given::Locks | Given::Newest => Wire::FALSE,
+            Given::Locks | Given::Newest => Wire::FALSE,
             Given::Witness(idx) => match &self.witness[idx] {
                 WitnessValue::Binary(matrix) => matrix.at(row, col),
                 WitnessValue::Versions { by_key, .. } => {
