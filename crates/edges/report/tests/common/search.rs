@@ -25,6 +25,7 @@ pub fn scope() -> Scope {
         blind_writes: true,
         real_time: false,
         read_order: false,
+        scans: 0,
     }
 }
 
