@@ -8,8 +8,10 @@ mod sql;
 
 use common::{Random, show};
 use iso_check::{check, check_levels};
-use iso_evidence::{Budget, Verdict, certify};
-use iso_history::{Facts, History, Projection};
+use iso_evidence::{Budget, Refutation, Schedule, Verdict, Witness, certify};
+use iso_history::{
+    Column, Comparison, Datum, Facts, History, HistoryBuilder, Locking, Outcome, Place, Predicate, Projection,
+};
 use iso_spec::{Catalogue, Level, Steps, evaluate};
 use sql::SqlShape;
 
@@ -88,4 +90,145 @@ fn cores_are_forbidden_by_themselves() {
             );
         }
     }
+}
+
+/// What a statement of a small history may be, and may have seen.
+#[derive(Clone, Copy, Debug)]
+enum Small {
+    Read(usize, Option<i64>),
+    /// Of all rows, or of those with value 1; by row, what was returned.
+    Scan { ones_only: bool, returned: [Option<i64>; 2] },
+    Update(usize, Option<i64>),
+    /// An update of all rows with value 0.
+    UpdateZeros([bool; 2]),
+    Write(usize, Option<i64>),
+}
+
+/// Every statement about two rows with values 0, 1 and none.
+fn small_statements() -> Vec<Small> {
+    const SEEN: [Option<i64>; 3] = [None, Some(0), Some(1)];
+    let mut all = Vec::new();
+    for row in [0, 1] {
+        all.extend(SEEN.map(|it| Small::Read(row, it)));
+        all.extend(SEEN.map(|it| Small::Update(row, it)));
+        all.extend([Small::Write(row, Some(1)), Small::Write(row, None)]);
+    }
+    for first in SEEN {
+        all.extend(SEEN.map(|second| Small::Scan { ones_only: false, returned: [first, second] }));
+    }
+    for bits in 0..4 {
+        let has = |row: usize| bits >> row & 1 == 1;
+        all.push(Small::Scan { ones_only: true, returned: [0, 1].map(|it| has(it).then_some(1)) });
+        all.push(Small::UpdateZeros([has(0), has(1)]));
+    }
+    all
+}
+
+fn add_small(builder: &mut HistoryBuilder, statement: Small) {
+    let rows = [0, 1].map(|it| builder.key(Datum::text(format!("t/{it}"))));
+    let mut value = |it: Option<i64>| builder.value(it.map_or(Datum::Null, Datum::Int));
+    let equals = |it: i64| Predicate::Compare(Column::Named("v".into()), Comparison::Equal, it.into());
+    match statement {
+        Small::Read(row, seen) => {
+            let seen = value(seen);
+            builder.read(rows[row], seen);
+        }
+        Small::Write(row, new) => {
+            let new = value(new);
+            builder.write(rows[row], new);
+        }
+        Small::Update(row, old) => {
+            let (old, new) = (value(old), value(Some(1)));
+            builder.update(rows[row], old, new);
+        }
+        Small::Scan { ones_only, returned } => {
+            let found: Vec<_> = (0..2).filter(|it| returned[*it].is_some()).map(|it| (rows[it], value(returned[it]))).collect();
+            builder.scan("t", if ones_only { equals(1) } else { Predicate::All }, found);
+        }
+        Small::UpdateZeros(found) => {
+            let (zero, one) = (value(Some(0)), value(Some(1)));
+            let found: Vec<_> = (0..2).filter(|it| found[*it]).map(|it| rows[it]).collect();
+            builder.begin_statement();
+            builder.scan("t", equals(0), found.iter().map(|it| (*it, zero)));
+            found.iter().for_each(|it| builder.write(*it, one));
+            builder.end_statement(Locking::Free);
+        }
+    }
+}
+
+/// A transaction with up to two statements beside one with one, for every choice of them.
+#[test]
+fn every_small_history_is_judged_as_the_texts_say() {
+    let all = std::env::var("ISOSCOPE_CASES").is_ok_and(|it| it == "all");
+    let stride = if all { 1 } else { 23 };
+    let statements = small_statements();
+    let n = statements.len();
+    let (mut n_judged, mut n_forbidden) = (0, 0);
+    for code in (0..n * n * (n + 1)).step_by(stride) {
+        let mut builder = HistoryBuilder::new();
+        let (row, zero) = (builder.key("t/0".into()), builder.value(0.into()));
+        builder.initial(row, zero, Place::default());
+        let (first, second, third) = (code % n, code / n % n, code / n / n);
+        for (name, own) in [("a", vec![Some(first), statements.get(third).map(|_| third)]), ("b", vec![Some(second)])] {
+            let session = builder.session(name);
+            builder.begin(session, Place::default());
+            own.into_iter().flatten().for_each(|it| add_small(&mut builder, statements[it]));
+            builder.end(Outcome::Committed);
+        }
+        let history = builder.finish().unwrap();
+        n_forbidden += usize::from(judge(&history, code as u64) > 0);
+        n_judged += 1;
+    }
+    assert!(n_forbidden > n_judged / 10 && n_forbidden < n_judged, "{n_forbidden} of {n_judged}");
+}
+
+#[test]
+fn wrong_evidence_about_statements_is_refused() {
+    let mut n_refused = [0, 0];
+    for seed in 0..200 {
+        let history = Random::new(seed).sql_history(SqlShape::SMALL);
+        for level in [Level::StatementSnapshots, Level::TransactionSnapshot, Level::Serializable] {
+            match check(&history, level, &Budget::unlimited()) {
+                Verdict::Allowed(witness) => n_refused[0] += refuse_witnesses(&history, level, &witness),
+                Verdict::Forbidden(refutation) => n_refused[1] += refuse_cores(&history, level, &refutation),
+                Verdict::Unknown(reason) => panic!("{reason}"),
+            }
+        }
+    }
+    assert!(n_refused.iter().all(|it| *it > 200), "{n_refused:?}");
+}
+
+/// A schedule that lacks a piece, or has one twice, explains nothing.
+fn refuse_witnesses(history: &History, level: Level, witness: &Witness) -> usize {
+    let Schedule::Pieces(pieces) = &witness.schedule else { return 0 };
+    let mut n_refused = 0;
+    for idx in 0..pieces.len() {
+        let without = [&pieces[..idx], &pieces[idx + 1..]].concat();
+        let twice = [&pieces[..=idx], &pieces[idx..]].concat();
+        for wrong in [without, twice] {
+            let wrong = Verdict::Allowed(Witness { schedule: Schedule::Pieces(wrong), ..witness.clone() });
+            assert!(certify(history, level, &wrong).is_err(), "{level}, {wrong:?}\n{}", show(history));
+            n_refused += 1;
+        }
+    }
+    n_refused
+}
+
+/// A core that lacks an operation is allowed, or lacks somebody who may have written what it saw.
+fn refuse_cores(history: &History, level: Level, refutation: &Refutation) -> usize {
+    let mut n_refused = 0;
+    for idx in (0..refutation.ops.len()).filter(|_| refutation.local.is_none()) {
+        let mut wrong = Refutation { cycle: Vec::new(), proof: None, anomalies: Vec::new(), ..refutation.clone() };
+        wrong.ops.remove(idx);
+        let wrong = Verdict::Forbidden(wrong);
+        // A weaker level may have made the core, and this one may need less of it.
+        if certify(history, level, &wrong).is_err() {
+            n_refused += 1;
+        } else {
+            let Verdict::Forbidden(wrong) = &wrong else { continue };
+            let core = Projection::verbatim(history, &wrong.txns, |it| wrong.ops.binary_search(&it).is_ok()).history;
+            assert!(!is_allowed(&Facts::new(&core), level), "{level}\n{}", show(&core));
+        }
+    }
+    n_refused
 }

@@ -246,7 +246,10 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
         {
             // What is left of the budget of a large history may be too little.
             // Neither has a list with several meanings one.
-            let is_plain = draft.txns.len() <= MAX_TXNS_OF_SURE_ANSWERS && facts.ambiguous_list().is_none();
+            let is_plain = draft.txns.len() <= MAX_TXNS_OF_SURE_ANSWERS
+                && facts.ambiguous_list().is_none()
+                // Pieces of transactions have no proof of their own.
+                && level.snapshots().is_none();
             let is_due = refutation.proof.is_some() || is_plain;
             answers.proofs[usize::from(refutation.proof.is_none())] += usize::from(is_due);
             refutations.push((level, refutation.clone()));

@@ -23,7 +23,9 @@ pub(crate) fn wrong_names(facts: &Facts<'_>, refutations: &[(Level, Refutation)]
         // Where a read has several possible writers, a cycle tells one case only.
         let tells_all = !refutation.cycle.is_empty() && !facts.has_ambiguous_reads();
         let is_same = |it: &&(Level, Refutation)| {
-            let are_alike = it.0.with_sessions().is_some() == level.with_sessions().is_some();
+            // Levels of databases have cores of their own: which of two reads comes first may differ.
+            let are_alike = it.0.with_sessions().is_some() == level.with_sessions().is_some()
+                && it.0.snapshots() == level.snapshots();
             tells_all && are_alike && it.1.cycle == refutation.cycle && it.1.txns == refutation.txns
         };
         for (_, other) in refutations[..idx].iter().filter(is_same) {

@@ -26,6 +26,7 @@ pub(super) fn check_names(
     for anomaly in anomalies {
         let fits = forbidden_by(*anomaly).is_some_and(is_forbidden)
             && (cycle.is_empty() || has_form_of(*anomaly, core, &facts, cycle))
+            && (*anomaly != Anomaly::G2 || core.history.has_omissions())
             && allowed_by(*anomaly).is_none_or(|it| allows(&facts, it) != Some(false));
         if !fits {
             return Err(wrong_name(*anomaly));
