@@ -37,7 +37,7 @@ impl Parser<'_, '_, '_> {
         }
         match within {
             Within::Transaction if kind > Kind::Write || locking == Locking::ForUpdate => {
-                self.ops.wrap(before, locking)
+                self.ops.wrap(before, locking);
             }
             Within::Statement if locking == Locking::ForUpdate => self.ops.lock_last_read(),
             _ => {}
@@ -245,7 +245,6 @@ impl Parser<'_, '_, '_> {
         let key = self.words.datum("a key")?;
         let key = self.sink.key(key)?;
         self.words.expect(',', "after the key")?;
-        self.fits()?;
         Ok(key)
     }
 
