@@ -46,7 +46,7 @@ impl Namer<'_> {
             Given::Statement => "stmt",
             Given::Omits => "omits",
             Given::Locks => "locks",
-            Given::Newest => "newest",
+            Given::Newest => "at_newest",
             Given::Identity => "id",
             Given::Witness(idx) => return self.spec.witnesses()[idx].name.clone(),
         }

@@ -35,7 +35,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("stmt", Builtin::Given(Given::Statement)),
     ("omits", Builtin::Given(Given::Omits)),
     ("locks", Builtin::Given(Given::Locks)),
-    ("newest", Builtin::Given(Given::Newest)),
+    ("at_newest", Builtin::Given(Given::Newest)),
     ("id", Builtin::Given(Given::Identity)),
     ("t0", Builtin::InitialTxn),
     ("init", Builtin::InitialSet),

@@ -153,7 +153,7 @@ pub enum Given {
     Omits,
     /// `locks`: a read and its row, if its statement writes the row as well, or locks it.
     Locks,
-    /// `newest`: a read and its row, if it looks at the newest version and not at a snapshot: it locks, or is one that a
+    /// `at_newest`: a read and its row, if it looks at the newest version and not at a snapshot: it locks, or is one that a
     /// statement omitted which writes or locks.
     Newest,
     /// `id`: each transaction with itself.

@@ -27,7 +27,7 @@
 //! Variables are transactions (`txn`, those that are in, with the initial one), keys (`key`) or external reads (`read`);
 //! the sort follows from the use, or is written. Given are `so`, `wr`, `wr[x]`, `rt`, `listed`, `listed[x]`, `id` between
 //! transactions, `writes` and `reads` from transactions to keys, `po`, `of`, `from`, `key` of reads, `stmt`, `omits`,
-//! `locks` and `newest` of reads in statements, `t0` and `init`.
+//! `locks` and `at_newest` of reads in statements, `t0` and `init`.
 //! Lines that start with `///` before a level are its summary; then `source:` and `choices:` may follow.
 //!
 //! ```
