@@ -110,6 +110,11 @@ impl Scans<'_> {
     }
 
     fn is_update(&self, read: OpId, write: OpId) -> bool {
+        let next = self.next.get(self.n_done).map(|it| self.history.scan(*it));
+        if next.is_some_and(|it| it.ops.start == write.index()) {
+            // A scan without operations stands between the two.
+            return false;
+        }
         match (self.history.op(read), self.history.op(write)) {
             (Op::Read { key: one, .. }, Op::Write { key: other, .. }) => {
                 one == other && self.history.scan_of(read).is_none()

@@ -8,10 +8,12 @@
 
 mod common;
 
+use common::sql::sql_histories;
 use common::{domain, histories};
 use iso_formats::{Format, ReadOptions, WriteError, read_from, read_path, without_times, write, write_path};
-use iso_history::{Defect, History, Severity};
+use iso_history::{Defect, History, Name, Op, Severity};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 fn text(text: &str) -> History {
     let options = ReadOptions { format: Some(Format::Text), ..ReadOptions::default() };
@@ -77,6 +79,36 @@ round_trips! {
     elle_reads_back: Elle,
     elle_json_reads_back: ElleJson,
     isopredict_reads_back: IsoPredict,
+}
+
+/// Which versions are said to match, by name, as far as they were there at some time.
+fn said(history: &History) -> BTreeSet<(String, String, String)> {
+    let initials = history.keys().map(|it| (it, history.initial_value(it)));
+    let written = history.txns().flat_map(|it| history.ops(it)).filter_map(|it| match history.op(it) {
+        Op::Write { key, value } => Some((key, value)),
+        _ => None,
+    });
+    let versions: Vec<_> = initials.chain(written).filter(|it| history.value(it.1) != Name::Null).collect();
+    let said = history.said_to_match().filter(|it| versions.contains(&(it.1, it.2)));
+    said.map(|it| (it.0.to_owned(), history.key_name(it.1).to_string(), history.value(it.2).to_string())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn statements_and_scans_read_back(history in sql_histories()) {
+        for format in [Format::Text, Format::Jsonl] {
+            reads_back(&history, format)?;
+            let written = bytes(&history, format);
+            if history.has_statements() && !written.is_empty() {
+                let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+                let again = read_from("test", written.as_slice(), &options).unwrap().history.unwrap();
+                prop_assert_eq!(said(&again), said(&history), "{}", String::from_utf8_lossy(&written));
+            }
+        }
+        prop_assert!(without_times(&history) == history);
+    }
 }
 
 #[test]

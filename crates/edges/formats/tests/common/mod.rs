@@ -1,5 +1,7 @@
 //! Random histories that a format can express.
 
+pub(crate) mod sql;
+
 use iso_formats::Format;
 use iso_history::{Datum, History, HistoryBuilder, KeyId, Outcome, Place, SessionId};
 use proptest::collection::vec;
