@@ -44,7 +44,9 @@ pub(crate) fn copied(history: &History, without: Without) -> HistoryBuilder {
             copy.builder.times(history.begin(txn), history.end(txn));
         }
         if history.has_statements() && without != Without::Statements {
-            layout(history, txn).iter().for_each(|it| copy.item(it));
+            for item in layout(history, txn) {
+                copy.item(&item);
+            }
         } else {
             history.ops(txn).for_each(|it| copy.op(it));
         }
@@ -92,7 +94,11 @@ impl Copy<'_> {
             Item::Op(op, _) => self.op(*op),
             Item::Update(read, write) => [read, write].into_iter().for_each(|it| self.op(*it)),
             Item::Scan(scan, _) => self.scan(*scan),
-            Item::Statement(items, _) => items.iter().for_each(|it| self.item(it)),
+            Item::Statement(items, _) => {
+                for item in items {
+                    self.item(item);
+                }
+            }
         }
         match item.locking() {
             // A statement of one operation is none, as long as it locks nothing.

@@ -168,6 +168,18 @@ mod tests {
     }
 
     #[test]
+    fn a_row_that_was_not_returned_may_have_been_deleted_by_a_missing_writer() {
+        let header = r#"{"isoscope":1,"init":[["t/1",5],["t/2",6]],"recording":"unique"}"#;
+        let scan =
+            r#"{"s":1,"ops":[["scan","t","all",[["t/2",7]]],["w","t/2",8],["scan","t","all",[["t/2",8],["t/1",5]]]]}"#;
+        let deleted = r#"{"s":1,"ops":[["del","t/1"],["scan","t","all",[["t/2",8]]]]}"#;
+        let (text, _) = read(format!("{header}\n{scan}\n{deleted}\n").as_bytes());
+        let added: Vec<&str> = text.lines().filter(|it| it.contains("missing")).collect();
+        assert_eq!(added, [r#""missing 1": { w(t/2,7) } unknown"#, r#""missing 2": { w(t/1,-) } unknown"#], "{text}");
+        assert!(text.contains("scan(t, all, {t/2=7}) w(t/2,8) scan(t, all, {t/2=8, t/1=5})"), "{text}");
+    }
+
+    #[test]
     fn a_complete_recording_is_as_it_is() {
         let mut bytes = recording(WrittenValues::Any);
         bytes.extend_from_slice(crate::RECORDING_END);

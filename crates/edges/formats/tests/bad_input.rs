@@ -43,6 +43,17 @@ fn sample(format: Format) -> Vec<u8> {
     bytes
 }
 
+/// What only our own notations have.
+fn sql_sample(format: Format) -> Vec<u8> {
+    let text = "init t/1=1 matches \"p\" t/2={a: 1}\n\
+                s1: { scan(t, a < 3 or not \"p\" and key in 1..2, {t/1=1}) u(t/1,1,2) matches \"p\" and \"q\" }\n\
+                s2: { [ r(t/1,1) for update r(x,-) ] [ scan(t, all, {t/1=1}) del(t/1) ] for update }\n\
+                s2: { omit(t/2, a in [1, 2]) scan(t, all, {t/1=1, ..}) for update }\n";
+    let mut bytes = Vec::new();
+    write(&history(text), format, &mut bytes).unwrap();
+    bytes
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(bytes).unwrap();
@@ -407,6 +418,79 @@ fn jsonl_defects_have_a_line_and_a_cure() {
 }
 
 #[test]
+fn defects_of_statements_in_text_point_at_the_place() {
+    let cases = [
+        ("scan(t, all)", "column 18: expected `and`, `or`, or a comma and the rows that came back"),
+        ("scan(t, all, t/1=5)", "column 20: expected `and`, `or`, or a comma and the rows that came back"),
+        ("scan(t, balnce <, {})", "column 23: expected a value, found `,`"),
+        (
+            "scan(t, balance 10, {})",
+            "column 23: expected `=`, `!=`, `<`, `<=`, `>`, `>=`, `in` or `mod` after the column balance",
+        ),
+        ("scan(t, {t/1=5})", "column 15: expected a predicate, such as `all`"),
+        ("scan(1, all, {})", "column 12: expected the name of a table"),
+        ("scan(t, all, {t/1})", "column 24: expected `=` and a value after the row"),
+        ("scan(t, all, {t/1=5 t/2=6})", "column 27: expected `,` or `}` after a row"),
+        ("scan(t, all, {..})", "column 21: expected a row, as in `accounts/1=5`"),
+        ("scan(t, all, {t/1=5, t/1=6})", "line 1: a scan of t returned t/1 twice"),
+        ("scan(t, all, {u/1=5})", "line 1: a scan of t returned u/1; its rows have names as t/1"),
+        ("omit(x, all)", "column 12: expected a row of a table"),
+        ("omit(t, u/1, all)", "column 12: expected a row of a table"),
+        ("u(x,1)", "column 12: expected `,` and the new value after the old one"),
+        ("[ r(x,1) [ r(y,1) ] ]", "column 16: expected an operation or `]`; a statement is no part of another one"),
+        ("[ r(x,1) }", "column 16: expected `r(key,value)`, `w(key,value)`, `append(key,value)` or `]`"),
+        ("[ r(x,1)", "expected an operation or `]`"),
+        ("w(x,1) for update", "column 14: `for update` stands behind what reads"),
+        ("r(x,1) for share", "column 14: expected `for update`"),
+        ("[ scan(t, all, {}) for update ]", "column 26: `for update` stands behind the `]`"),
+        ("w(x,1) matches p", "column 22: expected a predicate in quotes"),
+        ("del(x,1)", "column 12: expected `)` after the key of the row"),
+        ("w(x,{a: 1, a: 2})", "column 18: the field a is given twice"),
+        ("w(x,{a: {b: 1}})", "column 15: expected a word, a number, a text in quotes or `-`; records have no records"),
+        ("w({a: 1},1)", "column 9: expected a key"),
+    ];
+    for (op, words) in cases {
+        let open = if op.ends_with('}') && op.starts_with('[') || op == "[ r(x,1)" { "" } else { " }" };
+        complains(format!("s1: {{ {op}{open}\n").as_bytes(), Format::Text, &[words]);
+    }
+}
+
+#[test]
+fn defects_of_statements_in_jsonl_have_a_line_and_a_cure() {
+    let cases = [
+        (r#"["scan","t","all"]"#, "expected `,`, found `]`"),
+        (r#"["scan","t","all",{"t/1":5}]"#, "expected the rows that came back"),
+        (
+            r#"["scan","t","balance <",[]]"#,
+            "the predicate \"balance <\": character 10: expected a value, found its end",
+        ),
+        (r#"["scan","t",5,[]]"#, "expected `\"`"),
+        (r#"["scan","t","all",[["t/1"]]]"#, "expected `,`, found `]`"),
+        (r#"["scan","t","all",[],"part"]"#, "at least one row"),
+        (r#"["scan","t","all",[],"more"]"#, "expected \"part\" or \"for update\" after the rows"),
+        (r#"["scan","t","all",[["t/1",1],["t/1",1]]]"#, "returned t/1 twice"),
+        (r#"["scan","t","all",[["u/1",1]]]"#, "its rows have names as t/1"),
+        (r#"["omit","t/1"]"#, "expected a row of a table and a predicate"),
+        (r#"["omit","t","u/1","all"]"#, "expected a row of a table and a predicate"),
+        (r#"["omit","t/1","x =="]"#, "character 4: expected a value, found `=`"),
+        (r#"["u","x",1]"#, "expected `,`, found `]`"),
+        (r#"["u","x",[1],2]"#, "only a read may have a list"),
+        (r#"["stmt",[["stmt",[]]]]"#, "a statement is no part of another one"),
+        (r#"["stmt",[["r","x",1]],"for share"]"#, "expected \"for update\""),
+        (r#"["stmt",[["scan","t","all",[],"for update"]]]"#, "at the end of the statement"),
+        (r#"["w","x",1,"for update"]"#, "expected \"matches\""),
+        (r#"["w","x",1,"matches","p"]"#, "expected `[`"),
+        (r#"["w","x",{"a":{"b":1}}]"#, "expected a string, a number or null"),
+        (r#"["w","x",{"a":1,"a":2}]"#, "the field \"a\" is given twice"),
+        (r#"["w",{"a":1},1]"#, "expected a string, a number or null"),
+    ];
+    for (op, words) in cases {
+        let text = format!("{{\"isoscope\":1}}\n{{\"s\":1,\"ops\":[{op}]}}\n");
+        complains(text.as_bytes(), Format::Jsonl, &["line 2", words]);
+    }
+}
+
+#[test]
 fn jsonl_takes_any_legal_json() {
     let lines = "\u{20}{ \"initial\" : 1.50 , \"x\":{\"y\":[true,false,null,1e5]}, \"isoscope\":1}\r\n\n\
                  {\"end\":7,\"status\":\"abort\",\"ops\":[ [ \"r\" , \"\\u0078\\ud83d\\ude00\\n\\/\" , -12345678901234567890 ] ],\"begin\":null,\"s\":\"a b\"}\n";
@@ -467,8 +551,8 @@ fn survives(result: Result<Reading, ReadError>) {
 fn no_bytes_make_a_reader_panic() {
     const ALPHABET: &[u8] = b"\0\xff\"\\{}[](),:#@ \n019-.eSWRCrw\xc3\x28";
     let mut dice = Dice(0x1505);
-    for format in Format::ALL {
-        let whole = sample(format);
+    let ours = [Format::Text, Format::Jsonl].map(|it| (it, sql_sample(it)));
+    for (format, whole) in Format::ALL.map(|it| (it, sample(it))).into_iter().chain(ours) {
         for _ in 0..4000 {
             let mut bytes = whole.clone();
             for _ in 0..=dice.roll(4) {

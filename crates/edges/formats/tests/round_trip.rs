@@ -10,7 +10,9 @@ mod common;
 
 use common::sql::sql_histories;
 use common::{domain, histories};
-use iso_formats::{Format, ReadOptions, WriteError, read_from, read_path, without_times, write, write_path};
+use iso_formats::{
+    Format, ReadOptions, WriteError, read_from, read_path, with_updates_apart, without_times, write, write_path,
+};
 use iso_history::{Defect, History, Name, Op, Severity};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -170,12 +172,70 @@ fn writers_refuse_what_they_cannot_say() {
         (Format::IsoPredict, "s1: { w(1,2) w(1,3) r(1,2) }\n"),
         (Format::IsoPredict, "s1: { w(1,2) } abort\n"),
         (Format::Cobra, "s1: { w(1,2) }\n"),
+        (Format::Elle, "s1: { u(1,-,2) }\n"),
+        (Format::ElleJson, "s1: { [ r(1,-) r(2,-) ] }\n"),
+        (Format::Dbcop, "init *=0\ns1: { r(1,0) for update }\n"),
+        (Format::DbcopJson, "s1: { u(1,-,2) }\n"),
+        (Format::Plume, "init *=0\ns1: { [ w(1,2) w(2,2) ] }\n"),
+        (Format::IsoPredict, "s1: { w(1,2) scan(t, all, {}) }\n"),
+        (Format::Elle, "s1: { scan(t, all, {}) }\n"),
+        (Format::Elle, "init t/1=-\ns1: { omit(t/1, all) }\n"),
+        (Format::Elle, "s1: { w(1,{a: 1}) }\n"),
+        (Format::Plume, "init *=0\ns1: { w(1,{}) }\n"),
     ];
     for (format, history) in cases {
         let error = write(&text(history), format, &mut Vec::new()).unwrap_err();
         assert!(matches!(error, WriteError::Inexpressible { .. }), "{format}: {history}");
         println!("{error}");
     }
+}
+
+#[test]
+fn other_formats_say_what_they_cannot_hold() {
+    let cases = [
+        ("s1: { u(x,-,2) }\n", "elle cannot express updates, such as that of x by s1.1"),
+        ("s1: { } { scan(t, all, {}) }\n", "elle cannot express scans, such as that of t by s1.2"),
+        ("s1: { [ w(x,1) w(y,1) ] }\n", "elle cannot express statements of several operations, such as one of s1.1"),
+        ("s1: { r(x,-) for update }\n", "elle cannot express reads that lock or scan, such as that of x by s1.1"),
+        ("s1: { w(x,{a: 1}) }\n", "elle cannot express records, such as {a: 1}"),
+    ];
+    for (history, message) in cases {
+        let error = write(&text(history), Format::Elle, &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
+}
+
+#[test]
+fn updates_can_be_taken_apart() {
+    let apart = with_updates_apart(&text("init x=1\ns1: { u(x,1,2) r(y,-) } @[1,2]\n")).unwrap();
+    assert_eq!(apart, text("init x=1\ns1: { r(x,1) w(x,2) r(y,-) } @[1,2]\n"));
+    for other in ["s1: { r(x,-) }\n", "s1: { u(x,-,2) [ r(x,2) r(y,-) ] }\n", "s1: { u(x,-,2) scan(t, all, {}) }\n"] {
+        assert!(with_updates_apart(&text(other)).is_none(), "{other}");
+    }
+}
+
+#[test]
+fn statements_are_written_as_people_write_them() {
+    let example = "init accounts/1=5 matches \"p\" and \"q\" accounts/2={balance: 7, owner: ann} x=0\n\
+                   s1: { scan(accounts, balance < 10 and not owner = bob, {accounts/1=5, accounts/2={balance: 7, owner: ann}}) }\n\
+                   s1: { u(x,0,1) matches \"p\" [ r(x,1) r(y,-) ] for update r(x,1) for update [ u(x,1,2) w(y,1) ] }\n\
+                   s2: { omit(accounts/1, \"p\") scan(accounts, all, {accounts/1=5, ..}) [ r(x,1) for update r(y,1) ] }\n";
+    assert_eq!(String::from_utf8(bytes(&text(example), Format::Text)).unwrap(), example);
+    let spelled =
+        "init a/1=1\ns1: { scan( a , key in 1 .. 3 , { a/1 = 1 } ) del(a/1) [ ] scan(a,(all),{a/1=1}) for update }\n";
+    let plain = "init a/1=1\ns1: { scan(a, key in 1..3, {a/1=1}) w(a/1,-) scan(a, all, {a/1=1}) for update }\n";
+    assert_eq!(String::from_utf8(bytes(&text(spelled), Format::Text)).unwrap(), plain);
+}
+
+#[test]
+fn jsonl_of_statements_is_written_as_documented() {
+    let history = text(
+        "init a/1=5 matches \"p\"\n1: { scan(a, x < 9, {a/1=5}) u(a/1,5,{x: 1}) matches \"q\" [ r(b,-) r(c,-) ] for update omit(a/2, all) scan(a, all, {a/1=5, ..}) }\n",
+    );
+    let expected = r#"{"isoscope":1,"initial":null,"init":[["a/1",5,"matches",["p"]]]}
+{"s":1,"ops":[["scan","a","x < 9",[["a/1",5]]],["u","a/1",5,{"x":1},"matches",["q"]],["stmt",[["r","b",null],["r","c",null]],"for update"],["omit","a/2","all"],["scan","a","all",[["a/1",5]],"part"]],"status":"commit"}
+"#;
+    assert_eq!(String::from_utf8(bytes(&history, Format::Jsonl)).unwrap(), expected);
 }
 
 #[test]

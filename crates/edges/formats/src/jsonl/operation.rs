@@ -132,36 +132,19 @@ impl OpReader<'_, '_> {
             n_rows += 1;
             self.row(json)
         })?;
-        let (extent, locking) = self.scan_words(json, n_rows)?;
+        let (extent, locking) = scan_words(json, n_rows)?;
         self.ops.push_scan(before, table, predicate, extent);
         match (within, locking) {
             (Within::Transaction, _) => self.ops.wrap(before, locking),
             (Within::Statement, Locking::Free) => {}
             (Within::Statement, Locking::ForUpdate) if extent == Extent::Part && n_rows == 1 => {
-                self.ops.lock_last_read()
+                self.ops.lock_last_read();
             }
             (Within::Statement, Locking::ForUpdate) => {
                 return json.wrong("\"for update\" stands at the end of the statement that the scan is a part of");
             }
         }
         Ok(())
-    }
-
-    /// `"part"` and `"for update"` behind the rows.
-    fn scan_words(&mut self, json: &mut LineJson<'_>, n_rows: usize) -> Result<(Extent, Locking), Fault> {
-        let (mut extent, mut locking) = (Extent::Whole, Locking::Free);
-        while json.accept(b',')? {
-            match json.string()? {
-                "part" if n_rows > 0 => extent = Extent::Part,
-                "part" => return json.wrong("a part of a scan has at least one row"),
-                FOR_UPDATE => locking = Locking::ForUpdate,
-                other => {
-                    let message = format!("expected \"part\" or \"for update\" after the rows, not {}", quoted(other));
-                    return json.wrong(message);
-                }
-            }
-        }
-        Ok((extent, locking))
     }
 
     /// `["accounts/1",5]`
@@ -275,6 +258,23 @@ fn for_update(json: &mut LineJson<'_>) -> Result<Locking, Fault> {
             json.wrong(message)
         }
     }
+}
+
+/// `"part"` and `"for update"` behind the rows.
+fn scan_words(json: &mut LineJson<'_>, n_rows: usize) -> Result<(Extent, Locking), Fault> {
+    let (mut extent, mut locking) = (Extent::Whole, Locking::Free);
+    while json.accept(b',')? {
+        match json.string()? {
+            "part" if n_rows > 0 => extent = Extent::Part,
+            "part" => return json.wrong("a part of a scan has at least one row"),
+            FOR_UPDATE => locking = Locking::ForUpdate,
+            other => {
+                let message = format!("expected \"part\" or \"for update\" after the rows, not {}", quoted(other));
+                return json.wrong(message);
+            }
+        }
+    }
+    Ok((extent, locking))
 }
 
 fn read_predicate(json: &mut LineJson<'_>) -> Result<Predicate, Fault> {

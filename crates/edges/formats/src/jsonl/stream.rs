@@ -4,7 +4,7 @@
 
 use super::VERSION;
 use crate::json::{write_name, write_string};
-use iso_history::{Datum, Name, Outcome};
+use iso_history::{Datum, Locking, Name, Outcome, Predicate};
 
 /// What the first line of a recording says.
 #[derive(Clone, Debug)]
@@ -99,6 +99,59 @@ impl TxnLines {
     /// It appended a value.
     pub fn append(&mut self, key: Name<'_>, value: Name<'_>) {
         self.register(*b",[\"a\",", key, value);
+    }
+
+    /// It wrote a value in the same statement in which it read another one.
+    pub fn update(&mut self, key: Name<'_>, old: Name<'_>, new: Name<'_>) {
+        self.any(b",[\"u\",", key, |out| {
+            name(out, old);
+            out.push(b',');
+            name(out, new);
+        });
+    }
+
+    /// It deleted a row.
+    pub fn delete(&mut self, key: Name<'_>) {
+        let comma = self.comma();
+        self.bytes.extend_from_slice(&b",[\"del\","[comma..]);
+        name(&mut self.bytes, key);
+        self.bytes.push(b']');
+    }
+
+    /// It asked for all rows of a table that match, and these came back.
+    pub fn scan<'r>(
+        &mut self,
+        table: &str,
+        predicate: &Predicate,
+        rows: impl IntoIterator<Item = (Name<'r>, Name<'r>)>,
+    ) {
+        self.any(b",[\"scan\",", Name::Text(table), |out| {
+            text(out, &predicate.to_string());
+            out.push(b',');
+            list(out, rows, |out, (key, value)| {
+                out.push(b'[');
+                name(out, key);
+                out.push(b',');
+                name(out, value);
+                out.push(b']');
+            });
+        });
+    }
+
+    /// A statement begins: what follows up to its end is one. It is no part of another statement.
+    pub fn begin_statement(&mut self) {
+        let comma = self.comma();
+        self.bytes.extend_from_slice(&b",[\"stmt\",["[comma..]);
+        self.n_ops = 0;
+    }
+
+    /// The statement ends.
+    pub fn end_statement(&mut self, locking: Locking) {
+        self.n_ops = 1;
+        self.bytes.extend_from_slice(match locking {
+            Locking::Free => b"]]",
+            Locking::ForUpdate => b"],\"for update\"]",
+        });
     }
 
     /// So it ended. Without an end, it may take effect at any later time.
@@ -285,5 +338,28 @@ mod tests {
         assert_eq!(String::from_utf8(lines.bytes().to_vec()).unwrap(), format!("{first}\n{second}\n"));
         lines.clear();
         assert!(lines.bytes().is_empty());
+    }
+
+    #[test]
+    fn lines_of_statements_are_as_those_of_whole_histories() {
+        let mut lines = TxnLines::default();
+        lines.begin("s1");
+        lines.begin_statement();
+        lines.scan("t", &Predicate::All, [(Name::Text("t/1"), Name::Int(1)), (Name::Text("t/2"), Name::Int(2))]);
+        lines.delete(Name::Text("t/1"));
+        lines.end_statement(Locking::Free);
+        lines.update(Name::Text("x"), Name::Int(1), Name::Int(2));
+        lines.begin_statement();
+        lines.read(Name::Text("x"), Name::Int(2));
+        lines.read(Name::Text("y"), Name::Null);
+        lines.end_statement(Locking::ForUpdate);
+        lines.scan("t", &Predicate::Foreign("a \"b\"".into()), []);
+        lines.end(Outcome::Committed, 5, None);
+        let bytes = [b"{\"isoscope\":1,\"initial\":null}\n", lines.bytes()].concat();
+        let reading = crate::read_from("test", bytes.as_slice(), &crate::ReadOptions::default()).unwrap();
+        let mut written = Vec::new();
+        crate::write(&reading.into_history().unwrap(), crate::Format::Jsonl, &mut written).unwrap();
+        let expected = String::from_utf8(bytes).unwrap().replace(r#"["del","t/1"]"#, r#"["w","t/1",null]"#);
+        assert_eq!(String::from_utf8(written).unwrap(), expected);
     }
 }

@@ -41,7 +41,7 @@ fn compare(bytes: &[u8]) {
     }
 }
 
-const LINES: [&str; 16] = [
+const LINES: [&str; 19] = [
     r#"{"isoscope":1,"initial":0}"#,
     r#"{"s":0,"ops":[["w",18651,1],["r",2067,0],["w",16234,2]],"status":"commit"}"#,
     r#"{"s":1,"ops":[["r","x",0],["w","y",12]],"status":"abort","begin":1,"end":25}"#,
@@ -57,6 +57,9 @@ const LINES: [&str; 16] = [
     r#"{"s":4,"ops":[["w",1,1]],"ops":[["w",1,2]],"s":5}"#,
     r#"{"s":null,"ops":[["w",1,1]]}  "#,
     r#"{"ops":[["w",1,1]]}"#,
+    r#"{"s":4,"ops":[["r",1,1],["u",1,1,2],["stmt",[["r",1,2],["r",2,0]],"for update"],["del",1]]}"#,
+    r#"{"s":4,"ops":[["w","t/1",1,"matches",["p"]],["scan","t","x < 3 or \"p\"",[["t/1",1],["t/2",{"x":1}]]]]}"#,
+    r#"{"s":4,"ops":[["r","t/1",{"x":1,"y":null}],["omit","t/2","all"],["scan","t","all",[["t/1",1]],"part"]]}"#,
     "",
 ];
 

@@ -69,7 +69,7 @@ fn write_txn(history: &History, said: &Said<'_>, txn: TxnId, out: &mut dyn Write
     if history.has_statements() {
         ops.list(&layout(history, txn), Ops::item)?;
     } else {
-        ops.list(history.ops(txn), |ops, op| ops.op(op))?;
+        ops.list(history.ops(txn), Ops::op)?;
     }
     let status = match history.outcome(txn) {
         Outcome::Committed => "commit",

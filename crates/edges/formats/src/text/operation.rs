@@ -37,7 +37,7 @@ impl Parser<'_, '_, '_> {
         }
         match within {
             Within::Transaction if kind > Kind::Write || locking == Locking::ForUpdate => {
-                self.ops.wrap(before, locking)
+                self.ops.wrap(before, locking);
             }
             Within::Statement if locking == Locking::ForUpdate => self.ops.lock_last_read(),
             _ => {}

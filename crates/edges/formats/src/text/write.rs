@@ -149,7 +149,9 @@ impl Ops<'_, '_> {
             Item::Scan(scan, _) => self.scan(&self.history.scan(*scan), text),
             Item::Statement(items, _) => {
                 text.push_str("[ ");
-                items.iter().for_each(|it| self.item(it, text));
+                for item in items {
+                    self.item(item, text);
+                }
                 text.push_str("] ");
             }
         }

@@ -94,7 +94,9 @@ pub(crate) fn sql_histories() -> impl Strategy<Value = History> {
         for (session, statements, is_committed) in &txns {
             let session = builder.session(&format!("s{session}"));
             builder.begin(session, Place::default());
-            statements.iter().for_each(|it| add_statement(&mut builder, &keys, it));
+            for statement in statements {
+                add_statement(&mut builder, &keys, statement);
+            }
             builder.end(if *is_committed { Outcome::Committed } else { Outcome::Aborted });
         }
         for (foreign, key, value) in said {
