@@ -70,6 +70,28 @@ fn force_overwrites_histories_and_nothing_else() {
 }
 
 #[test]
+fn updates_are_taken_apart_with_a_warning_and_other_statements_are_refused() {
+    let folder = Folder::new();
+    folder.write("updates.history", "s1: { u(1,-,2) }\ns2: { u(1,2,3) }\n");
+    let said = folder.run(&["convert", "updates.history", "out.edn"]).ends(0);
+    said.complains("elle has no statements: each update is written as a read and a write");
+    let said = folder.run(&["convert", "out.edn", "-", "--to", "text"]).ends(0);
+    assert!(said.out.contains("{ r(1,-) w(1,2) }"), "{}", said.out);
+    for format in ["text", "jsonl"] {
+        let said = folder.run(&["convert", "updates.history", "-", "--to", format]).ends(0);
+        assert!(said.err.is_empty(), "{}", said.err);
+    }
+    folder.write("scan.history", "init t/1=1\ns1: { scan(t, all, {t/1=1}) u(t/1,1,2) }\n");
+    folder.write("stmt.history", "s1: { [ r(1,-) r(2,-) ] }\n");
+    folder
+        .run(&["convert", "scan.history", "scan.edn"])
+        .ends(2)
+        .complains("elle cannot express scans, such as that of t");
+    folder.run(&["convert", "stmt.history", "stmt.edn"]).ends(2).complains("elle cannot express statements");
+    assert!(!folder.path("scan.edn").exists() && !folder.path("stmt.edn").exists());
+}
+
+#[test]
 fn what_a_format_cannot_express_is_refused_with_a_cure() {
     let folder = Folder::new();
     folder.write("lists.history", "s1: { append(x,1) }\ns2: { r(x,[1]) }\n");

@@ -54,12 +54,24 @@ impl<'t> Words<'t> {
 
     /// The next symbol, after white space.
     pub(crate) fn peek(&mut self) -> Option<char> {
-        self.at = self.text.len() - self.rest().trim_start().len();
-        self.rest().chars().next()
+        // Most often it is a plain letter or sign, and at most a space comes before it.
+        let bytes = self.text.as_bytes();
+        self.at += usize::from(bytes.get(self.at) == Some(&b' '));
+        match bytes.get(self.at) {
+            Some(byte) if byte.is_ascii_graphic() => Some(*byte as char),
+            _ => {
+                self.at = self.text.len() - self.rest().trim_start().len();
+                self.rest().chars().next()
+            }
+        }
     }
 
     pub(crate) fn accept(&mut self, symbol: char) -> bool {
-        self.accept_text(symbol.encode_utf8(&mut [0; 4]))
+        let is_next = self.peek() == Some(symbol);
+        if is_next {
+            self.at += symbol.len_utf8();
+        }
+        is_next
     }
 
     /// Takes these symbols if they come next, after white space.
@@ -75,7 +87,8 @@ impl<'t> Words<'t> {
     /// Takes a word if it comes next, and as a whole.
     pub(crate) fn accept_word(&mut self, word: &str) -> bool {
         self.peek();
-        let is_next = self.next_word() == word;
+        let after = self.rest().strip_prefix(word);
+        let is_next = after.is_some_and(|it| !it.starts_with(is_word_symbol));
         if is_next {
             self.at += word.len();
         }
@@ -90,11 +103,6 @@ impl<'t> Words<'t> {
             self.at = start;
         }
         is_next
-    }
-
-    fn next_word(&self) -> &'t str {
-        let rest = self.rest();
-        &rest[..rest.find(|it: char| !is_word_symbol(it)).unwrap_or(rest.len())]
     }
 
     pub(crate) fn expect(&mut self, symbol: char, after: &str) -> Result<(), Wrong> {

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::results::stopped;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use anyhow::{Context, anyhow, bail};
-use iso_formats::{Format, WriteError, write, write_path};
+use iso_formats::{Format, WriteError, with_updates_apart, write, write_path};
 use iso_history::History;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -94,6 +94,7 @@ impl Convert {
             output::complain(&format!("warning: {}: there are no transactions in it", plain(shown(&self.input))));
         }
         let Some(history) = reading.history else { return Ok(Exit::Unasked) };
+        let history = self.fitted(history);
         self.write(&history)?;
         progress.clear();
         if let Target::File(path) = &self.target {
@@ -102,6 +103,18 @@ impl Convert {
             output::print(&format!("{}: {n_txns} transaction{plural} as {}\n", path.display(), self.format))?;
         }
         Ok(Exit::Good)
+    }
+
+    /// The history as the format can hold it: updates are taken apart where there are no statements, and that is said.
+    fn fitted(&self, history: History) -> History {
+        let has_statements = matches!(self.format, Format::Text | Format::Jsonl);
+        let Some(apart) = with_updates_apart(&history).filter(|_| !has_statements) else { return history };
+        let format = self.format;
+        output::complain(&format!(
+            "warning: {format} has no statements: each update is written as a read and a write; levels of databases, such as \
+             postgres.rc, mean something else for it"
+        ));
+        apart
     }
 
     /// Where a file is written until it is whole. The ending stays, because it decides the compression.

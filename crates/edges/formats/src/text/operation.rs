@@ -245,7 +245,6 @@ impl Parser<'_, '_, '_> {
         let key = self.words.datum("a key")?;
         let key = self.sink.key(key)?;
         self.words.expect(',', "after the key")?;
-        self.fits()?;
         Ok(key)
     }
 
