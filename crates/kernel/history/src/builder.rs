@@ -454,6 +454,8 @@ impl HistoryBuilder {
             + self.key_ids.bytes(&self.history.keys)
             + self.value_ids.bytes(&self.history.values)
             + self.n_session_bytes
+            + self.history.sql.bytes()
+            + self.said.len() * size_of::<(Box<str>, KeyId, ValueId)>()
     }
 
     /// Notes something wrong at a place of the input.

@@ -240,6 +240,14 @@ impl Statements {
         self.predicates[predicate as usize].matches(row, value_name, &is_said)
     }
 
+    /// About what it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.statements.len() * size_of::<Statement>()
+            + self.scans.len() * size_of::<ScanEntry>()
+            + self.predicates.len() * size_of::<Predicate>()
+            + self.newest.len() * size_of::<u32>()
+    }
+
     /// The number of a table; a new one is added.
     pub(crate) fn table(&mut self, name: &str) -> u32 {
         let found = self.tables.iter().position(|it| **it == *name);
