@@ -199,20 +199,26 @@ impl<'h> Cutter<'h> {
         let is_plain = |it: &OpId| !history.sees_newest(*it);
         let is_omission = |it: &OpId| matches!(history.op(*it), Op::Omit { .. });
         let last_with_reads = statements.iter().rposition(|it| !it.is_empty());
-        let mut is_snapshot_taken = false;
+        let first_plain = statements.iter().position(|it| it.iter().any(is_plain));
+        let is_late = |it: usize| statements[..it].iter().any(|it| !it.is_empty());
+        let takes_snapshot_late = snapshots == Snapshots::PerTransaction && first_plain.is_some_and(is_late);
+        if takes_snapshot_late {
+            self.chain_on(Draft::moment(Vec::new()));
+        }
         let mut moved: Vec<OpId> = Vec::new();
         for (idx, statement) in statements.iter().enumerate() {
             let (plain, newest): (Vec<OpId>, Vec<OpId>) = statement.iter().copied().partition(is_plain);
             let (omitted, locked): (Vec<OpId>, Vec<OpId>) = newest.into_iter().partition(is_omission);
             moved.extend(plain.iter().chain(&omitted));
             let seen = match snapshots {
-                Snapshots::PerTransaction if plain.is_empty() || is_snapshot_taken => Vec::new(),
+                Snapshots::PerTransaction if first_plain != Some(idx) => Vec::new(),
                 Snapshots::PerTransaction => statements.iter().flatten().copied().filter(is_plain).collect(),
                 Snapshots::PerStatement => plain,
             };
-            if !seen.is_empty() {
-                is_snapshot_taken = true;
-                self.chain_on(Draft::moment(seen));
+            match seen.is_empty() {
+                true => {}
+                false if takes_snapshot_late => self.take_snapshot_beside(seen),
+                false => self.chain_on(Draft::moment(seen)),
             }
             let is_read_later = Some(idx) < last_with_reads;
             self.add_newest(txn, omitted, if is_read_later { locked } else { Vec::new() });
@@ -220,6 +226,14 @@ impl<'h> Cutter<'h> {
         moved.sort_unstable();
         let rest = history.ops(txn).filter(|it| moved.binary_search(it).is_err()).collect();
         self.chain_on(Draft::new(PieceKind::Commit, rest));
+    }
+
+    /// A snapshot that may be older than what the transaction locked before, but not than the transaction itself.
+    fn take_snapshot_beside(&mut self, seen: Vec<OpId>) {
+        let (start, end) = (self.mark(), self.mark());
+        self.chain[0].before.push(start);
+        self.beside.push((0, Draft { after: vec![start], before: vec![end], ..Draft::moment(seen) }));
+        self.pending.push(end);
     }
 
     /// What a statement saw of newest versions: rows that it did not return, one by one, and rows that it locked, all at
@@ -231,7 +245,7 @@ impl<'h> Cutter<'h> {
         }
         let mut ends = Vec::new();
         if !omitted.is_empty() {
-            if self.chain.is_empty() {
+            if self.chain.is_empty() || !self.pending.is_empty() {
                 self.chain_on(Draft::moment(Vec::new()));
             }
             let start = self.mark();
@@ -284,7 +298,9 @@ impl<'h> Writer<'h> {
 
     fn write(mut self, drafts: &[Drafts]) -> Pieces {
         for (txn, drafts) in self.history.txns().zip(&drafts[1..]) {
-            let mut beside = drafts.beside.iter().enumerate().peekable();
+            let mut beside: Vec<(usize, &(usize, Draft))> = drafts.beside.iter().enumerate().collect();
+            beside.sort_by_key(|it| it.1.0);
+            let mut beside = beside.into_iter().peekable();
             for (nth, draft) in drafts.chain.iter().enumerate() {
                 self.copy.begin(txn);
                 self.piece(txn, draft);
