@@ -26,7 +26,8 @@ fn every_anomaly_is_proved_at_every_level_that_it_breaks() {
     for path in files_below("corpus/anomalies", "history") {
         let name = short_name(&path);
         let history = read(&name, &fs::read_to_string(&path).unwrap()).history.unwrap();
-        for level in Level::ALL {
+        // Pieces of transactions have no proof of their own.
+        for level in Level::ALL.into_iter().filter(|it| it.snapshots().is_none()) {
             let verdict = check(&history, level, &Budget::unlimited());
             let Verdict::Forbidden(refutation) = &verdict else { continue };
             certify(&history, level, &verdict).unwrap_or_else(|why| panic!("{name}: {level}: {why}"));

@@ -20,7 +20,9 @@ fn at_least(format: Format) -> usize {
 #[test]
 fn every_format_gives_the_corpus_the_same_verdicts() {
     let folder = Folder::new();
-    let histories: Vec<History> = corpus().iter().filter_map(|it| history(it)).collect();
+    // Most formats have no statements.
+    let has_plain_ops = |it: &History| !it.has_statements();
+    let histories: Vec<History> = corpus().iter().filter_map(|it| history(it)).filter(has_plain_ops).collect();
     assert!(histories.len() > 90, "{}", histories.len());
     for format in Format::ALL {
         let mut names: Vec<String> = Vec::new();

@@ -97,7 +97,10 @@ fn cores_are_forbidden_by_themselves() {
 enum Small {
     Read(usize, Option<i64>),
     /// Of all rows, or of those with value 1; by row, what was returned.
-    Scan { ones_only: bool, returned: [Option<i64>; 2] },
+    Scan {
+        ones_only: bool,
+        returned: [Option<i64>; 2],
+    },
     Update(usize, Option<i64>),
     /// An update of all rows with value 0.
     UpdateZeros([bool; 2]),
@@ -142,7 +145,8 @@ fn add_small(builder: &mut HistoryBuilder, statement: Small) {
             builder.update(rows[row], old, new);
         }
         Small::Scan { ones_only, returned } => {
-            let found: Vec<_> = (0..2).filter(|it| returned[*it].is_some()).map(|it| (rows[it], value(returned[it]))).collect();
+            let found: Vec<_> =
+                (0..2).filter(|it| returned[*it].is_some()).map(|it| (rows[it], value(returned[it]))).collect();
             builder.scan("t", if ones_only { equals(1) } else { Predicate::All }, found);
         }
         Small::UpdateZeros(found) => {
@@ -150,7 +154,9 @@ fn add_small(builder: &mut HistoryBuilder, statement: Small) {
             let found: Vec<_> = (0..2).filter(|it| found[*it]).map(|it| rows[it]).collect();
             builder.begin_statement();
             builder.scan("t", equals(0), found.iter().map(|it| (*it, zero)));
-            found.iter().for_each(|it| builder.write(*it, one));
+            for row in &found {
+                builder.write(*row, one);
+            }
             builder.end_statement(Locking::Free);
         }
     }
@@ -172,7 +178,9 @@ fn every_small_history_is_judged_as_the_texts_say() {
         for (name, own) in [("a", vec![Some(first), statements.get(third).map(|_| third)]), ("b", vec![Some(second)])] {
             let session = builder.session(name);
             builder.begin(session, Place::default());
-            own.into_iter().flatten().for_each(|it| add_small(&mut builder, statements[it]));
+            for statement in own.into_iter().flatten() {
+                add_small(&mut builder, statements[statement]);
+            }
             builder.end(Outcome::Committed);
         }
         let history = builder.finish().unwrap();

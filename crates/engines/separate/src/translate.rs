@@ -376,7 +376,6 @@ impl<'c> Translator<'c> {
             Given::SessionOrder => sketch.so.at(row, col),
             Given::WriteRead => sketch.wr.at(row, col),
             Given::RealTime => sketch.rt.at(row, col),
-            Given::Listed => Wire::FALSE,
             Given::Writes => sketch.writes.at(row, col),
             Given::Reads => sketch.reads.at(row, col),
             Given::ProgramOrder => {
@@ -387,9 +386,9 @@ impl<'c> Translator<'c> {
             Given::From => sketch.from.at(row, col),
             Given::KeyOf => self.circuit.both(sketch.active[row], Wire::constant(sketch.slots[row].key == col)),
             Given::Omits => self.circuit.both(sketch.omitted[row], Wire::constant(sketch.slots[row].key == col)),
-            // Histories that are looked for have no statements of several operations.
+            // Histories that are looked for have no lists, and no statements of several operations.
+            Given::Listed | Given::Locks | Given::Newest => Wire::FALSE,
             Given::Statement | Given::Identity => Wire::constant(row == col),
-            Given::Locks | Given::Newest => Wire::FALSE,
             Given::Witness(idx) => match &self.witness[idx] {
                 WitnessValue::Binary(matrix) => matrix.at(row, col),
                 WitnessValue::Versions { by_key, .. } => {

@@ -493,10 +493,8 @@ impl HistoryBuilder {
         if self.history.has_statements() {
             self.finish_statements();
         }
-        match self.defects.iter().any(|it| it.severity == Severity::Error) {
-            true => (None, self.defects),
-            false => (Some(self.history), self.defects),
-        }
+        let is_broken = self.defects.iter().any(|it| it.severity == Severity::Error);
+        ((!is_broken).then_some(self.history), self.defects)
     }
 
     fn finish_statements(&mut self) {

@@ -1,7 +1,7 @@
 //! The history itself: immutable columns, one entry a session, transaction or operation.
 
 use crate::names::Names;
-use crate::statements::{Statement, Statements};
+use crate::statements::{Sql, Statement};
 use crate::{KeyId, Name, OpId, ScanId, SessionId, TxnId, ValueId};
 use std::fmt;
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub struct History {
     pub(crate) key_is_list: Vec<bool>,
     pub(crate) values: Names,
     pub(crate) sources: Vec<(String, PlaceUnit)>,
-    pub(crate) sql: Statements,
+    pub(crate) sql: Sql,
 }
 
 /// What became of a transaction, as far as its client knows.

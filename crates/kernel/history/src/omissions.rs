@@ -80,6 +80,7 @@ impl History {
                 }
             }
         }
+        #[allow(clippy::iter_over_hash_type, reason = "each is sorted by itself")]
         for values in versions.values_mut() {
             values.sort_unstable();
             values.dedup();

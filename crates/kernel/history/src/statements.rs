@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Statements and scans, in columns. Empty where the input has none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Statements {
+pub(crate) struct Sql {
     /// Those of several operations, and those that lock, in the order of the operations.
     pub(crate) statements: Vec<Statement>,
     /// In the order of the operations.
@@ -222,7 +222,7 @@ impl History {
     }
 }
 
-impl Statements {
+impl Sql {
     pub(crate) fn matches(
         &self,
         table: u32,
@@ -273,8 +273,10 @@ impl Predicate {
     pub(crate) fn is_about_rows(&self) -> bool {
         match self {
             Self::All => true,
-            Self::Compare(column, ..) | Self::Between(column, ..) | Self::OneOf(column, _) => *column == Column::Key,
-            Self::Remainder { column, .. } => *column == Column::Key,
+            Self::Compare(column, ..)
+            | Self::Between(column, ..)
+            | Self::OneOf(column, _)
+            | Self::Remainder { column, .. } => *column == Column::Key,
             Self::Foreign(_) => false,
             Self::Not(inner) => inner.is_about_rows(),
             Self::And(parts) | Self::Or(parts) => parts.iter().all(Self::is_about_rows),

@@ -184,6 +184,7 @@ impl Versions {
                 at = run_end;
             }
         }
+        #[allow(clippy::iter_over_hash_type, reason = "each is sorted by itself")]
         for range in self.omitted.values() {
             self.writers[range.clone()].sort_by_key(|it| last(*it));
         }

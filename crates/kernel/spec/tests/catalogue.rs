@@ -216,6 +216,12 @@ const STEPS: &[(&str, &str, &str)] = &[
     ("si-nosession", "psi-nosession", "a: w(x,1)\n b: w(y,1)\n c: r(x,1) r(y,0)\n d: r(x,0) r(y,1)"),
     ("ser-nosession", "si-nosession", "a: r(x,0) w(y,1)\n b: r(y,0) w(x,1)"),
     ("psi", "psi-nosession", "a: w(x,1)\n a: r(x,0)"),
+    ("postgres.rc", "ru", "a: w(x,1) r(y,1)\n b: w(y,1) r(x,1)"),
+    ("postgres.rc", "pl2", "a: w(x,1)\n a: r(x,0)"),
+    ("mysql.rr", "ru", "a: w(x,1) r(y,1)\n b: w(y,1) r(x,1)"),
+    ("mysql.rr", "pl2", "a: w(x,1)\n a: r(x,0)"),
+    ("ser", "postgres.rc", "a: r(x,0) w(y,1)\n b: r(y,0) w(x,1)"),
+    ("ser", "mysql.rr", "a: r(x,0) w(y,1)\n b: r(y,0) w(x,1)"),
     ("si", "si-nosession", "a: w(x,1)\n a: r(x,0)"),
     ("ser", "ser-nosession", "a: w(x,1)\n a: r(x,0)"),
 ];

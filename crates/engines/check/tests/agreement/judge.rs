@@ -232,6 +232,12 @@ fn shrink(draft: &Draft, is_wrong: impl Fn(&Draft) -> bool) -> Draft {
     smallest
 }
 
+/// What is left of the budget of a large history may be too little for a proof. Lists with several meanings have none, and
+/// neither have pieces of transactions.
+fn has_short_proofs(draft: &Draft, facts: &Facts<'_>, level: Level) -> bool {
+    draft.txns.len() <= MAX_TXNS_OF_SURE_ANSWERS && facts.ambiguous_list().is_none() && level.snapshots().is_none()
+}
+
 fn judge(draft: &Draft, tests: &[Test]) -> Answers {
     let history = draft.build();
     let facts = Facts::new(&history);
@@ -244,13 +250,7 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
         if let Verdict::Forbidden(refutation) = &verdict
             && refutation.local.is_none()
         {
-            // What is left of the budget of a large history may be too little.
-            // Neither has a list with several meanings one.
-            let is_plain = draft.txns.len() <= MAX_TXNS_OF_SURE_ANSWERS
-                && facts.ambiguous_list().is_none()
-                // Pieces of transactions have no proof of their own.
-                && level.snapshots().is_none();
-            let is_due = refutation.proof.is_some() || is_plain;
+            let is_due = refutation.proof.is_some() || has_short_proofs(draft, &facts, level);
             answers.proofs[usize::from(refutation.proof.is_none())] += usize::from(is_due);
             refutations.push((level, refutation.clone()));
         }

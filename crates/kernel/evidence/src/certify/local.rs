@@ -54,8 +54,11 @@ fn exists(history: &History, anomaly: LocalAnomaly) -> bool {
     let has_txn = |it: TxnId| !it.is_initial() && it.index() < history.n_txns();
     let has_op = |it: OpId| it.index() < history.n_ops();
     let is_known = match anomaly.kind {
-        LocalKind::Internal { .. } | LocalKind::ThinAir | LocalKind::Future => true,
-        LocalKind::Missed | LocalKind::Unmatched => true,
+        LocalKind::Internal { .. }
+        | LocalKind::ThinAir
+        | LocalKind::Future
+        | LocalKind::Missed
+        | LocalKind::Unmatched => true,
         LocalKind::Aborted { writer } | LocalKind::Intermediate { writer } => has_txn(writer),
         LocalKind::Interleaved { torn, between } => has_txn(torn) && has_txn(between),
         LocalKind::Unrepeatable { earlier: other } | LocalKind::Incompatible { other } => has_op(other),

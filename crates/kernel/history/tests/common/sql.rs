@@ -1,6 +1,6 @@
 //! Random histories with statements, updates, scans and deletes, for tests.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, reason = "these are tests")]
+#![allow(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "these are tests of small numbers")]
 
 use super::common::Random;
 use iso_history::{
