@@ -3,7 +3,9 @@
 //! A table has rows with a text as key and a number or a text as value, so that any database can hold one as
 //! `(key text primary key, value text)`. Applications talk through the typed helpers of `dyn Client`.
 
+use crate::answered::{is_match, only_row};
 use crate::{Record, Value};
+use iso_history::{Locking, Predicate};
 use std::fmt::Display;
 use thiserror::Error;
 
@@ -39,6 +41,43 @@ pub trait Client {
             _ => element.to_string(),
         };
         self.put(table, row, Value::Text(list))
+    }
+
+    /// The rows that match a predicate, in the order of their keys. They are locked where that is asked for and the
+    /// database can.
+    ///
+    /// This default, and those of the statements that follow, take several steps where a database takes one.
+    fn select(
+        &mut self,
+        table: &str,
+        predicate: &Predicate,
+        _locking: Locking,
+    ) -> Result<Vec<(String, Value)>, Failure> {
+        if let Some(row) = only_row(predicate) {
+            return Ok(self.get(table, &row)?.map(|value| (row, value)).into_iter().collect());
+        }
+        let mut rows = self.scan(table, "")?;
+        rows.retain(|(row, value)| is_match(predicate, row, value));
+        Ok(rows)
+    }
+
+    /// Adds to the number in each row that matches a predicate, and says which these were, with what was in them.
+    fn increase(&mut self, table: &str, predicate: &Predicate, by: i64) -> Result<Vec<(String, Value)>, Failure> {
+        let rows = self.select(table, predicate, Locking::ForUpdate)?;
+        for (row, value) in &rows {
+            let number = int_of(table, row, value)?;
+            self.put(table, row, Value::Int(number.wrapping_add(by)))?;
+        }
+        Ok(rows)
+    }
+
+    /// Removes the rows that match a predicate, and says which these were, with what was in them.
+    fn delete_where(&mut self, table: &str, predicate: &Predicate) -> Result<Vec<(String, Value)>, Failure> {
+        let rows = self.select(table, predicate, Locking::ForUpdate)?;
+        for (row, _) in &rows {
+            self.delete(table, row)?;
+        }
+        Ok(rows)
     }
 
     /// Ends the transaction. If that fails, it is as if it never was, except where the connection was lost: then nobody

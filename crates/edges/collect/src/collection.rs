@@ -6,6 +6,7 @@
 //! refused, and unknown in between: then it has no end, and its session goes on under another name, since it may yet
 //! take effect.
 
+use crate::answered::RowNames;
 use crate::database::check_workload;
 use crate::journal::Journal;
 use crate::recorder::{Recorder, Scratch, value_name};
@@ -241,7 +242,9 @@ fn header(plan: &Plan, recorder: &Recorder, n_sessions: usize) -> Vec<u8> {
     let same = rows
         .first()
         .map(|it| it.2.clone())
-        .filter(|first| plan.workload.tables().len() == 1 && rows.iter().all(|it| it.2 == *first));
+        .filter(|first| plan.workload.tables().len() == 1 && rows.iter().all(|it| it.2 == *first))
+        // Rows that are not named do not exist.
+        .filter(|_| plan.workload.row_names() == RowNames::Short);
     let key = |table: &str, row: &str| recorder.key(table, row, &mut String::new()).to_datum();
     let init = rows
         .iter()
@@ -325,6 +328,7 @@ fn read_at_the_end(stage: &Stage, isolation: &str, buffer: &Arc<SessionBuffer>) 
     if stage.writer.is_none() {
         return Vec::new();
     }
+    stage.recorder.quieten();
     let client = match stage.database.connect(isolation) {
         Ok(client) => client,
         Err(failure) => {

@@ -1,6 +1,7 @@
 //! Databases that histories can be collected from, and how one is opened from its address.
 
 use crate::address::{Address, known_schemes};
+use crate::answered::RowNames;
 use crate::drivers;
 use crate::{Client, Dialect, Failure, Rows, Value, Workload};
 use std::fmt::Debug;
@@ -42,6 +43,11 @@ pub trait Database: Send + Sync + Debug {
         None
     }
 
+    /// Why scans of it cannot be recorded, where that is so.
+    fn no_scans(&self) -> Option<String> {
+        None
+    }
+
     /// Somebody who knows which sessions wait for a lock, where the database tells.
     fn watcher(&self) -> Option<Box<dyn Watcher>> {
         None
@@ -54,13 +60,13 @@ pub trait Watcher: Debug {
     fn waiting(&mut self) -> Result<Vec<u64>, Failure>;
 }
 
-/// Whether a database can run a workload.
-pub(crate) fn check_workload(database: &dyn Database, workload: &dyn Workload) -> Result<(), Failure> {
-    match database.no_lists() {
-        Some(why) if workload.rows_are() == Rows::Lists => {
-            Err(Failure::broken(format!("the workload {} cannot run there: {why}", workload.name())))
-        }
-        _ => Ok(()),
+/// Fails if a database cannot run a workload, and says why.
+pub fn check_workload(database: &dyn Database, workload: &dyn Workload) -> Result<(), Failure> {
+    let no_lists = database.no_lists().filter(|_| workload.rows_are() == Rows::Lists);
+    let no_scans = database.no_scans().filter(|_| workload.row_names() == RowNames::WithTable);
+    match no_lists.or(no_scans) {
+        Some(why) => Err(Failure::broken(format!("the workload {} cannot run there: {why}", workload.name()))),
+        None => Ok(()),
     }
 }
 
@@ -71,21 +77,28 @@ pub struct Table {
     pub name: String,
     /// What its rows hold.
     pub values: Values,
+    /// What its rows are called.
+    pub ids: Values,
 }
 
 impl Table {
     /// A table whose rows hold numbers.
     pub fn of_ints(name: impl Into<String>) -> Self {
-        Self { name: name.into(), values: Values::Int }
+        Self { name: name.into(), values: Values::Int, ids: Values::Text }
     }
 
     /// A table whose rows hold texts, such as lists.
     pub fn of_texts(name: impl Into<String>) -> Self {
-        Self { name: name.into(), values: Values::Text }
+        Self { name: name.into(), values: Values::Text, ids: Values::Text }
+    }
+
+    /// The same table, whose rows have numbers for names, and are in their order.
+    pub fn numbered(self) -> Self {
+        Self { ids: Values::Int, ..self }
     }
 }
 
-/// What the rows of a table hold.
+/// What the rows of a table hold or are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// Whole numbers.

@@ -1,9 +1,13 @@
 //! What rows are in the SQL of each database: the statements that clients run and that scripts show.
 //!
-//! A table is `(id text primary key, value)`, and every statement touches one table by its key, so that what a
-//! transaction reads and writes is known.
+//! A table is `(id primary key, value)`, and every statement touches one table by its key or by a predicate, so that what
+//! a transaction reads and writes is known.
 
-use crate::{Failure, Value, Values};
+mod condition;
+
+use crate::{Failure, Table, Value, Values};
+use condition::Condition;
+use iso_history::{Locking, Predicate};
 use std::fmt::Write;
 
 /// The language of a database.
@@ -28,6 +32,9 @@ pub(crate) const OWNER: &str = "isoscope_owner";
 /// See [`OWNER`].
 pub(crate) const OWNED: &str = "made_by_isoscope";
 
+/// The variable of a session where [`Dialect::increase_noted`] leaves what it changed.
+pub(crate) const CHANGED: &str = "@isoscope_changed";
+
 /// A statement with its values, in the order of its places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Statement {
@@ -36,24 +43,35 @@ pub(crate) struct Statement {
 }
 
 impl Dialect {
-    pub(crate) fn create(self, table: &str, values: Values) -> Result<String, Failure> {
-        let name = physical(table)?;
-        Ok(match (self, values) {
-            (Self::PostgreSql | Self::Store, Values::Int) => {
-                format!("CREATE TABLE {name} (id text COLLATE \"C\" PRIMARY KEY, value bigint NOT NULL)")
-            }
-            (Self::PostgreSql | Self::Store, Values::Text) => {
-                format!("CREATE TABLE {name} (id text COLLATE \"C\" PRIMARY KEY, value text NOT NULL)")
-            }
-            (Self::MySql, Values::Int) => mysql_table(&name, "BIGINT"),
-            (Self::MySql, Values::Text) => mysql_table(&name, "LONGTEXT"),
-            (Self::Sqlite, Values::Int) => {
-                format!("CREATE TABLE {name} (id TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT")
-            }
-            (Self::Sqlite, Values::Text) => {
-                format!("CREATE TABLE {name} (id TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
-            }
-        })
+    pub(crate) fn create(self, table: &Table) -> Result<String, Failure> {
+        let name = physical(&table.name)?;
+        let (id, value) = (self.id_type(table.ids), self.value_type(table.values));
+        let rest = match self {
+            Self::PostgreSql | Self::Store => "",
+            Self::MySql => " ENGINE=InnoDB",
+            Self::Sqlite => " STRICT",
+        };
+        Ok(format!("CREATE TABLE {name} (id {id} PRIMARY KEY, value {value} NOT NULL){rest}"))
+    }
+
+    fn id_type(self, ids: Values) -> &'static str {
+        match (self, ids) {
+            (_, Values::Int) => self.value_type(ids),
+            (Self::PostgreSql | Self::Store, Values::Text) => "text COLLATE \"C\"",
+            (Self::MySql, Values::Text) => "VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+            (Self::Sqlite, Values::Text) => "TEXT",
+        }
+    }
+
+    fn value_type(self, values: Values) -> &'static str {
+        match (self, values) {
+            (Self::PostgreSql | Self::Store, Values::Int) => "bigint",
+            (Self::PostgreSql | Self::Store, Values::Text) => "text",
+            (Self::MySql, Values::Int) => "BIGINT",
+            (Self::MySql, Values::Text) => "LONGTEXT",
+            (Self::Sqlite, Values::Int) => "INTEGER",
+            (Self::Sqlite, Values::Text) => "TEXT",
+        }
     }
 
     /// The statements that begin a transaction of an isolation level; the last one does, those before are settings.
@@ -125,6 +143,45 @@ impl Dialect {
         Ok(Statement { sql: format!("SELECT id, value FROM {table}{condition} ORDER BY id"), values })
     }
 
+    pub(crate) fn select(self, table: &str, predicate: &Predicate, locking: Locking) -> Result<Statement, Failure> {
+        let mut condition = Condition::new(self, 0);
+        let (table, clause) = (physical(table)?, condition.clause(predicate)?);
+        let lock = match (self, locking) {
+            // SQLite has one writer, and no such lock.
+            (Self::Sqlite, _) | (_, Locking::Free) => "",
+            (_, Locking::ForUpdate) => " FOR UPDATE",
+        };
+        let sql = format!("SELECT id, value FROM {table}{clause} ORDER BY id{lock}");
+        Ok(Statement { sql, values: condition.values })
+    }
+
+    /// Adds to the values of rows. Where the database can, it returns the rows as they are then.
+    pub(crate) fn increase(self, table: &str, predicate: &Predicate, by: i64) -> Result<Statement, Failure> {
+        self.increase_by(table, predicate, by, &self.place(1))
+    }
+
+    /// Adds to the values of rows, and leaves in a variable of the session which these were, as in `1=5 2=7 `, for a
+    /// database that returns no rows.
+    pub(crate) fn increase_noted(self, table: &str, predicate: &Predicate, by: i64) -> Result<Statement, Failure> {
+        let noted = format!("0 * LENGTH({CHANGED} := CONCAT({CHANGED}, id, '=', value, ' '))");
+        self.increase_by(table, predicate, by, &format!("{} + {noted}", self.place(1)))
+    }
+
+    fn increase_by(self, table: &str, predicate: &Predicate, by: i64, what: &str) -> Result<Statement, Failure> {
+        let mut condition = Condition::new(self, 1);
+        let (table, clause) = (physical(table)?, condition.clause(predicate)?);
+        let returning = if self == Self::MySql { "" } else { " RETURNING id, value" };
+        let sql = format!("UPDATE {table} SET value = value + {what}{clause}{returning}");
+        Ok(Statement { sql, values: [vec![Value::Int(by)], condition.values].concat() })
+    }
+
+    /// Removes rows, and returns them. `MySQL` does not, but `MariaDB` does.
+    pub(crate) fn delete_where(self, table: &str, predicate: &Predicate) -> Result<Statement, Failure> {
+        let mut condition = Condition::new(self, 0);
+        let (table, clause) = (physical(table)?, condition.clause(predicate)?);
+        Ok(Statement { sql: format!("DELETE FROM {table}{clause} RETURNING id, value"), values: condition.values })
+    }
+
     fn place(self, nth: usize) -> String {
         match self {
             Self::PostgreSql | Self::Store => format!("${nth}"),
@@ -147,11 +204,6 @@ pub(crate) fn physical(table: &str) -> Result<String, Failure> {
         return Err(Failure::broken(format!("a table cannot be called `{table}`: {OWNER} is the list of all tables")));
     }
     Ok(name)
-}
-
-fn mysql_table(name: &str, values: &str) -> String {
-    let key = "id VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY";
-    format!("CREATE TABLE {name} ({key}, value {values} NOT NULL) ENGINE=InnoDB")
 }
 
 /// The first text after all that begin with a prefix; none if there is no such text.

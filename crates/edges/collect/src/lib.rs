@@ -29,6 +29,7 @@
 #![allow(clippy::cast_possible_wrap, reason = "numbers of rows and of customers are far below the limit of a number")]
 
 mod address;
+mod answered;
 mod application;
 mod applications;
 mod client;
@@ -56,12 +57,13 @@ mod validate;
 mod workload;
 mod workloads;
 
+pub use answered::RowNames;
 pub use application::{Application, Assertion, Row, Slot, Transaction, load, perform, transaction};
 pub use applications::{APPLICATIONS, application};
 pub use client::{Client, Failure, Uncommitted, list_of};
 pub use collection::{CollectError, Collected, FinalRead, Plan, Retries, collect, collect_history};
 pub use control::{Control, Tally};
-pub use database::{Database, OpenError, Table, Values, Watcher, open};
+pub use database::{Database, OpenError, Table, Values, Watcher, check_workload, open};
 pub use dialect::Dialect;
 pub use distribution::Likeliness;
 pub use drive::{Counts, Ending, Run, RunStep, drive, drive_along};

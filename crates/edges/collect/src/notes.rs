@@ -2,10 +2,14 @@
 //!
 //! A session that stops to write JSON between two statements gives way to others, and the data that they all use moves
 //! to another processor. So sessions only copy what they know. An operation is a byte that says what follows, its key,
-//! and its value; a number has eight bytes, and a text has its length before it.
+//! and its value; a number has eight bytes, and a text has its length before it. What is more than a read or a write of
+//! a key begins with a byte of another kind.
 
+use crate::Value;
+use crate::answered::{Sink, with_table};
+use crate::recorder::value_name;
 use iso_formats::TxnLines;
-use iso_history::Name;
+use iso_history::{Locking, Name, Predicate};
 
 /// Operations of a transaction.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +37,21 @@ enum Tag {
     Record,
 }
 
+/// What comes after a byte in which no key follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Other {
+    /// A read and what is written instead.
+    Update,
+    /// The table, the predicate, how many rows, and the rows.
+    Scan,
+    Begin,
+    EndFree,
+    EndForUpdate,
+}
+
+/// Where others have the tag of their key.
+const NO_KEY: u8 = 7 << 2;
+const OTHERS: [Other; 5] = [Other::Update, Other::Scan, Other::Begin, Other::EndFree, Other::EndForUpdate];
 const KINDS: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Append, Kind::ReadList];
 const TAGS: [Tag; 5] = [Tag::Null, Tag::Int, Tag::Number, Tag::Text, Tag::Record];
 
@@ -60,6 +79,15 @@ impl Notes {
         }
     }
 
+    fn other(&mut self, other: Other) {
+        self.bytes.push(NO_KEY | (other as u8) << 5);
+    }
+
+    fn tagged(&mut self, name: Name<'_>) {
+        self.bytes.push(tag(name) as u8);
+        put(&mut self.bytes, name);
+    }
+
     /// As if there were none.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
@@ -80,6 +108,47 @@ impl Notes {
         self.bytes.push(head);
         put(&mut self.bytes, key);
         put(&mut self.bytes, value);
+    }
+}
+
+impl Sink for Notes {
+    fn read(&mut self, key: Name<'_>, value: Name<'_>) {
+        Self::read(self, key, value);
+    }
+
+    fn write(&mut self, key: Name<'_>, value: Name<'_>) {
+        Self::write(self, key, value);
+    }
+
+    fn update(&mut self, key: Name<'_>, old: Name<'_>, new: Name<'_>) {
+        self.other(Other::Update);
+        for name in [key, old, new] {
+            self.tagged(name);
+        }
+        self.n_ops += 2;
+    }
+
+    fn scan(&mut self, table: &str, predicate: &Predicate, rows: &[(String, Value)]) {
+        self.other(Other::Scan);
+        put(&mut self.bytes, Name::Text(table));
+        put(&mut self.bytes, Name::Text(&predicate.to_string()));
+        put(&mut self.bytes, Name::Int(rows.len() as i64));
+        for (row, value) in rows {
+            self.tagged(Name::Text(&with_table(table, row)));
+            self.tagged(value_name(Some(value)));
+        }
+        self.n_ops += rows.len();
+    }
+
+    fn begin_statement(&mut self) {
+        self.other(Other::Begin);
+    }
+
+    fn end_statement(&mut self, locking: Locking) {
+        self.other(match locking {
+            Locking::Free => Other::EndFree,
+            Locking::ForUpdate => Other::EndForUpdate,
+        });
     }
 }
 
@@ -161,6 +230,10 @@ pub(crate) fn write_ops(noted: &[u8], lines: &mut TxnLines) {
     lines.begin(noted.text());
     while let [head, rest @ ..] = noted.0 {
         noted.0 = rest;
+        if head & NO_KEY == NO_KEY {
+            write_other(OTHERS[usize::from(head >> 5)], &mut noted, lines);
+            continue;
+        }
         let key = noted.name(*head >> 2);
         let value = noted.name(*head >> 5);
         match KINDS[usize::from(head & 3)] {
@@ -172,6 +245,22 @@ pub(crate) fn write_ops(noted: &[u8], lines: &mut TxnLines) {
                 lines.read_list(key, (0..n_values).map(|_| Name::Int(noted.int())));
             }
         }
+    }
+}
+
+fn write_other(other: Other, noted: &mut Noted<'_>, lines: &mut TxnLines) {
+    match other {
+        Other::Update => {
+            let [key, old, new] = [(); 3].map(|()| noted.tagged());
+            lines.update(key, old, new);
+        }
+        Other::Scan => {
+            let (table, predicate, n_rows) = (noted.text(), noted.text(), noted.int());
+            lines.scan(table, &predicate, (0..n_rows).map(|_| (noted.tagged(), noted.tagged())));
+        }
+        Other::Begin => lines.begin_statement(),
+        Other::EndFree => lines.end_statement(Locking::Free),
+        Other::EndForUpdate => lines.end_statement(Locking::ForUpdate),
     }
 }
 
@@ -190,6 +279,12 @@ impl<'n> Noted<'n> {
         let (text, rest) = self.0.split_at(length);
         self.0 = rest;
         std::str::from_utf8(text).expect("it was a text")
+    }
+
+    fn tagged(&mut self) -> Name<'n> {
+        let (tag, rest) = self.0.split_first().expect("a name is whole");
+        self.0 = rest;
+        self.name(*tag)
     }
 
     fn name(&mut self, tag: u8) -> Name<'n> {
@@ -230,8 +325,12 @@ mod tests {
         notes.read_list(Name::Text("l"), &[]);
         notes.read_list(Name::Int(2), &[3, -4]);
         notes.append(Name::Int(2), Name::Int(5));
+        notes.begin_statement();
+        notes.scan("t", &Predicate::All, &[("1".to_owned(), Value::Int(-7)), ("x".to_owned(), "y".into())]);
+        notes.end_statement(Locking::ForUpdate);
+        notes.update(Name::Text("t/1"), Name::Int(-7), Name::Null);
         txns.add(&mut notes);
-        assert_eq!(txns.n_ops(), names.len() * names.len() + 4);
+        assert_eq!(txns.n_ops(), names.len() * names.len() + 8);
         txns.end();
         let mut taken = b"of an earlier time".to_vec();
         txns.take_whole(&mut taken);
@@ -246,6 +345,11 @@ mod tests {
         expected.read_list(Name::Text("l"), []);
         expected.read_list(Name::Int(2), [Name::Int(3), Name::Int(-4)]);
         expected.append(Name::Int(2), Name::Int(5));
+        expected.begin_statement();
+        let rows = [(Name::Text("t/1"), Name::Int(-7)), (Name::Text("t/x"), Name::Text("y"))];
+        expected.scan("t", &Predicate::All, rows);
+        expected.end_statement(Locking::ForUpdate);
+        expected.update(Name::Text("t/1"), Name::Int(-7), Name::Null);
         expected.end(Outcome::Committed, 0, Some(1));
         assert_eq!(line(&taken), String::from_utf8(expected.bytes().to_vec()).unwrap());
     }

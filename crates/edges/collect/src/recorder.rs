@@ -1,17 +1,20 @@
 //! Writes down what a transaction does while it does it: a client that passes everything on, and notes it.
 //!
-//! A read is noted when its answer is there, as it came. A write comes to the buffer before it is sent: if the transaction
+//! A read is noted when its answer is there, as it came, and so is a statement that finds out by itself what it writes. Any
+//! other write comes to the buffer before it is sent: if the transaction
 //! ends badly, somebody may have seen it all the same, and then it must not look as if nobody had written it. Reads may
 //! wait for the next write or the commit: whoever ends the run may miss what a transaction did last that nobody else can
 //! have seen, if it was never asked to commit, and nothing else.
 
+use crate::answered::{Answered, Effect, RowNames, Sink};
 use crate::notes::Notes;
 use crate::session_buffer::{Begun, SessionBuffer};
 use crate::workloads::table_name;
 use crate::{Client, Control, Failure, Rows, Uncommitted, Value, Workload, list_of};
-use iso_history::Name;
+use iso_history::{Locking, Name, Predicate};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -24,6 +27,8 @@ pub(crate) struct Recorder {
     keys: KeyNames,
     tables: TableNames,
     known: Known,
+    /// Has everybody ended?
+    is_quiet: AtomicBool,
 }
 
 /// Whether transactions call tables as the database does.
@@ -41,6 +46,8 @@ enum KeyNames {
     Row,
     /// As in `table:row`.
     TableAndRow,
+    /// As in `table/row`, so that scans can be recorded.
+    OfTable,
 }
 
 /// The rows that may be there: a scan that does not show one has seen that it is not there.
@@ -54,12 +61,27 @@ struct Known {
 impl Recorder {
     pub(crate) fn new(workload: &dyn Workload, control: Arc<Control>, started: Instant) -> Self {
         let tables = workload.tables();
-        let keys = if tables.len() == 1 { KeyNames::Row } else { KeyNames::TableAndRow };
+        let keys = match workload.row_names() {
+            RowNames::WithTable => KeyNames::OfTable,
+            RowNames::Short if tables.len() == 1 => KeyNames::Row,
+            RowNames::Short => KeyNames::TableAndRow,
+        };
         let rows = workload.rows().into_iter().map(|(table, row, _)| (table, row)).collect();
-        let known = Known { rows: RwLock::new(rows), grows: tables.len() > 1 };
+        let known = Known { rows: RwLock::new(rows), grows: keys == KeyNames::TableAndRow };
         // Only applications have several tables, and hyphens in their names.
         let names = if tables.len() == 1 { TableNames::Same } else { TableNames::Hyphened };
-        Self { started, control, rows_are: workload.rows_are(), keys, tables: names, known }
+        let (rows_are, is_quiet) = (workload.rows_are(), AtomicBool::new(false));
+        Self { started, control, rows_are, keys, tables: names, known, is_quiet }
+    }
+
+    /// All sessions have ended. What one statement reads from now on might as well be read by several, and so it is
+    /// recorded, because other formats have no statements.
+    pub(crate) fn quieten(&self) {
+        self.is_quiet.store(true, Ordering::Relaxed);
+    }
+
+    fn row_names(&self) -> RowNames {
+        if self.keys == KeyNames::OfTable { RowNames::WithTable } else { RowNames::Short }
     }
 
     /// Nanoseconds since the start.
@@ -84,9 +106,10 @@ impl Recorder {
     pub(crate) fn key<'n>(&self, table: &str, row: &'n str, text: &'n mut String) -> Name<'n> {
         match self.keys {
             KeyNames::Row => row_name(row),
-            KeyNames::TableAndRow => {
+            KeyNames::TableAndRow | KeyNames::OfTable => {
+                let between = if self.keys == KeyNames::OfTable { "/" } else { ":" };
                 text.clear();
-                text.extend([table, ":", row]);
+                text.extend([table, between, row]);
                 Name::Text(text)
             }
         }
@@ -183,6 +206,35 @@ impl<'c> RecordingClient<'c> {
         Ok(())
     }
 
+    /// Notes a statement that was answered. What it wrote is told at once: somebody may have seen it.
+    fn note_answer(&mut self, answered: &Answered<'_>) {
+        let notes = &mut self.scratch.notes;
+        answered.record(self.recorder.row_names(), notes);
+        let has_written = !matches!(answered.effect, Effect::Read(_));
+        if has_written && self.uncommitted == Uncommitted::MayBeSeen {
+            self.buffer.note(self.begun, notes);
+        }
+    }
+
+    /// Notes the rows of a scan by keys, and of those that are known the ones that it did not show.
+    fn note_scan(&mut self, table: &str, prefix: &str, rows: &[(String, Value)]) -> Result<(), Failure> {
+        let missing = self.recorder.known.missing(table, prefix, rows);
+        let is_statement = rows.len() + missing.len() > 1 && !self.recorder.is_quiet.load(Ordering::Relaxed);
+        if is_statement {
+            self.scratch.notes.begin_statement();
+        }
+        for (row, value) in rows {
+            self.note_read(table, row, Some(value))?;
+        }
+        for row in missing {
+            self.note_read(table, &row, None)?;
+        }
+        if is_statement {
+            self.scratch.notes.end_statement(Locking::Free);
+        }
+        Ok(())
+    }
+
     fn note_write(&mut self, table: &str, row: &str, value: Option<&Value>) {
         self.recorder.known.add(table, row);
         let Scratch { notes, text } = &mut *self.scratch;
@@ -232,12 +284,41 @@ impl Client for RecordingClient<'_> {
         self.go_on()?;
         let table = &self.recorder.table(table);
         let rows = self.client.scan(table, prefix)?;
-        for (row, value) in &rows {
-            self.note_read(table, row, Some(value))?;
+        if self.recorder.keys == KeyNames::OfTable && prefix.is_empty() {
+            let (found, effect) = (&rows, Effect::Read(Locking::Free));
+            self.note_answer(&Answered { table, predicate: &Predicate::All, found, effect });
+        } else {
+            self.note_scan(table, prefix, &rows)?;
         }
-        for row in self.recorder.known.missing(table, prefix, &rows) {
-            self.note_read(table, &row, None)?;
-        }
+        Ok(rows)
+    }
+
+    fn select(
+        &mut self,
+        table: &str,
+        predicate: &Predicate,
+        locking: Locking,
+    ) -> Result<Vec<(String, Value)>, Failure> {
+        self.go_on()?;
+        let table = &self.recorder.table(table);
+        let rows = self.client.select(table, predicate, locking)?;
+        self.note_answer(&Answered { table, predicate, found: &rows, effect: Effect::Read(locking) });
+        Ok(rows)
+    }
+
+    fn increase(&mut self, table: &str, predicate: &Predicate, by: i64) -> Result<Vec<(String, Value)>, Failure> {
+        self.go_on()?;
+        let table = &self.recorder.table(table);
+        let rows = self.client.increase(table, predicate, by)?;
+        self.note_answer(&Answered { table, predicate, found: &rows, effect: Effect::Add(by) });
+        Ok(rows)
+    }
+
+    fn delete_where(&mut self, table: &str, predicate: &Predicate) -> Result<Vec<(String, Value)>, Failure> {
+        self.go_on()?;
+        let table = &self.recorder.table(table);
+        let rows = self.client.delete_where(table, predicate)?;
+        self.note_answer(&Answered { table, predicate, found: &rows, effect: Effect::Delete });
         Ok(rows)
     }
 

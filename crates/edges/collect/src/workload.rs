@@ -1,6 +1,7 @@
 //! What sessions do while a history is collected: tables, rows to begin with, and transactions drawn by the seed.
 
-use crate::workloads::{Append, Bank, OfApplication, Registers};
+use crate::answered::RowNames;
+use crate::workloads::{Append, Bank, OfApplication, Ranges, Registers, Unique};
 use crate::{APPLICATIONS, Application, Assertion, Client, Failure, Likeliness, Slot, Table, Transaction, Value};
 use iso_formats::WrittenValues;
 use std::fmt::Debug;
@@ -20,6 +21,11 @@ pub trait Workload: Debug + Send + Sync {
     /// What rows hold: one value, or a list that only grows.
     fn rows_are(&self) -> Rows {
         Rows::Registers
+    }
+
+    /// How rows are called in the history. With tables, rows that are not in the initial state do not exist.
+    fn row_names(&self) -> RowNames {
+        RowNames::Short
     }
 
     /// The rows of the initial state: table, row, value.
@@ -86,12 +92,15 @@ impl Default for Parameters {
 }
 
 /// The names of workloads that are no applications, and what they are.
-pub const WORKLOADS: [(&str, &str); 5] = [
+pub const WORKLOADS: [(&str, &str); 8] = [
     ("rw", "registers: reads, and writes of values that are never written again"),
     ("rmw", "registers: each write comes after a read of the same key"),
+    ("updates", "registers: reads, and statements that add 1 to what is there"),
     ("append", "lists: appends and reads; a list shows the order of its writers"),
     ("duplicates", "registers: few values, some far more often, so that equal ones are written again"),
     ("bank", "transfers between accounts, and audits that read all of them"),
+    ("ranges", "rows that come and go; scans, updates and deletes by predicate"),
+    ("unique", "bookings: a slot that no row has is booked by a new row"),
 ];
 
 /// The workload or application of that name.
@@ -100,9 +109,12 @@ pub fn workload(name: &str, parameters: &Parameters) -> Option<Arc<dyn Workload>
     Some(match wanted.as_str() {
         "rw" => Arc::new(Registers::blind(parameters)),
         "rmw" => Arc::new(Registers::read_modify_write(parameters)),
+        "updates" => Arc::new(Registers::updates(parameters)),
         "append" => Arc::new(Append::new(parameters)),
         "duplicates" => Arc::new(Registers::duplicates(parameters)),
         "bank" => Arc::new(Bank::new(parameters)),
+        "ranges" => Arc::new(Ranges::new(parameters)),
+        "unique" => Arc::new(Unique::new(parameters)),
         _ => {
             let found: &'static dyn Application = APPLICATIONS.into_iter().find(|it| it.name() == wanted)?;
             Arc::new(OfApplication(found))
@@ -135,7 +147,7 @@ mod tests {
     #[test]
     fn transactions_have_as_many_operations_as_they_should() {
         let parameters = Parameters { min_ops: 2, max_ops: 5, ..Parameters::default() };
-        for name in ["rw", "append", "duplicates"] {
+        for name in ["rw", "updates", "append", "duplicates"] {
             let shown = shown(&*workload(name, &parameters).unwrap(), 1);
             let lengths: HashSet<usize> = shown.iter().map(|it| it.split(' ').count()).collect();
             assert_eq!(lengths, HashSet::from([2, 3, 4, 5]), "{name}");

@@ -3,12 +3,16 @@
 mod append;
 mod bank;
 mod of_application;
+mod ranges;
 mod registers;
+mod unique;
 
 pub(crate) use append::Append;
 pub(crate) use bank::Bank;
 pub(crate) use of_application::{OfApplication, table_name};
+pub(crate) use ranges::Ranges;
 pub(crate) use registers::Registers;
+pub(crate) use unique::Unique;
 
 use crate::{Distribution, Parameters, Random, Turn};
 

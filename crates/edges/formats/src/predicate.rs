@@ -9,6 +9,11 @@ use iso_history::{Column, Comparison, Datum, Predicate};
 /// Anything nested deeper is refused, so that no input can exhaust the stack.
 const MAX_DEPTH: u32 = 100;
 
+/// Reads a predicate as our notation has it, such as `balance < 10 and key in 1..5`; an error says what is wrong.
+pub fn predicate_of(text: &str) -> Result<Predicate, String> {
+    parse(text).map_err(|wrong| wrong.message)
+}
+
 /// Reads a text that is a predicate and nothing else.
 pub(crate) fn parse(text: &str) -> Result<Predicate, Wrong> {
     let mut words = Words::of_predicate(text);

@@ -16,7 +16,7 @@ use iso_answer::WrongEvidence;
 use iso_collect::hunt::{
     Finding, Hunt, HuntProgress, HuntTally, Hunted, Judged, Origin, PROBES, Probes, Trial, Until, hunt,
 };
-use iso_collect::{Control, Database, Dialect, Parameters, Rows, WORKLOADS, open, workload};
+use iso_collect::{Control, Database, Dialect, Parameters, WORKLOADS, Workload, check_workload, open, workload};
 use iso_evidence::Verdict;
 use iso_formats::{Format, without_times, write};
 use iso_history::History;
@@ -82,10 +82,9 @@ impl Asked {
         let reports = Rendering::to_each(raw.reports.clone())?;
         let (probes, mut workloads) = what_to_run(&raw.workloads)?;
         let database: Arc<dyn Database> = Arc::from(open(raw.url.trim())?);
-        if raw.workloads.is_empty() && database.no_lists().is_some() {
-            let has_lists =
-                |it: &String| workload(it, &Parameters::default()).is_some_and(|it| it.rows_are() == Rows::Lists);
-            workloads.retain(|it| !has_lists(it));
+        if raw.workloads.is_empty() {
+            let can_run = |it: &dyn Workload| check_workload(&*database, it).is_ok();
+            workloads.retain(|it| workload(it, &Parameters::default()).is_some_and(|it| can_run(&*it)));
         }
         let isolation = isolation(&*database, raw.isolation.as_deref().unwrap_or(database.isolations()[0]))?;
         let until = if raw.all { Until::TimeIsOver } else { Until::FirstFound };

@@ -89,7 +89,7 @@ impl MySql {
 
     fn connection(&self) -> Result<MySqlConnection, Failure> {
         let conn = Conn::new(self.options.clone()).map_err(failure)?;
-        let mut connection = MySqlConnection(conn);
+        let mut connection = MySqlConnection { conn, returns_deleted: self.version.starts_with("MariaDB") };
         connection.command(&format!("SET SESSION innodb_lock_wait_timeout = {}", LOCK_TIMEOUT.as_secs()))?;
         connection.command(&format!("SET SESSION lock_wait_timeout = {}", LOCK_TIMEOUT.as_secs()))?;
         Ok(connection)
@@ -146,25 +146,33 @@ impl Database for MySql {
 }
 
 #[derive(Debug)]
-struct MySqlConnection(Conn);
+struct MySqlConnection {
+    conn: Conn,
+    /// Only `MariaDB` returns what it deletes.
+    returns_deleted: bool,
+}
 
 impl Connection for MySqlConnection {
     fn run(&mut self, statement: &Statement) -> Result<u64, Failure> {
-        self.0.exec_drop(&statement.sql, bound(&statement.values)).map_err(failure)?;
-        Ok(self.0.affected_rows())
+        self.conn.exec_drop(&statement.sql, bound(&statement.values)).map_err(failure)?;
+        Ok(self.conn.affected_rows())
     }
 
     fn rows(&mut self, statement: &Statement) -> Result<Vec<Vec<Value>>, Failure> {
-        let rows: Vec<Row> = self.0.exec(&statement.sql, bound(&statement.values)).map_err(failure)?;
+        let rows: Vec<Row> = self.conn.exec(&statement.sql, bound(&statement.values)).map_err(failure)?;
         rows.into_iter().map(|row| row.unwrap().into_iter().map(value_of).collect()).collect()
     }
 
     fn command(&mut self, sql: &str) -> Result<(), Failure> {
-        self.0.query_drop(sql).map_err(failure)
+        self.conn.query_drop(sql).map_err(failure)
+    }
+
+    fn returns_deleted(&self) -> bool {
+        self.returns_deleted
     }
 
     fn process(&self) -> Option<u64> {
-        Some(self.0.connection_id().into())
+        Some(self.conn.connection_id().into())
     }
 }
 

@@ -186,7 +186,9 @@ fn bound(prepared: &postgres::Statement, values: &[Value]) -> Result<Vec<Box<dyn
         match value {
             Value::Int(number) if *kind == Type::INT8 => Ok(Box::new(*number)),
             Value::Text(text) if *kind == Type::INT8 => {
-                Err(Failure::broken(format!("`{text}` cannot be put into a table of numbers")))
+                let number = text.parse::<i64>();
+                let number = number.map_err(|_| Failure::broken(format!("`{text}` is no number, as the table wants")));
+                Ok(Box::new(number?))
             }
             value => Ok(Box::new(value.to_string())),
         }

@@ -1,7 +1,8 @@
 //! A client on any database that speaks SQL, and how such a database is set up.
 
-use crate::dialect::{OWNED, OWNER, Statement, physical};
+use crate::dialect::{CHANGED, OWNED, OWNER, Statement, physical};
 use crate::{Client, Dialect, Failure, Table, Value};
+use iso_history::{Locking, Predicate};
 use std::fmt::Debug;
 
 /// A connection to a database that speaks SQL. Failures are classified here and nowhere else.
@@ -14,6 +15,11 @@ pub(super) trait Connection: Debug + Send {
 
     /// Runs a statement without values and without an answer.
     fn command(&mut self, sql: &str) -> Result<(), Failure>;
+
+    /// Do statements that delete rows return them?
+    fn returns_deleted(&self) -> bool {
+        true
+    }
 
     /// What the server calls it.
     fn process(&self) -> Option<u64> {
@@ -54,6 +60,24 @@ impl<C: Connection> SqlClient<C> {
     fn rows(&mut self, statement: Result<Statement, Failure>) -> Result<Vec<Vec<Value>>, Failure> {
         let statement = statement?;
         self.within(|connection| connection.rows(&statement))
+    }
+
+    /// The keys and values that a statement returns.
+    fn pairs(&mut self, statement: Result<Statement, Failure>) -> Result<Vec<(String, Value)>, Failure> {
+        let rows = self.rows(statement)?;
+        let pair = |row: Vec<Value>| <[Value; 2]>::try_from(row).ok().map(|[id, value]| (id.to_string(), value));
+        rows.into_iter().map(|it| pair(it).ok_or_else(|| Failure::broken("a row has not two columns"))).collect()
+    }
+
+    /// Adds to values on a database that does not return what it updates: a variable of the session has it.
+    fn increase_noted(&mut self, table: &str, predicate: &Predicate, by: i64) -> Result<Vec<(String, Value)>, Failure> {
+        self.within(|connection| connection.command(&format!("SET {CHANGED} = ''")))?;
+        self.run(self.dialect.increase_noted(table, predicate, by))?;
+        let ask = Statement { sql: format!("SELECT {CHANGED}"), values: Vec::new() };
+        let noted = self.rows(Ok(ask))?.into_iter().flatten().map(|it| it.to_string()).collect::<String>();
+        let pair = |text: &str| text.rsplit_once('=').and_then(|it| Some((it.0.to_owned(), it.1.parse().ok()?)));
+        let rows = noted.split_whitespace().map(|it| pair(it).map(|(row, number)| (row, Value::Int(number))));
+        rows.map(|it| it.ok_or_else(|| Failure::broken(format!("`{noted}` are no rows that were changed")))).collect()
     }
 
     /// Does something inside the transaction, and ends it where the database did.
@@ -142,9 +166,41 @@ impl<C: Connection> Client for SqlClient<C> {
     }
 
     fn scan(&mut self, table: &str, prefix: &str) -> Result<Vec<(String, Value)>, Failure> {
-        let rows = self.rows(self.dialect.scan(table, prefix))?;
-        let pair = |row: Vec<Value>| <[Value; 2]>::try_from(row).ok().map(|[id, value]| (id.to_string(), value));
-        rows.into_iter().map(|it| pair(it).ok_or_else(|| Failure::broken("a row has not two columns"))).collect()
+        self.pairs(self.dialect.scan(table, prefix))
+    }
+
+    fn select(
+        &mut self,
+        table: &str,
+        predicate: &Predicate,
+        locking: Locking,
+    ) -> Result<Vec<(String, Value)>, Failure> {
+        self.pairs(self.dialect.select(table, predicate, locking))
+    }
+
+    fn increase(&mut self, table: &str, predicate: &Predicate, by: i64) -> Result<Vec<(String, Value)>, Failure> {
+        if self.dialect == Dialect::MySql {
+            return self.increase_noted(table, predicate, by);
+        }
+        let mut rows = self.pairs(self.dialect.increase(table, predicate, by))?;
+        for (_, value) in &mut rows {
+            if let Value::Int(number) = value {
+                *number = number.wrapping_sub(by);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn delete_where(&mut self, table: &str, predicate: &Predicate) -> Result<Vec<(String, Value)>, Failure> {
+        if self.connection.returns_deleted() {
+            return self.pairs(self.dialect.delete_where(table, predicate));
+        }
+        // Nobody changes a row between its lock and its end.
+        let rows = self.select(table, predicate, Locking::ForUpdate)?;
+        for (row, _) in &rows {
+            self.delete(table, row)?;
+        }
+        Ok(rows)
     }
 
     fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
@@ -199,7 +255,7 @@ pub(super) fn set_up(
     for table in tables {
         // Listed first, so that a set-up that breaks in between can be torn down.
         connection.command(&format!("INSERT INTO {OWNER} VALUES ('{}')", physical(&table.name)?))?;
-        connection.command(&dialect.create(&table.name, table.values)?)?;
+        connection.command(&dialect.create(table)?)?;
     }
     Ok(())
 }

@@ -118,6 +118,12 @@ impl Database for WeakStore {
             keeps.map(Level::short_name).join(", ")
         ))
     }
+
+    /// At read committed the order of reads matters, and a recorded scan does not say in which order it looked at rows.
+    fn no_scans(&self) -> Option<String> {
+        let why = "the weak store at rc looks at the rows of a scan one after the other, which no recorded scan says";
+        (self.level == Level::ReadCommitted).then(|| why.to_owned())
+    }
 }
 
 #[derive(Debug)]

@@ -22,7 +22,7 @@ impl Script {
         }
         let mut text = String::from("-- Before\n");
         for table in &self.tables {
-            line(&mut text, &format!("{};", dialect.create(&table.name, table.values)?));
+            line(&mut text, &format!("{};", dialect.create(table)?));
         }
         for (table, row, value) in &self.rows {
             line(&mut text, &format!("{};", literal(dialect, &dialect.insert(table, row, value.clone())?)));

@@ -38,13 +38,17 @@ impl Script {
     fn read(&mut self, words: &[&str]) -> Option<()> {
         let owned = |text: &str| text.to_owned();
         let action = match words {
-            ["table", name, kind] => {
-                let values = match *kind {
-                    "int" => Values::Int,
-                    "text" => Values::Text,
+            ["table", name, kind, rest @ ..] => {
+                let table = match *kind {
+                    "int" => Table::of_ints(*name),
+                    "text" => Table::of_texts(*name),
                     _ => return None,
                 };
-                self.tables.push(Table { name: owned(name), values });
+                self.tables.push(match rest {
+                    [] => table,
+                    ["numbered"] => table.numbered(),
+                    _ => return None,
+                });
                 return Some(());
             }
             ["row", table, row, rest @ ..] if rest.len() < 2 => {
@@ -78,9 +82,10 @@ fn value_of(word: &str) -> Value {
 
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Table { name, values } in &self.tables {
+        for Table { name, values, ids } in &self.tables {
             let kind = if *values == Values::Int { "int" } else { "text" };
-            writeln!(f, "table {name} {kind}")?;
+            let ids = if *ids == Values::Int { " numbered" } else { "" };
+            writeln!(f, "table {name} {kind}{ids}")?;
         }
         for (table, row, value) in &self.rows {
             writeln!(f, "{}", format!("row {table} {row} {value}").trim_end())?;

@@ -1,6 +1,7 @@
 //! Registers: transactions of reads and writes of single keys.
 
 use super::Mix;
+use crate::answered::key_is;
 use crate::{Client, Distribution, Failure, Likeliness, Parameters, Table, Transaction, Turn, Value, Workload};
 use iso_formats::WrittenValues;
 use std::fmt;
@@ -26,6 +27,8 @@ enum Writes {
     AfterRead,
     /// One of few values.
     OneOf(Distribution),
+    /// One more than is there, in one statement.
+    Add,
 }
 
 impl Registers {
@@ -35,6 +38,10 @@ impl Registers {
 
     pub(crate) fn read_modify_write(parameters: &Parameters) -> Self {
         Self { name: "rmw", mix: Mix::new(parameters), writes: Writes::AfterRead }
+    }
+
+    pub(crate) fn updates(parameters: &Parameters) -> Self {
+        Self { name: "updates", mix: Mix::new(parameters), writes: Writes::Add }
     }
 
     pub(crate) fn duplicates(parameters: &Parameters) -> Self {
@@ -66,14 +73,14 @@ impl Workload for Registers {
                 accesses.push(Access::Read(key));
                 continue;
             }
-            let value = match &self.writes {
-                Writes::Unique | Writes::AfterRead => self.mix.unique(turn, nth),
-                Writes::OneOf(values) => 1 + values.draw(&mut random) as i64,
-            };
-            if matches!(self.writes, Writes::AfterRead) {
-                accesses.push(Access::Read(key));
+            match &self.writes {
+                Writes::Unique => accesses.push(Access::Write(key, self.mix.unique(turn, nth))),
+                Writes::AfterRead => {
+                    accesses.extend([Access::Read(key), Access::Write(key, self.mix.unique(turn, nth))]);
+                }
+                Writes::OneOf(values) => accesses.push(Access::Write(key, 1 + values.draw(&mut random) as i64)),
+                Writes::Add => accesses.push(Access::Add(key)),
             }
-            accesses.push(Access::Write(key, value));
         }
         Box::new(Accesses(accesses))
     }
@@ -81,7 +88,7 @@ impl Workload for Registers {
     fn written_values(&self) -> WrittenValues {
         match self.writes {
             Writes::Unique | Writes::AfterRead => WrittenValues::Unique,
-            Writes::OneOf(_) => WrittenValues::Any,
+            Writes::OneOf(_) | Writes::Add => WrittenValues::Any,
         }
     }
 }
@@ -90,6 +97,7 @@ impl Workload for Registers {
 enum Access {
     Read(usize),
     Write(usize, i64),
+    Add(usize),
 }
 
 /// Reads and writes, one after the other.
@@ -102,6 +110,7 @@ impl Transaction for Accesses {
             match access {
                 Access::Read(key) => drop(client.get(TABLE, &key.to_string())?),
                 Access::Write(key, value) => client.put(TABLE, &key.to_string(), Value::Int(*value))?,
+                Access::Add(key) => drop(client.increase(TABLE, &key_is(&key.to_string()), 1)?),
             }
         }
         Ok(())
@@ -115,6 +124,7 @@ impl fmt::Display for Accesses {
             match access {
                 Access::Read(key) => write!(f, "{space}r({key})")?,
                 Access::Write(key, value) => write!(f, "{space}w({key},{value})")?,
+                Access::Add(key) => write!(f, "{space}u({key})")?,
             }
         }
         Ok(())

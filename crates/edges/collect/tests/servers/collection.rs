@@ -5,7 +5,7 @@ use iso_check::check;
 use iso_collect::{
     Collected, Control, Database, FinalRead, Parameters, Plan, Retries, collect_history, open, shares, workload,
 };
-use iso_evidence::{Budget, Verdict};
+use iso_evidence::{Anomaly, Budget, Verdict};
 use iso_history::History;
 use iso_servers::Kind;
 use iso_spec::Level;
@@ -40,7 +40,9 @@ fn holds(history: &History, level: Level, what: &str) {
 }
 
 fn every_workload_is_serializable(database: &Arc<dyn Database>) {
-    for name in ["rw", "rmw", "append", "duplicates", "bank", "smallbank", "voter", "courseware"] {
+    for name in
+        ["rw", "rmw", "updates", "append", "duplicates", "bank", "ranges", "unique", "smallbank", "voter", "courseware"]
+    {
         let (history, collected) = run(database, &plan(name, "serializable"));
         assert!(collected.counts.committed > 20, "{name}: {collected:?}");
         assert!(collected.assertions.iter().all(|it| it.holds), "{name}: {:?}", collected.assertions);
@@ -55,6 +57,26 @@ fn a_mix_is_as_weak_as_its_weakest(database: &Arc<dyn Database>) {
     holds(&history, Level::ReadCommitted, "a mix");
 }
 
+/// At READ COMMITTED, `UPDATE .. SET value = value + 1` loses nothing.
+fn updates_are_lost_where_a_statement_reads_and_another_one_writes(database: &Arc<dyn Database>) {
+    let contended = |name: &str, max_ops: usize| {
+        let parameters = Parameters { sessions: 4, keys: 2, max_ops, reads: 0.1, ..Parameters::default() };
+        Plan { workload: workload(name, &parameters).unwrap(), txns: Some(100), ..plan(name, "read-committed") }
+    };
+    for name in ["updates", "ranges", "unique", "bank"] {
+        let (history, collected) = run(database, &contended(name, 3));
+        assert!(history.has_statements() && collected.counts.committed > 100, "{collected:?}");
+        holds(&history, Level::StatementSnapshots, name);
+    }
+    let (history, _) = run(database, &contended("updates", 1));
+    holds(&history, Level::Serializable, "one update is a transaction");
+    let (history, _) = run(database, &contended("rmw", 1));
+    holds(&history, Level::StatementSnapshots, "rmw");
+    let verdict = check(&history, Level::SnapshotIsolation, &Budget::unlimited());
+    let Verdict::Forbidden(refutation) = verdict else { panic!("some update is lost: {verdict:?}") };
+    assert_eq!(refutation.anomalies, [Anomaly::LostUpdate]);
+}
+
 #[test]
 fn postgresql_keeps_its_levels_with_many_sessions() {
     let Some(mut server) = server(Kind::PostgreSql, &["deadlock_timeout=100ms"]) else { return };
@@ -66,6 +88,7 @@ fn postgresql_keeps_its_levels_with_many_sessions() {
         let (history, _) = run(&database, &plan("rmw", isolation));
         holds(&history, level, isolation);
     }
+    updates_are_lost_where_a_statement_reads_and_another_one_writes(&database);
 
     let mut long = plan("rw", "serializable");
     (long.txns, long.duration) = (None, Some(Duration::from_secs(4)));

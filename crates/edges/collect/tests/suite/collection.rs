@@ -3,8 +3,8 @@
 use crate::faulty::{Fate, Faulty};
 use iso_check::check;
 use iso_collect::{
-    Collected, Control, Database, FinalRead, Parameters, Plan, Retries, Target, collect, collect_history, open, shares,
-    workload,
+    Collected, Control, Database, FinalRead, Parameters, Plan, Retries, RowNames, Target, check_workload, collect,
+    collect_history, open, shares, workload,
 };
 use iso_evidence::{Budget, Verdict, certify};
 use iso_formats::{ReadOptions, read_from};
@@ -53,8 +53,13 @@ fn holds(history: &History, level: Level, what: &str) {
 fn a_store_keeps_its_level_whatever_runs() {
     for level in LEVELS {
         let database: Arc<dyn Database> = open(&format!("store:{level}")).unwrap().into();
-        for name in ["rw", "rmw", "duplicates", "bank", "smallbank", "voter", "courseware"] {
-            let (history, collected) = run(&database, &plan(name, database.isolations()[0], few(3), 8));
+        for name in ["rw", "rmw", "updates", "duplicates", "bank", "ranges", "unique", "smallbank", "voter", "courseware"] {
+            let plan = plan(name, database.isolations()[0], few(3), 8);
+            if check_workload(&*database, &*plan.workload).is_err() {
+                assert!(level == Level::ReadCommitted && plan.workload.row_names() == RowNames::WithTable, "{name}");
+                continue;
+            }
+            let (history, collected) = run(&database, &plan);
             assert_eq!(collected.failure, None, "{name}");
             assert_eq!(collected.sessions, 4);
             holds(&history, level, name);
@@ -82,7 +87,9 @@ fn lists_of_a_store_grow_in_one_order_or_are_refused() {
 #[test]
 fn sqlite_is_strictly_serializable() {
     let database: Arc<dyn Database> = open("sqlite:").unwrap().into();
-    for name in ["rw", "rmw", "append", "duplicates", "bank", "smallbank", "twitter", "auction"] {
+    for name in
+        ["rw", "rmw", "updates", "append", "duplicates", "bank", "ranges", "unique", "smallbank", "twitter", "auction"]
+    {
         let mut plan = plan(name, database.isolations()[0], few(3), 12);
         plan.retries = Retries::UpTo(20);
         let (history, collected) = run(&database, &plan);
@@ -198,7 +205,7 @@ fn a_recording_that_is_cut_anywhere_satisfies_what_the_whole_one_does() {
     let path = folder.path().join("whole.jsonl");
     for (url, level) in [("store:ser", Level::Serializable), ("sqlite:", Level::StrictSerializable)] {
         let database: Arc<dyn Database> = open(url).unwrap().into();
-        for name in ["rw", "rmw", "append", "duplicates"] {
+        for name in ["rw", "rmw", "updates", "append", "duplicates", "ranges"] {
             let plan = plan(name, database.isolations()[0], few(5), 16);
             collect(&database, &plan, Target::File(path.clone()), &Arc::new(Control::new()), &mut |_| {}).unwrap();
             let whole = fs::read(&path).unwrap();

@@ -4,7 +4,8 @@
 
 use super::VERSION;
 use crate::json::{write_name, write_string};
-use iso_history::{Datum, Locking, Name, Outcome, Predicate};
+use iso_history::{Datum, Locking, Name, Outcome};
+use std::fmt;
 
 /// What the first line of a recording says.
 #[derive(Clone, Debug)]
@@ -122,7 +123,7 @@ impl TxnLines {
     pub fn scan<'r>(
         &mut self,
         table: &str,
-        predicate: &Predicate,
+        predicate: &impl fmt::Display,
         rows: impl IntoIterator<Item = (Name<'r>, Name<'r>)>,
     ) {
         self.any(b",[\"scan\",", Name::Text(table), |out| {
@@ -308,6 +309,7 @@ fn list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut item: impl
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iso_history::Predicate;
 
     #[test]
     fn lines_are_as_those_of_whole_histories() {
