@@ -28,7 +28,9 @@ mod text;
 pub use play::{Answer, Played};
 pub use text::NotAScript;
 
-use crate::{Table, Value};
+use crate::answered::only_row;
+use crate::{Failure, Table, Value, Values};
+use iso_history::{Column, Comparison, Datum, Locking, Predicate};
 
 /// What several sessions do, in one order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,12 +85,39 @@ pub enum Action {
         /// What is appended.
         element: i64,
     },
-    /// Reads the rows whose keys begin with a prefix.
+    /// Makes a row.
+    Insert {
+        /// The table.
+        table: String,
+        /// The key of the row.
+        row: String,
+        /// Its value.
+        value: Value,
+    },
+    /// Reads the rows that match a predicate.
     Scan {
         /// The table.
         table: String,
-        /// The prefix.
-        prefix: String,
+        /// Which rows.
+        predicate: Predicate,
+        /// Are they locked?
+        locking: Locking,
+    },
+    /// Adds to the numbers in the rows that match a predicate, in one statement.
+    Add {
+        /// The table.
+        table: String,
+        /// Which rows.
+        predicate: Predicate,
+        /// How much.
+        by: i64,
+    },
+    /// Removes the rows that match a predicate, in one statement.
+    Delete {
+        /// The table.
+        table: String,
+        /// Which rows.
+        predicate: Predicate,
     },
     /// Commits the transaction.
     Commit,
@@ -108,8 +137,86 @@ impl Script {
         sessions
     }
 
+    /// Fails if the database would not evaluate a predicate as we do.
+    fn check_predicates(&self) -> Result<(), Failure> {
+        for step in &self.steps {
+            if let Some((table, predicate)) = step.action.predicate()
+                && let Some(table) = self.tables.iter().find(|it| it.name == table)
+                && !is_comparable(table, predicate)
+            {
+                let (name, step) = (&table.name, step.to_string());
+                return Err(Failure::broken(format!(
+                    "`{step}`: values are compared in a table of numbers only, and keys if it is `numbered`, which {name} \
+                     is not"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Is the row of a table a list? Those of a table are alike.
     fn has_lists(&self, table: &str) -> bool {
         self.steps.iter().any(|it| matches!(&it.action, Action::Append { table: other, .. } if other == table))
+    }
+}
+
+impl Action {
+    /// Its table, if it has one.
+    pub(crate) fn table(&self) -> Option<&str> {
+        match self {
+            Self::Get { table, .. }
+            | Self::Put { table, .. }
+            | Self::Insert { table, .. }
+            | Self::Append { table, .. } => Some(table),
+            _ => self.predicate().map(|it| it.0),
+        }
+    }
+
+    /// Its table and predicate, if it has one.
+    pub(crate) fn predicate(&self) -> Option<(&str, &Predicate)> {
+        match self {
+            Self::Scan { table, predicate, .. }
+            | Self::Add { table, predicate, .. }
+            | Self::Delete { table, predicate } => Some((table, predicate)),
+            _ => None,
+        }
+    }
+
+    /// The row that it is about, if that is one.
+    pub(crate) fn row(&self) -> Option<(&str, String)> {
+        match self {
+            Self::Get { table, row }
+            | Self::Put { table, row, .. }
+            | Self::Insert { table, row, .. }
+            | Self::Append { table, row, .. } => Some((table, row.clone())),
+            _ => self.predicate().and_then(|(table, predicate)| Some((table, only_row(predicate)?))),
+        }
+    }
+
+    /// Does it change rows?
+    pub(crate) fn is_write(&self) -> bool {
+        match self {
+            Self::Put { .. } | Self::Insert { .. } | Self::Append { .. } | Self::Add { .. } | Self::Delete { .. } => true,
+            Self::Scan { locking, .. } => *locking == Locking::ForUpdate,
+            Self::Begin { .. } | Self::Get { .. } | Self::Commit | Self::Abort => false,
+        }
+    }
+}
+
+/// Does every database compare the rows of a table as the predicate says?
+fn is_comparable(table: &Table, predicate: &Predicate) -> bool {
+    let is_number = |it: &Datum| matches!(it, Datum::Int(_));
+    let of = |column: &Column| if *column == Column::Key { table.ids } else { table.values };
+    match predicate {
+        Predicate::All => true,
+        Predicate::Compare(Column::Key, Comparison::Equal | Comparison::Different, _) => true,
+        Predicate::OneOf(Column::Key, _) => true,
+        Predicate::Compare(column, _, constant) => of(column) == Values::Int && is_number(constant),
+        Predicate::Between(column, low, high) => of(column) == Values::Int && is_number(low) && is_number(high),
+        Predicate::OneOf(column, constants) => of(column) == Values::Int && constants.iter().all(is_number),
+        Predicate::Remainder { column, divisor, .. } => of(column) == Values::Int && *divisor > 0,
+        Predicate::Foreign(_) => false,
+        Predicate::Not(inner) => is_comparable(table, inner),
+        Predicate::And(parts) | Predicate::Or(parts) => parts.iter().all(|it| is_comparable(table, it)),
     }
 }

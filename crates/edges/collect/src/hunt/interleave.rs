@@ -34,16 +34,14 @@ fn units(script: &Script, session: &str) -> Vec<Vec<usize>> {
             _ => units.push(vec![idx]),
         }
         begins = matches!(step.action, Action::Begin { .. });
-        writes = !begins && (writes || row_written(step).is_some());
+        writes = !begins && (writes || step.action.is_write());
     }
     units
 }
 
-fn row_written(step: &ScriptStep) -> Option<(&str, &str)> {
-    match &step.action {
-        Action::Put { table, row, .. } | Action::Append { table, row, .. } => Some((table, row)),
-        _ => None,
-    }
+/// The row that a step writes or locks, as far as the script says.
+fn row_written(step: &ScriptStep) -> Option<(&str, String)> {
+    step.action.row().filter(|_| step.action.is_write())
 }
 
 struct InterleaveSearch<'s> {
@@ -104,7 +102,7 @@ impl InterleaveSearch<'_> {
 /// The sessions that wait for a lock after these steps.
 fn waiting<'s>(script: &'s Script, order: &[usize]) -> Vec<&'s str> {
     // Who holds or waits for a row, in the order of coming.
-    let mut queues: Vec<((&str, &str), Vec<&str>)> = Vec::new();
+    let mut queues: Vec<((&str, String), Vec<&str>)> = Vec::new();
     for step in order.iter().map(|it| &script.steps[*it]) {
         let session = step.session.as_str();
         if matches!(step.action, Action::Commit | Action::Abort) {

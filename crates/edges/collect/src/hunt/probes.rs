@@ -27,7 +27,7 @@ impl Probe {
 }
 
 /// The probes, in the order in which a hunt tries them.
-pub const PROBES: [Probe; 10] = [
+pub const PROBES: [Probe; 14] = [
     Probe {
         name: "lost-update",
         about: "two transactions read a row and then both write it",
@@ -81,7 +81,33 @@ pub const PROBES: [Probe; 10] = [
         name: "phantom-write-skew",
         about: "two transactions scan a table and each adds a row that the other one does not see",
         text: "table kv int\n\
-            s1 begin ?\ns2 begin ?\ns1 scan kv\ns2 scan kv\ns1 put kv x 1\ns2 put kv y 1\ns1 commit\ns2 commit",
+            s1 begin ?\ns2 begin ?\ns1 scan kv\ns2 scan kv\ns1 insert kv x 1\ns2 insert kv y 1\ns1 commit\ns2 commit",
+    },
+    Probe {
+        name: "phantom",
+        about: "a transaction scans a table before and after a transaction that adds a row",
+        text: "table kv int\nrow kv x 1\n\
+            s1 begin ?\ns1 scan kv\ns2 begin ?\ns2 insert kv y 1\ns2 commit\ns1 scan kv\ns1 commit",
+    },
+    Probe {
+        name: "phantom-update",
+        about: "a transaction scans a table and then updates rows that the scan did not return",
+        text: "table kv int\nrow kv x 1\n\
+            s1 begin ?\ns1 scan kv\ns2 begin ?\ns2 insert kv y 1\ns2 commit\ns1 add kv 1 where all\ns1 scan kv\ns1 commit",
+    },
+    Probe {
+        name: "predicate-many-preceders",
+        about: "a statement looks for rows by their values while a transaction changes the values of several",
+        text: "table kv int\nrow kv x 10\nrow kv y 20\n\
+            s1 begin ?\ns2 begin ?\ns1 add kv 10 where all\ns2 delete kv where value = 20\ns1 commit\ns2 scan kv\n\
+            s2 commit",
+    },
+    Probe {
+        name: "unique-check",
+        about: "two transactions look whether a value is taken, find that it is not, and each takes it by a new row",
+        text: "table kv int\nrow kv x 1\n\
+            s1 begin ?\ns2 begin ?\ns1 scan kv value = 7\ns2 scan kv value = 7\ns1 insert kv y 7\ns2 insert kv z 7\n\
+            s1 commit\ns2 commit",
     },
     Probe {
         name: "long-fork",

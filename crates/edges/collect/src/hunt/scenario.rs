@@ -1,10 +1,11 @@
 //! A part of a recorded history as a script: its transactions, and their operations in an order that may have been the
 //! real one.
 
+use crate::answered::key_is;
 use crate::script::{Action, Script, ScriptStep};
 use crate::{Table, Value};
 use iso_evidence::Refutation;
-use iso_history::{History, KeyId, Name, Op, OpId, TxnId, ValueId};
+use iso_history::{History, KeyId, Locking, Name, Op, OpId, Predicate, Statement, TxnId, ValueId};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -72,9 +73,31 @@ fn script(history: &History, txns: &BTreeSet<TxnId>, isolation: &str, stays: &dy
     }
     // The sort keeps what a transaction does in its order.
     steps.sort_by_key(|it| it.0);
-    let steps = steps.into_iter().map(|it| it.1).collect();
-    let (tables, rows) = part.state(txns);
+    let steps: Vec<ScriptStep> = steps.into_iter().map(|it| it.1).collect();
+    let (mut tables, rows) = part.state(txns);
+    tables.extend(tables_of_rows(&steps, &rows));
+    tables.retain(|it| is_used(&it.name, &steps));
     Some(Script { tables, rows, steps })
+}
+
+/// The tables that the history names. Those of workloads have numbers.
+fn tables_of_rows(steps: &[ScriptStep], rows: &[(String, String, Value)]) -> Vec<Table> {
+    let names = steps.iter().filter_map(|it| it.action.table()).filter(|it| ![REGISTERS, LISTS].contains(it));
+    let names: BTreeSet<&str> = names.collect();
+    let is_numbered = |name: &str| {
+        let touched = steps.iter().filter_map(|it| it.action.row()).filter(|it| it.0 == name).map(|it| it.1);
+        let rows = rows.iter().filter(|it| it.0 == name).map(|it| it.1.clone());
+        touched.chain(rows).all(|it| it.parse::<i64>().is_ok())
+    };
+    let table = |name: &str| {
+        let table = Table::of_ints(name);
+        if is_numbered(name) { table.numbered() } else { table }
+    };
+    names.into_iter().map(table).collect()
+}
+
+fn is_used(table: &str, steps: &[ScriptStep]) -> bool {
+    steps.iter().any(|it| it.action.table() == Some(table))
 }
 
 struct SessionPart<'h> {
@@ -94,8 +117,13 @@ impl SessionPart<'_> {
         stays: &dyn Fn(OpId) -> bool,
     ) -> Option<Vec<(i64, ScriptStep)>> {
         let mut actions = vec![Action::Begin { isolation: isolation.to_owned() }];
+        let mut last = None;
         for op in self.history.ops(txn).filter(|it| stays(*it)) {
-            actions.push(self.action(op)?);
+            let statement = self.history.statement_of(op);
+            if last != Some(statement) {
+                actions.push(self.action(op, statement)?);
+            }
+            last = Some(statement);
         }
         let is_aborted = self.history.outcome(txn) == iso_history::Outcome::Aborted;
         actions.push(if is_aborted { Action::Abort } else { Action::Commit });
@@ -121,13 +149,21 @@ impl SessionPart<'_> {
         format!("s{}", idx + 1)
     }
 
-    fn action(&mut self, op: OpId) -> Option<Action> {
+    /// The step of a statement, of which an operation is one.
+    fn action(&mut self, op: OpId, statement: Statement) -> Option<Action> {
+        let scan = self.history.scan_of(op);
+        if scan.is_some() || statement.ops().len() > 1 || statement.locking == Locking::ForUpdate {
+            return self.statement_action(statement);
+        }
         let (table, row) = self.place(self.history.op(op).key());
         Some(match self.history.op(op) {
             Op::Read { .. } | Op::ReadList { .. } => Action::Get { table, row },
-            // No script asks for what is not there.
-            Op::Omit { .. } => return None,
-            Op::Write { value, .. } => Action::Put { table, row, value: self.value(value)? },
+            Op::Omit { .. } => return self.statement_action(statement),
+            Op::Write { value, .. } => match self.history.value(value) {
+                Name::Null => Action::Delete { table, predicate: key_is(&row) },
+                _ if self.history.has_scans() => Action::Insert { table, row, value: self.value(value)? },
+                _ => Action::Put { table, row, value: self.value(value)? },
+            },
             Op::Append { value, .. } => match self.value(value)? {
                 Value::Int(element) => Action::Append { table, row, element },
                 Value::Text(_) => return None,
@@ -135,12 +171,50 @@ impl SessionPart<'_> {
         })
     }
 
+    fn statement_action(&mut self, statement: Statement) -> Option<Action> {
+        let history = self.history;
+        for op in statement.ops() {
+            self.place(history.op(op).key());
+        }
+        let scan = statement.ops().find_map(|it| history.scan_of(it)).map(|it| history.scan(it));
+        let (table, predicate) = match (scan, statement.ops().map(|it| history.op(it).key()).next()?) {
+            (Some(scan), _) => (scan.table.to_owned(), scan.predicate.clone()),
+            (None, key) => {
+                let (table, row) = self.place(key);
+                let is_one = statement.ops().all(|it| history.op(it).key() == key);
+                (table, if is_one { key_is(&row) } else { Predicate::All })
+            }
+        };
+        let writes = statement.ops().find_map(|it| match history.op(it) {
+            Op::Write { key, value } => Some((key, value)),
+            _ => None,
+        });
+        let Some((key, new)) = writes else {
+            return Some(Action::Scan { table, predicate, locking: statement.locking });
+        };
+        let old = statement.ops().find_map(|it| match history.op(it) {
+            Op::Read { key: read, value } if read == key => Some(history.value(value)),
+            _ => None,
+        });
+        match (old?, history.value(new)) {
+            (_, Name::Null) => Some(Action::Delete { table, predicate }),
+            (Name::Int(old), Name::Int(new)) => Some(Action::Add { table, predicate, by: new.wrapping_sub(old) }),
+            _ => None,
+        }
+    }
+
+    /// The table and the row of a key. Rows of tables keep their names, since predicates look at them.
     fn place(&mut self, key: KeyId) -> (String, String) {
         const NAMES: [&str; 6] = ["x", "y", "z", "u", "v", "w"];
         let idx = self.keys.iter().position(|it| *it == key).unwrap_or_else(|| {
             self.keys.push(key);
             self.keys.len() - 1
         });
+        if let (true, Name::Text(name)) = (self.history.has_scans(), self.history.key_name(key))
+            && let Some((table, row)) = name.split_once('/')
+        {
+            return (table.to_owned(), row.to_owned());
+        }
         let row = NAMES.get(idx).map_or_else(|| format!("k{}", idx + 1), |it| (*it).to_owned());
         let table = if self.history.is_list(key) { LISTS } else { REGISTERS };
         (table.to_owned(), row)
@@ -164,7 +238,7 @@ impl SessionPart<'_> {
             if self.history.is_list(key) {
                 has_lists = true;
                 rows.push((table, row, Value::Text(String::new())));
-            } else if let Some(value) = self.value(self.initial(key, txns)) {
+            } else if let Some(value) = self.initial(key, txns).and_then(|it| self.value(it)) {
                 rows.push((table, row, value));
             }
         }
@@ -186,18 +260,24 @@ impl SessionPart<'_> {
             .all(|it| matches!(self.history.value(it), Name::Int(_)))
     }
 
-    /// What a row holds before the part: what its first reader saw of somebody else, or the initial value.
-    fn initial(&self, key: KeyId, txns: &BTreeSet<TxnId>) -> ValueId {
+    /// What a row holds before the part: what its first reader saw of somebody else, or the initial value. None if it is
+    /// not there.
+    fn initial(&self, key: KeyId, txns: &BTreeSet<TxnId>) -> Option<ValueId> {
         let is_written = |value: ValueId| {
             let mut ops = txns.iter().flat_map(|it| self.history.ops(*it));
             ops.any(|it| self.history.op(it) == Op::Write { key, value })
         };
         let ops = txns.iter().flat_map(|it| self.history.ops(*it));
+        let initial = self.history.initial_value(key);
         let mut seen = ops.filter_map(|it| match self.history.op(it) {
-            Op::Read { key: other, value } if other == key && !is_written(value) => Some(value),
+            Op::Read { key: other, value } if other == key && !is_written(value) => Some(Some(value)),
+            // What was there when the run began is not there any more.
+            Op::Omit { key: other, scan } if other == key => {
+                Some(Some(initial).filter(|it| !self.history.matches(scan, key, *it)))
+            }
             _ => None,
         });
-        seen.next().unwrap_or_else(|| self.history.initial_value(key))
+        seen.next().unwrap_or(Some(initial))
     }
 }
 

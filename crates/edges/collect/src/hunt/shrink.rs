@@ -27,7 +27,20 @@ fn candidates(script: &Script) -> Vec<Script> {
             found.extend(ops.map(|it| without(script, &[*it])));
         }
     }
+    if !is_plain(script) {
+        found.extend((0..script.rows.len()).map(|idx| {
+            let mut smaller = script.clone();
+            smaller.rows.remove(idx);
+            smaller
+        }));
+    }
     found
+}
+
+/// Does it read and write single rows only? Then their names and values can be any.
+fn is_plain(script: &Script) -> bool {
+    let is_plain = |it: &Action| it.predicate().is_none() && !matches!(it, Action::Insert { .. });
+    script.steps.iter().all(|it| is_plain(&it.action))
 }
 
 fn is_operation(action: &Action) -> bool {
@@ -53,12 +66,10 @@ fn without(script: &Script, dropped: &[usize]) -> Script {
     let kept = script.steps.iter().enumerate().filter(|it| !dropped.contains(&it.0));
     let mut smaller = Script { steps: kept.map(|it| it.1.clone()).collect(), ..script.clone() };
     let touches = |table: &str, row: &str| {
-        smaller.steps.iter().any(|it| match &it.action {
-            Action::Get { table: t, row: r }
-            | Action::Put { table: t, row: r, .. }
-            | Action::Append { table: t, row: r, .. } => t == table && r == row,
-            Action::Scan { table: t, prefix } => t == table && row.starts_with(prefix.as_str()),
-            _ => false,
+        smaller.steps.iter().any(|it| match (it.action.row(), it.action.predicate()) {
+            (Some(touched), _) => touched == (table, row.to_owned()),
+            (None, Some((scanned, _))) => scanned == table,
+            (None, None) => false,
         })
     };
     let rows: Vec<_> = smaller.rows.iter().filter(|it| touches(&it.0, &it.1)).cloned().collect();
@@ -69,8 +80,8 @@ fn without(script: &Script, dropped: &[usize]) -> Script {
 /// The same script with the names that people use: sessions from `s1`, rows from `x`, values from 0 in their order.
 pub(super) fn renamed(script: &Script) -> Script {
     const ROWS: [&str; 6] = ["x", "y", "z", "u", "v", "w"];
+    let is_plain = is_plain(script);
     let sessions: Vec<String> = script.sessions().iter().map(|it| (*it).to_owned()).collect();
-    let has_scan = script.steps.iter().any(|it| matches!(it.action, Action::Scan { .. }));
     let mut rows: Vec<String> = script.rows.iter().map(|it| it.1.clone()).collect();
     let mut values: Vec<i64> = script.rows.iter().filter_map(|it| number(&it.2)).collect();
     for step in &script.steps {
@@ -90,13 +101,14 @@ pub(super) fn renamed(script: &Script) -> Script {
     let (rows, values) = (distinct(rows), distinct(values));
     let place = |row: &mut String| {
         let idx = rows.iter().position(|it| it == row);
-        // A scan looks at the names.
-        if let Some(name) = idx.and_then(|it| ROWS.get(it)).filter(|_| !has_scan) {
+        // A predicate looks at the names.
+        if let Some(name) = idx.and_then(|it| ROWS.get(it)).filter(|_| is_plain) {
             (*name).clone_into(row);
         }
     };
     let small = |number: &mut i64| {
-        *number = values.iter().position(|it| it == number).map_or(*number, |it| it as i64);
+        let place = values.iter().position(|it| it == number).filter(|_| is_plain);
+        *number = place.map_or(*number, |it| it as i64);
     };
     let mut renamed = script.clone();
     for (_, row, value) in &mut renamed.rows {

@@ -1,9 +1,10 @@
 //! What the steps of a script did, as a history.
 
 use super::{Action, Answer, Played, Script};
+use crate::answered::{Answered, Effect, RowNames, only_row, with_table};
 use crate::recorder::row_name;
 use crate::{Failure, Value, list_of};
-use iso_history::{Datum, HistoryBuilder, KeyId, Outcome, Place};
+use iso_history::{Datum, HistoryBuilder, KeyId, Locking, Outcome, Place};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What has happened so far.
@@ -67,10 +68,9 @@ impl<'s> Log<'s> {
         let keys = self.keys();
         let mut ids = BTreeMap::new();
         for (table, row) in &keys {
-            // As in recorded workloads: one table needs no name.
-            let key = match self.script.tables.len() {
-                1 => builder.key(row_name(row).to_datum()),
-                _ => builder.key(Datum::text(format!("{table}:{row}"))),
+            let key = match self.script.row_names() {
+                RowNames::Short => builder.key(row_name(row).to_datum()),
+                RowNames::WithTable => builder.key(Datum::text(with_table(table, row))),
             };
             ids.insert((table.clone(), row.clone()), key);
         }
@@ -104,10 +104,8 @@ impl<'s> Log<'s> {
         let mut keys: BTreeSet<(String, String)> =
             self.script.rows.iter().map(|(table, row, _)| (table.clone(), row.clone())).collect();
         for step in &self.script.steps {
-            if let Action::Get { table, row } | Action::Put { table, row, .. } | Action::Append { table, row, .. } =
-                &step.action
-            {
-                keys.insert((table.clone(), row.clone()));
+            if let Some((table, row)) = step.action.row() {
+                keys.insert((table.to_owned(), row));
             }
         }
         keys
@@ -124,14 +122,19 @@ impl<'s> Log<'s> {
             (Action::Get { table, row }, Answer::Value(value)) => {
                 self.add_read(builder, table, id(table, row), value.as_ref())?;
             }
-            // A row that is not among the answers was read as well: it is not there.
-            (Action::Scan { table, prefix }, Answer::Rows(rows)) => {
-                for ((_, row), key) in ids.iter().filter(|it| it.0.0 == *table && it.0.1.starts_with(prefix)) {
+            // A list that is not among the answers was read as well: it is empty.
+            (Action::Scan { table, .. }, Answer::Rows(rows)) if self.script.has_lists(table) => {
+                for ((_, row), key) in ids.iter().filter(|it| it.0.0 == *table) {
                     let value = rows.iter().find(|it| it.0 == *row).map(|it| &it.1);
                     self.add_read(builder, table, *key, value)?;
                 }
             }
-            (Action::Put { table, row, value }, _) => {
+            (action, Answer::Rows(found)) => {
+                let Some((table, predicate)) = action.predicate() else { return Ok(()) };
+                let effect = effect_of(action);
+                Answered { table, predicate, found, effect }.record(self.script.row_names(), builder);
+            }
+            (Action::Put { table, row, value } | Action::Insert { table, row, value }, _) => {
                 let value = builder.value(value.clone().into());
                 builder.write(id(table, row), value);
             }
@@ -159,6 +162,30 @@ impl<'s> Log<'s> {
             builder.read(key, value);
         }
         Ok(())
+    }
+}
+
+fn effect_of(action: &Action) -> Effect {
+    match action {
+        Action::Add { by, .. } => Effect::Add(*by),
+        Action::Delete { .. } => Effect::Delete,
+        Action::Scan { locking, .. } => Effect::Read(*locking),
+        _ => Effect::Read(Locking::Free),
+    }
+}
+
+impl Script {
+    /// As in recorded workloads, one table needs no name unless its rows come and go, or are asked for by predicate.
+    fn row_names(&self) -> RowNames {
+        let is_there = |table: &str, row: &str| self.rows.iter().any(|it| it.0 == table && it.1 == row);
+        let is_short = |action: &Action| match action {
+            Action::Insert { .. } | Action::Delete { .. } => false,
+            Action::Scan { table, .. } => self.has_lists(table),
+            Action::Add { table, predicate, .. } => only_row(predicate).is_some_and(|row| is_there(table, &row)),
+            _ => true,
+        };
+        let is_short = self.tables.len() == 1 && self.steps.iter().all(|it| is_short(&it.action));
+        if is_short { RowNames::Short } else { RowNames::WithTable }
     }
 }
 

@@ -22,8 +22,8 @@ const GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
 /// What happened.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// What was read, written, committed and aborted, with times. Keys are rows, and `table:row` where there are
-    /// several tables.
+    /// What was read, written, committed and aborted, with times. Keys are rows, and `table/row` where there are
+    /// several tables, or rows that come and go.
     pub history: History,
     /// What each step answered.
     pub answers: Vec<Answer>,
@@ -38,7 +38,7 @@ pub enum Answer {
     Done,
     /// What was read; none where there is no row.
     Value(Option<Value>),
-    /// The rows that were read.
+    /// The rows that were read, or found and changed, with what was in them before.
     Rows(Vec<(String, Value)>),
     /// It failed: the transaction has ended.
     Failed(Failure),
@@ -73,6 +73,10 @@ impl Played {
 impl Script {
     /// Sets the database up, takes the steps in their order, and removes the tables again.
     pub fn play(&self, database: &dyn Database) -> Result<Played, Failure> {
+        self.check_predicates()?;
+        if let Some(why) = database.no_scans().filter(|_| self.steps.iter().any(|it| it.action.predicate().is_some())) {
+            return Err(Failure::broken(why));
+        }
         database.set_up(&self.tables)?;
         database.load(&self.rows)?;
         let played = self.take_steps(database)?;
@@ -205,8 +209,7 @@ impl<'s> Stage<'s> {
         while !is_enough(self) {
             match self.replies.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(reply) => {
-                    if let Answer::Failed(failure @ (Failure::Broken { .. } | Failure::Aborted { .. })) = &reply.answer
-                    {
+                    if let Answer::Failed(failure @ Failure::Broken { .. }) = &reply.answer {
                         return Err(failure.clone());
                     }
                     self.pending.retain(|_, idx| *idx != reply.idx);
@@ -268,10 +271,17 @@ impl Session<'_> {
             Action::Get { table, row } => client.get(table, row).map(Answer::Value),
             Action::Put { table, row, value } => client.put(table, row, value.clone()).map(|()| Answer::Done),
             Action::Append { table, row, element } => client.append(table, row, *element).map(|()| Answer::Done),
-            Action::Scan { table, prefix } => client.scan(table, prefix).map(Answer::Rows),
+            Action::Insert { table, row, value } => client.insert(table, row, value.clone()).map(|()| Answer::Done),
+            Action::Scan { table, predicate, locking } => client.select(table, predicate, *locking).map(Answer::Rows),
+            Action::Add { table, predicate, by } => client.increase(table, predicate, *by).map(Answer::Rows),
+            Action::Delete { table, predicate } => client.delete_where(table, predicate).map(Answer::Rows),
             Action::Commit => client.commit().map(|()| Answer::Done),
             Action::Abort => client.abort().map(|()| Answer::Done),
         };
+        if let Err(Failure::Aborted { .. } | Failure::Broken { .. }) = &answer {
+            // What has failed would keep its locks. If that fails, too, the first failure says more.
+            client.abort().ok();
+        }
         self.is_open = answer.is_ok() && !matches!(action, Action::Commit | Action::Abort);
         answer
     }

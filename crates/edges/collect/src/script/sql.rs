@@ -86,7 +86,10 @@ fn statements(dialect: Dialect, step: &ScriptStep) -> Result<Vec<String>, Failur
         Action::Get { table, row } => dialect.get(table, row)?,
         Action::Put { table, row, value } => dialect.update(table, row, value.clone())?,
         Action::Append { table, row, element } => dialect.append(table, row, *element)?,
-        Action::Scan { table, prefix } => dialect.scan(table, prefix)?,
+        Action::Insert { table, row, value } => dialect.insert(table, row, value.clone())?,
+        Action::Scan { table, predicate, locking } => dialect.select(table, predicate, *locking)?,
+        Action::Add { table, predicate, by } => dialect.increase(table, predicate, *by)?,
+        Action::Delete { table, predicate } => dialect.delete_where(table, predicate)?,
     };
     Ok(vec![literal(dialect, &statement)])
 }

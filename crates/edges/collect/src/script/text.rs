@@ -1,7 +1,10 @@
 //! Scripts as text, one step a line.
 
 use super::{Action, Script, ScriptStep};
+use crate::answered::{key_is, only_row};
 use crate::{Table, Value, Values};
+use iso_formats::predicate_of;
+use iso_history::{Locking, Predicate};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -64,9 +67,25 @@ impl Script {
             [_, "append", table, row, element] => {
                 Action::Append { table: owned(table), row: owned(row), element: element.parse().ok()? }
             }
-            [_, "scan", table, rest @ ..] if rest.len() < 2 => {
-                Action::Scan { table: owned(table), prefix: rest.concat() }
+            [_, "insert", table, row, value] => {
+                Action::Insert { table: owned(table), row: owned(row), value: value_of(value) }
             }
+            [_, "scan", table, rest @ .., "for", "update"] => {
+                Action::Scan { table: owned(table), predicate: predicate(rest)?, locking: Locking::ForUpdate }
+            }
+            [_, "scan", table, rest @ ..] => {
+                Action::Scan { table: owned(table), predicate: predicate(rest)?, locking: Locking::Free }
+            }
+            [_, "add", table, by, "where", rest @ ..] => {
+                Action::Add { table: owned(table), predicate: predicate(rest)?, by: by.parse().ok()? }
+            }
+            [_, "add", table, row, by] => {
+                Action::Add { table: owned(table), predicate: key_is(row), by: by.parse().ok()? }
+            }
+            [_, "delete", table, "where", rest @ ..] => {
+                Action::Delete { table: owned(table), predicate: predicate(rest)? }
+            }
+            [_, "delete", table, row] => Action::Delete { table: owned(table), predicate: key_is(row) },
             [_, "commit"] => Action::Commit,
             [_, "abort"] => Action::Abort,
             _ => return None,
@@ -74,6 +93,11 @@ impl Script {
         self.steps.push(ScriptStep { session: owned(words[0]), action });
         Some(())
     }
+}
+
+/// A predicate in words; without any, all rows.
+fn predicate(words: &[&str]) -> Option<Predicate> {
+    if words.is_empty() { Some(Predicate::All) } else { predicate_of(&words.join(" ")).ok() }
 }
 
 fn value_of(word: &str) -> Value {
@@ -105,7 +129,20 @@ impl fmt::Display for ScriptStep {
             Action::Get { table, row } => write!(f, "get {table} {row}"),
             Action::Put { table, row, value } => write!(f, "put {table} {row} {value}"),
             Action::Append { table, row, element } => write!(f, "append {table} {row} {element}"),
-            Action::Scan { table, prefix } => f.write_str(format!("scan {table} {prefix}").trim_end()),
+            Action::Insert { table, row, value } => write!(f, "insert {table} {row} {value}"),
+            Action::Scan { table, predicate, locking } => {
+                let predicate = if *predicate == Predicate::All { String::new() } else { format!(" {predicate}") };
+                let lock = if *locking == Locking::ForUpdate { " for update" } else { "" };
+                write!(f, "scan {table}{predicate}{lock}")
+            }
+            Action::Add { table, predicate, by } => match only_row(predicate) {
+                Some(row) => write!(f, "add {table} {row} {by}"),
+                None => write!(f, "add {table} {by} where {predicate}"),
+            },
+            Action::Delete { table, predicate } => match only_row(predicate) {
+                Some(row) => write!(f, "delete {table} {row}"),
+                None => write!(f, "delete {table} where {predicate}"),
+            },
             Action::Commit => f.write_str("commit"),
             Action::Abort => f.write_str("abort"),
         }
@@ -118,13 +155,17 @@ mod tests {
 
     #[test]
     fn a_script_reads_back() {
-        let text = "table account int\ntable log text\nrow account x 0\nrow log all\ns1 begin serializable\n\
-                    s1 get account x\ns2 begin serializable\ns1 put account x -1\ns1 append log all 3\ns2 scan log\n\
-                    s2 scan log a\ns1 commit\ns2 abort\n";
+        let text = "table account int numbered\ntable log text\nrow account 1 0\nrow log all\ns1 begin serializable\n\
+                    s1 get account 1\ns2 begin serializable\ns1 put account 1 -1\ns1 append log all 3\ns2 scan log\n\
+                    s2 scan account key in 1..3 or value < 2 for update\ns1 insert account 2 5\ns1 add account 1 7\n\
+                    s1 add account -1 where value mod 2 = 1\ns1 delete account 2\ns1 delete account where all\n\
+                    s1 commit\ns2 abort\n";
         let script: Script = text.parse().unwrap();
         assert_eq!(script.to_string(), text);
         assert_eq!(script.sessions(), ["s1", "s2"]);
         assert_eq!("s1 abort  # ok\n# s1 abort".parse::<Script>().unwrap().to_string(), "s1 abort\n");
+        let error = "s1 scan account value <".parse::<Script>().unwrap_err();
+        assert!(error.to_string().starts_with("line 1: `s1 scan account value <`"), "{error}");
         let error = "# a remark\n\ns1 jump".parse::<Script>().unwrap_err();
         assert!(error.to_string().starts_with("line 3: `s1 jump`"), "{error}");
     }

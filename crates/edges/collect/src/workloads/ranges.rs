@@ -98,14 +98,19 @@ struct Steps(Vec<Step>);
 
 impl Transaction for Steps {
     fn run(&self, client: &mut dyn Client) -> Result<(), Failure> {
+        let mut deleted: Vec<String> = Vec::new();
         for step in &self.0 {
             match step {
                 Step::Scan(predicate, locking) => drop(client.select(TABLE, predicate, *locking)?),
                 Step::Increase(predicate) => drop(client.increase(TABLE, predicate, 1)?),
-                Step::Delete(predicate) => drop(client.delete_where(TABLE, predicate)?),
+                Step::Delete(predicate) => {
+                    deleted.extend(client.delete_where(TABLE, predicate)?.into_iter().map(|it| it.0));
+                }
                 Step::Toggle(key, value) => {
                     let row = key.to_string();
-                    if client.delete_where(TABLE, &key_is(&row))?.is_empty() {
+                    deleted.extend(client.delete_where(TABLE, &key_is(&row))?.into_iter().map(|it| it.0));
+                    // PostgreSQL does not show a row that is made again to statements that waited for it.
+                    if !deleted.contains(&row) {
                         client.insert(TABLE, &row, Value::Int(*value))?;
                     }
                 }

@@ -39,6 +39,10 @@ fn mariadb_loses_updates_and_does_not_see_its_own_writes() {
     let Some(server) = server(Kind::MariaDb, &["loose-innodb-snapshot-isolation=OFF"]) else { return };
     let found = hunted(&server.url(), "repeatable-read", Level::SnapshotIsolation, Until::TimeIsOver);
     finding(&found, "lost-update", 2);
+    // An update finds a row that the snapshot does not have.
+    let found = hunted(&server.url(), "repeatable-read", Level::ReadAtomic, Until::TimeIsOver);
+    let script = finding(&found, "phantom", 2).reproduction.as_ref().unwrap().script.to_string();
+    assert!(script.contains("s1 scan kv\n") && script.contains("s1 add kv 1 where all\n"), "{script}");
     // MDEV-26642: even a level that promises next to nothing forbids that.
     let found = hunted(&server.url(), "repeatable-read", Level::ReadCommitted, Until::FirstFound);
     let reproduction = finding(&found, "internal", 2).reproduction.as_ref().unwrap();
@@ -54,6 +58,10 @@ fn postgresql_is_serializable_where_it_says_so_and_a_snapshot_below() {
     finding(&found, "write-skew", 2);
     let found = hunted(&server.url(), "read-committed", Level::SnapshotIsolation, Until::FirstFound);
     finding(&found, "lost-update", 2);
+    // Two sessions scan, and each inserts what the other one would have seen.
+    let found = hunted(&server.url(), "repeatable-read", Level::Serializable, Until::TimeIsOver);
+    let script = finding(&found, "g2", 2).reproduction.as_ref().unwrap().script.to_string();
+    assert_eq!((script.matches(" scan ").count(), script.matches(" insert ").count()), (2, 2), "{script}");
     for (isolation, level) in [("repeatable-read", Level::SnapshotIsolation), ("serializable", Level::Serializable)] {
         let quiet = hunted(&server.url(), isolation, level, Until::FirstFound);
         assert!(quiet.findings.is_empty() && quiet.tally.scripts >= 10, "{quiet:?}");

@@ -7,10 +7,15 @@ mod collection;
 mod embedded;
 mod hunts;
 mod judge;
+mod levels;
 mod mariadb;
 mod postgresql;
 
 use iso_servers::{Kind, Server, StartError};
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
+}
 
 /// A server, or none where it is not installed, which is said. `cargo xtask test` installs it where it can, and then
 /// asks for it.

@@ -46,7 +46,7 @@ fn a_probe_catches_the_weak_store_and_the_same_one_each_time() {
 #[test]
 fn runs_catch_the_weak_store_and_become_short_scripts() {
     let mut n_scripts = 0;
-    for workload in ["rw", "rmw", "duplicates", "bank"] {
+    for workload in ["rw", "rmw", "updates", "duplicates", "bank", "ranges", "unique"] {
         let found = hunted("store:cc", Level::Serializable, Probes::No, &[workload], 60);
         let [finding] = &found.findings[..] else { panic!("{workload}: {found:?}") };
         let (history, _) = finding.shown();
@@ -62,10 +62,22 @@ fn runs_catch_the_weak_store_and_become_short_scripts() {
     assert!(n_scripts > 0);
 }
 
+/// Two sessions find that a slot is free, and both book it, each by a row of its own.
+#[test]
+fn a_run_that_books_a_slot_twice_becomes_a_script_of_scans_and_inserts() {
+    let found = hunted("store:si?policy=adversarial", Level::Serializable, Probes::No, &["unique"], 60);
+    assert!(n_txns(&found) == 2 && found.findings[0].anomalies() == ["g2"], "{found:?}");
+    let script = found.findings[0].reproduction.as_ref().unwrap().script.to_string();
+    assert!(script.starts_with("table booking int numbered\ns1 begin si\n"), "{script}");
+    assert_eq!(script.matches("scan booking slot = ").count(), 2, "{script}");
+    assert_eq!(script.matches(" insert booking ").count(), 2, "{script}");
+}
+
 #[test]
 fn nothing_is_found_where_a_database_keeps_its_promise() {
     for url in ["sqlite:", "store:ser"] {
-        let quiet = hunted(url, Level::Serializable, Probes::Yes, &["rw", "rmw", "append", "duplicates", "bank"], 4);
+        let workloads = ["rw", "rmw", "updates", "append", "duplicates", "bank", "ranges", "unique"];
+        let quiet = hunted(url, Level::Serializable, Probes::Yes, &workloads, 4);
         assert!(quiet.findings.is_empty() && !quiet.was_stopped, "{quiet:?}");
         assert!(quiet.tally.scripts > 0 && quiet.tally.runs > 0, "{:?}", quiet.tally);
     }
