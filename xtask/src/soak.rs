@@ -11,11 +11,13 @@ pub(crate) const DEFAULT_MINUTES: u64 = 10;
 
 /// What a round tries: the package and name of each test that takes a seed, and how many cases. They are many enough
 /// that starting the test is not what takes the time.
-const TRIED: [(&str, &str, &str); 4] = [
+const TRIED: [(&str, &str, &str); 5] = [
     ("iso-check", "agreement", "20000"),
     ("iso-verify", "agreement", "4000"),
     ("iso-predict", "agreement", "2000"),
     ("iso-store", "suite", "4000"),
+    // Scripts on real servers, for each isolation level.
+    ("iso-collect", "servers", "500"),
 ];
 
 /// Runs rounds until the time is over, or until one fails; then the seed says how to repeat it.

@@ -6,7 +6,10 @@ use crate::server;
 use iso_collect::script::Script;
 use iso_collect::{Database, Failure, Table, open};
 use iso_servers::{Kind, Server};
-use iso_spec::Level::{PrefixConsistency, ReadUncommitted, Serializable, SnapshotIsolation, StrictSerializable};
+use iso_spec::Level::{
+    PrefixConsistency, ReadAtomic, ReadUncommitted, Serializable, SnapshotIsolation, StrictSerializable,
+    TransactionSnapshot,
+};
 
 #[test]
 fn mariadb_isolates_less_than_it_says() {
@@ -30,6 +33,9 @@ fn mariadb_isolates_less_than_it_says() {
     assert_eq!(verdicts(&played, &[Serializable, StrictSerializable]), "ser holds; sser holds");
     let played = play(&*database, &same_value_read("repeatable-read"), &[]);
     assert_eq!(verdicts(&played, &[ReadUncommitted]), "ru violated: internal");
+    let played = play(&*database, &documented(3, "repeatable-read", "repeatable-read"), &[]);
+    let levels = [TransactionSnapshot, ReadAtomic];
+    assert_eq!(verdicts(&played, &levels), "mysql.rr holds; ra violated: phantom", "an update finds a row");
     if database.isolations().contains(&"snapshot-isolation") {
         conflicts_are_found_where_versions_are_made(&*database);
     }
