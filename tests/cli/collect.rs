@@ -101,7 +101,7 @@ fn bad_questions_are_refused_with_what_there_is() {
     bad(&["nowhere"], "begins with none of");
     bad(&["store:xyz"], "its level is one of rc");
     bad(&["postgres://me@127.0.0.1:1/test"], "cannot connect to");
-    bad(&["store:ser", "-w", "petstore"], "there is no workload `petstore`; choose one of rw, rmw, append");
+    bad(&["store:ser", "-w", "petstore"], "there is no workload `petstore`; choose one of rw, rmw, updates, append");
     bad(&["store:ser", "-i", "chaos"], "has no isolation level `chaos`; choose one of ser");
     bad(&["store:ser", "--mix", "ser"], "write levels and their shares");
     bad(&["store:ser", "--mix", "ser:1,chaos:1"], "has no isolation level `chaos`");

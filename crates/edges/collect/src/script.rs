@@ -196,7 +196,9 @@ impl Action {
     /// Does it change rows?
     pub(crate) fn is_write(&self) -> bool {
         match self {
-            Self::Put { .. } | Self::Insert { .. } | Self::Append { .. } | Self::Add { .. } | Self::Delete { .. } => true,
+            Self::Put { .. } | Self::Insert { .. } | Self::Append { .. } | Self::Add { .. } | Self::Delete { .. } => {
+                true
+            }
             Self::Scan { locking, .. } => *locking == Locking::ForUpdate,
             Self::Begin { .. } | Self::Get { .. } | Self::Commit | Self::Abort => false,
         }

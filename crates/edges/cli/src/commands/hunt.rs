@@ -237,6 +237,7 @@ fn what_to_run(names: &[String]) -> anyhow::Result<(Probes, Vec<String>)> {
 
 /// The probes, for the help.
 pub(crate) fn probes() -> String {
-    let lines: Vec<String> = PROBES.iter().map(|it| format!("  {:<20}{}", it.name, it.about)).collect();
+    let width = PROBES.iter().map(|it| it.name.len() + 2).max().unwrap_or_default();
+    let lines: Vec<String> = PROBES.iter().map(|it| format!("  {:<width$}{}", it.name, it.about)).collect();
     format!("Probes:\n{}", lines.join("\n"))
 }

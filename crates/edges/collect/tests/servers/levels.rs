@@ -106,7 +106,9 @@ fn is_known(history: &History, level: Level) -> bool {
     let mut deletes = txns.iter().flat_map(|txn| writes(*txn).filter(is_delete).map(|it| (*txn, it.key())));
     deletes.any(|(txn, key)| match level {
         Level::StatementSnapshots => writes(txn).any(|it| is_made(&it, key)),
-        Level::SnapshotIsolation => txns.iter().any(|other| *other != txn && writes(*other).any(|it| is_made(&it, key))),
+        Level::SnapshotIsolation => {
+            txns.iter().any(|other| *other != txn && writes(*other).any(|it| is_made(&it, key)))
+        }
         _ => false,
     })
 }
@@ -124,8 +126,7 @@ fn shrunk(script: Script, is_bad: &dyn Fn(&Script) -> bool) -> Script {
     while idx < smallest.steps.len() {
         let mut smaller = smallest.clone();
         let session = smaller.steps.remove(idx).session;
-        let is_operation =
-            !matches!(smallest.steps[idx].action, Action::Begin { .. } | Action::Commit | Action::Abort);
+        let is_operation = !matches!(smallest.steps[idx].action, Action::Begin { .. } | Action::Commit | Action::Abort);
         if !is_operation {
             smaller.steps = smallest.steps.iter().filter(|it| it.session != session).cloned().collect();
         }

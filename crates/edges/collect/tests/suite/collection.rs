@@ -53,7 +53,9 @@ fn holds(history: &History, level: Level, what: &str) {
 fn a_store_keeps_its_level_whatever_runs() {
     for level in LEVELS {
         let database: Arc<dyn Database> = open(&format!("store:{level}")).unwrap().into();
-        for name in ["rw", "rmw", "updates", "duplicates", "bank", "ranges", "unique", "smallbank", "voter", "courseware"] {
+        for name in
+            ["rw", "rmw", "updates", "duplicates", "bank", "ranges", "unique", "smallbank", "voter", "courseware"]
+        {
             let plan = plan(name, database.isolations()[0], few(3), 8);
             if check_workload(&*database, &*plan.workload).is_err() {
                 assert!(level == Level::ReadCommitted && plan.workload.row_names() == RowNames::WithTable, "{name}");
