@@ -93,6 +93,7 @@ impl Table {
     }
 
     /// The same table, whose rows have numbers for names, and are in their order.
+    #[must_use]
     pub fn numbered(self) -> Self {
         Self { ids: Values::Int, ..self }
     }

@@ -210,9 +210,9 @@ fn is_comparable(table: &Table, predicate: &Predicate) -> bool {
     let is_number = |it: &Datum| matches!(it, Datum::Int(_));
     let of = |column: &Column| if *column == Column::Key { table.ids } else { table.values };
     match predicate {
-        Predicate::All => true,
-        Predicate::Compare(Column::Key, Comparison::Equal | Comparison::Different, _) => true,
-        Predicate::OneOf(Column::Key, _) => true,
+        Predicate::All
+        | Predicate::Compare(Column::Key, Comparison::Equal | Comparison::Different, _)
+        | Predicate::OneOf(Column::Key, _) => true,
         Predicate::Compare(column, _, constant) => of(column) == Values::Int && is_number(constant),
         Predicate::Between(column, low, high) => of(column) == Values::Int && is_number(low) && is_number(high),
         Predicate::OneOf(column, constants) => of(column) == Values::Int && constants.iter().all(is_number),

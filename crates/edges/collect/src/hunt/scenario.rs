@@ -171,25 +171,15 @@ impl SessionPart<'_> {
         })
     }
 
+    /// The step of a statement that is a scan, locks, or has several operations.
     fn statement_action(&mut self, statement: Statement) -> Option<Action> {
         let history = self.history;
-        for op in statement.ops() {
-            self.place(history.op(op).key());
-        }
-        let scan = statement.ops().find_map(|it| history.scan_of(it)).map(|it| history.scan(it));
-        let (table, predicate) = match (scan, statement.ops().map(|it| history.op(it).key()).next()?) {
-            (Some(scan), _) => (scan.table.to_owned(), scan.predicate.clone()),
-            (None, key) => {
-                let (table, row) = self.place(key);
-                let is_one = statement.ops().all(|it| history.op(it).key() == key);
-                (table, if is_one { key_is(&row) } else { Predicate::All })
-            }
-        };
-        let writes = statement.ops().find_map(|it| match history.op(it) {
+        let (table, predicate) = self.asked_for(statement)?;
+        let written = statement.ops().find_map(|it| match history.op(it) {
             Op::Write { key, value } => Some((key, value)),
             _ => None,
         });
-        let Some((key, new)) = writes else {
+        let Some((key, new)) = written else {
             return Some(Action::Scan { table, predicate, locking: statement.locking });
         };
         let old = statement.ops().find_map(|it| match history.op(it) {
@@ -201,6 +191,22 @@ impl SessionPart<'_> {
             (Name::Int(old), Name::Int(new)) => Some(Action::Add { table, predicate, by: new.wrapping_sub(old) }),
             _ => None,
         }
+    }
+
+    /// The table of a statement, and which rows it asks for.
+    fn asked_for(&mut self, statement: Statement) -> Option<(String, Predicate)> {
+        let history = self.history;
+        let keys: Vec<KeyId> = statement.ops().map(|it| history.op(it).key()).collect();
+        for key in &keys {
+            self.place(*key);
+        }
+        if let Some(scan) = statement.ops().find_map(|it| history.scan_of(it)).map(|it| history.scan(it)) {
+            return Some((scan.table.to_owned(), scan.predicate.clone()));
+        }
+        let first = *keys.first()?;
+        let (table, row) = self.place(first);
+        let is_one = keys.iter().all(|it| *it == first);
+        Some((table, if is_one { key_is(&row) } else { Predicate::All }))
     }
 
     /// The table and the row of a key. Rows of tables keep their names, since predicates look at them.

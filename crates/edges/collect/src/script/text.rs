@@ -39,60 +39,65 @@ impl FromStr for Script {
 
 impl Script {
     fn read(&mut self, words: &[&str]) -> Option<()> {
-        let owned = |text: &str| text.to_owned();
-        let action = match words {
-            ["table", name, kind, rest @ ..] => {
-                let table = match *kind {
-                    "int" => Table::of_ints(*name),
-                    "text" => Table::of_texts(*name),
-                    _ => return None,
-                };
-                self.tables.push(match rest {
-                    [] => table,
-                    ["numbered"] => table.numbered(),
-                    _ => return None,
-                });
-                return Some(());
-            }
+        match words {
+            ["table", name, kind, rest @ ..] => self.tables.push(table_of(name, kind, rest)?),
             ["row", table, row, rest @ ..] if rest.len() < 2 => {
                 let value = rest.first().map_or_else(|| Value::Text(String::new()), |it| value_of(it));
-                self.rows.push((owned(table), owned(row), value));
-                return Some(());
+                self.rows.push(((*table).to_owned(), (*row).to_owned(), value));
             }
-            [_, "begin", isolation] => Action::Begin { isolation: owned(isolation) },
-            [_, "get", table, row] => Action::Get { table: owned(table), row: owned(row) },
-            [_, "put", table, row, value] => {
-                Action::Put { table: owned(table), row: owned(row), value: value_of(value) }
+            [session, rest @ ..] => {
+                self.steps.push(ScriptStep { session: (*session).to_owned(), action: action_of(rest)? });
             }
-            [_, "append", table, row, element] => {
-                Action::Append { table: owned(table), row: owned(row), element: element.parse().ok()? }
-            }
-            [_, "insert", table, row, value] => {
-                Action::Insert { table: owned(table), row: owned(row), value: value_of(value) }
-            }
-            [_, "scan", table, rest @ .., "for", "update"] => {
-                Action::Scan { table: owned(table), predicate: predicate(rest)?, locking: Locking::ForUpdate }
-            }
-            [_, "scan", table, rest @ ..] => {
-                Action::Scan { table: owned(table), predicate: predicate(rest)?, locking: Locking::Free }
-            }
-            [_, "add", table, by, "where", rest @ ..] => {
-                Action::Add { table: owned(table), predicate: predicate(rest)?, by: by.parse().ok()? }
-            }
-            [_, "add", table, row, by] => {
-                Action::Add { table: owned(table), predicate: key_is(row), by: by.parse().ok()? }
-            }
-            [_, "delete", table, "where", rest @ ..] => {
-                Action::Delete { table: owned(table), predicate: predicate(rest)? }
-            }
-            [_, "delete", table, row] => Action::Delete { table: owned(table), predicate: key_is(row) },
-            [_, "commit"] => Action::Commit,
-            [_, "abort"] => Action::Abort,
-            _ => return None,
-        };
-        self.steps.push(ScriptStep { session: owned(words[0]), action });
+            [] => return None,
+        }
         Some(())
     }
+}
+
+fn table_of(name: &str, kind: &str, rest: &[&str]) -> Option<Table> {
+    let table = match kind {
+        "int" => Table::of_ints(name),
+        "text" => Table::of_texts(name),
+        _ => return None,
+    };
+    match rest {
+        [] => Some(table),
+        ["numbered"] => Some(table.numbered()),
+        _ => None,
+    }
+}
+
+fn action_of(words: &[&str]) -> Option<Action> {
+    let owned = |text: &str| text.to_owned();
+    Some(match words {
+        ["begin", isolation] => Action::Begin { isolation: owned(isolation) },
+        ["commit"] => Action::Commit,
+        ["abort"] => Action::Abort,
+        ["get", table, row] => Action::Get { table: owned(table), row: owned(row) },
+        ["put", table, row, value] => Action::Put { table: owned(table), row: owned(row), value: value_of(value) },
+        ["insert", table, row, value] => {
+            Action::Insert { table: owned(table), row: owned(row), value: value_of(value) }
+        }
+        ["append", table, row, element] => {
+            Action::Append { table: owned(table), row: owned(row), element: element.parse().ok()? }
+        }
+        [_, table, ..] => return action_by_predicate(words, owned(table)),
+        _ => return None,
+    })
+}
+
+fn action_by_predicate(words: &[&str], table: String) -> Option<Action> {
+    Some(match words {
+        ["scan", _, rest @ .., "for", "update"] => {
+            Action::Scan { table, predicate: predicate(rest)?, locking: Locking::ForUpdate }
+        }
+        ["scan", _, rest @ ..] => Action::Scan { table, predicate: predicate(rest)?, locking: Locking::Free },
+        ["add", _, by, "where", rest @ ..] => Action::Add { table, predicate: predicate(rest)?, by: by.parse().ok()? },
+        ["add", _, row, by] => Action::Add { table, predicate: key_is(row), by: by.parse().ok()? },
+        ["delete", _, "where", rest @ ..] => Action::Delete { table, predicate: predicate(rest)? },
+        ["delete", _, row] => Action::Delete { table, predicate: key_is(row) },
+        _ => return None,
+    })
 }
 
 /// A predicate in words; without any, all rows.

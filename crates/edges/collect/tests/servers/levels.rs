@@ -143,26 +143,27 @@ fn shrunk(script: Script, is_bad: &dyn Fn(&Script) -> bool) -> Script {
 fn random_script(random: &mut Random, isolation: &str) -> Script {
     let n_sessions = 2 + random.below(2);
     let mut left: Vec<Vec<String>> = (0..n_sessions).map(|it| random_txn(random, it, isolation)).collect();
-    let mut text = "table t int numbered\n".to_owned();
+    let mut lines = vec!["table t int numbered".to_owned()];
     for row in 1..=1 + random.below(ROWS - 1) {
-        text += &format!("row t {row} {}\n", random.below(3));
+        lines.push(format!("row t {row} {}", random.below(3)));
     }
     while left.iter().any(|it| !it.is_empty()) {
         let session = random.below(n_sessions);
         if let Some(step) = left[session].pop() {
-            text += &format!("s{} {step}\n", session + 1);
+            lines.push(format!("s{} {step}", session + 1));
         }
     }
-    text += &format!("end begin {isolation}\nend scan t\nend commit\n");
+    lines.push(format!("end begin {isolation}\nend scan t\nend commit"));
+    let text = lines.join("\n");
     text.parse().unwrap_or_else(|error| panic!("{error}:\n{text}"))
 }
 
 /// The steps of a session, the last one first.
 fn random_txn(random: &mut Random, session: usize, isolation: &str) -> Vec<String> {
     let mut steps = Vec::new();
-    for txn in 0..1 + random.below(2) {
+    for txn in 0..=random.below(2) {
         steps.push(format!("begin {isolation}"));
-        for nth in 0..1 + random.below(3) {
+        for nth in 0..=random.below(3) {
             // Nobody else writes these.
             let value = 10 * (1 + session * 10 + txn * 5 + nth);
             steps.push(random_step(random, value));
