@@ -31,13 +31,20 @@ pub(crate) struct Aim {
     pub(crate) taste: Taste,
 }
 
-/// What makes a state look good. Neither is better than the other, and they fail on different histories.
+/// What makes a state look good. None is better than the others, and they fail on different histories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taste {
     /// Reads that are left find their versions easily, if writers come in any order, and many sessions can go on now.
     Likely,
     /// No session must wait long, if versions stayed for ever once they are written.
     Soon,
+    /// As `Likely`, and no session is far ahead of others: clients do about as much in the same time.
+    Even,
+}
+
+impl Taste {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Likely, Self::Soon, Self::Even];
 }
 
 /// How far an execution came.

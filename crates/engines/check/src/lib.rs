@@ -25,6 +25,7 @@ mod order;
 mod problem;
 mod prove;
 mod recovered;
+mod replicas;
 mod rule;
 mod search;
 mod settled;

@@ -98,7 +98,7 @@ impl Ways<'_> {
         let Some(program) = &self.program else { return Ok(None) };
         let mut furthest = Vec::new();
         for slack in &self.slacks {
-            for taste in [Taste::Likely, Taste::Soon] {
+            for taste in Taste::ALL {
                 let commits = match forward::run(program, Aim { width: turn.width, slack: *slack, taste }, budget)? {
                     Run::Whole(commits) => commits,
                     Run::Part(commits) => {
