@@ -21,9 +21,9 @@ use iso_evidence::{Budget, Note, Stage, StopReason};
 use iso_history::Facts;
 use iso_spec::Level;
 
-/// What an execution on replicas may take before anything else is tried, and after it.
-const FEW_STEPS: u32 = 10_000;
-const MANY_STEPS: u32 = 200_000;
+/// How often each transaction may be executed on replicas before anything else is tried, and after it.
+const FEW_TIMES: u32 = 20;
+const MANY_TIMES: u32 = 400;
 
 /// What a search may take before it gives way for a while.
 const SEARCH_STEPS: u32 = 20_000;
@@ -48,7 +48,7 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
     if let Some(decision) = decide_by_order(facts, Rule::of(level), budget)? {
         return Ok(decision);
     }
-    if let Some(witness) = allowed_on_replicas(facts, level, FEW_STEPS, budget)? {
+    if let Some(witness) = allowed_on_replicas(facts, level, FEW_TIMES, budget)? {
         return Ok(Decision::Allowed(witness));
     }
     if let Some(witness) = allowed_by_stronger(facts, level, budget) {
@@ -59,7 +59,7 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
         if let Some(decision) = searched {
             return Ok(decision);
         }
-        if let Some(witness) = allowed_on_replicas(facts, level, MANY_STEPS, budget)? {
+        if let Some(witness) = allowed_on_replicas(facts, level, MANY_TIMES, budget)? {
             return Ok(Decision::Allowed(witness));
         }
     }

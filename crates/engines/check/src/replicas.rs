@@ -47,17 +47,18 @@ const TASTES: [Taste; 6] = [
 /// So many transactions are taken back first.
 const FIRST_BACK: usize = 10;
 
-/// A witness of the level by an execution on replicas, if one is found within so many steps.
+/// A witness of the level by an execution on replicas, if one is found before each transaction is executed so often.
 pub(crate) fn allowed_on_replicas(
     facts: &Facts<'_>,
     level: Level,
-    max_steps: u32,
+    n_times: u32,
     budget: &Budget<'_>,
 ) -> Result<Option<Witness>, StopReason> {
     let is_weak = Level::CausalConsistency.implies(level) && Rule::of(level).visibility != Visibility::Nothing;
     if !is_weak || !facts.has_ambiguous_reads() || !is_about_orders(facts, Level::CausalConsistency) {
         return Ok(None);
     }
+    let max_steps = n_times.saturating_mul(facts.history().n_txns() as u32);
     let found = within(max_steps, budget, |budget| run_on_replicas(facts, budget))?.flatten();
     Ok(found.map(|it| weaken(facts, &it, level)))
 }

@@ -28,7 +28,7 @@ fn some(sight: Sight, n_mistakes: usize, seed: u64) -> History {
 /// Is an execution found? It must be a witness of the level then.
 fn is_found(history: &History, level: Level, what: &str) -> bool {
     let facts = Facts::new(history);
-    let found = allowed_on_replicas(&facts, level, 2_000, &Budget::unlimited()).unwrap();
+    let found = allowed_on_replicas(&facts, level, 40, &Budget::unlimited()).unwrap();
     let Some(witness) = found else { return false };
     assert_eq!(certify_facts(&facts, level, &Verdict::Allowed(witness)), Ok(()), "{level} of {what}");
     true
@@ -69,6 +69,6 @@ fn an_effect_without_its_cause_is_not_explained() {
 fn a_budget_that_ends_is_said() {
     let history = some(Sight::Serial, 0, 1);
     let stop = || Some(StopReason::Timeout);
-    let found = allowed_on_replicas(&Facts::new(&history), Level::ReadAtomic, 100, &Budget::new(&stop));
+    let found = allowed_on_replicas(&Facts::new(&history), Level::ReadAtomic, 10, &Budget::new(&stop));
     assert_eq!(found.err(), Some(StopReason::Timeout));
 }
