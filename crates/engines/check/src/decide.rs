@@ -3,8 +3,8 @@
 //! 1. `settled`: weak levels whose reads have one possible writer each, by inferred edges and one test for cycles.
 //! 2. `order`: update atomic, parallel snapshot isolation, prefix consistency and above, by an order that is run and
 //!    repaired.
-//! 3. `replicas`: causal consistency and below, by an execution in which each session sees no more than it must.
-//! 4. `stronger`: if a stronger level that is easier to search for holds, so does this one.
+//! 3. `stronger`: if a stronger level that is easier to search for holds, so does this one.
+//! 4. `replicas`: causal consistency and below, by an execution in which each session sees no more than it must.
 //! 5. `simple`: saturation and search, for all that is left. Where reads have several possible writers, it takes turns
 //!    with `replicas`: neither is better.
 
@@ -16,8 +16,8 @@ use crate::replicas::allowed_on_replicas;
 use crate::rule::Rule;
 use crate::settled::decide_settled;
 use crate::simple::decide_by_search;
-use crate::stronger::allowed_by_stronger;
-use iso_evidence::{Budget, Note, Stage, StopReason};
+use crate::stronger::{Patience, allowed_by_stronger};
+use iso_evidence::{Budget, Note, Stage, StopReason, Witness};
 use iso_history::Facts;
 use iso_spec::Level;
 
@@ -48,10 +48,7 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
     if let Some(decision) = decide_by_order(facts, Rule::of(level), budget)? {
         return Ok(decision);
     }
-    if let Some(witness) = allowed_on_replicas(facts, level, FEW_TIMES, budget)? {
-        return Ok(Decision::Allowed(witness));
-    }
-    if let Some(witness) = allowed_by_stronger(facts, level, budget) {
+    if let Some(witness) = allowed_soon(facts, level, budget)? {
         return Ok(Decision::Allowed(witness));
     }
     if facts.has_ambiguous_reads() {
@@ -64,4 +61,18 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
         }
     }
     decide_by_search(facts, level, budget)
+}
+
+/// A witness that is found without a search of the level's own.
+fn allowed_soon(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Option<Witness>, StopReason> {
+    if let Some(witness) = allowed_by_stronger(facts, level, Patience::Short, budget) {
+        return Ok(Some(witness));
+    }
+    // Recorded times make stronger levels easy, and replicas know nothing of them.
+    if !facts.history().has_real_time()
+        && let Some(witness) = allowed_on_replicas(facts, level, FEW_TIMES, budget)?
+    {
+        return Ok(Some(witness));
+    }
+    Ok(allowed_by_stronger(facts, level, Patience::Long, budget))
 }

@@ -44,7 +44,12 @@ pub(crate) enum Taste {
 
 impl Taste {
     /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Likely, Self::Soon, Self::Even];
+    pub(super) const ALL: [Self; 3] = [Self::Likely, Self::Soon, Self::Even];
+
+    /// Those that are worth a try: where times count, they keep sessions together anyway.
+    pub(crate) fn worth_a_try(slack: Option<i64>) -> &'static [Self] {
+        if slack.is_some() { &Self::ALL[..2] } else { &Self::ALL }
+    }
 }
 
 /// How far an execution came.
