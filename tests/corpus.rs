@@ -4,10 +4,11 @@
 mod common;
 
 use common::{disagreements, files_below, read, short_name, unknown_names};
-use isoscope::engines::check::check;
-use isoscope::evidence::{Budget, Verdict, certify};
-use isoscope::history::Severity;
-use isoscope::spec::Level;
+use isoscope::engines::check::{Answer, check, check_levels};
+use isoscope::evidence::{Budget, Refutation, Verdict, certify};
+use isoscope::history::{Facts, OpId, Projection, Severity};
+use isoscope::spec::{Catalogue, Level, Steps, evaluate};
+use std::collections::BTreeSet;
 use std::fs;
 
 #[test]
@@ -36,6 +37,57 @@ fn every_anomaly_is_proved_at_every_level_that_it_breaks() {
         }
     }
     assert!(n_proved > 80, "{n_proved}");
+}
+
+/// All levels are asked together, as the command line does: what several of them forbid has one core.
+#[test]
+fn without_any_of_its_operations_a_core_is_allowed_at_the_weakest_level_that_forbids_it() {
+    let mut n_cores = 0;
+    for (name, text) in sound_files() {
+        let history = read(&name, &text).history.unwrap();
+        let facts = Facts::new(&history);
+        let answers = check_levels(&facts, &Level::usual(), &Budget::unlimited(), &mut |_, _| {});
+        // Read uncommitted looks at what counts for it.
+        let favourable = history.favouring_dirty_reads();
+        let favourable = Facts::new(favourable.as_ref().unwrap_or(&history));
+        for (level, refutation) in cores(&answers) {
+            n_cores += 1;
+            let facts = if level == Level::ReadUncommitted { &favourable } else { &facts };
+            assert_eq!(is_core_forbidden(facts, level, refutation, None), Some(true), "{name}: {level}");
+            for op in &refutation.ops {
+                let is_forbidden = is_core_forbidden(facts, level, refutation, Some(*op));
+                assert_eq!(is_forbidden, Some(false), "{name}: {level} forbids its core without {op:?}");
+            }
+        }
+    }
+    assert!(n_cores > 80, "{n_cores}");
+}
+
+/// Each core that is no single read, with the weakest level that has it.
+fn cores(answers: &[Answer]) -> Vec<(Level, &Refutation)> {
+    let mut all: Vec<(Level, &Refutation)> = Vec::new();
+    for Answer { level, verdict } in answers {
+        if let Verdict::Forbidden(refutation) = verdict
+            && refutation.local.is_none()
+        {
+            all.push((*level, refutation));
+        }
+    }
+    let is_weakest = |(level, refutation): &(Level, &Refutation)| {
+        !all.iter().any(|it| it.0 != *level && it.1.ops == refutation.ops && level.implies(it.0))
+    };
+    all.iter().copied().filter(is_weakest).collect()
+}
+
+/// What the text of a level says about a core, without one of its operations.
+fn is_core_forbidden(facts: &Facts<'_>, level: Level, core: &Refutation, removed: Option<OpId>) -> Option<bool> {
+    const MAX_STEPS: u64 = 1_000_000;
+    let of_core = core.txns.iter().flat_map(|it| facts.history().ops(*it));
+    let is_left_out = |it: &OpId| core.ops.binary_search(it).is_err() || Some(*it) == removed;
+    let without: BTreeSet<OpId> = of_core.filter(is_left_out).collect();
+    let core = Projection::new(facts, &core.txns, &without);
+    let answer = evaluate(&Facts::new(&core.history), Catalogue::builtin().of(level), &mut Steps::new(MAX_STEPS));
+    answer.is_allowed().map(|it| !it)
 }
 
 #[test]

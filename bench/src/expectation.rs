@@ -63,8 +63,12 @@ impl Making {
         if self.injection.is_some_and(|it| it.forbidden_by().contains(&level)) {
             return Some(Verdict::Violated);
         }
-        // Both stores respect real time: commits are instants, and snapshots are fresh.
-        let is_promised = self.store? == Store::Serializable || !matches!(level, "ser" | "sser");
+        // Two stores respect real time: commits are instants, and snapshots are fresh.
+        let is_promised = match self.store? {
+            Store::Serializable => true,
+            Store::Snapshot => !matches!(level, "ser" | "sser"),
+            Store::Causal => matches!(level, "rc" | "ra" | "cc"),
+        };
         is_promised.then_some(Verdict::Holds)
     }
 
@@ -86,6 +90,8 @@ mod tests {
         let snapshot = Making { store: Some(Store::Snapshot), ..clean };
         assert_eq!(snapshot.expected("si"), Some(Verdict::Holds));
         assert_eq!(snapshot.expected("ser"), None);
+        let causal = Making { store: Some(Store::Causal), ..clean };
+        assert_eq!((causal.expected("cc"), causal.expected("psi")), (Some(Verdict::Holds), None));
         assert_eq!(Making { store: None, ..clean }.expected("rc"), None);
         let skewed = Making { injection: Some(Injection::WriteSkew), ..clean };
         assert_eq!(skewed.expected("ser"), Some(Verdict::Violated));

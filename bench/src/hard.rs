@@ -27,6 +27,13 @@ usage: cargo xtask bench hard [options]
 
 const ALL_LEVELS: [&str; 10] = ["rc", "ra", "cc", "ua", "psi", "pc", "si", "ser", "ssi", "sser"];
 
+/// Each store with the level that it keeps, and weaker ones.
+const STORES: [(Store, &[&str]); 3] = [
+    (Store::Serializable, &["ser", "si", "pc", "cc"]),
+    (Store::Snapshot, &["si", "pc", "cc"]),
+    (Store::Causal, &["cc", "ra", "rc"]),
+];
+
 /// Histories of one kind, what to ask about them, and what is expected.
 struct Family {
     name: String,
@@ -140,9 +147,7 @@ fn ask(binary: &Path, family: &Family) -> Result<Tally> {
 fn families(is_quick: bool) -> Result<Vec<Family>> {
     let mut families = recorded()?;
     let sizes: &[usize] = if is_quick { &[100] } else { &[100, 500, 2_000] };
-    for (store, levels) in
-        [(Store::Serializable, &["ser", "si", "pc", "cc"][..]), (Store::Snapshot, &["si", "pc", "cc"])]
-    {
+    for (store, levels) in STORES {
         for n_txns in sizes {
             let files = generated(store, *n_txns)?;
             let name = format!("{}-store-{n_txns}", store.name());

@@ -16,6 +16,20 @@ fn a_generated_history_satisfies_the_level_of_its_store() {
 }
 
 #[test]
+fn a_causal_store_keeps_causes_and_neither_prefixes_nor_updates() {
+    let folder = Folder::new();
+    let (mut n_pc, mut n_si) = (0, 0);
+    for seed in 1..=4 {
+        let options = format!("--txns 300 --sessions 6 --keys 40 --seed {seed} --by-session");
+        folder.shell(&format!("isoscope generate blindw-rw --store cc {options} -o h.jsonl")).ends(0);
+        folder.run(&["check", "h.jsonl", "--level", "cc"]).ends(0);
+        n_pc += folder.run(&["check", "h.jsonl", "--level", "pc"]).code;
+        n_si += folder.run(&["check", "h.jsonl", "--level", "si"]).code;
+    }
+    assert_eq!((n_pc, n_si), (4, 4), "how many violate pc and si");
+}
+
+#[test]
 fn an_injected_anomaly_is_found_by_its_name() {
     let folder = Folder::new();
     for (anomaly, forbids, allows) in [
@@ -60,7 +74,7 @@ fn what_makes_no_sense_is_refused() {
         ("unheard-of", "possible values: blindw-rw"),
         ("balanced --values some", "write a number, zipf:N or unique"),
         ("balanced --values 0", "at least one value"),
-        ("balanced --store mv", "possible values: ser, si"),
+        ("balanced --store mv", "possible values: ser, si, cc"),
         ("balanced --to csv", "possible values: jsonl, dbcop"),
         ("balanced --inject phantom", "possible values: stale-read"),
         ("balanced --inject stale-read --txns 200 --no-times", "can be seen only by times"),
@@ -69,6 +83,7 @@ fn what_makes_no_sense_is_refused() {
             "long-fork needs at least 100 transactions, 4 sessions",
         ),
         ("balanced --inject write-skew --store si", "has write-skew without injection"),
+        ("balanced --inject long-fork --txns 200 --store cc", "cannot be injected into a causal store"),
         ("balanced --reads 101", "101 % of the operations cannot be reads"),
         ("balanced --sessions 0", "at least one session"),
         ("balanced --txns many", "write a number such as 10_000"),

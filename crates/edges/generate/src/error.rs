@@ -41,6 +41,12 @@ pub enum GenerateError {
     /// The store has that anomaly by itself.
     #[error("a snapshot store has write-skew without injection; take the serializable store")]
     OwnAnomaly,
+    /// The store has most anomalies by itself.
+    #[error("{injection} cannot be injected into a causal store; take the serializable store")]
+    NoInjection {
+        /// The anomaly.
+        injection: &'static str,
+    },
     /// The anomaly would not show.
     #[error("{injection} can be seen only by times, which are left out")]
     NeedsTimes {

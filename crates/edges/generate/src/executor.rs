@@ -3,12 +3,14 @@
 //! The serializable store reads what is committed, and validates at commit that it is still current; blind writes
 //! conflict with nobody. So commits are in a serial order, which respects real time. The snapshot store reads from the
 //! state at begin, and a commit fails if somebody else has written one of its keys since. Losers are recorded as
-//! aborted, and their sessions go on with other transactions.
+//! aborted, and their sessions go on with other transactions. The causal store ([`Replicas`]) lets a session hear of
+//! others at begin, now and then, and every commit succeeds.
 
 use crate::inject::{Act, Line, N_VERSIONS, Where};
 use crate::plan::{Access, Op, Outcome, Plan, Step, Txn};
 use crate::program::{N_RESERVED, Program, program};
 use crate::random::{Random, Zipf};
+use crate::replicas::Replicas;
 use crate::sink::Sink;
 use crate::versions::{Version, Versions};
 use crate::{Choice, GenerateError, Store, Values, Workload};
@@ -74,6 +76,9 @@ struct Stage {
     n_shows: usize,
 }
 
+/// In so many of a hundred transactions, a session of the causal store hears first what another one knows.
+const LEARNS_PERCENT: usize = 50;
+
 /// How often script keys are read after an act.
 const N_SHOWS: usize = 100;
 
@@ -83,6 +88,7 @@ struct Run<'a, S: Sink> {
     random: Random,
     value_choice: Option<Zipf>,
     versions: Versions,
+    replicas: Replicas,
     sessions: Vec<Session>,
     stage: Option<Stage>,
     n_commits: u32,
@@ -116,9 +122,10 @@ impl<'a, S: Sink> Run<'a, S> {
                 _ => None,
             },
             versions: match workload.store {
-                Store::Serializable => Versions::newest_only(),
+                Store::Serializable | Store::Causal => Versions::newest_only(),
                 Store::Snapshot => Versions::with_older(),
             },
+            replicas: Replicas::new(if workload.store == Store::Causal { workload.n_sessions } else { 0 }),
             sessions: (0..workload.n_sessions).map(idle).collect(),
             // Values of the script come first, so that nobody else writes them.
             last_value: stage.as_ref().map_or(0, |_| (N_RESERVED as usize * N_VERSIONS) as u64),
@@ -163,6 +170,9 @@ impl<'a, S: Sink> Run<'a, S> {
             return if stage.players.len() == stage.acts[0].players.len() { self.play() } else { Ok(()) };
         }
         session.phase = Phase::Open;
+        if self.workload.store == Store::Causal && self.random.chance(LEARNS_PERCENT) {
+            self.replicas.learn(idx, self.random.below(self.workload.n_sessions));
+        }
         self.program.plan(idx, &mut self.random, &mut session.plan);
         if let Some(stage) = &mut self.stage
             && stage.n_shows > 0
@@ -193,6 +203,7 @@ impl<'a, S: Sink> Run<'a, S> {
             return own.value;
         }
         let seen = match self.workload.store {
+            Store::Causal => return self.replicas.read(idx, key),
             Store::Serializable => self.versions.newest(key),
             Store::Snapshot => self.versions.at(key, session.snapshot),
         };
@@ -215,6 +226,7 @@ impl<'a, S: Sink> Run<'a, S> {
         let session = &self.sessions[idx];
         let mut writes = session.ops.iter().filter(|it| it.access == Access::Write);
         let may_commit = match self.workload.store {
+            Store::Causal => true,
             Store::Serializable => session.reads.iter().all(|it| self.versions.newest(it.0).commit == it.1),
             Store::Snapshot => writes.all(|it| self.versions.newest(it.key).commit <= session.snapshot),
         };
@@ -226,9 +238,7 @@ impl<'a, S: Sink> Run<'a, S> {
         if outcome == Outcome::Committed {
             self.n_commits += 1;
             self.move_horizon();
-            for Op { key, value, .. } in self.sessions[idx].ops.iter().filter(|it| it.access == Access::Write) {
-                self.versions.put(*key, Version { commit: self.n_commits, value: *value }, self.horizon);
-            }
+            self.put(idx);
         } else {
             self.n_aborted += 1;
         }
@@ -236,6 +246,16 @@ impl<'a, S: Sink> Run<'a, S> {
         session.phase = Phase::Idle;
         let Session { begin, ref ops, .. } = *session;
         self.sink.txn(&Txn { session: shown_as as u32, ops, outcome, begin, end: self.clock })
+    }
+
+    fn put(&mut self, idx: usize) {
+        let writes = self.sessions[idx].ops.iter().filter(|it| it.access == Access::Write);
+        if self.workload.store == Store::Causal {
+            return self.replicas.commit(idx, writes.map(|it| (it.key, it.value)));
+        }
+        for Op { key, value, .. } in writes {
+            self.versions.put(*key, Version { commit: self.n_commits, value: *value }, self.horizon);
+        }
     }
 
     fn move_horizon(&mut self) {

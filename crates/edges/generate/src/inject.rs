@@ -74,6 +74,9 @@ impl Injection {
             let (txns, sessions, keys) = (N_TXNS_MIN, n_players, N_KEYS_MIN);
             return Err(GenerateError::NoRoom { injection: self.name(), txns, sessions, keys });
         }
+        if workload.store == Store::Causal {
+            return Err(GenerateError::NoInjection { injection: self.name() });
+        }
         if self == Self::WriteSkew && workload.store == Store::Snapshot {
             return Err(GenerateError::OwnAnomaly);
         }

@@ -20,6 +20,7 @@ mod plan;
 mod preset;
 mod program;
 mod random;
+mod replicas;
 mod sink;
 mod versions;
 
@@ -71,17 +72,20 @@ pub enum Store {
     Serializable,
     /// Reads see the state at begin; of two writers of a key, the first to commit wins.
     Snapshot,
+    /// Reads see what the session's replica has heard of; nobody waits for others, and nobody loses.
+    Causal,
 }
 
 impl Store {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Serializable, Self::Snapshot];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Serializable, Self::Snapshot, Self::Causal];
 
     /// The level that it provides, as on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serializable => "ser",
             Self::Snapshot => "si",
+            Self::Causal => "cc",
         }
     }
 }

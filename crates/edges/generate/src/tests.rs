@@ -68,16 +68,18 @@ fn replay(ops: &[Op], state: &mut HashMap<u32, u64>) -> Option<Op> {
 #[test]
 fn the_same_seed_gives_the_same_history() {
     for preset in PRESETS {
-        let workload = small(preset.name, Store::Snapshot);
-        assert_eq!(text(&workload), text(&workload), "{}", preset.name);
-        assert_ne!(text(&workload), text(&Workload { seed: 6, ..workload }), "{}", preset.name);
+        for store in [Store::Snapshot, Store::Causal] {
+            let workload = small(preset.name, store);
+            assert_eq!(text(&workload), text(&workload), "{}", preset.name);
+            assert_ne!(text(&workload), text(&Workload { seed: 6, ..workload }), "{}", preset.name);
+        }
     }
 }
 
 #[test]
 fn as_many_transactions_commit_as_asked_for() {
     for preset in PRESETS {
-        for store in [Store::Serializable, Store::Snapshot] {
+        for store in Store::ALL {
             let (txns, tally) = run(&small(preset.name, store));
             assert_eq!(committed(&txns).count(), 600, "{}", preset.name);
             assert_eq!(tally, Tally { n_committed: 600, n_aborted: txns.len() - 600 });
@@ -115,6 +117,22 @@ fn the_snapshot_store_reads_what_had_ended_at_begin_and_the_first_committer_wins
                 assert!(written(&other.ops).is_disjoint(&mine), "{}", preset.name);
             }
         }
+    }
+}
+
+/// Nobody waits, so most reads are old: of a store with one state, they would not be.
+#[test]
+fn the_causal_store_aborts_nobody_and_its_sessions_miss_what_others_did() {
+    for preset in PRESETS {
+        let (txns, tally) = run(&small(preset.name, Store::Causal));
+        assert_eq!(tally.n_aborted, 0, "{}", preset.name);
+        let mut state = HashMap::new();
+        let is_old = |txn: &&Ended| {
+            let is_old = replay(&txn.ops, &mut state.clone()).is_some();
+            state.extend(txn.ops.iter().filter(|it| it.access == Access::Write).map(|it| (it.key, it.value)));
+            is_old
+        };
+        assert!(committed(&txns).filter(is_old).count() > 100, "{}", preset.name);
     }
 }
 

@@ -4,20 +4,30 @@
 //! 2. `order`: update atomic, parallel snapshot isolation, prefix consistency and above, by an order that is run and
 //!    repaired.
 //! 3. `stronger`: if a stronger level that is easier to search for holds, so does this one.
-//! 4. `simple`: saturation and search, for all that is left.
+//! 4. `replicas`: causal consistency and below, by an execution in which each session sees no more than it must.
+//! 5. `simple`: saturation and search, for all that is left. Where reads have several possible writers, it takes turns
+//!    with `replicas`: neither is better.
 
 use crate::ambiguous::decide_cases;
 use crate::counted::with_readers;
-use crate::decision::Decision;
+use crate::decision::{Decision, within};
 use crate::order::decide_by_order;
 use crate::pieces::decide_pieces;
+use crate::replicas::allowed_on_replicas;
 use crate::rule::Rule;
 use crate::settled::decide_settled;
 use crate::simple::decide_by_search;
-use crate::stronger::allowed_by_stronger;
-use iso_evidence::{Budget, Note, Stage, StopReason};
+use crate::stronger::{Patience, allowed_by_stronger};
+use iso_evidence::{Budget, Note, Stage, StopReason, Witness};
 use iso_history::Facts;
 use iso_spec::Level;
+
+/// How often each transaction may be executed on replicas before anything else is tried, and after it.
+const FEW_TIMES: u32 = 20;
+const MANY_TIMES: u32 = 400;
+
+/// What a search may take before it gives way for a while.
+const SEARCH_STEPS: u32 = 20_000;
 
 /// Decides a level.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
@@ -39,8 +49,31 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
     if let Some(decision) = decide_by_order(facts, Rule::of(level), budget)? {
         return Ok(decision);
     }
-    if let Some(witness) = allowed_by_stronger(facts, level, budget) {
+    if let Some(witness) = allowed_soon(facts, level, budget)? {
         return Ok(Decision::Allowed(witness));
     }
+    if facts.has_ambiguous_reads() {
+        let searched = within(SEARCH_STEPS, budget, |budget| decide_by_search(facts, level, budget))?;
+        if let Some(decision) = searched {
+            return Ok(decision);
+        }
+        if let Some(witness) = allowed_on_replicas(facts, level, MANY_TIMES, budget)? {
+            return Ok(Decision::Allowed(witness));
+        }
+    }
     decide_by_search(facts, level, budget)
+}
+
+/// A witness that is found without a search of the level's own.
+fn allowed_soon(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Option<Witness>, StopReason> {
+    if let Some(witness) = allowed_by_stronger(facts, level, Patience::Short, budget) {
+        return Ok(Some(witness));
+    }
+    // Recorded times make stronger levels easy, and replicas know nothing of them.
+    if !facts.history().has_real_time()
+        && let Some(witness) = allowed_on_replicas(facts, level, FEW_TIMES, budget)?
+    {
+        return Ok(Some(witness));
+    }
+    Ok(allowed_by_stronger(facts, level, Patience::Long, budget))
 }

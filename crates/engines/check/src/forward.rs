@@ -31,13 +31,25 @@ pub(crate) struct Aim {
     pub(crate) taste: Taste,
 }
 
-/// What makes a state look good. Neither is better than the other, and they fail on different histories.
+/// What makes a state look good. None is better than the others, and they fail on different histories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taste {
     /// Reads that are left find their versions easily, if writers come in any order, and many sessions can go on now.
     Likely,
     /// No session must wait long, if versions stayed for ever once they are written.
     Soon,
+    /// As `Likely`, and no session is far ahead of others: clients do about as much in the same time.
+    Even,
+}
+
+impl Taste {
+    /// All of them.
+    pub(super) const ALL: [Self; 3] = [Self::Likely, Self::Soon, Self::Even];
+
+    /// Those that are worth a try: where times count, they keep sessions together anyway.
+    pub(crate) fn worth_a_try(slack: Option<i64>) -> &'static [Self] {
+        if slack.is_some() { &Self::ALL[..2] } else { &Self::ALL }
+    }
 }
 
 /// How far an execution came.

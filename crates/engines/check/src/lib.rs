@@ -5,8 +5,8 @@
 //! order that explains the history, or a core. Every answer carries its evidence: a schedule, or a core that is minimal
 //! (`shrink`), explained by a cycle (`explain`) or a proof (`prove`), and named (`name`).
 //!
-//! Calls go one way: `lattice`, `check`, `decide`, the engines (`settled`, `order`, `stronger`, `simple`), and what these
-//! share.
+//! Calls go one way: `lattice`, `check`, `decide`, the engines (`settled`, `order`, `replicas`, `stronger`, `simple`), and
+//! what these share.
 
 mod ambiguous;
 mod check;
@@ -26,6 +26,7 @@ mod pieces;
 mod problem;
 mod prove;
 mod recovered;
+mod replicas;
 mod rule;
 mod search;
 mod settled;

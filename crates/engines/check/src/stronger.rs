@@ -13,14 +13,28 @@ use iso_evidence::{Budget, Note, Stage, StopReason, Witness};
 use iso_history::Facts;
 use iso_spec::Level;
 
+/// How long each stronger level is tried. One that is hard must not keep us from one that is easy, so all of them are
+/// tried for a short while first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    Short,
+    Long,
+}
+
 /// A witness of the level that is one of a stronger level, if one is found soon.
-pub(crate) fn allowed_by_stronger(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Witness> {
-    // All of them for a short while first: one that is hard must not keep us from one that is easy.
-    const STEPS: [u32; 2] = [500, 20_000];
-    let mut tries = STEPS.iter().flat_map(|steps| stronger(facts, level).iter().map(move |it| (*it, *steps)));
-    let witness = tries.find_map(|(stronger, steps)| {
-        let is_open = is_about_orders(facts, stronger);
-        is_open.then(|| allowed_within(steps, budget, |budget| decide_strong(facts, stronger, budget)))?
+pub(crate) fn allowed_by_stronger(
+    facts: &Facts<'_>,
+    level: Level,
+    patience: Patience,
+    budget: &Budget<'_>,
+) -> Option<Witness> {
+    let max_steps = match patience {
+        Patience::Short => 500,
+        Patience::Long => 20_000,
+    };
+    let witness = stronger(facts, level).iter().find_map(|stronger| {
+        let is_open = is_about_orders(facts, *stronger);
+        is_open.then(|| allowed_within(max_steps, budget, |budget| decide_strong(facts, *stronger, budget)))?
     })?;
     Some(weaken(facts, &witness, level))
 }

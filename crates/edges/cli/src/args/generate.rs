@@ -50,7 +50,7 @@ pub(crate) struct GenerateArgs {
     pub(crate) values: Option<Values>,
 
     /// The level that the store provides
-    #[arg(long, value_name = "ser|si", default_value = "ser", hide_possible_values = true)]
+    #[arg(long, value_name = "ser|si|cc", default_value = "ser", hide_possible_values = true)]
     #[arg(value_parser = PossibleValuesParser::new(Store::ALL.map(Store::name)))]
     pub(crate) store: String,
 

@@ -38,13 +38,13 @@ fn aim(width: usize, taste: Taste) -> Aim {
 #[test]
 fn executions_that_are_found_are_right_and_most_are_found() {
     for (sight, level) in STORES {
-        let mut n_found = [0; 2];
+        let mut n_found = [0; Taste::ALL.len()];
         for seed in 0..20 {
             let history = some(sight, seed);
             let facts = Facts::new(&history);
             let frame = Frame::new(&facts, Rule::of(level));
             let program = Program::new(&frame).unwrap();
-            for (taste, count) in [Taste::Likely, Taste::Soon].into_iter().zip(&mut n_found) {
+            for (taste, count) in Taste::ALL.into_iter().zip(&mut n_found) {
                 let Run::Whole(commits) = run(&program, aim(500, taste), &Budget::unlimited()).unwrap() else {
                     continue;
                 };

@@ -98,14 +98,15 @@ impl Ways<'_> {
         let Some(program) = &self.program else { return Ok(None) };
         let mut furthest = Vec::new();
         for slack in &self.slacks {
-            for taste in [Taste::Likely, Taste::Soon] {
-                let commits = match forward::run(program, Aim { width: turn.width, slack: *slack, taste }, budget)? {
-                    Run::Whole(commits) => commits,
-                    Run::Part(commits) => {
-                        furthest = if commits.len() > furthest.len() { commits } else { furthest };
-                        continue;
-                    }
-                };
+            for taste in Taste::worth_a_try(*slack) {
+                let commits =
+                    match forward::run(program, Aim { width: turn.width, slack: *slack, taste: *taste }, budget)? {
+                        Run::Whole(commits) => commits,
+                        Run::Part(commits) => {
+                            furthest = if commits.len() > furthest.len() { commits } else { furthest };
+                            continue;
+                        }
+                    };
                 let placement = place(self.frame, &commits);
                 if placement.misfits.is_empty() {
                     return Ok(decision_of(self.frame, Repaired::Order(commits, placement)));
