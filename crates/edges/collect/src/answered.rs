@@ -174,3 +174,51 @@ impl Sink for HistoryBuilder {
 fn ids(builder: &mut HistoryBuilder, key: Name<'_>, value: Name<'_>) -> (KeyId, ValueId) {
     (builder.key_named(key), builder.value_named(value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iso_formats::{Format, predicate_of, write};
+    use iso_history::{Outcome, Place};
+
+    /// How a statement is recorded that found these rows, in a table that has a row 9 as well.
+    fn recorded(names: RowNames, predicate: &str, found: &[(&str, i64)], effect: Effect) -> String {
+        let mut builder = HistoryBuilder::new();
+        let (session, ninth, value) = (builder.session("s"), builder.key("t/9".into()), builder.value(1.into()));
+        builder.initial(ninth, value, Place::default());
+        builder.begin(session, Place::default());
+        let found: Vec<_> = found.iter().map(|(row, value)| ((*row).to_owned(), Value::Int(*value))).collect();
+        let predicate = predicate_of(predicate).unwrap();
+        Answered { table: "t", predicate: &predicate, found: &found, effect }.record(names, &mut builder);
+        builder.end(Outcome::Committed);
+        let mut text = Vec::new();
+        write(&builder.finish().unwrap(), Format::Text, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let (_, ops) = text.split_once("s: {").unwrap();
+        ops.trim_end().trim_end_matches('}').trim().to_owned()
+    }
+
+    #[test]
+    fn a_statement_is_recorded_with_what_it_found_and_did() {
+        let with_table = |predicate, found, effect| recorded(RowNames::WithTable, predicate, found, effect);
+        let (free, locked) = (Effect::Read(Locking::Free), Effect::Read(Locking::ForUpdate));
+        assert_eq!(with_table("value < 3", &[("1", 2)], free), "scan(t, value < 3, {t/1=2})");
+        assert_eq!(with_table("all", &[], locked), "scan(t, all, {}) for update");
+        assert_eq!(with_table("key = 1", &[("1", 2)], Effect::Add(1)), "u(t/1,2,3)");
+        assert_eq!(with_table("key = 1", &[("1", 2)], Effect::Delete), "u(t/1,2,-)");
+        assert_eq!(with_table("key = 9", &[], Effect::Delete), "scan(t, key = 9, {}) for update");
+        assert_eq!(
+            with_table("all", &[("1", 2), ("4", 7)], Effect::Add(-1)),
+            "[ scan(t, all, {t/1=2, t/4=7}) w(t/1,1) w(t/4,6) ]"
+        );
+    }
+
+    #[test]
+    fn where_rows_are_fixed_a_statement_has_reads_and_writes_only() {
+        let short = |found, effect| recorded(RowNames::Short, "all", found, effect);
+        assert_eq!(short(&[("1", 2)], Effect::Read(Locking::Free)), "r(1,2)");
+        assert_eq!(short(&[("1", 2), ("x", 3)], Effect::Read(Locking::Free)), "[ r(1,2) r(x,3) ]");
+        assert_eq!(short(&[("1", 2)], Effect::Add(1)), "u(1,2,3)");
+        assert_eq!(short(&[], Effect::Add(1)), "", "there is nothing to tell");
+    }
+}

@@ -2,6 +2,8 @@
 
 use crate::judge::{lost_update, opened, play, verdicts, write_skew};
 use iso_collect::{Client, Database, Failure, Table, Value, list_of, open};
+use iso_formats::predicate_of;
+use iso_history::Locking;
 use iso_spec::Level::{self, Serializable, StrictSerializable};
 use std::fs;
 use tempfile::TempDir;
@@ -86,6 +88,44 @@ pub(crate) fn check_rows(database: &dyn Database) {
     client.commit().unwrap();
     drop(boxed);
     assert!(matches!(database.connect("chaos"), Err(Failure::Broken { message }) if message.contains(isolation)));
+    database.tear_down().unwrap();
+    check_statements(database);
+}
+
+/// What every database must do with predicates: what it finds is what we say that matches.
+fn check_statements(database: &dyn Database) {
+    database.set_up(&[Table::of_ints("n").numbered()]).unwrap();
+    let rows = [(1, -3), (2, 0), (9, 5), (10, 8)];
+    database.load(&rows.map(|(row, value)| ("n".to_owned(), row.to_string(), Value::Int(value)))).unwrap();
+    let mut client = database.connect(database.isolations()[0]).unwrap();
+    let shown = |mut found: Vec<(String, Value)>| {
+        found.sort_by_key(|it| it.0.parse::<i64>().unwrap());
+        found.iter().map(|(row, value)| format!("{row}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    client.begin().unwrap();
+    for (predicate, expected) in [
+        ("all", "1=-3 2=0 9=5 10=8"),
+        ("key in 2..10", "2=0 9=5 10=8"),
+        ("key = 9 or value < 0", "1=-3 9=5"),
+        ("value mod 2 = 1", "1=-3 9=5"),
+        ("not (value in [0, 8] and key != 2)", "1=-3 2=0 9=5"),
+        ("value > 8", ""),
+    ] {
+        let predicate = predicate_of(predicate).unwrap();
+        for locking in [Locking::Free, Locking::ForUpdate] {
+            assert_eq!(shown(client.select("n", &predicate, locking).unwrap()), expected, "{predicate}");
+        }
+    }
+    let is = |text: &str| predicate_of(text).unwrap();
+    assert_eq!(shown(client.increase("n", &is("value >= 0"), 2).unwrap()), "2=0 9=5 10=8");
+    assert_eq!(shown(client.increase("n", &is("key = 1"), -1).unwrap()), "1=-3");
+    assert_eq!(shown(client.increase("n", &is("key = 7"), 1).unwrap()), "");
+    assert_eq!(shown(client.delete_where("n", &is("key in 3..9")).unwrap()), "9=7");
+    assert_eq!(shown(client.delete_where("n", &is("key = 3")).unwrap()), "");
+    client.insert("n", "3", 1.into()).unwrap();
+    assert_eq!(shown(client.select("n", &is("all"), Locking::Free).unwrap()), "1=-4 2=2 3=1 10=10");
+    client.commit().unwrap();
+    drop(client);
     database.tear_down().unwrap();
 }
 

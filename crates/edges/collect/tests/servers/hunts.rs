@@ -52,6 +52,15 @@ fn mariadb_loses_updates_and_does_not_see_its_own_writes() {
 }
 
 #[test]
+fn mariadb_keeps_its_other_levels() {
+    let Some(server) = server(Kind::MariaDb, &[]) else { return };
+    for (isolation, level) in [("read-committed", Level::StatementSnapshots), ("serializable", Level::Serializable)] {
+        let quiet = hunted(&server.url(), isolation, level, Until::FirstFound);
+        assert!(quiet.findings.is_empty() && quiet.tally.scripts >= 10, "{quiet:?}");
+    }
+}
+
+#[test]
 fn postgresql_is_serializable_where_it_says_so_and_a_snapshot_below() {
     let Some(server) = server(Kind::PostgreSql, &[]) else { return };
     let found = hunted(&server.url(), "repeatable-read", Level::Serializable, Until::FirstFound);
@@ -62,7 +71,11 @@ fn postgresql_is_serializable_where_it_says_so_and_a_snapshot_below() {
     let found = hunted(&server.url(), "repeatable-read", Level::Serializable, Until::TimeIsOver);
     let script = finding(&found, "g2", 2).reproduction.as_ref().unwrap().script.to_string();
     assert_eq!((script.matches(" scan ").count(), script.matches(" insert ").count()), (2, 2), "{script}");
-    for (isolation, level) in [("repeatable-read", Level::SnapshotIsolation), ("serializable", Level::Serializable)] {
+    for (isolation, level) in [
+        ("read-committed", Level::StatementSnapshots),
+        ("repeatable-read", Level::SnapshotIsolation),
+        ("serializable", Level::Serializable),
+    ] {
         let quiet = hunted(&server.url(), isolation, level, Until::FirstFound);
         assert!(quiet.findings.is_empty() && quiet.tally.scripts >= 10, "{quiet:?}");
     }
