@@ -1,9 +1,9 @@
 //! Checks an answer against the history, trusting nobody: the centre of trust.
 //!
 //! An allowed history is replayed along its schedule, operation by operation. A forbidden one is refuted by its core:
-//! the core is checked to be one whose being forbidden makes the whole forbidden, and the reference evaluator of the
-//! catalogue's definition then decides the core, or a naive closure if it is large. Nothing here is shared with the
-//! engines.
+//! the core is checked to be one whose being forbidden makes the whole forbidden, and then the derivation that comes with
+//! it is replayed; without one, the reference evaluator of the catalogue's definition decides the core, or a naive closure
+//! if it is large. Nothing here is shared with the engines.
 
 mod allowed;
 mod by_spec;
@@ -11,6 +11,7 @@ mod closure;
 #[cfg(test)]
 #[path = "../../../history/tests/common/mod.rs"]
 mod common;
+mod derivation;
 mod favourable;
 mod forbidden;
 mod guarantees;
@@ -23,6 +24,7 @@ mod replay;
 mod rows;
 mod schedule;
 mod sources;
+mod stands;
 mod uncertified;
 mod uncommitted;
 mod unseen;
@@ -30,6 +32,7 @@ mod versions;
 mod visibility;
 
 pub use by_spec::certify_spec;
+pub use derivation::certify_derivation;
 pub use forbidden::certify_proof;
 pub use uncertified::Uncertified;
 
