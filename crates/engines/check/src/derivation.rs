@@ -39,7 +39,7 @@ pub(crate) fn derive(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Op
         Saturation::NoWriter(read) => Goal::NoWriter(read),
         Saturation::Stable(order) => Goal::Clauses(search::refute(&known, order, budget)?),
     };
-    let derivation = Assembly::new(&known, level).finish(goal, budget)?;
+    let derivation = Assembly::new(&known, level, budget).finish(goal)?;
     let accepted = certify_derivation(facts, level, &derivation);
     debug_assert!(accepted.is_ok(), "{accepted:?}");
     accepted.is_ok().then_some(derivation)

@@ -29,6 +29,7 @@ const FORGET_AT_ONCE: usize = 64;
 pub(super) struct Assembly<'k> {
     reasons: Reasons<'k>,
     level: Level,
+    budget: &'k Budget<'k>,
     atoms: Atoms,
     inferences: Vec<Inference>,
     known: FxHashSet<Fact>,
@@ -42,10 +43,11 @@ enum Turn {
 }
 
 impl<'k> Assembly<'k> {
-    pub(super) fn new(known: &'k Known<'k>, level: Level) -> Self {
+    pub(super) fn new(known: &'k Known<'k>, level: Level, budget: &'k Budget<'k>) -> Self {
         Self {
             reasons: Reasons::new(known),
             level,
+            budget,
             atoms: Atoms::default(),
             inferences: Vec::new(),
             known: FxHashSet::default(),
@@ -53,11 +55,11 @@ impl<'k> Assembly<'k> {
         }
     }
 
-    pub(super) fn finish(mut self, goal: Goal, budget: &Budget<'_>) -> Option<Derivation> {
+    pub(super) fn finish(mut self, goal: Goal) -> Option<Derivation> {
         match goal {
             Goal::Cycle(cycle) => self.refute_cycle(&cycle)?,
             Goal::NoWriter(read) => self.refute_sources(read)?,
-            Goal::Clauses(clauses) => self.refute_clauses(clauses, budget)?,
+            Goal::Clauses(clauses) => self.refute_clauses(clauses)?,
         }
         self.name_atoms();
         Some(Derivation { level: self.level, atoms: self.atoms.list, inferences: self.inferences })
@@ -99,6 +101,7 @@ impl<'k> Assembly<'k> {
                 Turn::Ask(fact) => {
                     // What rests on itself is no reason.
                     asked.insert(fact).then_some(())?;
+                    self.budget.check().ok()?;
                     let Ground { premises, inferences } = self.reasons.ground(fact)?;
                     turns.push(Turn::Tell(fact, inferences));
                     turns.extend(premises.into_iter().map(Turn::Ask));
@@ -127,12 +130,12 @@ impl<'k> Assembly<'k> {
         }
     }
 
-    fn refute_clauses(&mut self, clauses: Clauses, budget: &Budget<'_>) -> Option<()> {
+    fn refute_clauses(&mut self, clauses: Clauses) -> Option<()> {
         let Clauses { atoms, inputs } = clauses;
         self.atoms = atoms;
         let lit = |it: &Literal| variable(it.atom() as u32).literal(it.value());
         let given: Vec<Vec<Lit>> = inputs.iter().map(|it| it.clause.iter().map(lit).collect()).collect();
-        let resolvents = resolve(self.atoms.list.len(), &given, &mut || budget.check().is_err())?;
+        let resolvents = resolve(self.atoms.list.len(), &given, &mut || self.budget.check().is_err())?;
         drop(given);
         let mut used: Vec<u32> = resolvents.iter().flat_map(|it| it.antecedents.iter().copied()).collect();
         used.sort_unstable();

@@ -38,8 +38,8 @@ pub(super) enum Origin {
 }
 
 /// Collects clauses that have no model; none if time runs out.
-pub(super) fn refute(known: &Known<'_>, order: Vec<Node>, budget: &Budget<'_>) -> Option<Clauses> {
-    let mut search = Search::new(known, order);
+pub(super) fn refute<'k>(known: &'k Known<'k>, order: Vec<Node>, budget: &'k Budget<'k>) -> Option<Clauses> {
+    let mut search = Search::new(known, order, budget);
     search.begin();
     for round in 0.. {
         budget.check().ok()?;
@@ -59,6 +59,7 @@ pub(super) fn refute(known: &Known<'_>, order: Vec<Node>, budget: &Budget<'_>) -
 
 struct Search<'k> {
     known: &'k Known<'k>,
+    budget: &'k Budget<'k>,
     reasons: Reasons<'k>,
     solver: OrderSolver,
     atoms: Atoms,
@@ -80,7 +81,7 @@ struct Model {
 }
 
 impl<'k> Search<'k> {
-    fn new(known: &'k Known<'k>, order: Vec<Node>) -> Self {
+    fn new(known: &'k Known<'k>, order: Vec<Node>, budget: &'k Budget<'k>) -> Self {
         let mut solver = OrderSolver::with_order(order);
         solver.log_cycles();
         let mut edges = FxHashMap::default();
@@ -91,6 +92,7 @@ impl<'k> Search<'k> {
         }
         Self {
             known,
+            budget,
             reasons: Reasons::new(known),
             solver,
             atoms: Atoms::default(),

@@ -133,6 +133,9 @@ impl Search<'_> {
         let previous = self.previous_versions(model);
         let mut found = Vec::new();
         for reader in problem.txns().filter(|it| model.takes_part[it.index()]) {
+            if self.budget.check().is_err() {
+                break;
+            }
             let past = self.past(model, sources, &previous, reader);
             for read in problem.reads_of(reader) {
                 let Some(source) = sources[read] else { continue };
