@@ -52,12 +52,12 @@ impl Judge<'_> {
         effort.borrow_mut().add(Stage::Certification.name(), Duration::ZERO);
         let mut writer = Writer { max_order: self.max_order, history, refuted: Vec::new(), effort };
         let levels: Vec<Level> = questions.iter().filter_map(level_of).collect();
-        let mut n_decided = 0;
-        audience.asking(&asking(&levels, n_decided));
+        let mut decided = Vec::new();
+        audience.asking(&asking(&levels, &decided));
         check_each(&facts, &levels, self.certifying, &self.budget, &mut |level, answer| {
+            decided.push((level, answer.is_allowed()));
             audience.decided(writer.level(level.into(), answer));
-            n_decided += 1;
-            audience.asking(&asking(&levels, n_decided));
+            audience.asking(&asking(&levels, &decided));
         });
         for question in questions {
             if let Question::Spec(spec) = question {
@@ -77,10 +77,14 @@ fn level_of(question: &Question<'_>) -> Option<Level> {
     }
 }
 
-fn asking(levels: &[Level], n_decided: usize) -> String {
+/// What is being decided, and what was: the strongest level that holds, and the weakest that is violated.
+fn asking(levels: &[Level], decided: &[(Level, Option<bool>)]) -> String {
+    let those = |is_allowed: bool| decided.iter().filter(move |it| it.1 == Some(is_allowed)).map(|it| it.0);
+    let holds = those(true).max().map_or(String::new(), |it| format!(", {it} holds"));
+    let violated = those(false).min().map_or(String::new(), |it| format!(", {it} is violated"));
     match levels {
         [only] => format!("checking {}", only.full_name()),
-        _ => format!("checking levels, {n_decided} of {} decided", levels.len()),
+        _ => format!("checking levels, {} of {} decided{holds}{violated}", decided.len(), levels.len()),
     }
 }
 
@@ -139,6 +143,14 @@ fn unknown(reason: String) -> Verdict {
 mod tests {
     use super::*;
     use iso_history::HistoryBuilder;
+
+    #[test]
+    fn whoever_waits_sees_the_verdicts_so_far() {
+        let levels = [Level::ReadCommitted, Level::ReadAtomic, Level::Serializable];
+        assert_eq!(asking(&levels, &[]), "checking levels, 0 of 3 decided");
+        let decided = [(Level::ReadCommitted, Some(true)), (Level::ReadAtomic, Some(false))];
+        assert_eq!(asking(&levels, &decided), "checking levels, 2 of 3 decided, rc holds, ra is violated");
+    }
 
     #[test]
     fn an_answer_with_wrong_evidence_is_not_shown() {

@@ -106,7 +106,7 @@ impl Progress {
 }
 
 impl State {
-    /// `checking levels, 3 of 15 decided (search), 12 s so far`.
+    /// `checking levels, 3 of 15 decided, rc holds (search), 12 s so far`.
     fn line(&self, elapsed: Duration) -> String {
         let detail = if self.detail.is_empty() { String::new() } else { format!(" ({})", self.detail) };
         let percent = self.percent.map(|it| format!(" {it} %")).unwrap_or_default();

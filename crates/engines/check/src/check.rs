@@ -1,14 +1,27 @@
 //! Decides one level of a history, and makes evidence of the decision.
 
+use crate::counted::with_readers;
 use crate::decide::decide;
-use crate::decision::Decision;
+use crate::decision::{Decision, within};
+use crate::derivation::{core_of, derive};
 use crate::local::refute_by_one_read;
+use crate::pieces::pieces_of_counted;
 use crate::shrink::Core;
 use crate::{explain, name, prove, shrink};
-use iso_evidence::{Budget, Refutation, StopReason, Verdict};
-use iso_history::{Facts, History, Projection, TxnId};
+use iso_evidence::{Budget, Derivation, Refutation, StopReason, Verdict};
+use iso_history::{Facts, History, OpId, Projection, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A core with a proof and no more transactions needs no derivation: the text of the level decides it at once.
+const FEW_TXNS: usize = 6;
+
+/// With so many, a derivation says best which of them matter.
+const MANY_TXNS: usize = 32;
+
+/// A derivation is given up after so many questions to the budget: a minute or two.
+const MAX_QUESTIONS: u32 = 2_000_000;
 
 /// Decides whether `level` allows `history`.
 ///
@@ -96,21 +109,60 @@ fn unshown(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Strin
     })
 }
 
-/// Makes the core around `extracted` minimal, explains it and names it.
+/// Makes the core around `extracted` minimal, explains it and names it; where no small proof does, derives that it is
+/// forbidden. A derivation is what makes the verdict certain, so it has the time of the verdict.
+fn refute(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Refutation {
+    let extracted = extract_more(facts, level, extracted, budget);
+    let (level, refutation) = tell(facts, level, extracted, &budget.for_explanation());
+    if refutation.proof.is_some() && refutation.txns.len() <= FEW_TXNS {
+        return refutation;
+    }
+    let core = Projection::new(facts, &refutation.txns, &without(facts, &refutation));
+    let derivation = derive_in_time(&Facts::new(&core.history), level, budget);
+    Refutation { derivation: derivation.map(Arc::new), ..refutation }
+}
+
+/// A large core without those of whom a derivation does not speak: making it small one by one takes too long.
+fn extract_more(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Vec<TxnId> {
+    if extracted.len() <= MANY_TXNS || level.snapshots().is_some() {
+        return extracted;
+    }
+    let core = Projection::new(facts, &extracted, &BTreeSet::new());
+    let of_core = Facts::new(&core.history);
+    let Some(derivation) = derive_in_time(&of_core, level, budget) else { return extracted };
+    let mut smaller: Vec<TxnId> = core_of(&of_core, &derivation).iter().map(|it| core.txns[it.index()]).collect();
+    smaller.sort_unstable();
+    with_readers(facts, smaller)
+}
+
+fn derive_in_time(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Derivation> {
+    if let Some(snapshots) = level.snapshots() {
+        let pieces = pieces_of_counted(facts, snapshots)?;
+        return derive_in_time(&Facts::new(&pieces.history), Level::Serializable, budget);
+    }
+    within(MAX_QUESTIONS, &budget.for_derivation(), |budget| Ok(derive(facts, level, budget))).ok().flatten().flatten()
+}
+
+/// What can be told about a core, and the level whose rules it is told by.
 ///
 /// All levels that forbid the same transactions tell the same about them: what the weakest one says.
-fn refute(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Refutation {
-    let budget = &budget.for_explanation();
+fn tell(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> (Level, Refutation) {
     let core = shrink::shrink(facts, level, extracted, budget);
     let together = Projection::new(facts, &core.txns, &BTreeSet::new());
     let weakest = name::weakest(&Facts::new(&together.history), level, budget);
     if weakest != level {
         let refutation = explained(facts, weakest, shrink::shrink(facts, weakest, core.txns.clone(), budget), budget);
         if refutation.proof.is_some() {
-            return refutation;
+            return (weakest, refutation);
         }
     }
-    explained(facts, level, core, budget)
+    (level, explained(facts, level, core, budget))
+}
+
+/// The operations of a core's transactions that it does not have.
+fn without(facts: &Facts<'_>, refutation: &Refutation) -> BTreeSet<OpId> {
+    let ops = refutation.txns.iter().flat_map(|it| facts.history().ops(*it));
+    ops.filter(|it| refutation.ops.binary_search(it).is_err()).collect()
 }
 
 /// Explains a core that a level forbids, and names it.
@@ -118,7 +170,7 @@ fn explained(facts: &Facts<'_>, level: Level, core: Core, budget: &Budget<'_>) -
     let projection = core.project(facts);
     let cycle = explain::explain(&projection, level, budget);
     let (txns, ops) = (core.txns, projection.ops.clone());
-    let refutation = Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle, proof: None };
+    let refutation = Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle, proof: None, derivation: None };
     let proved = prove::prove(facts, level, &projection, refutation, budget);
     let weakest = name::weakest(&Facts::new(&projection.history), level, budget);
     let anomalies = name::name(&projection, weakest, &proved.cycle, budget).into_iter().collect();

@@ -14,6 +14,7 @@ mod core_extraction;
 mod counted;
 mod decide;
 mod decision;
+mod derivation;
 mod explain;
 mod forward;
 mod graph;

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::cadical::Cadical;
-use crate::order::IncrementalOrder;
+use crate::order::{Edge, IncrementalOrder};
 use crate::sat::{Lit, SatResult, SatSolver, SatStatistics};
 use crate::theory::Theory;
 use theory::{AcyclicTheory, KnownCycle, Meaning};
@@ -116,6 +116,17 @@ impl OrderSolver {
     /// The last model's values stay as they are.
     pub fn try_order(&mut self, order: Vec<u32>) -> bool {
         self.theory.borrow_mut().try_order(order)
+    }
+
+    /// Keeps all cycles that searches meet from now on, for [`OrderSolver::take_cycles`].
+    pub fn log_cycles(&mut self) {
+        self.theory.borrow_mut().log_cycles();
+    }
+
+    /// The cycles kept so far: with the clauses that were added, they are all that an answer
+    /// [`OrderResult::Cyclic`] rests on. Each edge starts where the one before ended.
+    pub fn take_cycles(&mut self) -> Vec<Vec<Edge>> {
+        self.theory.borrow_mut().take_cycles()
     }
 
     /// Makes a node, last in the current order, and returns its number.

@@ -11,8 +11,9 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use cadical_sys::{CaDiCal, ExternalPropagator, Status, Terminator};
+use cadical_sys::{CaDiCal, ExternalPropagator, ProofTracer, Status, Terminator};
 
+use crate::resolution::Trace;
 use crate::sat::{Lit, SatResult, SatSolver, SatStatistics, Var};
 use crate::theory::Theory;
 
@@ -55,6 +56,14 @@ impl Cadical {
             solver.inner.set(option, 0);
         }
         solver.inner.connect_external_propagator(Bridge { theory, clause: Vec::new(), lits: Vec::new() });
+        solver
+    }
+
+    /// A solver that tells all that it derives. Nothing that it derives needs variables of its own.
+    pub(crate) fn traced(trace: Rc<RefCell<Trace>>) -> Self {
+        let mut solver = Self::new();
+        solver.inner.set("factor", 0);
+        solver.inner.connect_proof_tracer1(Tracer(trace), true, false);
         solver
     }
 
@@ -286,4 +295,32 @@ impl<T: Theory> ExternalPropagator for Bridge<T> {
     fn cb_add_external_clause_lit(&mut self) -> i32 {
         self.clause.pop().unwrap_or(0)
     }
+}
+
+/// Passes what the solver derives to a trace.
+struct Tracer(Rc<RefCell<Trace>>);
+
+impl ProofTracer for Tracer {
+    fn add_original_clause(&mut self, id: i64, _redundant: bool, _clause: &[i32], is_restored: bool) {
+        if !is_restored {
+            self.0.borrow_mut().given(id);
+        }
+    }
+
+    fn add_derived_clause(&mut self, id: i64, _redundant: bool, _witness: i32, clause: &[i32], antecedents: &[i64]) {
+        let clause = clause.iter().map(|it| from_dimacs(*it)).collect();
+        self.0.borrow_mut().derived(id, clause, antecedents);
+    }
+
+    fn delete_clause(&mut self, _id: i64, _redundant: bool, _clause: &[i32]) {}
+    fn weaken_minus(&mut self, _id: i64, _clause: &[i32]) {}
+    fn strengthen(&mut self, _id: i64) {}
+    fn finalize_clause(&mut self, _id: i64, _clause: &[i32]) {}
+    fn add_assumption(&mut self, _lit: i32) {}
+    fn add_constraint(&mut self, _clause: &[i32]) {}
+    fn reset_assumptions(&mut self) {}
+    fn add_assumption_clause(&mut self, _id: i64, _clause: &[i32], _antecedents: &[i64]) {}
+    fn conclude_sat(&mut self, _conclusion_type: i32, _model: &[i32]) {}
+    fn conclude_unsat(&mut self, _conclusion_type: i32, _clause_ids: &[i64]) {}
+    fn conclude_unknown(&mut self, _trail: &[i32]) {}
 }

@@ -4,6 +4,7 @@
 //! - [`Circuit`] holds formulas with equal parts shared, and [`Clauses`] gives them to a solver.
 //! - [`Word`] is an integer of a fixed width in a circuit.
 //! - [`Linear`] is an integer as a sum of open values with coefficients, and [`laws`] compares such sums.
+//! - [`resolve`] says why clauses have no model.
 //! - [`IncrementalOrder`] keeps a topological order of a growing and shrinking graph.
 //! - [`OrderSolver`] joins the two: which edges to choose so that the clauses hold and no cycle arises.
 //!
@@ -15,6 +16,7 @@ mod circuit;
 mod cnf;
 mod linear;
 mod order;
+mod resolution;
 mod sat;
 mod theory;
 mod word;
@@ -25,5 +27,6 @@ pub use circuit::{Circuit, Values, Wire};
 pub use cnf::{Clauses, Probing};
 pub use linear::{Comparison, Linear, LinearShape, Relation, laws};
 pub use order::{Edge, EdgeId, IncrementalOrder, Mark, Reach, UNTAGGED};
+pub use resolution::{Resolvent, resolve, variable};
 pub use sat::{Lit, SatResult, SatSolver, SatStatistics, Var};
 pub use word::{Computed, Word, fits};

@@ -59,6 +59,8 @@ pub enum Stage {
     Search,
     /// Making a forbidden core minimal, and explaining it.
     Explanation,
+    /// Deriving from axioms that a core is forbidden.
+    Derivation,
     /// Checking the evidence of an answer.
     Certification,
 }
@@ -74,6 +76,7 @@ impl Stage {
             Self::Saturation => "saturation",
             Self::Search => "search",
             Self::Explanation => "explanation",
+            Self::Derivation => "derivation",
             Self::Certification => "certify",
         }
     }
@@ -129,6 +132,14 @@ impl<'a> Budget<'a> {
     pub fn for_explanation(&self) -> Self {
         self.note(Note::Begins(Stage::Explanation));
         Self { stop: self.stop_explaining.or(self.stop), hear: None, ..*self }
+    }
+
+    /// The limits of a derivation that makes a verdict certain: those of the verdict. Whoever listens hears that it begins,
+    /// and nothing that happens in it.
+    #[must_use]
+    pub fn for_derivation(&self) -> Self {
+        self.note(Note::Begins(Stage::Derivation));
+        self.silent()
     }
 
     /// The same limits; `hear` is told what happens.

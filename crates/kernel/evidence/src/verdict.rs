@@ -1,6 +1,6 @@
 //! The contract of every engine: an answer with what proves it.
 
-use crate::{Anomaly, Proof};
+use crate::{Anomaly, Derivation, Proof};
 use iso_history::{KeyId, LocalAnomaly, OpId, PieceKind, TxnId};
 use iso_spec::Execution;
 use std::fmt;
@@ -50,7 +50,7 @@ pub enum Schedule {
 }
 
 /// An event of a transaction that reads from a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
     /// Its reads happen: they see everything that was committed before.
     Snapshot(TxnId),
@@ -79,6 +79,8 @@ pub struct Refutation {
     /// The cycle, or the case split, with everything that it follows from; none if none was found that a person
     /// could follow.
     pub proof: Option<Box<Proof>>,
+    /// Why the core is forbidden, for a checker that does not search; none if the core is small or `local` says it all.
+    pub derivation: Option<Arc<Derivation>>,
 }
 
 /// A dependency between two transactions, which always says why.

@@ -14,7 +14,15 @@ fn is_allowed(history: &History, level: Level) -> Option<bool> {
 }
 
 fn core(txns: &[TxnId], ops: &[OpId]) -> Refutation {
-    Refutation { anomalies: vec![], txns: txns.to_vec(), ops: ops.to_vec(), local: None, cycle: vec![], proof: None }
+    Refutation {
+        anomalies: vec![],
+        txns: txns.to_vec(),
+        ops: ops.to_vec(),
+        local: None,
+        cycle: vec![],
+        proof: None,
+        derivation: None,
+    }
 }
 
 fn accepts(history: &History, level: Level, refutation: &Refutation) -> bool {

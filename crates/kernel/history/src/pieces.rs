@@ -16,16 +16,8 @@ use crate::project::{Copy, n_external};
 use crate::{
     Column, Comparison, Datum, Facts, History, KeyId, Op, OpId, Outcome, Predicate, Projection, TxnId, ValueId,
 };
+use crate::{PieceKind, Snapshots};
 use rustc_hash::FxHashSet;
-
-/// How many plain reads of a transaction share a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Snapshots {
-    /// Those of one statement.
-    PerStatement,
-    /// All of them.
-    PerTransaction,
-}
 
 /// A history cut into pieces, with the way back.
 #[derive(Clone, Debug)]
@@ -40,15 +32,6 @@ pub struct Pieces {
     pub ops: Vec<Option<OpId>>,
     /// For each key, the one that it is; any for marks.
     pub keys: Vec<KeyId>,
-}
-
-/// What a piece is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PieceKind {
-    /// Reads that see one moment, from this operation on; none if it holds others together only.
-    Moment(Option<OpId>),
-    /// Everything that locks or writes, when the transaction commits.
-    Commit,
 }
 
 impl History {

@@ -76,6 +76,24 @@ pub struct Scan<'h> {
     pub extent: Extent,
 }
 
+/// How many plain reads of a transaction share a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshots {
+    /// Those of one statement.
+    PerStatement,
+    /// All of them.
+    PerTransaction,
+}
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PieceKind {
+    /// Reads that see one moment, from this operation on; none if it holds others together only.
+    Moment(Option<OpId>),
+    /// Everything that locks or writes, when the transaction commits.
+    Commit,
+}
+
 impl Statement {
     /// Its operations.
     pub fn ops(self) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator {

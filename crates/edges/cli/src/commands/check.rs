@@ -152,7 +152,11 @@ impl Audience for InputJudge<'_> {
 
 /// What an engine is doing, for somebody who waits.
 fn doing(stage: Stage) -> &'static str {
-    if stage == Stage::Explanation { "a violation is found, and made small" } else { stage.name() }
+    match stage {
+        Stage::Explanation => "a violation is found, and made small",
+        Stage::Derivation => "a violation is found, and derived step by step",
+        other => other.name(),
+    }
 }
 
 impl InputJudge<'_> {

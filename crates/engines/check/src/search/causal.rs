@@ -228,7 +228,8 @@ fn causes_of(known: &Known<'_>, solution: &Solution, versions: &[Vec<TxnId>], tx
     if txn.is_initial() {
         return steps;
     }
-    steps.extend(problem.session_before(txn).iter().map(|it| (*it, Cause::Session)));
+    let takes_part = |it: &&TxnId| solution.takes_part[it.index()];
+    steps.extend(problem.session_before(txn).iter().filter(takes_part).map(|it| (*it, Cause::Session)));
     for read in problem.reads_of(txn) {
         steps.extend(solution.sources[read].map(|it| (it, Cause::Read(read))));
     }

@@ -64,6 +64,8 @@ pub(super) struct AcyclicTheory {
     stale: NodeSet,
     touched: NodeSet,
     n_cycles: u64,
+    /// Every cycle met, if somebody wants to know.
+    log: Option<Vec<Vec<Edge>>>,
     model: Vec<bool>,
     has_model: bool,
     halt: Rc<Cell<bool>>,
@@ -88,6 +90,7 @@ impl AcyclicTheory {
             stale: NodeSet::new(n_nodes),
             touched: NodeSet::new(n_nodes),
             n_cycles: 0,
+            log: None,
             model: Vec::new(),
             has_model: false,
             halt: Rc::default(),
@@ -191,6 +194,16 @@ impl AcyclicTheory {
         nodes
     }
 
+    /// Keeps all cycles met from now on.
+    pub(super) fn log_cycles(&mut self) {
+        self.log = Some(Vec::new());
+    }
+
+    /// The cycles kept so far.
+    pub(super) fn take_cycles(&mut self) -> Vec<Vec<Edge>> {
+        self.log.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     pub(super) fn n_cycles(&self) -> u64 {
         self.n_cycles
     }
@@ -264,6 +277,7 @@ impl AcyclicTheory {
     /// Adds the negations of the literals on a cycle to `clause`, each once, and counts the cycle.
     fn explain(&mut self, cycle: &[Edge], clause: &mut Vec<Lit>) {
         self.n_cycles += 1;
+        self.log.iter_mut().for_each(|log| log.push(cycle.to_vec()));
         for edge in cycle {
             self.touch(edge.from);
             self.touch(edge.to);

@@ -4,3 +4,4 @@ mod conformance;
 mod incremental_order;
 mod order_solver;
 mod random;
+mod resolution;

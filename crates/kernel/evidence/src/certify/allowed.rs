@@ -5,9 +5,8 @@ use super::sources::Sources;
 use super::uncertified::Uncertified;
 use super::{replay, schedule, uncommitted, versions, visibility};
 use crate::{Schedule, Witness};
-use iso_history::{History, PieceKind, TxnId};
+use iso_history::History;
 use iso_spec::Level;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks a witness of a history at a level.
 pub(super) fn certify_allowed(history: &History, level: Level, witness: &Witness) -> Result<(), Uncertified> {
@@ -30,9 +29,6 @@ fn check_witness(history: &History, level: Level, witness: &Witness) -> Result<(
         (Level::SnapshotIsolation | Level::StrongSnapshotIsolation, Schedule::Events(events)) => {
             schedule::check_events(history, events, level.needs_times())?;
             replay::replay_snapshots(history, events, replay::Writers::FirstCommitterWins)
-        }
-        (Level::StatementSnapshots | Level::TransactionSnapshot, Schedule::Pieces(order)) => {
-            check_pieces(history, level, order)
         }
         (Level::ReadUncommitted, Schedule::Order(order)) => {
             schedule::check_order(history, order, false)?;
@@ -63,19 +59,4 @@ fn check_witness(history: &History, level: Level, witness: &Witness) -> Result<(
         }
         _ => Err(Uncertified::new(format!("the witness of {level} has the wrong kind of schedule"))),
     }
-}
-
-/// The pieces of the history run one after the other. An indeterminate transaction is in with all of its pieces, or not at
-/// all.
-fn check_pieces(history: &History, level: Level, order: &[(TxnId, PieceKind)]) -> Result<(), Uncertified> {
-    let snapshots = level.snapshots().ok_or_else(|| Uncertified::new("the level does not look at statements"))?;
-    let is_in: BTreeSet<TxnId> = order.iter().map(|it| it.0).collect();
-    let pieces = history.with_known_outcomes(|it| is_in.contains(&it)).pieces(snapshots);
-    let by_kind: BTreeMap<(TxnId, PieceKind), TxnId> =
-        pieces.history.txns().map(|it| ((pieces.txns[it.index()], pieces.kinds[it.index()]), it)).collect();
-    let order: Option<Vec<TxnId>> = order.iter().map(|it| by_kind.get(it).copied()).collect();
-    let order =
-        order.ok_or_else(|| Uncertified::new("the schedule has a piece of a transaction that does not exist"))?;
-    schedule::check_order(&pieces.history, &order, false)?;
-    replay::replay_serially(&pieces.history, &order)
 }

@@ -1,6 +1,7 @@
 //! Levels of users: an execution is compared with the text, and a core, or the whole history, is decided by it.
 
-use super::forbidden::{check_membership, check_none_aborted, check_reads_stand, project, steps_of_a_second};
+use super::forbidden::steps_of_a_second;
+use super::stands::{check_membership, check_none_aborted, check_reads_stand, project};
 use super::uncertified::Uncertified;
 use crate::{Budget, Refutation, Schedule, Verdict, Witness};
 use iso_history::{Facts, History, LocalAnomaly, Projection};

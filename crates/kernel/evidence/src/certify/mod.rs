@@ -1,9 +1,9 @@
 //! Checks an answer against the history, trusting nobody: the centre of trust.
 //!
 //! An allowed history is replayed along its schedule, operation by operation. A forbidden one is refuted by its core:
-//! the core is checked to be one whose being forbidden makes the whole forbidden, and the reference evaluator of the
-//! catalogue's definition then decides the core, or a naive closure if it is large. Nothing here is shared with the
-//! engines.
+//! the core is checked to be one whose being forbidden makes the whole forbidden, and then the derivation that comes with
+//! it is replayed; without one, the reference evaluator of the catalogue's definition decides the core, or a naive closure
+//! if it is large. Nothing here is shared with the engines.
 
 mod allowed;
 mod by_spec;
@@ -11,6 +11,7 @@ mod closure;
 #[cfg(test)]
 #[path = "../../../history/tests/common/mod.rs"]
 mod common;
+mod derivation;
 mod favourable;
 mod forbidden;
 mod guarantees;
@@ -18,11 +19,13 @@ mod local;
 mod name;
 mod own;
 mod past;
+mod pieces;
 mod proof;
 mod replay;
 mod rows;
 mod schedule;
 mod sources;
+mod stands;
 mod uncertified;
 mod uncommitted;
 mod unseen;
@@ -30,6 +33,7 @@ mod versions;
 mod visibility;
 
 pub use by_spec::certify_spec;
+pub use derivation::certify_derivation;
 pub use forbidden::certify_proof;
 pub use uncertified::Uncertified;
 
@@ -38,6 +42,7 @@ use allowed::certify_allowed;
 use forbidden::certify_forbidden;
 use iso_history::{Facts, History};
 use iso_spec::Level;
+use pieces::certify_pieces;
 
 /// Checks a verdict about a history at a level. An unknown verdict claims nothing and always passes.
 pub fn certify(history: &History, level: Level, verdict: &Verdict) -> Result<(), Uncertified> {
@@ -45,7 +50,10 @@ pub fn certify(history: &History, level: Level, verdict: &Verdict) -> Result<(),
         return certify(&history.without_sessions(), with_sessions, verdict);
     }
     match verdict {
-        Verdict::Allowed(witness) => certify_allowed(history, level, witness),
+        Verdict::Allowed(witness) => match level.snapshots() {
+            Some(snapshots) => certify_pieces(history, level, snapshots, witness),
+            None => certify_allowed(history, level, witness),
+        },
         Verdict::Forbidden(_) => certify_facts(&Facts::new(history), level, verdict),
         Verdict::Unknown(_) => Ok(()),
     }
