@@ -118,7 +118,11 @@ fn follows(facts: &Facts<'_>, answers: &[Answer], level: Level, is_favoured: imp
     answers.iter().find_map(|it| match &it.verdict {
         Verdict::Allowed(witness) if it.level.implies(level) => Some(Verdict::Allowed(weaken(facts, witness, level))),
         Verdict::Forbidden(refutation)
-            if level.implies(it.level) && counts_sessions(level) == counts_sessions(it.level) && stands(it.level) =>
+            if level.implies(it.level)
+                && counts_sessions(level) == counts_sessions(it.level)
+                // What is derived about pieces says nothing about whole transactions.
+                && level.snapshots() == it.level.snapshots()
+                && stands(it.level) =>
         {
             Some(Verdict::Forbidden(refutation.clone()))
         }
