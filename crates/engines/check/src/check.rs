@@ -1,6 +1,6 @@
 //! Decides one level of a history, and makes evidence of the decision.
 
-use crate::counted::with_readers;
+use crate::counted::{reads_that_show, with_readers};
 use crate::decide::decide;
 use crate::decision::{Decision, within};
 use crate::derivation::{core_of, derive};
@@ -122,17 +122,24 @@ fn refute(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budge
     Refutation { derivation: derivation.map(Arc::new), ..refutation }
 }
 
-/// A large core without those of whom a derivation does not speak: making it small one by one takes too long.
-fn extract_more(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Vec<TxnId> {
+/// A large core without the transactions and reads of which a derivation does not speak: making it small one by one takes
+/// too long.
+fn extract_more(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Core {
     if extracted.len() <= MANY_TXNS || level.snapshots().is_some() {
-        return extracted;
+        return Core::of(extracted);
     }
-    let core = Projection::new(facts, &extracted, &BTreeSet::new());
-    let of_core = Facts::new(&core.history);
-    let Some(derivation) = derive_in_time(&of_core, level, budget) else { return extracted };
-    let mut smaller: Vec<TxnId> = core_of(&of_core, &derivation).iter().map(|it| core.txns[it.index()]).collect();
-    smaller.sort_unstable();
-    with_readers(facts, smaller)
+    let projection = Projection::new(facts, &extracted, &BTreeSet::new());
+    let of_core = Facts::new(&projection.history);
+    let Some(derivation) = derive_in_time(&of_core, level, budget) else { return Core::of(extracted) };
+    let (txns, reads) = core_of(&of_core, &derivation);
+    let mut txns: Vec<TxnId> = txns.iter().map(|it| projection.txns[it.index()]).collect();
+    txns.sort_unstable();
+    let txns = with_readers(facts, txns);
+    let shown = reads_that_show(facts, txns.iter().copied()).into_iter().map(|it| facts.reads()[it].op);
+    let needed: BTreeSet<OpId> = reads.iter().map(|it| projection.ops[it.index()]).chain(shown).collect();
+    let of_core = |it: &TxnId| facts.reads_of(*it).map(|it| facts.reads()[it].op);
+    let without = txns.iter().flat_map(of_core).filter(|it| !needed.contains(it)).collect();
+    Core { txns, without }
 }
 
 fn derive_in_time(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Derivation> {
@@ -146,12 +153,13 @@ fn derive_in_time(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Optio
 /// What can be told about a core, and the level whose rules it is told by.
 ///
 /// All levels that forbid the same transactions tell the same about them: what the weakest one says.
-fn tell(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> (Level, Refutation) {
+fn tell(facts: &Facts<'_>, level: Level, extracted: Core, budget: &Budget<'_>) -> (Level, Refutation) {
     let core = shrink::shrink(facts, level, extracted, budget);
     let together = Projection::new(facts, &core.txns, &BTreeSet::new());
     let weakest = name::weakest(&Facts::new(&together.history), level, budget);
     if weakest != level {
-        let refutation = explained(facts, weakest, shrink::shrink(facts, weakest, core.txns.clone(), budget), budget);
+        let refutation =
+            explained(facts, weakest, shrink::shrink(facts, weakest, Core::of(core.txns.clone()), budget), budget);
         if refutation.proof.is_some() {
             return (weakest, refutation);
         }

@@ -22,8 +22,7 @@ use iso_evidence::{Budget, Note, Stage, StopReason, Witness};
 use iso_history::Facts;
 use iso_spec::Level;
 
-/// How often each transaction may be executed on replicas before anything else is tried, and after it.
-const FEW_TIMES: u32 = 20;
+/// How often each transaction may be executed on replicas after a search.
 const MANY_TIMES: u32 = 400;
 
 /// What a search may take before it gives way for a while.
@@ -71,9 +70,15 @@ fn allowed_soon(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
     }
     // Recorded times make stronger levels easy, and replicas know nothing of them.
     if !facts.history().has_real_time()
-        && let Some(witness) = allowed_on_replicas(facts, level, FEW_TIMES, budget)?
+        && let Some(witness) = allowed_on_replicas(facts, level, few_times(level), budget)?
     {
         return Ok(Some(witness));
     }
     Ok(allowed_by_stronger(facts, level, Patience::Long, budget))
+}
+
+/// How often each transaction may be executed on replicas before a search, which is mostly quick below causal
+/// consistency.
+fn few_times(level: Level) -> u32 {
+    if level == Level::CausalConsistency { 20 } else { 2 }
 }

@@ -19,20 +19,27 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// Transactions with all their operations.
+    pub(crate) fn of(txns: Vec<TxnId>) -> Self {
+        Self { txns, without: BTreeSet::new() }
+    }
+
     pub(crate) fn project(&self, facts: &Facts<'_>) -> Projection {
         Projection::new(facts, &self.txns, &self.without)
     }
 }
 
-/// The smallest core that can be found around `extracted`, which is forbidden by itself.
+/// The smallest core that can be found around `extracted`, which is probably forbidden by itself.
 ///
 /// If time runs out on the way, the core is still forbidden, but may not be minimal.
-pub(crate) fn shrink(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Core {
+pub(crate) fn shrink(facts: &Facts<'_>, level: Level, extracted: Core, budget: &Budget<'_>) -> Core {
     let mut shrinking = Shrinking { facts, level, budget };
-    let whole = Core { txns: facts.txns().collect(), without: BTreeSet::new() };
-    let extracted = Core { txns: extracted, without: BTreeSet::new() };
-    let mut core = match shrinking.extract_from(&extracted) {
-        Ok(Some(_)) => extracted,
+    let whole = Core::of(facts.txns().collect());
+    let with_all_operations = Core::of(extracted.txns.clone());
+    let mut is_core = |it: &Core| matches!(shrinking.extract_from(it), Ok(Some(_)));
+    let mut core = match (is_core(&extracted), extracted.without.is_empty()) {
+        (true, _) => extracted,
+        (false, false) if is_core(&with_all_operations) => with_all_operations,
         _ => whole,
     };
     // Out of time: what we have is forbidden, and that is all that is promised.
@@ -44,7 +51,7 @@ pub(crate) fn shrink(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, bud
 
 /// Is the history forbidden by those of its operations alone that a core may have?
 pub(crate) fn stands(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> bool {
-    let whole = Core { txns: facts.txns().collect(), without: BTreeSet::new() };
+    let whole = Core::of(facts.txns().collect());
     matches!(Shrinking { facts, level, budget }.extract_from(&whole), Ok(Some(_)))
 }
 

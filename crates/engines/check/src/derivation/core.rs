@@ -1,13 +1,14 @@
-//! The transactions that a derivation speaks of: they are forbidden by themselves.
+//! The transactions and reads that a derivation speaks of: they are forbidden by themselves.
 
 use super::hops::txn_of;
 use iso_evidence::{Axiom, Derivation, Inference, Sight, Unless};
 use iso_history::{Facts, OpId, TxnId};
 use std::collections::BTreeSet;
 
-/// A core, ascending: everybody whom the derivation names, and whoever may have written what a read of it saw.
-pub(crate) fn core_of(facts: &Facts<'_>, derivation: &Derivation) -> Vec<TxnId> {
-    let mut core = Core { facts, txns: BTreeSet::new() };
+/// A core, ascending: everybody whom the derivation names, and whoever may have written what a read of it saw; and the
+/// reads that it names.
+pub(crate) fn core_of(facts: &Facts<'_>, derivation: &Derivation) -> (Vec<TxnId>, BTreeSet<OpId>) {
+    let mut core = Core { facts, txns: BTreeSet::new(), reads: BTreeSet::new() };
     for inference in &derivation.inferences {
         match inference {
             Inference::Axiom(axiom) => core.axiom(axiom),
@@ -15,12 +16,13 @@ pub(crate) fn core_of(facts: &Facts<'_>, derivation: &Derivation) -> Vec<TxnId> 
             Inference::Resolvent { .. } | Inference::Forget(_) => {}
         }
     }
-    core.txns.into_iter().filter(|it| !it.is_initial()).collect()
+    (core.txns.into_iter().filter(|it| !it.is_initial()).collect(), core.reads)
 }
 
 struct Core<'a> {
     facts: &'a Facts<'a>,
     txns: BTreeSet<TxnId>,
+    reads: BTreeSet<OpId>,
 }
 
 impl Core<'_> {
@@ -65,6 +67,7 @@ impl Core<'_> {
     }
 
     fn read(&mut self, read: OpId) {
+        self.reads.insert(read);
         self.txns.insert(self.facts.history().txn_of(read));
         if let Ok(place) = self.facts.reads().binary_search_by_key(&read, |it| it.op) {
             self.txns.extend(self.facts.candidates(place));

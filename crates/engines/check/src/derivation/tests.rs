@@ -210,9 +210,12 @@ fn a_core_that_is_too_large_for_the_text_is_certified_by_its_derivation() {
 }
 
 #[test]
-fn a_derivation_names_its_core() {
-    let history = history(&["a rx0 wx1", "c wy1", "b rx0 wx2", "d ry1"]);
+fn a_derivation_names_the_transactions_and_reads_of_its_core() {
+    let history = history(&["a rx0 wx1", "c wy1", "b rx0 rz0 wx2", "d ry1"]);
     let facts = Facts::new(&history);
     let derivation = derive(&facts, Level::Serializable, &Budget::unlimited()).unwrap();
-    assert_eq!(core_of(&facts, &derivation), test_store::txns(&[1, 3]));
+    let (txns, reads) = core_of(&facts, &derivation);
+    let first_of = |it: &TxnId| history.ops(*it).next().unwrap();
+    assert_eq!(txns, test_store::txns(&[1, 3]));
+    assert_eq!(reads, txns.iter().map(first_of).collect());
 }
