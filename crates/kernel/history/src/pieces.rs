@@ -45,8 +45,10 @@ pub struct Pieces {
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PieceKind {
-    /// Reads that see one moment, from this operation on; none if it holds others together only.
+    /// Reads that see one moment, from this operation on; none if it holds all others of the transaction together.
     Moment(Option<OpId>),
+    /// Nothing: it comes after earlier statements, and before the pieces of the statement that omitted this row.
+    Before(OpId),
     /// Everything that locks or writes, when the transaction commits.
     Commit,
 }
@@ -246,7 +248,7 @@ impl<'h> Cutter<'h> {
         let mut ends = Vec::new();
         if !omitted.is_empty() {
             if self.chain.is_empty() || !self.pending.is_empty() {
-                self.chain_on(Draft::moment(Vec::new()));
+                self.chain_on(Draft::new(PieceKind::Before(omitted[0]), Vec::new()));
             }
             let start = self.mark();
             self.chain.last_mut().into_iter().for_each(|it| it.before.push(start));
