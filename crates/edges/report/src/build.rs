@@ -219,7 +219,7 @@ impl<'h> Builder<'h> {
             // A transaction takes a snapshot for each statement that only reads.
             iso_evidence::Schedule::Pieces(pieces) => {
                 let event = |it: &(TxnId, PieceKind)| match it.1 {
-                    PieceKind::Moment(_) => (EventKind::Snapshot, label(it.0)),
+                    PieceKind::Moment(_) | PieceKind::Before(_) => (EventKind::Snapshot, label(it.0)),
                     PieceKind::Commit => (EventKind::Commit, label(it.0)),
                 };
                 Schedule::Events {

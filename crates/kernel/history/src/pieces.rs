@@ -229,7 +229,7 @@ impl<'h> Cutter<'h> {
         let mut ends = Vec::new();
         if !omitted.is_empty() {
             if self.chain.is_empty() || !self.pending.is_empty() {
-                self.chain_on(Draft::moment(Vec::new()));
+                self.chain_on(Draft::new(PieceKind::Before(omitted[0]), Vec::new()));
             }
             let start = self.mark();
             self.chain.last_mut().into_iter().for_each(|it| it.before.push(start));

@@ -88,8 +88,10 @@ pub enum Snapshots {
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PieceKind {
-    /// Reads that see one moment, from this operation on; none if it holds others together only.
+    /// Reads that see one moment, from this operation on; none if it holds all others of the transaction together.
     Moment(Option<OpId>),
+    /// Nothing: it comes after earlier statements, and before the pieces of the statement that omitted this row.
+    Before(OpId),
     /// Everything that locks or writes, when the transaction commits.
     Commit,
 }

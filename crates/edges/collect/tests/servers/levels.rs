@@ -22,8 +22,8 @@ fn postgresql_shows_only_what_its_levels_allow() {
     let database = opened(&server.url());
     for (isolation, level) in [
         ("read-committed", Level::StatementSnapshots),
-        ("repeatable-read", Level::SnapshotIsolation),
-        ("serializable", Level::Serializable),
+        ("repeatable-read", Level::StrongSnapshotIsolation),
+        ("serializable", Level::StrictSerializable),
     ] {
         compare(&*database, isolation, level);
     }
@@ -51,8 +51,8 @@ fn mariadb_shows_only_what_its_levels_allow() {
     for (isolation, level) in [
         ("read-committed", Level::StatementSnapshots),
         ("repeatable-read", Level::TransactionSnapshot),
-        ("serializable", Level::Serializable),
-        ("snapshot-isolation", Level::SnapshotIsolation),
+        ("serializable", Level::StrictSerializable),
+        ("snapshot-isolation", Level::StrongSnapshotIsolation),
     ] {
         if database.isolations().contains(&isolation) {
             compare(&*database, isolation, level);
@@ -106,7 +106,7 @@ fn is_known(history: &History, level: Level) -> bool {
     let mut deletes = txns.iter().flat_map(|txn| writes(*txn).filter(is_delete).map(|it| (*txn, it.key())));
     deletes.any(|(txn, key)| match level {
         Level::StatementSnapshots => writes(txn).any(|it| is_made(&it, key)),
-        Level::SnapshotIsolation => {
+        Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
             txns.iter().any(|other| *other != txn && writes(*other).any(|it| is_made(&it, key)))
         }
         _ => false,
