@@ -51,8 +51,8 @@ fn mariadb_shows_only_what_its_levels_allow() {
     for (isolation, level) in [
         ("read-committed", Level::StatementSnapshots),
         ("repeatable-read", Level::TransactionSnapshot),
-        ("serializable", Level::StrictSerializable),
-        ("snapshot-isolation", Level::StrongSnapshotIsolation),
+        ("serializable", Level::Serializable),
+        ("snapshot-isolation", Level::SnapshotIsolation),
     ] {
         if database.isolations().contains(&isolation) {
             compare(&*database, isolation, level);
