@@ -256,15 +256,8 @@ impl<'h> Pass<'h> {
         }
         let run = survey.versions.run(key, value);
         let is_own = self.writes_at_last(key, value);
-        let is_explained = run.len() > usize::from(is_own);
-        let candidates = match self.cut {
-            _ if !is_explained => (0, 0),
-            Cut::Now if is_own => without_reader(&mut survey.versions.writers, run, reader, &[]),
-            Cut::Now | Cut::Later => range(run.start, run.end),
-        };
-        if !is_explained {
-            self.unexplained.push(UnexplainedRead { op, reader, key, saw: Saw::Value(value) });
-        }
+        let read = ExternalRead { op, reader, key };
+        let is_explained = self.explain(read, Saw::Value(value), (run, is_own), survey);
         let history = self.history;
         let is_same = |earlier: OpId| match history.op(earlier) {
             Op::Omit { scan, .. } => !history.matches(scan, key, value),
@@ -274,8 +267,29 @@ impl<'h> Pass<'h> {
             let kind = LocalKind::Unrepeatable { earlier };
             survey.unrepeatable.push(LocalAnomaly { reader, op, kind });
         }
-        survey.reads.push(ExternalRead { op, reader, key });
+    }
+
+    /// Notes a read of what others wrote, with those who may have written it, of whom the reader may be one. Can anybody?
+    fn explain(
+        &mut self,
+        read: ExternalRead,
+        saw: Saw,
+        (run, is_own): (Range<usize>, bool),
+        survey: &mut Survey,
+    ) -> bool {
+        let ExternalRead { op, reader, key } = read;
+        let is_explained = run.len() > usize::from(is_own);
+        let candidates = match self.cut {
+            _ if !is_explained => (0, 0),
+            Cut::Now if is_own => without_reader(&mut survey.versions.writers, run, reader, &[]),
+            Cut::Now | Cut::Later => range(run.start, run.end),
+        };
+        if !is_explained {
+            self.unexplained.push(UnexplainedRead { op, reader, key, saw });
+        }
+        survey.reads.push(read);
         survey.ranges.push(candidates);
+        is_explained
     }
 
     /// A row that a scan did not return: it saw a version that does not match.
@@ -292,15 +306,8 @@ impl<'h> Pass<'h> {
         let run = survey.versions.run_omitted(history, scan, key);
         let own = self.final_writes.binary_search_by_key(&key, |it| it.0).ok().map(|it| self.final_writes[it].1);
         let is_own = own.is_some_and(|it| !history.matches(scan, key, it));
-        let is_explained = run.len() > usize::from(is_own);
-        let candidates = match self.cut {
-            _ if !is_explained => (0, 0),
-            Cut::Now if is_own => without_reader(&mut survey.versions.writers, run, reader, &[]),
-            Cut::Now | Cut::Later => range(run.start, run.end),
-        };
-        if !is_explained {
-            self.unexplained.push(UnexplainedRead { op, reader, key, saw: Saw::NoMatch(scan) });
-        }
+        let read = ExternalRead { op, reader, key };
+        let is_explained = self.explain(read, Saw::NoMatch(scan), (run, is_own), survey);
         let is_same = |earlier: OpId| match history.op(earlier) {
             Op::Read { value, .. } => !history.matches(scan, key, value),
             _ => true,
@@ -309,8 +316,6 @@ impl<'h> Pass<'h> {
             let kind = LocalKind::Unrepeatable { earlier };
             survey.unrepeatable.push(LocalAnomaly { reader, op, kind });
         }
-        survey.reads.push(ExternalRead { op, reader, key });
-        survey.ranges.push(candidates);
     }
 
     /// Is this a final write of the transaction? Most transactions are so short that looking at each is fastest.
