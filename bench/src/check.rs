@@ -4,7 +4,7 @@
 //! wrong one fails the bench.
 
 use super::cell::Cell;
-use super::expectation::{LEVELS, needs_times};
+use super::expectation::{LEVELS, needs_statements, needs_times};
 use super::inputs::{Extent, Input, inputs};
 use super::{build, figures, folder, table};
 use crate::arguments::Arguments;
@@ -147,7 +147,8 @@ impl Options<'_> {
     fn levels_of(&self, input: &Input) -> Vec<&'static str> {
         let is_asked = self.patterns.is_empty() || self.patterns.iter().any(|it| input.name.contains(it));
         let is_needed = |level: &str| !self.is_figures_only || figures::need(&input.name, level);
-        let can_be_asked = |level: &str| input.has_times || !needs_times(level);
+        let has_words = |level: &str| input.has_statements || !needs_statements(level);
+        let can_be_asked = |level: &str| (input.has_times || !needs_times(level)) && has_words(level);
         let levels = self.levels.iter().copied().filter(|it| is_asked && is_needed(it) && can_be_asked(it));
         levels.collect()
     }
@@ -182,7 +183,8 @@ mod tests {
         let inputs = inputs(Extent::Usual).unwrap();
         let named = |name: &str| inputs.iter().find(|it| it.name == name).unwrap();
         let all = parsed(&[]).unwrap();
-        assert_eq!(all.levels_of(named("balanced-1k")), LEVELS);
+        assert_eq!(all.levels_of(named("ranges-1k")), LEVELS);
+        assert_eq!(all.levels_of(named("balanced-1k")), LEVELS[..9]);
         assert_eq!(all.levels_of(named("fig13-BL-10k")), LEVELS[..7]);
         let figures = parsed(&["--figures"]).unwrap();
         assert_eq!(figures.levels_of(named("balanced-1k")), Vec::<&str>::new());

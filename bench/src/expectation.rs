@@ -5,7 +5,12 @@ use iso_generate::{Injection, Store, Workload};
 use std::fmt;
 
 /// The levels that are measured, weak ones first.
-pub(crate) const LEVELS: [&str; 9] = ["rc", "ra", "cc", "psi", "pc", "si", "ser", "ssi", "sser"];
+pub(crate) const LEVELS: [&str; 10] = ["rc", "ra", "cc", "psi", "pc", "si", "ser", "ssi", "sser", "postgres.rc"];
+
+/// Whether a level can be asked only of histories with statements.
+pub(crate) fn needs_statements(level: &str) -> bool {
+    level.contains('.')
+}
 
 /// Whether a level can be asked only of histories with times.
 pub(crate) fn needs_times(level: &str) -> bool {

@@ -51,6 +51,12 @@ const FIGURES: &[Figure] = &[
     figure("sessions-1000-100k", "si", 6.0, 1000),
     figure("sessions-10000-100k", "ser", 60.0, 2000),
     figure("sessions-10000-100k", "si", 60.0, 2000),
+    figure("ranges-100k", "ser", 10.0, 1000),
+    figure("ranges-100k", "si", 10.0, 1000),
+    figure("ranges-100k", "postgres.rc", 10.0, 1000),
+    figure("ranges-si-100k", "si", 10.0, 1000),
+    figure("ranges-si-100k", "postgres.rc", 10.0, 1000),
+    figure("updates-100k", "postgres.rc", 10.0, 1000),
 ];
 
 /// The growth that is allowed from the first of these histories to the second, which is ten times larger.

@@ -26,6 +26,7 @@ pub(crate) struct Input {
     pub(crate) name: String,
     pub(crate) n_txns: usize,
     pub(crate) has_times: bool,
+    pub(crate) has_statements: bool,
     pub(crate) making: Making,
     source: Source,
 }
@@ -114,10 +115,13 @@ const FAMILIES: &[Family] = &[
     family("tpcc-like"),
     family("twitter-like"),
     family("rubis-like"),
+    family("updates"),
+    family("ranges"),
     snapshot("blindw-rw-si", "blindw-rw"),
     snapshot("balanced-si", "balanced"),
     snapshot("high-dup-si", "high-dup"),
     snapshot("rubis-like-si", "rubis-like"),
+    snapshot("ranges-si", "ranges"),
     Family { preset: "balanced", kind: BY_SESSION, ..family("balanced-dbcop") },
     Family { preset: "hot-key", kind: BY_SESSION, sizes: &[1_000, 10_000], ..family("hot-key-dbcop") },
     Family { kind: BY_SESSION, ..snapshot("blindw-rw-si-dbcop", "blindw-rw") },
@@ -168,6 +172,7 @@ fn recorded(&Recorded { name, n_txns, path, has_times, store }: &Recorded) -> In
         name: name.to_owned(),
         n_txns,
         has_times,
+        has_statements: false,
         making: Making { store, injection: None },
         source: Source::Recorded(format!("{RECORDED_FOLDER}/{path}")),
     }
@@ -183,6 +188,7 @@ fn generated(family: &str, workload: Workload, kind: FileKind) -> Input {
         name: format!("{family}-{size}"),
         n_txns: workload.n_txns,
         has_times: kind == LINES,
+        has_statements: workload.kind.has_statements(),
         making: Making::of(&workload),
         source: Source::Generated(Box::new(workload), kind),
     }

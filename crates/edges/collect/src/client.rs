@@ -92,10 +92,24 @@ pub trait Client {
         None
     }
 
+    /// Does an insert look whether there is a row?
+    fn inserts(&self) -> Inserts {
+        Inserts::Checked
+    }
+
     /// Can others see what a transaction writes before it commits? Of a database that is put to the test, nobody knows.
     fn uncommitted_writes(&self) -> Uncommitted {
         Uncommitted::MayBeSeen
     }
+}
+
+/// What an insert that is done has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserts {
+    /// That there was no row: keys are unique, and it would have failed.
+    Checked,
+    /// Nothing: it writes, whatever is there.
+    Blind,
 }
 
 /// What others see of a transaction that has not committed.

@@ -5,7 +5,7 @@
 
 mod condition;
 
-use crate::{Failure, Table, Value, Values};
+use crate::{Failure, Inserts, Table, Value, Values};
 use condition::Condition;
 use iso_history::{Locking, Predicate};
 use std::fmt::Write;
@@ -21,6 +21,16 @@ pub enum Dialect {
     Sqlite,
     /// The weak store speaks no SQL; its scripts are shown as they are.
     Store,
+}
+
+impl Dialect {
+    /// Does an insert look whether there is a row?
+    pub(crate) fn inserts(self) -> Inserts {
+        match self {
+            Self::PostgreSql | Self::MySql | Self::Sqlite => Inserts::Checked,
+            Self::Store => Inserts::Blind,
+        }
+    }
 }
 
 /// What the tables of a set-up have before their names.

@@ -10,7 +10,7 @@ use crate::answered::{Answered, Effect, RowNames, Sink};
 use crate::notes::Notes;
 use crate::session_buffer::{Begun, SessionBuffer};
 use crate::workloads::table_name;
-use crate::{Client, Control, Failure, Rows, Uncommitted, Value, Workload, list_of};
+use crate::{Client, Control, Failure, Inserts, Rows, Uncommitted, Value, Workload, list_of};
 use iso_history::{Locking, Name, Predicate};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -245,6 +245,18 @@ impl<'c> RecordingClient<'c> {
     }
 }
 
+impl RecordingClient<'_> {
+    /// An insert that is done has seen that there was no row. If it fails, the transaction does.
+    fn note_insert(&mut self, table: &str, row: &str, value: &Value) {
+        self.recorder.known.add(table, row);
+        let Scratch { notes, text } = &mut *self.scratch;
+        Sink::update(notes, self.recorder.key(table, row, text), Name::Null, value_name(Some(value)));
+        if self.uncommitted == Uncommitted::MayBeSeen {
+            self.buffer.note(self.begun, notes);
+        }
+    }
+}
+
 impl Client for RecordingClient<'_> {
     fn begin(&mut self) -> Result<(), Failure> {
         self.go_on()?;
@@ -269,7 +281,11 @@ impl Client for RecordingClient<'_> {
     fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
         self.go_on()?;
         let table = &self.recorder.table(table);
-        self.note_write(table, row, Some(&value));
+        if self.recorder.keys == KeyNames::OfTable && self.client.inserts() == Inserts::Checked {
+            self.note_insert(table, row, &value);
+        } else {
+            self.note_write(table, row, Some(&value));
+        }
         self.client.insert(table, row, value)
     }
 

@@ -53,6 +53,15 @@ pub enum GenerateError {
         /// The anomaly.
         injection: &'static str,
     },
+    /// The format knows reads and writes only.
+    #[error("a dbcop file has no statements; leave --to dbcop out, or take another workload")]
+    NoStatements,
+    /// Anomalies are made of reads and writes.
+    #[error("{injection} cannot be injected into a workload of statements; take another workload")]
+    OnlyReadsAndWrites {
+        /// The anomaly.
+        injection: &'static str,
+    },
     /// There were too few transactions.
     #[error("the history ended before the anomaly was complete; take more transactions")]
     Unfinished,

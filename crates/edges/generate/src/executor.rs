@@ -7,7 +7,7 @@
 //! others at begin, now and then, and every commit succeeds.
 
 use crate::inject::{Act, Line, N_VERSIONS, Where};
-use crate::plan::{Access, Op, Outcome, Plan, Step, Txn};
+use crate::plan::{Access, Action, Asked, NO_ROW, Op, Outcome, Plan, Step, Txn};
 use crate::program::{N_RESERVED, Program, program};
 use crate::random::{Random, Zipf};
 use crate::replicas::Replicas;
@@ -15,6 +15,7 @@ use crate::sink::Sink;
 use crate::versions::{Version, Versions};
 use crate::{Choice, GenerateError, Store, Values, Workload};
 use std::io;
+use std::ops::Range;
 
 /// What came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,14 +188,39 @@ impl<'a, S: Sink> Run<'a, S> {
 
     fn operate(&mut self, idx: usize) {
         let session = &self.sessions[idx];
-        let Step { access, key } = session.plan.0[session.n_done];
-        let value = match access {
-            Access::Write => self.next_value(),
-            Access::Read => self.read(idx, key),
-        };
-        let session = &mut self.sessions[idx];
-        session.n_done += 1;
-        session.ops.push(Op { access, key, value });
+        let Step { action, key } = session.plan.0[session.n_done];
+        match action {
+            Action::Write => {
+                let value = self.next_value();
+                self.push(idx, Access::Write, key, value);
+            }
+            Action::Read => {
+                let value = self.read(idx, key);
+                self.push(idx, Access::Read, key, value);
+            }
+            Action::Update | Action::Toggle => {
+                let old = self.read(idx, key);
+                let new = if action == Action::Toggle && old != NO_ROW { NO_ROW } else { self.next_value() };
+                self.push(idx, Access::Old, key, old);
+                self.push(idx, Access::Write, key, new);
+            }
+            Action::Scan(n_rows, asked) => self.scan(idx, key..key + n_rows, asked),
+        }
+        self.sessions[idx].n_done += 1;
+    }
+
+    /// All rows of the range at once.
+    fn scan(&mut self, idx: usize, rows: Range<u32>, asked: Asked) {
+        self.push(idx, Access::Scan, rows.start, u64::from(asked == Asked::Even));
+        for key in rows {
+            let value = self.read(idx, key);
+            let access = if asked.is_match(value) { Access::Returned } else { Access::Omitted };
+            self.push(idx, access, key, value);
+        }
+    }
+
+    fn push(&mut self, idx: usize, access: Access, key: u32, value: u64) {
+        self.sessions[idx].ops.push(Op { access, key, value });
     }
 
     fn read(&mut self, idx: usize, key: u32) -> u64 {

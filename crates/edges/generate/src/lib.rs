@@ -34,7 +34,7 @@ pub use preset::{PRESETS, Preset, preset};
 pub use sink::{Layout, Times};
 
 use executor::generate;
-use sink::{BySession, Lines};
+use sink::{BySession, KeyNames, Lines};
 use std::io::Write;
 
 /// How a history is written.
@@ -50,14 +50,20 @@ pub enum FileKind {
 pub fn write(workload: &Workload, kind: FileKind, out: impl Write) -> Result<Tally, GenerateError> {
     check(workload, kind)?;
     match kind {
-        FileKind::Lines(times) => generate(workload, Lines::new(out, times)?),
-        FileKind::BySession(layout) => generate(workload, BySession::new(out, layout)),
+        FileKind::Lines(times) => generate(workload, Lines::new(out, times, workload.key_names())?),
+        FileKind::BySession(layout) => generate(workload, BySession::new(out, layout, workload.key_names())),
     }
 }
 
 /// Says what is wrong with a workload that is to be written so, before anything is generated.
 pub fn check(workload: &Workload, kind: FileKind) -> Result<(), GenerateError> {
+    if kind == FileKind::BySession(Layout::Dbcop) && workload.kind.has_statements() {
+        return Err(GenerateError::NoStatements);
+    }
     match workload.injection {
+        Some(injection) if workload.kind.has_statements() => {
+            Err(GenerateError::OnlyReadsAndWrites { injection: injection.name() })
+        }
         Some(injection) if injection.needs_times() && kind != FileKind::Lines(Times::Kept) => {
             Err(GenerateError::NeedsTimes { injection: injection.name() })
         }
@@ -95,12 +101,23 @@ impl Store {
 pub enum Kind {
     /// Reads and blind writes of independent keys.
     Mix,
+    /// Reads, and updates that are one statement each.
+    Updates,
+    /// Reads of a table by ranges of rows, and rows that come and go.
+    Ranges,
     /// An order entry system.
     Tpcc,
     /// A social network.
     Twitter,
     /// An auction site.
     Rubis,
+}
+
+impl Kind {
+    /// Does the history say which operations are one statement?
+    pub fn has_statements(self) -> bool {
+        matches!(self, Self::Updates | Self::Ranges)
+    }
 }
 
 /// How often each of some numbers is chosen.
@@ -153,6 +170,10 @@ const N_KEYS_MAX: usize = 1 << 30;
 const N_TXNS_MAX: usize = 1 << 26;
 
 impl Workload {
+    fn key_names(&self) -> KeyNames {
+        if self.kind == Kind::Ranges { KeyNames::Rows(self.n_keys as u32) } else { KeyNames::Numbers }
+    }
+
     /// Says what is wrong with a workload.
     pub(crate) fn check(&self) -> Result<(), GenerateError> {
         if self.n_sessions == 0 || self.n_keys == 0 || self.ops_per_txn == 0 {

@@ -86,6 +86,22 @@ pub const PRESETS: &[Preset] = &[
         ..USUAL
     },
     Preset {
+        name: "updates",
+        about: "8 operations, half reads and half updates, each one statement",
+        kind: Kind::Updates,
+        n_txns: 100_000,
+        ..USUAL
+    },
+    Preset {
+        name: "ranges",
+        about: "a fifth scan 100 of 10,000 rows; the others read, update, make and delete rows",
+        kind: Kind::Ranges,
+        n_txns: 100_000,
+        keys: Keys::Fixed(10_000),
+        ops_per_txn: 4,
+        ..USUAL
+    },
+    Preset {
         name: "tpcc-like",
         about: "order entry: new order, payment, order status, delivery, stock level",
         kind: Kind::Tpcc,

@@ -1,6 +1,7 @@
 //! What transactions do: each kind of workload plans one transaction after the other.
 
 mod mix;
+mod ranges;
 mod rubis;
 mod tpcc;
 mod twitter;
@@ -24,6 +25,8 @@ pub(crate) trait Program {
 pub(crate) fn program(workload: &Workload) -> Box<dyn Program> {
     match workload.kind {
         Kind::Mix => Box::new(mix::Mix::new(workload)),
+        Kind::Updates => Box::new(mix::Mix::of_updates(workload)),
+        Kind::Ranges => Box::new(ranges::Ranges::new(workload)),
         Kind::Tpcc => Box::new(tpcc::Tpcc::new(workload.n_keys)),
         Kind::Twitter => Box::new(twitter::Twitter::new(workload.n_keys)),
         Kind::Rubis => Box::new(rubis::Rubis::new(workload.n_keys)),
@@ -48,7 +51,7 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Access;
+    use crate::plan::Action;
     use crate::preset::preset;
 
     #[test]
@@ -74,7 +77,7 @@ mod tests {
                 program.plan(idx % 50, &mut random, &mut plan);
                 n_txns_without_ops += usize::from(plan.0.len() == n_before);
             }
-            let n_reads = plan.0.iter().filter(|it| it.access == Access::Read).count();
+            let n_reads = plan.0.iter().filter(|it| it.action == Action::Read).count();
             let percent = n_reads * 100 / plan.0.len();
             assert!((40..95).contains(&percent), "{name}: {percent} % reads");
             assert_eq!(n_txns_without_ops, 0, "{name}");

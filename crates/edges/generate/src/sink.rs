@@ -1,6 +1,6 @@
 //! Where generated histories go: files in our machine format, or in that of dbcop.
 
-use crate::plan::{Access, Op, Outcome, Txn};
+use crate::plan::{Access, NO_ROW, Op, Outcome, Txn};
 use std::io::{self, BufWriter, Write};
 
 /// Takes transactions in the order in which they end.
@@ -25,23 +25,61 @@ pub enum Times {
 pub(crate) struct Lines<W: Write> {
     out: BufWriter<W>,
     times: Times,
+    names: KeyNames,
     line: Vec<u8>,
 }
 
-const HEADER: &[u8] = b"{\"isoscope\":1,\"initial\":0}\n";
+/// What keys are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyNames {
+    /// Numbers.
+    Numbers,
+    /// Rows of a table, of which so many are there at first.
+    Rows(u32),
+}
+
+/// The table of [`KeyNames::Rows`].
+const TABLE: &[u8] = b"rows";
+
+impl KeyNames {
+    fn header(self) -> Vec<u8> {
+        let Self::Rows(n_rows) = self else { return b"{\"isoscope\":1,\"initial\":0}\n".to_vec() };
+        let mut out = b"{\"isoscope\":1,\"init\":[".to_vec();
+        for row in 0..n_rows {
+            out.extend_from_slice(if row > 0 { b",[" } else { b"[" });
+            self.put(row, &mut out);
+            out.extend_from_slice(b",0]");
+        }
+        out.extend_from_slice(b"]}\n");
+        out
+    }
+
+    fn put(self, key: u32, out: &mut Vec<u8>) {
+        match self {
+            Self::Numbers => put_decimal(u64::from(key), out),
+            Self::Rows(_) => {
+                out.push(b'"');
+                out.extend_from_slice(TABLE);
+                out.push(b'/');
+                put_decimal(u64::from(key), out);
+                out.push(b'"');
+            }
+        }
+    }
+}
 
 impl<W: Write> Lines<W> {
-    pub(crate) fn new(out: W, times: Times) -> io::Result<Self> {
+    pub(crate) fn new(out: W, times: Times, names: KeyNames) -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(1 << 18, out);
-        out.write_all(HEADER)?;
-        Ok(Self { out, times, line: Vec::new() })
+        out.write_all(&names.header())?;
+        Ok(Self { out, times, names, line: Vec::new() })
     }
 }
 
 impl<W: Write> Sink for Lines<W> {
     fn txn(&mut self, txn: &Txn<'_>) -> io::Result<()> {
         self.line.clear();
-        put_line(txn, self.times, &mut self.line);
+        put_line(txn, self.times, self.names, &mut self.line);
         self.out.write_all(&self.line)
     }
 
@@ -64,6 +102,7 @@ pub enum Layout {
 pub(crate) struct BySession<W: Write> {
     out: W,
     layout: Layout,
+    names: KeyNames,
     sessions: Vec<Vec<u8>>,
     n_txns: Vec<i64>,
     n_keys: i64,
@@ -71,8 +110,8 @@ pub(crate) struct BySession<W: Write> {
 }
 
 impl<W: Write> BySession<W> {
-    pub(crate) fn new(out: W, layout: Layout) -> Self {
-        Self { out, layout, sessions: Vec::new(), n_txns: Vec::new(), n_keys: 0, n_ops_max: 0 }
+    pub(crate) fn new(out: W, layout: Layout, names: KeyNames) -> Self {
+        Self { out, layout, names, sessions: Vec::new(), n_txns: Vec::new(), n_keys: 0, n_ops_max: 0 }
     }
 
     /// The numbers and names before the first session of a dbcop file.
@@ -103,7 +142,7 @@ impl<W: Write> Sink for BySession<W> {
         self.n_ops_max = self.n_ops_max.max(i64::from(txn.ops.len() as u32));
         self.n_keys = txn.ops.iter().map(|it| i64::from(it.key) + 1).fold(self.n_keys, i64::max);
         match self.layout {
-            Layout::Jsonl => put_line(txn, Times::LeftOut, &mut self.sessions[idx]),
+            Layout::Jsonl => put_line(txn, Times::LeftOut, self.names, &mut self.sessions[idx]),
             Layout::Dbcop => put_dbcop(txn, &mut self.sessions[idx]),
         }
         Ok(())
@@ -111,7 +150,7 @@ impl<W: Write> Sink for BySession<W> {
 
     fn finish(mut self) -> io::Result<()> {
         match self.layout {
-            Layout::Jsonl => self.out.write_all(HEADER)?,
+            Layout::Jsonl => self.out.write_all(&self.names.header())?,
             Layout::Dbcop => self.out.write_all(&self.dbcop_header())?,
         }
         for (session, n_txns) in self.sessions.iter().zip(&self.n_txns) {
@@ -124,20 +163,11 @@ impl<W: Write> Sink for BySession<W> {
     }
 }
 
-fn put_line(txn: &Txn<'_>, times: Times, out: &mut Vec<u8>) {
+fn put_line(txn: &Txn<'_>, times: Times, names: KeyNames, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"s\":");
     put_decimal(u64::from(txn.session), out);
     out.extend_from_slice(b",\"ops\":[");
-    for (idx, Op { access, key, value }) in txn.ops.iter().enumerate() {
-        if idx > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(if *access == Access::Read { b"[\"r\"," } else { b"[\"w\"," });
-        put_decimal(u64::from(*key), out);
-        out.push(b',');
-        put_decimal(*value, out);
-        out.push(b']');
-    }
+    put_ops(txn.ops, names, out);
     out.extend_from_slice(b"],\"status\":\"");
     out.extend_from_slice(if txn.outcome == Outcome::Committed { b"commit\"" } else { b"abort\"" });
     if times == Times::Kept {
@@ -147,6 +177,62 @@ fn put_line(txn: &Txn<'_>, times: Times, out: &mut Vec<u8>) {
         put_decimal(txn.end, out);
     }
     out.extend_from_slice(b"}\n");
+}
+
+fn put_ops(ops: &[Op], names: KeyNames, out: &mut Vec<u8>) {
+    let mut left = ops;
+    while let Some((Op { access, key, value }, rest)) = left.split_first() {
+        left = rest;
+        match access {
+            Access::Read => out.extend_from_slice(b"[\"r\","),
+            Access::Write => out.extend_from_slice(b"[\"w\","),
+            Access::Old => out.extend_from_slice(b"[\"u\","),
+            Access::Scan => {
+                let n_rows = rest.iter().take_while(|it| matches!(it.access, Access::Returned | Access::Omitted)).count();
+                let (rows, others) = rest.split_at(n_rows);
+                left = others;
+                put_scan(*key, *value, rows, names, out);
+            }
+            Access::Returned | Access::Omitted => unreachable!("rows follow their scan"),
+        }
+        if *access != Access::Scan {
+            names.put(*key, out);
+            out.push(b',');
+            put_value(*value, out);
+        }
+        if let (Access::Old, Some((new, others))) = (access, rest.split_first()) {
+            left = others;
+            out.push(b',');
+            put_value(new.value, out);
+        }
+        out.push(b']');
+        if !left.is_empty() {
+            out.push(b',');
+        }
+    }
+}
+
+/// A scan without its last bracket.
+fn put_scan(low: u32, is_even: u64, rows: &[Op], names: KeyNames, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"[\"scan\",\"");
+    out.extend_from_slice(TABLE);
+    out.extend_from_slice(b"\",\"key in ");
+    put_decimal(u64::from(low), out);
+    out.extend_from_slice(b"..");
+    put_decimal(u64::from(low) + rows.len() as u64 - 1, out);
+    out.extend_from_slice(if is_even == 1 { b" and value mod 2 = 0\",[" } else { b"\",[" });
+    for (idx, row) in rows.iter().filter(|it| it.access == Access::Returned).enumerate() {
+        out.extend_from_slice(if idx > 0 { b",[" } else { b"[" });
+        names.put(row.key, out);
+        out.push(b',');
+        put_value(row.value, out);
+        out.push(b']');
+    }
+    out.push(b']');
+}
+
+fn put_value(value: u64, out: &mut Vec<u8>) {
+    if value == NO_ROW { out.extend_from_slice(b"null") } else { put_decimal(value, out) }
 }
 
 fn put_dbcop(txn: &Txn<'_>, out: &mut Vec<u8>) {
@@ -192,7 +278,7 @@ mod tests {
     #[test]
     fn lines_are_in_our_machine_format() {
         let mut out = Vec::new();
-        let mut sink = Lines::new(&mut out, Times::Kept).unwrap();
+        let mut sink = Lines::new(&mut out, Times::Kept, KeyNames::Numbers).unwrap();
         sink.txn(&txn(4, Outcome::Committed)).unwrap();
         sink.finish().unwrap();
         let expected = "{\"isoscope\":1,\"initial\":0}\n\
@@ -201,9 +287,31 @@ mod tests {
     }
 
     #[test]
+    fn statements_are_written_as_they_were() {
+        let op = |access, key, value| Op { access, key, value };
+        let ops = [
+            op(Access::Old, 1, 0),
+            op(Access::Write, 1, NO_ROW),
+            op(Access::Scan, 0, 1),
+            op(Access::Returned, 0, 0),
+            op(Access::Omitted, 1, NO_ROW),
+            op(Access::Returned, 2, 8),
+            op(Access::Read, 2, 8),
+        ];
+        let mut out = Vec::new();
+        let mut sink = Lines::new(&mut out, Times::LeftOut, KeyNames::Rows(2)).unwrap();
+        sink.txn(&Txn { ops: &ops, ..txn(4, Outcome::Committed) }).unwrap();
+        sink.finish().unwrap();
+        let expected = "{\"isoscope\":1,\"init\":[[\"rows/0\",0],[\"rows/1\",0]]}\n\
+             {\"s\":4,\"ops\":[[\"u\",\"rows/1\",0,null],[\"scan\",\"rows\",\"key in 0..2 and value mod 2 = 0\",\
+             [[\"rows/0\",0],[\"rows/2\",8]]],[\"r\",\"rows/2\",8]],\"status\":\"commit\"}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
     fn sessions_can_stand_one_after_the_other() {
         let mut out = Vec::new();
-        let mut sink = BySession::new(&mut out, Layout::Jsonl);
+        let mut sink = BySession::new(&mut out, Layout::Jsonl, KeyNames::Numbers);
         for session in [1, 0, 1] {
             sink.txn(&txn(session, Outcome::Aborted)).unwrap();
         }
@@ -217,7 +325,7 @@ mod tests {
     #[test]
     fn dbcop_files_count_sessions_transactions_and_events() {
         let mut out = Vec::new();
-        let mut sink = BySession::new(&mut out, Layout::Dbcop);
+        let mut sink = BySession::new(&mut out, Layout::Dbcop, KeyNames::Numbers);
         sink.txn(&txn(0, Outcome::Committed)).unwrap();
         sink.finish().unwrap();
         let numbers: Vec<u8> = out[..40].iter().step_by(8).copied().collect();

@@ -39,7 +39,7 @@ fn run(workload: &Workload) -> (Vec<Ended>, Tally) {
 
 fn text(workload: &Workload) -> String {
     let mut out = Vec::new();
-    generate(workload, Lines::new(&mut out, Times::Kept).unwrap()).unwrap();
+    generate(workload, Lines::new(&mut out, Times::Kept, workload.key_names()).unwrap()).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -58,8 +58,9 @@ fn replay(ops: &[Op], state: &mut HashMap<u32, u64>) -> Option<Op> {
             Access::Write => {
                 state.insert(op.key, op.value);
             }
-            Access::Read if state.get(&op.key).copied().unwrap_or(0) != op.value => return Some(*op),
-            Access::Read => {}
+            Access::Scan => {}
+            _ if state.get(&op.key).copied().unwrap_or(0) != op.value => return Some(*op),
+            Access::Read | Access::Old | Access::Returned | Access::Omitted => {}
         }
     }
     None

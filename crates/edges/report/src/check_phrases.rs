@@ -8,6 +8,9 @@ use crate::words::counted;
 /// What stands above a core.
 pub(crate) const CORE_LEAD: &str = "The core: these operations alone are forbidden.";
 
+/// What stands above levels of databases, where levels of papers come first.
+pub(crate) const DATABASES_LEAD: &str = "What databases mean by their levels, which look at statements:";
+
 /// Longer witnesses are only counted.
 const MAX_SHOWN_ORDER: usize = 12;
 /// More relations are not named in a line.

@@ -118,6 +118,11 @@ impl From<Level> for LevelName {
 }
 
 impl LevelName {
+    /// Is it a level of databases, which looks at statements?
+    pub(crate) fn is_of_databases(&self) -> bool {
+        Level::from_name(&self.short).is_some_and(Level::is_of_databases)
+    }
+
     /// Does a witness of the level run transactions one after the other?
     pub(crate) fn is_serial(&self) -> bool {
         Level::from_name(&self.short).is_some_and(|it| it.implies(Level::Serializable))

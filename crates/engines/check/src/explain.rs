@@ -15,6 +15,9 @@ pub(crate) fn explain(core: &Projection, level: Level, budget: &Budget<'_>) -> V
     if facts.ambiguous_list().is_some() {
         return Vec::new();
     }
+    if level == Level::RowSnapshots && core.history.makes_rows() {
+        return Vec::new();
+    }
     if let Some(snapshots) = level.snapshots() {
         return explain_pieces(core, snapshots, budget);
     }

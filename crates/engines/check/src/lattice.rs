@@ -69,7 +69,7 @@ fn first_questions(facts: &Facts<'_>) -> Vec<Level> {
 
 /// The order in which to ask: cheap levels first, so that a hard one does not use up the time of all, and a level after
 /// those that it implies, so that a violation is told once.
-const QUESTIONS: [Level; 22] = [
+const QUESTIONS: [Level; 23] = [
     Level::AdyaReadUncommitted,
     Level::AdyaReadCommitted,
     Level::ReadUncommitted,
@@ -86,6 +86,7 @@ const QUESTIONS: [Level; 22] = [
     Level::UpdateAtomic,
     Level::ParallelSnapshotIsolationNoSession,
     Level::ParallelSnapshotIsolation,
+    Level::RowSnapshots,
     Level::SnapshotIsolationNoSession,
     Level::SnapshotIsolation,
     Level::SerializableNoSession,
@@ -122,6 +123,7 @@ fn follows(facts: &Facts<'_>, answers: &[Answer], level: Level, is_favoured: imp
                 && counts_sessions(level) == counts_sessions(it.level)
                 // What is derived about pieces says nothing about whole transactions.
                 && level.snapshots() == it.level.snapshots()
+                && it.level != Level::RowSnapshots
                 && stands(it.level) =>
         {
             Some(Verdict::Forbidden(refutation.clone()))

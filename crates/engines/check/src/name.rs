@@ -79,7 +79,7 @@ fn name_facts(facts: &Facts<'_>, core: &Projection, level: Level, cycle: &[Edge]
             if is_skew { name_unserializable(facts, cycle, core) } else { cycle_of_many(core, cycle) }
         }
         // Names are those of papers: serializability forbids it, and so does something weaker, perhaps.
-        Level::StatementSnapshots | Level::TransactionSnapshot => {
+        Level::StatementSnapshots | Level::TransactionSnapshot | Level::RowSnapshots => {
             name_facts(facts, core, weakest(facts, Level::Serializable, budget), cycle, budget)
         }
         Level::StrongSnapshotIsolation | Level::StrictSerializable => Anomaly::StaleRead,

@@ -7,8 +7,8 @@ use crate::decide::decide;
 use crate::decision::Decision;
 use crate::explain;
 use crate::local::refute_by_one_read;
-use iso_evidence::{Budget, Edge, Reason, Schedule, Source, StopReason, Witness};
-use iso_history::{Facts, History, KeyId, OpId, Pieces, Projection, Snapshots, Standing, TxnId};
+use iso_evidence::{Budget, Edge, Event, Reason, Schedule, Source, StopReason, Witness};
+use iso_history::{Facts, History, KeyId, OpId, PieceKind, Pieces, Projection, Snapshots, Standing, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
@@ -21,17 +21,60 @@ pub(crate) fn decide_pieces(
     level: Level,
     budget: &Budget<'_>,
 ) -> Option<Result<Decision, StopReason>> {
+    if level == Level::RowSnapshots {
+        return Some(decide_rows(facts, budget));
+    }
     let snapshots = level.snapshots()?;
-    let optional: Vec<TxnId> = facts.txns().filter(|it| facts.standing(*it) == Standing::Optional).collect();
-    Some(decide_choices(facts, snapshots, &optional, budget))
+    Some(decide_choices(facts, |history| history.pieces(snapshots), budget))
+}
+
+/// Snapshot isolation, but for rows that are made anew: most histories have it altogether, or break it for another reason.
+/// For the others, snapshots and commits are pieces.
+fn decide_rows(facts: &Facts<'_>, budget: &Budget<'_>) -> Result<Decision, StopReason> {
+    let decided = match refute_by_one_read(facts, Level::SnapshotIsolation) {
+        Some(refutation) => Decision::Forbidden(refutation.txns),
+        None => decide(facts, Level::SnapshotIsolation, budget)?,
+    };
+    let Decision::Forbidden(core) = decided else { return Ok(decided) };
+    if !facts.history().makes_rows() {
+        return Ok(Decision::Forbidden(core));
+    }
+    let part = Projection::new(facts, &core, &BTreeSet::new());
+    if core.len() < facts.txns().count()
+        && let Decision::Forbidden(_) = decide_rows_in_pieces(&Facts::new(&part.history), budget)?
+    {
+        return Ok(Decision::Forbidden(core));
+    }
+    decide_rows_in_pieces(facts, budget)
+}
+
+fn decide_rows_in_pieces(facts: &Facts<'_>, budget: &Budget<'_>) -> Result<Decision, StopReason> {
+    Ok(match decide_choices(facts, History::snapshot_pieces, budget)? {
+        Decision::Allowed(witness) => Decision::Allowed(as_events(witness)),
+        forbidden @ Decision::Forbidden(_) => forbidden,
+    })
+}
+
+/// A transaction that sees nothing of its snapshot takes it right before it commits.
+fn as_events(witness: Witness) -> Witness {
+    let Schedule::Pieces(pieces) = &witness.schedule else { return witness };
+    let mut has_snapshot: BTreeSet<TxnId> = BTreeSet::new();
+    let mut events = Vec::new();
+    for (txn, kind) in pieces {
+        if has_snapshot.insert(*txn) {
+            events.push(Event::Snapshot(*txn));
+        }
+        events.extend((*kind == PieceKind::Commit).then_some(Event::Commit(*txn)));
+    }
+    Witness { schedule: Schedule::Events(events), sources: witness.sources }
 }
 
 fn decide_choices(
     facts: &Facts<'_>,
-    snapshots: Snapshots,
-    optional: &[TxnId],
+    cut: impl Fn(&History) -> Pieces,
     budget: &Budget<'_>,
 ) -> Result<Decision, StopReason> {
+    let optional: Vec<TxnId> = facts.txns().filter(|it| facts.standing(*it) == Standing::Optional).collect();
     let n_choices = 1usize << optional.len().min(MAX_OPTIONAL);
     let mut core: BTreeSet<TxnId> = optional.iter().copied().collect();
     for choice in (0..n_choices).rev() {
@@ -40,7 +83,7 @@ fn decide_choices(
             place.is_none_or(|it| it >= MAX_OPTIONAL || choice >> it & 1 == 1)
         };
         let history = facts.history().with_known_outcomes(|it| facts.standing(it) != Standing::Out && is_chosen(it));
-        match decide_cut(&history, snapshots, budget)? {
+        match decide_cut(&cut(&history), budget)? {
             Decision::Forbidden(txns) => core.extend(txns),
             allowed @ Decision::Allowed(_) => return Ok(allowed),
         }
@@ -53,8 +96,7 @@ fn decide_choices(
     Ok(Decision::Forbidden(core.into_iter().collect()))
 }
 
-fn decide_cut(history: &History, snapshots: Snapshots, budget: &Budget<'_>) -> Result<Decision, StopReason> {
-    let pieces = history.pieces(snapshots);
+fn decide_cut(pieces: &Pieces, budget: &Budget<'_>) -> Result<Decision, StopReason> {
     let facts = Facts::new(&pieces.history);
     let in_whole = |txns: &[TxnId]| {
         let txns: BTreeSet<TxnId> = txns.iter().map(|it| pieces.txns[it.index()]).collect();
@@ -65,7 +107,7 @@ fn decide_cut(history: &History, snapshots: Snapshots, budget: &Budget<'_>) -> R
     }
     Ok(match decide(&facts, Level::Serializable, budget)? {
         Decision::Forbidden(core) => in_whole(&core),
-        Decision::Allowed(witness) => Decision::Allowed(witness_in_whole(&pieces, &witness)),
+        Decision::Allowed(witness) => Decision::Allowed(witness_in_whole(pieces, &witness)),
     })
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn prove(
     budget: &Budget<'_>,
 ) -> Refutation {
     let of_core = Facts::new(&core.history);
-    if core.txns.len() > MAX_TXNS || of_core.ambiguous_list().is_some() || level.snapshots().is_some() {
+    if core.txns.len() > MAX_TXNS || of_core.ambiguous_list().is_some() || level.is_of_databases() {
         return refutation;
     }
     let derived = Derivations::new(&of_core, level, &[]);

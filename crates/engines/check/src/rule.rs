@@ -78,6 +78,8 @@ impl Rule {
             Level::Serializable | Level::SerializableNoSession | Level::StrictSerializable => {
                 (Visibility::Everything, Events::One)
             }
+            // Without rows that are made anew.
+            Level::RowSnapshots => (Visibility::Everything, Events::FirstCommitterWins),
             // In pieces, these are serializability.
             Level::StatementSnapshots | Level::TransactionSnapshot => (Visibility::Everything, Events::One),
         };

@@ -35,7 +35,10 @@ pub(crate) fn sources(facts: &Facts<'_>, source_of: impl Fn(usize) -> Option<Txn
 pub(crate) fn weaken(facts: &Facts<'_>, witness: &Witness, level: Level) -> Witness {
     let level = level.with_sessions().unwrap_or(level);
     let has_snapshots =
-        matches!(level, Level::PrefixConsistency | Level::SnapshotIsolation | Level::StrongSnapshotIsolation);
+        matches!(
+        level,
+        Level::PrefixConsistency | Level::SnapshotIsolation | Level::StrongSnapshotIsolation | Level::RowSnapshots
+    );
     let schedule = match &witness.schedule {
         Schedule::Order(order) if level.snapshots().is_some() => {
             let snapshots = level.snapshots().unwrap_or(Snapshots::PerStatement);

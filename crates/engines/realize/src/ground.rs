@@ -159,6 +159,12 @@ impl<'f, 'h> Ground<'f, 'h> {
             Given::Omits => self.rows_of(|it| matches!(history.op(it), Op::Omit { .. })),
             Given::Locks => self.rows_of(|it| history.sees_newest(it) && !matches!(history.op(it), Op::Omit { .. })),
             Given::Newest => self.rows_of(|it| history.sees_newest(it)),
+            Given::Inserts => self.rows_of(|it| history.is_insert(it)),
+            Given::Makes => {
+                let of = |(txn, it): (u32, &Vec<u32>)| it.iter().map(move |key| (txn, *key)).collect::<Vec<_>>();
+                let written = (0u32..).zip(&self.written).flat_map(of);
+                written.filter(|it| history.makes(self.txns[it.0 as usize], self.keys[it.1 as usize])).collect()
+            }
             Given::Identity => (0..self.n_txns() as u32).map(|it| (it, it)).collect(),
             Given::Witness(_) => unreachable!("the view knows the witness"),
         };

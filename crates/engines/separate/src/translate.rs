@@ -387,7 +387,7 @@ impl<'c> Translator<'c> {
             Given::KeyOf => self.circuit.both(sketch.active[row], Wire::constant(sketch.slots[row].key == col)),
             Given::Omits => self.circuit.both(sketch.omitted[row], Wire::constant(sketch.slots[row].key == col)),
             // Histories that are looked for have no lists, and no statements of several operations.
-            Given::Listed | Given::Locks | Given::Newest => Wire::FALSE,
+            Given::Listed | Given::Locks | Given::Newest | Given::Inserts | Given::Makes => Wire::FALSE,
             Given::Statement | Given::Identity => Wire::constant(row == col),
             Given::Witness(idx) => match &self.witness[idx] {
                 WitnessValue::Binary(matrix) => matrix.at(row, col),

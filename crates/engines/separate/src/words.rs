@@ -47,6 +47,8 @@ impl Namer<'_> {
             Given::Omits => "omits",
             Given::Locks => "locks",
             Given::Newest => "at_newest",
+            Given::Inserts => "inserts",
+            Given::Makes => "makes",
             Given::Identity => "id",
             Given::Witness(idx) => return self.spec.witnesses()[idx].name.clone(),
         }

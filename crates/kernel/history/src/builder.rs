@@ -297,6 +297,11 @@ impl HistoryBuilder {
         self.history.sql.newest.push(self.history.op_key.len() as u32 - 1);
     }
 
+    /// Says of the last write that its transaction made the row by an insert, whatever else the history has of it.
+    pub(crate) fn made_by_last_write(&mut self) {
+        self.history.sql.made.push(self.history.op_key.len() as u32 - 1);
+    }
+
     /// Adds an update to the open transaction: a read and a write of a row in one statement.
     pub fn update(&mut self, key: KeyId, old: ValueId, new: ValueId) {
         self.in_statement(|builder| {
@@ -515,6 +520,7 @@ impl HistoryBuilder {
         }
         self.history.insert_omissions(&omitted);
         self.history.note_newest();
+        self.history.note_made();
         self.history.forget_trivial_statements();
     }
 

@@ -135,6 +135,7 @@ impl History {
             (statement.start, statement.end) = (moved(statement.start), moved(statement.end));
         }
         self.sql.newest.iter_mut().for_each(|it| *it = moved(*it));
+        self.sql.made.iter_mut().for_each(|it| *it = moved(*it));
         for scan in &mut self.sql.scans {
             (scan.start, scan.end) = (moved(scan.start), moved(scan.end));
         }

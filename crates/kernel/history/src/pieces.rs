@@ -16,7 +16,7 @@ use crate::project::{Copy, n_external};
 use crate::{
     Column, Comparison, Datum, Facts, History, KeyId, Op, OpId, Outcome, Predicate, Projection, TxnId, ValueId,
 };
-use crate::{PieceKind, Snapshots};
+use crate::{PieceKind, Snapshots, Standing};
 use rustc_hash::FxHashSet;
 
 /// A history cut into pieces, with the way back.
@@ -52,6 +52,29 @@ impl History {
         Writer::new(self).write(&cutter.drafts)
     }
 
+    /// Cuts each transaction into what it sees of its snapshot, and the rest, which happens when it commits.
+    ///
+    /// What it overwrites has not changed in between. This says nothing of rows that it makes: an insert sees that there is
+    /// none when it happens, whatever the snapshot has.
+    ///
+    /// Cost: for each row, the square of the number of its writers.
+    pub fn snapshot_pieces(&self) -> Pieces {
+        let mut cutter = Cutter::new(self);
+        for txn in self.txns() {
+            let reads = self.external_by_statement(txn).into_iter().flatten();
+            let is_seen = self.outcome(txn) != Outcome::Aborted;
+            let seen: Vec<OpId> = reads.filter(|it| is_seen && !self.is_insert(*it)).collect();
+            let rest = self.ops(txn).filter(|it| seen.binary_search(it).is_err()).collect();
+            if !seen.is_empty() {
+                cutter.chain_on(Draft::moment(seen));
+            }
+            cutter.chain_on(Draft::new(PieceKind::Commit, rest));
+            cutter.end();
+        }
+        cutter.lock_overwritten();
+        Writer::new(self).write(&cutter.drafts)
+    }
+
     /// The reads of a transaction of what others wrote, by statement.
     fn external_by_statement(&self, txn: TxnId) -> Vec<Vec<OpId>> {
         let mut statements: Vec<Vec<OpId>> = Vec::new();
@@ -76,7 +99,7 @@ impl History {
                     let own: Vec<ValueId> = appended.iter().filter(|it| it.0 == key).map(|it| it.1).collect();
                     values.ends_with(&own)
                 }
-                Op::Read { .. } | Op::Omit { .. } => !written.contains(&key),
+                Op::Read { .. } | Op::Omit { .. } => !written.contains(&key) && !self.is_hidden(op),
             };
             if is_external {
                 statements.last_mut().into_iter().for_each(|it| it.push(op));
@@ -172,6 +195,26 @@ impl<'h> Cutter<'h> {
         }
     }
 
+    /// Whoever writes what a transaction overwrites waits, from its snapshot until it commits.
+    fn lock_overwritten(&mut self) {
+        let facts = Facts::new(self.history);
+        for txn in facts.txns().filter(|it| facts.standing(*it) == Standing::Counted) {
+            if self.drafts[txn.index()].chain.len() < 2 {
+                continue;
+            }
+            for (key, _) in facts.final_writes(txn).iter().filter(|it| !self.history.makes(txn, it.0)) {
+                let others: Vec<TxnId> = facts.writers_of(*key).iter().copied().filter(|it| *it != txn).collect();
+                if others.is_empty() {
+                    continue;
+                }
+                let lock = self.mark();
+                self.drafts[txn.index()].chain[0].takes.push(lock);
+                self.commit(txn).gives.push(lock);
+                others.into_iter().for_each(|it| self.commit(it).free.push(lock));
+            }
+        }
+    }
+
     fn commit(&mut self, txn: TxnId) -> &mut Draft {
         self.drafts[txn.index()].chain.last_mut().expect("every transaction ends")
     }
@@ -207,7 +250,7 @@ impl<'h> Cutter<'h> {
             self.add_newest(txn, omitted, if is_read_later { locked } else { Vec::new() });
         }
         moved.sort_unstable();
-        let rest = history.ops(txn).filter(|it| moved.binary_search(it).is_err()).collect();
+        let rest = history.ops(txn).filter(|it| moved.binary_search(it).is_err() && !history.is_hidden(*it)).collect();
         self.chain_on(Draft::new(PieceKind::Commit, rest));
     }
 

@@ -50,6 +50,8 @@ impl Projection {
                 _ if without.contains(&op) => false,
                 Op::Write { .. } => keeps_write(txn, key) && is_last_write(history, txn, op),
                 Op::Append { .. } => keeps_write(txn, key),
+                // Of an insert, the read means nothing without the write.
+                Op::Read { .. } if history.makes_rows() && history.is_insert(op) && !keeps_write(txn, key) => false,
                 Op::Read { .. } | Op::ReadList { .. } | Op::Omit { .. } => match position(facts, op) {
                     Some(read_idx) => {
                         let candidates = facts.candidates(read_idx);
@@ -105,6 +107,9 @@ impl Projection {
                 copy.op(op, &element_stays);
                 if history.sees_newest(op) {
                     copy.builder.lock_last_read();
+                }
+                if history.is_made_by(op) {
+                    copy.builder.made_by_last_write();
                 }
             }
             copy.end_statement();

@@ -4,7 +4,7 @@
 //! one: a read of each row that it returned, and an omission of each row that it might have returned and did not. An
 //! omission is a read, too: it saw a version that does not match the predicate.
 
-use crate::{Access, Column, History, KeyId, Name, Op, OpId, Predicate, ScanId, TxnId, ValueId};
+use crate::{Access, Column, History, KeyId, Name, Op, OpId, Outcome, Predicate, ScanId, TxnId, ValueId};
 use std::ops::Range;
 
 /// Statements and scans, in columns. Empty where the input has none.
@@ -20,6 +20,10 @@ pub(crate) struct Sql {
     pub(crate) said: Vec<(Box<str>, KeyId, ValueId)>,
     /// Reads that see the newest version of their row and not a snapshot, ascending.
     pub(crate) newest: Vec<u32>,
+    /// The last write of each row that its transaction made by an insert, ascending.
+    pub(crate) made: Vec<u32>,
+    /// Omissions of rows that were hidden from their statement, ascending: they say nothing.
+    pub(crate) hidden: Vec<u32>,
     /// The value of a row that does not exist.
     pub(crate) null: Option<ValueId>,
 }
@@ -188,6 +192,97 @@ impl History {
     /// A row that was returned is then locked: nobody overwrites it before the transaction ends.
     pub fn sees_newest(&self, read: OpId) -> bool {
         self.sql.newest.binary_search(&read.raw()).is_ok()
+    }
+
+    /// Is this read an insert, which looks at the newest version of its row, and finds that there is none?
+    pub fn is_insert(&self, read: OpId) -> bool {
+        let Op::Read { key, value } = self.op(read) else { return false };
+        Some(value) == self.sql.null && self.sees_newest(read) && self.makes(self.txn_of(read), key)
+    }
+
+    /// Does a transaction make some row by an insert?
+    pub fn makes_rows(&self) -> bool {
+        !self.sql.made.is_empty()
+    }
+
+    /// Does a transaction make this row by an insert, before it does anything else to it?
+    pub fn makes(&self, txn: TxnId, row: KeyId) -> bool {
+        let ops = self.op_range(txn);
+        let start = self.sql.made.partition_point(|it| (*it as usize) < ops.start);
+        let own = self.sql.made[start..].iter().take_while(|it| (**it as usize) < ops.end);
+        own.into_iter().any(|it| self.op_key[*it as usize] == row)
+    }
+
+    /// Does a transaction make this row by the insert whose effect this last write of it is?
+    pub(crate) fn is_made_by(&self, write: OpId) -> bool {
+        self.sql.made.binary_search(&write.raw()).is_ok()
+    }
+
+    /// Was this row hidden from the statement that omitted it?
+    pub(crate) fn is_hidden(&self, omission: OpId) -> bool {
+        self.sql.hidden.binary_search(&omission.raw()).is_ok()
+    }
+
+    /// Notes the rows that transactions make: the first write of each is part of an insert.
+    pub(crate) fn note_made(&mut self) {
+        let Some(null) = self.sql.null else { return };
+        let inserts = |it: &u32| self.op_access[*it as usize] == Access::Read && self.op_value[*it as usize] == null.raw();
+        let mut made = std::mem::take(&mut self.sql.made);
+        for read in self.sql.newest.iter().copied().filter(inserts) {
+            let (op, key) = (OpId::from_index(read as usize), self.op_key[read as usize]);
+            let mut writes = self.op_range(self.txn_of(op)).filter(|it| self.is_write_of(*it, key));
+            let Some(first) = writes.next() else { continue };
+            if first > op.index() && self.statement_of(op).has(OpId::from_index(first)) {
+                made.push(writes.last().unwrap_or(first) as u32);
+            }
+        }
+        made.sort_unstable();
+        made.dedup();
+        self.sql.made = made;
+    }
+
+    fn is_write_of(&self, op: usize, key: KeyId) -> bool {
+        self.op_access[op] == Access::Write && self.op_key[op] == key
+    }
+
+    /// The history for databases that know a row by more than its key, or none if that makes no difference: a row that
+    /// somebody deletes and makes again is another one. A statement that locks, and waited for the old one, finds neither.
+    ///
+    /// So an omission of such a statement says nothing of a row to which another session did that.
+    pub fn with_hidden_rows(&self) -> Option<Self> {
+        let omits = |it: &u32| self.op_access[*it as usize] == Access::Omit;
+        if !self.sql.hidden.is_empty() || !self.sql.newest.iter().any(omits) {
+            return None;
+        }
+        let again = self.made_again();
+        let is_hidden = |it: &u32| {
+            let reader = self.session_of(self.txn_of(OpId::from_index(*it as usize)));
+            let mut others = again.iter().filter(|other| other.1 == self.op_key[*it as usize]);
+            omits(it) && others.any(|other| self.session_of(other.0) != reader)
+        };
+        let hidden: Vec<u32> = self.sql.newest.iter().copied().filter(is_hidden).collect();
+        (!hidden.is_empty()).then(|| {
+            let mut history = self.clone();
+            history.sql.hidden = hidden;
+            history
+        })
+    }
+
+    /// Rows that a transaction deletes and then makes again.
+    fn made_again(&self) -> Vec<(TxnId, KeyId)> {
+        let Some(null) = self.sql.null else { return Vec::new() };
+        let mut again = Vec::new();
+        for txn in self.txns().filter(|it| self.outcome(*it) != Outcome::Aborted) {
+            let ops = self.op_range(txn);
+            let is_delete = |it: &usize| self.op_access[*it] == Access::Write && self.op_value[*it] == null.raw();
+            for delete in ops.clone().filter(is_delete) {
+                let key = self.op_key[delete];
+                if (delete + 1..ops.end).any(|it| self.is_write_of(it, key) && self.op_value[it] != null.raw()) {
+                    again.push((txn, key));
+                }
+            }
+        }
+        again
     }
 
     /// Does the statement of this read write the row as well?

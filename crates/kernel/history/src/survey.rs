@@ -295,6 +295,9 @@ impl<'h> Pass<'h> {
     /// A row that a scan did not return: it saw a version that does not match.
     fn omit(&mut self, op: OpId, key: KeyId, scan: ScanId, survey: &mut Survey) {
         let (reader, history) = (self.txn, self.history);
+        if history.is_hidden(op) {
+            return;
+        }
         let state = self.keys[key.index()];
         if state.writer == reader {
             let expected = ValueId::from_index(state.last as usize);

@@ -36,6 +36,8 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("omits", Builtin::Given(Given::Omits)),
     ("locks", Builtin::Given(Given::Locks)),
     ("at_newest", Builtin::Given(Given::Newest)),
+    ("inserts", Builtin::Given(Given::Inserts)),
+    ("makes", Builtin::Given(Given::Makes)),
     ("id", Builtin::Given(Given::Identity)),
     ("t0", Builtin::InitialTxn),
     ("init", Builtin::InitialSet),

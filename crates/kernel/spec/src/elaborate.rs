@@ -5,7 +5,7 @@ use crate::error::{Problem, Span};
 use crate::formula::{Elem, Formula, Given, Relation, Set, Variable, Witness};
 use crate::module::{Module, Resolved, witnesses};
 use crate::program::Program;
-use crate::spec::{About, Body, Definition, DirtyReads, Spec};
+use crate::spec::{About, Body, Definition, DirtyReads, HiddenRows, Spec};
 use crate::syntax::{Binary, Binder, Expr, ExprKind, ItemKind, Name, Postfix, Quantifier};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 300;
 /// Makes the spec of the level at `item_idx` of a checked module.
 pub(crate) fn elaborate_level(module: &Module, item_idx: usize) -> Result<Spec, Problem> {
     let item = &module.items[item_idx];
-    let ItemKind::Level { framework, body, dirty_reads, .. } = &item.kind else {
+    let ItemKind::Level { framework, body, dirty_reads, hidden_rows, .. } = &item.kind else {
         unreachable!("only levels are elaborated")
     };
     let (home, framework_idx) = module.framework(framework).expect("the checker found the framework");
@@ -44,6 +44,7 @@ pub(crate) fn elaborate_level(module: &Module, item_idx: usize) -> Result<Spec, 
         framework: framework.name.clone(),
         witnesses,
         dirty_reads: if *dirty_reads { DirtyReads::Allowed } else { DirtyReads::Forbidden },
+        hidden_rows: if *hidden_rows { HiddenRows::Allowed } else { HiddenRows::Forbidden },
         about: About::from_docs(&item.docs),
         text: item.span.text(&module.text).to_owned(),
         uses: elaborator.used,

@@ -9,7 +9,7 @@ use crate::bounds::{Bounds, Truth, all_bits, bits};
 use crate::execution::{Execution, NamedRelation};
 use crate::formula::WitnessKind;
 use crate::session_order::SessionOrder;
-use crate::spec::{DirtyReads, Spec};
+use crate::spec::{DirtyReads, HiddenRows, Spec};
 use crate::world::{TooLarge, Unsourced, World, Worlds};
 use iso_history::{Facts, History, OpId, TxnId};
 
@@ -184,11 +184,13 @@ impl<'f, 'h> Prepared<'f, 'h> {
     }
 }
 
-/// For a level that allows dirty reads, whoever is indeterminate may as well have aborted, which asks for least.
+/// For a level that allows dirty reads, whoever is indeterminate may as well have aborted, which asks for least. Where
+/// rows may be hidden, those that may have been say nothing.
 pub(crate) fn most_favourable(facts: &Facts<'_>, spec: &Spec) -> Option<History> {
-    match spec.dirty_reads() {
-        DirtyReads::Allowed => facts.history().favouring_dirty_reads(),
-        DirtyReads::Forbidden => None,
+    match (spec.dirty_reads(), spec.hidden_rows()) {
+        (DirtyReads::Allowed, _) => facts.history().favouring_dirty_reads(),
+        (DirtyReads::Forbidden, HiddenRows::Allowed) => facts.history().with_hidden_rows(),
+        (DirtyReads::Forbidden, HiddenRows::Forbidden) => None,
     }
 }
 

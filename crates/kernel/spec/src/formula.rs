@@ -156,6 +156,10 @@ pub enum Given {
     /// `at_newest`: a read and its row, if it looks at the newest version and not at a snapshot: it locks, or is one that a
     /// statement omitted which writes or locks.
     Newest,
+    /// `inserts`: a read and its row, if its statement is an insert, which finds no row.
+    Inserts,
+    /// `makes`: a transaction and a row that it makes by an insert.
+    Makes,
     /// `id`: each transaction with itself.
     Identity,
     /// The witness of that place in the framework; of versions, the union over all keys.
@@ -204,10 +208,10 @@ impl Given {
     /// The sorts of the two sides.
     pub fn sorts(self) -> (Sort, Sort) {
         match self {
-            Self::Writes | Self::Reads => (Sort::Txn, Sort::Key),
+            Self::Writes | Self::Reads | Self::Makes => (Sort::Txn, Sort::Key),
             Self::ProgramOrder | Self::Statement => (Sort::Read, Sort::Read),
             Self::Of | Self::From => (Sort::Read, Sort::Txn),
-            Self::KeyOf | Self::Omits | Self::Locks | Self::Newest => (Sort::Read, Sort::Key),
+            Self::KeyOf | Self::Omits | Self::Locks | Self::Newest | Self::Inserts => (Sort::Read, Sort::Key),
             _ => (Sort::Txn, Sort::Txn),
         }
     }

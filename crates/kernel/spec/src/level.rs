@@ -18,6 +18,8 @@ pub enum Level {
     StatementSnapshots,
     /// `mysql.rr`: plain reads see one snapshot, and updates act on the newest version.
     TransactionSnapshot,
+    /// `postgres.rr`: snapshots, and the first updater of a row wins; a row that is made anew is another row.
+    RowSnapshots,
     /// `ryw`: a session sees its own writes.
     ReadYourWrites,
     /// `mr`: a session never sees an older state than before.
@@ -55,14 +57,13 @@ pub enum Level {
 use Level::{
     AdyaReadCommitted, AdyaReadUncommitted, CausalConsistency, MonotonicReads, MonotonicWrites,
     ParallelSnapshotIsolation, ParallelSnapshotIsolationNoSession, PrefixConsistency, ReadAtomic, ReadCommitted,
-    ReadUncommitted, ReadYourWrites, Serializable, SerializableNoSession, SnapshotIsolation,
+    ReadUncommitted, ReadYourWrites, RowSnapshots, Serializable, SerializableNoSession, SnapshotIsolation,
     SnapshotIsolationNoSession, StatementSnapshots, StrictSerializable, StrongSnapshotIsolation, TransactionSnapshot,
     UpdateAtomic, WritesFollowReads,
 };
 
 /// What databases call levels that have another name here. The catalogue has their texts, and a test compares them.
-pub const DATABASE_NAMES: [(&str, Level); 12] = [
-    ("postgres.rr", SnapshotIsolation),
+pub const DATABASE_NAMES: [(&str, Level); 11] = [
     ("postgres.ser", Serializable),
     ("mysql.ru", ReadUncommitted),
     ("mysql.rc", StatementSnapshots),
@@ -78,13 +79,14 @@ pub const DATABASE_NAMES: [(&str, Level); 12] = [
 
 impl Level {
     /// Every level, a level after those that it implies.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         AdyaReadUncommitted,
         ReadUncommitted,
         AdyaReadCommitted,
         ReadCommitted,
         StatementSnapshots,
         TransactionSnapshot,
+        RowSnapshots,
         ReadYourWrites,
         MonotonicReads,
         MonotonicWrites,
@@ -105,7 +107,17 @@ impl Level {
 
     /// The levels that are asked for where nobody names one: those of papers that count session order.
     pub fn usual() -> Vec<Self> {
-        Self::ALL.into_iter().filter(|it| it.with_sessions().is_none() && it.snapshots().is_none()).collect()
+        Self::ALL.into_iter().filter(|it| it.with_sessions().is_none() && !it.is_of_databases()).collect()
+    }
+
+    /// The levels that are asked for besides where a history says what its statements were.
+    pub fn of_databases() -> Vec<Self> {
+        Self::ALL.into_iter().filter(|it| it.is_of_databases()).collect()
+    }
+
+    /// Is this a level of databases and of no paper, which looks at statements?
+    pub fn is_of_databases(self) -> bool {
+        self.snapshots().is_some() || self == RowSnapshots
     }
 
     /// For a level that looks at statements, how many of them share a snapshot.
@@ -142,6 +154,7 @@ impl Level {
             ReadCommitted => ("rc", "read-committed", "biswas.rc"),
             StatementSnapshots => ("postgres.rc", "postgres-read-committed", "postgres.rc"),
             TransactionSnapshot => ("mysql.rr", "mysql-repeatable-read", "mysql.rr"),
+            RowSnapshots => ("postgres.rr", "postgres-repeatable-read", "postgres.rr"),
             ReadYourWrites => ("ryw", "read-your-writes", "session.ryw"),
             MonotonicReads => ("mr", "monotonic-reads", "session.mr"),
             MonotonicWrites => ("mw", "monotonic-writes", "session.mw"),
@@ -181,7 +194,8 @@ impl Level {
             ReadCommitted | ReadYourWrites | MonotonicReads | MonotonicWrites | WritesFollowReads => {
                 &[ReadUncommitted, AdyaReadCommitted]
             }
-            StatementSnapshots | TransactionSnapshot => &[ReadUncommitted, AdyaReadCommitted],
+            StatementSnapshots => &[ReadUncommitted],
+            TransactionSnapshot | RowSnapshots => &[ReadUncommitted, AdyaReadCommitted],
             ReadAtomic => &[ReadCommitted, ReadYourWrites],
             UpdateAtomic => &[ReadAtomic],
             CausalConsistency => &[ReadAtomic, MonotonicReads, MonotonicWrites, WritesFollowReads],
@@ -189,7 +203,9 @@ impl Level {
             ParallelSnapshotIsolation => &[CausalConsistency, UpdateAtomic, ParallelSnapshotIsolationNoSession],
             PrefixConsistency => &[CausalConsistency],
             SnapshotIsolationNoSession => &[ParallelSnapshotIsolationNoSession],
-            SnapshotIsolation => &[PrefixConsistency, ParallelSnapshotIsolation, SnapshotIsolationNoSession],
+            SnapshotIsolation => {
+                &[PrefixConsistency, ParallelSnapshotIsolation, SnapshotIsolationNoSession, RowSnapshots]
+            }
             StrongSnapshotIsolation => &[SnapshotIsolation],
             SerializableNoSession => &[SnapshotIsolationNoSession],
             Serializable => &[SnapshotIsolation, SerializableNoSession, StatementSnapshots, TransactionSnapshot],

@@ -76,4 +76,4 @@ pub use formula::{Elem, Formula, Given, Relation, Set, Sort, Variable, Witness, 
 pub use level::{DATABASE_NAMES, Level};
 pub use module::{Loader, Module, parse};
 pub use plain::{evaluate_plainly, evaluate_plainly_with_session_order};
-pub use spec::{DirtyReads, Spec};
+pub use spec::{DirtyReads, HiddenRows, Spec};

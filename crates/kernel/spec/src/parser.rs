@@ -213,19 +213,24 @@ impl Parser<'_> {
         self.expect(Tok::In, "`in` and a framework", "a level says what must exist: `level ra in biswas = ...`")?;
         let framework_span = self.span();
         let framework = self.qualified("the name of a framework")?;
-        let dirty_reads = self.eat(Tok::Allowing);
-        if dirty_reads {
+        let (mut dirty_reads, mut hidden_rows) = (false, false);
+        if self.eat(Tok::Allowing) {
             let is_it = |it: &Self, word: &str| it.span().text(it.text) == word;
-            for word in ["dirty", "reads"] {
+            hidden_rows = is_it(self, "hidden");
+            dirty_reads = !hidden_rows;
+            for word in if hidden_rows { ["hidden", "rows"] } else { ["dirty", "reads"] } {
                 if !is_it(self, word) {
-                    return self.expected("`dirty reads`", "`allowing dirty reads` is all that a level may allow");
+                    return self.expected(
+                        "`dirty reads`",
+                        "`allowing dirty reads` and `allowing hidden rows` are all that a level may allow",
+                    );
                 }
                 self.next();
             }
         }
         self.expect(Tok::Equal, "`=`", "a level is `level name in framework = formula`")?;
         let body = self.expr()?;
-        Ok((name, span, ItemKind::Level { framework, framework_span, dirty_reads, body }))
+        Ok((name, span, ItemKind::Level { framework, framework_span, dirty_reads, hidden_rows, body }))
     }
 
     fn qualified(&mut self, what: &str) -> Parse<Name> {

@@ -88,6 +88,11 @@ impl<'f, 'h> Scene<'f, 'h> {
             Given::Omits => self.rows_of(world::omits),
             Given::Locks => self.rows_of(world::locks),
             Given::Newest => self.rows_of(History::sees_newest),
+            Given::Inserts => self.rows_of(History::is_insert),
+            Given::Makes => {
+                let makes = |it: &(u32, u32)| history.makes(self.txns[it.0 as usize], self.keys[it.1 as usize]);
+                self.writes().into_iter().filter(makes).collect()
+            }
             Given::Identity => (0..n_rows as u32).map(|it| (it, it)).collect(),
             Given::Witness(_) => unreachable!("witnesses are in the execution"),
         };

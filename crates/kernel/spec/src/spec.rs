@@ -13,6 +13,7 @@ pub struct Spec {
     pub(crate) framework: String,
     pub(crate) witnesses: Vec<Witness>,
     pub(crate) dirty_reads: DirtyReads,
+    pub(crate) hidden_rows: HiddenRows,
     pub(crate) about: About,
     pub(crate) text: String,
     pub(crate) uses: Vec<String>,
@@ -42,6 +43,15 @@ pub enum DirtyReads {
     /// Any read that nothing explains forbids the history.
     Forbidden,
     /// Reads of aborted and intermediate writes are tolerated; they have no source.
+    Allowed,
+}
+
+/// May a statement that locks miss a row that somebody deletes and makes again?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HiddenRows {
+    /// A row is known by its key.
+    Forbidden,
+    /// A row that is made again is another one; who waited for the old one finds neither.
     Allowed,
 }
 
@@ -109,6 +119,11 @@ impl Spec {
     /// Are reads of aborted and intermediate writes tolerated?
     pub fn dirty_reads(&self) -> DirtyReads {
         self.dirty_reads
+    }
+
+    /// May a statement that locks miss a row that is deleted and made again?
+    pub fn hidden_rows(&self) -> HiddenRows {
+        self.hidden_rows
     }
 
     /// One line about the level; may be empty.

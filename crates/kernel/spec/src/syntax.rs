@@ -112,6 +112,7 @@ pub(crate) enum ItemKind {
         framework: Name,
         framework_span: Span,
         dirty_reads: bool,
+        hidden_rows: bool,
         body: Expr,
     },
     Framework {

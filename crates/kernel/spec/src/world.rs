@@ -31,7 +31,7 @@ pub(crate) struct World {
     pub(crate) writers: Vec<u64>,
 }
 
-const N_TABLES: usize = 15;
+const N_TABLES: usize = 17;
 
 fn table_idx(given: Given) -> usize {
     match given {
@@ -50,6 +50,8 @@ fn table_idx(given: Given) -> usize {
         Given::Omits => 12,
         Given::Locks => 13,
         Given::Newest => 14,
+        Given::Inserts => 15,
+        Given::Makes => 16,
         Given::Witness(_) => unreachable!("witnesses are searched for"),
     }
 }
@@ -87,7 +89,7 @@ impl World {
         let (n_txns, n_keys, n_reads) = (txns.len(), keys.len(), reads.len());
         let place = |txn: &TxnId| txns.binary_search(txn).ok();
         let sources = sources.iter().map(|it| it.as_ref().and_then(place)).collect();
-        let of_reads = |it: usize| matches!(it, 6..=9 | 11..);
+        let of_reads = |it: usize| matches!(it, 6..=9 | 11..=15);
         let rows: [usize; N_TABLES] = std::array::from_fn(|it| if of_reads(it) { n_reads } else { n_txns });
         let mut world = Self {
             ops: reads.iter().map(|it| facts.reads()[*it].op).collect(),
@@ -147,6 +149,9 @@ impl World {
                     self.set(Given::Writes, txn, key);
                     self.writers[key] |= 1 << txn;
                 }
+                if history.makes(self.txns[txn], self.keys[key]) {
+                    self.set(Given::Makes, txn, key);
+                }
             }
         }
     }
@@ -188,6 +193,9 @@ impl World {
         }
         if history.sees_newest(op) {
             self.set(Given::Newest, read, key);
+        }
+        if history.is_insert(op) {
+            self.set(Given::Inserts, read, key);
         }
     }
 

@@ -11,7 +11,7 @@ use iso_evidence::{Budget, Event, Note, Refutation, Schedule, Stage, StopReason,
 use iso_form::mentions_real_time;
 use iso_history::{Facts, PieceKind, TxnId};
 use iso_realize::{Realized, World, execution, realize};
-use iso_spec::{DirtyReads, Level, Spec};
+use iso_spec::{DirtyReads, HiddenRows, Level, Spec};
 
 /// Relations between more transactions than this take too much memory: a bit for each pair.
 const MAX_TXNS: usize = 20_000;
@@ -54,9 +54,10 @@ impl Question<'_> {
 
     /// The answer without the reference evaluator, as far as there is one.
     fn large(self) -> Answer {
-        let favourable = match self.spec.dirty_reads() {
-            DirtyReads::Allowed => self.facts.history().favouring_dirty_reads(),
-            DirtyReads::Forbidden => None,
+        let favourable = match (self.spec.dirty_reads(), self.spec.hidden_rows()) {
+            (DirtyReads::Allowed, _) => self.facts.history().favouring_dirty_reads(),
+            (DirtyReads::Forbidden, HiddenRows::Allowed) => self.facts.history().with_hidden_rows(),
+            (DirtyReads::Forbidden, HiddenRows::Forbidden) => None,
         };
         match favourable.as_ref().map(Facts::new) {
             Some(facts) => Question { facts: &facts, ..self }.guess_and_search(),

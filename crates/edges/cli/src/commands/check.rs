@@ -105,7 +105,13 @@ impl<'s> Check<'s> {
         let is_usual = |it: &Level| has_times || !it.needs_times();
         match &self.questions {
             Some(questions) => questions.clone(),
-            None => Level::usual().into_iter().filter(is_usual).map(Question::Level).collect(),
+            None => {
+                // Levels of databases say something of their own only where statements are known.
+                let has_statements = history.is_some_and(History::has_statements);
+                let of_databases = if has_statements { Level::of_databases() } else { Vec::new() };
+                let levels = Level::usual().into_iter().filter(is_usual).chain(of_databases);
+                levels.map(Question::Level).collect()
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::address::Address;
 use crate::database::isolation_of;
 use crate::drive::session_name;
 use crate::store_client::failure;
-use crate::{Choice, Client, Database, Dialect, Failure, OpenError, Table, Uncommitted, Value};
+use crate::{Choice, Client, Database, Dialect, Failure, Inserts, OpenError, Table, Uncommitted, Value};
 use iso_spec::Level;
 use iso_store::{Key, LEVELS, Rows, SessionId, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -181,6 +181,10 @@ impl Client for SharedClient {
 
     fn abort(&mut self) -> Result<(), Failure> {
         self.with(Store::abort)
+    }
+
+    fn inserts(&self) -> Inserts {
+        Inserts::Blind
     }
 
     fn uncommitted_writes(&self) -> Uncommitted {

@@ -3,13 +3,14 @@
 use super::{Action, Answer, Played, Script};
 use crate::answered::{Answered, Effect, RowNames, only_row, with_table};
 use crate::recorder::row_name;
-use crate::{Failure, Value, list_of};
+use crate::{Failure, Inserts, Value, list_of};
 use iso_history::{Datum, HistoryBuilder, KeyId, Locking, Outcome, Place};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What has happened so far.
 pub(super) struct Log<'s> {
     script: &'s Script,
+    inserts: Inserts,
     answers: Vec<Answer>,
     pub(super) blocked: Vec<usize>,
     txns: Vec<ScriptTxn<'s>>,
@@ -27,9 +28,9 @@ struct ScriptTxn<'s> {
 }
 
 impl<'s> Log<'s> {
-    pub(super) fn new(script: &'s Script) -> Self {
+    pub(super) fn new(script: &'s Script, inserts: Inserts) -> Self {
         let answers = vec![Answer::Skipped; script.steps.len()];
-        Self { script, answers, blocked: Vec::new(), txns: Vec::new(), open: BTreeMap::new() }
+        Self { script, inserts, answers, blocked: Vec::new(), txns: Vec::new(), open: BTreeMap::new() }
     }
 
     /// Notes what a step answered, and when it was sent and answered.
@@ -134,6 +135,11 @@ impl<'s> Log<'s> {
                 let effect = effect_of(action);
                 Answered { table, predicate, found, effect }.record(self.script.row_names(), builder);
             }
+            // One that is done has seen that there was no row.
+            (Action::Insert { table, row, value }, _) if self.inserts == Inserts::Checked => {
+                let (none, value) = (builder.value(Datum::Null), builder.value(value.clone().into()));
+                builder.update(id(table, row), none, value);
+            }
             (Action::Put { table, row, value } | Action::Insert { table, row, value }, _) => {
                 let value = builder.value(value.clone().into());
                 builder.write(id(table, row), value);
@@ -197,7 +203,7 @@ mod tests {
     fn a_lost_commit_has_an_unknown_outcome_and_no_end_and_what_was_lost_before_is_aborted() {
         let script = "table t int\nrow t x 0\ns1 begin any\ns1 put t x 1\ns1 commit\ns2 begin any\ns2 get t x";
         let script: Script = script.parse().unwrap();
-        let mut log = Log::new(&script);
+        let mut log = Log::new(&script, Inserts::Checked);
         let lost = || Answer::Failed(Failure::lost("gone"));
         let answers = [Answer::Done, Answer::Done, lost(), Answer::Done, lost()];
         for (idx, answer) in answers.into_iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Reads and blind writes of independent keys, so many of each.
+//! Reads and writes of independent keys, so many of each. Writes are blind, or updates.
 
 use super::Program;
-use crate::plan::Plan;
+use crate::plan::{Action, Plan};
 use crate::random::{Random, Zipf};
 use crate::{Choice, Workload};
 
@@ -11,13 +11,19 @@ pub(crate) struct Mix {
     n_ops: usize,
     reads_percent: usize,
     zipf: Option<Zipf>,
+    /// What is done to keys that are not only read.
+    change: Action,
 }
 
 impl Mix {
     pub(crate) fn new(workload: &Workload) -> Self {
         let &Workload { n_keys, ops_per_txn: n_ops, reads_percent, .. } = workload;
         let zipf = (workload.key_choice == Choice::Zipf).then(|| Zipf::new(n_keys));
-        Self { n_keys, n_ops, reads_percent, zipf }
+        Self { n_keys, n_ops, reads_percent, zipf, change: Action::Write }
+    }
+
+    pub(crate) fn of_updates(workload: &Workload) -> Self {
+        Self { change: Action::Update, ..Self::new(workload) }
     }
 }
 
@@ -31,7 +37,7 @@ impl Program for Mix {
             if random.chance(self.reads_percent) {
                 plan.read(key);
             } else {
-                plan.write(key);
+                plan.act(self.change, key);
             }
         }
     }

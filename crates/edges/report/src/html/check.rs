@@ -3,7 +3,7 @@
 use super::schedule::schedule;
 use super::surroundings::{around, summary};
 use super::{Page, copies, linked_figure, steps};
-use crate::check_phrases::{CORE_LEAD, MAX_EMBEDDED, Medium, anomaly_words, certified, check_headline, witness};
+use crate::check_phrases::{DATABASES_LEAD, CORE_LEAD, MAX_EMBEDDED, Medium, anomaly_words, certified, check_headline, witness};
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
 use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
@@ -137,7 +137,10 @@ fn table(report: &CheckReport, findings: &[Finding<'_>]) -> String {
         return String::new();
     }
     let mut out = "<table>\n<thead><tr><th>level</th><th>verdict</th><th>why</th></tr></thead>\n<tbody>\n".to_owned();
-    for level in &report.levels {
+    for (nth, level) in report.levels.iter().enumerate() {
+        if nth > 0 && level.level.is_of_databases() && !report.levels[nth - 1].level.is_of_databases() {
+            out += &format!("<tr class=\"group\"><td colspan=\"3\">{DATABASES_LEAD}</td></tr>\n");
+        }
         let word = level.judgement.word();
         let names = format!("<b>{}</b> <span>{}</span>", xml(&level.level.short), xml(&level.level.full));
         out += &format!("<tr class=\"{word}\"><td>{names}</td><td class=\"verdict\">{word}</td>");

@@ -1,7 +1,7 @@
 //! The document of `check` for a terminal.
 
 use super::{Page, TextOptions, Tone, padded};
-use crate::check_phrases::{CORE_LEAD, Medium, certified, witness};
+use crate::check_phrases::{CORE_LEAD, DATABASES_LEAD, Medium, certified, witness};
 use crate::document::{CheckReport, Counts, Defect, Excerpt, Judgement, LevelReport, Severity};
 use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
 use crate::notation::{Comments, notation};
@@ -64,7 +64,11 @@ impl Page {
         let columns =
             |of: fn(&LevelReport) -> &str| levels.iter().map(|it| width(&harmless(of(it)))).max().unwrap_or(0);
         let (short, full) = (columns(|it| &it.level.short), columns(|it| &it.level.full));
-        for level in levels {
+        for (nth, level) in levels.iter().enumerate() {
+            if nth > 0 && level.level.is_of_databases() && !levels[nth - 1].level.is_of_databases() {
+                self.gap();
+                self.line(DATABASES_LEAD);
+            }
             let verdict = self.verdict(&level.judgement);
             let note = match &level.judgement {
                 Judgement::Unknown { reason } => harmless(reason),

@@ -30,6 +30,10 @@ fn check_witness(history: &History, level: Level, witness: &Witness) -> Result<(
             schedule::check_events(history, events, level.needs_times())?;
             replay::replay_snapshots(history, events, replay::Writers::FirstCommitterWins)
         }
+        (Level::RowSnapshots, Schedule::Events(events)) => {
+            schedule::check_events(history, events, false)?;
+            replay::replay_snapshots(history, events, replay::Writers::FirstUpdaterWins)
+        }
         (Level::ReadUncommitted, Schedule::Order(order)) => {
             schedule::check_order(history, order, false)?;
             if replay::replay_serially(history, order).is_ok() {

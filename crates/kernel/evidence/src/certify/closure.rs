@@ -322,6 +322,7 @@ impl<'f, 'h> Closure<'f, 'h> {
             // In pieces, these are serializability.
             | Level::StatementSnapshots
             | Level::TransactionSnapshot
+            | Level::RowSnapshots
             | Level::StrictSerializable => Matrix::of(n_txns, |from, to| self.is_before(txn(from), txn(to))),
         }
     }

@@ -4,7 +4,12 @@ use iso_history::History;
 use iso_spec::Level;
 
 /// Read uncommitted lets transactions read what is rolled back later, so whoever is indeterminate may as well have
-/// aborted, which asks for least; and nothing is asked of elements that are rolled back.
+/// aborted, which asks for least; and nothing is asked of elements that are rolled back. Where statements have snapshots,
+/// nothing is asked of rows that were hidden from them.
 pub(super) fn most_favourable(history: &History, level: Level) -> Option<History> {
-    if level == Level::ReadUncommitted { history.favouring_dirty_reads() } else { None }
+    match level {
+        Level::ReadUncommitted => history.favouring_dirty_reads(),
+        Level::StatementSnapshots => history.with_hidden_rows(),
+        _ => None,
+    }
 }

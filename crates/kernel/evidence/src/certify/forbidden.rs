@@ -66,6 +66,9 @@ pub fn certify_proof(facts: &Facts<'_>, level: Level, refutation: &Refutation) -
 /// The level forbids the core: by a derivation, or else by the catalogue's definition.
 fn decide_core(core: &History, level: Level, derivation: Option<&Derivation>) -> Result<(), Uncertified> {
     let facts = Facts::new(core);
+    if level == Level::RowSnapshots && !core.makes_rows() {
+        return decide_core(core, Level::SnapshotIsolation, derivation);
+    }
     // Which of two list reads is named may differ between whole and core, and so may whether its reader is judged.
     if level == Level::ReadUncommitted && facts.local().iter().any(|it| it.kind.breaks_read_uncommitted()) {
         return Err(Uncertified::new(
@@ -87,7 +90,11 @@ fn check_forbidden(core: &History, level: Level) -> Result<(), Uncertified> {
         Evaluation::Forbidden => Ok(()),
         Evaluation::Allowed(_) => Err(Uncertified::new(format!("{} allows the core of a refutation", spec.name()))),
         Evaluation::AmbiguousList(_) => Err(Uncertified::new("a list read of the core may be a dirty one")),
-        Evaluation::OutOfSteps | Evaluation::TooLarge if is_refuted_in_pieces(&facts, level) => Ok(()),
+        Evaluation::OutOfSteps | Evaluation::TooLarge
+            if level != Level::RowSnapshots && is_refuted_in_pieces(&facts, level) =>
+        {
+            Ok(())
+        }
         Evaluation::OutOfSteps | Evaluation::TooLarge => Err(Uncertified::too_large(format!(
             "the core of the refutation is too large to be checked: {} transactions; nothing says that it is wrong",
             core.n_txns() - 1

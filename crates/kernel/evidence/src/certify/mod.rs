@@ -49,6 +49,9 @@ pub fn certify(history: &History, level: Level, verdict: &Verdict) -> Result<(),
     if let Some(with_sessions) = level.with_sessions() {
         return certify(&history.without_sessions(), with_sessions, verdict);
     }
+    if level == Level::RowSnapshots && !history.makes_rows() {
+        return certify(history, Level::SnapshotIsolation, verdict);
+    }
     match verdict {
         Verdict::Allowed(witness) => match level.snapshots() {
             Some(snapshots) => certify_pieces(history, level, snapshots, witness),
@@ -63,6 +66,9 @@ pub fn certify(history: &History, level: Level, verdict: &Verdict) -> Result<(),
 pub fn certify_facts(facts: &Facts<'_>, level: Level, verdict: &Verdict) -> Result<(), Uncertified> {
     if level.with_sessions().is_some() {
         return certify(facts.history(), level, verdict);
+    }
+    if level == Level::RowSnapshots && !facts.history().makes_rows() {
+        return certify_facts(facts, Level::SnapshotIsolation, verdict);
     }
     match verdict {
         Verdict::Forbidden(refutation) => certify_forbidden(facts, level, refutation),

@@ -1,6 +1,7 @@
 //! Levels whose statements have snapshots: cuts the history, and checks evidence about its pieces.
 
 use super::derivation::certify_derivation;
+use super::favourable::most_favourable;
 use super::uncertified::Uncertified;
 use super::{replay, schedule};
 use crate::{Derivation, Schedule, Witness};
@@ -33,6 +34,8 @@ pub(super) fn certify_pieces(
     let Schedule::Pieces(order) = &witness.schedule else {
         return Err(Uncertified::new(format!("the witness of {level} has the wrong kind of schedule")));
     };
+    let favourable = most_favourable(history, level);
+    let history = favourable.as_ref().unwrap_or(history);
     let is_in: BTreeSet<TxnId> = order.iter().map(|it| it.0).collect();
     let pieces: Pieces = history.with_known_outcomes(|it| is_in.contains(&it)).pieces(snapshots);
     let by_kind: BTreeMap<(TxnId, PieceKind), TxnId> =

@@ -11,6 +11,8 @@ use iso_history::{History, KeyId, Op, OpId, TxnId, ValueId};
 pub(super) enum Writers {
     Free,
     FirstCommitterWins,
+    /// The second one must not, unless it makes a row that is not there.
+    FirstUpdaterWins,
 }
 
 /// Runs one transaction after the other.
@@ -48,12 +50,18 @@ pub(super) fn replay_snapshots(history: &History, events: &[Event], writers: Wri
     for event in events {
         match *event {
             Event::Snapshot(txn) => {
-                store.read(txn)?;
+                match writers {
+                    Writers::Free | Writers::FirstCommitterWins => store.read(txn)?,
+                    Writers::FirstUpdaterWins => store.read_but_inserts(txn)?,
+                }
                 snapshot_at[txn.index()] = store.n_commits;
             }
             Event::Commit(txn) => {
-                if writers == Writers::FirstCommitterWins {
-                    store.check_unchanged_since(txn, snapshot_at[txn.index()])?;
+                if writers != Writers::Free {
+                    store.check_unchanged_since(txn, snapshot_at[txn.index()], writers)?;
+                }
+                if writers == Writers::FirstUpdaterWins {
+                    store.check_inserts(txn)?;
                 }
                 store.write(txn);
             }
@@ -90,7 +98,42 @@ impl<'h> Store<'h> {
     }
 
     /// Compares each read with the store; those of what others wrote must satisfy the question, too.
-    fn read_if(&mut self, txn: TxnId, mut is_right: impl FnMut(OpId, KeyId) -> bool) -> Result<(), Uncertified> {
+    fn read_if(&mut self, txn: TxnId, is_right: impl FnMut(OpId, KeyId) -> bool) -> Result<(), Uncertified> {
+        self.read_some(txn, &[], is_right)
+    }
+
+    /// Leaves out inserts, which look at the row when the transaction commits.
+    fn read_but_inserts(&mut self, txn: TxnId) -> Result<(), Uncertified> {
+        let history = self.history;
+        let inserts: Vec<OpId> = history.ops(txn).filter(|it| history.is_insert(*it)).collect();
+        self.read_some(txn, &inserts, |_, _| true)
+    }
+
+    /// No row is there that the transaction inserts, unless it was there before in its own sight.
+    fn check_inserts(&mut self, txn: TxnId) -> Result<(), Uncertified> {
+        let history = self.history;
+        let mut written: Vec<KeyId> = Vec::new();
+        for op in history.ops(txn) {
+            match history.op(op) {
+                Op::Write { key, .. } => written.push(key),
+                Op::Read { key, value } if history.is_insert(op) && !written.contains(&key) => {
+                    if self.registers[key.index()] != value {
+                        return Err(wrong(history, txn, "inserts a row that is there when it commits"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Store::read_if`], but for reads of the last state that look at it later.
+    fn read_some(
+        &mut self,
+        txn: TxnId,
+        at_commit: &[OpId],
+        mut is_right: impl FnMut(OpId, KeyId) -> bool,
+    ) -> Result<(), Uncertified> {
         self.own.start(txn);
         for op in self.history.ops(txn) {
             let is_same = match self.history.op(op) {
@@ -104,6 +147,7 @@ impl<'h> Store<'h> {
                 }
                 Op::Read { key, value } => match self.own.last(key) {
                     Some(own) => own == value,
+                    None if at_commit.contains(&op) => true,
                     None => self.registers[key.index()] == value && is_right(op, key),
                 },
                 Op::Omit { key, scan } => {
@@ -142,8 +186,11 @@ impl<'h> Store<'h> {
         }
     }
 
-    fn check_unchanged_since(&self, txn: TxnId, snapshot: u32) -> Result<(), Uncertified> {
-        let mut writes = self.history.ops(txn).filter(|it| self.history.op(*it).is_write());
+    fn check_unchanged_since(&self, txn: TxnId, snapshot: u32, writers: Writers) -> Result<(), Uncertified> {
+        let is_made = |it: OpId| {
+            writers == Writers::FirstUpdaterWins && self.history.makes(txn, self.history.op(it).key())
+        };
+        let mut writes = self.history.ops(txn).filter(|it| self.history.op(*it).is_write() && !is_made(*it));
         match writes.find(|it| self.changed_at[self.history.op(*it).key().index()] > snapshot) {
             None => Ok(()),
             Some(op) => {
