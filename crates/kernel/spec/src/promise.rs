@@ -157,7 +157,7 @@ impl Promises {
     pub fn database(&self, name: &str) -> Option<&DatabasePromises> {
         let wanted = name.trim().to_ascii_lowercase();
         self.databases.iter().find(|it| {
-            it.name == wanted || it.title.to_ascii_lowercase() == wanted || it.also.iter().any(|also| *also == wanted)
+            it.name == wanted || it.title.to_ascii_lowercase() == wanted || it.also.contains(&wanted)
         })
     }
 
