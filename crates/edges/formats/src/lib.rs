@@ -198,12 +198,7 @@ pub fn write(history: &History, format: Format, out: &mut dyn Write) -> Result<(
 
 /// Writes a history with what a header says of its recording: the origin in JSON lines, the database there and in texts.
 /// Other formats have no place for them.
-pub fn write_headed(
-    history: &History,
-    header: &Header,
-    format: Format,
-    out: &mut dyn Write,
-) -> Result<(), WriteError> {
+pub fn write_headed(history: &History, header: &Header, format: Format, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut out = BufWriter::new(out);
     match format {
         Format::Text => text::write(history, header.database.as_ref(), &mut out)?,
@@ -229,12 +224,7 @@ pub fn write_path(history: &History, format: Format, path: &Path) -> Result<(), 
 }
 
 /// As [`write_path`], with what [`write_headed`] keeps of a header.
-pub fn write_headed_path(
-    history: &History,
-    header: &Header,
-    format: Format,
-    path: &Path,
-) -> Result<(), WriteError> {
+pub fn write_headed_path(history: &History, header: &Header, format: Format, path: &Path) -> Result<(), WriteError> {
     if format == Format::Cobra {
         return cobra::write_directory(history, path);
     }

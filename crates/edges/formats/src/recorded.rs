@@ -114,7 +114,9 @@ mod tests {
 
     #[test]
     fn a_line_reads_back() {
-        for text in ["postgres at serializable", "mariadb 11.8 at rr, ser with a=b, c=on", "sqlite 3.54.1 at serializable"] {
+        for text in
+            ["postgres at serializable", "mariadb 11.8 at rr, ser with a=b, c=on", "sqlite 3.54.1 at serializable"]
+        {
             assert_eq!(RecordedDatabase::of_text(text).unwrap().to_string(), text);
         }
         for text in ["postgres 15", " at rc", "postgres at ", "postgres at rc with on"] {

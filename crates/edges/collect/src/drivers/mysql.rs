@@ -65,7 +65,8 @@ pub(crate) fn open(address: &Address) -> Result<MySql, OpenError> {
         None => format!("{host}:{port}/{}", address.path),
     };
     let (version, claim) = (String::new(), Claim::default());
-    let mut database = MySql { options: options.into(), place, version, has_snapshots: false, settings: Vec::new(), claim };
+    let mut database =
+        MySql { options: options.into(), place, version, has_snapshots: false, settings: Vec::new(), claim };
     database.ask().map_err(|failure| {
         let reason = match failure {
             Failure::Lost { message } | Failure::Broken { message } => message,

@@ -18,12 +18,7 @@ pub(crate) fn write(history: &History, header: &Header, out: &mut dyn Write) -> 
     Ok(())
 }
 
-fn write_header(
-    history: &History,
-    said: &Said<'_>,
-    header: &Header,
-    out: &mut dyn Write,
-) -> Result<(), WriteError> {
+fn write_header(history: &History, said: &Said<'_>, header: &Header, out: &mut dyn Write) -> Result<(), WriteError> {
     let initials = Initials::new(history, said);
     write!(out, "{{\"isoscope\":{VERSION},\"initial\":")?;
     write_name(out, initials.default.as_name())?;
