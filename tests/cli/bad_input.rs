@@ -143,7 +143,7 @@ fn wrong_limits_and_levels_are_told_with_a_cure() {
         ("--timeout", "-5", "500ms"),
         ("--timeout", "5 fortnights", "500ms"),
         ("--memory", "-1G", "8GiB"),
-        ("--level", "repeatable-read", "`si`"),
+        ("--level", "repeatable-read", "postgres.rr"),
         ("--level", "rr", "there is no level `rr`: databases mean different things"),
         ("--level", "snap", "did you mean `parallel-snapshot-isolation`"),
         ("--level", "serr", "did you mean `ser`"),

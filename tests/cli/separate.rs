@@ -241,7 +241,7 @@ fn names_that_nobody_knows_are_answered_with_near_ones() {
     };
     refused(&["--allow", "si", "--forbid", "serr"], "there is no level `serr`; did you mean `ser`?");
     refused(&["--allow", "cerone.sii", "--forbid", "ser"], "cerone.si");
-    refused(&["--forbid", "repeatable-read"], "`adya.pl299`");
+    refused(&["--forbid", "repeatable-read"], "adya.pl299");
     refused(&["--forbid", "mein", "--spec", "mine.spec"], "the spec files have `mine.mine`");
     let both = ["--forbid", "mine", "--spec", "mine.spec", "--spec", "other.spec"];
     refused(&both, "`mine` is in several spec files; write `mine.mine` or `other.mine`");

@@ -3,11 +3,13 @@
 mod completions;
 mod generate;
 mod hunt;
+mod replay;
 mod store;
 
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
+pub(crate) use replay::ReplayArgs;
 pub(crate) use store::{StoreAppsArgs, StoreArgs, StoreRunArgs, StoreVerb};
 
 use crate::commands::collect::{
@@ -43,6 +45,7 @@ pub(crate) enum Verb {
     Predict(PredictArgs),
     Collect(CollectArgs),
     Hunt(HuntArgs),
+    Replay(ReplayArgs),
     Store(StoreArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),
@@ -55,7 +58,8 @@ pub(crate) enum Verb {
 /// Decide whether recorded histories satisfy isolation levels, and explain what breaks them.
 ///
 /// Without --level every level is decided, and the answer is the strongest levels that hold and the anomalies that
-/// break the next ones. Every answer carries evidence, and the evidence is checked by independent code before it is
+/// break the next ones. Where the history says which database it was recorded from, the first line says whether the
+/// database kept what its isolation level promises, and the exit code is about that. Every answer carries evidence, and the evidence is checked by independent code before it is
 /// shown.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "a flag is a word on the command line")]
@@ -67,6 +71,10 @@ pub(crate) struct CheckArgs {
     /// Decide only these levels; repeat it, or separate names with commas
     #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) levels: Vec<String>,
+
+    /// The database whose SQL names --level has, such as "repeatable read"; what the history says, by default
+    #[arg(long, value_name = "NAME", requires = "levels")]
+    pub(crate) database: Option<String>,
 
     /// Levels of your own; of large histories, those whose witness follows from one order (see docs/reference/spec.md).
     /// Without --level, all levels of the file are decided

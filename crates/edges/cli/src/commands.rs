@@ -11,6 +11,7 @@ pub(crate) mod hunt;
 pub(crate) mod lattice;
 pub(crate) mod levels;
 pub(crate) mod predict;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod separate;
 pub(crate) mod store;

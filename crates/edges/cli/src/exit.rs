@@ -1,7 +1,8 @@
 //! The four exit codes that every verb uses.
 
 use iso_report::{
-    CheckReport, Judgement, LevelReport, Report, SearchVerdict, Severity, SpecRelation, VerifiedLevel, VerifyVerdict,
+    CheckReport, Judgement, LevelReport, PromiseVerdict, Report, SearchVerdict, Severity, SpecRelation, VerifiedLevel,
+    VerifyVerdict,
 };
 
 /// How a run ended, for scripts.
@@ -62,6 +63,11 @@ impl Exit {
             Report::Collect(report) if report.assertions.iter().any(|it| !it.holds) => Self::Found,
             Report::Store(report) if report.assertions.iter().any(|it| !it.holds) => Self::Found,
             Report::Collect(_) | Report::Demo(_) | Report::Store(_) => Self::Good,
+            Report::Replay(report) => match report.verdict() {
+                "shown" => Self::Found,
+                "not-shown" => Self::Good,
+                _ => Self::Unknown,
+            },
             Report::Hunt(report) => match report.verdict() {
                 "found" => Self::Found,
                 "none" => Self::Good,
@@ -78,7 +84,13 @@ impl Exit {
         };
         let of_input =
             if report.defects.iter().any(|it| it.severity == Severity::Error) { Self::Unasked } else { Self::Good };
-        report.levels.iter().map(of_level).fold(of_input, Self::and)
+        // Where something was promised, that is what matters.
+        match report.promise.as_ref().map(|it| it.verdict) {
+            Some(PromiseVerdict::Kept) => of_input,
+            Some(PromiseVerdict::Broken) => of_input.and(Self::Found),
+            Some(PromiseVerdict::Unknown) => of_input.and(Self::Unknown),
+            None => report.levels.iter().map(of_level).fold(of_input, Self::and),
+        }
     }
 
     /// The exit of two questions together: an unasked one weighs most, then a violation, then an unknown.

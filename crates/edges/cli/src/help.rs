@@ -61,6 +61,10 @@ fn tables(command: Command) -> Command {
                 levels()
             ))
         })
+        .mut_subcommand("replay", |it| {
+            it.after_help(short(REPLAY_EXAMPLES, REPLAY_CODES, "level names, and addresses of databases"))
+                .after_long_help(format!("{REPLAY_EXAMPLES}\n\n{REPLAY_CODES}\n\n{}\n\n{COLLECT_ADDRESSES}", levels()))
+        })
         .mut_subcommand("store", |it| {
             it.after_help(format!("{STORE_EXAMPLES}\n\n{STORE_CODES}"))
                 .mut_subcommand("run", |it| {
@@ -135,7 +139,8 @@ First steps:
   isoscope verify FILE.txn         does a program keep its invariants? under which levels?
   isoscope predict FILE            what could have happened instead of a recorded run?
   isoscope collect URL -o h.jsonl  record what a real database does, for check
-  isoscope hunt URL --expect ser   what does a database do that it should not?
+  isoscope hunt URL                what does a database do that it should not?
+  isoscope replay SCRIPT URL       does what hunt found show again?
   isoscope store run smallbank     what happens to an application on a weak store?
   isoscope levels                  what the levels mean";
 
@@ -271,12 +276,26 @@ Exit codes:
   1  recorded, and an assertion of the workload failed at the end
   2  not possible: bad address, bad option, the database fails, the disk is full";
 
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  isoscope hunt store:cc --expect ser --script found.steps     what hunt found, as a script
+  isoscope replay found.steps store:cc                         does it show again?
+  isoscope replay found.sql mysql://root@localhost/test --times 20
+  isoscope replay found.sql postgres://me@localhost/test -i serializable --report why.html";
+
+const REPLAY_CODES: &str = "\
+Exit codes:
+  0  not shown: the expected level allows what happened
+  1  shown: the expected level forbids what happened
+  2  the question could not be asked: no such database, no script, bad name, bad option
+  3  unknown: what happened was not decided, or the memory ran out";
+
 const HUNT_EXAMPLES: &str = "\
 Examples:
   isoscope hunt store:cc --expect ser             the weak store is not serializable
   isoscope hunt sqlite: --expect ser --for 10s    SQLite, in a temporary file
   isoscope hunt mysql://root@localhost/test -i repeatable-read --expect si
-  isoscope hunt postgres://me@localhost/test -i serializable --expect ser --for 5m
+  isoscope hunt postgres://me@localhost/test -i serializable --for 5m    is it what PostgreSQL promises?
   isoscope hunt postgres://me@localhost/test -i read-committed --expect si --all --report why.html";
 
 const HUNT_CODES: &str = "\

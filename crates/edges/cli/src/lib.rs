@@ -17,6 +17,7 @@ mod names;
 mod output;
 mod prediction;
 mod progress;
+mod promise;
 mod reporter;
 mod results;
 mod scope;
@@ -56,6 +57,7 @@ pub fn main() -> ! {
         Verb::Predict(raw) => commands::predict::run(&raw, started),
         Verb::Collect(raw) => commands::collect::run(&raw, started),
         Verb::Hunt(raw) => commands::hunt::run(&raw, started),
+        Verb::Replay(raw) => commands::replay::run(&raw, started),
         Verb::Store(raw) => commands::store::run(&raw.what, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),

@@ -169,7 +169,12 @@ pub(crate) fn complain_of_limit(reason: &StopReason, limited: Limited) {
 
 fn effort_of(report: &mut Report) -> Option<&mut Effort> {
     match report {
-        Report::Check(_) | Report::Collect(_) | Report::Hunt(_) | Report::Demo(_) | Report::Store(_) => None,
+        Report::Check(_)
+        | Report::Collect(_)
+        | Report::Hunt(_)
+        | Report::Replay(_)
+        | Report::Demo(_)
+        | Report::Store(_) => None,
         Report::Separate(report) => Some(&mut report.effort),
         Report::Compare(report) => Some(&mut report.effort),
         Report::Lattice(report) => Some(&mut report.effort),
@@ -182,7 +187,12 @@ fn effort_of(report: &mut Report) -> Option<&mut Effort> {
 fn unknown(report: &mut Report, reason: &str) {
     let reason = reason.to_owned();
     match report {
-        Report::Check(_) | Report::Collect(_) | Report::Hunt(_) | Report::Demo(_) | Report::Store(_) => {}
+        Report::Check(_)
+        | Report::Collect(_)
+        | Report::Hunt(_)
+        | Report::Replay(_)
+        | Report::Demo(_)
+        | Report::Store(_) => {}
         Report::Separate(report) => report.verdict = SearchVerdict::Unknown { reason },
         Report::Compare(report) => report.relation = SpecRelation::Unknown { reason },
         Report::Lattice(report) => report.unknown.iter_mut().for_each(|it| it.reason.clone_from(&reason)),

@@ -9,7 +9,10 @@ use crate::source::plain;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_history::{Defect, History};
-use iso_report::{CheckReport, Counts, Excerpt, Judgement, LevelName, LevelReport, Report, Run, Surroundings};
+use iso_report::{
+    CheckReport, Counts, Excerpt, Judgement, LevelName, LevelReport, PromiseReport, PromiseVerdict, Report, Run,
+    Surroundings,
+};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -47,6 +50,8 @@ pub(crate) struct Page {
     whole: Option<Box<Excerpt>>,
     /// What stands around the evidence, if that is asked for.
     surroundings: Option<Box<Surroundings>>,
+    /// What was promised.
+    promise: Option<Box<PromiseReport>>,
     levels: Vec<Entry>,
     notes: Vec<String>,
     is_unreadable: bool,
@@ -68,6 +73,7 @@ impl Page {
             counts: None,
             whole: None,
             surroundings: None,
+            promise: None,
             levels,
             notes: Vec::new(),
             is_unreadable: false,
@@ -98,10 +104,16 @@ impl Page {
         };
         let levels = self.levels.into_iter().map(|it| it.report.unwrap_or_else(|| unknown(it.name)));
         let levels: Vec<LevelReport> = levels.collect();
+        let promise = self.promise.map(|mut it| {
+            let found = levels.iter().find(|level| level.level == it.level);
+            it.verdict = found.map_or(PromiseVerdict::Unknown, |found| (&found.judgement).into());
+            it
+        });
         let is_allowed = levels.iter().any(|it| matches!(it.judgement, Judgement::Holds { .. }));
         let whole = self.whole.filter(|_| is_allowed);
         let surroundings = self.surroundings.filter(|_| whole.is_none());
-        CheckReport { history: self.counts, levels, whole, surroundings, ..CheckReport::of_unreadable(run) }.into()
+        CheckReport { history: self.counts, promise, levels, whole, surroundings, ..CheckReport::of_unreadable(run) }
+            .into()
     }
 }
 
@@ -121,11 +133,12 @@ impl Results {
     }
 
     /// The input was read, and these levels are asked of it.
-    pub(crate) fn asked(&self, history: &History, levels: &[LevelName]) {
+    pub(crate) fn asked(&self, history: &History, levels: &[LevelName], promise: Option<PromiseReport>) {
         let page = &mut lock(&self.state).page;
         page.counts = Some(Counts::of(history));
         page.whole = CheckReport::whole(history);
         page.levels = levels.iter().map(|it| Entry { name: it.clone(), report: None }).collect();
+        page.promise = promise.map(Box::new);
     }
 
     /// The input has these defects.

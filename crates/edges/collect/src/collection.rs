@@ -13,7 +13,7 @@ use crate::recorder::{Recorder, Scratch, value_name};
 use crate::session::{Attempt, Session, Stage};
 use crate::session_buffer::SessionBuffer;
 use crate::{Assertion, Client, Control, Database, Dialect, Failure, Tally, Target, Transaction, Workload};
-use iso_formats::{ReadOptions, RecordingHeader, read_from};
+use iso_formats::{ReadOptions, RecordedDatabase, RecordingHeader, read_from};
 use iso_history::{Datum, Defect, History};
 use std::fmt;
 use std::io;
@@ -188,7 +188,7 @@ fn run(
 ) -> Result<Collected, CollectError> {
     let started = Instant::now();
     let recorder = Recorder::new(&*plan.workload, Arc::clone(control), started);
-    let header = header(plan, &recorder, clients.len());
+    let header = header(&**database, plan, &recorder, clients.len());
     // One for each session, and one for whoever reads at the end.
     let buffers: Vec<Arc<SessionBuffer>> = (0..=clients.len()).map(|_| Arc::default()).collect();
     let journal = Journal::start(target, &header, &buffers).map_err(CollectError::Write)?;
@@ -236,7 +236,7 @@ fn rate(committed: u64, elapsed: Duration) -> f64 {
     committed as f64 / elapsed.as_secs_f64().max(1e-9)
 }
 
-fn header(plan: &Plan, recorder: &Recorder, n_sessions: usize) -> Vec<u8> {
+fn header(database: &dyn Database, plan: &Plan, recorder: &Recorder, n_sessions: usize) -> Vec<u8> {
     let rows = plan.workload.rows();
     // Where all rows begin alike, one value for all keeps the header short.
     let same = rows
@@ -255,9 +255,21 @@ fn header(plan: &Plan, recorder: &Recorder, n_sessions: usize) -> Vec<u8> {
         init: init.collect(),
         sessions: (0..n_sessions).map(crate::drive::session_name).collect(),
         values: plan.workload.written_values(),
+        database: recorded(database, &plan.isolations),
         origin: &plan.origin,
     }
     .line()
+}
+
+/// What a header says of a database whose sessions have these isolation levels.
+pub fn recorded(database: &dyn Database, isolations: &[String]) -> Option<RecordedDatabase> {
+    let mut identity = database.identity()?;
+    for isolation in isolations {
+        if !identity.isolations.contains(isolation) {
+            identity.isolations.push(isolation.clone());
+        }
+    }
+    Some(identity)
 }
 
 /// Runs all sessions, and returns when they have ended or nobody waits for them any more.

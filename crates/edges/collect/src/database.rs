@@ -4,6 +4,7 @@ use crate::address::{Address, known_schemes};
 use crate::answered::RowNames;
 use crate::drivers;
 use crate::{Client, Dialect, Failure, Rows, Value, Workload};
+use iso_formats::RecordedDatabase;
 use std::fmt::Debug;
 use thiserror::Error;
 
@@ -34,6 +35,12 @@ pub trait Database: Send + Sync + Debug {
 
     /// A connection, which is a session, whose transactions have this isolation level.
     fn connect(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure>;
+
+    /// Which database it is, for what it promises: name, version and settings, without isolation levels. None if it has
+    /// no name that anybody knows.
+    fn identity(&self) -> Option<RecordedDatabase> {
+        None
+    }
 
     /// The language that it speaks.
     fn dialect(&self) -> Dialect;

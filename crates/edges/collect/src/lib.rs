@@ -61,7 +61,7 @@ pub use answered::RowNames;
 pub use application::{Application, Assertion, Row, Slot, Transaction, load, perform, transaction};
 pub use applications::{APPLICATIONS, application};
 pub use client::{Client, Failure, Inserts, Uncommitted, list_of};
-pub use collection::{CollectError, Collected, FinalRead, Plan, Retries, collect, collect_history};
+pub use collection::{CollectError, Collected, FinalRead, Plan, Retries, collect, collect_history, recorded};
 pub use control::{Control, Tally};
 pub use database::{Database, OpenError, Table, Values, Watcher, check_workload, open};
 pub use dialect::Dialect;

@@ -20,12 +20,17 @@
 //! # Ok::<(), iso_collect::Failure>(())
 //! ```
 
+mod again;
 mod history;
 mod play;
+mod saved;
 mod sql;
+mod sql_text;
 mod text;
 
+pub use again::{PlayedAgain, play_again};
 pub use play::{Answer, Played};
+pub use saved::{SavedScript, expectation_line};
 pub use text::NotAScript;
 
 use crate::answered::only_row;

@@ -115,7 +115,14 @@ mod tests {
 
     fn recording(values: WrittenValues) -> Vec<u8> {
         let sessions = ["s1", "s2"].map(str::to_owned).to_vec();
-        let header = RecordingHeader { initial: Datum::Int(0), init: Vec::new(), sessions, values, origin: "{}" };
+        let header = RecordingHeader {
+            initial: Datum::Int(0),
+            init: Vec::new(),
+            sessions,
+            values,
+            database: None,
+            origin: "{}",
+        };
         let x = Name::Text("x");
         let mut lines = TxnLines::default();
         let mut txn = |session: &str, is_write: bool, value: i64, begin: i64| {

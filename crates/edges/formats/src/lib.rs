@@ -41,6 +41,7 @@ mod plume;
 mod predicate;
 mod reading;
 mod recognise;
+mod recorded;
 mod sink;
 mod text;
 mod words;
@@ -52,6 +53,7 @@ pub use jsonl::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues};
 pub use meter::DEFAULT_MEMORY_LIMIT;
 pub use predicate::predicate_of;
 pub use reading::{CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, Watch, value_of_word};
+pub use recorded::RecordedDatabase;
 pub use write::WriteError;
 
 use compression::Compression;
@@ -191,10 +193,16 @@ fn report(sink: &mut Sink<'_>, result: Result<(), Fault>) -> Result<(), ReadErro
 
 /// Writes a history; the same one always as the same bytes.
 pub fn write(history: &History, format: Format, out: &mut dyn Write) -> Result<(), WriteError> {
+    write_headed(history, &Header::default(), format, out)
+}
+
+/// Writes a history with what a header says of its recording: the origin in JSON lines, the database there and in texts.
+/// Other formats have no place for them.
+pub fn write_headed(history: &History, header: &Header, format: Format, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut out = BufWriter::new(out);
     match format {
-        Format::Text => text::write(history, &mut out)?,
-        Format::Jsonl => jsonl::write(history, None, &mut out)?,
+        Format::Text => text::write(history, header.database.as_ref(), &mut out)?,
+        Format::Jsonl => jsonl::write(history, header, &mut out)?,
         Format::Dbcop => dbcop::write(history, &mut out)?,
         Format::DbcopJson => dbcop_json::write(history, &mut out)?,
         Format::Cobra => {
@@ -212,21 +220,24 @@ pub fn write(history: &History, format: Format, out: &mut dyn Write) -> Result<(
 
 /// Writes a history to a file, compressed if its name ends in `.gz` or `.zst`; a Cobra history to a directory.
 pub fn write_path(history: &History, format: Format, path: &Path) -> Result<(), WriteError> {
+    write_headed_path(history, &Header::default(), format, path)
+}
+
+/// As [`write_path`], with what [`write_headed`] keeps of a header.
+pub fn write_headed_path(history: &History, header: &Header, format: Format, path: &Path) -> Result<(), WriteError> {
     if format == Format::Cobra {
         return cobra::write_directory(history, path);
     }
     // In memory first: a history that cannot be written must not destroy the file that was there.
     let mut bytes = Vec::new();
-    write(history, format, &mut bytes)?;
+    write_headed(history, header, format, &mut bytes)?;
     write_bytes(&bytes, path)
 }
 
 /// Writes a history as JSON lines whose header says how it was recorded; `origin` is a JSON object in one line.
 pub fn write_recorded(history: &History, origin: &str, out: &mut dyn Write) -> Result<(), WriteError> {
-    let mut out = BufWriter::new(out);
-    jsonl::write(history, Some(origin), &mut out)?;
-    out.flush()?;
-    Ok(())
+    let header = Header { origin: Some(origin.to_owned()), ..Header::default() };
+    write_headed(history, &header, Format::Jsonl, out)
 }
 
 /// As [`write_recorded`], to a file, compressed if its name ends in `.gz` or `.zst`.

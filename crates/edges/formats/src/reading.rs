@@ -1,6 +1,6 @@
 //! What reading takes and gives: options, the result, and the reasons why there is none.
 
-use crate::{Format, number};
+use crate::{Format, RecordedDatabase, number};
 use iso_history::{Datum, Defect, History, HistoryBuilder, Name, Severity};
 use std::{fmt, io};
 use thiserror::Error;
@@ -133,6 +133,8 @@ pub struct Header {
     pub source: Option<String>,
     /// The JSON object in which whoever recorded the history says how, so that it can be recorded again.
     pub origin: Option<String>,
+    /// The database that it was recorded from.
+    pub database: Option<RecordedDatabase>,
 }
 
 /// One level that is expected to hold or not to hold.

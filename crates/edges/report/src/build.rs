@@ -94,6 +94,7 @@ impl CheckReport {
             seconds: run.seconds,
             peak_bytes: run.peak_bytes,
             history: None,
+            promise: None,
             levels: Vec::new(),
             whole: None,
             surroundings: None,

@@ -3,6 +3,7 @@
 use crate::document::{CheckReport, Evidence, Judgement, LevelName, Schedule};
 use crate::execution::ExecutionRelation;
 use crate::findings::{any_holds, findings, strongest_that_hold};
+use crate::promise::answer;
 use crate::words::counted;
 
 /// What stands above a core.
@@ -72,6 +73,9 @@ fn relation_name(relation: &ExecutionRelation) -> String {
 
 /// The answer in one sentence: the anomaly's name, the weakest level that it breaks, and what holds all the same.
 pub(crate) fn check_headline(report: &CheckReport) -> String {
+    if let Some(promise) = &report.promise {
+        return format!("{}.", answer(promise));
+    }
     let findings = findings(report);
     if let Some(finding) = findings.first() {
         let level = finding.levels.first().map(|it| titled(it)).unwrap_or_default();

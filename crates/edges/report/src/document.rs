@@ -4,6 +4,7 @@
 //! stands here, but for sentences that need the whole history: why a dependency is there.
 
 use crate::execution::ExecutionRelation;
+use crate::promise::PromiseReport;
 use crate::surroundings::Surroundings;
 use crate::value::{InitialValue, Operation, Value};
 use iso_spec::Level;
@@ -25,6 +26,9 @@ pub struct CheckReport {
     /// The size of the history; none if the input could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<Counts>,
+    /// What the database promised whose history this is, if the input says which it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<Box<PromiseReport>>,
     /// One answer a level, in the order in which they were asked.
     pub levels: Vec<LevelReport>,
     /// The history itself, if a level holds and it is small enough to be shown beside its schedule.

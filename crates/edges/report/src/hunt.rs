@@ -17,6 +17,9 @@ pub struct HuntReport {
     /// What that should be.
     #[serde(flatten, with = "expected")]
     pub expect: LevelName,
+    /// Why that, if nobody asked for it: what the database promises.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_because: Option<String>,
     /// Decided what was run.
     pub seed: u64,
     /// What was done.
@@ -38,7 +41,7 @@ pub struct HuntReport {
 }
 
 /// The expected level in JSON, whose names stand beside others.
-mod expected {
+pub(crate) mod expected {
     use crate::document::LevelName;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -48,11 +51,11 @@ mod expected {
         expect_name: String,
     }
 
-    pub(super) fn serialize<S: Serializer>(of: &LevelName, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(of: &LevelName, serializer: S) -> Result<S::Ok, S::Error> {
         Members { expect: of.short.clone(), expect_name: of.full.clone() }.serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LevelName, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LevelName, D::Error> {
         Members::deserialize(deserializer).map(|it| LevelName { short: it.expect, full: it.expect_name })
     }
 }

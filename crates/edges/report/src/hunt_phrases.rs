@@ -115,7 +115,8 @@ pub(crate) fn notes(report: &HuntReport) -> Vec<String> {
     let stopped = report.was_stopped.then(|| "It was stopped before its time.".to_owned());
     let reason = report.reason.as_ref();
     let undecided = reason.map(|it| format!("Not decided: {} ({it}).", many(report.tally.undecided, "history")));
-    stopped.into_iter().chain(undecided).collect()
+    let promise = report.expect_because.as_ref().map(|it| format!("{it}."));
+    promise.into_iter().chain(stopped).chain(undecided).collect()
 }
 
 /// What a hunt was, each fact with its name.

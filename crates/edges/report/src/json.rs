@@ -6,6 +6,7 @@ use crate::document::{CheckReport, Link};
 use crate::found::SpecWitness;
 use crate::hunt::HuntReport;
 use crate::predict::{ChangedRead, PredictReport};
+use crate::replay::ReplayReport;
 use crate::report::Report;
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
 use crate::store::StoreReport;
@@ -246,6 +247,11 @@ documents! {
         fn defect(&self) -> Option<String> {
             let is_good = self.rounds.iter().filter_map(|it| it.finding).all(|it| it < self.findings.len());
             (!is_good).then(|| "\"finding\" of a round should be the place of a finding".to_owned())
+        }
+    };
+    ReplayReport is Replay, written by "replay" {
+        fn shortcuts(&self) -> Shortcuts<'_> {
+            Shortcuts { verdict: Some(self.verdict()), ..Shortcuts::default() }
         }
     };
     DemoReport is Demo, written by "demo";

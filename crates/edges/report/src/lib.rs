@@ -38,7 +38,9 @@ mod phrases;
 mod picture;
 mod predict;
 mod predict_phrases;
+mod promise;
 mod proof_phrases;
+mod replay;
 mod report;
 mod search;
 mod series;
@@ -72,6 +74,8 @@ pub use predict::{
     AllowedRun, Boundary, ChangedRead, Cut, ForbiddenRun, Precision, PredictReport, PredictVerdict, PredictedLevel,
     PredictedRun, Validation, ValidationVerdict, Version,
 };
+pub use promise::{PromiseReport, PromiseVerdict};
+pub use replay::{ReplayReport, ReplayStep};
 pub use report::Report;
 pub use search::{
     Bound, CompareReport, Effort, LatticeEdge, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape,

@@ -4,22 +4,25 @@ use crate::collect::CollectReport;
 use crate::demo::DemoReport;
 use crate::document::CheckReport;
 use crate::dot::{
-    collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, separate_dot, store_dot, verify_dot,
+    collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, replay_dot, separate_dot, store_dot,
+    verify_dot,
 };
 use crate::html::{
-    Imprint, check_html, collect_html, compare_html, demo_html, hunt_html, lattice_html, predict_html, separate_html,
-    store_html, verify_html,
+    Imprint, check_html, collect_html, compare_html, demo_html, hunt_html, lattice_html, predict_html, replay_html,
+    separate_html, store_html, verify_html,
 };
 use crate::hunt::HuntReport;
 use crate::json::{JsonLayout, ReadError, Source};
 use crate::predict::PredictReport;
+use crate::replay::ReplayReport;
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
 use crate::store::StoreReport;
 use crate::svg::{
-    collect_svg, compare_svg, demo_svg, hunt_svg, lattice_svg, predict_svg, separate_svg, store_svg, svg, verify_svg,
+    collect_svg, compare_svg, demo_svg, hunt_svg, lattice_svg, predict_svg, replay_svg, separate_svg, store_svg, svg,
+    verify_svg,
 };
 use crate::text::{
-    Listing, TextOptions, collect, compare, demo, hunt, lattice, predict, separate, store_text, text, verify,
+    Listing, TextOptions, collect, compare, demo, hunt, lattice, predict, replay, separate, store_text, text, verify,
 };
 use crate::verify::VerifyReport;
 
@@ -42,6 +45,8 @@ pub enum Report {
     Collect(CollectReport),
     /// What a database did that it should not.
     Hunt(HuntReport),
+    /// What a script showed.
+    Replay(ReplayReport),
     /// What the demo shows.
     Demo(DemoReport),
     /// What an application did on the weak store.
@@ -61,11 +66,12 @@ impl Report {
             "predict" => source.read().map(Self::Predict),
             "collect" => source.read().map(Self::Collect),
             "hunt" => source.read().map(Self::Hunt),
+            "replay" => source.read().map(Self::Replay),
             "demo" => source.read().map(Self::Demo),
             "store" => source.read().map(Self::Store),
             other => Err(ReadError::Verb {
                 found: other.to_owned(),
-                expected: "\"check\", \"separate\", \"compare\", \"lattice\", \"verify\", \"predict\", \"collect\", \"hunt\", \
+                expected: "\"check\", \"separate\", \"compare\", \"lattice\", \"verify\", \"predict\", \"collect\", \"hunt\", \"replay\", \
                            \"demo\" and \"store\"",
             }),
         }
@@ -82,6 +88,7 @@ impl Report {
             Self::Predict(report) => report.to_json(layout),
             Self::Collect(report) => report.to_json(layout),
             Self::Hunt(report) => report.to_json(layout),
+            Self::Replay(report) => report.to_json(layout),
             Self::Demo(report) => report.to_json(layout),
             Self::Store(report) => report.to_json(layout),
         }
@@ -98,6 +105,7 @@ impl Report {
             Self::Predict(report) => predict(report, options),
             Self::Collect(report) => collect(report, options),
             Self::Hunt(report) => hunt(report, options),
+            Self::Replay(report) => replay(report, options),
             Self::Demo(report) => demo(report, options),
             Self::Store(report) => store_text(report, options, Listing::No),
         })
@@ -114,6 +122,7 @@ impl Report {
             Self::Predict(report) => predict_html(report),
             Self::Collect(report) => collect_html(report),
             Self::Hunt(report) => hunt_html(report),
+            Self::Replay(report) => replay_html(report),
             Self::Demo(report) => demo_html(report),
             Self::Store(report) => store_html(report),
         };
@@ -131,6 +140,7 @@ impl Report {
             Self::Predict(report) => predict_svg(report),
             Self::Collect(report) => collect_svg(report),
             Self::Hunt(report) => hunt_svg(report),
+            Self::Replay(report) => replay_svg(report),
             Self::Demo(report) => demo_svg(report),
             Self::Store(report) => store_svg(report),
         }
@@ -147,6 +157,7 @@ impl Report {
             Self::Predict(report) => predict_dot(report),
             Self::Collect(report) => collect_dot(report),
             Self::Hunt(report) => hunt_dot(report),
+            Self::Replay(report) => replay_dot(report),
             Self::Demo(report) => demo_dot(report),
             Self::Store(report) => store_dot(report),
         }
@@ -163,6 +174,7 @@ impl Report {
             Self::Predict(_) => "predict",
             Self::Collect(_) => "collect",
             Self::Hunt(_) => "hunt",
+            Self::Replay(_) => "replay",
             Self::Demo(_) => "demo",
             Self::Store(_) => "store",
         }

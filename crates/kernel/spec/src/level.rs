@@ -218,6 +218,11 @@ impl Level {
         self == weaker || self.implied().iter().any(|it| it.implies(weaker))
     }
 
+    /// The strongest level that all of these imply: what holds of transactions of all of them together.
+    pub fn common(levels: &[Self]) -> Option<Self> {
+        Self::ALL.into_iter().rev().find(|weaker| levels.iter().all(|it| it.implies(*weaker)))
+    }
+
     /// Does the level look at recorded begin and end times?
     pub fn needs_times(self) -> bool {
         self.without_times() != self
@@ -265,6 +270,14 @@ mod tests {
             assert_eq!(Level::from_name(&level.full_name().to_uppercase()), Some(level));
         }
         assert_eq!(Level::from_name("serialisable"), None);
+    }
+
+    #[test]
+    fn transactions_of_several_levels_have_in_common_what_the_weakest_has() {
+        assert_eq!(Level::common(&[Serializable, SnapshotIsolation]), Some(SnapshotIsolation));
+        assert_eq!(Level::common(&[StatementSnapshots, Serializable]), Some(StatementSnapshots));
+        assert_eq!(Level::common(&[StatementSnapshots, SnapshotIsolation]), Some(AdyaReadCommitted));
+        assert_eq!(Level::common(&[ReadUncommitted, Serializable]), Some(ReadUncommitted));
     }
 
     #[test]

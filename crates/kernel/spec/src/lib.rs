@@ -59,6 +59,7 @@ mod parts;
 mod plain;
 mod plan;
 mod program;
+mod promise;
 mod row;
 mod scene;
 mod session_order;
@@ -76,4 +77,5 @@ pub use formula::{Elem, Formula, Given, Relation, Set, Sort, Variable, Witness, 
 pub use level::{DATABASE_NAMES, Level};
 pub use module::{Loader, Module, parse};
 pub use plain::{evaluate_plainly, evaluate_plainly_with_session_order};
+pub use promise::{BadPromise, DatabasePromises, Promise, Promises, Seen};
 pub use spec::{DirtyReads, HiddenRows, Spec};

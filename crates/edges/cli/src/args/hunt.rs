@@ -23,9 +23,10 @@ pub(crate) struct HuntArgs {
     #[arg(long, short = 'i', value_name = "NAME")]
     pub(crate) isolation: Option<String>,
 
-    /// The level that the database should provide: whatever it forbids is a finding
+    /// The level that the database should provide: whatever it forbids is a finding. By default, what the database promises
+    /// at its isolation level
     #[arg(long, short = 'e', value_name = "LEVEL")]
-    pub(crate) expect: String,
+    pub(crate) expect: Option<String>,
 
     /// How long to hunt, such as 30s or 5m; shrinking a finding may take some seconds more
     #[arg(long = "for", value_name = "TIME", default_value = "1m", value_parser = parse_duration, allow_hyphen_values = true)]
@@ -47,6 +48,10 @@ pub(crate) struct HuntArgs {
     /// output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.history")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Save the script of the finding, for replay, and with --all those of the others in FILE-2 and so on
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
 
     /// Print one JSON document
     #[arg(long)]

@@ -6,15 +6,16 @@ use crate::exit::Exit;
 use crate::hints;
 use crate::judge::{Audience, Judge};
 use crate::limits::{self, Alarm, Interrupts, Limits};
-use crate::names::{self, Question};
+use crate::names::{Named, Question};
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
+use crate::promise::{self, Promised};
 use crate::results::{Results, stopped};
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
 use iso_answer::check::Certifying;
 use iso_evidence::{Budget, Note, Stage, StopReason};
-use iso_formats::{ReadError, Reading};
+use iso_formats::{ReadError, Reading, RecordedDatabase};
 use iso_history::{Defect, Facts, History, Outcome, Severity};
 use iso_report::{LevelName, LevelReport, Report};
 use iso_spec::{Level, Module};
@@ -27,7 +28,7 @@ use std::time::{Duration, Instant};
 struct Check<'s> {
     inputs: Vec<String>,
     /// None: every level that the history can answer.
-    questions: Option<Vec<Question<'s>>>,
+    named: Option<Vec<Named<'s>>>,
     source: Source,
     limits: Limits,
     reports: Vec<(PathBuf, Rendering)>,
@@ -54,7 +55,7 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let own = raw.spec.as_deref().map(spec_file::read).transpose()?;
     let check = Check::resolve(raw, own.as_ref())?;
-    let usual: Vec<LevelName> = check.questions(None).iter().map(Question::name).collect();
+    let usual = check.usual();
     let shown_inputs: Vec<String> = check.inputs.iter().map(|it| shown(it).to_owned()).collect();
     let results = Arc::new(Results::new(voice, &shown_inputs, &usual, Arc::clone(&progress), started));
     let overdue = Arc::clone(&results);
@@ -88,7 +89,7 @@ impl<'s> Check<'s> {
         };
         Ok(Self {
             inputs: raw.inputs,
-            questions: resolve_questions(&raw.levels, own)?,
+            named: resolve_names(&raw.levels, own, raw.database.as_deref())?,
             source: Source::new(&raw.reading)?,
             limits: Limits::new(raw.limits.timeout, raw.limits.memory),
             reports,
@@ -99,36 +100,77 @@ impl<'s> Check<'s> {
         })
     }
 
-    /// What is asked of a history, or of one that is not known yet.
-    fn questions(&self, history: Option<&History>) -> Vec<Question<'s>> {
+    /// What will be asked of a history that is not known yet.
+    fn usual(&self) -> Vec<LevelName> {
+        match &self.named {
+            Some(named) => named.iter().map(Named::name).collect(),
+            None => self.usual_questions(None).iter().map(Question::name).collect(),
+        }
+    }
+
+    fn usual_questions(&self, history: Option<&History>) -> Vec<Question<'s>> {
         let has_times = history.is_some_and(History::has_real_time);
         let is_usual = |it: &Level| has_times || !it.needs_times();
-        match &self.questions {
-            Some(questions) => questions.clone(),
-            None => {
-                // Levels of databases say something of their own only where statements are known.
-                let has_statements = history.is_some_and(History::has_statements);
-                let of_databases = if has_statements { Level::of_databases() } else { Vec::new() };
-                let levels = Level::usual().into_iter().filter(is_usual).chain(of_databases);
-                levels.map(Question::Level).collect()
+        // Levels of databases say something of their own only where statements are known.
+        let has_statements = history.is_some_and(History::has_statements);
+        let of_databases = if has_statements { Level::of_databases() } else { Vec::new() };
+        Level::usual().into_iter().filter(is_usual).chain(of_databases).map(Question::Level).collect()
+    }
+
+    /// What is asked of a history, and what was promised to it, which is asked first.
+    fn asked(&self, history: &History, database: Option<&RecordedDatabase>) -> anyhow::Result<Asked<'s>> {
+        if let Some(named) = &self.named {
+            let mut questions: Vec<Question<'s>> = Vec::new();
+            for name in named {
+                let question = name.in_history_of(database)?;
+                if questions.iter().all(|it| it.name() != question.name()) {
+                    questions.push(question);
+                }
             }
+            return Ok(Asked { questions, promised: None, note: None });
         }
+        let mut questions = self.usual_questions(Some(history));
+        let (promised, note) = match database.map(promise::promised) {
+            None => (None, None),
+            Some(Err(why)) => (None, Some(why)),
+            Some(Ok(promised)) if !history.has_real_time() => (Some(promised.without_times()), None),
+            Some(Ok(promised)) => (Some(promised), None),
+        };
+        if let Some(promised) = &promised {
+            let name = promised.question.name();
+            questions.retain(|it| it.name() != name);
+            questions.insert(0, promised.question);
+        }
+        Ok(Asked { questions, promised, note })
     }
 }
 
+/// What is asked of one history.
+struct Asked<'s> {
+    questions: Vec<Question<'s>>,
+    promised: Option<Promised>,
+    /// Why it is not known what was promised.
+    note: Option<String>,
+}
+
 /// Names become questions, each once; a spec file alone asks for all of its levels.
-fn resolve_questions<'s>(names: &[String], own: Option<&'s Module>) -> anyhow::Result<Option<Vec<Question<'s>>>> {
+fn resolve_names<'s>(
+    names: &[String],
+    own: Option<&'s Module>,
+    database: Option<&str>,
+) -> anyhow::Result<Option<Vec<Named<'s>>>> {
     if names.is_empty() {
-        return Ok(own.map(|it| it.levels().iter().map(Question::Spec).collect()));
+        let of_spec = |it: &'s Module| it.levels().iter().map(|it| Named::Question(Question::Spec(it))).collect();
+        return Ok(own.map(of_spec));
     }
-    let mut questions: Vec<Question<'s>> = Vec::new();
+    let mut named: Vec<Named<'s>> = Vec::new();
     for name in names {
-        let question = names::question(name, own)?;
-        if questions.iter().all(|it| it.name() != question.name()) {
-            questions.push(question);
+        let name = Named::of(name, own, database)?;
+        if named.iter().all(|it| it.name() != name.name()) {
+            named.push(name);
         }
     }
-    Ok(Some(questions))
+    Ok(Some(named))
 }
 
 /// Where one input after the other is judged.
@@ -201,12 +243,16 @@ impl InputJudge<'_> {
         self.progress.clear();
         let reason = reason_to_stop(error, self.alarm);
         if reason.is_none() {
-            let message = error.to_string();
-            output::complain(&message);
-            let source = shown(input).to_owned();
-            self.results.unreadable(vec![Defect { severity: Severity::Error, source, at: None, message }]);
+            self.refuse_with(input, error.to_string());
         }
         reason
+    }
+
+    fn refuse_with(&self, input: &str, message: String) {
+        self.progress.clear();
+        output::complain(&message);
+        let source = shown(input).to_owned();
+        self.results.unreadable(vec![Defect { severity: Severity::Error, source, at: None, message }]);
     }
 
     fn judge_reading(&self, idx: usize, mut reading: Reading) -> Option<StopReason> {
@@ -223,8 +269,16 @@ impl InputJudge<'_> {
             return None;
         };
         self.results.defects(reading.defects);
-        let questions = self.check.questions(Some(&history));
-        self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>());
+        let Asked { questions, promised, note } = match self.check.asked(&history, reading.header.database.as_ref()) {
+            Ok(asked) => asked,
+            Err(error) => {
+                self.refuse_with(&self.check.inputs[idx], error.to_string());
+                return None;
+            }
+        };
+        let promise = promised.as_ref().map(Promised::report);
+        self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>(), promise);
+        note.into_iter().for_each(|it| self.results.note(it));
         self.note_times(&history);
         self.note_nothing(&history);
         let stop = || self.alarm.reason();
@@ -270,7 +324,7 @@ impl InputJudge<'_> {
 
     /// Levels that look at times say nothing about a history without them.
     fn note_times(&self, history: &History) {
-        if self.check.questions.is_some() || history.has_real_time() {
+        if self.check.named.is_some() || history.has_real_time() {
             return;
         }
         let needs_times = |it: &&Level| it.needs_times();

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::results::stopped;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use anyhow::{Context, anyhow, bail};
-use iso_formats::{Format, WriteError, with_updates_apart, write, write_path};
+use iso_formats::{Format, Header, WriteError, with_updates_apart, write_headed, write_headed_path};
 use iso_history::History;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -93,9 +93,11 @@ impl Convert {
         if reading.nothing_to_judge("").is_some() {
             output::complain(&format!("warning: {}: there are no transactions in it", plain(shown(&self.input))));
         }
+        let header = reading.header;
         let Some(history) = reading.history else { return Ok(Exit::Unasked) };
         let history = self.fitted(history);
-        self.write(&history)?;
+        self.complain_of_header(&header);
+        self.write(&history, &header)?;
         progress.clear();
         if let Target::File(path) = &self.target {
             let n_txns = history.n_txns() - 1;
@@ -117,6 +119,17 @@ impl Convert {
         apart
     }
 
+    /// Says what the format has no place for.
+    fn complain_of_header(&self, header: &Header) {
+        let format = self.format;
+        if let Some(database) = header.database.as_ref().filter(|_| !matches!(format, Format::Text | Format::Jsonl)) {
+            output::complain(&format!(
+                "warning: {format} has no place for the database ({}): check will not know what it promised",
+                plain(&database.to_string())
+            ));
+        }
+    }
+
     /// Where a file is written until it is whole. The ending stays, because it decides the compression.
     fn staged(&self) -> Option<PathBuf> {
         let Target::File(path) = &self.target else { return None };
@@ -124,14 +137,14 @@ impl Convert {
         Some(path.with_file_name(format!(".isoscope-{}-{name}", process::id())))
     }
 
-    fn write(&self, history: &History) -> anyhow::Result<()> {
+    fn write(&self, history: &History, header: &Header) -> anyhow::Result<()> {
         match (&self.target, self.staged()) {
             (Target::File(path), Some(staged)) => {
-                let written = write_path(history, self.format, &staged).map_err(anyhow::Error::from);
+                let written = write_headed_path(history, header, self.format, &staged).map_err(anyhow::Error::from);
                 let moved = written.and_then(|()| Ok(replace(path, &staged)?));
                 moved.inspect_err(|_| remove(&staged)).with_context(|| path.display().to_string())
             }
-            _ => match write(history, self.format, &mut io::stdout().lock()) {
+            _ => match write_headed(history, header, self.format, &mut io::stdout().lock()) {
                 Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 other => Ok(other?),
             },

@@ -5,26 +5,29 @@ use crate::args::HuntArgs;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::limits::{self, Interrupts, Limits};
+use crate::names;
 use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::reporter::Channel;
 use crate::results::stopped;
 use crate::target::Target;
 use crate::timeline::in_seconds;
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use iso_answer::WrongEvidence;
 use iso_collect::hunt::{
     Finding, Hunt, HuntProgress, HuntTally, Hunted, Judged, Origin, PROBES, Probes, Trial, Until, hunt,
 };
-use iso_collect::{Control, Database, Dialect, Parameters, WORKLOADS, Workload, check_workload, open, workload};
+use iso_collect::script::expectation_line;
+use iso_collect::{
+    Control, Database, Dialect, Parameters, WORKLOADS, Workload, check_workload, open, recorded, workload,
+};
 use iso_evidence::Verdict;
 use iso_formats::{Format, without_times, write};
 use iso_history::History;
 use iso_report::{
     Answer, CheckReport, HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript, Report, RoundVerdict, Run,
 };
-use iso_spec::Level;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -36,6 +39,8 @@ const SCRIPTS: &str = "probes";
 struct Asked {
     database: Arc<dyn Database>,
     hunt: Hunt,
+    /// Why that is expected, if nobody said it.
+    because: Option<String>,
     target: Option<Target>,
     reports: Vec<(PathBuf, Rendering)>,
 }
@@ -77,7 +82,9 @@ fn doing(HuntProgress { doing, tally, elapsed, left }: &HuntProgress<'_>) -> Str
 
 impl Asked {
     fn resolve(raw: &HuntArgs) -> anyhow::Result<Self> {
-        let expect = Level::from_name(raw.expect.trim()).ok_or_else(|| no_level(&raw.expect))?;
+        if let Some(path) = &raw.script {
+            output::check_folder(path)?;
+        }
         let target = raw.output.as_deref().map(|it| Target::of(it, raw.json)).transpose()?;
         let reports = Rendering::to_each(raw.reports.clone())?;
         let (probes, mut workloads) = what_to_run(&raw.workloads)?;
@@ -87,9 +94,11 @@ impl Asked {
             workloads.retain(|it| workload(it, &Parameters::default()).is_some_and(|it| can_run(&*it)));
         }
         let isolation = isolation(&*database, raw.isolation.as_deref().unwrap_or(database.isolations()[0]))?;
+        let recorded = recorded(&*database, std::slice::from_ref(&isolation));
+        let (expect, because) = names::expected(raw.expect.as_deref(), recorded.as_ref())?;
         let until = if raw.all { Until::TimeIsOver } else { Until::FirstFound };
         let hunt = Hunt { isolation, expect, duration: raw.duration, seed: raw.seed, probes, workloads, until };
-        Ok(Self { database, hunt, target, reports })
+        Ok(Self { database, hunt, because, target, reports })
     }
 
     fn publish(&self, raw: &HuntArgs, hunted: &Hunted) -> anyhow::Result<Exit> {
@@ -108,10 +117,28 @@ impl Asked {
             Channel::Aside => output::say_aside(words.trim_end()),
             Channel::Output => output::print(&words)?,
         }
-        for note in &notes {
+        let scripts = self.save_scripts(raw.script.as_deref(), &report)?;
+        for note in notes.iter().chain(&scripts) {
             if raw.json { output::complain(note) } else { output::say_aside(note) }
         }
         Ok(Exit::of(&report))
+    }
+
+    /// Saves the scripts of findings; what people should know about them.
+    fn save_scripts(&self, path: Option<&Path>, report: &Report) -> anyhow::Result<Vec<String>> {
+        let (Some(path), Report::Hunt(report)) = (path, report) else { return Ok(Vec::new()) };
+        let scripts: Vec<&HuntScript> = report.findings.iter().filter_map(|it| it.script.as_ref()).collect();
+        if scripts.is_empty() {
+            return Ok(vec![format!("{} is not written: there is no script.", path.display())]);
+        }
+        let mut notes = Vec::new();
+        for (idx, script) in scripts.iter().enumerate() {
+            let path = if idx == 0 { path.to_owned() } else { output::numbered(path, idx + 1) };
+            let text = script.sql.as_deref().unwrap_or(&script.steps);
+            output::write_file(&path, text.as_bytes())?;
+            notes.push(format!("The script is in {}; isoscope replay plays it.", path.display()));
+        }
+        Ok(notes)
     }
 
     fn report(&self, hunted: &Hunted) -> anyhow::Result<HuntReport> {
@@ -120,6 +147,7 @@ impl Asked {
             database: hunted.database.clone(),
             isolation: self.hunt.isolation.clone(),
             expect: self.hunt.expect.into(),
+            expect_because: self.because.clone(),
             seed: self.hunt.seed,
             tally: HuntCounts {
                 scripts: scripts as u64,
@@ -140,7 +168,9 @@ impl Asked {
     fn found(&self, finding: &Finding) -> anyhow::Result<HuntFinding> {
         let script = finding.reproduction.as_ref().map(|it| {
             let dialect = self.database.dialect();
-            let answered = it.script.sql_with_answers(dialect, &it.played)?;
+            let mark = if dialect == Dialect::Store { "#" } else { "--" };
+            let expected = expectation_line(mark, self.hunt.expect.short_name(), &finding.anomalies());
+            let answered = expected + &it.script.sql_with_answers(dialect, &it.played)?;
             let (steps, sql) = match dialect {
                 // It speaks none, and has steps instead.
                 Dialect::Store => (answered, None),
@@ -209,15 +239,10 @@ fn finding_name(finding: &Finding) -> String {
 }
 
 /// A history as text; times say nothing to people.
-fn notation(history: &History) -> anyhow::Result<String> {
+pub(crate) fn notation(history: &History) -> anyhow::Result<String> {
     let mut text = Vec::new();
     write(&without_times(history), Format::Text, &mut text)?;
     Ok(String::from_utf8(text)?)
-}
-
-fn no_level(name: &str) -> anyhow::Error {
-    let known: Vec<&str> = Level::ALL.iter().map(|it| it.short_name()).collect();
-    anyhow!("there is no level `{}` to expect; choose one of {}", name.trim(), known.join(", "))
 }
 
 /// Probes and workloads; without names, all but the applications.

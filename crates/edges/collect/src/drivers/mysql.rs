@@ -7,6 +7,7 @@ use crate::address::Address;
 use crate::database::isolation_of;
 use crate::dialect::Statement;
 use crate::{Client, Database, Dialect, Failure, OpenError, Table, Value, Watcher};
+use iso_formats::RecordedDatabase;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, Error, Opts, OptsBuilder, Params, Row};
@@ -19,6 +20,8 @@ pub(crate) struct MySql {
     version: String,
     /// Can transactions be aborted that would overwrite what they do not see?
     has_snapshots: bool,
+    /// Settings that decide what is promised.
+    settings: Vec<(String, String)>,
     claim: Claim<MySqlConnection>,
 }
 
@@ -62,7 +65,8 @@ pub(crate) fn open(address: &Address) -> Result<MySql, OpenError> {
         None => format!("{host}:{port}/{}", address.path),
     };
     let (version, claim) = (String::new(), Claim::default());
-    let mut database = MySql { options: options.into(), place, version, has_snapshots: false, claim };
+    let mut database =
+        MySql { options: options.into(), place, version, has_snapshots: false, settings: Vec::new(), claim };
     database.ask().map_err(|failure| {
         let reason = match failure {
             Failure::Lost { message } | Failure::Broken { message } => message,
@@ -83,7 +87,10 @@ impl MySql {
         let version = version.into_iter().flatten().next().map(|it| it.to_string()).unwrap_or_default();
         let kind = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
         self.version = format!("{kind} {}", version.split('-').next().unwrap_or_default());
-        self.has_snapshots = !connection.rows(&query("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"))?.is_empty();
+        let settings = connection.rows(&query("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"))?;
+        self.has_snapshots = !settings.is_empty();
+        let setting = |row: Vec<Value>| Some((row.first()?.to_string(), row.get(1)?.to_string().to_ascii_lowercase()));
+        self.settings = settings.into_iter().filter_map(setting).collect();
         Ok(())
     }
 
@@ -138,6 +145,16 @@ impl Database for MySql {
 
     fn dialect(&self) -> Dialect {
         Dialect::MySql
+    }
+
+    fn identity(&self) -> Option<RecordedDatabase> {
+        let (title, version) = self.version.split_once(' ')?;
+        Some(RecordedDatabase {
+            name: title.to_ascii_lowercase(),
+            version: Some(version.to_owned()),
+            isolations: Vec::new(),
+            settings: self.settings.clone(),
+        })
     }
 
     fn watcher(&self) -> Option<Box<dyn Watcher>> {

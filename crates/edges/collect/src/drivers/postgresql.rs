@@ -7,6 +7,7 @@ use crate::address::Address;
 use crate::database::isolation_of;
 use crate::dialect::Statement;
 use crate::{Client, Database, Dialect, Failure, OpenError, Table, Value, Watcher};
+use iso_formats::RecordedDatabase;
 use postgres::error::SqlState;
 use postgres::types::{ToSql, Type};
 use postgres::{Config, Error, NoTls, Row};
@@ -19,6 +20,7 @@ pub(crate) struct PostgreSql {
     config: Config,
     place: String,
     version: String,
+    default_isolation: String,
     claim: Claim<PgConnection>,
 }
 
@@ -39,20 +41,23 @@ pub(crate) fn open(address: &Address) -> Result<PostgreSql, OpenError> {
     if let Some(password) = address.password("PGPASSWORD")? {
         config.password(password.reveal());
     }
-    let database =
-        PostgreSql { config, place: format!("{host}:{port}/{name}"), version: String::new(), claim: Claim::default() };
-    let show = Statement { sql: "SHOW server_version".to_owned(), values: Vec::new() };
-    let version = database.connection().and_then(|mut it| it.rows(&show)).map_err(|failure| {
+    let place = format!("{host}:{port}/{name}");
+    let (version, default_isolation) = (String::new(), String::new());
+    let database = PostgreSql { config, place, version, default_isolation, claim: Claim::default() };
+    let sql = "SELECT current_setting('server_version'), current_setting('default_transaction_isolation')";
+    let show = Statement { sql: sql.to_owned(), values: Vec::new() };
+    let said = database.connection().and_then(|mut it| it.rows(&show)).map_err(|failure| {
         let reason = match failure {
             Failure::Lost { message } | Failure::Broken { message } => message,
             other => other.to_string(),
         };
         OpenError::Unreachable { place: format!("PostgreSQL at {}", database.place), reason }
     })?;
-    let version = version.into_iter().flatten().next().map(|it| it.to_string()).unwrap_or_default();
+    let mut said = said.into_iter().flatten().map(|it| it.to_string());
+    let (version, default_isolation) = (said.next().unwrap_or_default(), said.next().unwrap_or_default());
     // Debian's has a remark after the number.
     let version = version.split(' ').next().unwrap_or_default().to_owned();
-    Ok(PostgreSql { version, ..database })
+    Ok(PostgreSql { version, default_isolation, ..database })
 }
 
 impl PostgreSql {
@@ -101,6 +106,16 @@ impl Database for PostgreSql {
         let mut connection = self.connection()?;
         connection.process = connection.numbers("SELECT pg_backend_pid()::bigint")?.first().copied();
         Ok(Box::new(SqlClient::new(connection, Dialect::PostgreSql, begin)))
+    }
+
+    fn identity(&self) -> Option<RecordedDatabase> {
+        let default = self.default_isolation.replace(' ', "-");
+        Some(RecordedDatabase {
+            name: "postgres".to_owned(),
+            version: Some(self.version.clone()),
+            isolations: Vec::new(),
+            settings: vec![("default_transaction_isolation".to_owned(), default)],
+        })
     }
 
     fn watcher(&self) -> Option<Box<dyn Watcher>> {

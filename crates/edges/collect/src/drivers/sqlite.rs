@@ -9,6 +9,7 @@ use crate::address::Address;
 use crate::database::isolation_of;
 use crate::dialect::Statement;
 use crate::{Client, Database, Dialect, Failure, OpenError, Table, Value};
+use iso_formats::RecordedDatabase;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Error, ErrorCode, ToSql};
 use std::fmt;
@@ -124,6 +125,17 @@ impl Sqlite {
 }
 
 impl Database for Sqlite {
+    fn identity(&self) -> Option<RecordedDatabase> {
+        let mode = |it: SqliteConnection| it.0.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0)).ok();
+        let mode = self.connection().ok().and_then(mode);
+        Some(RecordedDatabase {
+            name: "sqlite".to_owned(),
+            version: Some(rusqlite::version().to_owned()),
+            isolations: Vec::new(),
+            settings: mode.map(|it| ("journal_mode".to_owned(), it)).into_iter().collect(),
+        })
+    }
+
     fn describe(&self) -> String {
         let place = match &self.temporary {
             Some(_) => "in a temporary file".to_owned(),

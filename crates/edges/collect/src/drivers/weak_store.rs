@@ -5,6 +5,7 @@ use crate::database::isolation_of;
 use crate::drive::session_name;
 use crate::store_client::failure;
 use crate::{Choice, Client, Database, Dialect, Failure, Inserts, OpenError, Table, Uncommitted, Value};
+use iso_formats::RecordedDatabase;
 use iso_spec::Level;
 use iso_store::{Key, LEVELS, Rows, SessionId, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,6 +56,10 @@ impl WeakStore {
 }
 
 impl Database for WeakStore {
+    fn identity(&self) -> Option<RecordedDatabase> {
+        Some(RecordedDatabase { name: "store".to_owned(), ..RecordedDatabase::default() })
+    }
+
     fn describe(&self) -> String {
         format!("the weak store at level {}, policy {}, seed {}", self.level.short_name(), self.policy, self.seed)
     }

@@ -57,7 +57,7 @@ impl Script {
         for (idx, step) in steps.iter().enumerate() {
             match played {
                 None => line(&mut text, step),
-                Some(played) => line(&mut text, &format!("{step:width$}  # {}", said(played, idx))),
+                Some(played) => line(&mut text, &format!("{step:width$}  # {}", played.said(idx))),
             }
         }
         text
@@ -69,12 +69,7 @@ fn line(text: &mut String, line: &str) {
 }
 
 fn answer(played: &Played, idx: usize) -> String {
-    format!(" -- {}", said(played, idx))
-}
-
-fn said(played: &Played, idx: usize) -> String {
-    let waits = if played.blocked.contains(&idx) { "waits, then " } else { "" };
-    format!("{waits}{}", played.answers[idx].to_string().replace('\n', " "))
+    format!(" -- {}", played.said(idx))
 }
 
 /// What is typed for a step; all but the last are settings of the session.

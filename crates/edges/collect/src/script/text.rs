@@ -11,12 +11,12 @@ use thiserror::Error;
 
 /// A line that is no part of a script.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("line {line}: `{text}` is no part of a script, such as `table t int`, `row t x 0` or `s1 get t x`")]
+#[error("line {line}: {what}")]
 pub struct NotAScript {
     /// Its number, from 1.
     pub line: usize,
-    /// What it says.
-    pub text: String,
+    /// What is wrong with it.
+    pub what: String,
 }
 
 impl FromStr for Script {
@@ -31,7 +31,13 @@ impl FromStr for Script {
             if words.is_empty() || words[0].starts_with('#') {
                 continue;
             }
-            script.read(&words).ok_or_else(|| NotAScript { line: idx + 1, text: line.trim().to_owned() })?;
+            script.read(&words).ok_or_else(|| NotAScript {
+                line: idx + 1,
+                what: format!(
+                    "`{}` is no part of a script, such as `table t int`, `row t x 0` or `s1 get t x`",
+                    line.trim()
+                ),
+            })?;
         }
         Ok(script)
     }

@@ -7,7 +7,7 @@ use crate::input::{Bytes, Line, LineBytes, LineEnd};
 use crate::json::Json;
 use crate::ops::TxnOps;
 use crate::sink::Sink;
-use crate::{ReadError, report};
+use crate::{ReadError, RecordedDatabase, report};
 use iso_history::{Datum, Outcome};
 
 pub(super) type LineJson<'l> = Json<LineBytes<'l>>;
@@ -144,6 +144,7 @@ fn read_line(
                 let end = json.bytes().spot().column as usize;
                 sink.header.origin = Some(String::from_utf8_lossy(&line.bytes[start..end]).into_owned());
             }
+            "database" => sink.header.database = Some(read_database(json)?),
             "recording" => *recording = read_recording(json)?,
             "s" => txn.session = Some(json.datum()?),
             "ops" => {
@@ -165,6 +166,49 @@ fn read_line(
         Ok(())
     } else {
         end_txn(json, line, txn, header, sink)
+    }
+}
+
+/// `{"name":"postgres","version":"15.18","isolation":"read-committed","settings":{"fsync":"on"}}`
+fn read_database(json: &mut LineJson<'_>) -> Result<RecordedDatabase, Fault> {
+    if json.peek()? != Some(b'{') {
+        return json.wrong(
+            "the member \"database\" is an object, as in {\"name\":\"postgres\",\"isolation\":\"read-committed\"}",
+        );
+    }
+    let mut database = RecordedDatabase::default();
+    json.object(|json, name| {
+        match name {
+            "name" => database.name = json.string()?.to_owned(),
+            "version" => database.version = Some(plain(json.datum()?)),
+            "isolation" if json.peek()? == Some(b'[') => json.array(|json| {
+                database.isolations.push(json.string()?.to_owned());
+                Ok(())
+            })?,
+            "isolation" => database.isolations.push(json.string()?.to_owned()),
+            "settings" => json.object(|json, name| {
+                let name = name.to_owned();
+                let value = match json.peek()? {
+                    Some(b't' | b'f') => if json.boolean()? { "on" } else { "off" }.to_owned(),
+                    _ => plain(json.datum()?),
+                };
+                database.settings.push((name, value));
+                Ok(())
+            })?,
+            _ => json.skip()?,
+        }
+        Ok(())
+    })?;
+    match database.lacks() {
+        Some(what) => json.wrong(what),
+        None => Ok(database),
+    }
+}
+
+fn plain(datum: Datum) -> String {
+    match datum {
+        Datum::Text(text) => text.into(),
+        other => other.to_string(),
     }
 }
 

@@ -3,6 +3,7 @@
 //! The header promises a last line. A file that has none was cut: whoever recorded it was killed, or the disk was full.
 
 use super::VERSION;
+use crate::RecordedDatabase;
 use crate::json::{write_name, write_string};
 use iso_history::{Datum, Locking, Name, Outcome};
 use std::fmt;
@@ -18,6 +19,8 @@ pub struct RecordingHeader<'h> {
     pub sessions: Vec<String>,
     /// Is a value ever written twice to a key?
     pub values: WrittenValues,
+    /// The database that it is recorded from.
+    pub database: Option<RecordedDatabase>,
     /// How the history is recorded: a JSON object in one line.
     pub origin: &'h str,
 }
@@ -55,6 +58,10 @@ impl RecordingHeader<'_> {
             WrittenValues::Unique => b",\"recording\":\"unique\"",
             WrittenValues::Any => b",\"recording\":\"any\"",
         });
+        if let Some(database) = &self.database {
+            out.extend_from_slice(b",\"database\":");
+            database.write_json(&mut out).expect("a vector takes every byte");
+        }
         out.extend_from_slice(b",\"origin\":");
         out.extend_from_slice(self.origin.as_bytes());
         out.extend_from_slice(b"}\n");

@@ -1,6 +1,7 @@
 //! Writes our JSON lines.
 
 use super::VERSION;
+use crate::Header;
 use crate::json::{write_name, write_string};
 use crate::layout::{Item, layout, part_of, returned_rows};
 use crate::ops::explicit_table;
@@ -8,21 +9,16 @@ use crate::write::{Initials, Said, WriteError, sessions_come_in_order};
 use iso_history::{History, KeyId, Locking, Name, Op, OpId, Outcome, Scan, TxnId, ValueId};
 use std::io::{self, Write};
 
-pub(crate) fn write(history: &History, origin: Option<&str>, out: &mut dyn Write) -> Result<(), WriteError> {
+pub(crate) fn write(history: &History, header: &Header, out: &mut dyn Write) -> Result<(), WriteError> {
     let said = Said::new(history);
-    write_header(history, &said, origin, out)?;
+    write_header(history, &said, header, out)?;
     for txn in history.txns() {
         write_txn(history, &said, txn, out)?;
     }
     Ok(())
 }
 
-fn write_header(
-    history: &History,
-    said: &Said<'_>,
-    origin: Option<&str>,
-    out: &mut dyn Write,
-) -> Result<(), WriteError> {
+fn write_header(history: &History, said: &Said<'_>, header: &Header, out: &mut dyn Write) -> Result<(), WriteError> {
     let initials = Initials::new(history, said);
     write!(out, "{{\"isoscope\":{VERSION},\"initial\":")?;
     write_name(out, initials.default.as_name())?;
@@ -45,7 +41,11 @@ fn write_header(
         }
         out.write_all(b"]")?;
     }
-    if let Some(origin) = origin {
+    if let Some(database) = &header.database {
+        out.write_all(b",\"database\":")?;
+        database.write_json(out)?;
+    }
+    if let Some(origin) = &header.origin {
         write!(out, ",\"origin\":{origin}")?;
     }
     out.write_all(b"}\n")?;

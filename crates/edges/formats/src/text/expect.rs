@@ -1,12 +1,15 @@
 //! The header of a text file: what its author expects, and where it comes from.
 
-use crate::{Expectation, Header};
+use crate::{Expectation, Header, RecordedDatabase};
 
 /// Takes a comment's text; says what is wrong with it if it is a malformed expectation.
 pub(crate) fn read_comment(comment: &str, header: &mut Header) -> Result<(), String> {
     let comment = comment.trim();
     if let Some(text) = comment.strip_prefix("expect:") {
         return read_expectations(text, &mut header.expectations);
+    }
+    if let Some(text) = comment.strip_prefix("database:") {
+        header.database = Some(RecordedDatabase::of_text(text)?);
     }
     if let Some(text) = comment.strip_prefix("source:") {
         let text = text.trim();

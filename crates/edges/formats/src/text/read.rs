@@ -71,7 +71,7 @@ impl Parser<'_, '_, '_> {
             Some('#') => {
                 let comment = self.words.rest()[1..].to_owned();
                 if let Err(problem) = expect::read_comment(&comment, &mut self.sink.header) {
-                    self.sink.warn(self.line, format!("the expectation cannot be read: {problem}"));
+                    self.sink.warn(self.line, format!("the header cannot be read: {problem}"));
                 }
                 return Ok(());
             }

@@ -1,6 +1,7 @@
 //! Writes our notation.
 
 use super::read::is_name_symbol;
+use crate::RecordedDatabase;
 use crate::layout::{Item, layout, part_of, returned_rows};
 use crate::ops::explicit_table;
 use crate::write::{Initials, Said, WriteError};
@@ -13,8 +14,15 @@ const LINE_WIDTH: usize = 110;
 /// Up to so many keys, each is given its initial value by name.
 const FEW_KEYS: usize = 8;
 
-pub(crate) fn write(history: &History, out: &mut dyn Write) -> Result<(), WriteError> {
+pub(crate) fn write(
+    history: &History,
+    database: Option<&RecordedDatabase>,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
     let said = Said::new(history);
+    if let Some(database) = database {
+        writeln!(out, "# database: {database}")?;
+    }
     write_init(history, &said, out)?;
     for session in history.sessions() {
         write_session(history, &said, session, out)?;

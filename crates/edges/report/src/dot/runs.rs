@@ -6,6 +6,7 @@ use crate::collect_phrases;
 use crate::demo::DemoReport;
 use crate::hunt::HuntReport;
 use crate::hunt_phrases;
+use crate::replay::ReplayReport;
 use crate::store::StoreReport;
 
 /// A run over time is no graph: an empty one that says what ran.
@@ -17,6 +18,11 @@ pub(crate) fn collect_dot(report: &CollectReport) -> String {
 pub(crate) fn hunt_dot(report: &HuntReport) -> String {
     let graphs: Vec<String> = report.findings.iter().map(|it| dot(&it.check)).collect();
     if graphs.is_empty() { empty(&hunt_phrases::headline(report)) } else { graphs.join("\n") }
+}
+
+/// What was shown; an empty graph with the answer if that is nothing.
+pub(crate) fn replay_dot(report: &ReplayReport) -> String {
+    report.check.as_ref().map_or_else(|| empty(&report.headline()), |it| dot(it))
 }
 
 /// What is forbidden of what each database did.

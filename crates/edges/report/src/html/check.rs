@@ -8,6 +8,7 @@ use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
 use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
 use crate::notation::{Comments, notation};
+use crate::promise::{PromiseVerdict, beyond, on_one_server};
 use crate::svg::{Frame, figure_svg, levels_svg};
 use crate::text::{defect_text, memory, size};
 use crate::words::{prose, xml};
@@ -47,6 +48,7 @@ fn embedded(report: &CheckReport) -> CheckReport {
         seconds: report.seconds,
         peak_bytes: report.peak_bytes,
         history: report.history,
+        promise: report.promise.clone(),
         levels: levels.collect(),
         whole: report.whole.clone(),
         surroundings: report.surroundings.clone(),
@@ -91,6 +93,15 @@ pub(super) fn sections(report: &CheckReport, inside: &Inside) -> String {
 /// What the page says in one or two lines.
 pub(super) fn lead(report: &CheckReport) -> String {
     let mut out = String::new();
+    if let Some(promise) = &report.promise {
+        let mut words = format!("Source: {}.", promise.source);
+        if let Some(more) = on_one_server(report) {
+            words = format!("{more} {words}");
+        }
+        let has_others = promise.verdict != PromiseVerdict::Broken && !beyond(report).1.is_empty();
+        words += if has_others { " Levels that are violated below were promised by nobody." } else { "" };
+        out += &format!("<p class=\"note\">{}</p>\n", prose(&words));
+    }
     if let Some(counts) = &report.history {
         out += &format!("<p class=\"size\">{}</p>\n", xml(&size(counts)));
     }

@@ -5,6 +5,7 @@ use crate::check_phrases::{CORE_LEAD, DATABASES_LEAD, Medium, certified, witness
 use crate::document::{CheckReport, Counts, Defect, Excerpt, Judgement, LevelReport, Severity};
 use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
 use crate::notation::{Comments, notation};
+use crate::promise::{PromiseReport, PromiseVerdict, beyond, on_one_server};
 use crate::text::memory;
 use crate::words::{counted, harmless, width};
 
@@ -12,12 +13,17 @@ use crate::words::{counted, harmless, width};
 pub fn text(report: &CheckReport, options: TextOptions) -> String {
     let mut page = Page::new(options);
     page.head(report);
-    match report.levels.as_slice() {
-        [] => {}
-        [level] => page.single(level),
-        levels => page.table(report, levels),
+    match (&report.promise, report.levels.as_slice()) {
+        (_, []) => {}
+        (Some(promise), _) => page.promise(report, promise),
+        (None, [level]) => page.single(level),
+        (None, levels) => page.table(report, levels),
     }
-    let findings = findings(report);
+    let mut findings = findings(report);
+    if let Some(promise) = &report.promise {
+        // What nobody promised is no reason to be frightened.
+        findings.retain(|it| it.levels.contains(&&promise.level));
+    }
     for finding in &findings {
         page.finding(finding);
     }
@@ -33,6 +39,42 @@ impl Page {
             self.line(&format!("{word}: {}", harmless(&defect_text(defect))));
         }
         self.gap();
+    }
+
+    /// Whether the promise was kept, and then in short what else holds.
+    fn promise(&mut self, report: &CheckReport, promise: &PromiseReport) {
+        let tone = match promise.verdict {
+            PromiseVerdict::Kept => Tone::Good,
+            PromiseVerdict::Broken => Tone::Bad,
+            PromiseVerdict::Unknown => Tone::Unsure,
+        };
+        let verdict = self.tinted(tone, promise.verdict.word());
+        self.line(&format!("{}: {verdict}", self.tinted(Tone::Bold, &harmless(&promise.words()))));
+        if let Some(level) = report.levels.iter().find(|it| it.level == promise.level) {
+            match &level.judgement {
+                Judgement::Holds { evidence } => {
+                    self.sentence("  ", 2, &witness(&level.level, evidence, Medium::Terminal));
+                }
+                Judgement::Unknown { reason } => self.sentence("  ", 2, &format!("Unknown: {reason}.")),
+                Judgement::Violated { .. } => {}
+            }
+        }
+        if let Some(more) = on_one_server(report) {
+            self.sentence("  ", 2, &more);
+        }
+        let (holding, others) = beyond(report);
+        if !holding.is_empty() || !others.is_empty() {
+            self.gap();
+            self.line("Of the levels that nobody promised:");
+        }
+        if !holding.is_empty() {
+            let name = self.tinted(Tone::Good, "hold");
+            self.sentence(&format!("  {name}      "), 12, &format!("{}.", holding.join(", ")));
+        }
+        if !others.is_empty() {
+            self.sentence("  do not    ", 12, &format!("{}.", others.join(", ")));
+            self.sentence("            ", 12, "For the reason, name one with --level.");
+        }
     }
 
     fn single(&mut self, level: &LevelReport) {

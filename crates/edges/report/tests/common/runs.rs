@@ -180,6 +180,7 @@ pub fn hunt() -> HuntReport {
     HuntReport {
         database: "MariaDB 10.11.11 at localhost:3306/test".to_owned(),
         isolation: "repeatable-read".to_owned(),
+        expect_because: None,
         expect: Level::SnapshotIsolation.into(),
         seed: 1,
         tally: HuntCounts {
