@@ -1,5 +1,6 @@
 //! The arguments of `isoscope hunt`.
 
+use crate::dry_run::DatabaseArgs;
 use crate::units::{parse_duration, parse_size};
 use clap::Args;
 use std::path::PathBuf;
@@ -47,6 +48,9 @@ pub(crate) struct HuntArgs {
     /// output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.history")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
 
     /// Print one JSON document
     #[arg(long)]
