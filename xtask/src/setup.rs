@@ -1,7 +1,7 @@
 //! `cargo xtask setup`: installs the system's packages that building and testing need, and says so before.
 
 use anyhow::{Result, bail};
-use iso_servers::{Kind, is_installed};
+use iso_servers::{Kind, is_installed, is_pooler_installed};
 use std::env;
 use xtask::system::{exists, install_debian_packages};
 
@@ -25,7 +25,7 @@ pub(crate) enum Part {
     Pages,
 }
 
-const NEEDS: [Need; 4] = [
+const NEEDS: [Need; 5] = [
     Need { package: "g++", why: "compiles the SAT solver", part: Part::Build, is_there: || exists("g++") },
     Need {
         package: "postgresql",
@@ -38,6 +38,12 @@ const NEEDS: [Need; 4] = [
         why: "tests collect histories from it",
         part: Part::Servers,
         is_there: || is_installed(Kind::MariaDb),
+    },
+    Need {
+        package: "pgbouncer",
+        why: "tests collect histories through it",
+        part: Part::Servers,
+        is_there: is_pooler_installed,
     },
     Need { package: "chromium", why: "tests open pages in it", part: Part::Pages, is_there: || exists("chromium") },
 ];

@@ -16,6 +16,8 @@ use crate::commands::collect::{
     parse_keys as parse_collect_keys, parse_ops, parse_reads, parse_sessions as parse_collect_sessions,
     parse_txns as parse_collect_txns,
 };
+use crate::dry_run::DatabaseArgs;
+use crate::output::Overwrite;
 use crate::scope::{parse_keys, parse_limit, parse_scans, parse_sessions, parse_txns, parse_values};
 use crate::units::{parse_duration, parse_size};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -134,6 +136,9 @@ pub(crate) struct SeparateArgs {
     /// answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.history")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) overwrite: Overwrite,
 
     #[command(flatten)]
     pub(crate) search: SearchArgs,
@@ -282,6 +287,9 @@ pub(crate) struct PredictArgs {
     pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) overwrite: Overwrite,
+
+    #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 
     #[command(flatten)]
@@ -370,6 +378,9 @@ pub(crate) struct CollectArgs {
     /// Where to record the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.jsonl")]
     pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
 
     /// Print the answer as JSON, on one line
     #[arg(long)]

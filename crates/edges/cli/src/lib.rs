@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod counterexample;
+mod dry_run;
 mod effort;
 mod exit;
 mod found;

@@ -177,6 +177,25 @@ impl Rendering {
     }
 }
 
+/// What becomes of a history that is there already.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct Overwrite {
+    /// Overwrite the file of the history if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+impl Overwrite {
+    /// Can a history have this name? One that is there is kept, as it may be the only trace of what happened. Reports are
+    /// drawn anew each time.
+    pub(crate) fn check(self, path: &Path) -> anyhow::Result<()> {
+        if path.is_file() && !self.force {
+            bail!("{} exists; overwrite it with --force", path.display());
+        }
+        check_folder(path)
+    }
+}
+
 /// Can there be a file of this name? Better asked before a long run than after it.
 pub(crate) fn check_folder(path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,10 +1,13 @@
 //! Where a found history goes: `-o FILE.history`.
 
-use crate::output;
+use crate::output::{self, Overwrite};
 use crate::reporter::Channel;
 use anyhow::bail;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+/// So many histories at once are looked for before a run.
+const MAX_OTHERS: usize = 50;
 
 /// Where the history goes.
 #[derive(Clone, Debug)]
@@ -15,7 +18,7 @@ pub(crate) enum Target {
 
 impl Target {
     /// From the command line.
-    pub(crate) fn of(path: &Path, is_json: bool) -> anyhow::Result<Self> {
+    pub(crate) fn of(path: &Path, is_json: bool, overwrite: Overwrite) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             if is_json {
                 bail!("--json and -o - both write to standard output; give the history a file");
@@ -28,8 +31,18 @@ impl Target {
                 path.display()
             );
         }
-        output::check_folder(path)?;
+        overwrite.check(path)?;
         Ok(Self::File(path.to_owned()))
+    }
+
+    /// Are the names free that [`Target::save_each`] may give to further histories?
+    pub(crate) fn check_others(&self, overwrite: Overwrite) -> anyhow::Result<()> {
+        match self {
+            Self::StandardOutput => Ok(()),
+            Self::File(path) => {
+                (2..=MAX_OTHERS).try_for_each(|number| overwrite.check(&output::numbered(path, number)))
+            }
+        }
     }
 
     /// Where the words of the answer go then.

@@ -2,7 +2,6 @@
 
 use crate::OpenError;
 use std::fmt;
-use std::fs;
 
 /// An address, taken apart. Nothing that it shows has the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +14,8 @@ pub(crate) struct Address {
     /// Of a server, the name of its database; otherwise what follows the scheme.
     pub(crate) path: String,
     options: Vec<(String, String)>,
+    /// Where the tables are to be, if that is said beside the address.
+    pub(crate) schema: Option<String>,
 }
 
 /// A text that is never shown.
@@ -22,6 +23,11 @@ pub(crate) struct Address {
 pub(crate) struct Secret(String);
 
 impl Secret {
+    /// From now on, nobody sees it.
+    pub(crate) fn new(text: String) -> Self {
+        Self(text)
+    }
+
     /// The text, for the driver alone.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
@@ -39,9 +45,22 @@ impl Address {
     pub(crate) fn parse(url: &str) -> Result<Self, OpenError> {
         let (scheme, rest) = url.split_once(':').ok_or_else(|| OpenError::NoScheme { known: known_schemes() })?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let options = query.split('&').filter(|it| !it.is_empty()).map(option).collect::<Result<_, _>>()?;
+        let mut options: Vec<(String, String)> =
+            query.split('&').filter(|it| !it.is_empty()).map(option).collect::<Result<_, _>>()?;
+        // It is no option like the others: nobody may see it.
+        let secrets = options.extract_if(.., |it| it.0 == "password");
+        let secret = secrets.last().map(|it| Secret(it.1));
         let scheme = scheme.to_ascii_lowercase();
-        let bare = Self { scheme, user: None, password: None, host: None, port: None, path: String::new(), options };
+        let bare = Self {
+            scheme,
+            user: None,
+            password: secret,
+            host: None,
+            port: None,
+            path: String::new(),
+            options,
+            schema: None,
+        };
         let Some(rest) = rest.strip_prefix("//") else {
             return Ok(Self { path: decoded(rest)?, ..bare });
         };
@@ -57,6 +76,7 @@ impl Address {
         };
         let (host, port) = host_and_port(place)?;
         let user = user.filter(|it| !it.is_empty()).map(decoded).transpose()?;
+        let password = password.or_else(|| bare.password.clone());
         Ok(Self { user, password, host, port, path: decoded(path)?, ..bare })
     }
 
@@ -76,27 +96,9 @@ impl Address {
         }
     }
 
-    /// The password: from the address, from the first line of its `passfile`, or from a variable of the environment.
-    pub(crate) fn password(&self, variable: &str) -> Result<Option<Secret>, OpenError> {
-        if self.password.is_some() {
-            return Ok(self.password.clone());
-        }
-        if let Some(file) = self.option("passfile") {
-            let text = fs::read_to_string(file)
-                .map_err(|error| OpenError::PasswordFile { file: file.to_owned(), reason: error.to_string() })?;
-            return Ok(Some(Secret(text.lines().next().unwrap_or_default().to_owned())));
-        }
-        Ok(std::env::var(variable).ok().map(Secret))
-    }
-
-    /// Refuses an address that asks for encryption.
-    pub(crate) fn expect_plain(&self, option: &str, plain: &[&str]) -> Result<(), OpenError> {
-        match self.option(option) {
-            Some(mode) if !plain.contains(&mode.to_ascii_lowercase().as_str()) => {
-                Err(OpenError::Encryption { option: format!("{option}={mode}") })
-            }
-            _ => Ok(()),
-        }
+    /// The password in the address.
+    pub(crate) fn password(&self) -> Option<Secret> {
+        self.password.clone()
     }
 }
 
@@ -146,7 +148,7 @@ mod tests {
     fn an_address_is_taken_apart_and_keeps_its_secret() {
         let address = Address::parse("postgres://al%40ice:s%2Fcret@[::1]:5433/te%20st?passfile=f&x=%31").unwrap();
         assert_eq!(address.user.as_deref(), Some("al@ice"));
-        assert_eq!(address.password("ISOSCOPE_NONE").unwrap().unwrap().reveal(), "s/cret");
+        assert_eq!(address.password().unwrap().reveal(), "s/cret");
         assert_eq!((address.host.as_deref(), address.port), (Some("::1"), Some(5433)));
         assert_eq!(address.path, "te st");
         assert_eq!(address.option("x"), Some("1"));
@@ -157,6 +159,8 @@ mod tests {
     fn what_follows_a_scheme_is_a_path() {
         let address = Address::parse("sqlite:a/b.db?journal=wal").unwrap();
         assert_eq!((address.path.as_str(), address.option("journal")), ("a/b.db", Some("wal")));
+        let address = Address::parse("postgres://h/x?password=hush&sslmode=disable").unwrap();
+        assert!(address.password().unwrap().reveal() == "hush" && !format!("{address:?}").contains("hush"));
         assert_eq!(Address::parse("mysql://localhost").unwrap().host.as_deref(), Some("localhost"));
     }
 

@@ -121,6 +121,38 @@ pub enum Uncommitted {
     Hidden,
 }
 
+/// What kind of reason a transaction was aborted for, as the codes of databases tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It does not fit together with others: a serialization failure, or a row that changed since the snapshot.
+    Serialization,
+    /// Transactions waited for each other.
+    Deadlock,
+    /// A lock was not granted in time.
+    LockTimeout,
+    /// A statement took too long, or somebody cancelled it.
+    StatementTimeout,
+    /// A constraint: a row that is there already.
+    Constraint,
+    /// The application wanted it, because of what it read.
+    Application,
+    /// Anything else: a connection that was lost before the commit, a run that was stopped.
+    Other,
+}
+
+impl Cause {
+    /// Every cause, in the order of their counts.
+    pub const ALL: [Self; 7] = [
+        Self::Serialization,
+        Self::Deadlock,
+        Self::LockTimeout,
+        Self::StatementTimeout,
+        Self::Constraint,
+        Self::Application,
+        Self::Other,
+    ];
+}
+
 /// Why a transaction did not commit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Failure {
@@ -129,12 +161,16 @@ pub enum Failure {
     Conflict {
         /// What the database says.
         reason: String,
+        /// Of which kind that is.
+        cause: Cause,
     },
     /// The application aborted it, because of what it read.
     #[error("{reason}")]
     Aborted {
         /// What was wrong.
         reason: String,
+        /// Of which kind that is.
+        cause: Cause,
     },
     /// The connection is gone. A transaction that was not asked to commit never was; of one that was, nobody knows.
     #[error("the connection is lost: {message}")]
@@ -153,12 +189,22 @@ pub enum Failure {
 impl Failure {
     /// The application aborts.
     pub fn aborted(reason: impl Into<String>) -> Self {
-        Self::Aborted { reason: reason.into() }
+        Self::Aborted { reason: reason.into(), cause: Cause::Application }
     }
 
-    /// The database aborts.
+    /// A constraint of the database is broken, such as a row that is there already.
+    pub fn constraint(reason: impl Into<String>) -> Self {
+        Self::Aborted { reason: reason.into(), cause: Cause::Constraint }
+    }
+
+    /// The database aborts, because transactions do not fit together.
     pub fn conflict(reason: impl Into<String>) -> Self {
-        Self::Conflict { reason: reason.into() }
+        Self::conflict_by(Cause::Serialization, reason)
+    }
+
+    /// The database aborts for a cause.
+    pub fn conflict_by(cause: Cause, reason: impl Into<String>) -> Self {
+        Self::Conflict { reason: reason.into(), cause }
     }
 
     /// The connection is gone.

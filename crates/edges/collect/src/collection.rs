@@ -128,6 +128,7 @@ pub fn collect(
     watch: &mut dyn FnMut(&Tally),
 ) -> Result<Collected, CollectError> {
     check_workload(&**database, &*plan.workload)?;
+    database.inspect(&plan.workload.tables(), plan.isolations.len())?;
     database.set_up(&plan.workload.tables())?;
     let result = load(&**database, plan).map_err(CollectError::from).and_then(|()| {
         let clients: Vec<Box<dyn Client + Send>> =
@@ -359,8 +360,8 @@ fn read_at_the_end(stage: &Stage, isolation: &str, buffer: &Arc<SessionBuffer>) 
         attempt = session.attempt(stage, &Final { asks: Asks::Assertions, ..read }, Instant::now());
     }
     match attempt {
-        Attempt::Committed | Attempt::Aborted => {}
-        Attempt::Conflict => stage.fail("the final read is missing: the database aborted it".to_owned()),
+        Attempt::Committed | Attempt::Aborted(_) => {}
+        Attempt::Conflict(_) => stage.fail("the final read is missing: the database aborted it".to_owned()),
         Attempt::Lost(why) | Attempt::Broken(why) => stage.fail(format!("the final read is missing: {why}")),
     }
     answers.into_inner().unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,6 @@
 //! How far a run is, and how it is stopped: shared by its sessions and whoever waits for it.
 
+use crate::Cause;
 use iso_history::Outcome;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -21,6 +22,8 @@ pub(crate) struct Counters {
     pub(crate) unknown: AtomicU64,
     pub(crate) operations: AtomicU64,
     pub(crate) reconnects: AtomicU64,
+    /// By [`Cause`].
+    aborts: [AtomicU64; Cause::ALL.len()],
     left: AtomicU64,
 }
 
@@ -39,8 +42,28 @@ pub struct Tally {
     pub operations: u64,
     /// How often a lost connection was replaced.
     pub reconnects: u64,
+    /// What was aborted, whoever wanted it, by its cause.
+    pub aborts: Aborts,
     /// How many sessions did not end in time when the run was stopped.
     pub left: u64,
+}
+
+/// How many attempts were aborted for which cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aborts([u64; Cause::ALL.len()]);
+
+impl Aborts {
+    /// How many for this cause.
+    pub fn of(&self, cause: Cause) -> u64 {
+        self.0[cause as usize]
+    }
+}
+
+impl Counters {
+    /// An attempt was aborted.
+    pub(crate) fn count_abort(&self, cause: Cause) {
+        self.aborts[cause as usize].fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Tally {
@@ -68,7 +91,7 @@ impl Control {
 
     /// The counts so far.
     pub fn tally(&self) -> Tally {
-        let Counters { committed, aborted, conflicts, unknown, operations, reconnects, left } = &self.tally;
+        let Counters { committed, aborted, conflicts, unknown, operations, reconnects, aborts, left } = &self.tally;
         let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
         Tally {
             committed: count(committed),
@@ -77,14 +100,19 @@ impl Control {
             unknown: count(unknown),
             operations: count(operations),
             reconnects: count(reconnects),
+            aborts: Aborts(std::array::from_fn(|idx| count(&aborts[idx]))),
             left: count(left),
         }
     }
 
     /// A transaction was left in the middle.
     pub(crate) fn left(&self, outcome: Outcome) {
-        let counter = if outcome == Outcome::Indeterminate { &self.tally.unknown } else { &self.tally.aborted };
-        counter.fetch_add(1, Ordering::Relaxed);
+        if outcome == Outcome::Indeterminate {
+            self.tally.unknown.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.tally.aborted.fetch_add(1, Ordering::Relaxed);
+            self.tally.count_abort(Cause::Other);
+        }
         self.tally.left.fetch_add(1, Ordering::Relaxed);
     }
 }

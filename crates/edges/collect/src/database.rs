@@ -3,6 +3,7 @@
 use crate::address::{Address, known_schemes};
 use crate::answered::RowNames;
 use crate::drivers;
+use crate::environment::Environment;
 use crate::{Client, Dialect, Failure, Rows, Value, Workload};
 use iso_formats::RecordedDatabase;
 use std::fmt::Debug;
@@ -55,10 +56,31 @@ pub trait Database: Send + Sync + Debug {
         None
     }
 
+    /// Asks whether a run with these tables and so many sessions can begin, and says what it would do. Changes nothing.
+    fn inspect(&self, tables: &[Table], sessions: usize) -> Result<Preview, Failure> {
+        let _ = (tables, sessions);
+        Ok(Preview::default())
+    }
+
     /// Somebody who knows which sessions wait for a lock, where the database tells.
     fn watcher(&self) -> Option<Box<dyn Watcher>> {
         None
     }
+}
+
+/// What a run is about to do to a database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preview {
+    /// Tables that an earlier run has left; they go first.
+    pub removed: Vec<String>,
+    /// The statements that make the tables.
+    pub created: Vec<String>,
+    /// What keeps a second run away; none where nothing is locked.
+    pub lock: Option<String>,
+    /// How many connections the run has open at once, and how many more the server would take, if it tells.
+    pub connections: Option<(usize, Option<u64>)>,
+    /// How a session connects: encrypted, through a pooler.
+    pub remarks: Vec<String>,
 }
 
 /// Knows which sessions wait for a lock.
@@ -167,11 +189,48 @@ pub enum OpenError {
         /// What it may be.
         expected: String,
     },
-    /// The address asks for encryption.
-    #[error("`{option}`: encrypted connections are not supported; use a loopback address or a tunnel")]
+    /// A setting of the address, of a file or of a variable has a value that it cannot have.
+    #[error("{origin} cannot be `{value}`; it is {expected}")]
+    BadSetting {
+        /// Which setting, and where it is.
+        origin: String,
+        /// What was found.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
+    /// A variable asks for what this program cannot do.
+    #[error("the variable `{variable}` asks for what isoscope cannot do; unset it")]
+    NotKept {
+        /// Its name.
+        variable: String,
+    },
+    /// The address has several hosts.
+    #[error("the address has several hosts; a run needs one host, so that all sessions meet")]
+    SeveralHosts,
+    /// There is no such service.
+    #[error("there is no service `{name}` in {files}")]
+    NoService {
+        /// What was asked for.
+        name: String,
+        /// Where it could be.
+        files: String,
+    },
+    /// A connection cannot be encrypted as the address asks.
+    #[error("{message}")]
     Encryption {
-        /// The option that asks.
-        option: String,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// A file that the address or a variable names cannot be read.
+    #[error("cannot read the {what} in {file}: {reason}")]
+    File {
+        /// What is in it.
+        what: &'static str,
+        /// The file.
+        file: String,
+        /// Why.
+        reason: String,
     },
     /// The file of the password cannot be read.
     #[error("cannot read the password from {file}: {reason}")]
@@ -180,6 +239,12 @@ pub enum OpenError {
         file: String,
         /// Why.
         reason: String,
+    },
+    /// There are no schemas.
+    #[error("`{scheme}:` has no schemas; a schema is for PostgreSQL, and names the database of MySQL and MariaDB")]
+    NoSchemas {
+        /// What the address begins with.
+        scheme: String,
     },
     /// There is nothing of that kind, as in `store:xyz`.
     #[error("{message}")]
@@ -204,17 +269,33 @@ pub enum OpenError {
 /// - `sqlite:FILE`, or `sqlite:` for a temporary one; `journal=wal` or `journal=delete`;
 /// - `store:LEVEL`, the weak store in this process; `policy=latest|random|adversarial`, `seed=7`.
 ///
-/// A password comes from the address, from the file, or from `PGPASSWORD` or `MYSQL_PWD`.
+/// What an address of a server leaves out comes from where the database's own clients look: files such as `~/.pgpass` and
+/// `~/.my.cnf`, and variables such as `PGHOST` and `MYSQL_PWD`.
 pub fn open(url: &str) -> Result<Box<dyn Database>, OpenError> {
-    let address = Address::parse(url)?;
+    open_address(&Address::parse(url)?)
+}
+
+/// As [`open`], with the tables in a schema of `PostgreSQL`, or in another database of `MySQL`.
+pub fn open_in(url: &str, schema: &str) -> Result<Box<dyn Database>, OpenError> {
+    let mut address = Address::parse(url)?;
+    if !["postgres", "postgresql", "mysql", "mariadb"].contains(&address.scheme.as_str()) {
+        return Err(OpenError::NoSchemas { scheme: address.scheme });
+    }
+    address.schema = Some(schema.to_owned());
+    open_address(&address)
+}
+
+#[allow(unused_variables, reason = "databases inside the tool look at no variables")]
+fn open_address(address: &Address) -> Result<Box<dyn Database>, OpenError> {
+    let environment = Environment::of_process();
     Ok(match address.scheme.as_str() {
         #[cfg(feature = "postgres")]
-        "postgres" | "postgresql" => Box::new(drivers::postgresql::open(&address)?),
+        "postgres" | "postgresql" => Box::new(drivers::postgresql::open(address, &environment)?),
         #[cfg(feature = "mysql")]
-        "mysql" | "mariadb" => Box::new(drivers::mysql::open(&address)?),
+        "mysql" | "mariadb" => Box::new(drivers::mysql::open(address, &environment)?),
         #[cfg(feature = "sqlite")]
-        "sqlite" => Box::new(drivers::sqlite::open(&address)?),
-        "store" => Box::new(drivers::weak_store::open(&address)?),
+        "sqlite" => Box::new(drivers::sqlite::open(address)?),
+        "store" => Box::new(drivers::weak_store::open(address)?),
         scheme => return Err(no_driver(scheme)),
     })
 }

@@ -53,6 +53,18 @@ pub(crate) struct Statement {
 }
 
 impl Dialect {
+    /// The statements that begin a transaction of an isolation level; none where there is no SQL.
+    pub fn beginning(self, isolation: &str) -> Vec<String> {
+        if self == Self::Store { Vec::new() } else { self.begin(isolation) }
+    }
+
+    /// Statements as sessions run them, for those who want to know before.
+    pub fn examples(self) -> Vec<String> {
+        let statements =
+            [self.get("kv", ""), self.update("kv", "", Value::Int(0)), self.insert("kv", "", Value::Int(0))];
+        statements.into_iter().flatten().map(|it| it.sql).collect()
+    }
+
     pub(crate) fn create(self, table: &Table) -> Result<String, Failure> {
         let name = physical(&table.name)?;
         let (id, value) = (self.id_type(table.ids), self.value_type(table.values));

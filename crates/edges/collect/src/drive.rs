@@ -163,8 +163,8 @@ impl Stage {
         let mut client = StoreClient::new(&mut self.store, self.sessions[slot.session], &mut self.newest);
         let ending = match perform(&*transaction, &mut client) {
             Ok(()) => Ending::Committed,
-            Err(Failure::Aborted { reason }) => Ending::Aborted { reason },
-            Err(Failure::Conflict { reason }) => Ending::Conflict { reason },
+            Err(Failure::Aborted { reason, .. }) => Ending::Aborted { reason },
+            Err(Failure::Conflict { reason, .. }) => Ending::Conflict { reason },
             Err(failure) => return Err(failure),
         };
         self.steps.push(RunStep { slot, call: transaction.to_string(), ending: ending.clone() });

@@ -3,13 +3,23 @@
 //! A driver is a `Connection`, which runs one statement; `SqlClient` makes a [`crate::Client`] of it.
 
 mod claim;
+#[cfg(feature = "postgres")]
+mod libpq;
 #[cfg(feature = "mysql")]
 pub(crate) mod mysql;
+#[cfg(feature = "mysql")]
+mod option_files;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgresql;
+#[cfg(feature = "tls")]
+mod section;
 mod sql;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(feature = "postgres")]
+mod tls_stream;
 pub(crate) mod weak_store;
 
 use std::time::Duration;

@@ -21,7 +21,7 @@ pub use trial::{Judged, Trial};
 
 use crate::database::check_workload;
 use crate::script::Script;
-use crate::{CollectError, Control, Database, Failure, Parameters, collect_history, workload};
+use crate::{CollectError, Control, Database, Failure, Parameters, Table, collect_history, workload};
 use interleave::interleavings;
 use iso_answer::check::Answer;
 use iso_answer::{Certified, WrongEvidence};
@@ -40,6 +40,8 @@ use thiserror::Error;
 const ORDERS: usize = 30;
 /// Probes may take this part of the time, where workloads are to run, too.
 const PART_FOR_PROBES: u32 = 3;
+/// More sessions no probe has.
+const SESSIONS_OF_PROBES: usize = 4;
 
 /// What is hunted.
 #[derive(Clone, Debug)]
@@ -200,6 +202,24 @@ pub enum HuntError {
     Run(#[from] CollectError),
 }
 
+impl Hunt {
+    /// Every table that some script or run of the hunt makes.
+    pub fn tables(&self) -> Vec<Table> {
+        let probes = PROBES.iter().filter(|_| self.probes == Probes::Yes);
+        let of_probes = probes.flat_map(|it| it.script(&self.isolation).tables);
+        let workloads = self.workloads.iter().filter_map(|it| workload(it, &Parameters::default()));
+        let mut tables: Vec<Table> = of_probes.chain(workloads.flat_map(|it| it.tables())).collect();
+        tables.sort_by(|one, other| one.name.cmp(&other.name));
+        tables.dedup_by(|one, other| one.name == other.name);
+        tables
+    }
+
+    /// How many sessions the largest of its runs may have.
+    pub fn most_sessions(&self) -> usize {
+        if self.workloads.is_empty() { SESSIONS_OF_PROBES } else { draw::MAX_SESSIONS }
+    }
+}
+
 /// Hunts, until something is found or the time is over. `watch` hears what is done; the control stops the hunt, which
 /// then ends with what it has.
 pub fn hunt(
@@ -213,6 +233,7 @@ pub fn hunt(
             workload(name, &Parameters::default()).ok_or_else(|| HuntError::NoWorkload { name: name.clone() })?;
         check_workload(&**database, &*known)?;
     }
+    database.inspect(&hunt.tables(), hunt.most_sessions())?;
     // What is wrong with the isolation level is said at once.
     drop(database.connect(&hunt.isolation)?);
     let refused = RefCell::default();

@@ -43,7 +43,7 @@ impl Client for Memory {
     fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
         match self.rows.insert(Self::key(table, row), value) {
             None => Ok(()),
-            Some(_) => Err(Failure::aborted(format!("there is a row {table}/{row} already"))),
+            Some(_) => Err(Failure::constraint(format!("there is a row {table}/{row} already"))),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::drive::session_name;
 use crate::journal::Writer;
 use crate::recorder::{Recorder, RecordingClient, Scratch};
 use crate::session_buffer::{Begun, Ended, SessionBuffer};
-use crate::{Client, Control, Database, Failure, Retries, Slot, Transaction, Turn, Workload, perform};
+use crate::{Cause, Client, Control, Database, Failure, Retries, Slot, Transaction, Turn, Workload, perform};
 use iso_history::Outcome;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,8 +52,8 @@ pub(crate) struct Session {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
     Committed,
-    Aborted,
-    Conflict,
+    Aborted(Cause),
+    Conflict(Cause),
     /// The connection is gone; what became of the transaction is recorded.
     Lost(String),
     Broken(String),
@@ -102,8 +102,8 @@ impl Session {
             let transaction = stage.workload.transaction(Turn { seed: stage.seed, slot, attempt: *n_attempts });
             *n_attempts += 1;
             match self.attempt(stage, &*transaction, now) {
-                Attempt::Committed | Attempt::Aborted => return true,
-                Attempt::Conflict => {}
+                Attempt::Committed | Attempt::Aborted(_) => return true,
+                Attempt::Conflict(_) => {}
                 Attempt::Lost(why) => return self.reconnect(stage, &why),
                 Attempt::Broken(why) => {
                     stage.fail(why);
@@ -128,7 +128,7 @@ impl Session {
         let attempt = attempt_of(perform(transaction, &mut client));
         let ended = buffer.end(begun, &mut scratch.notes, stage.recorder.now(), |known| match &attempt {
             Attempt::Committed => Outcome::Committed,
-            Attempt::Aborted | Attempt::Conflict => Outcome::Aborted,
+            Attempt::Aborted(_) | Attempt::Conflict(_) => Outcome::Aborted,
             Attempt::Lost(_) | Attempt::Broken(_) => known,
         });
         // Nobody waits for this session any more if its buffer is closed.
@@ -162,8 +162,8 @@ impl Session {
 fn attempt_of(result: Result<(), Failure>) -> Attempt {
     match result {
         Ok(()) => Attempt::Committed,
-        Err(Failure::Aborted { .. }) => Attempt::Aborted,
-        Err(Failure::Conflict { .. }) => Attempt::Conflict,
+        Err(Failure::Aborted { cause, .. }) => Attempt::Aborted(cause),
+        Err(Failure::Conflict { cause, .. }) => Attempt::Conflict(cause),
         Err(failure @ Failure::Lost { .. }) => Attempt::Lost(failure.to_string()),
         Err(failure @ Failure::Broken { .. }) => Attempt::Broken(failure.to_string()),
     }
@@ -174,10 +174,16 @@ fn counted(stage: &Stage, attempt: Attempt, outcome: Outcome, n_ops: usize) -> A
     let counter = match (outcome, &attempt) {
         (Outcome::Committed, _) => &tally.committed,
         (Outcome::Indeterminate, _) => &tally.unknown,
-        (Outcome::Aborted, Attempt::Conflict) => &tally.conflicts,
+        (Outcome::Aborted, Attempt::Conflict(_)) => &tally.conflicts,
         (Outcome::Aborted, _) => &tally.aborted,
     };
     counter.fetch_add(1, Ordering::Relaxed);
+    if outcome == Outcome::Aborted {
+        tally.count_abort(match &attempt {
+            Attempt::Aborted(cause) | Attempt::Conflict(cause) => *cause,
+            Attempt::Committed | Attempt::Lost(_) | Attempt::Broken(_) => Cause::Other,
+        });
+    }
     tally.operations.fetch_add(n_ops as u64, Ordering::Relaxed);
     attempt
 }

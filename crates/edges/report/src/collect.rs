@@ -1,5 +1,6 @@
 //! The document of `collect`: what was run on a database, what came of it, and how it went over time.
 
+use crate::amounts::grouped;
 use crate::series::Series;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +80,45 @@ pub struct Outcomes {
     pub operations: u64,
     /// Lost connections that were replaced.
     pub reconnects: u64,
+    /// What was aborted, whoever wanted it, by its cause.
+    pub aborts: AbortCauses,
+}
+
+/// How many transactions were aborted for which cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AbortCauses {
+    /// Serialization failures, and rows that changed since the snapshot.
+    pub serialization: u64,
+    /// Transactions waited for each other.
+    pub deadlock: u64,
+    /// A lock was not granted in time.
+    pub lock_timeout: u64,
+    /// A statement took too long, or was cancelled.
+    pub statement_timeout: u64,
+    /// A row was there already.
+    pub constraint: u64,
+    /// The workload wanted it.
+    pub application: u64,
+    /// The connection was lost before the commit, or the run was stopped.
+    pub other: u64,
+}
+
+impl AbortCauses {
+    /// The causes in words, with their counts, without those that did not happen.
+    pub(crate) fn in_words(&self) -> String {
+        let Self { serialization, deadlock, lock_timeout, statement_timeout, constraint, application, other } = self;
+        let causes = [
+            (serialization, "serialization"),
+            (deadlock, "deadlock"),
+            (lock_timeout, "lock timeout"),
+            (statement_timeout, "statement timeout"),
+            (constraint, "constraint"),
+            (application, "decided by the workload"),
+            (other, "other"),
+        ];
+        let counted = causes.iter().filter(|it| *it.0 > 0).map(|(count, name)| format!("{} {name}", grouped(**count)));
+        counted.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Outcomes in JSON: what the history has, and beside it what it does not say.
@@ -87,6 +127,8 @@ struct OutcomeMembers {
     history: HistoryMembers,
     conflicts: u64,
     reconnects: u64,
+    #[serde(default)]
+    aborts: AbortCauses,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -110,14 +152,15 @@ impl From<Outcomes> for OutcomeMembers {
             unknown: of.unknown,
             operations: of.operations,
         };
-        Self { history, conflicts: of.conflicts, reconnects: of.reconnects }
+        Self { history, conflicts: of.conflicts, reconnects: of.reconnects, aborts: of.aborts }
     }
 }
 
 impl TryFrom<OutcomeMembers> for Outcomes {
     type Error = &'static str;
 
-    fn try_from(OutcomeMembers { history, conflicts, reconnects }: OutcomeMembers) -> Result<Self, Self::Error> {
+    fn try_from(of: OutcomeMembers) -> Result<Self, Self::Error> {
+        let OutcomeMembers { history, conflicts, reconnects, aborts } = of;
         let aborted = history.aborted.checked_sub(conflicts).ok_or("there are more conflicts than aborted")?;
         Ok(Self {
             sessions: history.sessions,
@@ -127,6 +170,7 @@ impl TryFrom<OutcomeMembers> for Outcomes {
             unknown: history.unknown,
             operations: history.operations,
             reconnects,
+            aborts,
         })
     }
 }

@@ -58,6 +58,7 @@ pub(crate) fn facts(report: &CollectReport) -> Vec<(&'static str, String)> {
             ),
         ),
     ];
+    facts.extend(Some(("causes", outcomes.aborts.in_words())).filter(|it| !it.1.is_empty()));
     facts.extend(
         (outcomes.unknown > 0)
             .then(|| ("unknown", format!("{}, nobody knows how they ended", grouped(outcomes.unknown)))),

@@ -57,7 +57,7 @@ mod words;
 pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
 pub use build_predict::{Predicted, Rewired, shape};
-pub use collect::{Asserted, CollectReport, Outcomes, WorkloadParameters};
+pub use collect::{AbortCauses, Asserted, CollectReport, Outcomes, WorkloadParameters};
 pub use demo::{DemoAct, DemoReport};
 pub use document::{
     Case, Certified, CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport,

@@ -90,7 +90,7 @@ impl Kind {
                 let users = ["127.0.0.1", "localhost"].map(|host| {
                     let user = format!("'{USER}'@'{host}'");
                     let create = format!("CREATE USER IF NOT EXISTS {user} IDENTIFIED BY '{PASSWORD}'");
-                    format!("{create};\nGRANT ALL ON *.* TO {user};\n")
+                    format!("{create};\nGRANT ALL ON *.* TO {user} WITH GRANT OPTION;\n")
                 });
                 let sql = format!("CREATE DATABASE IF NOT EXISTS {USER};\n{}", users.concat());
                 fs::write(folder.join("init.sql"), sql).map_err(|it| it.to_string())?;

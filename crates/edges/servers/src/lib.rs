@@ -3,15 +3,19 @@
 //! A server runs as long as its [`Server`] lives, and is ended by its process id. The superuser's servers run as
 //! somebody else, because no database server wants to be the superuser's.
 
+mod certificates;
 mod kind;
+mod pooler;
 mod programs;
 
+pub use certificates::{Authority, Identity, self_signed};
 pub use kind::Kind;
+pub use pooler::{Pooler, is_pooler_installed};
 pub use programs::is_installed;
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::TcpListener;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::thread;
@@ -62,6 +66,12 @@ pub enum StartError {
 impl Server {
     /// Starts a server with settings such as `deadlock_timeout=100ms`, and waits until it answers.
     pub fn start(kind: Kind, settings: &[&str]) -> Result<Self, StartError> {
+        Self::start_with(kind, settings, &[])
+    }
+
+    /// As [`Self::start`], with files by name and text that only the server may read. In settings, `{folder}` is where
+    /// they are.
+    pub fn start_with(kind: Kind, settings: &[&str], files: &[(&str, &str)]) -> Result<Self, StartError> {
         kind.programs()?;
         let failed = |reason: String| StartError::Failed { kind, reason };
         let folder = TempDir::with_prefix("isoscope-server-").map_err(|it| failed(it.to_string()))?;
@@ -69,7 +79,11 @@ impl Server {
             chown(folder.path(), Some(user), Some(group)).map_err(|it| failed(it.to_string()))?;
         }
         kind.initialize(folder.path()).map_err(failed)?;
-        let settings: Vec<String> = settings.iter().map(|it| (*it).to_owned()).collect();
+        for (name, text) in files {
+            private_file(folder.path(), name, text).map_err(failed)?;
+        }
+        let place = folder.path().display().to_string();
+        let settings: Vec<String> = settings.iter().map(|it| it.replace("{folder}", &place)).collect();
         // Somebody may take the port between its choice and its use.
         let mut left = 3;
         loop {
@@ -81,6 +95,23 @@ impl Server {
                 Err(_) => {}
             }
         }
+    }
+
+    /// A server that follows this one, of `PostgreSQL`, and can only be read.
+    pub fn standby(&self) -> Result<Self, StartError> {
+        let kind = self.kind;
+        let failed = |reason: String| StartError::Failed { kind, reason };
+        let folder = TempDir::with_prefix("isoscope-standby-").map_err(|it| failed(it.to_string()))?;
+        if let Some((user, group)) = programs::other_user() {
+            chown(folder.path(), Some(user), Some(group)).map_err(|it| failed(it.to_string()))?;
+        }
+        let mut copy = programs::command(&programs::find("pg_basebackup", kind.package())?, folder.path());
+        copy.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", USER, "-R", "-c", "fast", "-D"]);
+        copy.arg(folder.path().join("data")).env("PGPASSWORD", PASSWORD);
+        programs::run(copy).map_err(failed)?;
+        let (port, settings) = (free_port().map_err(failed)?, self.settings.clone());
+        let process = launch(kind, folder.path(), port, &settings).map_err(failed)?;
+        Ok(Self { kind, folder, port, settings, process })
     }
 
     /// Its address, with user and password.
@@ -148,6 +179,17 @@ impl Drop for Server {
         self.process.kill().ok();
         self.process.wait().ok();
     }
+}
+
+/// Writes a file that only the server's user may read.
+fn private_file(folder: &Path, name: &str, text: &str) -> Result<(), String> {
+    let path = folder.join(name);
+    let written = fs::write(&path, text).and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o600)));
+    let owned = written.and_then(|()| match programs::other_user() {
+        Some((user, group)) => chown(&path, Some(user), Some(group)),
+        None => Ok(()),
+    });
+    owned.map_err(|it| format!("{}: {it}", path.display()))
 }
 
 fn free_port() -> Result<u16, String> {

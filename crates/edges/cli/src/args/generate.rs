@@ -1,6 +1,7 @@
 //! The arguments of `isoscope generate`.
 
 use crate::commands::generate::{parse_number, parse_values};
+use crate::output::Overwrite;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use iso_generate::{Injection, PRESETS, Store, Values};
@@ -20,6 +21,9 @@ pub(crate) struct GenerateArgs {
     /// Where to write the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) overwrite: Overwrite,
 
     /// Transactions that commit
     #[arg(long, value_name = "N", value_parser = parse_number)]

@@ -1,5 +1,6 @@
 //! The arguments of `isoscope hunt`.
 
+use crate::dry_run::DatabaseArgs;
 use crate::units::{parse_duration, parse_size};
 use clap::Args;
 use std::path::PathBuf;
@@ -52,6 +53,9 @@ pub(crate) struct HuntArgs {
     /// Save the script of the finding, for replay, and with --all those of the others in FILE-2 and so on
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
 
     /// Print one JSON document
     #[arg(long)]

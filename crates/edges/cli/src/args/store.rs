@@ -2,6 +2,7 @@
 
 use crate::args::LimitArgs;
 use crate::commands::store::{parse_sessions, parse_txns};
+use crate::output::Overwrite;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -59,6 +60,9 @@ pub(crate) struct StoreRunArgs {
     /// Save the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.jsonl")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) overwrite: Overwrite,
 
     /// Also list the transactions in the order in which they ran
     #[arg(long)]

@@ -1,6 +1,7 @@
 //! `isoscope collect`: a history of a real database.
 
 use crate::args::CollectArgs;
+use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output::{self, Rendering, Voice};
@@ -8,10 +9,10 @@ use crate::progress::Progress;
 use crate::timeline::{Timeline, in_seconds};
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{
-    APPLICATIONS, Assertion, CollectError, Collected, Control, Database, FinalRead, Likeliness, Parameters, Plan,
-    Retries, Tally, Target, WORKLOADS, Workload, collect, open, shares, workload,
+    APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Likeliness,
+    Parameters, Plan, Retries, Tally, Target, WORKLOADS, Workload, check_workload, collect, shares, workload,
 };
-use iso_report::{Asserted, CollectReport, Outcomes, Report, WorkloadParameters};
+use iso_report::{AbortCauses, Asserted, CollectReport, Outcomes, Report, WorkloadParameters};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -49,6 +50,9 @@ enum Output {
 /// Runs the verb.
 pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
     let asked = Collect::resolve(raw)?;
+    if raw.database.dry_run {
+        return asked.show();
+    }
     let progress = Progress::new(raw.progress, started);
     let is_interrupted = on_interrupt()?;
     let control = Arc::new(Control::new());
@@ -79,7 +83,7 @@ impl Collect {
         let parameters = parameters(raw)?;
         let workload = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
         let mix = raw.mix.as_deref().map(mix).transpose()?;
-        let database: Arc<dyn Database> = Arc::from(open(raw.url.trim())?);
+        let database: Arc<dyn Database> = Arc::from(raw.database.open(&raw.url)?);
         let isolations = isolations(&*database, raw, mix)?;
         let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
         let txns = raw.txns.or(raw.duration.is_none().then_some(DEFAULT_TXNS));
@@ -95,6 +99,32 @@ impl Collect {
         };
         let parameters = described(raw, txns);
         Ok(Self { database, plan, isolation, parameters, output, reports })
+    }
+
+    /// What the run would do.
+    fn show(&self) -> anyhow::Result<Exit> {
+        let (workload, sessions) = (&self.plan.workload, self.plan.isolations.len());
+        check_workload(&*self.database, &**workload)?;
+        let preview = self.database.inspect(&workload.tables(), sessions)?;
+        let mut isolations = self.plan.isolations.clone();
+        isolations.dedup();
+        let txns = self.plan.txns.map(|it| format!("{it} transactions in each session"));
+        let time = self.plan.duration.map(|it| format!("{:.0} s", it.as_secs_f64()));
+        let amount = txns.into_iter().chain(time).collect::<Vec<_>>().join(", at most ");
+        let intention = Intention {
+            verb: "collect",
+            database: &*self.database,
+            isolations,
+            sessions,
+            rows: workload.rows().len(),
+            work: format!("the workload {}: {amount}", workload.name()),
+            output: match &self.output {
+                Output::File(path) => Some(path.display().to_string()),
+                Output::StandardOutput => None,
+            },
+        };
+        intention.print(&preview)?;
+        Ok(Exit::Good)
     }
 
     fn publish(&self, raw: &CollectArgs, collected: &Collected, timeline: &Timeline) -> anyhow::Result<Exit> {
@@ -131,6 +161,7 @@ impl Collect {
                 unknown: counts.unknown,
                 operations: counts.operations,
                 reconnects: counts.reconnects,
+                aborts: causes(&counts.aborts),
             },
             throughput: (collected.throughput * 1e3).round() / 1e3,
             seconds: in_seconds(collected.elapsed),
@@ -144,6 +175,18 @@ impl Collect {
             },
             series: timeline.series(collected.elapsed, counts),
         }
+    }
+}
+
+fn causes(aborts: &Aborts) -> AbortCauses {
+    AbortCauses {
+        serialization: aborts.of(Cause::Serialization),
+        deadlock: aborts.of(Cause::Deadlock),
+        lock_timeout: aborts.of(Cause::LockTimeout),
+        statement_timeout: aborts.of(Cause::StatementTimeout),
+        constraint: aborts.of(Cause::Constraint),
+        application: aborts.of(Cause::Application),
+        other: aborts.of(Cause::Other),
     }
 }
 
@@ -300,7 +343,7 @@ impl Output {
                 path.display()
             );
         }
-        output::check_folder(path)?;
+        raw.database.overwrite.check(path)?;
         if path.is_file() {
             // What is in it stays until the run begins.
             OpenOptions::new().write(true).open(path).with_context(|| format!("cannot write {}", path.display()))?;

@@ -18,7 +18,7 @@ pub(crate) fn run(raw: &GenerateArgs) -> anyhow::Result<Exit> {
         let tally = iso_generate::write(&workload, kind, io::stdout().lock())?;
         output::say_aside(&answer(&workload, tally, raw));
     } else {
-        output::check_folder(&raw.output)?;
+        raw.overwrite.check(&raw.output)?;
         iso_generate::check(&workload, kind)?;
         let file = File::create(&raw.output).with_context(|| format!("cannot write {}", raw.output.display()))?;
         let tally = iso_generate::write(&workload, kind, file).with_context(|| raw.output.display().to_string())?;

@@ -2,6 +2,7 @@
 
 use super::collect::isolation;
 use crate::args::HuntArgs;
+use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::limits::{self, Interrupts, Limits};
@@ -18,9 +19,7 @@ use iso_collect::hunt::{
     Finding, Hunt, HuntProgress, HuntTally, Hunted, Judged, Origin, PROBES, Probes, Trial, Until, hunt,
 };
 use iso_collect::script::expectation_line;
-use iso_collect::{
-    Control, Database, Dialect, Parameters, WORKLOADS, Workload, check_workload, open, recorded, workload,
-};
+use iso_collect::{Control, Database, Dialect, Parameters, WORKLOADS, Workload, check_workload, recorded, workload};
 use iso_evidence::Verdict;
 use iso_formats::{Format, without_times, write};
 use iso_history::History;
@@ -48,6 +47,9 @@ struct Asked {
 /// Runs the verb.
 pub(crate) fn run(raw: &HuntArgs, started: Instant) -> anyhow::Result<Exit> {
     let asked = Asked::resolve(raw)?;
+    if raw.database.dry_run {
+        return asked.show(raw);
+    }
     let progress = Arc::new(Progress::new(raw.progress, started));
     let overdue = Arc::clone(&progress);
     let limits = Limits::new(None, raw.memory);
@@ -85,10 +87,13 @@ impl Asked {
         if let Some(path) = &raw.script {
             output::check_folder(path)?;
         }
-        let target = raw.output.as_deref().map(|it| Target::of(it, raw.json)).transpose()?;
+        let target = raw.output.as_deref().map(|it| Target::of(it, raw.json, raw.database.overwrite)).transpose()?;
+        if let Some(target) = target.as_ref().filter(|_| raw.all) {
+            target.check_others(raw.database.overwrite)?;
+        }
         let reports = Rendering::to_each(raw.reports.clone())?;
         let (probes, mut workloads) = what_to_run(&raw.workloads)?;
-        let database: Arc<dyn Database> = Arc::from(open(raw.url.trim())?);
+        let database: Arc<dyn Database> = Arc::from(raw.database.open(&raw.url)?);
         if raw.workloads.is_empty() {
             let can_run = |it: &dyn Workload| check_workload(&*database, it).is_ok();
             workloads.retain(|it| workload(it, &Parameters::default()).is_some_and(|it| can_run(&*it)));
@@ -99,6 +104,30 @@ impl Asked {
         let until = if raw.all { Until::TimeIsOver } else { Until::FirstFound };
         let hunt = Hunt { isolation, expect, duration: raw.duration, seed: raw.seed, probes, workloads, until };
         Ok(Self { database, hunt, because, target, reports })
+    }
+
+    /// What the hunt would do.
+    fn show(&self, raw: &HuntArgs) -> anyhow::Result<Exit> {
+        let (tables, sessions) = (self.hunt.tables(), self.hunt.most_sessions());
+        let preview = self.database.inspect(&tables, sessions)?;
+        let probes =
+            if self.hunt.probes == Probes::Yes { format!("{} scripts, ", PROBES.len()) } else { String::new() };
+        let intention = Intention {
+            verb: "hunt",
+            database: &*self.database,
+            isolations: vec![self.hunt.isolation.clone()],
+            sessions,
+            rows: 0,
+            work: format!(
+                "{probes}then short runs of {} with up to {sessions} sessions, for {:.0} s; each makes the tables that it \
+                 needs, and removes them",
+                if self.hunt.workloads.is_empty() { "nothing".to_owned() } else { self.hunt.workloads.join(", ") },
+                self.hunt.duration.as_secs_f64()
+            ),
+            output: raw.output.as_ref().map(|it| it.display().to_string()),
+        };
+        intention.print(&preview)?;
+        Ok(Exit::Good)
     }
 
     fn publish(&self, raw: &HuntArgs, hunted: &Hunted) -> anyhow::Result<Exit> {

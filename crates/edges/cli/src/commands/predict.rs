@@ -92,7 +92,7 @@ impl Predict {
             precision,
             all: raw.all,
             validator: raw.validate.as_deref().map(|it| validation::Asked::new(it, raw.seed)).transpose()?,
-            output: raw.output.as_deref().map(|it| Target::of(it, raw.answer.json)).transpose()?,
+            output: raw.output.as_deref().map(|it| Target::of(it, raw.answer.json, raw.overwrite)).transpose()?,
         })
     }
 

@@ -147,7 +147,7 @@ impl Target {
                 path.display()
             );
         }
-        output::check_folder(path)?;
+        raw.overwrite.check(path)?;
         Ok(Self::File(path.clone()))
     }
 

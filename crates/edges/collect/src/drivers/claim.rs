@@ -51,9 +51,13 @@ impl<C: Connection> Claim<C> {
         Ok(())
     }
 
-    /// Lets others have it.
-    pub(super) fn release(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Lets others have it. A last command ends what the connection is in the middle of.
+    pub(super) fn release(&self, farewell: Option<&str>) {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(mut connection), Some(farewell)) = (held, farewell) {
+            // The connection ends in any case, and the lock with it.
+            connection.command(farewell).ok();
+        }
     }
 }
 

@@ -1,21 +1,31 @@
 //! `MySQL` and `MariaDB`.
 
+mod grants;
+
 use super::claim::Claim;
+use super::option_files::Login;
 use super::sql::{self, Connection, SqlClient};
-use super::{CONNECT_TIMEOUT, LOCK_TIMEOUT, STATEMENT_TIMEOUT};
-use crate::address::Address;
+use super::tls::{Encryption, Mode, Roots, check_key, is_handshake};
+use super::{LOCK_TIMEOUT, STATEMENT_TIMEOUT};
+use crate::address::{Address, Secret};
 use crate::database::isolation_of;
 use crate::dialect::Statement;
-use crate::{Client, Database, Dialect, Failure, OpenError, Table, Value, Watcher};
+use crate::environment::Environment;
+use crate::{Cause, Client, Database, Dialect, Failure, OpenError, Preview, Table, Value, Watcher};
+use grants::Grants;
 use iso_formats::RecordedDatabase;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
-use mysql::{Conn, DriverError, Error, Opts, OptsBuilder, Params, Row};
+use mysql::{ClientIdentity, Conn, DriverError, Error, Opts, OptsBuilder, Params, Row, SslOpts};
 use std::fmt;
 
 /// A database of a server.
 pub(crate) struct MySql {
     options: Opts,
+    encryption: Encryption,
+    host: String,
+    /// The name of the database.
+    name: String,
     place: String,
     version: String,
     /// Can transactions be aborted that would overwrite what they do not see?
@@ -36,37 +46,40 @@ impl fmt::Debug for MySql {
 const CLAIM: &str = "SELECT GET_LOCK(CONCAT('isoscope.', MD5(DATABASE())), 0)";
 
 /// Connects once, for the version.
-pub(crate) fn open(address: &Address) -> Result<MySql, OpenError> {
-    address.expect_options(&["socket", "ssl-mode", "passfile"])?;
-    address.expect_plain("ssl-mode", &["disabled", "preferred"])?;
-    if address.path.is_empty() {
-        let message = format!("the address names no database: {}://HOST/NAME", address.scheme);
-        return Err(OpenError::NoSuchDatabase { message });
-    }
-    let user = address.user.clone().unwrap_or_else(|| "root".to_owned());
-    let (host, port) = (address.host.as_deref().unwrap_or("localhost"), address.port.unwrap_or(3306));
-    let socket = address.option("socket");
-    let password = address.password("MYSQL_PWD")?;
+pub(crate) fn open(address: &Address, environment: &Environment) -> Result<MySql, OpenError> {
+    let login = Login::of(address, environment)?;
     let options = OptsBuilder::new()
-        .user(Some(user))
-        .pass(password.as_ref().map(crate::address::Secret::reveal))
-        .db_name(Some(&address.path))
-        .ip_or_hostname(Some(host))
-        .tcp_port(port)
-        .socket(socket)
-        .prefer_socket(socket.is_some())
-        .tcp_connect_timeout(Some(CONNECT_TIMEOUT))
+        .user(Some(&login.user))
+        .pass(login.password.as_ref().map(Secret::reveal))
+        .db_name(Some(&login.database))
+        .ip_or_hostname(Some(&login.host))
+        .tcp_port(login.port)
+        .socket(login.socket.as_ref())
+        .prefer_socket(login.socket.is_some())
+        .tcp_connect_timeout(Some(login.connect_timeout))
         .read_timeout(Some(STATEMENT_TIMEOUT))
         .write_timeout(Some(STATEMENT_TIMEOUT))
         // An update that finds a row with the same value has found it.
         .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS);
-    let place = match socket {
-        Some(socket) => format!("{socket}/{}", address.path),
-        None => format!("{host}:{port}/{}", address.path),
+    let plain: Opts = options.clone().into();
+    let options = match login.encryption.mode {
+        Mode::Disable => plain.clone(),
+        _ => options.ssl_opts(Some(encrypted(&login.encryption)?)).into(),
     };
-    let (version, claim) = (String::new(), Claim::default());
-    let mut database =
-        MySql { options: options.into(), place, version, has_snapshots: false, settings: Vec::new(), claim };
+    let mut database = MySql {
+        options,
+        place: login.place(),
+        encryption: login.encryption,
+        host: login.host,
+        name: login.database,
+        version: String::new(),
+        has_snapshots: false,
+        settings: Vec::new(),
+        claim: Claim::default(),
+    };
+    if database.encryption.mode == Mode::Prefer && database.cannot_encrypt() {
+        database.options = plain;
+    }
     database.ask().map_err(|failure| {
         let reason = match failure {
             Failure::Lost { message } | Failure::Broken { message } => message,
@@ -78,11 +91,62 @@ pub(crate) fn open(address: &Address) -> Result<MySql, OpenError> {
     Ok(database)
 }
 
+/// What the driver needs to encrypt. It trusts public authorities in any case, and those of a file as well.
+fn encrypted(encryption: &Encryption) -> Result<SslOpts, OpenError> {
+    let roots = match &encryption.roots {
+        Some(Roots::File(file)) => Some(file.clone()),
+        Some(Roots::System) | None => None,
+    };
+    let identity = encryption.identity.clone();
+    if let Some((_, key)) = &identity {
+        check_key(key)?;
+    }
+    // Read here, so that a file that cannot be read is named; the driver reads it again.
+    encryption.config()?;
+    Ok(SslOpts::default()
+        .with_root_cert_path(roots)
+        .with_client_identity(identity.map(|(certificate, key)| ClientIdentity::new(certificate, key)))
+        .with_danger_accept_invalid_certs(encryption.mode != Mode::VerifyFull))
+}
+
 impl MySql {
+    /// Does the server take no encrypted connections, or none that we could make?
+    fn cannot_encrypt(&self) -> bool {
+        match Conn::new(self.options.clone()) {
+            Err(Error::DriverError(DriverError::TlsNotSupported)) => true,
+            Err(error) => is_handshake(&error),
+            Ok(_) => false,
+        }
+    }
+
+    /// Why there is no connection, and what to do.
+    fn explained(&self, error: Error) -> Failure {
+        let of_server = |code: u16| match code {
+            1040 | 1203 | 1226 => Some("use fewer --sessions, or raise max_connections".to_owned()),
+            1044 => Some(format!("somebody who may can allow it: {}", Grants::cure(&self.name, "USER@HOST"))),
+            1049 => Some(format!("CREATE DATABASE `{}`; makes it", self.name)),
+            1045 if self.encryption.mode == Mode::Disable => {
+                Some("if the server wants an encrypted connection, leave out ssl-mode=DISABLED".to_owned())
+            }
+            _ => None,
+        };
+        let cure = match &error {
+            Error::MySqlError(said) => of_server(said.code),
+            Error::DriverError(DriverError::TlsNotSupported) => {
+                Some("the server encrypts nothing; take ssl-mode=PREFERRED if that need not be".to_owned())
+            }
+            error => self.encryption.cure(error, &self.host),
+        };
+        match (failure(error), cure) {
+            (Failure::Lost { message }, Some(cure)) => Failure::lost(format!("{message}; {cure}")),
+            (Failure::Broken { message }, Some(cure)) => Failure::broken(format!("{message}; {cure}")),
+            (failure, _) => failure,
+        }
+    }
+
     /// Asks the server who it is.
     fn ask(&mut self) -> Result<(), Failure> {
         let mut connection = self.connection()?;
-        let query = |sql: &str| Statement { sql: sql.to_owned(), values: Vec::new() };
         let version = connection.rows(&query("SELECT VERSION()"))?;
         let version = version.into_iter().flatten().next().map(|it| it.to_string()).unwrap_or_default();
         let kind = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
@@ -95,7 +159,7 @@ impl MySql {
     }
 
     fn connection(&self) -> Result<MySqlConnection, Failure> {
-        let conn = Conn::new(self.options.clone()).map_err(failure)?;
+        let conn = Conn::new(self.options.clone()).map_err(|it| self.explained(it))?;
         let mut connection = MySqlConnection { conn, returns_deleted: self.version.starts_with("MariaDB") };
         connection.command(&format!("SET SESSION innodb_lock_wait_timeout = {}", LOCK_TIMEOUT.as_secs()))?;
         connection.command(&format!("SET SESSION lock_wait_timeout = {}", LOCK_TIMEOUT.as_secs()))?;
@@ -105,11 +169,71 @@ impl MySql {
     /// Does something with the tables of ours that there are. Each statement that changes tables commits.
     fn change(&self, act: impl FnOnce(&mut MySqlConnection, &[String]) -> Result<(), Failure>) -> Result<(), Failure> {
         let mut connection = self.connection()?;
-        let sql = "SHOW TABLES LIKE 'isoscope\\_%'";
-        let existing = connection.rows(&Statement { sql: sql.to_owned(), values: Vec::new() })?;
-        let existing: Vec<String> = existing.into_iter().flatten().map(|it| it.to_string()).collect();
+        let existing = existing(&mut connection)?;
         act(&mut connection, &existing)
     }
+
+    /// Refuses a server or a user who cannot write, and says how many more connections there may be.
+    fn check(&self, connection: &mut MySqlConnection, needed: usize) -> Result<Option<u64>, Failure> {
+        let place = &self.place;
+        let settings = connection.rows(&query(
+            "SHOW VARIABLES WHERE Variable_name IN ('read_only', 'super_read_only', 'tx_read_only', \
+             'transaction_read_only', 'max_connections')",
+        ))?;
+        let is_on = |name: &str| value_in(&settings, name).is_some_and(|it| it == "ON" || it == "1");
+        let grants = Grants::of(&connection.rows(&query("SHOW GRANTS"))?, &self.name);
+        if is_on("super_read_only") || is_on("read_only") && !grants.may_write_anyway() {
+            let cure = "a run writes tables, so give the address of the primary, or set read_only to OFF";
+            return Err(Failure::broken(format!("the server at {place} only reads (read_only is ON): {cure}")));
+        }
+        if is_on("tx_read_only") || is_on("transaction_read_only") {
+            let cure = "set transaction_read_only to OFF, or take another server";
+            return Err(Failure::broken(format!("transactions of the server at {place} only read: {cure}")));
+        }
+        if let Some(missing) = grants.missing() {
+            let user = connection.rows(&query("SELECT CURRENT_USER()"))?;
+            let user = user.into_iter().flatten().next().map(|it| it.to_string()).unwrap_or_default();
+            return Err(Failure::broken(format!(
+                "user {user} may not {missing} in database {}; somebody who may can allow it: {}",
+                self.name,
+                Grants::cure(&self.name, &user)
+            )));
+        }
+        let used = connection.rows(&query("SHOW GLOBAL STATUS LIKE 'Threads_connected'"))?;
+        let number = |rows: &[Vec<Value>], name: &str| value_in(rows, name).and_then(|it| it.parse::<u64>().ok());
+        let (Some(most), Some(used)) = (number(&settings, "max_connections"), number(&used, "Threads_connected"))
+        else {
+            return Ok(None);
+        };
+        // The connection that asks is among those in use, and ends now.
+        let used = used.saturating_sub(1);
+        let free = most.saturating_sub(used);
+        if needed as u64 > free {
+            return Err(Failure::broken(format!(
+                "the server at {place} takes {free} more connections ({most} at most, {used} in use), and {} sessions need \
+                 {needed}, with the one that holds the lock: use --sessions {} or fewer, or raise max_connections",
+                needed - 1,
+                free.saturating_sub(1)
+            )));
+        }
+        Ok(Some(free))
+    }
+}
+
+/// The tables of ours that there are.
+fn existing(connection: &mut MySqlConnection) -> Result<Vec<String>, Failure> {
+    let existing = connection.rows(&query("SHOW TABLES LIKE 'isoscope\\_%'"))?;
+    Ok(existing.into_iter().flatten().map(|it| it.to_string()).collect())
+}
+
+fn query(sql: &str) -> Statement {
+    Statement { sql: sql.to_owned(), values: Vec::new() }
+}
+
+/// What stands beside a name.
+fn value_in(rows: &[Vec<Value>], name: &str) -> Option<String> {
+    let row = rows.iter().find(|it| it.first().is_some_and(|it| it.to_string().eq_ignore_ascii_case(name)))?;
+    row.get(1).map(ToString::to_string)
 }
 
 impl Database for MySql {
@@ -122,6 +246,20 @@ impl Database for MySql {
         if self.has_snapshots { all } else { &all[..4] }
     }
 
+    fn inspect(&self, tables: &[Table], sessions: usize) -> Result<Preview, Failure> {
+        let mut connection = self.connection()?;
+        let needed = sessions + 1;
+        let free = self.check(&mut connection, needed)?;
+        let existing = existing(&mut connection)?;
+        Ok(Preview {
+            removed: sql::removable(&mut connection, &existing, tables)?,
+            created: sql::creation(Dialect::MySql, tables)?,
+            lock: Some("a lock by name (GET_LOCK), for the time of the run".to_owned()),
+            connections: Some((needed, free)),
+            remarks: Vec::new(),
+        })
+    }
+
     fn set_up(&self, tables: &[Table]) -> Result<(), Failure> {
         self.claim.hold(CLAIM, &self.place, || self.connection())?;
         self.change(|connection, existing| sql::set_up(connection, Dialect::MySql, existing, tables))
@@ -129,7 +267,7 @@ impl Database for MySql {
 
     fn tear_down(&self) -> Result<(), Failure> {
         self.change(sql::tear_down)?;
-        self.claim.release();
+        self.claim.release(None);
         Ok(())
     }
 
@@ -199,8 +337,7 @@ struct MySqlWatcher(MySqlConnection);
 
 impl Watcher for MySqlWatcher {
     fn waiting(&mut self) -> Result<Vec<u64>, Failure> {
-        let sql = "SHOW ENGINE INNODB STATUS".to_owned();
-        let status = self.0.rows(&Statement { sql, values: Vec::new() })?;
+        let status = self.0.rows(&query("SHOW ENGINE INNODB STATUS"))?;
         Ok(status.iter().flatten().flat_map(|it| waiting_in(&it.to_string())).collect())
     }
 }
@@ -235,9 +372,13 @@ fn failure(error: Error) -> Failure {
         Error::MySqlError(said) => {
             let message = format!("{} ({})", said.message, said.code);
             match said.code {
-                // A record that changed since the snapshot, a lock not granted in time, a deadlock, a statement ended.
-                1020 | 1205 | 1213 | 1317 | 3024 => Failure::conflict(message),
-                1062 => Failure::aborted(message),
+                // A record that changed since the snapshot.
+                1020 => Failure::conflict(message),
+                1205 => Failure::conflict_by(Cause::LockTimeout, message),
+                1213 => Failure::conflict_by(Cause::Deadlock, message),
+                // Interrupted, or longer than `max_statement_time` (MariaDB) or `max_execution_time` (MySQL).
+                1317 | 1969 | 3024 => Failure::conflict_by(Cause::StatementTimeout, message),
+                1062 => Failure::constraint(message),
                 // Shutting down, or the connection was ended by somebody.
                 1053 | 1077 | 1079 | 1927 | 3169 | 4031 => Failure::lost(message),
                 _ => Failure::broken(message),

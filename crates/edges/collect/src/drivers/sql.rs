@@ -125,7 +125,7 @@ impl<C: Connection> SqlClient<C> {
         match self.run(insert) {
             Ok(_) => Ok(()),
             // Somebody else made the row in between.
-            Err(Failure::Aborted { reason }) => self.roll_back().and(Err(Failure::Conflict { reason })),
+            Err(Failure::Aborted { reason, cause }) => self.roll_back().and(Err(Failure::Conflict { reason, cause })),
             Err(failure) => Err(failure),
         }
     }
@@ -241,6 +241,31 @@ pub(super) fn set_up(
     existing: &[String],
     tables: &[Table],
 ) -> Result<(), Failure> {
+    removable(connection, existing, tables)?;
+    tear_down(connection, existing)?;
+    for statement in creation(dialect, tables)? {
+        connection.command(&statement)?;
+    }
+    Ok(())
+}
+
+/// The statements that make tables.
+pub(super) fn creation(dialect: Dialect, tables: &[Table]) -> Result<Vec<String>, Failure> {
+    let mut statements = vec![format!("CREATE TABLE {OWNER} ({OWNED} VARCHAR(190) PRIMARY KEY)")];
+    for table in tables {
+        // Listed first, so that a set-up that breaks in between can be torn down.
+        statements.push(format!("INSERT INTO {OWNER} VALUES ('{}')", physical(&table.name)?));
+        statements.push(dialect.create(table)?);
+    }
+    Ok(statements)
+}
+
+/// The tables that a set-up would remove, if it is free to make these ones.
+pub(super) fn removable(
+    connection: &mut impl Connection,
+    existing: &[String],
+    tables: &[Table],
+) -> Result<Vec<String>, Failure> {
     let ours = owned(connection, existing)?;
     for table in tables {
         let name = physical(&table.name)?;
@@ -250,14 +275,8 @@ pub(super) fn set_up(
             )));
         }
     }
-    tear_down(connection, existing)?;
-    connection.command(&format!("CREATE TABLE {OWNER} ({OWNED} VARCHAR(190) PRIMARY KEY)"))?;
-    for table in tables {
-        // Listed first, so that a set-up that breaks in between can be torn down.
-        connection.command(&format!("INSERT INTO {OWNER} VALUES ('{}')", physical(&table.name)?))?;
-        connection.command(&dialect.create(table)?)?;
-    }
-    Ok(())
+    let is_there = |it: &&String| **it == OWNER || ours.contains(it);
+    Ok(existing.iter().filter(is_there).cloned().collect())
 }
 
 /// Removes the tables that a set-up made.

@@ -8,7 +8,7 @@ use super::{LOCK_TIMEOUT, STATEMENT_TIMEOUT};
 use crate::address::Address;
 use crate::database::isolation_of;
 use crate::dialect::Statement;
-use crate::{Client, Database, Dialect, Failure, OpenError, Table, Value};
+use crate::{Cause, Client, Database, Dialect, Failure, OpenError, Preview, Table, Value};
 use iso_formats::RecordedDatabase;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Error, ErrorCode, ToSql};
@@ -116,9 +116,7 @@ impl Sqlite {
     fn change(&self, act: impl FnOnce(&mut SqliteConnection, &[String]) -> Result<(), Failure>) -> Result<(), Failure> {
         let mut connection = self.connection()?;
         connection.command("BEGIN IMMEDIATE")?;
-        let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'isoscope\\_%' ESCAPE '\\'";
-        let existing = connection.rows(&Statement { sql: sql.to_owned(), values: Vec::new() })?;
-        let existing: Vec<String> = existing.into_iter().flatten().map(|it| it.to_string()).collect();
+        let existing = existing(&mut connection)?;
         act(&mut connection, &existing)?;
         connection.command("COMMIT")
     }
@@ -153,6 +151,18 @@ impl Database for Sqlite {
         self.change(|connection, existing| sql::set_up(connection, Dialect::Sqlite, existing, tables))
     }
 
+    fn inspect(&self, tables: &[Table], sessions: usize) -> Result<Preview, Failure> {
+        let mut connection = self.connection()?;
+        let existing = existing(&mut connection)?;
+        Ok(Preview {
+            removed: sql::removable(&mut connection, &existing, tables)?,
+            created: sql::creation(Dialect::Sqlite, tables)?,
+            lock: Some("a file beside the database, which is removed at the end".to_owned()),
+            connections: Some((sessions, None)),
+            remarks: Vec::new(),
+        })
+    }
+
     fn tear_down(&self) -> Result<(), Failure> {
         self.change(sql::tear_down)?;
         *self.claim.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -167,6 +177,13 @@ impl Database for Sqlite {
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
     }
+}
+
+/// The tables of ours that there are.
+fn existing(connection: &mut SqliteConnection) -> Result<Vec<String>, Failure> {
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'isoscope\\_%' ESCAPE '\\'";
+    let existing = connection.rows(&Statement { sql: sql.to_owned(), values: Vec::new() })?;
+    Ok(existing.into_iter().flatten().map(|it| it.to_string()).collect())
 }
 
 #[derive(Debug)]
@@ -226,9 +243,9 @@ fn failure(error: &Error) -> Failure {
             Failure::conflict(format!("{message} (SQLITE_BUSY_SNAPSHOT: others have written since the first read)"))
         }
         Some(it) if matches!(it.code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Failure::conflict(message)
+            Failure::conflict_by(Cause::LockTimeout, message)
         }
-        Some(it) if it.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY => Failure::aborted(message),
+        Some(it) if it.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY => Failure::constraint(message),
         _ => Failure::broken(message),
     }
 }

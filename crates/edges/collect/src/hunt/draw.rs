@@ -9,6 +9,9 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// And has about so many transactions, which are decided at once.
 const TXNS: usize = 300;
 
+/// More sessions no run has.
+pub(super) const MAX_SESSIONS: usize = 10;
+
 /// A run of a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
@@ -26,7 +29,7 @@ impl Round {
     /// The run of this number.
     pub(super) fn draw(workload: &str, seed: u64, nth: usize) -> Self {
         let mut random = Random::of(seed, nth, 0);
-        let sessions = 2 + random.below(9);
+        let sessions = 2 + random.below(MAX_SESSIONS - 1);
         let min_ops = 1 + random.below(2);
         let parameters = Parameters {
             sessions,

@@ -252,8 +252,12 @@ fn an_address_that_cannot_be_opened_says_why() {
         ("postgres://me:hush@host.invalid/x".to_owned(), "cannot connect to PostgreSQL at host.invalid:5432/x: "),
         ("mysql://me:hush@host.invalid/x".to_owned(), "cannot connect to MySQL at host.invalid:3306/x: "),
         ("mysql://me:hush@127.0.0.1".to_owned(), "names no database"),
-        ("postgres://me@127.0.0.1:1/x?sslmode=require".to_owned(), "encrypted connections are not supported"),
-        ("mysql://me@127.0.0.1:1/x?ssl-mode=REQUIRED".to_owned(), "encrypted connections are not supported"),
+        ("postgres://me@127.0.0.1:1/x?sslmode=on".to_owned(), "it is disable, allow, prefer, require"),
+        ("postgres://me@127.0.0.1:1/x?sslmode=verify-ca".to_owned(), "give sslrootcert=FILE"),
+        ("postgres://me@127.0.0.1:1/x?sslrootcert=system&sslmode=require".to_owned(), "take sslmode=verify-full"),
+        ("postgres://me@127.0.0.1:1/x?sslmode=verify-full&sslrootcert=/no/file".to_owned(), "in /no/file: "),
+        ("mysql://me@127.0.0.1:1/x?ssl-mode=VERIFY_CA".to_owned(), "take ssl-mode=VERIFY_IDENTITY"),
+        ("mysql://me@127.0.0.1:1/x?ssl-mode=REQUIRED&ssl-ca=/no/file".to_owned(), "in /no/file: "),
         (format!("postgres://me@127.0.0.1:1/x?passfile={}", passfile.display()), "cannot read the password from"),
     ] {
         let error = open(&url).unwrap_err();

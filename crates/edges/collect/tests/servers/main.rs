@@ -5,10 +5,13 @@
 
 mod collection;
 mod embedded;
+mod encryption;
 mod hunts;
+mod inspection;
 mod judge;
 mod levels;
 mod mariadb;
+mod pooler;
 mod postgresql;
 
 use iso_servers::{Kind, Server, StartError};
@@ -20,7 +23,11 @@ fn setting(name: &str, default: u64) -> u64 {
 /// A server, or none where it is not installed, which is said. `cargo xtask test` installs it where it can, and then
 /// asks for it.
 fn server(kind: Kind, settings: &[&str]) -> Option<Server> {
-    match Server::start(kind, settings) {
+    there(Server::start(kind, settings))
+}
+
+fn there<S>(started: Result<S, StartError>) -> Option<S> {
+    match started {
         Ok(server) => Some(server),
         Err(error @ StartError::Missing { .. }) if std::env::var_os("ISOSCOPE_SERVERS").is_none() => {
             eprintln!("skipped: {error}");

@@ -38,7 +38,7 @@ fn assertions_hold_in_every_state_of_a_serial_run() {
 fn only_the_application_aborts_a_serial_run_and_seldom() {
     for app in APPLICATIONS {
         let failures: Vec<Failure> = (0..50).flat_map(|seed| run(app, seed, 8, seed).0).collect();
-        let is_expected = |it: &Failure| matches!(it, Failure::Aborted { reason } if !reason.contains("already"));
+        let is_expected = |it: &Failure| matches!(it, Failure::Aborted { reason, .. } if !reason.contains("already"));
         assert!(failures.iter().all(is_expected), "{}: {failures:#?}", app.name());
         assert!(failures.len() < 50 * SESSIONS * 8 / 2, "{}: {}", app.name(), failures.len());
     }

@@ -31,6 +31,10 @@ pub(crate) fn collect(report: &CollectReport, options: TextOptions) -> String {
         by_itself(report),
         grouped(outcomes.unknown),
     ));
+    let causes = outcomes.aborts.in_words();
+    if !causes.is_empty() {
+        page.line(&format!("Aborts by cause: {causes}."));
+    }
     if outcomes.reconnects > 0 {
         page.line(&format!("Lost connections: {}; each goes on as another session.", outcomes.reconnects));
     }

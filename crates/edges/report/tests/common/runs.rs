@@ -1,8 +1,9 @@
 //! Documents of `collect`, `hunt`, `demo` and `store run` with fixed numbers.
 
 use iso_report::{
-    Asserted, CheckReport, CollectReport, Counts, DemoAct, DemoReport, Ending, HuntCounts, HuntFinding, HuntReport,
-    HuntRound, HuntScript, Outcomes, Report, RoundVerdict, Sample, Series, StoreReport, StoreStep, WorkloadParameters,
+    AbortCauses, Asserted, CheckReport, CollectReport, Counts, DemoAct, DemoReport, Ending, HuntCounts, HuntFinding,
+    HuntReport, HuntRound, HuntScript, Outcomes, Report, RoundVerdict, Sample, Series, StoreReport, StoreStep,
+    WorkloadParameters,
 };
 use iso_spec::Level;
 
@@ -47,6 +48,13 @@ fn outcomes(series: &Series) -> Outcomes {
         unknown: sum(|it| it.unknown),
         operations: 141_203,
         reconnects: sum(|it| it.reconnects),
+        aborts: AbortCauses {
+            serialization: sum(|it| it.conflicts) - 45,
+            deadlock: 42,
+            lock_timeout: 3,
+            other: sum(|it| it.aborted),
+            ..AbortCauses::default()
+        },
     }
 }
 
