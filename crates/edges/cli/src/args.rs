@@ -224,12 +224,16 @@ pub(crate) struct VerifyArgs {
     #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) levels: Vec<String>,
 
+    /// Decide the levels of this database, as it means them: postgres, mysql, mariadb or sqlite
+    #[arg(long, value_name = "DATABASE", conflicts_with = "levels")]
+    pub(crate) database: Option<String>,
+
     /// Name the weakest level that holds; the default without --level
     #[arg(long)]
     pub(crate) weakest: bool,
 
-    /// Suggest repairs: reads to lock, or transactions to run as serializable. For each violated level of --level, or
-    /// for the strongest violated one
+    /// Suggest repairs: reads to lock, statements to make one, or a stronger level. For each violated level of --level or
+    /// --database, or for the strongest violated one
     #[arg(long)]
     pub(crate) repair: bool,
 

@@ -1,15 +1,14 @@
 //! From a certified counterexample to its document.
 
 use crate::commands::verify::code_place;
-use iso_answer::verify::{Counterexample, FailureKind, Seen, Violation, Wrong};
+use iso_answer::verify::{Counterexample, FailureKind, Isolation, Seen, Violation, Wrong};
 use iso_program::{InstanceId, Program, Run, Span, TxnStep, UnitId, UnitValue};
 use iso_report::{Access, BadRun, Excerpt, Executed, Fault, Outcome, Written};
-use iso_spec::Level;
 
 /// The document of an execution that breaks a program.
-pub(crate) fn bad_run(program: &Program, level: Level, violation: &Violation) -> BadRun {
+pub(crate) fn bad_run(program: &Program, isolation: Isolation, violation: &Violation) -> BadRun {
     let Violation { counterexample: found, run, wrong, forbidden_by, refutation } = violation;
-    let namer = Namer { program, level, found, run };
+    let namer = Namer { program, isolation, found, run };
     BadRun {
         wrong: wrong.iter().map(|it| namer.fault(*it)).collect(),
         open_values: namer.open_values(),
@@ -26,7 +25,7 @@ pub(crate) fn bad_run(program: &Program, level: Level, violation: &Violation) ->
 /// Turns ids into names.
 struct Namer<'a> {
     program: &'a Program,
-    level: Level,
+    isolation: Isolation,
     found: &'a Counterexample,
     run: &'a Run,
 }
@@ -85,7 +84,7 @@ impl Namer<'_> {
             call: of.call.clone(),
             id: id.unwrap_or_default(),
             outcome: if self.run.committed(instance) { Outcome::Committed } else { Outcome::Aborted },
-            sees: (self.level != Level::ReadCommitted).then(|| seen.map(|it| self.name(*it)).collect()),
+            sees: (!self.isolation.has_sources()).then(|| seen.map(|it| self.name(*it)).collect()),
             reads: ran.reads.iter().map(|it| self.access(it, Some(instance))).collect(),
             writes: ran.writes.iter().map(|(unit, value)| self.written(instance, *unit, value)).collect(),
         }

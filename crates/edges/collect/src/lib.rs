@@ -45,6 +45,7 @@ pub mod hunt;
 mod journal;
 mod memory;
 mod notes;
+pub mod programs;
 mod random;
 mod record;
 mod recorder;

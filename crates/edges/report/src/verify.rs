@@ -17,6 +17,9 @@ pub struct VerifyReport {
     /// The short names of the levels that hold and of which no weaker one was found to hold, if that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weakest: Option<Vec<String>>,
+    /// Where levels of databases are to be had, if those of papers were decided because nobody chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// What would repair it, for each level that was asked about.
     pub repairs: Vec<RepairReport>,
     /// What of the answer has no certificate by nature, as a clause.
@@ -198,6 +201,10 @@ pub enum Change {
     Lock(Vec<CodePlace>),
     /// Run these transactions as under serializability.
     Raise(Vec<String>),
+    /// Let these statements compute from the row itself: one UPDATE.
+    Update(Vec<CodePlace>),
+    /// Run everything at this level of the database.
+    Stronger(LevelName),
 }
 
 impl VerifyVerdict {

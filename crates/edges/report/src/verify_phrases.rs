@@ -112,6 +112,11 @@ pub(crate) fn change_words(change: &Change) -> String {
         Change::Raise(names) => {
             format!("run {} at serializable", and(names))
         }
+        Change::Update(places) => {
+            let each: Vec<String> = places.iter().map(place_words).collect();
+            format!("compute inside of the statement, with `+=` or `-=`: {}", each.join(", and "))
+        }
+        Change::Stronger(level) => format!("run every transaction at {}", titled(level)),
     }
 }
 

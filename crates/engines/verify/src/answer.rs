@@ -2,6 +2,8 @@
 
 use crate::encode::{Deed, Model, Suspect};
 use crate::execute::FailureKind;
+use crate::layout::{self, bare};
+use crate::level::Isolation;
 use iso_evidence::StopReason;
 use iso_history::{Datum, History, HistoryBuilder, Outcome, Place, TxnId};
 use iso_program::{InstanceId, Program, ReadId, Span, SymbolId, UnitId, UnitKind, UnitValue, Value};
@@ -46,7 +48,7 @@ pub struct Counterexample {
     pub symbols: Vec<Value>,
     /// The transactions in the order that decides between their writes.
     pub order: Vec<InstanceId>,
-    /// Who is seen by whom. Under read committed each read has its own source instead.
+    /// Who is seen by whom. Where [`Isolation::has_sources`], each read has its own source instead.
     pub sees: Vec<(InstanceId, InstanceId)>,
     /// What each transaction did, by instance.
     pub transactions: Vec<Ran>,
@@ -119,7 +121,7 @@ pub struct Observed {
 }
 
 impl Counterexample {
-    pub(crate) fn new(program: &Program, model: &Model, initial: &[UnitValue]) -> Self {
+    pub(crate) fn new(program: &Program, isolation: Isolation, model: &Model, initial: &[UnitValue]) -> Self {
         let n = program.instances().len();
         let wrong: Vec<Wrong> = model.suspects.iter().map(|it| wrong(*it)).collect();
         let observer = observer(program, &wrong);
@@ -127,7 +129,7 @@ impl Counterexample {
         let order: Vec<usize> = model.order.iter().copied().filter(|it| *it < n).collect();
         let observed = observer.map(|it| Observed { observer: it, reads: seen(&model.deeds[n + it]) });
         let shown = model.order.iter().copied().filter(|it| *it < n || observer.is_some_and(|o| *it == n + o));
-        let (history, ids) = history(program, model, &shown.collect::<Vec<_>>(), initial);
+        let (history, ids) = history(program, isolation, model, &shown.collect::<Vec<_>>(), initial);
         Self {
             wrong,
             symbols: symbols.collect(),
@@ -195,7 +197,13 @@ fn last_state(model: &Model, order: &[usize], initial: &[UnitValue]) -> Vec<Unit
 }
 
 /// The execution as a history: sessions as in the program, and one for the observer.
-fn history(program: &Program, model: &Model, order: &[usize], initial: &[UnitValue]) -> (History, Vec<Option<TxnId>>) {
+fn history(
+    program: &Program,
+    isolation: Isolation,
+    model: &Model,
+    order: &[usize],
+    initial: &[UnitValue],
+) -> (History, Vec<Option<TxnId>>) {
     let mut builder = HistoryBuilder::new();
     // Sessions stand as in the program, whoever comes first.
     for instance in program.instances() {
@@ -203,8 +211,11 @@ fn history(program: &Program, model: &Model, order: &[usize], initial: &[UnitVal
     }
     for (idx, value) in initial.iter().enumerate() {
         let unit = UnitId::from_index(idx);
-        let key = builder.key(key_of(program, unit));
-        let value = builder.value(datum(program, value));
+        let (key, value) = match isolation {
+            Isolation::Paper(_) => (key_of(program, unit), datum(program, value)),
+            Isolation::Database(_) => (layout::key_of(program, unit), layout::datum(program, value)),
+        };
+        let (key, value) = (builder.key(key), builder.value(value));
         builder.initial(key, value, Place::default());
     }
     let mut ids = vec![None; model.deeds.len()];
@@ -215,20 +226,29 @@ fn history(program: &Program, model: &Model, order: &[usize], initial: &[UnitVal
             None => builder.session("observer"),
         };
         builder.begin(session, Place::default());
-        for (_, unit, value, _) in &deed.reads {
-            let key = builder.key(key_of(program, *unit));
-            let value = builder.value(datum(program, value));
-            builder.read(key, value);
-        }
-        for (unit, value) in &deed.writes {
-            let key = builder.key(key_of(program, *unit));
-            let value = builder.value(datum(program, value));
-            builder.write(key, value);
+        match isolation {
+            Isolation::Paper(_) => add_deed(&mut builder, program, deed),
+            Isolation::Database(_) if *node < program.instances().len() => {
+                layout::add_instance(&mut builder, program, model, *node, initial);
+            }
+            Isolation::Database(_) => layout::add_observer(&mut builder, program, deed),
         }
         let outcome = if deed.commits { Outcome::Committed } else { Outcome::Aborted };
         ids[*node] = Some(builder.end(outcome));
     }
     (builder.finish().expect("an execution is a valid history"), ids)
+}
+
+/// What was read, and then what is left in the end.
+fn add_deed(builder: &mut HistoryBuilder, program: &Program, deed: &Deed) {
+    for (_, unit, value, _) in &deed.reads {
+        let (key, value) = (builder.key(key_of(program, *unit)), builder.value(datum(program, value)));
+        builder.read(key, value);
+    }
+    for (unit, value) in &deed.writes {
+        let (key, value) = (builder.key(key_of(program, *unit)), builder.value(datum(program, value)));
+        builder.write(key, value);
+    }
 }
 
 /// The same order, but with the transactions of each session as they stand there: one that aborts has any place.
@@ -270,13 +290,5 @@ fn datum(program: &Program, value: &UnitValue) -> Datum {
             }
             _ => Datum::text(fields.iter().map(|it| program.show(*it)).collect::<Vec<_>>().join(", ")),
         },
-    }
-}
-
-/// A value as the program spells it, texts without quotes.
-fn bare(program: &Program, value: Value) -> String {
-    match value {
-        Value::Member(domain, member) => program.domains()[domain.index()].members[member as usize].clone(),
-        other => program.show(other),
     }
 }

@@ -7,6 +7,7 @@
 //! each read instead.
 
 mod formula;
+mod moments;
 mod reads;
 mod sums;
 
@@ -16,6 +17,7 @@ use crate::execute::{FailureKind, Scope, Summary, execute, initial};
 use crate::record::{Record, Shapes};
 use crate::term::{Calculator, Comparisons, Term};
 use formula::Formula;
+use iso_history::Snapshots;
 use iso_program::{Claim, Instance, Program, ReadId, Span, SymbolId, UnitId, UnitValue};
 use iso_solve::{Circuit, SatResult, Values, Wire};
 use std::collections::BTreeMap;
@@ -31,6 +33,10 @@ pub(crate) enum Axiom {
     NoConflict,
     /// Everyone before is seen.
     Total,
+    /// Of two that lock a unit, or of which one locks it and the other writes it, one sees the other.
+    LocksAreSeen,
+    /// Whoever locks a unit sees those who wrote it before; whoever writes it later need not see who had locked it.
+    LockersSee,
 }
 
 /// How many versions of a unit a transaction may see.
@@ -40,6 +46,8 @@ pub(crate) enum Visibility {
     Atomic,
     /// One for each read: read committed.
     PerRead,
+    /// One for each moment at which a statement looks; so many plain reads share one.
+    PerMoment(Snapshots),
 }
 
 /// Something that may be wrong, as the formula knows it.
@@ -65,6 +73,8 @@ struct Input {
     record: Record,
     /// Whose write it is; by node, the last one is the initial state. Only with a source for each read.
     sources: Vec<Wire>,
+    /// Who had committed when it was made, by node. Only with moments.
+    cut: Vec<Wire>,
 }
 
 /// A transaction of the program, or one that only observes.
@@ -161,6 +171,7 @@ impl<'p> Encoding<'p> {
         match visibility {
             Visibility::Atomic => encoding.connect_atomic(),
             Visibility::PerRead => encoding.connect_reads(),
+            Visibility::PerMoment(snapshots) => encoding.connect_moments(snapshots),
         }
         encoding.add_claims();
         encoding.relate_sums();
@@ -214,11 +225,11 @@ impl<'p> Encoding<'p> {
         let instance: &Instance = &self.program.instances()[idx];
         let mut inputs = BTreeMap::new();
         for (read_idx, read) in instance.reads.iter().enumerate() {
-            let read_id = (self.visibility == Visibility::PerRead).then(|| ReadId::from_index(read_idx));
+            let read_id = (self.visibility != Visibility::Atomic).then(|| ReadId::from_index(read_idx));
             inputs.entry((read.unit, read_id)).or_insert_with(|| self.new_input(read.unit, Some(idx)));
         }
         let outside = |read: ReadId, unit: UnitId| {
-            let read_id = (self.visibility == Visibility::PerRead).then_some(read);
+            let read_id = (self.visibility != Visibility::Atomic).then_some(read);
             inputs[&(unit, read_id)].record.clone()
         };
         let calculator = Calculator { circuit: &mut self.circuit, comparisons: &mut self.comparisons };
@@ -234,7 +245,7 @@ impl<'p> Encoding<'p> {
         let numbers = self.bounds.any(unit, reader, &mut self.circuit);
         let (record, law) = self.shapes().any_record(&mut self.circuit, unit, numbers);
         self.bit_laws.push(law);
-        Input { unit, record, sources: Vec::new() }
+        Input { unit, record, sources: Vec::new(), cut: Vec::new() }
     }
 
     /// An observer is a transaction that reads all units at once.
@@ -251,8 +262,8 @@ impl<'p> Encoding<'p> {
         self.suspects.push((Suspect::Observer(n_before), !holds));
         self.suspects.extend(failures);
         let (writes, locks) = (BTreeMap::new(), BTreeMap::new());
-        let (asks, locking, failures) = (Vec::new(), Vec::new(), Vec::new());
-        let summary = Summary { asks, writes, locks, locking, commits: Wire::TRUE, failures };
+        let (asks, locking, failures, touches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let summary = Summary { asks, writes, locks, locking, touches, commits: Wire::TRUE, failures };
         self.nodes.push(Node { summary, inputs, session: None });
     }
 
@@ -365,8 +376,9 @@ impl<'p> Encoding<'p> {
         self.circuit.or(both)
     }
 
-    /// Of two that lock a unit, or of which one locks it and the other writes it, one sees the other.
-    fn respect_locks(&mut self) {
+    /// What seeing has to do with locks.
+    fn add_lock_axioms(&mut self) {
+        let (mut are_seen, mut lockers_see) = (Vec::new(), Vec::new());
         for a in 0..self.nodes.len() {
             let locked: Vec<(UnitId, Wire)> = self.nodes[a].summary.locks.iter().map(|it| (*it.0, *it.1)).collect();
             for (unit, locks) in locked {
@@ -374,16 +386,21 @@ impl<'p> Encoding<'p> {
                     let other = self.nodes[b].summary.locks.get(&unit).copied().unwrap_or(Wire::FALSE);
                     let touches = self.circuit.either(other, self.writes(b, unit));
                     let both = self.circuit.both(locks, touches);
-                    let law = self.circuit.or([!both, self.sees[a][b], self.sees[b][a]]);
-                    self.assert(law);
+                    are_seen.push(self.circuit.or([!both, self.sees[a][b], self.sees[b][a]]));
+                    let written_before = self.circuit.and([locks, self.writes(b, unit), self.order[b][a]]);
+                    lockers_see.push(self.circuit.either(!written_before, self.sees[b][a]));
                 }
             }
+        }
+        for (axiom, laws) in [(Axiom::LocksAreSeen, are_seen), (Axiom::LockersSee, lockers_see)] {
+            let wire = self.circuit.and(laws);
+            self.axioms.insert(axiom, wire);
         }
     }
 
     /// Each input is what the last visible writer wrote.
     fn connect_atomic(&mut self) {
-        self.respect_locks();
+        self.add_lock_axioms();
         let n = self.nodes.len();
         for reader in 0..n {
             let inputs: Vec<(UnitId, Record)> =
@@ -523,9 +540,10 @@ impl<'p> Encoding<'p> {
                 reads.push((Some(ReadId::from_index(place)), *unit, value.clone(), source));
             }
         }
-        let rank = |unit: UnitId| match self.observed_orders.get(&node) {
-            Some(order) => order.iter().filter(|it| values.of(it[unit.index()])).count(),
-            None => unit.index(),
+        let rank = |unit: UnitId| match (self.observed_orders.get(&node), of.inputs.get(&(unit, None))) {
+            (Some(order), _) => order.iter().filter(|it| values.of(it[unit.index()])).count(),
+            (None, Some(input)) if !input.cut.is_empty() => input.cut.iter().filter(|it| values.of(**it)).count(),
+            _ => unit.index(),
         };
         reads.sort_by_key(|it| (it.0, rank(it.1)));
         let happened = of.summary.writes.iter().filter(|it| values.of(it.1.happens));

@@ -5,7 +5,7 @@
 
 use crate::record::{Record, Shapes, truth_term};
 use crate::term::{Calculator, Term};
-use iso_program::{Expr, Instance, Program, ReadId, ReadMode, Span, Stmt, UnitId, UnitPart};
+use iso_program::{Expr, Instance, Program, ReadId, ReadMode, Span, StatementId, Stmt, UnitId, UnitPart};
 use iso_solve::{Circuit, Wire};
 use std::collections::BTreeMap;
 
@@ -20,10 +20,22 @@ pub(crate) struct Summary {
     pub(crate) locks: BTreeMap<UnitId, Wire>,
     /// By read: does it lock?
     pub(crate) locking: Vec<Wire>,
+    /// Every unit that a statement locks until the instance ends, by writing it or by `for update`.
+    pub(crate) touches: Vec<Touch>,
     /// Does it commit?
     pub(crate) commits: Wire,
     /// What can go wrong.
     pub(crate) failures: Vec<Failure>,
+}
+
+/// A unit that a statement may lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Touch {
+    pub(crate) unit: UnitId,
+    /// The statement, and the read of it if that is what locks.
+    pub(crate) statement: StatementId,
+    pub(crate) read: Option<ReadId>,
+    pub(crate) happens: Wire,
 }
 
 /// A unit that an instance may write.
@@ -207,7 +219,8 @@ pub(crate) fn execute(
     scope.locals = vec![None; instance.locals.len()];
     let asks = vec![Wire::FALSE; instance.reads.len()];
     let (own, locks, locking) = (BTreeMap::new(), BTreeMap::new(), asks.clone());
-    let mut run = Execution { instance, scope, outside, own, asks, locks, locking, ended: Wire::FALSE };
+    let mut run =
+        Execution { instance, scope, outside, own, asks, locks, locking, touches: Vec::new(), ended: Wire::FALSE };
     run.block(&instance.body, Wire::TRUE);
     let commits = !run.ended;
     let circuit = run.scope.calculator.circuit;
@@ -219,7 +232,8 @@ pub(crate) fn execute(
         }
     }
     let locks = run.locks.into_iter().map(|(unit, it)| (unit, circuit.both(it, commits))).collect();
-    Summary { asks: run.asks, writes, locks, locking: run.locking, commits, failures: run.scope.failures }
+    let (asks, locking, touches, failures) = (run.asks, run.locking, run.touches, run.scope.failures);
+    Summary { asks, writes, locks, locking, touches, commits, failures }
 }
 
 struct Execution<'a> {
@@ -230,6 +244,7 @@ struct Execution<'a> {
     asks: Vec<Wire>,
     locks: BTreeMap<UnitId, Wire>,
     locking: Vec<Wire>,
+    touches: Vec<Touch>,
     /// Did it give up or fail before?
     ended: Wire,
 }
@@ -274,7 +289,10 @@ impl Execution<'_> {
                 let value = self.scope.term(value, guard);
                 self.scope.locals[local.index()] = Some(value);
             }
-            Stmt::Write { unit, row, .. } => self.write(*unit, row.as_deref(), guard),
+            Stmt::Write { unit, row, statement, .. } => {
+                self.touches.push(Touch { unit: *unit, statement: *statement, read: None, happens: guard });
+                self.write(*unit, row.as_deref(), guard);
+            }
             Stmt::If { condition, then, otherwise } => {
                 let condition = self.scope.truth(condition, guard);
                 self.end_failed(n_failures);
@@ -317,6 +335,8 @@ impl Execution<'_> {
             self.locking[read.index()] = self.scope.circuit().both(locks, asks);
             let before = self.locks.get(&of.unit).copied().unwrap_or(Wire::FALSE);
             self.locks.insert(of.unit, self.scope.circuit().either(before, locks));
+            let touch = Touch { unit: of.unit, statement: of.statement, read: Some(read), happens: locks };
+            self.touches.push(touch);
         }
         self.scope.reads[read.index()] = Some(value);
     }

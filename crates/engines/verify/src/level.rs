@@ -2,8 +2,9 @@
 
 use crate::encode::{Axiom, Visibility};
 use iso_spec::Level;
+use std::fmt;
 
-/// The levels that programs can be verified under, weaker ones first.
+/// The levels of papers that programs can be verified under, weaker ones first.
 pub const LEVELS: [Level; 8] = [
     Level::ReadCommitted,
     Level::ReadAtomic,
@@ -15,18 +16,205 @@ pub const LEVELS: [Level; 8] = [
     Level::Serializable,
 ];
 
+/// A database whose levels programs can be verified under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Database {
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL with InnoDB.
+    Mysql,
+    /// MariaDB with InnoDB, which has snapshot isolation as well.
+    Mariadb,
+    /// SQLite.
+    Sqlite,
+}
+
+/// An isolation level as a database means it: statements, locks and newest versions matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DatabaseLevel {
+    /// Its name in the catalogue: `postgres.rc`.
+    pub name: &'static str,
+    /// What SQL calls it, and on what: `READ COMMITTED on PostgreSQL`.
+    pub sql: &'static str,
+    /// What its histories satisfy. Programs have no clock, so real time is left out.
+    pub level: Level,
+}
+
+/// A level under which a program is verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// One of [`LEVELS`]: transactions are reads and writes, whatever statements they came in.
+    Paper(Level),
+    /// One of a database.
+    Database(DatabaseLevel),
+}
+
+const fn of_database(name: &'static str, sql: &'static str, level: Level) -> DatabaseLevel {
+    DatabaseLevel { name, sql, level }
+}
+
+/// PostgreSQL's, weaker ones first.
+const POSTGRES: [DatabaseLevel; 3] = [
+    of_database("postgres.rc", "READ COMMITTED on PostgreSQL", Level::StatementSnapshots),
+    of_database("postgres.rr", "REPEATABLE READ on PostgreSQL", Level::SnapshotIsolation),
+    of_database("postgres.ser", "SERIALIZABLE on PostgreSQL", Level::Serializable),
+];
+
+const MYSQL: [DatabaseLevel; 3] = [
+    of_database("mysql.rc", "READ COMMITTED on InnoDB", Level::StatementSnapshots),
+    of_database("mysql.rr", "REPEATABLE READ on InnoDB", Level::TransactionSnapshot),
+    of_database("mysql.ser", "SERIALIZABLE on InnoDB", Level::Serializable),
+];
+
+const MARIADB: [DatabaseLevel; 4] = [
+    MYSQL[0],
+    MYSQL[1],
+    of_database("mariadb.si", "REPEATABLE READ on MariaDB with innodb_snapshot_isolation", Level::SnapshotIsolation),
+    MYSQL[2],
+];
+
+const SQLITE: [DatabaseLevel; 1] = [of_database("sqlite.ser", "SQLite", Level::Serializable)];
+
+impl Database {
+    /// Every database.
+    pub const ALL: [Self; 4] = [Self::Postgres, Self::Mysql, Self::Mariadb, Self::Sqlite];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Mysql => "mysql",
+            Self::Mariadb => "mariadb",
+            Self::Sqlite => "sqlite",
+        }
+    }
+
+    /// The database of that name; `postgresql` is PostgreSQL as well.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        let name = if name == "postgresql" { "postgres" } else { &name };
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    /// Its levels, weaker ones first. READ UNCOMMITTED of InnoDB is none of them: what was never committed has no place in
+    /// an execution.
+    pub fn levels(self) -> &'static [DatabaseLevel] {
+        match self {
+            Self::Postgres => &POSTGRES,
+            Self::Mysql => &MYSQL,
+            Self::Mariadb => &MARIADB,
+            Self::Sqlite => &SQLITE,
+        }
+    }
+}
+
+impl DatabaseLevel {
+    /// The level of a database of that name, as in `postgres.rc`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        Database::ALL.into_iter().flat_map(Database::levels).find(|it| it.name == name).copied()
+    }
+
+    /// The database that has it.
+    pub fn database(self) -> Database {
+        let has = |it: &Database| it.levels().contains(&self);
+        Database::ALL.into_iter().find(has).unwrap_or(Database::Postgres)
+    }
+}
+
+impl Isolation {
+    /// What its histories satisfy.
+    pub fn level(self) -> Level {
+        match self {
+            Self::Paper(level) => level,
+            Self::Database(of) => of.level,
+        }
+    }
+
+    /// `si`, `postgres.rr`.
+    pub fn short_name(self) -> &'static str {
+        match self {
+            Self::Paper(level) => level.short_name(),
+            Self::Database(of) => of.name,
+        }
+    }
+
+    /// `snapshot-isolation`, `REPEATABLE READ on PostgreSQL`.
+    pub fn full_name(self) -> &'static str {
+        match self {
+            Self::Paper(level) => level.full_name(),
+            Self::Database(of) => of.sql,
+        }
+    }
+
+    /// Has each read a source of its own, so that nobody sees transactions as a whole?
+    pub fn has_sources(self) -> bool {
+        self.level() == Level::ReadCommitted || self.level().snapshots().is_some()
+    }
+
+    /// Can programs be verified under it?
+    pub fn is_known(self) -> bool {
+        matches!(self, Self::Database(_)) || LEVELS.contains(&self.level())
+    }
+
+    /// The levels that its histories are compared with, weaker ones first.
+    pub fn relatives(self) -> Vec<Self> {
+        match self {
+            Self::Paper(_) => LEVELS.map(Self::Paper).to_vec(),
+            Self::Database(of) => of.database().levels().iter().copied().map(Self::Database).collect(),
+        }
+    }
+}
+
+impl From<Level> for Isolation {
+    fn from(level: Level) -> Self {
+        Self::Paper(level)
+    }
+}
+
+impl From<DatabaseLevel> for Isolation {
+    fn from(level: DatabaseLevel) -> Self {
+        Self::Database(level)
+    }
+}
+
+impl fmt::Display for Isolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.short_name())
+    }
+}
+
 /// How a level shows transactions to each other; nothing if programs cannot be verified under it.
-pub(crate) fn rules(level: Level) -> Option<(Visibility, &'static [Axiom])> {
-    let axioms: &[Axiom] = match level {
-        Level::ReadCommitted => return Some((Visibility::PerRead, &[])),
-        Level::ReadAtomic => &[],
-        Level::UpdateAtomic => &[Axiom::NoConflict],
-        Level::CausalConsistency => &[Axiom::Transitive],
-        Level::ParallelSnapshotIsolation => &[Axiom::Transitive, Axiom::NoConflict],
-        Level::PrefixConsistency => &[Axiom::Prefix],
-        Level::SnapshotIsolation => &[Axiom::Prefix, Axiom::NoConflict],
-        Level::Serializable => &[Axiom::Total],
-        _ => return None,
+pub(crate) fn rules(isolation: Isolation) -> Option<(Visibility, &'static [Axiom])> {
+    use Axiom::{LockersSee, LocksAreSeen, NoConflict, Prefix, Total, Transitive};
+    let axioms: &[Axiom] = match isolation {
+        Isolation::Database(DatabaseLevel { level: Level::SnapshotIsolation, .. }) => &[Prefix, NoConflict, LockersSee],
+        _ => match isolation.level() {
+            Level::ReadCommitted => return Some((Visibility::PerRead, &[])),
+            Level::ReadAtomic => &[LocksAreSeen],
+            Level::UpdateAtomic => &[NoConflict, LocksAreSeen],
+            Level::CausalConsistency => &[Transitive, LocksAreSeen],
+            Level::ParallelSnapshotIsolation => &[Transitive, NoConflict, LocksAreSeen],
+            Level::PrefixConsistency => &[Prefix, LocksAreSeen],
+            Level::SnapshotIsolation => &[Prefix, NoConflict, LocksAreSeen],
+            Level::Serializable => &[Total],
+            other => return Some((Visibility::PerMoment(other.snapshots()?), &[])),
+        },
     };
     Some((Visibility::Atomic, axioms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_of_a_database_is_one_of_the_catalogue() {
+        for of in Database::ALL.into_iter().flat_map(Database::levels) {
+            assert_eq!(Level::from_name(of.name).map(Level::without_times), Some(of.level), "{}", of.name);
+            assert_eq!(DatabaseLevel::from_name(&of.name.to_uppercase()), Some(*of));
+            assert!(of.database().levels().contains(of));
+            assert!(rules(Isolation::from(*of)).is_some(), "{}", of.name);
+        }
+    }
 }

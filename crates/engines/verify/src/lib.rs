@@ -1,6 +1,6 @@
 //! Do these transaction programs keep their invariants under this isolation level?
 //!
-//! [`verify`] answers for one level, [`verify_levels`] for several with one formula, [`weakest`] names the weakest levels
+//! [`verify`] answers for one level, [`verify_all`] for several with few formulas, [`weakest`] names the weakest levels
 //! that hold, and [`repairs`] tries which locked read, or which transaction that sees everything before it, would make a
 //! program hold.
 //!
@@ -12,6 +12,7 @@ mod bounds;
 mod encode;
 mod execute;
 mod level;
+mod layout;
 mod record;
 mod repair;
 mod term;
@@ -19,6 +20,6 @@ mod verify;
 
 pub use answer::{Counterexample, Effort, Observed, Ran, Seen, Verdict, Verification, Wrong};
 pub use execute::FailureKind;
-pub use level::LEVELS;
+pub use level::{Database, DatabaseLevel, Isolation, LEVELS};
 pub use repair::{Repair, repairs};
-pub use verify::{Weakest, verify, verify_levels, weakest};
+pub use verify::{Weakest, verify, verify_all, verify_levels, weakest};

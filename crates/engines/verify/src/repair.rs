@@ -1,6 +1,7 @@
 //! What would repair a program, found by trying: the smallest changes first.
 
 use crate::answer::Verdict;
+use crate::level::{DatabaseLevel, Isolation};
 use crate::verify::Verifier;
 use iso_evidence::{Budget, StopReason};
 use iso_program::{InstanceId, Program, ReadMode, Span};
@@ -13,22 +14,61 @@ pub enum Repair {
     Lock(Vec<Span>),
     /// Run these transactions, by their names, so that they see everything before them, as under serializability.
     Raise(Vec<String>),
+    /// Let these statements compute from the row itself, as `+=` does, instead of from what was read before.
+    Update(Vec<Span>),
+    /// Run everything at this level of the same database.
+    Stronger(DatabaseLevel),
 }
 
 /// More than this many places or transactions at once are not tried.
 const MAX_TOGETHER: usize = 2;
 
 /// Tries which changes make the program keep its promises under the level; of each kind only the smallest are returned.
-pub fn repairs(program: &Program, level: Level, budget: &Budget<'_>) -> Result<Vec<Repair>, StopReason> {
-    let mut repairs = locks(program, level, budget)?;
-    repairs.extend(raises(program, level, budget)?);
-    Ok(repairs)
+///
+/// What a database does anyway is not suggested: an update locks its row, whether anybody asks for it or not.
+pub fn repairs(program: &Program, isolation: Isolation, budget: &Budget<'_>) -> Result<Vec<Repair>, StopReason> {
+    match isolation {
+        Isolation::Paper(level) => {
+            let mut repairs = locks(program, isolation, budget)?;
+            repairs.extend(raises(program, level, budget)?);
+            Ok(repairs)
+        }
+        Isolation::Database(of) => {
+            let mut repairs = updates(program, isolation, budget)?;
+            repairs.extend(locks(program, isolation, budget)?);
+            repairs.extend(stronger(program, of, budget)?);
+            Ok(repairs)
+        }
+    }
 }
 
-fn locks(program: &Program, level: Level, budget: &Budget<'_>) -> Result<Vec<Repair>, StopReason> {
+fn updates(program: &Program, isolation: Isolation, budget: &Budget<'_>) -> Result<Vec<Repair>, StopReason> {
+    smallest(&program.updatable(), &mut |chosen| {
+        let updating = program.updating(chosen);
+        holds(&mut Verifier::new(&updating), isolation, &[], budget)
+    })
+    .map(|found| found.into_iter().map(Repair::Update).collect())
+}
+
+/// The weakest one that is enough.
+fn stronger(program: &Program, than: DatabaseLevel, budget: &Budget<'_>) -> Result<Option<Repair>, StopReason> {
+    let mut verifier = Verifier::new(program);
+    for level in than.database().levels().iter().skip_while(|it| **it != than).skip(1) {
+        if holds(&mut verifier, (*level).into(), &[], budget)? {
+            return Ok(Some(Repair::Stronger(*level)));
+        }
+    }
+    Ok(None)
+}
+
+fn locks(program: &Program, level: Isolation, budget: &Budget<'_>) -> Result<Vec<Repair>, StopReason> {
+    let is_open = |mode: ReadMode| match level {
+        Isolation::Paper(_) => mode != ReadMode::ForUpdate,
+        Isolation::Database(_) => mode == ReadMode::Plain,
+    };
     let mut places: Vec<Span> = Vec::new();
     for read in program.instances().iter().flat_map(|it| &it.reads) {
-        if read.mode == ReadMode::Plain && !places.contains(&read.span) {
+        if is_open(read.mode) && !places.contains(&read.span) {
             places.push(read.span);
         }
     }
@@ -54,14 +94,14 @@ fn raises(program: &Program, level: Level, budget: &Budget<'_>) -> Result<Vec<Re
     smallest(&names, &mut |chosen| {
         let is_raised = |it: &InstanceId| chosen.contains(&program.instance(*it).txn);
         let raised: Vec<InstanceId> = program.instance_ids().filter(is_raised).collect();
-        holds(&mut verifier, level, &raised, budget)
+        holds(&mut verifier, level.into(), &raised, budget)
     })
     .map(|found| found.into_iter().map(Repair::Raise).collect())
 }
 
 fn holds(
     verifier: &mut Verifier<'_>,
-    level: Level,
+    level: Isolation,
     raised: &[InstanceId],
     budget: &Budget<'_>,
 ) -> Result<bool, StopReason> {

@@ -2,7 +2,7 @@
 
 use crate::answer::{Counterexample, Effort, Verdict, Verification};
 use crate::encode::{Encoding, Visibility};
-use crate::level::{LEVELS, rules};
+use crate::level::{Isolation, LEVELS, rules};
 use iso_evidence::{Budget, StopReason};
 use iso_program::{InstanceId, Program};
 use iso_spec::Level;
@@ -11,9 +11,9 @@ use iso_spec::Level;
 ///
 /// # Panics
 ///
-/// If the level is none of [`LEVELS`].
-pub fn verify(program: &Program, level: Level, budget: &Budget<'_>) -> Verification {
-    Verifier::new(program).verify(level, &[], budget)
+/// If it is a level of papers and none of [`LEVELS`].
+pub fn verify(program: &Program, isolation: impl Into<Isolation>, budget: &Budget<'_>) -> Verification {
+    Verifier::new(program).verify(isolation.into(), &[], budget)
 }
 
 /// Decides several levels, one after the other, and tells each answer as soon as it is known.
@@ -23,9 +23,20 @@ pub fn verify_levels(
     budget: &Budget<'_>,
     tell: &mut dyn FnMut(Level, &Verification),
 ) {
+    let levels: Vec<Isolation> = levels.iter().copied().map(Isolation::Paper).collect();
+    verify_all(program, &levels, budget, &mut |isolation, answer| tell(isolation.level(), answer));
+}
+
+/// The same for levels of papers and databases.
+pub fn verify_all(
+    program: &Program,
+    isolations: &[Isolation],
+    budget: &Budget<'_>,
+    tell: &mut dyn FnMut(Isolation, &Verification),
+) {
     let mut verifier = Verifier::new(program);
-    for level in levels {
-        tell(*level, &verifier.verify(*level, &[], budget));
+    for isolation in isolations {
+        tell(*isolation, &verifier.verify(*isolation, &[], budget));
     }
 }
 
@@ -47,7 +58,7 @@ pub fn weakest(program: &Program, budget: &Budget<'_>) -> Weakest {
         let holds = |it: &&(Level, Verification)| level.implies(it.0) && matches!(it.1.verdict, Verdict::Holds);
         let verification = match levels.iter().find(holds) {
             Some(_) => Verification { verdict: Verdict::Holds, effort: Effort::default() },
-            None => verifier.verify(level, &[], budget),
+            None => verifier.verify(level.into(), &[], budget),
         };
         levels.push((level, verification));
     }
@@ -60,26 +71,30 @@ pub fn weakest(program: &Program, budget: &Budget<'_>) -> Weakest {
 /// The formulas of a program, made when they are needed.
 pub(crate) struct Verifier<'p> {
     program: &'p Program,
-    atomic: Option<Encoding<'p>>,
-    per_read: Option<Encoding<'p>>,
+    encodings: Vec<(Visibility, Encoding<'p>)>,
 }
 
 impl<'p> Verifier<'p> {
     pub(crate) fn new(program: &'p Program) -> Self {
-        Self { program, atomic: None, per_read: None }
+        Self { program, encodings: Vec::new() }
     }
 
     /// Some transactions may have to see everything before them, whatever the level.
-    pub(crate) fn verify(&mut self, level: Level, raised: &[InstanceId], budget: &Budget<'_>) -> Verification {
-        let (visibility, axioms) = rules(level).expect("callers choose one of LEVELS");
+    pub(crate) fn verify(
+        &mut self,
+        isolation: Isolation,
+        raised: &[InstanceId],
+        budget: &Budget<'_>,
+    ) -> Verification {
+        let (visibility, axioms) = rules(isolation).expect("callers choose one of LEVELS");
         if let Err(reason) = budget.check() {
             return Verification { verdict: Verdict::Unknown(reason), effort: Effort::default() };
         }
-        let encoding = match visibility {
-            Visibility::Atomic => &mut self.atomic,
-            Visibility::PerRead => &mut self.per_read,
-        };
-        let encoding = encoding.get_or_insert_with(|| Encoding::new(self.program, visibility));
+        let known = self.encodings.iter().position(|it| it.0 == visibility).unwrap_or_else(|| {
+            self.encodings.push((visibility, Encoding::new(self.program, visibility)));
+            self.encodings.len() - 1
+        });
+        let encoding = &mut self.encodings[known].1;
         let before = encoding.effort();
         let raised: Vec<usize> = raised.iter().map(|it| it.index()).collect();
         let found = encoding.find(axioms, &raised, &mut || budget.check().is_err());
@@ -88,7 +103,7 @@ impl<'p> Verifier<'p> {
         let verdict = match found {
             Ok(None) => Verdict::Holds,
             Ok(Some((model, initial))) => {
-                Verdict::Violated(Box::new(Counterexample::new(self.program, &model, &initial)))
+                Verdict::Violated(Box::new(Counterexample::new(self.program, isolation, &model, &initial)))
             }
             Err(_) => Verdict::Unknown(budget.check().err().unwrap_or(StopReason::Steps)),
         };

@@ -60,6 +60,11 @@ dense_id!(
     "r"
 );
 dense_id!(
+    /// A statement of an instance, as a database executes it; later ones have greater ids.
+    StatementId,
+    "st"
+);
+dense_id!(
     /// A name bound once in an instance.
     LocalId,
     "l"

@@ -3,7 +3,7 @@
 //! This is what programs mean: engines are compared with it, and what they find is replayed by it.
 
 use crate::error::Span;
-use crate::ids::{InstanceId, ReadId, UnitId};
+use crate::ids::{InstanceId, ReadId, StatementId, UnitId};
 use crate::program::{AbortCause, Claim, Expr, Instance, Program, ReadMode, Stmt, UnitPart};
 use crate::value::{UnitValue, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,7 +82,9 @@ pub enum TxnStep {
         unit: UnitId,
         /// What.
         value: UnitValue,
-        /// The statement.
+        /// Of which statement.
+        statement: StatementId,
+        /// The statement in the text.
         span: Span,
     },
 }
@@ -261,10 +263,10 @@ impl Running<'_, '_> {
             match stmt {
                 Stmt::Read(read) => self.read(*read),
                 Stmt::Let { local, value } => self.seen.locals[local.index()] = Some(self.seen.value(value)?),
-                Stmt::Write { unit, row, span } => {
+                Stmt::Write { unit, row, statement, span } => {
                     let fields = row.as_ref().map(|it| it.iter().map(|field| self.seen.value(field)).collect());
                     let value = fields.transpose()?.map_or(UnitValue::Missing, UnitValue::Present);
-                    self.write(*unit, value, *span);
+                    self.write(*unit, value, *statement, *span);
                 }
                 Stmt::If { condition, then, otherwise } => {
                     let way = if self.seen.truth(condition)? { then } else { otherwise };
@@ -292,8 +294,8 @@ impl Running<'_, '_> {
         self.seen.reads[read.index()] = Some(value);
     }
 
-    fn write(&mut self, unit: UnitId, value: UnitValue, span: Span) {
-        self.steps.push(TxnStep::Write { unit, value: value.clone(), span });
+    fn write(&mut self, unit: UnitId, value: UnitValue, statement: StatementId, span: Span) {
+        self.steps.push(TxnStep::Write { unit, value: value.clone(), statement, span });
         self.writes.insert(unit, value);
     }
 }

@@ -58,6 +58,10 @@
 //! - `insert` of a row that the transaction sees aborts it, as a violated primary key. Fields not named get defaults.
 //! - `e for update` locks what it reads until the transaction ends: of two that lock a unit, or of which one locks it and
 //!   the other writes it, one sees the other, under every level. A row that does not exist cannot be locked.
+//!   `count r in t for update: c` and `for r in t for update { }` lock all rows that exist.
+//! - What a database executes as one statement has a [`StatementId`] of its own: an access by key, all rows of a loop or
+//!   quantifier, an assignment, an `insert`, a `delete`. What an assignment computes from is read before, by statements of
+//!   its own; only `+=` and `-=` compute inside of the statement. Levels of databases look at this, those of papers do not.
 //! - A transaction sees its own writes. `abort` undoes all of them, and so does every other end but a commit.
 //! - Arithmetic beyond the width is [`Outcome::Overflow`], an `insert` with a key that is none of the table's rows is
 //!   [`Outcome::NoSuchRow`]: neither is silent.
@@ -78,11 +82,12 @@ mod program;
 #[cfg(test)]
 mod round_trip;
 mod syntax;
+mod updates;
 mod value;
 
 pub use error::{Place, ProgramError, Span};
 pub use execution::{Request, Run, WrongWriter, run_execution, run_reads};
-pub use ids::{DomainId, InstanceId, LocalId, ReadId, SymbolId, TableId, UnitId};
+pub use ids::{DomainId, InstanceId, LocalId, ReadId, StatementId, SymbolId, TableId, UnitId};
 pub use interpret::{
     Judgement, Outcome, Source, TxnRun, TxnStep, initial_state, judge, judge_assumptions, run_instance,
 };

@@ -93,7 +93,7 @@ impl Plain {
                 self.eval(if self.eval(condition)? == Value::Bool(true) { then } else { otherwise })?
             }
             ExprKind::Binary(operator, left, right) => self.binary(*operator, left, right)?,
-            ExprKind::Over { quantifier, row, table, body } => {
+            ExprKind::Over { quantifier, row, table, body, .. } => {
                 let values = self.over(&row.text, &table.text, body, *quantifier)?;
                 match quantifier {
                     Quantifier::Forall => Value::Bool(!values.contains(&Value::Bool(false))),
@@ -176,12 +176,11 @@ impl Plain {
                 let way = self.eval(condition)? == Value::Bool(true);
                 self.block(if way { then } else { otherwise })?;
             }
-            StmtKind::ForRows { row, table, body } => {
+            StmtKind::ForRows { row, table, body, .. } => {
                 let n_keys = KEYS.iter().find(|it| it.0 == table.text).map_or(0, |it| it.1);
-                for key in 1..=n_keys {
-                    if self.state.rows.contains_key(&(table.text.clone(), key)) {
-                        self.turn(&row.text, Bound::Row(table.text.clone(), key), body)?;
-                    }
+                let exists = |it: &i64| self.state.rows.contains_key(&(table.text.clone(), *it));
+                for key in (1..=n_keys).filter(exists).collect::<Vec<_>>() {
+                    self.turn(&row.text, Bound::Row(table.text.clone(), key), body)?;
                 }
             }
             StmtKind::ForRange { name, low, high, body } => {

@@ -1,5 +1,6 @@
 //! Writes a syntax tree as text that reads back as the same tree.
 
+use crate::program::ReadMode;
 use crate::syntax::{
     AssignOp, Binary, COMPARISON, Call, ClaimKind, Expr, ExprKind, Ident, Item, ItemKind, Keys, NEGATION, Range, Row,
     Session, Stmt, StmtKind, Table, Target, TxnItem,
@@ -100,8 +101,8 @@ fn stmt(stmt: &StmtKind, indent: usize) -> String {
             format!("{} {sign} {}", expr(target, 0), expr(value, 0))
         }
         StmtKind::If { condition, then, otherwise } => branch(condition, then, otherwise, indent),
-        StmtKind::ForRows { row, table, body } => {
-            format!("for {} in {} {}", row.text, table.text, block(body, indent))
+        StmtKind::ForRows { row, table, mode, body } => {
+            format!("for {} in {}{} {}", row.text, table.text, locking(*mode), block(body, indent))
         }
         StmtKind::ForRange { name, low, high, body } => {
             format!("for {} in {}..{} {}", name.text, expr(low, 0), expr(high, 0), block(body, indent))
@@ -112,6 +113,10 @@ fn stmt(stmt: &StmtKind, indent: usize) -> String {
         StmtKind::Abort => "abort".to_owned(),
         StmtKind::Assert(holds) => format!("assert {}", expr(holds, 0)),
     }
+}
+
+fn locking(mode: ReadMode) -> &'static str {
+    if mode == ReadMode::ForUpdate { " for update" } else { "" }
 }
 
 fn branch(condition: &Expr, then: &[Stmt], otherwise: &[Stmt], indent: usize) -> String {
@@ -159,8 +164,9 @@ fn expr(it: &Expr, least: u8) -> String {
         ExprKind::Not(of) => (format!("not {}", expr(of, COMPARISON - 1)), COMPARISON - 1),
         ExprKind::Binary(operator, left, right) => binary(*operator, left, right),
         // These reach as far as they can, so that everything but an end must be kept out of them.
-        ExprKind::Over { quantifier, row, table, body } => {
-            (format!("{} {} in {}: {}", quantifier.word(), row.text, table.text, expr(body, 0)), 0)
+        ExprKind::Over { quantifier, row, table, mode, body } => {
+            let table = format!("{}{}", table.text, locking(*mode));
+            (format!("{} {} in {table}: {}", quantifier.word(), row.text, expr(body, 0)), 0)
         }
         ExprKind::If(condition, then, otherwise) => {
             (format!("if {} then {} else {}", expr(condition, 0), expr(then, 0), expr(otherwise, 0)), 0)

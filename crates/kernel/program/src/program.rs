@@ -5,7 +5,7 @@
 //! branch.
 
 use crate::error::{Place, Span};
-use crate::ids::{DomainId, InstanceId, LocalId, ReadId, SymbolId, TableId, UnitId};
+use crate::ids::{DomainId, InstanceId, LocalId, ReadId, StatementId, SymbolId, TableId, UnitId};
 use crate::value::{Type, UnitValue, Value};
 use std::collections::BTreeSet;
 
@@ -152,6 +152,8 @@ pub struct Read {
     pub unit: UnitId,
     /// Plain, or locking.
     pub mode: ReadMode,
+    /// The statement that it is a part of.
+    pub statement: StatementId,
     /// What asks for the read: an access, a loop or quantifier over a table, or a statement that changes a row.
     pub span: Span,
 }
@@ -161,6 +163,8 @@ pub struct Read {
 pub enum ReadMode {
     /// It only looks.
     Plain,
+    /// Its statement writes the unit as well, as UPDATE, INSERT and DELETE do. Levels of papers take it as plain.
+    Update,
     /// `for update`: it also locks the unit, if that exists, until the transaction ends. Who else locks or writes it comes
     /// before and is seen, or comes after and sees.
     ForUpdate,
@@ -198,6 +202,8 @@ pub enum Stmt {
         unit: UnitId,
         /// All its fields; nothing if the row ceases to exist.
         row: Option<Vec<Expr>>,
+        /// The statement that it is a part of.
+        statement: StatementId,
         /// The statement in the text.
         span: Span,
     },

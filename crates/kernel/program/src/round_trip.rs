@@ -3,6 +3,7 @@
 use crate::error::Span;
 use crate::parser::parse_items;
 use crate::print::print;
+use crate::program::ReadMode;
 use crate::syntax::{
     AssignOp, Binary, Call, ClaimKind, Expr, ExprKind, Ident, Item, ItemKind, Keys, Param, Quantifier, Range, Row,
     Session, Stmt, StmtKind, Table, Target, TxnItem,
@@ -86,7 +87,8 @@ impl Random {
             3 => {
                 let quantifiers = [Quantifier::Forall, Quantifier::Exists, Quantifier::Count, Quantifier::Sum];
                 let quantifier = self.pick(&quantifiers);
-                ExprKind::Over { quantifier, row: self.name(), table: self.name(), body: self.boxed(depth) }
+                let (row, table, mode) = (self.name(), self.name(), self.mode());
+                ExprKind::Over { quantifier, row, table, mode, body: self.boxed(depth) }
             }
             4 => ExprKind::Locked(Box::new(self.access(depth))),
             5 => ExprKind::Negated(self.boxed(depth)),
@@ -95,6 +97,10 @@ impl Random {
             _ => ExprKind::Binary(self.operator(), self.boxed(depth), self.boxed(depth)),
         };
         node(kind)
+    }
+
+    fn mode(&mut self) -> ReadMode {
+        self.pick(&[ReadMode::Plain, ReadMode::ForUpdate])
     }
 
     fn operator(&mut self) -> Binary {
@@ -124,7 +130,10 @@ impl Random {
             5 => StmtKind::Abort,
             6 => StmtKind::Assert(self.expr(2)),
             7 => StmtKind::If { condition: self.expr(2), then: self.block(inner), otherwise: self.block(inner) },
-            8 => StmtKind::ForRows { row: self.name(), table: self.name(), body: self.block(inner) },
+            8 => {
+                let (row, table, mode) = (self.name(), self.name(), self.mode());
+                StmtKind::ForRows { row, table, mode, body: self.block(inner) }
+            }
             _ => {
                 StmtKind::ForRange { name: self.name(), low: self.expr(1), high: self.expr(1), body: self.block(inner) }
             }

@@ -3,6 +3,7 @@
 //! Two trees are equal if they say the same, wherever they stand: spans do not count.
 
 use crate::error::Span;
+use crate::program::ReadMode;
 
 macro_rules! equal_but_for_its_span {
     ($name:ident, $($field:ident),+) => {
@@ -112,7 +113,7 @@ pub(crate) enum StmtKind {
     Let { name: Ident, value: Expr },
     Assign { target: Expr, op: AssignOp, value: Expr },
     If { condition: Expr, then: Vec<Stmt>, otherwise: Vec<Stmt> },
-    ForRows { row: Ident, table: Ident, body: Vec<Stmt> },
+    ForRows { row: Ident, table: Ident, mode: ReadMode, body: Vec<Stmt> },
     ForRange { name: Ident, low: Expr, high: Expr, body: Vec<Stmt> },
     Insert { row: Row, fields: Vec<(Ident, Expr)> },
     Maybe { row: Row, fields: Vec<(Ident, Expr)> },
@@ -168,6 +169,7 @@ pub(crate) enum ExprKind {
         quantifier: Quantifier,
         row: Ident,
         table: Ident,
+        mode: ReadMode,
         body: Box<Expr>,
     },
     /// `.. for update`.

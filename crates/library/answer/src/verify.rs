@@ -15,7 +15,9 @@ use iso_program::{Program, Run};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
-pub use iso_verify::{Counterexample, Effort, FailureKind, LEVELS, Observed, Ran, Repair, Seen, Wrong};
+pub use iso_verify::{
+    Counterexample, Database, DatabaseLevel, Effort, FailureKind, Isolation, LEVELS, Observed, Ran, Repair, Seen, Wrong,
+};
 
 /// Does the program keep its promises under the level?
 #[derive(Clone, Debug)]
@@ -59,8 +61,8 @@ pub struct Violation {
     pub run: Run,
     /// What the interpreter finds wrong; at least one thing.
     pub wrong: Vec<Wrong>,
-    /// The levels that forbid its history, weaker ones first.
-    pub forbidden_by: Vec<Level>,
+    /// The levels that forbid its history, weaker ones first; of a database's level, those of the same database.
+    pub forbidden_by: Vec<Isolation>,
     /// Why it is not serializable, if it is not.
     pub refutation: Option<Refutation>,
 }
@@ -73,7 +75,7 @@ impl Bounds {
     }
 }
 
-/// Decides whether a program keeps its promises under a level, one of [`LEVELS`].
+/// Decides whether a program keeps its promises under a level: one of [`LEVELS`], or one of a [`Database`].
 ///
 /// ```
 /// use iso_answer::verify::{Answer, verify};
@@ -84,17 +86,18 @@ impl Bounds {
 /// let program = parse(text, "counter.txn").unwrap();
 /// let ask = |level| verify(&program, level, &Budget::unlimited()).answer;
 /// let Answer::Violated(run) = ask(Level::ReadCommitted) else { panic!("a hit is lost") };
-/// assert!(run.forbidden_by.contains(&Level::Serializable));
+/// assert!(run.forbidden_by.contains(&Level::Serializable.into()));
 /// // That it holds rests on the search, for two transactions.
 /// let Answer::Holds(searched) = ask(Level::SnapshotIsolation) else { panic!("it holds") };
 /// assert_eq!(searched.bounds().txns, 2);
 /// ```
-pub fn verify(program: &Program, level: Level, budget: &Budget<'_>) -> Verification {
-    if !LEVELS.contains(&level) {
-        let reason = format!("programs cannot be verified under {}", level.full_name());
+pub fn verify(program: &Program, isolation: impl Into<Isolation>, budget: &Budget<'_>) -> Verification {
+    let isolation = isolation.into();
+    if !isolation.is_known() {
+        let reason = format!("programs cannot be verified under {}", isolation.full_name());
         return Verification { answer: Answer::Undecided(StopReason::Unsupported(reason)), effort: Effort::default() };
     }
-    certified(program, level, iso_verify::verify(program, level, budget), budget)
+    certified(program, isolation, iso_verify::verify(program, isolation, budget), budget)
 }
 
 /// Decides several levels of [`LEVELS`], one after the other, with one formula; `decided` hears each answer as soon as it
@@ -105,9 +108,20 @@ pub fn verify_levels(
     budget: &Budget<'_>,
     decided: &mut dyn FnMut(Level, Verification),
 ) {
-    let known: Vec<Level> = levels.iter().copied().filter(|it| LEVELS.contains(it)).collect();
-    iso_verify::verify_levels(program, &known, budget, &mut |level, verification| {
-        decided(level, certified(program, level, verification.clone(), budget));
+    let levels: Vec<Isolation> = levels.iter().copied().map(Isolation::Paper).collect();
+    verify_all(program, &levels, budget, &mut |isolation, it| decided(isolation.level(), it));
+}
+
+/// The same for levels of papers and of databases.
+pub fn verify_all(
+    program: &Program,
+    isolations: &[Isolation],
+    budget: &Budget<'_>,
+    decided: &mut dyn FnMut(Isolation, Verification),
+) {
+    let known: Vec<Isolation> = isolations.iter().copied().filter(|it| it.is_known()).collect();
+    iso_verify::verify_all(program, &known, budget, &mut |isolation, verification| {
+        decided(isolation, certified(program, isolation, verification.clone(), budget));
     });
 }
 
@@ -124,7 +138,7 @@ pub struct Weakest {
 pub fn weakest(program: &Program, budget: &Budget<'_>) -> Weakest {
     let answers = iso_verify::weakest(program, budget);
     let levels = answers.levels.into_iter();
-    let levels = levels.map(|(level, it)| (level, certified(program, level, it, budget))).collect();
+    let levels = levels.map(|(level, it)| (level, certified(program, level.into(), it, budget))).collect();
     Weakest { levels, weakest: answers.weakest }
 }
 
@@ -138,22 +152,26 @@ pub struct Repairs {
 }
 
 /// Tries which changes make the program keep its promises under the level; of each kind only the smallest are returned.
-pub fn repairs(program: &Program, level: Level, budget: &Budget<'_>) -> Result<Repairs, StopReason> {
-    let found = iso_verify::repairs(program, level, budget)?;
+pub fn repairs(
+    program: &Program,
+    isolation: impl Into<Isolation>,
+    budget: &Budget<'_>,
+) -> Result<Repairs, StopReason> {
+    let found = iso_verify::repairs(program, isolation.into(), budget)?;
     Ok(Repairs { found, searched: Searched::new(Bounds::of(program)) })
 }
 
 /// An answer of the engine, after its execution was looked at.
 fn certified(
     program: &Program,
-    level: Level,
+    isolation: Isolation,
     verification: iso_verify::Verification,
     budget: &Budget<'_>,
 ) -> Verification {
     let answer = match verification.verdict {
         iso_verify::Verdict::Holds => Answer::Holds(Searched::new(Bounds::of(program))),
         iso_verify::Verdict::Unknown(reason) => Answer::Undecided(reason),
-        iso_verify::Verdict::Violated(found) => match violation(program, level, *found, budget) {
+        iso_verify::Verdict::Violated(found) => match violation(program, isolation, *found, budget) {
             Ok(violation) => Answer::Violated(Box::new(violation)),
             Err(Withheld::Stopped(reason)) => Answer::Undecided(reason),
             Err(Withheld::Wrong(wrong)) => Answer::Refused(wrong),
@@ -165,45 +183,49 @@ fn certified(
 /// Replays an execution, and judges its history.
 fn violation(
     program: &Program,
-    level: Level,
+    isolation: Isolation,
     found: Counterexample,
     budget: &Budget<'_>,
 ) -> Result<Certified<Violation>, Withheld> {
     budget.note(Note::Begins(Stage::Certification));
-    let wrong = |why: String| Withheld::wrong(&level, &why);
+    let wrong = |why: String| Withheld::wrong(&isolation, &why);
     let (run, confirmed) =
-        replay::replay(program, level, &found).map_err(|why| wrong(format!("the interpreter says: {why}")))?;
-    recorded::check_history(program, &found, &run.initial).map_err(wrong)?;
-    let (forbidden_by, refutation) = judge_history(level, &found, budget)?;
+        replay::replay(program, isolation, &found).map_err(|why| wrong(format!("the interpreter says: {why}")))?;
+    match isolation {
+        Isolation::Paper(_) => recorded::check_history(program, &found, &run.initial),
+        Isolation::Database(_) => recorded::check_statements(program, &found, &run),
+    }
+    .map_err(wrong)?;
+    let (forbidden_by, refutation) = judge_history(isolation, &found, budget)?;
     Ok(Certified::new(Violation { counterexample: found, run, wrong: confirmed, forbidden_by, refutation }))
 }
 
 /// The level must allow the history; what other levels say tells people what it is.
 fn judge_history(
-    level: Level,
+    isolation: Isolation,
     found: &Counterexample,
     budget: &Budget<'_>,
-) -> Result<(Vec<Level>, Option<Refutation>), Withheld> {
+) -> Result<(Vec<Isolation>, Option<Refutation>), Withheld> {
     let facts = Facts::new(&found.history);
     let (mut forbidden_by, mut refuted) = (Vec::new(), None);
-    for other in LEVELS {
-        let answer = check_facts(&facts, other, budget);
+    for other in isolation.relatives() {
+        let answer = check_facts(&facts, other.level(), budget);
         budget.check()?;
         match answer {
-            check::Answer::Forbidden(_) if level.implies(other) => {
-                return Err(Withheld::wrong(&level, &format!("check at {other} forbids the history")));
+            check::Answer::Forbidden(_) if isolation.level().implies(other.level()) => {
+                return Err(Withheld::wrong(&isolation, &format!("check at {other} forbids the history")));
             }
             check::Answer::Forbidden(refutation) => {
                 forbidden_by.push(other);
-                if other == Level::Serializable {
+                if other.level() == Level::Serializable {
                     refuted = Some(refutation.into_inner());
                 }
             }
             check::Answer::Refused(wrong) => {
-                return Err(Withheld::wrong(&level, &format!("check at {other}: {}", wrong.why)));
+                return Err(Withheld::wrong(&isolation, &format!("check at {other}: {}", wrong.why)));
             }
-            check::Answer::Undecided(reason) if other == level => return Err(Withheld::Stopped(reason)),
-            check::Answer::NotCertified { why, .. } if other == level => {
+            check::Answer::Undecided(reason) if other == isolation => return Err(Withheld::Stopped(reason)),
+            check::Answer::NotCertified { why, .. } if other == isolation => {
                 return Err(Withheld::Stopped(why.into()));
             }
             check::Answer::Allowed(_) | check::Answer::Undecided(_) | check::Answer::NotCertified { .. } => {}
@@ -229,7 +251,7 @@ mod tests {
     #[test]
     fn a_right_execution_is_certified_and_its_anomaly_named() {
         let (program, found) = lost_update();
-        let violation = violation(&program, Level::PrefixConsistency, found, &Budget::unlimited()).unwrap();
+        let violation = violation(&program, Level::PrefixConsistency.into(), found, &Budget::unlimited()).unwrap();
         let short: Vec<&str> = violation.forbidden_by.iter().map(|it| it.short_name()).collect();
         assert_eq!(short, ["ua", "psi", "si", "ser"]);
         assert_eq!(violation.refutation.as_ref().unwrap().anomalies, [iso_evidence::Anomaly::LostUpdate]);
@@ -238,7 +260,7 @@ mod tests {
     #[test]
     fn an_execution_that_the_level_forbids_is_refused() {
         let (program, found) = lost_update();
-        let withheld = violation(&program, Level::SnapshotIsolation, found, &Budget::unlimited()).unwrap_err();
+        let withheld = violation(&program, Level::SnapshotIsolation.into(), found, &Budget::unlimited()).unwrap_err();
         assert!(matches!(withheld, Withheld::Wrong(it) if it.level == "si" && it.why.contains("forbids the history")));
     }
 
@@ -249,7 +271,7 @@ mod tests {
         let verdict = iso_verify::verify(&serial, Level::Serializable, &Budget::unlimited()).verdict;
         let iso_verify::Verdict::Violated(other) = verdict else { unreachable!() };
         found.history = other.history;
-        let withheld = violation(&program, Level::PrefixConsistency, found, &Budget::unlimited()).unwrap_err();
+        let withheld = violation(&program, Level::PrefixConsistency.into(), found, &Budget::unlimited()).unwrap_err();
         assert!(matches!(withheld, Withheld::Wrong(it) if it.why.contains("history")));
     }
 
@@ -257,7 +279,7 @@ mod tests {
     fn a_limit_leaves_no_answer() {
         let (program, found) = lost_update();
         let stop = || Some(StopReason::Timeout);
-        let withheld = violation(&program, Level::PrefixConsistency, found, &Budget::new(&stop)).unwrap_err();
+        let withheld = violation(&program, Level::PrefixConsistency.into(), found, &Budget::new(&stop)).unwrap_err();
         assert_eq!(withheld, Withheld::Stopped(StopReason::Timeout));
     }
 

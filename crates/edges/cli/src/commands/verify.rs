@@ -9,7 +9,9 @@ use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
 use crate::text_file::{self, Mistake};
 use anyhow::{anyhow, bail};
 use iso_answer::WrongEvidence;
-use iso_answer::verify::{Answer, LEVELS, Repair, Repairs, Verification, repairs, verify_levels, weakest};
+use iso_answer::verify::{
+    Answer, Database, DatabaseLevel, Isolation, LEVELS, Repair, Repairs, Verification, repairs, verify_all, weakest,
+};
 use iso_evidence::Budget;
 use iso_program::{Program, ProgramError, Span};
 use iso_report::{
@@ -34,9 +36,15 @@ struct Verify {
 /// Which levels are decided.
 enum Asked {
     Everything,
+    /// All of a database.
+    Database(Vec<Isolation>),
     /// Weaker ones first.
-    Levels(Vec<Level>),
+    Levels(Vec<Isolation>),
 }
+
+/// Where people find what their database promises.
+const DATABASE_HINT: &str = "These are the levels of papers, where `+=` is a read and a later write. For those of a database, \
+    add --database postgres, mysql, mariadb or sqlite.";
 
 /// Runs the verb.
 pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
@@ -48,27 +56,31 @@ pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
 
 impl Verify {
     fn resolve(raw: &VerifyArgs) -> anyhow::Result<Self> {
-        let asked = if raw.levels.is_empty() { Asked::Everything } else { Asked::Levels(levels(&raw.levels)?) };
+        let asked = match &raw.database {
+            Some(name) => Asked::Database(database(name)?.levels().iter().map(|it| (*it).into()).collect()),
+            None if raw.levels.is_empty() => Asked::Everything,
+            None => Asked::Levels(levels(&raw.levels)?),
+        };
         Ok(Self {
             program: program(&raw.input)?,
-            names_weakest: raw.weakest || matches!(asked, Asked::Everything),
+            names_weakest: raw.weakest || !matches!(asked, Asked::Levels(_)),
             repairs: raw.repair,
             inputs: vec![raw.input.display().to_string()],
             asked,
         })
     }
 
-    fn levels(&self) -> &[Level] {
+    fn levels(&self) -> Vec<Isolation> {
         match &self.asked {
-            Asked::Everything => &LEVELS,
-            Asked::Levels(levels) => levels,
+            Asked::Everything => LEVELS.map(Isolation::Paper).to_vec(),
+            Asked::Database(levels) | Asked::Levels(levels) => levels.clone(),
         }
     }
 
     /// The answer before anything is known.
     fn blank(&self) -> VerifyReport {
-        let unknown = |level: &Level| VerifiedLevel {
-            level: LevelName::from(*level),
+        let unknown = |level: &Isolation| VerifiedLevel {
+            level: level_name(*level),
             verdict: VerifyVerdict::Unknown { reason: String::new() },
         };
         VerifyReport {
@@ -76,6 +88,7 @@ impl Verify {
             program: scope(&self.program),
             levels: self.levels().iter().map(unknown).collect(),
             weakest: None,
+            hint: matches!(self.asked, Asked::Everything).then(|| DATABASE_HINT.to_owned()),
             repairs: Vec::new(),
             not_certified: None,
             effort: Effort::default(),
@@ -98,7 +111,7 @@ impl Verify {
             report.weakest = Some(weakest_of(&holding.collect::<Vec<_>>()));
         }
         if self.repairs {
-            let violated: Vec<Level> = decided().filter(|it| it.1.verdict.bad_run().is_some()).map(|it| it.0).collect();
+            let violated: Vec<Isolation> = decided().filter(|it| it.1.verdict.bad_run().is_some()).map(|it| it.0).collect();
             report.repairs = self.repairs(&violated, reporter, &budget);
         }
         let is_cut = is_cut(&report);
@@ -109,20 +122,20 @@ impl Verify {
         Ok(exit)
     }
 
-    fn decide(&self, reporter: &Reporter, budget: &Budget<'_>) -> Vec<(Level, Verification)> {
+    fn decide(&self, reporter: &Reporter, budget: &Budget<'_>) -> Vec<(Isolation, Verification)> {
         match &self.asked {
             Asked::Everything => {
                 reporter.progress.stage("verifying every level");
-                weakest(&self.program, budget).levels
+                weakest(&self.program, budget).levels.into_iter().map(|it| (it.0.into(), it.1)).collect()
             }
-            Asked::Levels(levels) => {
+            Asked::Database(levels) | Asked::Levels(levels) => {
                 let mut answers = Vec::new();
                 let stage = |n_decided: usize| match levels.get(n_decided) {
                     Some(next) => format!("verifying {}", next.full_name()),
                     None => "writing the report".to_owned(),
                 };
                 reporter.progress.stage(stage(0));
-                verify_levels(&self.program, levels, budget, &mut |level, verification| {
+                verify_all(&self.program, levels, budget, &mut |level, verification| {
                     answers.push((level, verification));
                     reporter.progress.stage(stage(answers.len()));
                 });
@@ -132,7 +145,7 @@ impl Verify {
     }
 
     /// An answer for the report.
-    fn worded(&self, level: Level, answer: &Answer) -> VerifiedLevel {
+    fn worded(&self, level: Isolation, answer: &Answer) -> VerifiedLevel {
         let verdict = match answer {
             Answer::Holds(_) => VerifyVerdict::Holds,
             Answer::Violated(violation) => {
@@ -144,14 +157,14 @@ impl Verify {
                 VerifyVerdict::Unknown { reason: WrongEvidence::IN_SHORT.to_owned() }
             }
         };
-        VerifiedLevel { level: level.into(), verdict }
+        VerifiedLevel { level: level_name(level), verdict }
     }
 
     /// Of all levels only the strongest violated one is worth a search.
-    fn repairs(&self, violated: &[Level], reporter: &Reporter, budget: &Budget<'_>) -> Vec<RepairReport> {
+    fn repairs(&self, violated: &[Isolation], reporter: &Reporter, budget: &Budget<'_>) -> Vec<RepairReport> {
         let wanted = match self.asked {
             Asked::Everything => &violated[violated.len().saturating_sub(1)..],
-            Asked::Levels(_) => violated,
+            Asked::Database(_) | Asked::Levels(_) => violated,
         };
         let mut reports = Vec::new();
         for level in wanted {
@@ -160,15 +173,18 @@ impl Verify {
                 Ok(Repairs { found, .. }) => (found.iter().map(|it| self.change(it)).collect(), None),
                 Err(reason) => (Vec::new(), Some(reason.to_string())),
             };
-            reports.push(RepairReport { level: (*level).into(), changes, stopped });
+            reports.push(RepairReport { level: level_name(*level), changes, stopped });
         }
         reports
     }
 
     fn change(&self, repair: &Repair) -> Change {
+        let places = |spans: &[Span]| spans.iter().map(|it| code_place(&self.program, *it)).collect();
         match repair {
-            Repair::Lock(spans) => Change::Lock(spans.iter().map(|it| code_place(&self.program, *it)).collect()),
+            Repair::Lock(spans) => Change::Lock(places(spans)),
             Repair::Raise(names) => Change::Raise(names.clone()),
+            Repair::Update(spans) => Change::Update(places(spans)),
+            Repair::Stronger(level) => Change::Stronger(level_name((*level).into())),
         }
     }
 }
@@ -194,21 +210,40 @@ fn mistake(error: &ProgramError) -> Mistake<'_> {
     Mistake { file, line: *line, column: *column, message, hint }
 }
 
-/// The levels of some names, each once, weaker ones first.
-fn levels(names: &[String]) -> anyhow::Result<Vec<Level>> {
-    let wanted: Vec<Level> = names.iter().map(|it| level(it.trim())).collect::<anyhow::Result<_>>()?;
-    Ok(LEVELS.into_iter().filter(|it| wanted.contains(it)).collect())
+fn level_name(isolation: Isolation) -> LevelName {
+    LevelName { short: isolation.short_name().to_owned(), full: isolation.full_name().to_owned() }
 }
 
-fn level(name: &str) -> anyhow::Result<Level> {
+fn database(name: &str) -> anyhow::Result<Database> {
+    let known = || Database::ALL.map(Database::name).join(", ");
+    Database::from_name(name).ok_or_else(|| anyhow!("programs know no database `{name}`; choose one of {}", known()))
+}
+
+/// The levels of some names, each once, weaker ones first.
+fn levels(names: &[String]) -> anyhow::Result<Vec<Isolation>> {
+    let wanted: Vec<Isolation> = names.iter().map(|it| level(it.trim())).collect::<anyhow::Result<_>>()?;
+    let of_databases = Database::ALL.into_iter().flat_map(Database::levels).map(|it| Isolation::from(*it));
+    let mut levels: Vec<Isolation> = Vec::new();
+    for level in LEVELS.map(Isolation::Paper).into_iter().chain(of_databases) {
+        if wanted.contains(&level) && !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    Ok(levels)
+}
+
+fn level(name: &str) -> anyhow::Result<Isolation> {
     if ["ec", "eventual-consistency"].contains(&name) {
         // Transactions are seen as a whole or not at all, and for a program nothing else is left of it.
-        return Ok(Level::ReadAtomic);
+        return Ok(Level::ReadAtomic.into());
+    }
+    if let Some(level) = DatabaseLevel::from_name(name) {
+        return Ok(level.into());
     }
     let known: Vec<&str> = LEVELS.iter().map(|it| it.short_name()).chain(["ec"]).collect();
-    let known = known.join(", ");
+    let known = format!("{}, or a level of a database such as postgres.rc", known.join(", "));
     match Level::from_name(name) {
-        Some(level) if LEVELS.contains(&level) => Ok(level),
+        Some(level) if LEVELS.contains(&level) => Ok(level.into()),
         Some(level) => Err(anyhow!(
             "programs cannot be verified under {} (`{}`); choose one of {known}",
             level.full_name(),
@@ -230,8 +265,15 @@ fn scope(program: &Program) -> ProgramScope {
 }
 
 /// Those of which no other one is weaker.
-fn weakest_of(holding: &[Level]) -> Vec<String> {
-    let is_weakest = |it: &&Level| !holding.iter().any(|other| other != *it && it.implies(*other));
+fn weakest_of(holding: &[Isolation]) -> Vec<String> {
+    let is_weaker = |a: Isolation, b: Isolation| match (a, b) {
+        // Levels of a database stand in a row.
+        (Isolation::Database(_), Isolation::Database(_)) => {
+            holding.iter().position(|it| *it == a) < holding.iter().position(|it| *it == b)
+        }
+        _ => b.level().implies(a.level()),
+    };
+    let is_weakest = |it: &&Isolation| !holding.iter().any(|other| other != *it && is_weaker(*other, **it));
     holding.iter().filter(is_weakest).map(|it| it.short_name().to_owned()).collect()
 }
 
@@ -242,7 +284,7 @@ fn is_cut(report: &VerifyReport) -> bool {
 }
 
 /// What the searches took together; their formulas are shared, so the largest counts.
-fn effort(answers: &[(Level, Verification)]) -> Effort {
+fn effort(answers: &[(Isolation, Verification)]) -> Effort {
     let efforts = || answers.iter().map(|it| it.1.effort);
     Effort {
         variables: efforts().map(|it| it.variables).max().unwrap_or(0),

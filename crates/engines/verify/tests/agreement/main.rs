@@ -7,11 +7,13 @@
 
 mod generate;
 mod oracle;
+mod statements;
 
 use generate::{Dice, Openness, program, sums, with_serial_invariant};
 use iso_evidence::Budget;
 use iso_program::{Program, ProgramError, parse};
-use iso_verify::{LEVELS, Verdict, verify_levels};
+use iso_history::Snapshots;
+use iso_verify::{Database, Isolation, LEVELS, Verdict, verify_all, verify_levels};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
@@ -79,4 +81,33 @@ fn compare(n_cases: u64, n_max: u64) {
     // Programs that hold or break everywhere say little; there must be others.
     println!("programs by how many levels break them: {counts:?}");
     assert!(counts[1..8].iter().sum::<u64>() * 20 > n_cases, "{counts:?}");
+}
+
+/// Statements, locks and newest versions: the formula against every interleaving of statements.
+#[test]
+fn random_programs_are_judged_as_by_every_interleaving_of_statements() {
+    let seed = setting("ISOSCOPE_SEED", 11);
+    let n_cases = setting("ISOSCOPE_CASES", 400);
+    let (mut counts, mut n_left_out) = ([0; 3], 0);
+    for case in 0..n_cases {
+        let openness = if case % 8 == 0 { Openness::Open } else { Openness::Closed };
+        let text = program(&mut Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(case)), 3, openness);
+        let text = with_serial_invariant(&text, &read(&text)).unwrap_or(text);
+        let program = read(&text);
+        let isolations: Vec<Isolation> = Database::Mysql.levels()[..2].iter().map(|it| (*it).into()).collect();
+        let mut n_violated = 0;
+        verify_all(&program, &isolations, &Budget::unlimited(), &mut |isolation, answer| {
+            let snapshots = isolation.level().snapshots().unwrap_or(Snapshots::PerStatement);
+            let Some(expected) = statements::is_violated(&program, snapshots) else {
+                n_left_out += 1;
+                return;
+            };
+            let is_violated = matches!(answer.verdict, Verdict::Violated(_));
+            assert_eq!(is_violated, expected, "case {case} {isolation}\n{text}");
+            n_violated += usize::from(is_violated);
+        });
+        counts[n_violated] += 1;
+    }
+    println!("programs by how many levels break them: {counts:?}, {n_left_out} left out");
+    assert!(counts.iter().all(|it| *it > 0) && n_left_out * 10 < n_cases, "{counts:?} {n_left_out}");
 }

@@ -20,7 +20,7 @@ pub(crate) fn is_violated(program: &Program, level: Level) -> bool {
 }
 
 /// All values of the open values.
-fn valuations(program: &Program) -> Vec<Vec<Value>> {
+pub(crate) fn valuations(program: &Program) -> Vec<Vec<Value>> {
     let mut all = vec![Vec::new()];
     for symbol in program.symbols() {
         let values = || (symbol.low..=symbol.high).map(|it| symbol.ty.value_of(it));
@@ -31,7 +31,7 @@ fn valuations(program: &Program) -> Vec<Vec<Value>> {
 }
 
 /// The initial state, if the assumptions hold in it.
-fn start(program: &Program, symbols: &[Value]) -> Option<Vec<UnitValue>> {
+pub(crate) fn start(program: &Program, symbols: &[Value]) -> Option<Vec<UnitValue>> {
     (judge_assumptions(program, symbols) == Judgement::Holds).then(|| initial_state(program, symbols))
 }
 

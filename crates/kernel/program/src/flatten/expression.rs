@@ -5,7 +5,7 @@ use super::fold;
 use super::rows::unsettled;
 use super::scope::{Binding, Mode, RowBinding, Scope, Typed};
 use crate::error::{Checked, Span, did_you_mean, fail};
-use crate::ids::UnitId;
+use crate::ids::{TableId, UnitId};
 use crate::program::{Arith, Expr, ReadMode, UnitPart};
 use crate::syntax::{self, Binary, ExprKind, Ident, Quantifier, Target};
 use crate::value::{Type, Value};
@@ -37,7 +37,13 @@ impl Scope<'_, '_, '_> {
             ExprKind::Name(_) | ExprKind::Field(..) | ExprKind::RowExists(_) => self.access(expr, ReadMode::Plain),
             ExprKind::Locked(of) if self.mode == Mode::Txn => self.access(of, ReadMode::ForUpdate),
             ExprKind::Locked(_) => fail(expr.span, "only a transaction can lock", "leave `for update` out"),
-            ExprKind::Over { quantifier, row, table, body } => self.over(*quantifier, row, table, body, expr.span),
+            ExprKind::Over { mode: ReadMode::ForUpdate, .. } if self.mode != Mode::Txn => {
+                fail(expr.span, "only a transaction can lock", "leave `for update` out")
+            }
+            ExprKind::Over { quantifier, row, table, mode, body } => {
+                let table_id = self.world.declared.table_named(table)?;
+                self.over(*quantifier, row, (table_id, *mode), body, expr.span)
+            }
             ExprKind::Negated(of) => {
                 let of = self.of_type(of, Type::Int, "a minus stands before a number")?;
                 Ok(self.arith(Arith::Sub, Expr::Const(Value::Int(0)), of, expr.span))
@@ -231,18 +237,12 @@ impl Scope<'_, '_, '_> {
         &mut self,
         quantifier: Quantifier,
         row: &Ident,
-        table: &Ident,
+        (table, mode): (TableId, ReadMode),
         body: &syntax::Expr,
         span: Span,
     ) -> Checked<Typed> {
         self.reading_is_allowed(span)?;
-        let table = self.world.declared.table_named(table)?;
-        let rows = self.world.rows(table).to_vec();
-        let mut scanned = Vec::new();
-        for (key, unit) in rows {
-            let seen = self.see(unit, ReadMode::Plain, span)?;
-            scanned.push(RowBinding { table, key, unit, seen, n_writes: self.writes_of(unit) });
-        }
+        let scanned = self.scan(table, mode, span)?;
         let (ty, joined_ty) = quantifier_types(quantifier);
         if scanned.is_empty() {
             return Ok(Typed { expr: unsettled(UnitPart::Exists), ty: joined_ty });
@@ -258,6 +258,18 @@ impl Scope<'_, '_, '_> {
             parts.push((exists, value));
         }
         Ok(self.joined(quantifier, parts, span))
+    }
+
+    /// Every row of a table, read by one statement.
+    pub(super) fn scan(&mut self, table: TableId, mode: ReadMode, span: Span) -> Checked<Vec<RowBinding>> {
+        let rows = self.world.rows(table).to_vec();
+        self.in_statement(|it| {
+            let scanned = rows.into_iter().map(|(key, unit)| {
+                let seen = it.see(unit, mode, span)?;
+                Ok(RowBinding { table, key, unit, seen, n_writes: it.writes_of(unit) })
+            });
+            scanned.collect()
+        })
     }
 
     fn joined(&self, quantifier: Quantifier, parts: Vec<(Expr, Expr)>, span: Span) -> Typed {

@@ -111,12 +111,15 @@ impl Scope<'_, '_, '_> {
         if choice.is_unsettled {
             return Ok(unsettled(part));
         }
-        let mut found = Vec::new();
-        for (key, unit) in &choice.rows {
-            let mut condition = choice.is(*key);
-            let seen = self.guarded_row(&mut condition, span, |it| it.see(*unit, mode, span))?;
-            found.push((condition, seen.part(part)));
-        }
+        let found = self.in_statement(|it| {
+            let mut found = Vec::new();
+            for (key, unit) in &choice.rows {
+                let mut condition = choice.is(*key);
+                let seen = it.guarded_row(&mut condition, span, |it| it.see(*unit, mode, span))?;
+                found.push((condition, seen.part(part)));
+            }
+            Ok(found)
+        })?;
         let missing = Expr::Const(ty.default_value());
         Ok(found.into_iter().rev().fold(missing, |other, (condition, part)| fold::choose(condition, part, other)))
     }

@@ -3,7 +3,7 @@
 use super::World;
 use super::fold;
 use crate::error::{Checked, Span, fail};
-use crate::ids::{LocalId, ReadId, TableId, UnitId};
+use crate::ids::{LocalId, ReadId, StatementId, TableId, UnitId};
 use crate::program::{Expr, Local, Read, ReadMode, Stmt, UnitPart};
 use crate::syntax;
 use crate::value::{Type, Value};
@@ -84,6 +84,9 @@ pub(super) struct Scope<'w, 'd, 's> {
     /// How many statements so far may write a unit.
     pub(super) n_writes: BTreeMap<UnitId, usize>,
     pub(super) out: Vec<Stmt>,
+    /// The statement of a database that reads and writes belong to, while there is one.
+    statement: Option<StatementId>,
+    n_statements: usize,
     /// In assumptions: the parameters of the transactions that are spoken of.
     pub(super) params: Vec<(String, Vec<(String, Typed)>)>,
     /// In assumptions: a transaction that is spoken of and is not among them.
@@ -101,6 +104,8 @@ impl<'w, 'd, 's> Scope<'w, 'd, 's> {
             possible: Vec::new(),
             n_writes: BTreeMap::new(),
             out: Vec::new(),
+            statement: None,
+            n_statements: 0,
             params: Vec::new(),
             missing: None,
         }
@@ -134,9 +139,27 @@ impl<'w, 'd, 's> Scope<'w, 'd, 's> {
             return Ok(Seen::State(unit));
         }
         let read = ReadId::from_index(self.reads.len());
-        self.reads.push(Read { unit, mode, span });
+        let statement = self.statement_here();
+        self.reads.push(Read { unit, mode, statement, span });
         self.push(Stmt::Read(read), span)?;
         Ok(Seen::Read(read))
+    }
+
+    /// The statement that is being made, or a new one.
+    pub(super) fn statement_here(&mut self) -> StatementId {
+        self.statement.unwrap_or_else(|| {
+            self.n_statements += 1;
+            StatementId::from_index(self.n_statements - 1)
+        })
+    }
+
+    /// Everything that this reads and writes is one statement of a database.
+    pub(super) fn in_statement<T>(&mut self, flatten: impl FnOnce(&mut Self) -> Checked<T>) -> Checked<T> {
+        let statement = self.statement_here();
+        let outer = self.statement.replace(statement);
+        let result = flatten(self);
+        self.statement = outer;
+        result
     }
 
     pub(super) fn push(&mut self, stmt: Stmt, span: Span) -> Checked<()> {

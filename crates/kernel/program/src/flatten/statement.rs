@@ -1,6 +1,7 @@
 //! Flattens statements: loops are unrolled, changes of rows become a read, a condition and a write.
 
 use super::declared::Global;
+use super::rows::Choice;
 use super::scope::{Binding, RowBinding, Scope, Seen, Typed};
 use crate::error::{Checked, Span, fail};
 use crate::ids::{TableId, UnitId};
@@ -27,7 +28,7 @@ impl Scope<'_, '_, '_> {
             StmtKind::Let { name, value } => self.binding(name, value),
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span),
             StmtKind::If { condition, then, otherwise } => self.branch(condition, then, otherwise, span),
-            StmtKind::ForRows { row, table, body } => self.for_rows(row, table, body),
+            StmtKind::ForRows { row, table, mode, body } => self.for_rows(row, table, *mode, body),
             StmtKind::ForRange { name, low, high, body } => {
                 let body = |it: &mut Self| it.block(body);
                 self.for_range(name, low, high, body)
@@ -78,14 +79,13 @@ impl Scope<'_, '_, '_> {
         Ok(())
     }
 
-    fn for_rows(&mut self, row: &Ident, table: &Ident, body: &[syntax::Stmt]) -> Checked<()> {
+    /// All rows are read first, as SELECT does; then comes the body for each that exists.
+    fn for_rows(&mut self, row: &Ident, table: &Ident, mode: ReadMode, body: &[syntax::Stmt]) -> Checked<()> {
         let table_id = self.world.declared.table_named(table)?;
-        for (key, unit) in self.world.rows(table_id).to_vec() {
-            let seen = self.see(unit, ReadMode::Plain, table.span)?;
-            let binding = RowBinding { table: table_id, key, unit, seen, n_writes: self.writes_of(unit) };
+        for binding in self.scan(table_id, mode, table.span)? {
             let n_names = self.names.len();
             self.define(row, Binding::Row(binding))?;
-            self.guarded(&mut seen.part(UnitPart::Exists), true, table.span, |it| it.block(body))?;
+            self.guarded(&mut binding.seen.part(UnitPart::Exists), true, table.span, |it| it.block(body))?;
             self.names.truncate(n_names);
         }
         Ok(())
@@ -132,20 +132,19 @@ impl Scope<'_, '_, '_> {
                 let (position, value) = self.field_value(choice.table, field, op, value)?;
                 // The value is computed before the row is looked at, and also if there is none.
                 let value = self.simple(value, span)?;
-                for (key, unit) in choice.rows.clone() {
-                    self.guarded_row(&mut choice.is(key), span, |it| {
-                        let seen = it.see(unit, ReadMode::Plain, target.span)?;
-                        it.set_field(unit, seen, position, op, value.clone(), span)
-                    })?;
-                }
-                Ok(())
+                self.change_rows(&choice, span, |it, unit| {
+                    let seen = it.see(unit, ReadMode::Update, target.span)?;
+                    it.set_field(unit, seen, position, op, value.clone(), span)
+                })
             }
             ExprKind::Field(Target::Name(name), field) => {
                 let row = self.row_named(name)?;
                 let (position, value) = self.field_value(row.table, field, op, value)?;
                 let value = self.simple(value, span)?;
-                let seen = self.current(row, target.span)?;
-                self.set_field(row.unit, seen, position, op, value, span)
+                self.in_statement(|it| {
+                    let seen = it.see(row.unit, ReadMode::Update, target.span)?;
+                    it.set_field(row.unit, seen, position, op, value, span)
+                })
             }
             _ => fail(target.span, "only a variable or a field can be written", "as in `accounts[\"x\"].balance = 0`"),
         }
@@ -177,13 +176,35 @@ impl Scope<'_, '_, '_> {
         let idx = self.var_named(name, name_span)?;
         let (ty, unit) = (self.world.declared.vars[idx].ty, UnitId::from_index(idx));
         let value = self.assigned(name, ty, op, value)?;
-        let value = if op == AssignOp::Set {
-            value
-        } else {
-            let old = self.see(unit, ReadMode::Plain, name_span)?.part(UnitPart::Field(0));
-            self.changed(old, op, value, span)
-        };
-        self.push(Stmt::Write { unit, row: Some(vec![value]), span }, span)
+        self.in_statement(|it| {
+            let value = if op == AssignOp::Set {
+                value
+            } else {
+                let old = it.see(unit, ReadMode::Update, name_span)?.part(UnitPart::Field(0));
+                it.changed(old, op, value, span)
+            };
+            it.write(unit, Some(vec![value]), span)
+        })
+    }
+
+    fn write(&mut self, unit: UnitId, row: Option<Vec<Expr>>, span: Span) -> Checked<()> {
+        let statement = self.statement_here();
+        self.push(Stmt::Write { unit, row, statement, span }, span)
+    }
+
+    /// One statement of a database, whichever row it is about.
+    fn change_rows(
+        &mut self,
+        choice: &Choice,
+        span: Span,
+        mut change: impl FnMut(&mut Self, UnitId) -> Checked<()>,
+    ) -> Checked<()> {
+        self.in_statement(|it| {
+            for (key, unit) in &choice.rows {
+                it.guarded_row(&mut choice.is(*key), span, |it| change(it, *unit))?;
+            }
+            Ok(())
+        })
     }
 
     /// A variable that is written.
@@ -245,11 +266,16 @@ impl Scope<'_, '_, '_> {
         let n_fields = self.world.units[unit.index()].fields.len();
         let mut row: Vec<Expr> = (0..n_fields).map(|it| seen.part(UnitPart::Field(it))).collect();
         row[position] = new;
-        self.if_exists(seen, Stmt::Write { unit, row: Some(row), span }, span)
+        self.if_exists(seen, span, |it| it.write(unit, Some(row), span))
     }
 
-    fn if_exists(&mut self, seen: Seen, stmt: Stmt, span: Span) -> Checked<()> {
-        self.guarded(&mut seen.part(UnitPart::Exists), true, span, |it| it.push(stmt, span))
+    fn if_exists(
+        &mut self,
+        seen: Seen,
+        span: Span,
+        change: impl FnOnce(&mut Self) -> Checked<()>,
+    ) -> Checked<()> {
+        self.guarded(&mut seen.part(UnitPart::Exists), true, span, change)
     }
 
     fn insert(&mut self, row: &Row, fields: &[(Ident, syntax::Expr)], span: Span) -> Checked<()> {
@@ -257,13 +283,12 @@ impl Scope<'_, '_, '_> {
         let values = self
             .record(choice.table, fields, |it, field, ty, value| it.assigned(&field.text, ty, AssignOp::Set, value))?;
         let values = self.simple_record(choice.table, values, span)?;
-        for (key, unit) in choice.rows.clone() {
-            self.guarded_row(&mut choice.is(key), span, |it| {
-                let seen = it.see(unit, ReadMode::Plain, row.span)?;
-                it.if_exists(seen, Stmt::Abort { cause: AbortCause::DuplicateKey, span }, span)?;
-                it.push(Stmt::Write { unit, row: Some(values.clone()), span }, span)
-            })?;
-        }
+        self.change_rows(&choice, span, |it, unit| {
+            let seen = it.see(unit, ReadMode::Update, row.span)?;
+            let abort = Stmt::Abort { cause: AbortCause::DuplicateKey, span };
+            it.if_exists(seen, span, |it| it.push(abort, span))?;
+            it.write(unit, Some(values.clone()), span)
+        })?;
         if choice.may_be_outside {
             let mut is_outside = choice.is_outside();
             self.guarded(&mut is_outside, true, span, |it| it.push(Stmt::NoSuchRow { span }, span))?;
@@ -301,18 +326,17 @@ impl Scope<'_, '_, '_> {
         match target {
             Target::Name(name) => {
                 let row = self.row_named(name)?;
-                let seen = self.current(row, name.span)?;
-                self.if_exists(seen, Stmt::Write { unit: row.unit, row: None, span }, span)
+                self.in_statement(|it| {
+                    let seen = it.see(row.unit, ReadMode::Update, name.span)?;
+                    it.if_exists(seen, span, |it| it.write(row.unit, None, span))
+                })
             }
             Target::Row(row) => {
                 let choice = self.rows_at(row)?;
-                for (key, unit) in choice.rows.clone() {
-                    self.guarded_row(&mut choice.is(key), span, |it| {
-                        let seen = it.see(unit, ReadMode::Plain, row.span)?;
-                        it.if_exists(seen, Stmt::Write { unit, row: None, span }, span)
-                    })?;
-                }
-                Ok(())
+                self.change_rows(&choice, span, |it, unit| {
+                    let seen = it.see(unit, ReadMode::Update, row.span)?;
+                    it.if_exists(seen, span, |it| it.write(unit, None, span))
+                })
             }
         }
     }

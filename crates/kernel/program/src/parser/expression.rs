@@ -3,6 +3,7 @@
 use super::{MAX_DEPTH, Parser};
 use crate::error::{Checked, Span, fail};
 use crate::lexer::{Tok, unquoted};
+use crate::program::ReadMode;
 use crate::syntax::{Binary, COMPARISON, Expr, ExprKind, NEGATION, Quantifier, Row, Target};
 
 impl Parser<'_> {
@@ -137,10 +138,24 @@ impl Parser<'_> {
         let row = self.ident("a name for the row")?;
         self.expect(Tok::In, "`in` and a table", &hint)?;
         let table = self.ident("a table")?;
+        let mode = self.locking()?;
         self.expect(Tok::Colon, "`:`", &hint)?;
         let body = Box::new(self.expr()?);
         let depth = body.depth;
-        self.node(ExprKind::Over { quantifier, row, table, body }, start, depth)
+        self.node(ExprKind::Over { quantifier, row, table, mode, body }, start, depth)
+    }
+
+    /// `for update` behind a table whose rows are looked at.
+    pub(super) fn locking(&mut self) -> Checked<ReadMode> {
+        if self.peek() != Tok::For {
+            return Ok(ReadMode::Plain);
+        }
+        if !self.is_word(1, "update") {
+            return self.expected("`for update`", "rows are locked with `for r in t for update { .. }`");
+        }
+        self.next();
+        self.next();
+        Ok(ReadMode::ForUpdate)
     }
 
     fn row_exists(&mut self) -> Checked<Expr> {

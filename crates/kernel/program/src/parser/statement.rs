@@ -107,8 +107,11 @@ impl Parser<'_> {
         let hint = "a loop is `for a in accounts { .. }` or `for i in 1..3 { .. }`";
         let name = self.ident("a name for the row or number")?;
         self.expect(Tok::In, "`in`", hint)?;
-        if self.peek() == Tok::Name && self.peek_at(1) == Tok::LeftBrace {
-            return Ok(StmtKind::ForRows { row: name, table: self.ident("a table")?, body: self.block()? });
+        let is_locked = self.peek_at(1) == Tok::For && self.is_word(2, "update") && self.peek_at(3) == Tok::LeftBrace;
+        if self.peek() == Tok::Name && (self.peek_at(1) == Tok::LeftBrace || is_locked) {
+            let table = self.ident("a table")?;
+            let mode = self.locking()?;
+            return Ok(StmtKind::ForRows { row: name, table, mode, body: self.block()? });
         }
         let low = self.expr()?;
         self.expect(Tok::DotDot, "`..`", hint)?;

@@ -2,12 +2,33 @@
 //! one key, and each of its values one value.
 
 use iso_history::{History, KeyId, Op, OpId, Outcome, TxnId, ValueId};
-use iso_program::{Program, UnitId, UnitValue};
-use iso_verify::{Counterexample, Seen};
+use iso_program::{
+    Instance, InstanceId, Program, ReadMode, Run, Source, StatementId, TxnStep, UnitId, UnitValue,
+};
+use iso_verify::{Counterexample, Ran, Seen};
 use std::collections::BTreeMap;
 
 /// What the history says otherwise than the execution, if it does.
 pub(super) fn check_history(program: &Program, found: &Counterexample, initial: &[UnitValue]) -> Result<(), String> {
+    check(program, found, initial, &|names, txn, _, ran| names.are_ops(&found.history, txn, &ran.reads, &ran.writes))
+}
+
+/// The same with statements: what the interpreter did as one is one statement, and locks what it should.
+pub(super) fn check_statements(program: &Program, found: &Counterexample, run: &Run) -> Result<(), String> {
+    check(program, found, &run.initial, &|names, txn, instance, _| {
+        names.are_steps(&found.history, txn, program.instance(instance), &run.txn(instance).steps)
+    })
+}
+
+/// Compares transactions one by one.
+type Compare<'c> = &'c dyn Fn(&mut Names, TxnId, InstanceId, &Ran) -> bool;
+
+fn check(
+    program: &Program,
+    found: &Counterexample,
+    initial: &[UnitValue],
+    is_same: Compare<'_>,
+) -> Result<(), String> {
     let mut names = Names::default();
     let mut n_txns = 1;
     for instance in program.instance_ids() {
@@ -21,9 +42,7 @@ pub(super) fn check_history(program: &Program, found: &Counterexample, initial: 
         };
         n_txns += 1;
         let outcome = if ran.commits { Outcome::Committed } else { Outcome::Aborted };
-        let is_same =
-            found.history.outcome(txn) == outcome && names.are_ops(&found.history, txn, &ran.reads, &ran.writes);
-        if !is_same {
+        if found.history.outcome(txn) != outcome || !is_same(&mut names, txn, instance, ran) {
             return Err(format!("{name} does something else in the history"));
         }
     }
@@ -98,6 +117,46 @@ impl Names {
         })
     }
 
+    /// Does a transaction have these steps, each in its statement? What it read of its own is left out.
+    fn are_steps(&mut self, history: &History, txn: TxnId, instance: &Instance, steps: &[TxnStep]) -> bool {
+        let is_own = |it: &&TxnStep| matches!(it, TxnStep::Read { source: Source::Itself, .. });
+        let steps: Vec<&TxnStep> = steps.iter().filter(|it| !is_own(it)).collect();
+        let ops: Vec<OpId> = history.ops(txn).collect();
+        let statement = |it: &TxnStep| match it {
+            TxnStep::Read { read, .. } => instance.read(*read).statement,
+            TxnStep::Write { statement, .. } => *statement,
+        };
+        if ops.len() != steps.len() {
+            return false;
+        }
+        let of: Vec<StatementId> = steps.iter().map(|it| statement(it)).collect();
+        let is_cut_alike = (1..ops.len()).all(|it| {
+            (of[it - 1] == of[it]) == (history.statement_of(ops[it - 1]) == history.statement_of(ops[it]))
+        });
+        is_cut_alike && ops.iter().zip(steps).all(|(op, step)| self.is_step(history, *op, step))
+    }
+
+    fn is_step(&mut self, history: &History, op: OpId, step: &TxnStep) -> bool {
+        match (step, history.op(op)) {
+            (TxnStep::Read { unit, value, mode, .. }, Op::Read { key, value: read }) => {
+                let is_newest = *mode != ReadMode::Plain;
+                history.sees_newest(op) == is_newest && self.is_named((key, read), (*unit, value))
+            }
+            // A locking statement did not find the row.
+            (TxnStep::Read { unit, value, mode, .. }, Op::Omit { key, .. }) => {
+                *mode != ReadMode::Plain && !value.exists() && self.is_key(key, *unit)
+            }
+            (TxnStep::Write { unit, value, .. }, Op::Write { key, value: written }) => {
+                self.is_named((key, written), (*unit, value))
+            }
+            _ => false,
+        }
+    }
+
+    fn is_key(&mut self, key: KeyId, unit: UnitId) -> bool {
+        *self.keys.entry(unit).or_insert(key) == key && *self.units.entry(key).or_insert(unit) == unit
+    }
+
     /// Does each key begin with what its unit holds at first?
     fn are_initial(&mut self, history: &History, initial: &[UnitValue]) -> bool {
         let keys = self.keys.clone();
@@ -107,7 +166,7 @@ impl Names {
 
     /// Is the pair called so everywhere?
     fn is_named(&mut self, (key, value): (KeyId, ValueId), (unit, of): (UnitId, &UnitValue)) -> bool {
-        let is_key = *self.keys.entry(unit).or_insert(key) == key && *self.units.entry(key).or_insert(unit) == unit;
+        let is_key = self.is_key(key, unit);
         let values = self.values.entry(key).or_default();
         if let Some(known) = values.iter().find(|it| it.0 == value || it.1 == *of) {
             return is_key && known.0 == value && known.1 == *of;

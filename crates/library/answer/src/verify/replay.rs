@@ -4,22 +4,24 @@ use iso_program::{
     InstanceId, Judgement, Outcome, Program, ReadId, Request, Run, Source, Span, TxnStep, UnitId, UnitValue,
     initial_state, judge, judge_assumptions, run_execution, run_reads,
 };
-use iso_spec::Level;
-use iso_verify::{Counterexample, FailureKind, Observed, Seen, Wrong};
+use iso_verify::{Counterexample, FailureKind, Isolation, Observed, Seen, Wrong};
 
 /// Runs the transactions again as the counterexample says, and compares everything: reads, writes, ends, the last
 /// state, and what is wrong. Returns the run and what the interpreter confirms to be wrong; the error says where they
 /// differ.
-pub(super) fn replay(program: &Program, level: Level, found: &Counterexample) -> Result<(Run, Vec<Wrong>), String> {
+pub(super) fn replay(
+    program: &Program,
+    isolation: impl Into<Isolation>,
+    found: &Counterexample,
+) -> Result<(Run, Vec<Wrong>), String> {
     if judge_assumptions(program, &found.symbols) != Judgement::Holds {
         return Err("the open values break an assumption".to_owned());
     }
-    let run = match level {
-        Level::ReadCommitted => run_by_sources(program, found)?,
+    let run = if isolation.into().has_sources() {
+        run_by_sources(program, found)?
+    } else {
         // Who sees whom decides what is read.
-        _ => run_execution(program, &found.symbols, &found.order, &|reader, writer| {
-            found.sees.contains(&(writer, reader))
-        }),
+        run_execution(program, &found.symbols, &found.order, &|reader, writer| found.sees.contains(&(writer, reader)))
     };
     for instance in program.instance_ids() {
         compare(program, found, &run, instance)?;
@@ -162,6 +164,7 @@ mod tests {
     use super::*;
     use iso_evidence::Budget;
     use iso_program::{Value, parse};
+    use iso_spec::Level;
     use iso_verify::{Verdict, verify};
 
     /// An observer that overflows, and is never false.
