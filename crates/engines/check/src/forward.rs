@@ -15,7 +15,7 @@ mod tests;
 
 use iso_evidence::{Budget, StopReason};
 use iso_history::TxnId;
-pub(crate) use program::Program;
+pub(crate) use program::{Program, Version};
 use rustc_hash::FxHashSet;
 use state::{Cost, State};
 use std::collections::BTreeMap;

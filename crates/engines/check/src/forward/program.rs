@@ -5,22 +5,24 @@ use crate::rule::Events;
 use iso_history::{KeyId, Standing, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 
-/// Transactions, keys and versions that are worth a try, at most: states hold a number for each version.
+/// Transactions that are worth a try, at most.
 const MAX_TXNS: usize = 60_000;
+
+/// States hold a number for each version and session: of so many, not enough states can be kept.
 const MAX_VERSIONS: usize = 4_096;
 const MAX_SESSIONS: usize = 64;
 
 /// A key with one of the values that are read from it. The first version of each key stands for all values that nobody
 /// reads.
-pub(super) type Version = u32;
+pub(crate) type Version = u32;
 
 /// A transaction, as far as its execution matters.
 #[derive(Debug)]
-pub(super) struct Task {
-    pub(super) txn: TxnId,
+pub(crate) struct Task {
+    pub(crate) txn: TxnId,
     /// What it must find, each once.
-    pub(super) reads: Vec<Version>,
-    pub(super) writes: Vec<Version>,
+    pub(crate) reads: Vec<Version>,
+    pub(crate) writes: Vec<Version>,
     /// What it reads and overwrites: nobody else overwrites the same write of it.
     pub(super) updates: Vec<Version>,
     pub(super) begin: i64,
@@ -31,10 +33,10 @@ pub(super) struct Task {
 /// The tasks of each session, in session order.
 #[derive(Debug)]
 pub(crate) struct Program {
-    pub(super) sessions: Vec<Vec<Task>>,
-    pub(super) initial: Vec<Version>,
+    pub(crate) sessions: Vec<Vec<Task>>,
+    pub(crate) initial: Vec<Version>,
     /// The key of each version.
-    pub(super) key: Vec<u32>,
+    pub(crate) key: Vec<u32>,
     versions: Vec<Vec<Version>>,
     /// How many tasks read and write each version.
     pub(super) n_readers: Vec<u16>,
@@ -42,7 +44,7 @@ pub(crate) struct Program {
     pub(super) n_updaters: Vec<u16>,
     /// For each session and version, where in the session it is written; ascending.
     own_writes: FxHashMap<(u32, Version), Vec<u32>>,
-    pub(super) events: Events,
+    pub(crate) events: Events,
     pub(super) n_tasks: usize,
 }
 
@@ -55,7 +57,6 @@ impl Program {
         let is_optional = facts.txns().any(|it| facts.standing(it) == Standing::Optional);
         if is_optional
             || history.n_txns() > MAX_TXNS
-            || history.n_sessions() > MAX_SESSIONS
             || history.keys().any(is_list)
             // A row that was not returned has no value.
             || history.has_omissions()
@@ -108,6 +109,22 @@ impl Program {
         self.sessions.push(tasks);
     }
 
+    /// The transactions of all sessions, as if each session did the same share of its work in the same time.
+    pub(crate) fn side_by_side(&self) -> Vec<TxnId> {
+        let mut txns = Vec::new();
+        for tasks in &self.sessions {
+            let share = |nth: usize| ((2 * nth as u64 + 1) << 32) / (2 * tasks.len() as u64);
+            txns.extend(tasks.iter().enumerate().map(|(nth, task)| (share(nth), task.txn)));
+        }
+        txns.sort_unstable();
+        txns.into_iter().map(|it| it.1).collect()
+    }
+
+    /// Are states small enough to keep many of them?
+    pub(crate) fn has_small_states(&self) -> bool {
+        self.sessions.len() <= MAX_SESSIONS && self.key.len() <= MAX_VERSIONS
+    }
+
     pub(super) fn versions_of(&self, key: u32) -> &[Version] {
         &self.versions[key as usize]
     }
@@ -144,7 +161,7 @@ impl Versions {
                 versions.key.push(read.key.raw());
             }
         }
-        (versions.key.len() <= MAX_VERSIONS).then_some(versions)
+        Some(versions)
     }
 
     fn of(&self, key: KeyId, value: ValueId) -> Version {

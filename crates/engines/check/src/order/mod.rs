@@ -8,6 +8,7 @@
 //! sessions. Cost: linear in operations for a right order; else that times rounds, plus searches in the stretches of
 //! the order between what is out of order.
 
+mod anneal;
 mod exchange;
 mod frame;
 mod graph;

@@ -6,6 +6,7 @@
 //! overlap can change places. So real time is assumed first, then only between transactions that are far apart, then
 //! not at all.
 
+use super::anneal::anneal;
 use super::frame::Frame;
 use super::place::{Placement, place};
 use super::repair::{Repair, Repaired};
@@ -22,15 +23,17 @@ use iso_history::TxnId;
 struct Turn {
     /// Steps of a repair.
     n_steps: u32,
+    /// How often annealing moves each event.
+    n_rounds: u32,
     /// States that forward execution keeps for each number of commits.
     width: usize,
 }
 
 const TURNS: [Turn; 4] = [
-    Turn { n_steps: 300, width: 32 },
-    Turn { n_steps: 2_000, width: 256 },
-    Turn { n_steps: 8_000, width: 2_048 },
-    Turn { n_steps: 32_000, width: 16_384 },
+    Turn { n_steps: 300, n_rounds: 300, width: 32 },
+    Turn { n_steps: 2_000, n_rounds: 3_000, width: 256 },
+    Turn { n_steps: 8_000, n_rounds: 12_000, width: 2_048 },
+    Turn { n_steps: 32_000, n_rounds: 48_000, width: 16_384 },
 ];
 
 /// A stronger rule may take so many times the steps of a repair, since it takes turns, too.
@@ -73,6 +76,9 @@ impl Ways<'_> {
         if let Some(decision) = self.assume_more(turn, budget)? {
             return Ok(Some(decision));
         }
+        if let Some(decision) = self.anneal(turn, budget)? {
+            return Ok(Some(decision));
+        }
         self.run_forward(turn, budget)
     }
 
@@ -94,8 +100,27 @@ impl Ways<'_> {
         Ok(None)
     }
 
-    fn run_forward(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
+    /// Anneals what the times say or, without times, sessions side by side.
+    fn anneal(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
         let Some(program) = &self.program else { return Ok(None) };
+        if self.frame.rule.real_time {
+            return Ok(None);
+        }
+        let first =
+            if self.frame.facts.history().has_times() { self.commits.clone() } else { program.side_by_side() };
+        let annealed = anneal(program, &first, turn.n_rounds, budget)?;
+        if annealed.n_misfits == 0 {
+            let placement = place(self.frame, &annealed.commits);
+            if placement.misfits.is_empty() {
+                return Ok(decision_of(self.frame, Repaired::Order(annealed.commits, placement)));
+            }
+        }
+        self.begin_with(annealed.commits);
+        Ok(None)
+    }
+
+    fn run_forward(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
+        let Some(program) = self.program.as_ref().filter(|it| it.has_small_states()) else { return Ok(None) };
         let mut furthest = Vec::new();
         for slack in &self.slacks {
             for taste in Taste::worth_a_try(*slack) {

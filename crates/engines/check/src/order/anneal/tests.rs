@@ -1,0 +1,91 @@
+//! Changes are counted rightly, and orders that are found explain histories.
+
+use super::board::{Board, Node};
+use super::{Random, anneal};
+use crate::forward::Program;
+use crate::order::{self, Frame};
+use crate::rule::Rule;
+use crate::test_store::{self, Clock, Input, Manner, Sight, Values};
+use iso_evidence::{Budget, StopReason};
+use iso_history::{Facts, History};
+use iso_spec::Level;
+
+const STORES: [(Sight, Level); 3] = [
+    (Sight::Serial, Level::Serializable),
+    (Sight::Snapshot, Level::SnapshotIsolation),
+    (Sight::Careless, Level::PrefixConsistency),
+];
+
+fn some(sight: Sight, seed: u64) -> History {
+    let manner = Manner {
+        n_txns: 60,
+        n_sessions: 5,
+        n_keys: 6,
+        max_ops: 4,
+        sight,
+        writes: 50,
+        values: Values::Few(3),
+        clock: Clock::Exact,
+        input: Input::Sessions,
+        ..Manner::default()
+    };
+    test_store::run(&mut test_store::Random::new(seed), manner)
+}
+
+#[test]
+fn what_a_move_changes_is_what_counting_anew_says() {
+    for (sight, level) in STORES {
+        for seed in 0..5 {
+            let history = some(sight, seed);
+            let facts = Facts::new(&history);
+            let frame = Frame::new(&facts, Rule::of(level));
+            let program = Program::new(&frame).unwrap();
+            let mut board = Board::new(&program, &program.side_by_side());
+            let mut random = Random(seed);
+            let mut n_changed = 0;
+            for _ in 0..2_000 {
+                let node = random.below(board.n_nodes() as u64) as Node;
+                let (first, last) = board.room(node);
+                let place = first + random.below(u64::from(last - first) + 1) as u32;
+                if place == board.place(node) {
+                    continue;
+                }
+                let change = board.change(node, place);
+                board.apply(node, place, change);
+                assert_eq!(board.n_misfits(), board.recount(), "{level}, seed {seed}");
+                n_changed += usize::from(change != 0);
+            }
+            assert!(n_changed > 200, "{level}, seed {seed}: {n_changed}");
+        }
+    }
+}
+
+#[test]
+fn orders_that_are_found_are_right_and_most_are_found() {
+    for (sight, level) in STORES {
+        let mut n_found = 0;
+        for seed in 0..20 {
+            let history = some(sight, seed);
+            let facts = Facts::new(&history);
+            let frame = Frame::new(&facts, Rule::of(level));
+            let program = Program::new(&frame).unwrap();
+            let annealed = anneal(&program, &program.side_by_side(), 1_000, &Budget::unlimited()).unwrap();
+            assert_eq!(annealed.commits.len(), facts.txns().count());
+            if annealed.n_misfits == 0 {
+                assert!(order::explains(&frame, &annealed.commits), "{level}, seed {seed}");
+                n_found += 1;
+            }
+        }
+        assert!(n_found >= 18, "{level}: {n_found} of 20");
+    }
+}
+
+#[test]
+fn a_budget_that_ends_is_said() {
+    let history = some(Sight::Serial, 1);
+    let facts = Facts::new(&history);
+    let program = Program::new(&Frame::new(&facts, Rule::of(Level::Serializable))).unwrap();
+    let stop = || Some(StopReason::Timeout);
+    let annealed = anneal(&program, &program.side_by_side(), 10, &Budget::new(&stop));
+    assert!(matches!(annealed, Err(StopReason::Timeout)));
+}
