@@ -48,6 +48,13 @@ impl Cadical {
         solver
     }
 
+    /// A solver for short calls whose models have few true variables.
+    pub fn for_small_models() -> Self {
+        let mut solver = Self::for_short_calls();
+        solver.inner.set("phase", 0);
+        solver
+    }
+
     /// A solver whose search is followed by `theory`.
     pub(crate) fn with_theory<T: Theory + 'static>(theory: Rc<RefCell<T>>) -> Self {
         let mut solver = Self::new();

@@ -22,6 +22,7 @@ mod past;
 mod pieces;
 mod proof;
 mod replay;
+mod resolution;
 mod rows;
 mod schedule;
 mod sources;
@@ -35,6 +36,7 @@ mod visibility;
 pub use by_spec::certify_spec;
 pub use derivation::certify_derivation;
 pub use forbidden::certify_proof;
+pub(crate) use resolution::{Clauses, Outlook};
 pub use uncertified::Uncertified;
 
 use crate::Verdict;
