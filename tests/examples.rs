@@ -37,6 +37,13 @@ fn the_generate_example_finds_what_it_has_injected() {
 }
 
 #[test]
+fn the_replay_example_shows_a_lost_update_on_a_weak_store_only() {
+    assert!(said("replay", &[]).contains("not serializable in 3 of 3 tries"));
+    let out = said("replay", &["sqlite:"]);
+    assert!(out.contains("! s2 put kv x 2: the database aborted") && out.contains("in 0 of 3 tries"), "{out}");
+}
+
+#[test]
 fn the_store_example_prints_the_transactions_and_what_broke() {
     let out = said("store", &["courseware", "ser"]);
     assert!(out.contains("Enrol(") && out.contains("Everything holds"), "{out}");

@@ -84,5 +84,5 @@ fn questions_that_cannot_be_asked_are_refused() {
     folder.run(&["hunt", "oracle:x", "--expect", "ser"]).ends(2).complains("there is no driver for `oracle:`");
     folder.run(&["hunt", "store:cc", "--expect", "ser", "-w", "x"]).ends(2).complains("there is no workload `x`");
     folder.run(&["hunt", "store:cc", "--expect", "ser", "-w", "append"]).ends(2).complains("lose what others append");
-    folder.run(&["hunt", "store:cc"]).ends(2).complains("--expect");
+    folder.run(&["hunt", "sqlite:", "--expect", "rr"]).ends(2).complains("SQLite has no isolation level `rr`");
 }

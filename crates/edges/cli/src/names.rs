@@ -165,8 +165,9 @@ fn choices(name: &str, only: Option<&DatabasePromises>) -> String {
     let mut choices: Vec<(&Promise, Vec<String>)> = Vec::new();
     for database in Promises::builtin().databases().iter().filter(|it| only.is_none_or(|only| only == *it)) {
         for promise in database.promises().iter().filter(|it| it.isolation() == isolation) {
-            let condition = promise.condition();
-            let who = if condition.is_empty() || only.is_none() && condition.starts_with("from ") {
+            let (condition, same) = (promise.condition(), promise.level_name());
+            let others = || database.promises().iter().filter(|it| it.isolation() == isolation);
+            let who = if others().all(|it| it.level_name() == same) {
                 database.title().to_owned()
             } else {
                 format!("{} ({condition})", database.title())

@@ -2,6 +2,7 @@
 
 use crate::check_phrases::titled;
 use crate::document::{CheckReport, Judgement, LevelName};
+use iso_spec::Level;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -105,11 +106,16 @@ pub(crate) fn on_one_server(report: &CheckReport) -> Option<String> {
     })
 }
 
-/// The levels beyond the promise: those that hold, and those that do not with what breaks them.
+/// The levels that do not follow from the promise: those that hold, and those that do not with what breaks them.
 pub(crate) fn beyond(report: &CheckReport) -> (Vec<&str>, Vec<String>) {
     let (mut holding, mut others) = (Vec::new(), Vec::new());
     let Some(promise) = &report.promise else { return (holding, others) };
-    for it in report.levels.iter().filter(|it| it.level != promise.level) {
+    let level = |it: &LevelName| Level::from_name(&it.short);
+    let follows = |it: &LevelName| {
+        let implied = level(&promise.level).zip(level(it)).is_some_and(|(promised, it)| promised.implies(it));
+        *it == promise.level || implied && promise.verdict == PromiseVerdict::Kept
+    };
+    for it in report.levels.iter().filter(|it| !follows(&it.level)) {
         match &it.judgement {
             Judgement::Holds { .. } => holding.push(it.level.short.as_str()),
             Judgement::Violated { anomalies, .. } => {
@@ -125,7 +131,6 @@ pub(crate) fn beyond(report: &CheckReport) -> (Vec<&str>, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iso_spec::Level;
 
     #[test]
     fn a_promise_in_words() {

@@ -30,7 +30,8 @@ fn every_document_is_what_the_schema_says() {
         assert_eq!(schema.refuses(document), None, "{name}");
     }
     let verbs: std::collections::BTreeSet<&str> = goldens.iter().map(|it| it.1["verb"].as_str().unwrap()).collect();
-    let all = ["check", "collect", "compare", "demo", "hunt", "lattice", "predict", "separate", "store", "verify"];
+    let all =
+        ["check", "collect", "compare", "demo", "hunt", "lattice", "predict", "replay", "separate", "store", "verify"];
     assert_eq!(verbs.into_iter().collect::<Vec<_>>(), all);
     for report in gallery() {
         let document = serde_json::from_str(&report.to_json(JsonLayout::Compact)).unwrap();

@@ -156,9 +156,9 @@ impl Promises {
     /// The database of a name, as in `postgres`, `PostgreSQL` or `pg`.
     pub fn database(&self, name: &str) -> Option<&DatabasePromises> {
         let wanted = name.trim().to_ascii_lowercase();
-        self.databases.iter().find(|it| {
-            it.name == wanted || it.title.to_ascii_lowercase() == wanted || it.also.contains(&wanted)
-        })
+        self.databases
+            .iter()
+            .find(|it| it.name == wanted || it.title.to_ascii_lowercase() == wanted || it.also.contains(&wanted))
     }
 
     /// An SQL name as the table has it: `READ COMMITTED`, `read_committed` and `rc` are `read-committed`.

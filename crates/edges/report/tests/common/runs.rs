@@ -1,9 +1,9 @@
-//! Documents of `collect`, `hunt`, `demo` and `store run` with fixed numbers.
+//! Documents of `collect`, `hunt`, `replay`, `demo` and `store run` with fixed numbers.
 
 use iso_report::{
     AbortCauses, Asserted, CheckReport, CollectReport, Counts, DemoAct, DemoReport, Ending, HuntCounts, HuntFinding,
-    HuntReport, HuntRound, HuntScript, Outcomes, Report, RoundVerdict, Sample, Series, StoreReport, StoreStep,
-    WorkloadParameters,
+    HuntReport, HuntRound, HuntScript, Outcomes, ReplayReport, ReplayStep, Report, RoundVerdict, Sample, Series,
+    StoreReport, StoreStep, WorkloadParameters,
 };
 use iso_spec::Level;
 
@@ -244,6 +244,41 @@ pub fn nothing_found() -> HuntReport {
     }
 }
 
+/// A script that shows its anomaly again, although a step answered something else.
+pub fn replay() -> ReplayReport {
+    let step = |nth: u64, session: &str, step: &str, answer: &str, recorded: Option<&str>| ReplayStep {
+        nth,
+        line: nth + 3,
+        session: session.to_owned(),
+        step: step.to_owned(),
+        answer: answer.to_owned(),
+        waited: nth == 4,
+        recorded: recorded.map(str::to_owned),
+        same: recorded.map(|it| it == answer),
+    };
+    ReplayReport {
+        script: "found.sql".to_owned(),
+        database: "MariaDB 10.11.11 at localhost:3306/test".to_owned(),
+        isolation: vec!["repeatable-read".to_owned()],
+        expect: Level::SnapshotIsolation.into(),
+        expect_because: "si is expected, as the script says".to_owned(),
+        tries: 5,
+        shown: 4,
+        reason: None,
+        anomalies: vec!["lost-update".to_owned()],
+        steps: vec![
+            step(1, "s1", "begin repeatable-read", "ok", Some("ok")),
+            step(2, "s1", "get kv x", "1", Some("0")),
+            step(3, "s2", "put kv x 2", "ok", None),
+            step(4, "s1", "put kv x 3", "ok", Some("ok")),
+        ],
+        history: "s1: { w(x,1) }\n".to_owned(),
+        seconds: 0.25,
+        output: Some("h.jsonl".to_owned()),
+        check: Some(Box::new(super::lost_update())),
+    }
+}
+
 fn act(title: &str, check: CheckReport) -> DemoAct {
     DemoAct {
         title: title.to_owned(),
@@ -323,6 +358,13 @@ pub fn hostile() -> Vec<(&'static str, Report)> {
     let found = &mut hunt.findings[0];
     (found.anomalies, found.origin, found.check) = (vec![name(3)], name(0), super::hostile());
     found.script = Some(HuntScript { steps: super::HOSTILE.join("\n"), sql: None, tries: 5, shown: 3 });
+    let mut replay = ReplayReport { script: name(0), database: name(1), isolation: vec![name(2)], ..replay() };
+    (replay.expect_because, replay.reason, replay.anomalies) = (name(3), Some(name(0)), vec![name(1)]);
+    (replay.history, replay.output, replay.check) = (name(2), Some(name(3)), Some(Box::new(super::hostile())));
+    for (idx, it) in replay.steps.iter_mut().enumerate() {
+        (it.session, it.step, it.answer, it.recorded) = (name(idx), name(idx + 1), name(idx + 2), Some(name(idx + 3)));
+        it.same = Some(false);
+    }
     let mut demo = demo();
     (demo.title, demo.lead) = (name(0), name(1));
     let act = &mut demo.acts[0];
@@ -341,6 +383,7 @@ pub fn hostile() -> Vec<(&'static str, Report)> {
     vec![
         ("collect-hostile", collect.into()),
         ("hunt-hostile", hunt.into()),
+        ("replay-hostile", replay.into()),
         ("demo-hostile", demo.into()),
         ("store-hostile", store.into()),
     ]
@@ -353,6 +396,7 @@ pub fn golden_cases() -> Vec<(&'static str, Report)> {
         ("collect-broken", broken().into()),
         ("hunt", hunt().into()),
         ("hunt-none", nothing_found().into()),
+        ("replay", replay().into()),
         ("demo", demo().into()),
         ("store", store().into()),
     ]
@@ -360,6 +404,12 @@ pub fn golden_cases() -> Vec<(&'static str, Report)> {
 
 /// All of them.
 pub fn gallery() -> Vec<(&'static str, Report)> {
-    let more = [("collect-short", short().into()), ("hunt-at-once", found_at_once().into())];
+    let mut unshown = ReplayReport { shown: 0, check: None, anomalies: Vec::new(), output: None, ..replay() };
+    unshown.steps.iter_mut().for_each(|it| (it.recorded, it.same) = (None, None));
+    let more = [
+        ("collect-short", short().into()),
+        ("hunt-at-once", found_at_once().into()),
+        ("replay-unshown", unshown.into()),
+    ];
     golden_cases().into_iter().chain(more).chain(hostile()).collect()
 }

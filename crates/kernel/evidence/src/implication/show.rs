@@ -85,6 +85,8 @@ fn given_name(given: Given) -> &'static str {
         Given::Omits => "omits",
         Given::Locks => "locks",
         Given::Newest => "at_newest",
+        Given::Inserts => "inserts",
+        Given::Makes => "makes",
         Given::Identity => "id",
         Given::Witness(_) => "",
     }

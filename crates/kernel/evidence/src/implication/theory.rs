@@ -7,7 +7,7 @@ use super::normal;
 use super::sentence::{Node, Point, Side, Translator, bound};
 use super::show::Shown;
 use super::term::{Clause, Function, Predicate, congruence, function_congruence, transitivity};
-use iso_spec::{DirtyReads, Formula, Relation, Sort, Spec, WitnessKind};
+use iso_spec::{DirtyReads, Formula, HiddenRows, Relation, Sort, Spec, WitnessKind};
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -61,6 +61,10 @@ impl Theory {
     pub fn new(stronger: &Spec, weaker: &Spec, construction: &Construction) -> Result<Self, String> {
         if stronger.dirty_reads() == DirtyReads::Allowed && weaker.dirty_reads() == DirtyReads::Forbidden {
             return Err(format!("{} allows dirty reads, and {} does not", stronger.name(), weaker.name()));
+        }
+        // Who hides rows leaves reads out, and fewer reads are a part of the history: only the other direction says nothing.
+        if stronger.hidden_rows() == HiddenRows::Allowed && weaker.hidden_rows() == HiddenRows::Forbidden {
+            return Err(format!("{} allows hidden rows, and {} does not", stronger.name(), weaker.name()));
         }
         let mut theory = Self::empty(stronger, weaker);
         theory.suppose_histories(stronger)?;
