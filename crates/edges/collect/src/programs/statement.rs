@@ -72,7 +72,7 @@ impl<'p> Runner<'p> {
     pub(super) fn step(&mut self) -> Result<Step, Failure> {
         match self.go_on() {
             Ok(step) => Ok(step),
-            Err(Failure::Conflict { reason }) => {
+            Err(Failure::Conflict { reason, .. }) => {
                 self.is_open = false;
                 self.reads.clear();
                 self.done.clear();
@@ -80,7 +80,7 @@ impl<'p> Runner<'p> {
                 Ok(Step::Conflict(reason))
             }
             // A row of that key is there already.
-            Err(Failure::Aborted { reason }) => {
+            Err(Failure::Aborted { reason, .. }) => {
                 self.client.abort()?;
                 self.is_open = false;
                 Ok(Step::Ended(format!("aborts: {reason}")))
