@@ -9,6 +9,7 @@ mod hunts;
 mod judge;
 mod levels;
 mod mariadb;
+mod outcomes;
 mod postgresql;
 
 use iso_servers::{Kind, Server, StartError};
