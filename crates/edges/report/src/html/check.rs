@@ -4,7 +4,8 @@ use super::schedule::schedule;
 use super::surroundings::{around, summary};
 use super::{Page, copies, linked_figure, steps};
 use crate::check_phrases::{
-    CORE_LEAD, DATABASES_LEAD, MAX_EMBEDDED, Medium, anomaly_words, certified, check_headline, rule_of_statements, witness,
+    CORE_LEAD, DATABASES_LEAD, MAX_EMBEDDED, Medium, anomaly_words, certified, check_headline, rule_of_statements,
+    witness,
 };
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
 use crate::findings::{Finding, findings};
