@@ -264,6 +264,11 @@ fn mariadb_shows_nearly_all_that_its_levels_allow() {
         ("repeatable-read", Level::TransactionSnapshot),
         ("serializable", Level::Serializable),
     ] {
-        compare(&*database, isolation, level);
+        let n_more = compare(&*database, isolation, level);
+        let n_expected = setting("ISOSCOPE_CASES", 40) / 50 + 1;
+        assert!(
+            n_more as u64 <= n_expected,
+            "{isolation}: {n_more} outcomes are not explained by docs/databases/mariadb.md"
+        );
     }
 }
