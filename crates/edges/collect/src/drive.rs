@@ -26,6 +26,14 @@ pub struct Run {
     pub assertions: Vec<Assertion>,
     /// Where a run could not follow its plan.
     pub divergences: Vec<Divergence>,
+    store: Store,
+}
+
+impl Run {
+    /// The same history with scans as such. Its rows are called otherwise, so it cannot be validated.
+    pub fn history_with_scans(&self) -> History {
+        self.store.history_with_scans()
+    }
 }
 
 /// One attempt to run a transaction.
@@ -180,6 +188,7 @@ impl Stage {
             assertions: self.application.assertions(&mut self.newest)?,
             steps: self.steps,
             divergences: self.store.divergences().to_vec(),
+            store: self.store,
         })
     }
 }

@@ -90,7 +90,7 @@ fn read_directory(path: &Path, name: &str, options: &ReadOptions<'_>) -> Result<
     let mut sink = Sink::new(&meter);
     cobra::read_directory(&logs, &meter, &mut sink, options.cobra_identity)?;
     options.initial.map_or(Ok(()), |it| sink.known_initial(it))?;
-    Ok(sink.finish(Format::Cobra))
+    sink.finish(Format::Cobra)
 }
 
 /// The `*.log` files of a directory, by name.
@@ -131,7 +131,7 @@ fn read_sized(
     sink.source(name, unit(format));
     dispatch(format, &mut input, &mut sink, options)?;
     options.initial.map_or(Ok(()), |it| sink.known_initial(it))?;
-    Ok(finish(format, &mut input, sink))
+    finish(format, &mut input, sink)
 }
 
 fn unit(format: Format) -> PlaceUnit {
@@ -161,7 +161,7 @@ fn dispatch(
 }
 
 /// Adds what the input itself found wrong; damage comes first, because it explains the rest.
-fn finish(format: Format, input: &mut Input<'_>, mut sink: Sink<'_>) -> Reading {
+fn finish(format: Format, input: &mut Input<'_>, mut sink: Sink<'_>) -> Result<Reading, ReadError> {
     for line in input.take_overlong() {
         let message = format!(
             "the line is too long to be a history in this format: more than {} MiB",
@@ -169,14 +169,14 @@ fn finish(format: Format, input: &mut Input<'_>, mut sink: Sink<'_>) -> Reading 
         );
         sink.error(line, message);
     }
-    let mut reading = sink.finish(format);
+    let mut reading = sink.finish(format)?;
     if let Some(damage) = input.damage() {
         let message = format!("the compressed data is damaged or cut short after {} bytes: {damage}", input.offset());
         let defect = Defect { severity: Severity::Error, source: input.name().to_owned(), at: None, message };
         reading.defects.insert(0, defect);
         reading.history = None;
     }
-    reading
+    Ok(reading)
 }
 
 /// Turns a scanner's fault into a defect, unless it ends the reading.

@@ -55,12 +55,22 @@ impl<'a> Meter<'a> {
 
     /// Would so many bytes on top still fit?
     pub(crate) fn fits(&self, bytes: usize) -> Result<(), ReadError> {
-        let parts = [self.used.get(), self.built.get(), self.at_hand.get(), bytes as u64];
-        if parts.into_iter().fold(0, u64::saturating_add) > self.limit {
-            Err(ReadError::MemoryLimit { name: self.name.clone(), limit: self.limit })
-        } else {
-            Ok(())
-        }
+        if self.taken().saturating_add(bytes as u64) > self.limit { Err(self.exceeded()) } else { Ok(()) }
+    }
+
+    /// How many bytes are left.
+    pub(crate) fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.taken())
+    }
+
+    /// What to say when more is needed.
+    pub(crate) fn exceeded(&self) -> ReadError {
+        ReadError::MemoryLimit { name: self.name.clone(), limit: self.limit }
+    }
+
+    fn taken(&self) -> u64 {
+        let parts = [self.used.get(), self.built.get(), self.at_hand.get()];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Notes that so many bytes came out of a decompressor: a small file must not keep the reader busy for hours.

@@ -5,8 +5,8 @@ use crate::meter::Meter;
 use crate::ops::TxnOps;
 use crate::{Format, Header, ReadError, Reading, WrittenValues};
 use iso_history::{
-    Access, Datum, Defect, HistoryBuilder, KeyId, Matching, Name, Outcome, Place, PlaceUnit, SessionId, Severity,
-    ValueId,
+    Access, Datum, Defect, HistoryBuilder, KeyId, Matching, Name, OMISSION_BYTES, Outcome, Place, PlaceUnit, SessionId,
+    Severity, TooManyRows, ValueId,
 };
 use rustc_hash::FxHashMap;
 
@@ -265,10 +265,12 @@ impl<'a> Sink<'a> {
     }
 
     /// Ends the reading.
-    pub(crate) fn finish(self, format: Format) -> Reading {
+    pub(crate) fn finish(self, format: Format) -> Result<Reading, ReadError> {
         let source_name = self.source_name;
         let (mut defects, mut n_dropped) = (self.defects, self.n_dropped);
-        let (history, found) = self.builder.finish_with_defects();
+        let max_omissions = usize::try_from(self.meter.left()).unwrap_or(usize::MAX) / OMISSION_BYTES;
+        let finished = self.builder.finish_within(max_omissions);
+        let (history, found) = finished.map_err(|TooManyRows| self.meter.exceeded())?;
         for defect in found {
             if defects.len() < MAX_DEFECTS { defects.push(defect) } else { n_dropped[defect.severity as usize] += 1 }
         }
@@ -283,6 +285,6 @@ impl<'a> Sink<'a> {
             Some(values) => history.map(|it| with_lost_writers(&it, values)),
             None => history,
         };
-        Reading { history, format, defects, header: self.header }
+        Ok(Reading { history, format, defects, header: self.header })
     }
 }

@@ -247,6 +247,33 @@ fn many_names_meet_the_memory_limit() {
     assert!(read_from("test", line.as_bytes(), &ReadOptions::default()).unwrap().history.is_some());
 }
 
+/// A short line stands for as many rows as the table has.
+#[test]
+fn rows_that_scans_did_not_return_meet_the_memory_limit() {
+    let rows: String = (0..2_000).map(|it| format!("[\"t/{it}\",1],")).collect();
+    let scans = "[\"scan\",\"t\",\"value = 1\",[]],".repeat(2_000);
+    let (rows, scans) = (rows.trim_end_matches(','), scans.trim_end_matches(','));
+    let text = format!("{{\"isoscope\":1,\"init\":[{rows}]}}\n{{\"s\":1,\"ops\":[{scans}]}}\n");
+    let read = |limit: u64| {
+        let options = ReadOptions { memory_limit: Some(limit), ..ReadOptions::default() };
+        read_from("test", text.as_bytes(), &options)
+    };
+    assert!(matches!(read(32 << 20), Err(ReadError::MemoryLimit { .. })), "four million rows");
+    assert_eq!(read(256 << 20).unwrap().history.unwrap().n_ops(), 4_000_000);
+}
+
+/// What is not read is refused, and never dropped.
+#[test]
+fn closed_predicates_of_elle_are_refused() {
+    for (mop, name) in [("[:rp :true {1 2}]", "rp"), ("[:insert 1 2]", "insert"), ("[:delete 1 nil]", "delete")] {
+        let text = format!("{{:type :ok, :process 0, :f :txn, :value [[:r 1 2] {mop}], :index 0}}\n");
+        let options = ReadOptions { format: Some(Format::Elle), ..ReadOptions::default() };
+        let reading = read_from("test", text.as_bytes(), &options).unwrap();
+        assert!(reading.history.is_none(), "{name}");
+        assert!(reading.defects[0].message.contains("closed predicates, which is not read"), "{:?}", reading.defects);
+    }
+}
+
 /// Bytes that never end, unless somebody counts.
 struct Endless(u8, u64);
 

@@ -188,7 +188,8 @@ fn put_ops(ops: &[Op], names: KeyNames, out: &mut Vec<u8>) {
             Access::Write => out.extend_from_slice(b"[\"w\","),
             Access::Old => out.extend_from_slice(b"[\"u\","),
             Access::Scan => {
-                let n_rows = rest.iter().take_while(|it| matches!(it.access, Access::Returned | Access::Omitted)).count();
+                let n_rows =
+                    rest.iter().take_while(|it| matches!(it.access, Access::Returned | Access::Omitted)).count();
                 let (rows, others) = rest.split_at(n_rows);
                 left = others;
                 put_scan(*key, *value, rows, names, out);

@@ -2,15 +2,36 @@
 
 use crate::document::{CheckReport, Evidence, Judgement, LevelName, Schedule};
 use crate::execution::ExecutionRelation;
-use crate::findings::{any_holds, findings, strongest_that_hold};
+use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
 use crate::promise::answer;
 use crate::words::counted;
+use iso_spec::Level;
 
 /// What stands above a core.
 pub(crate) const CORE_LEAD: &str = "The core: these operations alone are forbidden.";
 
 /// What stands above levels of databases, where levels of papers come first.
 pub(crate) const DATABASES_LEAD: &str = "What databases mean by their levels, which look at statements:";
+
+/// What a level of databases asks of statements, for a core that only such levels forbid.
+pub(crate) fn rule_of_statements(finding: &Finding<'_>) -> Option<&'static str> {
+    let levels = finding.levels.iter().map(|it| Level::from_name(&it.short)).collect::<Option<Vec<Level>>>()?;
+    match levels.as_slice() {
+        [Level::StatementSnapshots] => Some(
+            "At this level each statement sees one state, and no older one than the statement before it; what it updates \
+             or locks is the newest version, and stays so until its transaction ends.",
+        ),
+        [Level::TransactionSnapshot] => Some(
+            "At this level all plain reads of a transaction see one state; what a statement updates or locks is the newest \
+             version, and stays so until its transaction ends.",
+        ),
+        [Level::RowSnapshots] => Some(
+            "At this level all reads of a transaction see one state, and nobody else has written since what it updates; an \
+             insert only needs that there is no row.",
+        ),
+        _ => None,
+    }
+}
 
 /// Longer witnesses are only counted.
 const MAX_SHOWN_ORDER: usize = 12;

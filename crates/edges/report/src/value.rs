@@ -79,7 +79,7 @@ pub struct Operation {
     pub key: Value,
     /// What was read, written or appended; missing if a scan did not return the row.
     pub value: Value,
-    /// What a scan asked for that did not return the row.
+    /// What a scan asked for that did not return the row, or that returned it although it does not match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<String>,
     /// Operations of a transaction with the same number are one statement; those without are each one.
@@ -116,6 +116,11 @@ impl fmt::Display for Operation {
             }
         };
         let lock = if self.for_update { " for update" } else { "" };
+        if let Some(predicate) = &self.predicate {
+            let key = self.key.to_string();
+            let table = key.split_once('/').map_or(key.as_str(), |it| it.0);
+            return write!(f, "scan({table}, {predicate}, {{{key}={}, ..}}){lock}", self.value);
+        }
         write!(f, "{name}({},{}){lock}", self.key, self.value)
     }
 }
@@ -133,6 +138,11 @@ impl Operation {
         };
         let predicate = match history.op(op) {
             Op::Omit { scan, .. } => Some(history.scan(scan).predicate.to_string()),
+            // A row that came back although it does not match means nothing without what was asked for.
+            Op::Read { key, value } => {
+                let scan = history.scan_of(op).filter(|it| !history.matches(*it, key, value));
+                scan.map(|it| history.scan(it).predicate.to_string())
+            }
             _ => None,
         };
         let statement = history.statement_of(op);

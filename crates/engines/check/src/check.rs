@@ -129,12 +129,27 @@ fn refute(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budge
         return refutation;
     }
     let core = Projection::new(facts, &refutation.txns, &without(facts, &refutation));
-    // No inference knows what an insert is.
-    if asked == Level::RowSnapshots && core.history.makes_rows() {
-        return refutation;
+    if asked == Level::RowSnapshots {
+        return without_inserts(facts, &core, &refutation, budget).unwrap_or(refutation);
     }
     let derivation = derive_in_time(&Facts::new(&core.history), level, budget);
     Refutation { derivation: derivation.map(Arc::new), ..refutation }
+}
+
+/// A core in which nobody makes a row is one of snapshot isolation, and is told as such. No inference knows what an insert
+/// is.
+fn without_inserts(
+    facts: &Facts<'_>,
+    core: &Projection,
+    refutation: &Refutation,
+    budget: &Budget<'_>,
+) -> Option<Refutation> {
+    if core.history.makes_rows() {
+        return None;
+    }
+    let told = refute(facts, Level::SnapshotIsolation, refutation.txns.clone(), budget);
+    let core = Projection::new(facts, &told.txns, &without(facts, &told));
+    (!core.history.makes_rows()).then_some(told)
 }
 
 /// A large core without the transactions and reads of which a derivation does not speak: making it small one by one takes

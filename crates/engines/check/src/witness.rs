@@ -34,8 +34,7 @@ pub(crate) fn sources(facts: &Facts<'_>, source_of: impl Fn(usize) -> Option<Txn
 /// The same execution as a witness of a weaker level.
 pub(crate) fn weaken(facts: &Facts<'_>, witness: &Witness, level: Level) -> Witness {
     let level = level.with_sessions().unwrap_or(level);
-    let has_snapshots =
-        matches!(
+    let has_snapshots = matches!(
         level,
         Level::PrefixConsistency | Level::SnapshotIsolation | Level::StrongSnapshotIsolation | Level::RowSnapshots
     );

@@ -103,6 +103,11 @@ impl Past {
         idx
     }
 
+    /// What a table is called.
+    pub(crate) fn table_name(&self, table: u32) -> &str {
+        self.table_ids.iter().find(|it| *it.1 == table).map_or("", |it| &**it.0)
+    }
+
     pub(crate) fn n_keys(&self) -> usize {
         self.keys.len()
     }

@@ -3,7 +3,9 @@
 use crate::Rows;
 use crate::past::{ABSENT, KeyIdx, Past, Pos, ValueIdx};
 use iso_evidence::{Event, Schedule, Source, Witness};
-use iso_history::{Datum, History, HistoryBuilder, KeyId, OpId, Outcome, Place, SessionId, TxnId, ValueId};
+use iso_history::{
+    Column, Datum, History, HistoryBuilder, KeyId, OpId, Outcome, Place, Predicate, SessionId, TxnId, ValueId,
+};
 use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -104,6 +106,35 @@ impl Record {
         match writing.builder.finish() {
             Ok(history) => history,
             Err(defects) => unreachable!("transactions are ended and keys are registers: {defects:?}"),
+        }
+    }
+
+    /// The same transactions, where scans are scans: rows that they did not return are not mentioned. Rows are called
+    /// `table/row`, values are as they were written, and a row that is not there is null.
+    pub(crate) fn history_with_scans(&self, past: &Past, sessions: &[Arc<str>]) -> History {
+        let mut writing = WritingScans { past, builder: HistoryBuilder::new(), keys: vec![None; past.n_keys()] };
+        for session in sessions {
+            writing.builder.session(session);
+        }
+        for (idx, ended) in self.txns.iter().enumerate() {
+            writing.builder.begin(SessionId::from_index(ended.session as usize), Place::default());
+            let mut left = self.ops_of(idx);
+            while let [first, rest @ ..] = left {
+                left = rest;
+                if let Recorded::Scan { scan, n_reads } = first {
+                    let (reads, rest) = left.split_at(*n_reads as usize);
+                    let (table, rows) = &self.scans[*scan as usize];
+                    writing.scan(*table, rows, reads);
+                    left = rest;
+                } else {
+                    writing.write_down(*first);
+                }
+            }
+            writing.builder.end(ended.outcome);
+        }
+        match writing.builder.finish() {
+            Ok(history) => history,
+            Err(defects) => unreachable!("transactions are ended and keys are rows: {defects:?}"),
         }
     }
 
@@ -284,6 +315,70 @@ impl<'s> Writing<'s> {
         }
         self.spelled.insert(value, id);
         id
+    }
+}
+
+/// A history with scans that is being written down.
+struct WritingScans<'s> {
+    past: &'s Past,
+    builder: HistoryBuilder,
+    keys: Vec<Option<KeyId>>,
+}
+
+impl WritingScans<'_> {
+    fn scan(&mut self, table: u32, rows: &Rows, reads: &[Recorded]) {
+        let mut returned = Vec::new();
+        for read in reads {
+            if let Recorded::Read { key, value, .. } | Recorded::ReadOwn { key, value } = *read
+                && self.past.value(value).is_some()
+            {
+                returned.push((self.key(key), self.value(value)));
+            }
+        }
+        // Names of rows are compared as texts here and as numbers there, so a part of a table is a list of its rows.
+        let predicate = match rows {
+            Rows::All => Predicate::All,
+            Rows::Prefix(prefix) if prefix.is_empty() => Predicate::All,
+            _ => {
+                let row = |it: &KeyIdx| {
+                    let name = &*self.past.key(*it).key.row;
+                    name.parse::<i64>().ok().filter(|it| it.to_string() == *name).map_or(Datum::text(name), Datum::Int)
+                };
+                Predicate::OneOf(Column::Key, self.past.rows(table, rows).iter().map(row).collect())
+            }
+        };
+        let name = self.past.table_name(table).to_owned();
+        self.builder.scan(&name, predicate, returned);
+    }
+
+    fn write_down(&mut self, op: Recorded) {
+        match op {
+            Recorded::Read { key, value, .. } | Recorded::ReadOwn { key, value } => {
+                let (key, value) = (self.key(key), self.value(value));
+                self.builder.read(key, value);
+            }
+            Recorded::Write { key, value } => {
+                let (key, value) = (self.key(key), self.value(value));
+                self.builder.write(key, value);
+            }
+            Recorded::Scan { .. } => unreachable!("scans come with their reads"),
+        }
+    }
+
+    fn key(&mut self, key: KeyIdx) -> KeyId {
+        if let Some(id) = self.keys[key as usize] {
+            return id;
+        }
+        let entry = self.past.key(key);
+        let id = self.builder.key(Datum::text(format!("{}/{}", entry.key.table, entry.key.row)));
+        self.keys[key as usize] = Some(id);
+        let initial = self.value(entry.versions[0].value);
+        self.builder.initial(id, initial, Place::default());
+        id
+    }
+
+    fn value(&mut self, value: ValueIdx) -> ValueId {
+        self.builder.value(self.past.value(value).cloned().unwrap_or(Datum::Null))
     }
 }
 

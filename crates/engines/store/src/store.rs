@@ -215,6 +215,17 @@ impl Store {
         })
     }
 
+    /// As [`Store::scan`], but the newest version of each row is read: a state that was there all at once.
+    pub fn scan_newest(&mut self, session: SessionId, table: &str, rows: &Rows) -> Result<Vec<(Key, Datum)>, Error> {
+        let entry = self.sessions.get_mut(session.index()).ok_or(Error::UnknownSession { session })?;
+        let before = entry.open.as_mut().map(|it| std::mem::replace(&mut it.mood, Mood::Careful));
+        let found = self.scan(session, table, rows);
+        if let (Some(mood), Some(open)) = (before, &mut self.sessions[session.index()].open) {
+            open.mood = mood;
+        }
+        found
+    }
+
     /// Writes a row.
     pub fn put(&mut self, session: SessionId, key: &Key, value: Datum) -> Result<(), Error> {
         self.write(session, key, Some(value))
@@ -261,6 +272,13 @@ impl Store {
     pub fn history(&self, values: Values) -> History {
         let sessions: Vec<Arc<str>> = self.sessions.iter().map(|it| it.name.clone()).collect();
         self.record.history(&self.past, &sessions, values)
+    }
+
+    /// What happened, where a scan is a scan, and a row that it did not return is not mentioned: for levels from read atomic
+    /// up, where the order of reads does not matter.
+    pub fn history_with_scans(&self) -> History {
+        let sessions: Vec<Arc<str>> = self.sessions.iter().map(|it| it.name.clone()).collect();
+        self.record.history_with_scans(&self.past, &sessions)
     }
 
     /// For each read of the history that saw another transaction's version, whose; in the order of the history.

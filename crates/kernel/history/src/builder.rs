@@ -93,6 +93,13 @@ enum KeyUse {
     Mixed,
 }
 
+/// Scans looked at more rows that they did not return than a history may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyRows;
+
+/// About what a row takes that a scan looked at and did not return.
+pub const OMISSION_BYTES: usize = 16;
+
 const NO_TIMES: (i64, i64) = (i64::MIN, i64::MAX);
 /// So many integers are looked up at once: what that needs fits in the nearest cache.
 const AT_ONCE: usize = 256;
@@ -484,10 +491,19 @@ impl HistoryBuilder {
     }
 
     /// The history, unless a defect is an error, and all defects, warnings included.
-    pub fn finish_with_defects(mut self) -> (Option<History>, Vec<Defect>) {
+    pub fn finish_with_defects(self) -> (Option<History>, Vec<Defect>) {
+        self.finish_within(MAX_ENTRIES).unwrap_or_else(|TooManyRows| {
+            let message = "the scans of the history look at more than four billion rows".to_owned();
+            (None, vec![Defect { severity: Severity::Error, source: String::new(), at: None, message }])
+        })
+    }
+
+    /// As [`HistoryBuilder::finish_with_defects`], if scans did not return at most so many rows that they looked at. These
+    /// are not known before, and each takes memory: about [`OMISSION_BYTES`].
+    pub fn finish_within(mut self, max_omissions: usize) -> Result<(Option<History>, Vec<Defect>), TooManyRows> {
         self.find_defects();
         if self.defects.iter().any(|it| it.severity == Severity::Error) {
-            return (None, self.defects);
+            return Ok((None, self.defects));
         }
         self.lay_out_sessions();
         self.fill_initial_values();
@@ -496,13 +512,13 @@ impl HistoryBuilder {
             self.history.txn_times.resize(self.history.n_txns(), NO_TIMES);
         }
         if self.history.has_statements() {
-            self.finish_statements();
+            self.finish_statements(max_omissions)?;
         }
         let is_broken = self.defects.iter().any(|it| it.severity == Severity::Error);
-        ((!is_broken).then_some(self.history), self.defects)
+        Ok(((!is_broken).then_some(self.history), self.defects))
     }
 
-    fn finish_statements(&mut self) {
+    fn finish_statements(&mut self, max_omissions: usize) -> Result<(), TooManyRows> {
         let said = std::mem::take(&mut self.said).into_iter().filter(|it| it.1 == Matching::Matches);
         self.history.sql.said = said.map(|it| it.0).collect();
         self.history.sql.said.sort_unstable();
@@ -513,15 +529,13 @@ impl HistoryBuilder {
         for row in tables.iter().flat_map(Table::rows).filter(|it| self.explicit_initial[it.index()].is_none()) {
             self.history.key_initial[row.index()] = null;
         }
-        let omitted = self.history.omitted_rows(&tables);
-        if self.history.n_ops() + omitted.iter().map(Vec::len).sum::<usize>() > MAX_ENTRIES {
-            self.defect_without_line("the scans of the history look at more than four billion rows".to_owned());
-            return;
-        }
+        let max_omissions = max_omissions.min(MAX_ENTRIES - self.history.n_ops());
+        let omitted = self.history.omitted_rows(&tables, max_omissions).ok_or(TooManyRows)?;
         self.history.insert_omissions(&omitted);
         self.history.note_newest();
         self.history.note_made();
         self.history.forget_trivial_statements();
+        Ok(())
     }
 
     fn find_defects(&mut self) {

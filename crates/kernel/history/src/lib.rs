@@ -25,7 +25,7 @@ mod survey;
 mod unexplained;
 mod writes;
 
-pub use builder::{Defect, HistoryBuilder, Matching, Severity};
+pub use builder::{Defect, HistoryBuilder, Matching, OMISSION_BYTES, Severity, TooManyRows};
 pub use datum::{Datum, Name, clipped};
 pub use facts::{ExternalRead, Facts, Standing};
 pub use history::{Access, History, Op, Outcome, Place, PlaceUnit};

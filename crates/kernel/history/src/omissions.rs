@@ -24,11 +24,12 @@ impl Table {
 }
 
 impl History {
-    /// For each scan, the rows that it omitted, as far as they say something.
-    pub(crate) fn omitted_rows(&self, tables: &[Table]) -> Vec<Vec<KeyId>> {
+    /// For each scan, the rows that it omitted, as far as they say something; nothing if these are too many.
+    pub(crate) fn omitted_rows(&self, tables: &[Table], at_most: usize) -> Option<Vec<Vec<KeyId>>> {
         if self.sql.scans.iter().all(|it| it.extent == Extent::Part) {
-            return Vec::new();
+            return Some(Vec::new());
         }
+        let mut n_omitted = 0;
         let versions = self.versions_of_rows(tables);
         let mut relevant: FxHashMap<(u32, u32), Vec<KeyId>> = FxHashMap::default();
         let mut omitted: Vec<Vec<KeyId>> = Vec::with_capacity(self.sql.scans.len());
@@ -44,8 +45,12 @@ impl History {
             let reads = entry.start as usize..entry.end as usize - 1;
             let returned: FxHashSet<KeyId> = self.op_key[reads].iter().copied().collect();
             omitted.push(rows.iter().copied().filter(|it| !returned.contains(it)).collect());
+            n_omitted += omitted.last().map_or(0, Vec::len);
+            if n_omitted > at_most {
+                return None;
+            }
         }
-        omitted
+        Some(omitted)
     }
 
     /// The rows of every table that is scanned.

@@ -209,8 +209,8 @@ impl History {
     pub fn makes(&self, txn: TxnId, row: KeyId) -> bool {
         let ops = self.op_range(txn);
         let start = self.sql.made.partition_point(|it| (*it as usize) < ops.start);
-        let own = self.sql.made[start..].iter().take_while(|it| (**it as usize) < ops.end);
-        own.into_iter().any(|it| self.op_key[*it as usize] == row)
+        let mut own = self.sql.made[start..].iter().take_while(|it| (**it as usize) < ops.end);
+        own.any(|it| self.op_key[*it as usize] == row)
     }
 
     /// Does a transaction make this row by the insert whose effect this last write of it is?
@@ -226,7 +226,8 @@ impl History {
     /// Notes the rows that transactions make: the first write of each is part of an insert.
     pub(crate) fn note_made(&mut self) {
         let Some(null) = self.sql.null else { return };
-        let inserts = |it: &u32| self.op_access[*it as usize] == Access::Read && self.op_value[*it as usize] == null.raw();
+        let inserts =
+            |it: &u32| self.op_access[*it as usize] == Access::Read && self.op_value[*it as usize] == null.raw();
         let mut made = std::mem::take(&mut self.sql.made);
         for read in self.sql.newest.iter().copied().filter(inserts) {
             let (op, key) = (OpId::from_index(read as usize), self.op_key[read as usize]);

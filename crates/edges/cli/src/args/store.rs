@@ -64,6 +64,10 @@ pub(crate) struct StoreRunArgs {
     #[command(flatten)]
     pub(crate) overwrite: Overwrite,
 
+    /// Save scans as scans, and not as reads of each row; not at rc. Such a history has no --validate
+    #[arg(long, requires = "output")]
+    pub(crate) scans: bool,
+
     /// Also list the transactions in the order in which they ran
     #[arg(long)]
     pub(crate) list: bool,

@@ -9,6 +9,7 @@ use crate::results::stopped;
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{APPLICATIONS, Application, Assertion, Choice, Ending, Run, RunStep, Setup, application, drive};
 use iso_formats::{WriteError, write_recorded, write_recorded_path};
+use iso_history::History;
 use iso_report::{Asserted, Counts, JsonLayout, Listing, Report, StoreReport, StoreStep, store_text};
 use iso_spec::Level;
 use iso_store::LEVELS;
@@ -39,6 +40,9 @@ pub(crate) fn run(raw: &StoreVerb, started: Instant) -> anyhow::Result<Exit> {
 
 fn run_application(raw: &StoreRunArgs, started: Instant) -> anyhow::Result<Exit> {
     let (setup, target) = (resolve(raw)?, Target::of(raw)?);
+    if raw.scans && setup.level == Level::ReadCommitted {
+        bail!("at rc the order of reads matters, which no scan says; leave --scans out, or take --level ra or above");
+    }
     let reports = Rendering::to_each(raw.reports.clone())?;
     Rendering::refuse_graphs("store", &reports)?;
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
@@ -52,7 +56,8 @@ fn run_application(raw: &StoreRunArgs, started: Instant) -> anyhow::Result<Exit>
     progress.stage(format!("running {}", setup.application.name()));
     let run = drive(&setup)?;
     progress.clear();
-    target.write(&setup, &run)?;
+    let with_scans = raw.scans.then(|| run.history_with_scans());
+    target.write(&setup, with_scans.as_ref().unwrap_or(&run.history))?;
     let report = report(&setup, &run, &target);
     let words = words(raw, &report);
     let report = Report::Store(report);
@@ -151,14 +156,14 @@ impl Target {
         Ok(Self::File(path.clone()))
     }
 
-    fn write(&self, setup: &Setup, run: &Run) -> anyhow::Result<()> {
+    fn write(&self, setup: &Setup, history: &History) -> anyhow::Result<()> {
         match self {
             Self::Nowhere => Ok(()),
-            Self::StandardOutput => match write_recorded(&run.history, &setup.origin(), &mut io::stdout().lock()) {
+            Self::StandardOutput => match write_recorded(history, &setup.origin(), &mut io::stdout().lock()) {
                 Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 other => Ok(other?),
             },
-            Self::File(path) => write_recorded_path(&run.history, &setup.origin(), path)
+            Self::File(path) => write_recorded_path(history, &setup.origin(), path)
                 .with_context(|| format!("cannot write {}", path.display())),
         }
     }

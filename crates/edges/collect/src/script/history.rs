@@ -133,6 +133,10 @@ impl<'s> Log<'s> {
             (action, Answer::Rows(found)) => {
                 let Some((table, predicate)) = action.predicate() else { return Ok(()) };
                 let effect = effect_of(action);
+                // Databases return rows in any order, which means nothing.
+                let mut found = found.clone();
+                found.sort_by(|a, b| (a.0.len(), &a.0).cmp(&(b.0.len(), &b.0)));
+                let found = &found[..];
                 Answered { table, predicate, found, effect }.record(self.script.row_names(), builder);
             }
             // One that is done has seen that there was no row.

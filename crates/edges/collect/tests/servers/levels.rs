@@ -33,7 +33,10 @@ fn rows_that_are_made_anew_are_others(database: &dyn Database) {
     let scripts: Vec<&str> = page.split("```text\n").skip(1).filter_map(|it| it.split("```").next()).collect();
     let [hidden, anew, ..] = scripts[..] else { panic!("the page has scripts: {scripts:?}") };
     let why = verdicts(&play(database, hidden, &[]), &[Level::StatementSnapshots, Level::AdyaReadCommitted]);
-    assert_eq!(why, "postgres.rc holds; pl2 violated: g1b", "a statement finds neither what the row was nor what it is");
+    assert_eq!(
+        why, "postgres.rc holds; pl2 violated: g1b",
+        "a statement finds neither what the row was nor what it is"
+    );
     let why = verdicts(&play(database, anew, &[]), &[Level::RowSnapshots, Level::SnapshotIsolation]);
     assert_eq!(why, "postgres.rr holds; si violated: non-repeatable-read", "it inserts a row that it still sees");
     play(database, &anew.replace("repeatable-read", "serializable"), &[6]);
@@ -86,7 +89,10 @@ fn compare(database: &dyn Database, isolation: &str, levels: &[Level]) {
         }
     }
     let name = database.describe();
-    eprintln!("{name} at {isolation}: {n_cases} scripts, {n_weaker} need {:?}, {n_twice} return a row twice", levels.last());
+    eprintln!(
+        "{name} at {isolation}: {n_cases} scripts, {n_weaker} need {:?}, {n_twice} return a row twice",
+        levels.last()
+    );
     assert!(n_weaker + n_twice <= 2 + n_cases / 10, "{n_weaker}, {n_twice}");
 }
 

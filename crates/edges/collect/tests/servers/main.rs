@@ -11,6 +11,7 @@ mod inspection;
 mod judge;
 mod levels;
 mod mariadb;
+mod outcomes;
 mod pooler;
 mod postgresql;
 

@@ -94,6 +94,12 @@ impl Events {
             return Ok(());
         };
         let Some(process) = process(event, line, sink) else { return Ok(()) };
+        if event.get("f").and_then(Form::as_name) == Some("init") {
+            let why = "an operation :init belongs to Elle's workload of closed predicates, which is not read; record \
+                       scans in our own formats instead (docs/elle.md)";
+            sink.error(line, why);
+            return Ok(());
+        }
         if let Some(other) = event.get("f").filter(|it| it.as_name() != Some("txn")) {
             sink.error(line, format!("the :f of an operation must be :txn, not {}", other.show(self.syntax)));
             return Ok(());
@@ -188,6 +194,13 @@ impl Events {
             match self.mop(form, sink)? {
                 Some(mop) if kind == Kind::Ok || mop.is_write() => mops.push(mop),
                 Some(_) => {}
+                None if is_of_predicates(form) => {
+                    let found = form.show(self.syntax);
+                    return Ok(Err(format!(
+                        "{found} belongs to Elle's workload of closed predicates, which is not read; record scans in our \
+                         own formats instead (docs/elle.md)"
+                    )));
+                }
                 None => {
                     return Ok(Err(format!("expected {}, found {}", self.known_mops(), form.show(self.syntax))));
                 }
@@ -294,6 +307,13 @@ impl Events {
         }
         Ok(())
     }
+}
+
+/// Is this a micro-operation of Elle's workload of closed predicates: a read by predicate, or a row that comes or goes?
+fn is_of_predicates(form: &Form) -> bool {
+    let Form::Vector(parts) = form else { return false };
+    let name = parts.first().and_then(Form::as_name);
+    name.is_some_and(|it| matches!(it, "rp" | "insert" | "delete"))
 }
 
 impl Mop {

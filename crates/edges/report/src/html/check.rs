@@ -3,7 +3,10 @@
 use super::schedule::schedule;
 use super::surroundings::{around, summary};
 use super::{Page, copies, linked_figure, steps};
-use crate::check_phrases::{DATABASES_LEAD, CORE_LEAD, MAX_EMBEDDED, Medium, anomaly_words, certified, check_headline, witness};
+use crate::check_phrases::{
+    CORE_LEAD, DATABASES_LEAD, MAX_EMBEDDED, Medium, anomaly_words, certified, check_headline, rule_of_statements,
+    witness,
+};
 use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
 use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
@@ -190,6 +193,9 @@ fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>, inside: &Ins
         xml(&finding.level_names()),
         xml(&core.summary)
     );
+    if let Some(rule) = rule_of_statements(finding).filter(|_| core.local.is_none()) {
+        out += &format!("<p>{}</p>\n", xml(rule));
+    }
     out += &linked_figure(&figure_svg(finding, Frame::Bare));
     out += &steps(core);
     let history: Vec<String> = notation(core, Comments::Names).lines().map(prose).collect();

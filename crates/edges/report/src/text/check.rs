@@ -1,7 +1,7 @@
 //! The document of `check` for a terminal.
 
 use super::{Page, TextOptions, Tone, padded};
-use crate::check_phrases::{CORE_LEAD, DATABASES_LEAD, Medium, certified, witness};
+use crate::check_phrases::{CORE_LEAD, DATABASES_LEAD, Medium, certified, rule_of_statements, witness};
 use crate::document::{CheckReport, Counts, Defect, Excerpt, Judgement, LevelReport, Severity};
 use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
 use crate::notation::{Comments, notation};
@@ -144,6 +144,8 @@ impl Page {
         self.sentence("  ", 2, &finding.core.summary);
         if let Some(local) = &finding.core.local {
             self.sentence("  ", 2, &format!("{}.", local.because));
+        } else if let Some(rule) = rule_of_statements(finding) {
+            self.sentence("  ", 2, rule);
         }
         self.history(finding.core);
         if !finding.core.cycle.is_empty() {

@@ -331,3 +331,25 @@ fn values_that_are_written_again_are_told_apart() {
     ];
     assert_eq!(lines(&store, Values::AsWritten), as_written);
 }
+
+#[test]
+fn scans_can_be_recorded_as_such() {
+    for level in LEVELS.into_iter().filter(|it| *it != Level::ReadCommitted) {
+        let mut store = Store::new(level, Policy::Latest, 1).unwrap();
+        store.load(&Key::new("votes", "5/1"), 1.into()).unwrap();
+        let sessions = ["s1", "s2"].map(|it| store.session(it));
+        for session in sessions {
+            store.begin(session).unwrap();
+            assert_eq!(store.scan(session, "votes", &Rows::prefix("5/")).unwrap().len(), 1);
+        }
+        for (session, row) in sessions.into_iter().zip(["5/2", "5/3"]) {
+            let vote = store.insert(session, &Key::new("votes", row), 1.into());
+            drop(vote.and_then(|()| store.commit(session).map(|_| ())));
+        }
+        let history = store.history_with_scans();
+        assert!(history.has_scans(), "{level}");
+        assert!(matches!(check(&history, level, &Budget::unlimited()), Verdict::Allowed(_)), "{level}");
+        let verdict = check(&history, Level::Serializable, &Budget::unlimited());
+        assert_eq!(matches!(verdict, Verdict::Allowed(_)), level == Level::Serializable, "{level}");
+    }
+}

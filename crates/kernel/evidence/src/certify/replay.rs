@@ -187,9 +187,8 @@ impl<'h> Store<'h> {
     }
 
     fn check_unchanged_since(&self, txn: TxnId, snapshot: u32, writers: Writers) -> Result<(), Uncertified> {
-        let is_made = |it: OpId| {
-            writers == Writers::FirstUpdaterWins && self.history.makes(txn, self.history.op(it).key())
-        };
+        let is_made =
+            |it: OpId| writers == Writers::FirstUpdaterWins && self.history.makes(txn, self.history.op(it).key());
         let mut writes = self.history.ops(txn).filter(|it| self.history.op(*it).is_write() && !is_made(*it));
         match writes.find(|it| self.changed_at[self.history.op(*it).key().index()] > snapshot) {
             None => Ok(()),
