@@ -104,13 +104,8 @@ impl<'s> Check<'s> {
     fn usual(&self) -> Vec<LevelName> {
         match &self.named {
             Some(named) => named.iter().map(Named::name).collect(),
-            None => self.usual_questions(HasTimes::No).iter().map(Question::name).collect(),
+            None => usual_questions(HasTimes::No).iter().map(Question::name).collect(),
         }
-    }
-
-    fn usual_questions(&self, has_times: HasTimes) -> Vec<Question<'s>> {
-        let is_usual = |it: &Level| has_times == HasTimes::Yes || !it.needs_times();
-        Level::usual().into_iter().filter(is_usual).map(Question::Level).collect()
     }
 
     /// What is asked of a history, and what was promised to it, which is asked first.
@@ -126,7 +121,7 @@ impl<'s> Check<'s> {
             return Ok(Asked { questions, promised: None, note: None });
         }
         let has_times = if history.has_real_time() { HasTimes::Yes } else { HasTimes::No };
-        let mut questions = self.usual_questions(has_times);
+        let mut questions = usual_questions(has_times);
         let (promised, note) = match database.map(promise::promised) {
             None => (None, None),
             Some(Err(why)) => (None, Some(why)),
@@ -147,6 +142,12 @@ impl<'s> Check<'s> {
 enum HasTimes {
     Yes,
     No,
+}
+
+/// What is asked where nobody names a level.
+fn usual_questions<'s>(has_times: HasTimes) -> Vec<Question<'s>> {
+    let is_usual = |it: &Level| has_times == HasTimes::Yes || !it.needs_times();
+    Level::usual().into_iter().filter(is_usual).map(Question::Level).collect()
 }
 
 /// What is asked of one history.
@@ -282,7 +283,9 @@ impl InputJudge<'_> {
         };
         let promise = promised.as_ref().map(Promised::report);
         self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>(), promise);
-        note.into_iter().for_each(|it| self.results.note(it));
+        if let Some(note) = note {
+            self.results.note(note);
+        }
         self.note_times(&history);
         self.note_nothing(&history);
         let stop = || self.alarm.reason();
