@@ -23,7 +23,6 @@ fn table() -> String {
             };
             let one = promise.on_one_server().map(|it| format!("`{it}`")).unwrap_or_default();
             let condition = promise.condition();
-            let condition = if condition.is_empty() { String::new() } else { format!("`{condition}`") };
             let _ = writeln!(
                 out,
                 "| {} | `{}`{default} | {condition} | `{}` | {one} | {seen} | {} |",

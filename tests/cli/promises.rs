@@ -111,7 +111,7 @@ fn the_header_of_json_lines_has_the_database() {
     folder.run(&["check", "again.jsonl"]).ends(1).says("promises mariadb.si");
     folder.run(&["convert", "h.jsonl", "h.plume", "--to", "plume"]).ends(0).complains("no place for the database");
     for (database, words) in [
-        ("\"postgres\"", "line 1: column 42: the member \"database\" is an object"),
+        ("\"postgres\"", "line 1: column 38: the member \"database\" is an object"),
         ("{\"isolation\":\"rc\"}", "the database has no name"),
         ("{\"name\":\"postgres\"}", "the database has no isolation level"),
     ] {
@@ -157,6 +157,7 @@ fn sql_names_mean_what_their_database_means_by_them() {
     for line in ["\n  postgres.rr  PostgreSQL", "\n  mysql.rr     MySQL", "\n  adya.pl299   SQL Server"] {
         assert!(said.err.contains(line), "{line:?} in {}", said.err);
     }
+    folder.run(&["check", "plain.history", "--level", "snapshot"]).ends(0).says("(si): holds");
     folder.write("known.history", &recorded("mariadb 10.11 at serializable", WRITE_SKEW));
     folder.run(&["check", "known.history", "--level", "repeatable read"]).ends(0).says("(mysql.rr): holds");
     folder.run(&["check", "known.history", "--level", "snapshot_isolation"]).ends(0).says("(si): holds");

@@ -68,8 +68,10 @@ impl<'s> Named<'s> {
         {
             return Ok(Self::Question(question));
         }
-        match Level::from_name(name) {
-            None if is_sql_name(name) => Ok(Self::Sql(name.to_owned())),
+        match (Level::from_name(name), meanings(name).as_slice()) {
+            // All databases that have it mean the same.
+            (None, [Some(level)]) => Ok(Self::Question(Question::Level(*level))),
+            (None, [_, ..]) => Ok(Self::Sql(name.to_owned())),
             _ => question(name, own).map(Self::Question),
         }
     }
@@ -155,8 +157,17 @@ pub(crate) fn expected(
 
 /// Does a database have an isolation level of this name?
 fn is_sql_name(name: &str) -> bool {
+    !meanings(name).is_empty()
+}
+
+/// The levels that databases mean by an SQL name, each once; those that only their text defines have no name here.
+fn meanings(name: &str) -> Vec<Option<Level>> {
     let isolation = Promises::builtin().isolation(name);
-    Promises::builtin().databases().iter().any(|it| it.isolations().contains(&isolation.as_str()))
+    let all = Promises::builtin().databases().iter().flat_map(DatabasePromises::promises);
+    let mut levels: Vec<Option<Level>> = all.filter(|it| it.isolation() == isolation).map(Promise::level).collect();
+    levels.sort();
+    levels.dedup();
+    levels
 }
 
 /// What an SQL name may mean, a line each.

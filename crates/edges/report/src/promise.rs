@@ -91,9 +91,10 @@ pub(crate) fn answer(promise: &PromiseReport) -> String {
     format!("{}: {}", promise.words(), promise.verdict.word())
 }
 
-/// What is said about the stronger level of one server, if it was asked for.
+/// What is said about the stronger level of one server, if it was asked for and the promise was kept.
 pub(crate) fn on_one_server(report: &CheckReport) -> Option<String> {
-    let level = report.promise.as_ref()?.on_one_server.as_ref()?;
+    let promise = report.promise.as_ref().filter(|it| it.verdict == PromiseVerdict::Kept)?;
+    let level = promise.on_one_server.as_ref()?;
     let found = report.levels.iter().find(|it| it.level == *level)?;
     Some(match found.judgement {
         Judgement::Holds { .. } => {

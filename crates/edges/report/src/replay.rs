@@ -41,6 +41,7 @@ pub struct ReplayReport {
     pub check: Option<Box<CheckReport>>,
 }
 
+#[allow(clippy::ref_option, reason = "serde hands over the member as it is")]
 fn headed_check<S: serde::Serializer>(of: &Option<Box<CheckReport>>, serializer: S) -> Result<S::Ok, S::Error> {
     match of {
         Some(check) => headed(&**check, serializer),

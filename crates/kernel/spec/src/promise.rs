@@ -234,12 +234,12 @@ impl DatabasePromises {
         self.promises.iter().filter(move |it| it.isolation == isolation)
     }
 
-    /// What an isolation level promises. There are several where it depends on a version or a setting that is not given,
-    /// and none where the database has no such level.
+    /// What an isolation level promises. There are several where it depends on a setting that is not given, and none where
+    /// the database has no such level. A version that is not given is a recent one.
     pub fn promised(&self, isolation: &str, version: Option<&str>, settings: &[(String, String)]) -> Vec<&Promise> {
         let isolation = Promises::builtin().isolation(isolation);
         let of_version = |it: &&Promise| {
-            let Some(version) = version else { return true };
+            let Some(version) = version else { return it.before.is_none() };
             let is_before = |bound: &String| numbers(version) < numbers(bound);
             !it.from.as_ref().is_some_and(is_before) && it.before.as_ref().is_none_or(is_before)
         };
@@ -379,6 +379,7 @@ mod tests {
         assert_eq!(promised("mariadb", "rr", Some("11.8"), &[(setting, "0")]), ["mysql.rr"]);
         assert_eq!(promised("mariadb", "rr", None, &[]), ["mysql.rr", "mariadb.si"]);
         assert_eq!(promised("postgres", "ser", Some("9.0.4"), &[]), ["postgres.rr"]);
+        assert_eq!(promised("postgres", "ser", None, &[]), ["postgres.ser"], "nobody means a version of long ago");
         assert_eq!(promised("postgres", "ser", Some("15.18 (Debian)"), &[]), ["postgres.ser"]);
         assert_eq!(promised("postgres", "rr", None, &[]), ["postgres.rr"], "all versions promise the same");
         assert_eq!(promised("sqlserver", "rc", None, &[]), ["rc"]);

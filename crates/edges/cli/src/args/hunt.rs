@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const DATABASE: &str =
+pub(super) const DATABASE: &str =
     "The database: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, or store:LEVEL for the weak store";
 
 /// Look for violations of an isolation level in a database, and write a script that reproduces them.

@@ -15,8 +15,7 @@ pub(crate) struct ReplayArgs {
     #[arg(value_name = "SCRIPT")]
     pub(crate) script: PathBuf,
 
-    /// The database, as for hunt: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, or store:LEVEL
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", help = super::hunt::DATABASE)]
     pub(crate) url: String,
 
     /// The isolation level of all transactions, in the database's words; by default what the script says

@@ -104,17 +104,8 @@ impl<'s> Check<'s> {
     fn usual(&self) -> Vec<LevelName> {
         match &self.named {
             Some(named) => named.iter().map(Named::name).collect(),
-            None => self.usual_questions(None).iter().map(Question::name).collect(),
+            None => usual_questions(None).iter().map(Question::name).collect(),
         }
-    }
-
-    fn usual_questions(&self, history: Option<&History>) -> Vec<Question<'s>> {
-        let has_times = history.is_some_and(History::has_real_time);
-        let is_usual = |it: &Level| has_times || !it.needs_times();
-        // Levels of databases say something of their own only where statements are known.
-        let has_statements = history.is_some_and(History::has_statements);
-        let of_databases = if has_statements { Level::of_databases() } else { Vec::new() };
-        Level::usual().into_iter().filter(is_usual).chain(of_databases).map(Question::Level).collect()
     }
 
     /// What is asked of a history, and what was promised to it, which is asked first.
@@ -129,7 +120,7 @@ impl<'s> Check<'s> {
             }
             return Ok(Asked { questions, promised: None, note: None });
         }
-        let mut questions = self.usual_questions(Some(history));
+        let mut questions = usual_questions(Some(history));
         let (promised, note) = match database.map(promise::promised) {
             None => (None, None),
             Some(Err(why)) => (None, Some(why)),
@@ -143,6 +134,16 @@ impl<'s> Check<'s> {
         }
         Ok(Asked { questions, promised, note })
     }
+}
+
+/// What is asked of a history, or of one that is not known yet, where nobody names a level.
+fn usual_questions<'s>(history: Option<&History>) -> Vec<Question<'s>> {
+    let has_times = history.is_some_and(History::has_real_time);
+    let is_usual = |it: &Level| has_times || !it.needs_times();
+    // Levels of databases say something of their own only where statements are known.
+    let has_statements = history.is_some_and(History::has_statements);
+    let of_databases = if has_statements { Level::of_databases() } else { Vec::new() };
+    Level::usual().into_iter().filter(is_usual).chain(of_databases).map(Question::Level).collect()
 }
 
 /// What is asked of one history.
@@ -278,7 +279,9 @@ impl InputJudge<'_> {
         };
         let promise = promised.as_ref().map(Promised::report);
         self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>(), promise);
-        note.into_iter().for_each(|it| self.results.note(it));
+        if let Some(note) = note {
+            self.results.note(note);
+        }
         self.note_times(&history);
         self.note_nothing(&history);
         let stop = || self.alarm.reason();

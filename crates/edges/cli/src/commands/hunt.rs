@@ -146,28 +146,11 @@ impl Asked {
             Channel::Aside => output::say_aside(words.trim_end()),
             Channel::Output => output::print(&words)?,
         }
-        let scripts = self.save_scripts(raw.script.as_deref(), &report)?;
+        let scripts = save_scripts(raw.script.as_deref(), &report)?;
         for note in notes.iter().chain(&scripts) {
             if raw.json { output::complain(note) } else { output::say_aside(note) }
         }
         Ok(Exit::of(&report))
-    }
-
-    /// Saves the scripts of findings; what people should know about them.
-    fn save_scripts(&self, path: Option<&Path>, report: &Report) -> anyhow::Result<Vec<String>> {
-        let (Some(path), Report::Hunt(report)) = (path, report) else { return Ok(Vec::new()) };
-        let scripts: Vec<&HuntScript> = report.findings.iter().filter_map(|it| it.script.as_ref()).collect();
-        if scripts.is_empty() {
-            return Ok(vec![format!("{} is not written: there is no script.", path.display())]);
-        }
-        let mut notes = Vec::new();
-        for (idx, script) in scripts.iter().enumerate() {
-            let path = if idx == 0 { path.to_owned() } else { output::numbered(path, idx + 1) };
-            let text = script.sql.as_deref().unwrap_or(&script.steps);
-            output::write_file(&path, text.as_bytes())?;
-            notes.push(format!("The script is in {}; isoscope replay plays it.", path.display()));
-        }
-        Ok(notes)
     }
 
     fn report(&self, hunted: &Hunted) -> anyhow::Result<HuntReport> {
@@ -225,6 +208,23 @@ impl Asked {
         let limits = iso_report::Limits { max_order: None };
         CheckReport::new(history, Run::default(), &[answer], limits)
     }
+}
+
+/// Saves the scripts of findings; what people should know about them.
+fn save_scripts(path: Option<&Path>, report: &Report) -> anyhow::Result<Vec<String>> {
+    let (Some(path), Report::Hunt(report)) = (path, report) else { return Ok(Vec::new()) };
+    let scripts: Vec<&HuntScript> = report.findings.iter().filter_map(|it| it.script.as_ref()).collect();
+    if scripts.is_empty() {
+        return Ok(vec![format!("{} is not written: there is no script.", path.display())]);
+    }
+    let mut notes = Vec::new();
+    for (idx, script) in scripts.iter().enumerate() {
+        let path = if idx == 0 { path.to_owned() } else { output::numbered(path, idx + 1) };
+        let text = script.sql.as_deref().unwrap_or(&script.steps);
+        output::write_file(&path, text.as_bytes())?;
+        notes.push(format!("The script is in {}; isoscope replay plays it.", path.display()));
+    }
+    Ok(notes)
 }
 
 /// Why some histories have no answer; a bug comes first.

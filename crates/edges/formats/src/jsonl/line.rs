@@ -179,7 +179,7 @@ fn read_database(json: &mut LineJson<'_>) -> Result<RecordedDatabase, Fault> {
     let mut database = RecordedDatabase::default();
     json.object(|json, name| {
         match name {
-            "name" => database.name = json.string()?.to_owned(),
+            "name" => json.string()?.clone_into(&mut database.name),
             "version" => database.version = Some(plain(json.datum()?)),
             "isolation" if json.peek()? == Some(b'[') => json.array(|json| {
                 database.isolations.push(json.string()?.to_owned());

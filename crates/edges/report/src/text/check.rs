@@ -65,7 +65,8 @@ impl Page {
         let (holding, others) = beyond(report);
         if !holding.is_empty() || !others.is_empty() {
             self.gap();
-            self.line("Of the levels that nobody promised:");
+            let is_kept = promise.verdict == PromiseVerdict::Kept;
+            self.line(if is_kept { "Of the levels that nobody promised:" } else { "Of the other levels:" });
         }
         if !holding.is_empty() {
             let name = self.tinted(Tone::Good, "hold");
