@@ -112,7 +112,7 @@ fn a_dry_run_makes_no_file_and_other_databases_have_no_schemas() {
     folder
         .run(&[&run[..], &["--dry-run"]].concat())
         .ends(0)
-        .says("CREATE TABLE isoscope_kv")
+        .says("CREATE TABLE isoscope_register")
         .says("Nothing was changed.");
     assert!(!folder.path("new.db").exists() && !folder.path("h.jsonl").exists());
     folder.run(&[&run[..], &["--schema", "x"]].concat()).ends(2).complains("`sqlite:` has no schemas");

@@ -98,7 +98,7 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
         OpenError::Unreachable { place: format!("PostgreSQL at {}", database.place), reason }
     };
     let (link, version) = match database.connect_now() {
-        Ok(client) => database.ask(client).map_err(unreachable)?,
+        Ok(client) => PostgreSql::ask(client).map_err(unreachable)?,
         Err(error) if is_refused_option(&error) => (Link::Pooled, None),
         Err(error) => return Err(unreachable(database.explained(&error))),
     };
@@ -111,7 +111,7 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
     }
     let database = PostgreSql { config, link, ..database };
     let client = database.connect_now().map_err(|it| database.explained(&it));
-    let asked = client.and_then(|it| database.ask(it));
+    let asked = client.and_then(PostgreSql::ask);
     let (_, version) = asked.map_err(|failure| OpenError::Unreachable {
         place: format!("PostgreSQL at {}", database.place),
         reason: failure.to_string(),
@@ -195,7 +195,7 @@ impl PostgreSql {
     }
 
     /// Asks who is there, and for the version.
-    fn ask(&self, client: postgres::Client) -> Result<(Link, Option<String>), Failure> {
+    fn ask(client: postgres::Client) -> Result<(Link, Option<String>), Failure> {
         let mut connection = PgConnection { client, link: Link::Pooled, prepared: HashMap::new(), process: None };
         let sql = "SELECT current_setting('server_version'), current_setting('lock_timeout')";
         let answer = connection.rows(&Statement { sql: sql.to_owned(), values: Vec::new() })?;
