@@ -217,6 +217,7 @@ impl MySql {
 fn inner(error: &Error) -> &(dyn std::error::Error + 'static) {
     match error {
         Error::IoError(error) => error,
+        Error::CodecError(error) => error,
         Error::TlsError(error) => error,
         other => other,
     }
