@@ -22,8 +22,20 @@ fn a_run_says_what_ran_and_what_comes_next() {
 #[test]
 fn sqlite_is_strictly_serializable() {
     let folder = Folder::new();
-    let run =
-        ["collect", "sqlite:test.db", "--sessions", "3", "--txns", "20", "--keys", "10", "--retry", "-o", "h.jsonl"];
+    let run = [
+        "collect",
+        "sqlite:test.db",
+        "--sessions",
+        "3",
+        "--txns",
+        "20",
+        "--keys",
+        "10",
+        "--retry",
+        "--force",
+        "-o",
+        "h.jsonl",
+    ];
     for workload in ["rw", "append", "bank"] {
         folder.run(&[&run[..], &["-w", workload]].concat()).ends(0);
         folder.run(&["check", "h.jsonl", "--level", "sser"]).ends(0);

@@ -7,7 +7,7 @@ fn a_generated_history_satisfies_the_level_of_its_store() {
     let folder = Folder::new();
     for (store, holds, options) in [("ser", "sser", "--sessions 9"), ("si", "ssi", "--keys 30 --zipf-keys --values 5")]
     {
-        let generate = format!("isoscope generate blindw-rw --txns 400 --store {store} {options} -o h.jsonl");
+        let generate = format!("isoscope generate blindw-rw --txns 400 --store {store} {options} --force -o h.jsonl");
         let said = folder.shell(&generate).ends(0).out;
         assert!(said.starts_with("blindw-rw: 400 transactions committed, "), "{said}");
         folder.run(&["check", "h.jsonl", "--level", holds]).ends(0);
@@ -21,7 +21,7 @@ fn a_causal_store_keeps_causes_and_neither_prefixes_nor_updates() {
     let (mut n_pc, mut n_si) = (0, 0);
     for seed in 1..=4 {
         let options = format!("--txns 300 --sessions 6 --keys 40 --seed {seed} --by-session");
-        folder.shell(&format!("isoscope generate blindw-rw --store cc {options} -o h.jsonl")).ends(0);
+        folder.shell(&format!("isoscope generate blindw-rw --store cc {options} --force -o h.jsonl")).ends(0);
         folder.run(&["check", "h.jsonl", "--level", "cc"]).ends(0);
         n_pc += folder.run(&["check", "h.jsonl", "--level", "pc"]).code;
         n_si += folder.run(&["check", "h.jsonl", "--level", "si"]).code;

@@ -10,6 +10,7 @@ mod convert;
 mod cookbook;
 mod corpus;
 mod demo;
+mod doors;
 mod elle;
 mod generate;
 mod help;

@@ -151,7 +151,7 @@ pub(crate) fn without_effort(document: &mut serde_json::Value) {
     }
 }
 
-fn said(command: &mut Command) -> Said {
+pub(crate) fn said(command: &mut Command) -> Said {
     of(&command.output().unwrap())
 }
 

@@ -184,7 +184,7 @@ fn anomaly_pages(target: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
 fn large_page(target: &Path, folder: &Path) -> Result<PathBuf> {
     let (history, page) = (folder.join("large.jsonl"), folder.join("large.html"));
     let tool = target.join("debug/isoscope");
-    let words = ["generate", "balanced", "--txns", "10000", "--inject", "long-fork", "-o"];
+    let words = ["generate", "balanced", "--txns", "10000", "--inject", "long-fork", "--force", "-o"];
     run(Command::new(&tool).args(words).arg(&history))?;
     let output = Command::new(&tool).arg("check").arg(&history).arg("--report").arg(&page).output()?;
     ensure!(output.status.code() == Some(1), "{}", String::from_utf8_lossy(&output.stderr));

@@ -7,6 +7,7 @@ use std::path::Path;
 
 /// What verbs that write to a database have in common.
 #[derive(Clone, Debug, Args)]
+#[allow(clippy::doc_markdown, reason = "it is the help, which shows everything as it is")]
 pub(crate) struct DatabaseArgs {
     /// Where to make the tables: a schema of PostgreSQL, or a database of MySQL or MariaDB
     #[arg(long, value_name = "NAME")]
@@ -21,7 +22,7 @@ pub(crate) struct DatabaseArgs {
 }
 
 impl DatabaseArgs {
-    /// Opens the database. A file of SQLite that is not there would be made, so a dry run looks at an empty one.
+    /// Opens the database. A file of `SQLite` that is not there would be made, so a dry run looks at an empty one.
     pub(crate) fn open(&self, url: &str) -> anyhow::Result<Box<dyn Database>> {
         let url = url.trim();
         if let Some(schema) = &self.schema {
@@ -46,6 +47,8 @@ pub(crate) struct Intention<'i> {
     /// The names of isolation levels.
     pub(crate) isolations: Vec<String>,
     pub(crate) sessions: usize,
+    /// One of the tables.
+    pub(crate) table: String,
     /// How many rows there are to begin with.
     pub(crate) rows: usize,
     /// What sessions do, in a few words.
@@ -83,7 +86,7 @@ impl Intention<'_> {
         line("run", &self.work);
         if self.database.dialect() != Dialect::Store {
             line("statements", "SELECT, INSERT, UPDATE and DELETE in these tables, such as");
-            for statement in self.database.dialect().examples() {
+            for statement in self.database.dialect().examples(&self.table) {
                 line("", &statement);
             }
         }

@@ -307,8 +307,9 @@ Exit codes:
 
 const COLLECT_ADDRESSES: &str = "\
 Addresses:
-  postgres://user@host:5432/name     ?host=/folder for a local socket, ?passfile=FILE, or PGPASSWORD
-  mysql://user@host:3306/name        or mariadb://..; ?socket=/file, ?passfile=FILE, or MYSQL_PWD
+  postgres://user@host:5432/name     ?sslmode=verify-full, ?host=/folder; the rest from PGHOST, ~/.pgpass ..
+  postgres:                          all of it from there
+  mysql://user@host:3306/name        or mariadb://..; ?ssl-mode=REQUIRED; the rest from ~/.my.cnf, MYSQL_PWD ..
   sqlite:FILE                        or sqlite: for a temporary one; ?journal=wal or ?journal=delete
   store:LEVEL                        the weak store; ?policy=latest|random|adversarial, ?seed=7";
 

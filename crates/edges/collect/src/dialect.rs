@@ -59,9 +59,9 @@ impl Dialect {
     }
 
     /// Statements as sessions run them, for those who want to know before.
-    pub fn examples(self) -> Vec<String> {
-        let statements =
-            [self.get("kv", ""), self.update("kv", "", Value::Int(0)), self.insert("kv", "", Value::Int(0))];
+    pub fn examples(self, table: &str) -> Vec<String> {
+        let value = Value::Int(0);
+        let statements = [self.get(table, ""), self.update(table, "", value.clone()), self.insert(table, "", value)];
         statements.into_iter().flatten().map(|it| it.sql).collect()
     }
 

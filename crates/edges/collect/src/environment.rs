@@ -73,16 +73,16 @@ fn user_of_process() -> Option<String> {
     None
 }
 
-/// Who may do what with a file: the low nine bits, as `chmod` takes them; none where there are no such bits.
+/// Who may do what with a file: the low nine bits, as `chmod` takes them; only the owner where there are no such bits.
 #[cfg(unix)]
-pub(crate) fn permissions(about: &fs::Metadata) -> Option<u32> {
-    Some(std::os::unix::fs::MetadataExt::mode(about) & 0o777)
+pub(crate) fn permissions(about: &fs::Metadata) -> u32 {
+    std::os::unix::fs::MetadataExt::mode(about) & 0o777
 }
 
 /// See above.
 #[cfg(not(unix))]
-pub(crate) fn permissions(_: &fs::Metadata) -> Option<u32> {
-    None
+pub(crate) fn permissions(_: &fs::Metadata) -> u32 {
+    0o600
 }
 
 /// Is it the superuser's file?

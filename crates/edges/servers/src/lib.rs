@@ -78,7 +78,13 @@ impl Server {
         if let Some((user, group)) = programs::other_user() {
             chown(folder.path(), Some(user), Some(group)).map_err(|it| failed(it.to_string()))?;
         }
-        kind.initialize(folder.path()).map_err(failed)?;
+        // On a busy machine the first try may fail for want of the system's resources.
+        let made = kind.initialize(folder.path()).or_else(|_| {
+            thread::sleep(Duration::from_secs(1));
+            fs::remove_dir_all(folder.path().join("data")).ok();
+            kind.initialize(folder.path())
+        });
+        made.map_err(failed)?;
         for (name, text) in files {
             private_file(folder.path(), name, text).map_err(failed)?;
         }

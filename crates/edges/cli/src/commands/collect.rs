@@ -116,6 +116,7 @@ impl Collect {
             database: &*self.database,
             isolations,
             sessions,
+            table: workload.tables().first().map(|it| it.name.clone()).unwrap_or_default(),
             rows: workload.rows().len(),
             work: format!("the workload {}: {amount}", workload.name()),
             output: match &self.output {

@@ -117,6 +117,7 @@ impl Asked {
             database: &*self.database,
             isolations: vec![self.hunt.isolation.clone()],
             sessions,
+            table: tables.first().map(|it| it.name.clone()).unwrap_or_default(),
             rows: 0,
             work: format!(
                 "{probes}then short runs of {} with up to {sessions} sessions, for {:.0} s; each makes the tables that it \

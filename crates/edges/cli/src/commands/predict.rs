@@ -92,7 +92,7 @@ impl Predict {
             precision,
             all: raw.all,
             validator: raw.validate.as_deref().map(|it| validation::Asked::new(it, raw.seed)).transpose()?,
-            output: raw.output.as_deref().map(|it| Target::of(it, raw.answer.json, raw.overwrite)).transpose()?,
+            output: output(raw)?,
         })
     }
 
@@ -479,4 +479,13 @@ fn named(name: &str, kind: &str, all: &[Level]) -> anyhow::Result<Level> {
         )),
         None => Err(anyhow!("there is no {kind} `{name}` for predictions; choose one of {known}")),
     }
+}
+
+/// Where the histories go; with --all there may be several.
+fn output(raw: &PredictArgs) -> anyhow::Result<Option<Target>> {
+    let target = raw.output.as_deref().map(|it| Target::of(it, raw.answer.json, raw.overwrite)).transpose()?;
+    if let Some(target) = target.as_ref().filter(|_| raw.all) {
+        target.check_others(raw.overwrite)?;
+    }
+    Ok(target)
 }

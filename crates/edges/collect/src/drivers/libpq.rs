@@ -214,7 +214,7 @@ impl<'s> Settings<'s> {
         if is_named && !lines().any(|it| fields(it).len() == 5) {
             return Ok((Some(Secret::new(text.lines().next().unwrap_or_default().to_owned())), None));
         }
-        let mode = fs::metadata(&file).ok().and_then(|it| permissions(&it)).unwrap_or_default();
+        let mode = fs::metadata(&file).map(|it| permissions(&it)).unwrap_or_default();
         if mode & 0o077 != 0 {
             let file = file.display();
             let remark = format!("the passwords in {file} are not used, because others may read it: chmod 600 {file}");
@@ -366,17 +366,18 @@ mod tests {
     #[test]
     fn what_cannot_be_is_named_with_its_origin() {
         let home = TempDir::new().unwrap();
-        let cases: [(&str, &[(&str, &str)], &str); 6] = [
-            ("postgres:", &[("PGPORT", "many")], "the variable `PGPORT` cannot be `many`; it is a port"),
+        let none: &[(&str, &str)] = &[];
+        let cases = [
+            ("postgres:", &[("PGPORT", "many")][..], "the variable `PGPORT` cannot be `many`; it is a port"),
             (
                 "postgres://h/x?sslmode=on",
-                &[],
+                none,
                 "the option `sslmode` of the address cannot be `on`; it is disable, allow",
             ),
-            ("postgres://a,b/x", &[], "one host"),
-            ("postgres://h/x?target_session_attrs=any", &[], "`target_session_attrs` of the address is not known"),
+            ("postgres://a,b/x", none, "one host"),
+            ("postgres://h/x?target_session_attrs=any", none, "`target_session_attrs` of the address is not known"),
             ("postgres://h/x", &[("PGREQUIREAUTH", "scram-sha-256")], "`PGREQUIREAUTH`"),
-            ("postgres://h/x?sslmode=verify-ca", &[], "sslrootcert=FILE"),
+            ("postgres://h/x?sslmode=verify-ca", none, "sslrootcert=FILE"),
         ];
         for (url, variables, words) in cases {
             let error = login(url, variables, &home).unwrap_err().to_string();

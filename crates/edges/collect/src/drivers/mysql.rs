@@ -114,7 +114,7 @@ impl MySql {
     fn cannot_encrypt(&self) -> bool {
         match Conn::new(self.options.clone()) {
             Err(Error::DriverError(DriverError::TlsNotSupported)) => true,
-            Err(error) => is_handshake(&error),
+            Err(error) => is_handshake(inner(&error)),
             Ok(_) => false,
         }
     }
@@ -135,7 +135,7 @@ impl MySql {
             Error::DriverError(DriverError::TlsNotSupported) => {
                 Some("the server encrypts nothing; take ssl-mode=PREFERRED if that need not be".to_owned())
             }
-            error => self.encryption.cure(error, &self.host),
+            error => self.encryption.cure(inner(error), &self.host),
         };
         match (failure(error), cure) {
             (Failure::Lost { message }, Some(cure)) => Failure::lost(format!("{message}; {cure}")),
@@ -217,6 +217,16 @@ impl MySql {
             )));
         }
         Ok(Some(free))
+    }
+}
+
+/// The error behind the driver's, which does not name it as its cause.
+fn inner(error: &Error) -> &(dyn std::error::Error + 'static) {
+    match error {
+        Error::IoError(error) => error,
+        Error::CodecError(error) => error,
+        Error::TlsError(error) => error,
+        other => other,
     }
 }
 

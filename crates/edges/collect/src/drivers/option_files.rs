@@ -104,7 +104,7 @@ impl<'s> Settings<'s> {
             reason,
         };
         let text = fs::read_to_string(&settings.file).map_err(|it| unreadable(it.to_string()))?;
-        let mode = fs::metadata(&settings.file).ok().and_then(|it| permissions(&it)).unwrap_or_default();
+        let mode = fs::metadata(&settings.file).map(|it| permissions(&it)).unwrap_or_default();
         if mode & 0o002 != 0 {
             return Err(unreadable(format!("everybody may write it; chmod 600 {}", settings.file.display())));
         }

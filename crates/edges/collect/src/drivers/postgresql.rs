@@ -109,7 +109,7 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
     };
     match database.connect_now() {
         Ok(client) => {
-            let Server { link, version, default_isolation } = database.ask(client).map_err(unreachable)?;
+            let Server { link, version, default_isolation } = PostgreSql::ask(client).map_err(unreachable)?;
             if link == Link::Direct {
                 return Ok(PostgreSql { version, default_isolation, ..database });
             }
@@ -123,7 +123,7 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
     }
     let database = PostgreSql { config, link: Link::Pooled, ..database };
     let client = database.connect_now().map_err(|it| database.explained(&it));
-    let asked = client.and_then(|it| database.ask(it));
+    let asked = client.and_then(PostgreSql::ask);
     let asked = asked.map_err(|failure| OpenError::Unreachable {
         place: format!("PostgreSQL at {}", database.place),
         reason: failure.to_string(),
@@ -208,7 +208,7 @@ impl PostgreSql {
     }
 
     /// Asks who is there, and for the version.
-    fn ask(&self, client: postgres::Client) -> Result<Server, Failure> {
+    fn ask(client: postgres::Client) -> Result<Server, Failure> {
         let mut connection = PgConnection { client, link: Link::Pooled, prepared: HashMap::new(), process: None };
         let sql = "SELECT current_setting('server_version'), current_setting('lock_timeout'), \
              current_setting('default_transaction_isolation')";

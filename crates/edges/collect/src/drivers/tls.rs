@@ -250,7 +250,7 @@ fn unreadable(what: &'static str, file: &Path, reason: &dyn std::fmt::Display) -
 pub(super) fn check_key(key: &Path) -> Result<(), OpenError> {
     let about = fs::metadata(key).map_err(|it| unreadable("client's key", key, &it))?;
     let forbidden = if is_superusers(&about) { 0o037 } else { 0o077 };
-    if permissions(&about).is_some_and(|it| it & forbidden != 0) {
+    if permissions(&about) & forbidden != 0 {
         let cure = format!("others may read it; chmod 600 {}", key.display());
         return Err(unreadable("client's key", key, &cure));
     }
