@@ -10,6 +10,7 @@ mod judge;
 mod levels;
 mod mariadb;
 mod postgresql;
+mod programs;
 
 use iso_servers::{Kind, Server, StartError};
 

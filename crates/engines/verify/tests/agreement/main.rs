@@ -11,8 +11,8 @@ mod statements;
 
 use generate::{Dice, Openness, program, sums, with_serial_invariant};
 use iso_evidence::Budget;
-use iso_program::{Program, ProgramError, parse};
 use iso_history::Snapshots;
+use iso_program::{Program, ProgramError, parse};
 use iso_verify::{Database, Isolation, LEVELS, Verdict, verify_all, verify_levels};
 
 fn setting(name: &str, default: u64) -> u64 {
