@@ -19,13 +19,13 @@ pub const LEVELS: [Level; 8] = [
 /// A database whose levels programs can be verified under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Database {
-    /// PostgreSQL.
+    /// `PostgreSQL`.
     Postgres,
-    /// MySQL with InnoDB.
+    /// `MySQL` with `InnoDB`.
     Mysql,
-    /// MariaDB with InnoDB, which has snapshot isolation as well.
+    /// `MariaDB` with `InnoDB`, which has snapshot isolation as well.
     Mariadb,
-    /// SQLite.
+    /// `SQLite`.
     Sqlite,
 }
 
@@ -53,7 +53,7 @@ const fn of_database(name: &'static str, sql: &'static str, level: Level) -> Dat
     DatabaseLevel { name, sql, level }
 }
 
-/// PostgreSQL's, weaker ones first.
+/// `PostgreSQL`'s, weaker ones first.
 const POSTGRES: [DatabaseLevel; 3] = [
     of_database("postgres.rc", "READ COMMITTED on PostgreSQL", Level::StatementSnapshots),
     of_database("postgres.rr", "REPEATABLE READ on PostgreSQL", Level::SnapshotIsolation),
@@ -89,14 +89,14 @@ impl Database {
         }
     }
 
-    /// The database of that name; `postgresql` is PostgreSQL as well.
+    /// The database of that name; `postgresql` is `PostgreSQL` as well.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let name = if name == "postgresql" { "postgres" } else { &name };
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// Its levels, weaker ones first. READ UNCOMMITTED of InnoDB is none of them: what was never committed has no place in
+    /// Its levels, weaker ones first. READ UNCOMMITTED of `InnoDB` is none of them: what was never committed has no place in
     /// an execution.
     pub fn levels(self) -> &'static [DatabaseLevel] {
         match self {
