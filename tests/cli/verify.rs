@@ -303,7 +303,7 @@ fn repairs_are_what_helps_on_that_database() {
 #[test]
 fn a_program_runs_on_a_database() {
     let said = folder(READ_FIRST).run(&["verify", "p.txn", "--run", "sqlite:", "--interleavings", "8"]).ends(0);
-    said.says("holds     sqlite.ser\n").says(": 8 interleavings (seed 1), nothing was wrong in any.\n");
+    said.says("holds     sqlite.ser\n").tells(": 8 interleavings (seed 1), nothing was wrong in any.");
     let broken = "var x: int = 0\ntxn add() { x += 1 }\nrun add() || add()\ninvariant \"one\": x == 1\n";
     let said = folder(broken).run(&["verify", "p.txn", "--run", "sqlite:", "--interleavings", "3", "--json"]).ends(1);
     let document = said.json().remove(0);

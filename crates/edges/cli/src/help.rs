@@ -216,7 +216,7 @@ Examples:
   isoscope verify bank.txn --level si                  is snapshot isolation enough?
   isoscope verify bank.txn --level si,psi --repair     and if not, what would repair it?
   isoscope verify bank.txn --database postgres         the levels of PostgreSQL, where += is one statement
-  isoscope verify bank.txn --run postgres://localhost/test -i read-committed   also as SQL, in many interleavings
+  isoscope verify bank.txn --run sqlite:               also as SQL on a real database, in many interleavings
   isoscope verify bank.txn --report why.html           the program beside a run that breaks it";
 
 const VERIFY_CODES: &str = "\
