@@ -3,11 +3,13 @@
 
 #[path = "../crates/engines/verify/tests/agreement/oracle.rs"]
 mod oracle;
+#[path = "../crates/engines/verify/tests/agreement/statements.rs"]
+mod statements;
 
 use isoscope::evidence::Budget;
 use isoscope::program::{Program, Symbol, parse, pretty};
 use isoscope::spec::Level;
-use isoscope::verify::{Answer, LEVELS, verify, verify_levels};
+use isoscope::verify::{Answer, Database, DatabaseLevel, LEVELS, verify, verify_levels};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -194,15 +196,46 @@ fn every_program_has_a_page_with_its_text_and_its_verdicts() {
         assert!(page.contains(&format!("\n{verdicts}\n")), "the page of {name} needs\n{verdicts}");
         let line = format!("| [{name}]({name}.md) {verdicts}\n");
         assert!(index.contains(&line), "the index needs\n{line}");
+        let verdicts = row(&sample, database_levels().iter().map(|it| it.name));
+        assert!(page.contains(&format!("\n{verdicts}\n")), "the page of {name} needs\n{verdicts}");
+        let line = format!("| [{name}]({name}.md) {verdicts}\n");
+        assert!(index.contains(&line), "the index needs\n{line}");
     }
 }
 
 /// `| rc | ra | .. |` with a word for each.
 fn verdict_row(sample: &Sample) -> String {
+    row(sample, LEVELS.iter().map(|it| it.short_name()))
+}
+
+fn row<'l>(sample: &Sample, levels: impl Iterator<Item = &'l str>) -> String {
     let expected = expected(sample);
-    let words: Vec<&str> =
-        LEVELS.iter().map(|it| if expected[it.short_name()] == "holds" { "holds" } else { "**no**" }).collect();
+    let words: Vec<&str> = levels.map(|it| if expected[it] == "holds" { "holds" } else { "**no**" }).collect();
     format!("| {} |", words.join(" | "))
+}
+
+/// The levels of databases that headers speak of.
+fn database_levels() -> Vec<DatabaseLevel> {
+    [Database::Postgres, Database::Mysql].into_iter().flat_map(Database::levels).copied().collect()
+}
+
+/// Every interleaving of statements, executed as a server does it; of open values, those of small ranges.
+#[test]
+fn every_interleaving_of_statements_says_the_same() {
+    let mut n_compared = 0;
+    for sample in samples() {
+        if n_valuations(&sample.program) > 20 || sample.program.instances().len() > 4 {
+            continue;
+        }
+        let expected = expected(&sample);
+        for level in database_levels() {
+            let Some(snapshots) = level.level.snapshots() else { continue };
+            let Some(is_violated) = statements::is_violated(&sample.program, snapshots) else { continue };
+            n_compared += 1;
+            assert_eq!(is_violated, expected[level.name] == "violated", "{} {}", sample.name, level.name);
+        }
+    }
+    assert!(n_compared > 30, "only {n_compared} programs are small enough");
 }
 
 fn samples() -> Vec<Sample> {
@@ -230,11 +263,12 @@ fn root() -> PathBuf {
 
 /// What the header says, by the short name of the level.
 fn expected(sample: &Sample) -> BTreeMap<&str, &str> {
-    let line = sample.text.lines().find_map(|it| it.strip_prefix("// expect: "));
-    let pairs = line.unwrap_or_else(|| panic!("{} has no `// expect:`", sample.name)).split(' ');
+    let lines = sample.text.lines().filter_map(|it| it.strip_prefix("// expect: "));
+    let pairs = lines.flat_map(|it| it.split(' '));
     let expected: BTreeMap<&str, &str> = pairs.map(|it| it.split_once('=').unwrap()).collect();
     assert!(sample.text.lines().any(|it| it.starts_with("// source: ")), "{} has no `// source:`", sample.name);
-    assert_eq!(expected.len(), LEVELS.len(), "{}: one verdict for each level", sample.name);
+    let n_levels = LEVELS.len() + database_levels().len();
+    assert_eq!(expected.len(), n_levels, "{}: one verdict for each level", sample.name);
     expected
 }
 

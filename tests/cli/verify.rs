@@ -259,3 +259,57 @@ fn a_limit_leaves_levels_unknown() {
     said.says("unknown   si\n          the time limit was reached\n")
         .complains("give it more with --timeout, or ask for one level with --level");
 }
+
+const READ_FIRST: &str =
+    "var x: int = 0\ntxn add() {\n    let n = x\n    x = n + 1\n}\nrun add() || add()\ninvariant x == 2\n";
+
+#[test]
+fn a_database_has_its_own_levels() {
+    let said = folder(COUNTER).run(&["verify", "p.txn", "--database", "postgres"]).ends(0);
+    said.says("holds     postgres.rc, postgres.rr, postgres.ser\n")
+        .says("Weakest level that holds: READ COMMITTED on PostgreSQL (postgres.rc)\n");
+    let said = folder(READ_FIRST).run(&["verify", "p.txn", "--database", "mariadb"]).ends(1);
+    said.says("violated  mysql.rc, mysql.rr\n").says("holds     mariadb.si, mysql.ser\n");
+    folder(READ_FIRST).run(&["verify", "p.txn", "--database", "SQLite"]).ends(0).says("holds     sqlite.ser\n");
+    folder(COUNTER).run(&["verify", "p.txn"]).ends(1).tells("add --database postgres, mysql, mariadb or sqlite");
+}
+
+#[test]
+fn a_level_of_a_database_can_be_named() {
+    let said = folder(READ_FIRST).run(&["verify", "p.txn", "--level", "mysql.rr,postgres.rc,si"]).ends(1);
+    said.says("holds     si\n").says("violated  postgres.rc, mysql.rr\n");
+    folder(COUNTER)
+        .run(&["verify", "p.txn", "--database", "oracle"])
+        .ends(2)
+        .complains("programs know no database `oracle`; choose one of postgres, mysql, mariadb, sqlite");
+    folder(COUNTER).run(&["verify", "p.txn", "--level", "mysql.ru"]).ends(2).complains("or a level of a database");
+}
+
+/// An update locks its row anyway, so nobody is told to lock it.
+#[test]
+fn repairs_are_what_helps_on_that_database() {
+    let said = folder(READ_FIRST).run(&["verify", "p.txn", "--level", "postgres.rc", "--repair"]).ends(1);
+    said.says("  - compute inside of the statement, with `+=` or `-=`: line 4, column 5: `x = n + 1`\n")
+        .says("  - lock what is read, with `for update`: line 3, column 13: `x`\n")
+        .says("  - run every transaction at REPEATABLE READ on PostgreSQL (postgres.rr)\n");
+    let skew = "var x: int = 1\nvar y: int = 1\ntxn a() { if y > 0 { x -= 1 } }\ntxn b() { if x > 0 { y -= 1 } }\n\
+        run a() || b()\ninvariant x + y > 0\n";
+    let said = folder(skew).run(&["verify", "p.txn", "--level", "mysql.rc", "--repair", "--json"]).ends(1);
+    let changes = said.json().remove(0)["repairs"][0]["changes"].to_string();
+    assert!(!changes.contains("-="), "{changes}");
+    assert!(changes.contains("\"lock\"") && changes.contains("\"mysql.ser\""), "{changes}");
+}
+
+#[test]
+fn a_program_runs_on_a_database() {
+    let said = folder(READ_FIRST).run(&["verify", "p.txn", "--run", "sqlite:", "--interleavings", "8"]).ends(0);
+    said.says("holds     sqlite.ser\n").tells(": 8 interleavings (seed 1), nothing was wrong in any.");
+    let broken = "var x: int = 0\ntxn add() { x += 1 }\nrun add() || add()\ninvariant \"one\": x == 1\n";
+    let said = folder(broken).run(&["verify", "p.txn", "--run", "sqlite:", "--interleavings", "3", "--json"]).ends(1);
+    let document = said.json().remove(0);
+    assert_eq!(document["server"]["broken"], 3, "{document:#}");
+    assert_eq!(document["server"]["first"]["wrong"][0], "invariant \"one\" is false", "{document:#}");
+    let refused = folder(COUNTER).run(&["verify", "p.txn", "--run", "sqlite:", "-i", "rr"]).ends(2);
+    refused.complains("has no isolation level `rr`; it has serializable");
+    folder(COUNTER).run(&["verify", "p.txn", "--run", "store:rc"]).ends(2);
+}

@@ -237,6 +237,23 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     pub(crate) repair: bool,
 
+    /// Also run the program on this database, as SQL, in many interleavings of its statements (addresses as for collect).
+    /// The level is decided as that database means it
+    #[arg(long, value_name = "URL", conflicts_with_all = ["levels", "database"])]
+    pub(crate) run: Option<String>,
+
+    /// With --run, the isolation level of all transactions, in the database's words; by default the database's own default
+    #[arg(long, short = 'i', value_name = "LEVEL", requires = "run")]
+    pub(crate) isolation: Option<String>,
+
+    /// With --run, how many interleavings are tried
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "run")]
+    pub(crate) interleavings: usize,
+
+    /// With --run, chooses interleavings and open values
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "run")]
+    pub(crate) seed: u64,
+
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
 }

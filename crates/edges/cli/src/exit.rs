@@ -52,7 +52,9 @@ impl Exit {
                     VerifyVerdict::Violated { .. } => Self::Found,
                     VerifyVerdict::Unknown { .. } => Self::Unknown,
                 };
-                report.levels.iter().map(of_level).fold(Self::Good, Self::and)
+                let is_broken = report.server.as_ref().is_some_and(|it| it.broken > 0);
+                let on_server = if is_broken { Self::Found } else { Self::Good };
+                report.levels.iter().map(of_level).fold(on_server, Self::and)
             }
             Report::Predict(report) => match report.verdict() {
                 "predicted" => Self::Found,

@@ -220,6 +220,8 @@ Examples:
   isoscope verify bank.txn                             every level, and the weakest that holds
   isoscope verify bank.txn --level si                  is snapshot isolation enough?
   isoscope verify bank.txn --level si,psi --repair     and if not, what would repair it?
+  isoscope verify bank.txn --database postgres         the levels of PostgreSQL, where += is one statement
+  isoscope verify bank.txn --run sqlite:               also as SQL on a real database, in many interleavings
   isoscope verify bank.txn --report why.html           the program beside a run that breaks it";
 
 const VERIFY_CODES: &str = "\
@@ -393,10 +395,16 @@ fn levels() -> String {
 fn verify_levels() -> String {
     let lines: Vec<String> =
         iso_answer::verify::LEVELS.iter().map(|it| format!("  {:<5}{}", it.short_name(), it.full_name())).collect();
+    let of = |it: &iso_answer::verify::DatabaseLevel| format!("  {:<14}{}", it.name, it.sql);
+    let mut of_databases: Vec<String> =
+        iso_answer::verify::Database::ALL.into_iter().flat_map(|it| it.levels()).map(of).collect();
+    of_databases.sort_unstable();
+    of_databases.dedup();
     format!(
         "Levels, weakest first (short and full names):\n{}\n  ec   eventual consistency; for programs it is ra, because \
-         transactions are seen as a whole",
-        lines.join("\n")
+         transactions are seen as a whole\n\nLevels of databases:\n{}",
+        lines.join("\n"),
+        of_databases.join("\n")
     )
 }
 

@@ -15,6 +15,7 @@ mod judge;
 mod limits;
 mod memory;
 mod names;
+mod on_server;
 mod output;
 mod prediction;
 mod progress;

@@ -8,7 +8,9 @@ mod statement;
 
 use crate::{Client, Database, Failure, Random, Table, Watcher};
 use iso_history::{Locking, Predicate};
-use iso_program::{Judgement, Program, Type, UnitId, UnitKind, UnitValue, Value, initial_state, judge, judge_assumptions};
+use iso_program::{
+    Judgement, Program, Type, UnitId, UnitKind, UnitValue, Value, initial_state, judge, judge_assumptions,
+};
 use statement::{Runner, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};

@@ -88,6 +88,6 @@ pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, Listing, Symbols, TextOptions, store_text, text};
 pub use value::{InitialValue, OpKind, Operation, Value};
 pub use verify::{
-    Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, VerifiedLevel, VerifyReport,
-    VerifyVerdict, Written,
+    Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, ServerRun, ServerRuns, ServerStep,
+    VerifiedLevel, VerifyReport, VerifyVerdict, Written,
 };

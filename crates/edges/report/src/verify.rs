@@ -17,6 +17,9 @@ pub struct VerifyReport {
     /// The short names of the levels that hold and of which no weaker one was found to hold, if that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weakest: Option<Vec<String>>,
+    /// What a real database did with it, if one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerRuns>,
     /// Where levels of databases are to be had, if those of papers were decided because nobody chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -28,6 +31,63 @@ pub struct VerifyReport {
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,
+}
+
+/// A program that ran as SQL on a real database, in many interleavings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerRuns {
+    /// What it ran on: `PostgreSQL 15.8 at localhost:5432/test`.
+    pub database: String,
+    /// The isolation level, in the database's words.
+    pub isolation: String,
+    /// Chose the interleavings.
+    pub seed: u64,
+    /// How many interleavings ran.
+    pub interleavings: u64,
+    /// In how many something was wrong.
+    pub broken: u64,
+    /// How often the database aborted a transaction, which then started again.
+    pub aborts: u64,
+    /// The first in which something was wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<ServerRun>,
+}
+
+/// An interleaving on a real database in which something was wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerRun {
+    /// What was wrong, as clauses.
+    pub wrong: Vec<String>,
+    /// The open values.
+    pub open_values: Vec<(String, String)>,
+    /// What was done, in the order in which it was answered.
+    pub steps: Vec<ServerStep>,
+    /// The last state.
+    pub last_state: Vec<(String, String)>,
+}
+
+/// A statement on a real database.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerStep {
+    /// The name of the transaction in the program: `withdraw#1`.
+    pub transaction: String,
+    /// What it did, and what it found.
+    pub words: String,
+    /// Did it wait for a lock?
+    pub waited: bool,
+}
+
+impl ServerRuns {
+    /// What came of it, in one sentence.
+    pub(crate) fn headline(&self) -> String {
+        let Self { database, isolation, interleavings, broken, seed, .. } = self;
+        let found = match broken {
+            0 => "nothing was wrong in any".to_owned(),
+            1 => "in 1 something was wrong".to_owned(),
+            n => format!("in {n} something was wrong"),
+        };
+        format!("{database} at {isolation}: {interleavings} interleavings (seed {seed}), {found}.")
+    }
 }
 
 /// A program, and which of its runs were looked at.

@@ -17,7 +17,8 @@ pub(crate) fn add_instance(
 ) {
     let instance = InstanceId::from_index(node);
     let deed = &model.deeds[node];
-    let symbols: Vec<Value> = program.symbols().iter().zip(&model.symbols).map(|(it, code)| it.ty.value_of(*code)).collect();
+    let symbols: Vec<Value> =
+        program.symbols().iter().zip(&model.symbols).map(|(it, code)| it.ty.value_of(*code)).collect();
     let ran = run_instance(program, instance, &symbols, &mut |read, unit| {
         let found = deed.reads.iter().find(|it| it.0 == Some(read));
         found.map_or_else(|| initial[unit.index()].clone(), |it| it.2.clone())

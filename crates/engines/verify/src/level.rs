@@ -19,19 +19,21 @@ pub const LEVELS: [Level; 8] = [
 /// A database whose levels programs can be verified under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Database {
-    /// PostgreSQL.
+    /// `PostgreSQL`.
     Postgres,
-    /// MySQL with InnoDB.
+    /// `MySQL` with `InnoDB`.
     Mysql,
-    /// MariaDB with InnoDB, which has snapshot isolation as well.
+    /// `MariaDB` with `InnoDB`, which has snapshot isolation as well.
     Mariadb,
-    /// SQLite.
+    /// `SQLite`.
     Sqlite,
 }
 
 /// An isolation level as a database means it: statements, locks and newest versions matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DatabaseLevel {
+    /// Which database it is of; several may have levels of one name.
+    pub database: Database,
     /// Its name in the catalogue: `postgres.rc`.
     pub name: &'static str,
     /// What SQL calls it, and on what: `READ COMMITTED on PostgreSQL`.
@@ -49,31 +51,37 @@ pub enum Isolation {
     Database(DatabaseLevel),
 }
 
-const fn of_database(name: &'static str, sql: &'static str, level: Level) -> DatabaseLevel {
-    DatabaseLevel { name, sql, level }
+const fn of(database: Database, name: &'static str, sql: &'static str, level: Level) -> DatabaseLevel {
+    DatabaseLevel { database, name, sql, level }
 }
 
-/// PostgreSQL's, weaker ones first.
+/// `PostgreSQL`'s, weaker ones first.
 const POSTGRES: [DatabaseLevel; 3] = [
-    of_database("postgres.rc", "READ COMMITTED on PostgreSQL", Level::StatementSnapshots),
-    of_database("postgres.rr", "REPEATABLE READ on PostgreSQL", Level::SnapshotIsolation),
-    of_database("postgres.ser", "SERIALIZABLE on PostgreSQL", Level::Serializable),
+    of(Database::Postgres, "postgres.rc", "READ COMMITTED on PostgreSQL", Level::StatementSnapshots),
+    of(Database::Postgres, "postgres.rr", "REPEATABLE READ on PostgreSQL", Level::SnapshotIsolation),
+    of(Database::Postgres, "postgres.ser", "SERIALIZABLE on PostgreSQL", Level::Serializable),
 ];
 
 const MYSQL: [DatabaseLevel; 3] = [
-    of_database("mysql.rc", "READ COMMITTED on InnoDB", Level::StatementSnapshots),
-    of_database("mysql.rr", "REPEATABLE READ on InnoDB", Level::TransactionSnapshot),
-    of_database("mysql.ser", "SERIALIZABLE on InnoDB", Level::Serializable),
+    of(Database::Mysql, "mysql.rc", "READ COMMITTED on InnoDB", Level::StatementSnapshots),
+    of(Database::Mysql, "mysql.rr", "REPEATABLE READ on InnoDB", Level::TransactionSnapshot),
+    of(Database::Mysql, "mysql.ser", "SERIALIZABLE on InnoDB", Level::Serializable),
 ];
 
+/// With snapshot isolation, which REPEATABLE READ is by default from 11.6.2 on.
 const MARIADB: [DatabaseLevel; 4] = [
-    MYSQL[0],
-    MYSQL[1],
-    of_database("mariadb.si", "REPEATABLE READ on MariaDB with innodb_snapshot_isolation", Level::SnapshotIsolation),
-    MYSQL[2],
+    DatabaseLevel { database: Database::Mariadb, ..MYSQL[0] },
+    DatabaseLevel { database: Database::Mariadb, ..MYSQL[1] },
+    of(
+        Database::Mariadb,
+        "mariadb.si",
+        "REPEATABLE READ on MariaDB with innodb_snapshot_isolation",
+        Level::SnapshotIsolation,
+    ),
+    DatabaseLevel { database: Database::Mariadb, ..MYSQL[2] },
 ];
 
-const SQLITE: [DatabaseLevel; 1] = [of_database("sqlite.ser", "SQLite", Level::Serializable)];
+const SQLITE: [DatabaseLevel; 1] = [of(Database::Sqlite, "sqlite.ser", "SQLite", Level::Serializable)];
 
 impl Database {
     /// Every database.
@@ -89,14 +97,14 @@ impl Database {
         }
     }
 
-    /// The database of that name; `postgresql` is PostgreSQL as well.
+    /// The database of that name; `postgresql` is `PostgreSQL` as well.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let name = if name == "postgresql" { "postgres" } else { &name };
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// Its levels, weaker ones first. READ UNCOMMITTED of InnoDB is none of them: what was never committed has no place in
+    /// Its levels, weaker ones first. READ UNCOMMITTED of `InnoDB` is none of them: what was never committed has no place in
     /// an execution.
     pub fn levels(self) -> &'static [DatabaseLevel] {
         match self {
@@ -113,12 +121,6 @@ impl DatabaseLevel {
     pub fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         Database::ALL.into_iter().flat_map(Database::levels).find(|it| it.name == name).copied()
-    }
-
-    /// The database that has it.
-    pub fn database(self) -> Database {
-        let has = |it: &Database| it.levels().contains(&self);
-        Database::ALL.into_iter().find(has).unwrap_or(Database::Postgres)
     }
 }
 
@@ -161,7 +163,7 @@ impl Isolation {
     pub fn relatives(self) -> Vec<Self> {
         match self {
             Self::Paper(_) => LEVELS.map(Self::Paper).to_vec(),
-            Self::Database(of) => of.database().levels().iter().copied().map(Self::Database).collect(),
+            Self::Database(of) => of.database.levels().iter().copied().map(Self::Database).collect(),
         }
     }
 }
@@ -212,8 +214,8 @@ mod tests {
     fn every_level_of_a_database_is_one_of_the_catalogue() {
         for of in Database::ALL.into_iter().flat_map(Database::levels) {
             assert_eq!(Level::from_name(of.name).map(Level::without_times), Some(of.level), "{}", of.name);
-            assert_eq!(DatabaseLevel::from_name(&of.name.to_uppercase()), Some(*of));
-            assert!(of.database().levels().contains(of));
+            assert_eq!(DatabaseLevel::from_name(&of.name.to_uppercase()).map(|it| it.level), Some(of.level));
+            assert!(of.database.levels().contains(of));
             assert!(rules(Isolation::from(*of)).is_some(), "{}", of.name);
         }
     }

@@ -53,7 +53,7 @@ fn updates(program: &Program, isolation: Isolation, budget: &Budget<'_>) -> Resu
 /// The weakest one that is enough.
 fn stronger(program: &Program, than: DatabaseLevel, budget: &Budget<'_>) -> Result<Option<Repair>, StopReason> {
     let mut verifier = Verifier::new(program);
-    for level in than.database().levels().iter().skip_while(|it| **it != than).skip(1) {
+    for level in than.database.levels().iter().skip_while(|it| **it != than).skip(1) {
         if holds(&mut verifier, (*level).into(), &[], budget)? {
             return Ok(Some(Repair::Stronger(*level)));
         }

@@ -80,12 +80,7 @@ impl<'p> Verifier<'p> {
     }
 
     /// Some transactions may have to see everything before them, whatever the level.
-    pub(crate) fn verify(
-        &mut self,
-        isolation: Isolation,
-        raised: &[InstanceId],
-        budget: &Budget<'_>,
-    ) -> Verification {
+    pub(crate) fn verify(&mut self, isolation: Isolation, raised: &[InstanceId], budget: &Budget<'_>) -> Verification {
         let (visibility, axioms) = rules(isolation).expect("callers choose one of LEVELS");
         if let Err(reason) = budget.check() {
             return Verification { verdict: Verdict::Unknown(reason), effort: Effort::default() };

@@ -152,11 +152,7 @@ pub struct Repairs {
 }
 
 /// Tries which changes make the program keep its promises under the level; of each kind only the smallest are returned.
-pub fn repairs(
-    program: &Program,
-    isolation: impl Into<Isolation>,
-    budget: &Budget<'_>,
-) -> Result<Repairs, StopReason> {
+pub fn repairs(program: &Program, isolation: impl Into<Isolation>, budget: &Budget<'_>) -> Result<Repairs, StopReason> {
     let found = iso_verify::repairs(program, isolation.into(), budget)?;
     Ok(Repairs { found, searched: Searched::new(Bounds::of(program)) })
 }

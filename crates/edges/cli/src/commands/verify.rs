@@ -4,6 +4,7 @@ use crate::args::VerifyArgs;
 use crate::counterexample::bad_run;
 use crate::exit::Exit;
 use crate::limits::Alarm;
+use crate::on_server::OnServer;
 use crate::output;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
 use crate::text_file::{self, Mistake};
@@ -31,6 +32,7 @@ struct Verify {
     names_weakest: bool,
     repairs: bool,
     inputs: Vec<String>,
+    server: Option<OnServer>,
 }
 
 /// Which levels are decided.
@@ -56,13 +58,17 @@ pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
 
 impl Verify {
     fn resolve(raw: &VerifyArgs) -> anyhow::Result<Self> {
+        let program = program(&raw.input)?;
+        let server = raw.run.as_ref().map(|url| OnServer::new(url, raw)).transpose()?;
         let asked = match &raw.database {
+            None if server.is_some() => Asked::Levels(server.iter().map(|it| it.level.into()).collect()),
             Some(name) => Asked::Database(database(name)?.levels().iter().map(|it| (*it).into()).collect()),
             None if raw.levels.is_empty() => Asked::Everything,
             None => Asked::Levels(levels(&raw.levels)?),
         };
         Ok(Self {
-            program: program(&raw.input)?,
+            program,
+            server,
             names_weakest: raw.weakest || !matches!(asked, Asked::Levels(_)),
             repairs: raw.repair,
             inputs: vec![raw.input.display().to_string()],
@@ -88,6 +94,7 @@ impl Verify {
             program: scope(&self.program),
             levels: self.levels().iter().map(unknown).collect(),
             weakest: None,
+            server: None,
             hint: matches!(self.asked, Asked::Everything).then(|| DATABASE_HINT.to_owned()),
             repairs: Vec::new(),
             not_certified: None,
@@ -111,8 +118,17 @@ impl Verify {
             report.weakest = Some(weakest_of(&holding.collect::<Vec<_>>()));
         }
         if self.repairs {
-            let violated: Vec<Isolation> = decided().filter(|it| it.1.verdict.bad_run().is_some()).map(|it| it.0).collect();
+            let violated: Vec<Isolation> =
+                decided().filter(|it| it.1.verdict.bad_run().is_some()).map(|it| it.0).collect();
             report.repairs = self.repairs(&violated, reporter, &budget);
+        }
+        if let Some(server) = &self.server {
+            reporter.progress.stage("running the program on the database");
+            let known = answers.iter().find_map(|it| match &it.1.answer {
+                Answer::Violated(violation) => Some(violation.counterexample.symbols.clone()),
+                _ => None,
+            });
+            report.server = Some(server.run(&self.program, known, &stop)?);
         }
         let is_cut = is_cut(&report);
         let exit = reporter.publish(report.into(), Vec::new(), || Ok(Vec::new()))?;

@@ -14,6 +14,7 @@ mod mariadb;
 mod outcomes;
 mod pooler;
 mod postgresql;
+mod programs;
 
 use iso_servers::{Kind, Server, StartError};
 

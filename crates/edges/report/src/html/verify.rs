@@ -8,7 +8,7 @@ use crate::origin::source;
 use crate::phrases::{effort_line, not_certified};
 use crate::svg::{run_svg, values_svg};
 use crate::value::Operation;
-use crate::verify::{Access, Alike, BadRun, Executed, RepairReport, VerifiedLevel, VerifyReport};
+use crate::verify::{Access, Alike, BadRun, Executed, RepairReport, ServerRuns, VerifiedLevel, VerifyReport};
 use crate::verify_phrases::{
     access_words, bounds, change_words, faults, headline, history_lead, role, titled, weakest_line,
 };
@@ -27,6 +27,7 @@ pub(crate) fn verify_html(report: &VerifyReport) -> Page {
     }
     body += &table(report);
     body += &repairs(&report.repairs);
+    body += &report.server.as_ref().map(server).unwrap_or_default();
     let shown = report.shown();
     for (level, run) in &shown {
         let nth = report.levels.iter().position(|it| it.level == **level).unwrap_or(0);
@@ -37,6 +38,23 @@ pub(crate) fn verify_html(report: &VerifyReport) -> Page {
     }
     let effort = effort_line(&report.inputs, &report.effort, None);
     Page { title, body, effort, json: report.to_json(JsonLayout::Compact) }
+}
+
+/// What a real database did.
+fn server(server: &ServerRuns) -> String {
+    let mut out = format!("<h2>On a server</h2>\n<p>{}</p>\n", xml(&server.headline()));
+    if let Some(first) = &server.first {
+        out += &format!("<p class=\"local\">{}</p>\n", xml(&first.wrong.join(", ")));
+        out += &values("Open values", &first.open_values);
+        out += "<ol>\n";
+        for step in &first.steps {
+            let waited = if step.waited { " (after it waited for a lock)" } else { "" };
+            out += &format!("<li>{}</li>\n", xml(&format!("{}: {}{waited}", step.transaction, step.words)));
+        }
+        out += "</ol>\n";
+        out += &values("Last state", &first.last_state);
+    }
+    out
 }
 
 /// A row for the levels that have the same verdict, for the same reason.

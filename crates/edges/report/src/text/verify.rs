@@ -3,7 +3,7 @@
 use super::{Page, TextOptions, Tone};
 use crate::document::LevelName;
 use crate::phrases::{effort_line, not_certified};
-use crate::verify::{Alike, BadRun, RepairReport, VerifyReport, VerifyVerdict};
+use crate::verify::{Alike, BadRun, RepairReport, ServerRuns, VerifyReport, VerifyVerdict};
 use crate::verify_phrases::{
     access_words, bounds, change_words, headline, history_lead, place_words, role, titled, weakest_line, written_words,
 };
@@ -31,6 +31,9 @@ pub(crate) fn verify(report: &VerifyReport, options: TextOptions) -> String {
     }
     for repair in &report.repairs {
         page.repair(repair);
+    }
+    if let Some(server) = &report.server {
+        page.server(server);
     }
     page.gap();
     page.tinted_sentence(Tone::Faint, &effort_line(&report.inputs, &report.effort, None));
@@ -115,6 +118,20 @@ impl Page {
                 self.sentence("      reads  ", 14, &format!("{} = {}", read.unit, access_words(read)));
             }
         }
+    }
+
+    /// What a real database did.
+    fn server(&mut self, server: &ServerRuns) {
+        self.gap();
+        self.tinted_sentence(Tone::Bold, &server.headline());
+        let Some(first) = &server.first else { return };
+        self.sentence("  ", 2, &format!("The first of them: {}.", first.wrong.join(", ")));
+        self.values("Open values:", &first.open_values);
+        for step in &first.steps {
+            let waited = if step.waited { " (after it waited for a lock)" } else { "" };
+            self.sentence("      ", 8, &format!("{}: {}{waited}", step.transaction, step.words));
+        }
+        self.values("Last state:", &first.last_state);
     }
 
     fn repair(&mut self, repair: &RepairReport) {

@@ -144,7 +144,8 @@ impl Encoding<'_> {
             for touch in self.nodes[node].summary.touches.clone() {
                 for other in (0..moments.len()).filter(|it| *it != node) {
                     let theirs = &self.nodes[other].summary.touches;
-                    let theirs: Vec<Wire> = theirs.iter().filter(|it| it.unit == touch.unit).map(|it| it.happens).collect();
+                    let theirs: Vec<Wire> =
+                        theirs.iter().filter(|it| it.unit == touch.unit).map(|it| it.happens).collect();
                     let theirs = self.circuit.or(theirs);
                     let both = self.circuit.and([touch.happens, theirs, self.order[other][node]]);
                     let had_committed = of.cuts[&(touch.statement, touch.read)][other];

@@ -129,6 +129,23 @@ pub(crate) fn program(dice: &mut Dice, n_max: u64, openness: Openness) -> String
     text
 }
 
+/// A program of two or three transactions that lock one unit, read another one, and write one.
+pub(crate) fn locking_program(dice: &mut Dice) -> String {
+    let mut text = "width 6\nvar a: int = 0\nvar b: int = 1\nvar c: int = 2\n".to_owned();
+    let n = 2 + dice.below(2);
+    let mut run = Vec::new();
+    for idx in 0..n {
+        let (locked, read, written) =
+            (dice.pick(&["a", "b", "c"]), dice.pick(&["a", "b", "c"]), dice.pick(&["a", "b", "c"]));
+        let lock = dice.pick(&["", " for update", " for update"]);
+        let _ =
+            writeln!(text, "txn t{idx}() {{\nlet l = {locked}{lock}\nlet r = {read}\n{written} = l + r + {idx}\n}}");
+        run.push(format!("t{idx}()"));
+    }
+    let _ = writeln!(text, "run {}\ninvariant a >= 0", run.join(" || "));
+    text
+}
+
 /// A program of sums of open integers, in so few bits that some overflow.
 pub(crate) fn sums(dice: &mut Dice) -> String {
     let mut text = format!("width {}\n", dice.pick(&["4", "4", "5", "6"]));

@@ -9,11 +9,13 @@ mod generate;
 mod oracle;
 mod statements;
 
-use generate::{Dice, Openness, program, sums, with_serial_invariant};
+use generate::{Dice, Openness, locking_program, program, sums, with_serial_invariant};
 use iso_evidence::Budget;
-use iso_program::{Program, ProgramError, parse};
 use iso_history::Snapshots;
-use iso_verify::{Database, Isolation, LEVELS, Verdict, verify_all, verify_levels};
+use iso_program::{Program, ProgramError, parse};
+use iso_spec::Level;
+use iso_verify::{Database, Isolation, LEVELS, Verdict, verify, verify_all, verify_levels};
+use oracle::Locks;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
@@ -110,4 +112,24 @@ fn random_programs_are_judged_as_by_every_interleaving_of_statements() {
     }
     println!("programs by how many levels break them: {counts:?}, {n_left_out} left out");
     assert!(counts.iter().all(|it| *it > 0) && n_left_out * 10 < n_cases, "{counts:?} {n_left_out}");
+}
+
+/// Snapshot isolation of servers, where a lock that nobody wrote under is forgotten.
+#[test]
+fn random_programs_are_judged_as_by_snapshots_of_servers() {
+    let seed = setting("ISOSCOPE_SEED", 13);
+    let (mut n_violated, mut n_locks_matter) = (0, 0);
+    for case in 0..setting("ISOSCOPE_CASES", 400) {
+        let text = locking_program(&mut Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(case)));
+        let text = with_serial_invariant(&text, &read(&text)).unwrap_or(text);
+        let program = read(&text);
+        let answer = verify(&program, Database::Postgres.levels()[1], &Budget::unlimited());
+        let is_violated = matches!(answer.verdict, Verdict::Violated(_));
+        let expected = oracle::is_violated_with(&program, Level::SnapshotIsolation, Locks::AsServers);
+        assert_eq!(is_violated, expected, "case {case}\n{text}");
+        n_violated += usize::from(is_violated);
+        n_locks_matter += usize::from(is_violated != oracle::is_violated(&program, Level::SnapshotIsolation));
+    }
+    println!("{n_violated} are violated, {n_locks_matter} only since locks are forgotten");
+    assert!(n_violated > 20 && n_locks_matter > 3, "{n_violated} {n_locks_matter}");
 }

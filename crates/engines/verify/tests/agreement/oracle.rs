@@ -6,12 +6,26 @@ use iso_program::{
 };
 use iso_spec::Level;
 
+/// What locks do to who sees whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Locks {
+    /// Of two that lock a unit, or of which one writes it, one sees the other.
+    Seen,
+    /// Who locks a unit sees those who wrote it before; who writes it later need not see who had only locked it.
+    AsServers,
+}
+
 /// Can something go wrong under the level, for some of the open values?
 pub(crate) fn is_violated(program: &Program, level: Level) -> bool {
+    is_violated_with(program, level, Locks::Seen)
+}
+
+/// The same, with locks as servers have them.
+pub(crate) fn is_violated_with(program: &Program, level: Level, locks: Locks) -> bool {
     let orders = orders(program);
     valuations(program).iter().any(|symbols| {
         let Some(initial) = start(program, symbols) else { return false };
-        let world = World { program, level, symbols, initial: &initial };
+        let world = World { program, level, locks, symbols, initial: &initial };
         orders.iter().any(|order| match level {
             Level::ReadCommitted => world.breaks_by_reads(order),
             _ => world.breaks(order),
@@ -62,6 +76,7 @@ fn is_session_ordered(program: &Program, earlier: usize, later: usize) -> bool {
 struct World<'w> {
     program: &'w Program,
     level: Level,
+    locks: Locks,
     symbols: &'w [Value],
     initial: &'w [UnitValue],
 }
@@ -154,6 +169,9 @@ impl World<'_> {
         // Locks are respected under every level.
         let touches = |it: &TxnRun, unit: &UnitId| it.writes.contains_key(unit) || it.locked().contains(unit);
         let is_locked_out = |it: &(usize, u32, TxnRun)| {
+            if self.locks == Locks::AsServers {
+                return sees >> it.0 & 1 == 0 && ran.locked().iter().any(|unit| it.2.writes.contains_key(unit));
+            }
             sees >> it.0 & 1 == 0
                 && (ran.locked().iter().any(|unit| touches(&it.2, unit))
                     || it.2.locked().iter().any(|unit| touches(ran, unit)))

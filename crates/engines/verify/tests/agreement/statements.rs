@@ -232,12 +232,12 @@ impl Server<'_> {
     fn keeps_session(&self, world: &World, idx: usize) -> bool {
         let place = |it: usize| (self.program.instances()[it].session, self.program.instances()[it].place);
         let first = world.clients[idx].first.unwrap_or(world.now);
-        world.clients.iter().enumerate().filter(|it| it.0 != idx && place(it.0).0 == place(idx).0).all(|(other, client)| {
-            match client.end {
+        world.clients.iter().enumerate().filter(|it| it.0 != idx && place(it.0).0 == place(idx).0).all(
+            |(other, client)| match client.end {
                 Some(End::Committed(at)) => place(other).1 < place(idx).1 && at <= first,
                 _ => true,
-            }
-        })
+            },
+        )
     }
 
     fn ends_badly(&self, world: &World) -> bool {

@@ -269,12 +269,7 @@ impl Scope<'_, '_, '_> {
         self.if_exists(seen, span, |it| it.write(unit, Some(row), span))
     }
 
-    fn if_exists(
-        &mut self,
-        seen: Seen,
-        span: Span,
-        change: impl FnOnce(&mut Self) -> Checked<()>,
-    ) -> Checked<()> {
+    fn if_exists(&mut self, seen: Seen, span: Span, change: impl FnOnce(&mut Self) -> Checked<()>) -> Checked<()> {
         self.guarded(&mut seen.part(UnitPart::Exists), true, span, change)
     }
 

@@ -2,9 +2,7 @@
 //! one key, and each of its values one value.
 
 use iso_history::{History, KeyId, Op, OpId, Outcome, TxnId, ValueId};
-use iso_program::{
-    Instance, InstanceId, Program, ReadMode, Run, Source, StatementId, TxnStep, UnitId, UnitValue,
-};
+use iso_program::{Instance, InstanceId, Program, ReadMode, Run, Source, StatementId, TxnStep, UnitId, UnitValue};
 use iso_verify::{Counterexample, Ran, Seen};
 use std::collections::BTreeMap;
 
@@ -23,12 +21,7 @@ pub(super) fn check_statements(program: &Program, found: &Counterexample, run: &
 /// Compares transactions one by one.
 type Compare<'c> = &'c dyn Fn(&mut Names, TxnId, InstanceId, &Ran) -> bool;
 
-fn check(
-    program: &Program,
-    found: &Counterexample,
-    initial: &[UnitValue],
-    is_same: Compare<'_>,
-) -> Result<(), String> {
+fn check(program: &Program, found: &Counterexample, initial: &[UnitValue], is_same: Compare<'_>) -> Result<(), String> {
     let mut names = Names::default();
     let mut n_txns = 1;
     for instance in program.instance_ids() {
@@ -130,9 +123,8 @@ impl Names {
             return false;
         }
         let of: Vec<StatementId> = steps.iter().map(|it| statement(it)).collect();
-        let is_cut_alike = (1..ops.len()).all(|it| {
-            (of[it - 1] == of[it]) == (history.statement_of(ops[it - 1]) == history.statement_of(ops[it]))
-        });
+        let is_cut_alike = (1..ops.len())
+            .all(|it| (of[it - 1] == of[it]) == (history.statement_of(ops[it - 1]) == history.statement_of(ops[it])));
         is_cut_alike && ops.iter().zip(steps).all(|(op, step)| self.is_step(history, *op, step))
     }
 
