@@ -11,34 +11,33 @@ mod board;
 #[cfg(test)]
 mod tests;
 
-use crate::forward::Program;
-use board::{Board, Node};
+pub(super) use board::Board;
+use board::Node;
 use iso_evidence::{Budget, StopReason};
-use iso_history::TxnId;
 
-/// The order that came out.
-#[derive(Debug)]
-pub(super) struct Annealed {
-    pub(super) commits: Vec<TxnId>,
-    /// So many reads find something else than they saw, and so many commits overwrite what they could not see.
-    pub(super) n_misfits: usize,
+/// What is tolerated at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heat {
+    /// So much that hardly anything is left of the order.
+    High,
+    /// Mistakes move and meet, but what fits in the large remains.
+    Low,
 }
 
-/// One misfit more is tolerated once in two to the power of this, in steps of 1/64: at first, and in the end.
+/// One misfit more is tolerated once in two to the power of this, in steps of 1/64: at first, and before the end.
 const FIRST_SEVERITY: u64 = 64 * 5 / 2;
+const FIRST_SEVERITY_IF_LOW: u64 = 64 * 9 / 2;
 const LAST_SEVERITY: u64 = 64 * 8;
+
+/// In the last of so many parts, nothing is tolerated any more.
+const N_PARTS: u64 = 12;
+const FROZEN: u64 = 64 * 32;
 
 /// The budget is asked once for so many moves.
 const MOVES_PER_QUESTION: u64 = 4_096;
 
 /// Anneals an order, moving each event about so often.
-pub(super) fn anneal(
-    program: &Program,
-    commits: &[TxnId],
-    n_rounds: u32,
-    budget: &Budget<'_>,
-) -> Result<Annealed, StopReason> {
-    let mut board = Board::new(program, commits);
+pub(super) fn anneal(board: &mut Board, heat: Heat, n_rounds: u32, budget: &Budget<'_>) -> Result<(), StopReason> {
     let mut random = Random(u64::from(n_rounds));
     let n_nodes = board.n_nodes() as u64;
     let n_moves = n_nodes * u64::from(n_rounds);
@@ -46,23 +45,60 @@ pub(super) fn anneal(
     for nth in 0..n_moves {
         if nth % MOVES_PER_QUESTION == 0 {
             budget.check()?;
-            tolerance = Tolerance::new(FIRST_SEVERITY + (LAST_SEVERITY - FIRST_SEVERITY) * nth / n_moves);
+            tolerance = Tolerance::new(severity(heat, nth, n_moves));
         }
         if board.n_misfits() == 0 {
             break;
         }
         let node = random.below(n_nodes) as Node;
-        let (first, last) = board.room(node);
-        let place = first + random.below(u64::from(last - first) + 1) as u32;
-        if place == board.place(node) {
-            continue;
-        }
-        let change = board.change(node, place);
-        if change <= 0 || tolerance.allows(change as usize, &mut random) {
-            board.apply(node, place, change);
+        match board.start_and_commit(node) {
+            Some(pair) if random.below(2) == 0 => move_both(board, pair, &tolerance, &mut random),
+            _ => move_one(board, node, &tolerance, &mut random),
         }
     }
-    Ok(Annealed { commits: board.commits(), n_misfits: board.n_misfits() })
+    Ok(())
+}
+
+fn severity(heat: Heat, nth: u64, n_moves: u64) -> u64 {
+    let first = if heat == Heat::High { FIRST_SEVERITY } else { FIRST_SEVERITY_IF_LOW };
+    let n_warm = n_moves - n_moves / N_PARTS;
+    if nth < n_warm { first + (LAST_SEVERITY - first) * nth / n_warm } else { FROZEN }
+}
+
+/// Moves an event anywhere between its neighbours, if that is tolerated.
+fn move_one(board: &mut Board, node: Node, tolerance: &Tolerance, random: &mut Random) {
+    let (first, last) = board.room(node);
+    let place = first + random.below(u64::from(last - first) + 1) as u32;
+    if place == board.place(node) {
+        return;
+    }
+    let change = board.change(node, place);
+    if tolerance.allows(change, random) {
+        board.apply(node, place, change);
+    }
+}
+
+/// Moves start and commit of a transaction anywhere between their neighbours, if that is tolerated.
+fn move_both(board: &mut Board, (start, commit): (Node, Node), tolerance: &Tolerance, random: &mut Random) {
+    let (first, last) = (board.room(start).0, board.room(commit).1);
+    let one = first + random.below(u64::from(last - first) + 1) as u32;
+    let other = first + random.below(u64::from(last - first)) as u32;
+    let other = if other >= one { other + 1 } else { other };
+    let mut moves = [(start, one.min(other)), (commit, one.max(other))];
+    // Neither passes the other one on its way.
+    if moves[1].1 >= board.place(commit) {
+        moves.reverse();
+    }
+    let [one, other] = moves;
+    let back = board.place(one.0);
+    let first_change = board.change(one.0, one.1);
+    board.apply(one.0, one.1, first_change);
+    let change = board.change(other.0, other.1);
+    if tolerance.allows(first_change + change, random) {
+        board.apply(other.0, other.1, change);
+    } else {
+        board.apply(one.0, back, -first_change);
+    }
 }
 
 /// How often a change for the worse is kept.
@@ -80,8 +116,8 @@ impl Tolerance {
         Self(chances)
     }
 
-    fn allows(&self, n_more: usize, random: &mut Random) -> bool {
-        self.0.get(n_more).is_some_and(|it| (random.next() >> 32) as u32 <= *it && *it > 0)
+    fn allows(&self, n_more: i32, random: &mut Random) -> bool {
+        n_more <= 0 || self.0.get(n_more as usize).is_some_and(|it| ((random.next() >> 32) as u32) < *it)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Reads with several possible writers: several ways take turns, each with more from turn to turn.
 //!
-//! None of them is best. Repairing the order finds what is nearly right and refutes what is wrong; forward execution
-//! ([`crate::forward`]) finds orders where values are few. Recorded times help both: what a client sees of a commit is not
-//! far from when it happened, and an order that keeps to times is found at once, since only transactions that
-//! overlap can change places. So real time is assumed first, then only between transactions that are far apart, then
-//! not at all.
+//! None of them is best. Repairing the order finds what is nearly right and refutes what is wrong; annealing
+//! (`anneal.rs`) makes an order nearly right; forward execution ([`crate::forward`]) finds orders where keys and values
+//! are few. Recorded times help all of them: what a client sees of a commit is not far from when it happened, and an
+//! order that keeps to times is found at once, since only transactions that overlap can change places. So real time is
+//! assumed first, then only between transactions that are far apart, then not at all.
 
-use super::anneal::anneal;
+use super::anneal::{Board, Heat, anneal};
 use super::frame::Frame;
 use super::place::{Placement, place};
 use super::repair::{Repair, Repaired};
@@ -29,12 +29,17 @@ struct Turn {
     width: usize,
 }
 
-const TURNS: [Turn; 4] = [
+const TURNS: [Turn; 6] = [
     Turn { n_steps: 300, n_rounds: 300, width: 32 },
+    Turn { n_steps: 1_000, n_rounds: 1_000, width: 128 },
     Turn { n_steps: 2_000, n_rounds: 3_000, width: 256 },
-    Turn { n_steps: 8_000, n_rounds: 12_000, width: 2_048 },
-    Turn { n_steps: 32_000, n_rounds: 48_000, width: 16_384 },
+    Turn { n_steps: 4_000, n_rounds: 8_000, width: 512 },
+    Turn { n_steps: 8_000, n_rounds: 20_000, width: 1_024 },
+    Turn { n_steps: 32_000, n_rounds: 60_000, width: 16_384 },
 ];
+
+/// Of so many transactions, one that misfits is little.
+const FEW_MISFITS: usize = 20;
 
 /// A stronger rule may take so many times the steps of a repair, since it takes turns, too.
 const STEPS_OF_STRONGER: u32 = 4;
@@ -106,16 +111,22 @@ impl Ways<'_> {
         if self.frame.rule.real_time {
             return Ok(None);
         }
-        let first =
-            if self.frame.facts.history().has_times() { self.commits.clone() } else { program.side_by_side() };
-        let annealed = anneal(program, &first, turn.n_rounds, budget)?;
-        if annealed.n_misfits == 0 {
-            let placement = place(self.frame, &annealed.commits);
-            if placement.misfits.is_empty() {
-                return Ok(decision_of(self.frame, Repaired::Order(annealed.commits, placement)));
-            }
+        let first = if self.frame.facts.history().has_times() { self.commits.clone() } else { program.side_by_side() };
+        let mut board = Board::new(program, &first);
+        anneal(&mut board, Heat::High, turn.n_rounds, budget)?;
+        // What is nearly right needs no fresh start.
+        let mut n_before = first.len() / FEW_MISFITS;
+        while (1..n_before).contains(&board.n_misfits()) {
+            n_before = board.n_misfits();
+            self.begin_with(board.commits());
+            anneal(&mut board, Heat::Low, turn.n_rounds, budget)?;
         }
-        self.begin_with(annealed.commits);
+        let commits = board.commits();
+        let placement = place(self.frame, &commits);
+        if placement.misfits.is_empty() {
+            return Ok(decision_of(self.frame, Repaired::Order(commits, placement)));
+        }
+        self.begin_with(commits);
         Ok(None)
     }
 

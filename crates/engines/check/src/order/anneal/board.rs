@@ -26,8 +26,9 @@ struct Touch {
     since: Node,
 }
 
+/// An order of events, ready to be changed.
 #[derive(Debug)]
-pub(super) struct Board {
+pub(in crate::order) struct Board {
     events: Events,
     txns: Vec<TxnId>,
     /// The neighbours of each event in its session.
@@ -70,7 +71,7 @@ impl Move {
 
 impl Board {
     /// Events in the order of commits, with starts right before them.
-    pub(super) fn new(program: &Program, commits: &[TxnId]) -> Self {
+    pub(in crate::order) fn new(program: &Program, commits: &[TxnId]) -> Self {
         let events = program.events;
         let mut board = Self {
             events,
@@ -159,7 +160,8 @@ impl Board {
         self.order.len()
     }
 
-    pub(super) fn n_misfits(&self) -> usize {
+    /// So many reads find something else than they saw, and so many commits overwrite what they could not see.
+    pub(in crate::order) fn n_misfits(&self) -> usize {
         self.n_misfits
     }
 
@@ -175,14 +177,22 @@ impl Board {
         (first, last - 1)
     }
 
+    /// The events of a node's transaction, if it has two.
+    pub(super) fn start_and_commit(&self, node: Node) -> Option<(Node, Node)> {
+        (self.events != Events::One).then_some((node & !1, node | 1))
+    }
+
     /// The transactions in the order of their commits.
-    pub(super) fn commits(&self) -> Vec<TxnId> {
+    pub(in crate::order) fn commits(&self) -> Vec<TxnId> {
         let is_commit = |it: &&Node| self.events == Events::One || *it % 2 == 1;
         self.order.iter().filter(is_commit).map(|it| self.txns[*it as usize]).collect()
     }
 
     /// So many more misfit if an event moves.
     pub(super) fn change(&self, node: Node, to: u32) -> i32 {
+        if to == self.place(node) {
+            return 0;
+        }
         let step = Move { node, from: self.place(node), to };
         let touches = self.first_touch[node as usize]..self.first_touch[node as usize + 1];
         let change: i32 = touches.map(|it| self.change_of_line(it, step)).sum();
@@ -284,6 +294,9 @@ impl Board {
 
     /// Moves an event.
     pub(super) fn apply(&mut self, node: Node, to: u32, change: i32) {
+        if to == self.place(node) {
+            return;
+        }
         let step = Move { node, from: self.place(node), to };
         for touch in self.first_touch[node as usize]..self.first_touch[node as usize + 1] {
             let (first, end) = self.passed(touch, step);
