@@ -134,7 +134,9 @@ fn a_comparison_with_wrong_evidence_is_refused_and_not_a_relation() {
     let wrong = WrongEvidence::new(&"si", &"it is wrong");
     let none = || separate::Answer::None(Searched::new(Scope::default()));
     let compared = |left_only, right_only| {
-        Comparison { left_only, right_only, aspects: Aspects::default(), effort: Effort::default() }.relation()
+        let (proofs, open) = ([None, None], [None, None]);
+        let (aspects, effort) = (Aspects::default(), Effort::default());
+        Comparison { left_only, right_only, proofs, open, aspects, effort }.relation()
     };
     let refused = || separate::Answer::Refused(wrong.clone());
     assert_eq!(compared(refused(), none()), Relation::Refused(wrong.clone()));

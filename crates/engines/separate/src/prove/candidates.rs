@@ -38,28 +38,47 @@ impl Shape {
     }
 
     /// Relations that may contain a closure.
-    pub(crate) fn transitive_relations(&self, construction: &Construction, closure: usize) -> Vec<String> {
+    pub(crate) fn transitive_relations(
+        &self,
+        construction: &Construction,
+        closure: usize,
+        effort: Simple,
+    ) -> Vec<String> {
         let own = format!("closure_{}", closure + 1);
-        let mut all: Vec<String> = self.orders.clone();
-        all.extend(construction.orders.iter().enumerate().map(|it| format!("order_{}", it.0 + 1)));
-        all.extend(self.relations.iter().cloned());
-        all.extend(self.closures.iter().filter(|it| **it != own).cloned());
-        for made in &construction.made {
-            // Versions speak of a key.
-            if !made.contains("[x]") && !made.contains(", x)") && !all.contains(made) {
-                all.push(made.clone());
+        let made_order = construction.orders.first().map(|_| first_fixed());
+        match effort {
+            Simple::Names => {
+                let mut all: Vec<String> = self.orders.iter().cloned().chain(made_order).collect();
+                all.extend(self.relations.iter().cloned());
+                all.extend(self.closures.iter().filter(|it| **it != own).cloned());
+                all
+            }
+            Simple::Unions => {
+                let mut all: Vec<String> = self.closures.iter().map(|it| with_initial(it)).collect();
+                // Versions speak of a key, and closures are bounds of others, not of themselves.
+                let is_other = |it: &&String| !it.contains("x)") && !it.ends_with('+') && it.contains(' ');
+                all.extend(construction.made.iter().filter(is_other).cloned());
+                all
+            }
+            Simple::Snapshots => {
+                let orders = self.orders.iter().cloned().chain(made_order);
+                orders.flat_map(|order| BASES.map(|it| seen(&order, it))).collect()
             }
         }
-        for order in self.orders.iter().cloned().chain(construction.orders.first().map(|_| first_fixed())) {
-            for base in BASES {
-                let text = format!("({order})? ; ({})", base.replace("ORDER", &format!("({order})")));
-                if !all.contains(&text) {
-                    all.push(text);
-                }
-            }
-        }
-        all
     }
+}
+
+/// How simple a relation is that may contain a closure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Simple {
+    Names,
+    Unions,
+    Snapshots,
+}
+
+/// What is in a snapshot that must have this.
+fn seen(order: &str, base: &str) -> String {
+    format!("({order})? ; ({})", base.replace("ORDER", &format!("({order})")))
 }
 
 /// What a snapshot must have.
@@ -137,14 +156,24 @@ fn versions(shape: &Shape, order: &str) -> Vec<String> {
 /// A relation of the weaker level: the least one that its rules ask for, or one of the stronger level's.
 fn relations(form: &Form<'_>, idx: usize, shape: &Shape, order: &str) -> Vec<String> {
     let mut all = Vec::new();
-    if let Source::Least(rules) | Source::Relation(rules) = &form.witnesses[idx] {
+    if let Source::Least(rules) = &form.witnesses[idx] {
         all.extend(least(form, rules, shape, order));
     }
     all.extend(shape.relations.iter().cloned());
+    if !matches!(form.witnesses[idx], Source::Least(_)) {
+        // What more is asked for is often that it is like a snapshot.
+        all.extend(BASES.map(|it| seen(order, it)));
+    }
     all.extend(shape.prefixes.iter().map(|it| format!("{{ u, t | t != t0 and {it}(u, t) }}")));
     all.push(order.to_owned());
     all.extend(shape.closures.iter().cloned());
+    all.extend(shape.closures.iter().map(|it| with_initial(it)));
     all
+}
+
+/// The relation, and that the initial transaction is before all others.
+fn with_initial(relation: &str) -> String {
+    format!("{relation} | ([init] ; so)")
 }
 
 /// The least relation that the rules ask for, if it can be written down.
@@ -203,27 +232,37 @@ fn least(form: &Form<'_>, rules: &[Rule], shape: &Shape, order: &str) -> Option<
     Some(if is_transitive { format!("({text})+") } else { text })
 }
 
-/// Prefixes that the weaker level asks for: known by their last element, or one of these for all.
+/// Prefixes that the weaker level asks for: one that depends on a transaction is what that sees, in some sense; one that
+/// depends on more ends with one of them. Or all are known by their last elements.
 fn prefixes(shape: &Shape, order: &str) -> Vec<Vec<Option<String>>> {
     let asked = &shape.asked_prefixes;
-    let mut all: Vec<Vec<Option<String>>> = vec![asked.iter().map(|_| None).collect()];
-    if !asked.contains(&vec![Sort::Txn]) {
-        return all;
+    if asked.is_empty() {
+        return vec![Vec::new()];
     }
     let mut texts = vec![format!("({order})(v, a)")];
-    let snapshots = shape.relations.iter().chain(&shape.prefixes).map(|it| format!("v = t0 or {it}(v, a)"));
-    texts.extend(snapshots);
-    texts.extend(BASES.iter().map(|it| {
-        let base = it.replace("ORDER", &format!("({order})"));
-        format!("v = t0 or (({order})? ; ({base}))(v, a)")
-    }));
+    let visible = shape.relations.iter().chain(&shape.prefixes).map(|it| format!("v = t0 or {it}(v, a)"));
+    texts.extend(visible);
+    texts.extend(BASES.iter().map(|it| format!("v = t0 or ({})(v, a)", seen(order, it))));
+    if !asked.contains(&vec![Sort::Txn]) {
+        texts.truncate(1);
+    }
+    let mut all = Vec::new();
     for text in texts {
-        let made = |it: &Vec<Sort>| (*it == [Sort::Txn]).then(|| text.clone());
+        let made = |sorts: &Vec<Sort>| if *sorts == [Sort::Txn] { Some(text.clone()) } else { ends(sorts, order) };
         all.push(asked.iter().map(made).collect());
     }
-    // Where an order says everything, states are rarely somebody's in particular.
-    all.rotate_left(1);
+    all.push(asked.iter().map(|_| None).collect());
     all
+}
+
+/// The prefix that ends with the source of a read, or with another transaction that comes later.
+fn ends(sorts: &[Sort], order: &str) -> Option<String> {
+    let txns: Vec<char> = ('a'..='z').zip(sorts).filter(|it| *it.1 == Sort::Txn).map(|it| it.0).collect();
+    match txns[..] {
+        [source, _] => Some(format!("({order})?(v, {source})")),
+        [source, _, .., other] => Some(format!("({order})?(v, {source}) or ({order})?(v, {other})")),
+        _ => None,
+    }
 }
 
 fn product(choices: &[Vec<String>]) -> Vec<Vec<String>> {

@@ -7,11 +7,12 @@
 mod candidates;
 mod refute;
 
-use candidates::{Candidates, Shape};
+use candidates::{Candidates, Shape, Simple};
 use iso_evidence::{Budget, Construction, Contradictory, Implication, StopReason, Theory};
 use iso_spec::Spec;
-use refute::{Outcome, refute};
+use refute::{Allowance, Outcome, refute};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 
 /// What came out of looking for a proof.
 #[derive(Clone, Debug)]
@@ -42,11 +43,14 @@ pub fn prove(stronger: &Spec, weaker: &Spec, budget: &Budget<'_>) -> Proving {
         Ok(shape) => shape,
         Err(reason) => return Proving::Open { reason },
     };
-    let mut prover = Prover { stronger, weaker, budget, shape: &shape, transitive: FxHashMap::default() };
+    let mut prover = Prover::new(stronger, weaker, &shape, budget);
     let mut reason = "no construction was found".to_owned();
     for candidate in Candidates::new(stronger, weaker, &shape) {
         if let Err(stop) = budget.check() {
             return Proving::Stopped(stop);
+        }
+        if prover.allowance.0.get() == 0 {
+            break;
         }
         match prover.attempt(candidate, Bounds::Wanted) {
             Ok(proof) => return Proving::Proved(Box::new(proof)),
@@ -62,7 +66,7 @@ pub fn prove_by(stronger: &Spec, weaker: &Spec, construction: Construction, budg
         Ok(shape) => shape,
         Err(reason) => return Proving::Open { reason },
     };
-    let mut prover = Prover { stronger, weaker, budget, shape: &shape, transitive: FxHashMap::default() };
+    let mut prover = Prover::new(stronger, weaker, &shape, budget);
     let bounds = if construction.bounds.is_empty() { Bounds::Wanted } else { Bounds::Given };
     match prover.attempt(construction, bounds) {
         Ok(proof) => Proving::Proved(Box::new(proof)),
@@ -84,20 +88,53 @@ struct Prover<'p> {
     weaker: &'p Spec,
     budget: &'p Budget<'p>,
     shape: &'p Shape,
+    allowance: Allowance,
     /// By order and relation: is it transitive?
     transitive: FxHashMap<(Vec<String>, String), bool>,
 }
 
-impl Prover<'_> {
-    fn attempt(&mut self, mut construction: Construction, bounds: Bounds) -> Result<Implication, String> {
-        if bounds == Bounds::Wanted {
-            self.bound_closures(&mut construction)?;
-        }
-        let (theory, refutations) = self.show_all(&construction)?;
-        if bounds == Bounds::Given || construction.bounds.is_empty() {
+/// Proofs that exist take a small part of so many instances, in all constructions together.
+const MAX_INSTANCES: usize = 120_000;
+
+impl<'p> Prover<'p> {
+    fn new(stronger: &'p Spec, weaker: &'p Spec, shape: &'p Shape, budget: &'p Budget<'p>) -> Self {
+        let allowance = Allowance(Cell::new(MAX_INSTANCES));
+        Self { stronger, weaker, budget, shape, allowance, transitive: FxHashMap::default() }
+    }
+
+    /// Tries a construction; closures that need bounds get simple ones first.
+    fn attempt(&mut self, construction: Construction, bounds: Bounds) -> Result<Implication, String> {
+        let n_closures = Theory::new(self.stronger, self.weaker, &construction)?.n_closures()[1];
+        if bounds == Bounds::Given || n_closures == 0 {
+            let (_, refutations) = self.show_all(&construction)?;
             return Ok(Implication { construction, refutations });
         }
-        let needed = needed_bounds(&theory, &construction, &refutations);
+        let made_closure = construction.made.iter().any(|it| it.contains('+'));
+        let mut bounded = construction;
+        let mut reason = String::new();
+        for effort in [Simple::Names, Simple::Unions, Simple::Snapshots] {
+            let n_before = bounded.bounds.len();
+            self.bound_closures(&mut bounded, n_closures, effort)?;
+            if effort != Simple::Names && bounded.bounds.len() == n_before {
+                continue;
+            }
+            match self.show_all(&bounded) {
+                Ok((theory, refutations)) => return self.without_unneeded(bounded, &theory, refutations),
+                // A bound of a closure helps where the text has one, or where one was made.
+                Err(why) if !why.contains("acyclic(") && !why.contains('+') && !made_closure => return Err(why),
+                Err(why) => reason = why,
+            }
+        }
+        Err(reason)
+    }
+
+    fn without_unneeded(
+        &self,
+        mut construction: Construction,
+        theory: &Theory,
+        refutations: Vec<Contradictory>,
+    ) -> Result<Implication, String> {
+        let needed = needed_bounds(theory, &construction, &refutations);
         if needed.len() == construction.bounds.len() {
             return Ok(Implication { construction, refutations });
         }
@@ -112,7 +149,7 @@ impl Prover<'_> {
         let n = theory.obligations.len();
         let mut shown: Vec<Option<Contradictory>> = vec![None; n];
         for obligation in (0..n).rev() {
-            match refute(&theory, obligation, self.budget) {
+            match refute(&theory, obligation, &self.allowance, self.budget) {
                 Outcome::Shown(contradiction) => shown[obligation] = Some(contradiction),
                 Outcome::Fails => return Err(format!("it fails that {}", theory.obligations[obligation].title)),
                 Outcome::GaveUp => return Err(format!("open: {}", theory.obligations[obligation].title)),
@@ -122,16 +159,17 @@ impl Prover<'_> {
     }
 
     /// Finds transitive relations that contain the closures.
-    fn bound_closures(&mut self, construction: &mut Construction) -> Result<(), String> {
-        let theory = Theory::new(self.stronger, self.weaker, construction)?;
-        let [_, n_closures] = theory.n_closures();
-        let n_first = theory.obligations.len() - self.n_last(&theory, construction);
+    fn bound_closures(
+        &mut self,
+        construction: &mut Construction,
+        n_closures: usize,
+        effort: Simple,
+    ) -> Result<(), String> {
         for closure in 0..n_closures {
-            for within in self.shape.transitive_relations(construction, closure) {
+            for within in self.shape.transitive_relations(construction, closure, effort) {
                 let mut tried = construction.clone();
-                tried.bounds = construction.bounds.clone();
                 tried.bounds.push((closure, within.clone()));
-                if self.is_bound(&tried, n_first + 2 * construction.bounds.len())? {
+                if self.is_bound(&tried)? {
                     construction.bounds.push((closure, within));
                 }
             }
@@ -139,34 +177,36 @@ impl Prover<'_> {
         Ok(())
     }
 
-    /// Obligations that come after those of orders and bounds.
-    fn n_last(&self, theory: &Theory, construction: &Construction) -> usize {
-        theory.obligations.len() - 2 * construction.orders.len() - 2 * construction.bounds.len()
-    }
-
-    fn is_bound(&mut self, tried: &Construction, at: usize) -> Result<bool, String> {
+    fn is_bound(&mut self, tried: &Construction) -> Result<bool, String> {
         let Some((_, within)) = tried.bounds.last() else { return Ok(false) };
         let key = (tried.orders.clone(), within.clone());
         if self.transitive.get(&key) == Some(&false) {
             return Ok(false);
         }
         let Ok(theory) = Theory::new(self.stronger, self.weaker, tried) else { return Ok(false) };
-        let is_shown = |obligation: usize| matches!(refute(&theory, obligation, self.budget), Outcome::Shown(_));
-        if !self.transitive.contains_key(&key) {
-            let is_transitive = is_shown(at);
-            self.transitive.insert(key, is_transitive);
-            if !is_transitive {
-                return Ok(false);
-            }
+        let at = tried.orders.len() + tried.bounds.len() - 1;
+        let own = theory.steps()[at]..theory.steps()[at + 1];
+        // That it is transitive comes first, and may have several cases.
+        let n_inner = own.clone().filter(|it| theory.obligations[*it].title.starts_with("transitive(")).count();
+        let is_shown = |mut own: std::ops::Range<usize>| {
+            own.all(|it| matches!(refute(&theory, it, &self.allowance, self.budget), Outcome::Shown(_)))
+        };
+        // What it does not contain is found at once.
+        if !is_shown(own.start + n_inner..own.end) {
+            return Ok(false);
         }
-        Ok(is_shown(at + 1))
+        let is_transitive = match self.transitive.get(&key) {
+            Some(is_transitive) => *is_transitive,
+            None => is_shown(own.start..own.start + n_inner),
+        };
+        self.transitive.insert(key, is_transitive);
+        Ok(is_transitive)
     }
 }
 
 /// The bounds that some refutation uses, directly or for another bound.
 fn needed_bounds(theory: &Theory, construction: &Construction, refutations: &[Contradictory]) -> Vec<(usize, String)> {
-    let first = 2 * construction.orders.len();
-    let n = construction.bounds.len();
+    let (first, n) = (construction.orders.len(), construction.bounds.len());
     let mut is_needed = vec![false; n];
     let uses = |obligation: usize, bound: usize| {
         let title = format!(")+ in {}", construction.bounds[bound].1);
@@ -175,12 +215,13 @@ fn needed_bounds(theory: &Theory, construction: &Construction, refutations: &[Co
             theory.sentences[origin].ends_with(&title) && !theory.is_goal(it.clause)
         })
     };
+    let step_of = |obligation: usize| theory.steps().partition_point(|it| *it <= obligation) - 1;
     for bound in (0..n).rev() {
-        let later = (0..refutations.len()).filter(|it| {
-            let of_bound = it.checked_sub(first).map(|it| it / 2).filter(|it| *it < n);
-            of_bound.is_none_or(|it| it > bound && is_needed[it])
-        });
-        is_needed[bound] = later.into_iter().any(|it| uses(it, bound));
+        let is_kept = |obligation: usize| match step_of(obligation).checked_sub(first) {
+            Some(other) if other < n => other > bound && is_needed[other],
+            _ => true,
+        };
+        is_needed[bound] = (0..refutations.len()).any(|it| is_kept(it) && uses(it, bound));
     }
     let kept = construction.bounds.iter().zip(&is_needed).filter(|it| *it.1);
     kept.map(|it| it.0.clone()).collect()

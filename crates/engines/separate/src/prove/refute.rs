@@ -6,9 +6,10 @@
 //! the contradiction is deep; a round joins the true atoms of each clause.
 
 use iso_evidence::{Budget, Clause, Contradictory, Instance, Open, Predicate, ResolvedFrom, Term, Theory};
-use iso_solve::{Cadical, Lit, SatResult, SatSolver, Var, resolve, variable};
-use iso_spec::Sort;
+use iso_solve::{Cadical, Lit, SatResult, SatSolver, Var, resolve};
+use iso_spec::{Given, Sort};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
 
 /// What became of an obligation.
 #[derive(Clone, Debug)]
@@ -23,8 +24,8 @@ pub(crate) enum Outcome {
 
 /// Elements may be functions of functions of names, and so on.
 const MAX_DEPTH: usize = 2;
-const MAX_TERMS: usize = 40;
-const MAX_INSTANCES: usize = 60_000;
+const MAX_TERMS: usize = 24;
+const MAX_INSTANCES: usize = 6_000;
 /// So many of one clause in one round.
 const MAX_PER_ROUND: usize = 400;
 /// New elements in one round.
@@ -58,11 +59,22 @@ struct Ground<'t> {
     is_cut: bool,
 }
 
+/// How many instances may still be tried.
+#[derive(Debug)]
+pub(crate) struct Allowance(pub(crate) Cell<usize>);
+
 /// Tries to show an obligation.
-pub(crate) fn refute(theory: &Theory, obligation: usize, budget: &Budget<'_>) -> Outcome {
+pub(crate) fn refute(theory: &Theory, obligation: usize, allowance: &Allowance, budget: &Budget<'_>) -> Outcome {
     let mut ground = Ground::new(theory, obligation);
+    let outcome = search(&mut ground, allowance, budget);
+    allowance.0.set(allowance.0.get().saturating_sub(ground.instances.len()));
+    outcome
+}
+
+fn search(ground: &mut Ground<'_>, allowance: &Allowance, budget: &Budget<'_>) -> Outcome {
     loop {
-        if budget.check().is_err() || ground.instances.len() > MAX_INSTANCES {
+        let is_enough = ground.instances.len() > MAX_INSTANCES.min(allowance.0.get());
+        if budget.check().is_err() || is_enough {
             return Outcome::GaveUp;
         }
         match ground.solver.solve(&[], &mut || budget.check().is_err()) {
@@ -95,8 +107,12 @@ impl<'t> Ground<'t> {
         };
         ground.term(Term::initial());
         let usable = (0..theory.clauses.len()).filter(|it| theory.may_use(obligation, *it));
+        let mentioned = mentioned(theory, usable.clone());
         for number in usable {
-            ground.make_ready(number, &theory.clauses[number]);
+            let clause = &theory.clauses[number];
+            if clause.literals.iter().all(|it| mentioned.contains(&it.predicate)) {
+                ground.make_ready(number, clause);
+            }
         }
         ground
     }
@@ -195,13 +211,15 @@ impl<'t> Ground<'t> {
                 self.is_cut |= !found.is_empty();
                 return false;
             }
-            found.truncate(MAX_NEW);
         }
-        let mut is_new = false;
+        let mut n_new = 0;
         for (at, values) in found {
-            is_new |= self.add(at, values);
+            n_new += usize::from(self.add(at, values));
+            if makes && n_new == MAX_NEW {
+                break;
+            }
         }
-        is_new
+        n_new > 0
     }
 
     /// Values of the variables for which no literal from here on is true.
@@ -421,9 +439,30 @@ impl<'t> Ground<'t> {
             let (clause, values, _) = &self.instances[*it];
             Instance { clause: *clause, values: values.iter().map(|it| self.terms[*it as usize].clone()).collect() }
         });
-        debug_assert_eq!(variable(0).index(), 0);
         Outcome::Shown(Contradictory { instances: instances.collect(), resolvents: resolvents.collect() })
     }
+}
+
+/// Predicates that something else than histories and equality speaks of: the others show nothing.
+fn mentioned(theory: &Theory, usable: impl Iterator<Item = usize>) -> FxHashSet<Predicate> {
+    let is_of_levels = |clause: &Clause| {
+        let sentence = &theory.sentences[clause.origin];
+        !sentence.starts_with("histories:") && sentence != "equality"
+    };
+    let clauses = usable.map(|it| &theory.clauses[it]).filter(|it| is_of_levels(it));
+    let mut mentioned: FxHashSet<Predicate> = clauses.flat_map(|it| it.literals.iter().map(|it| it.predicate)).collect();
+    let is_of_reads = |it: &Predicate| match it {
+        Predicate::Given(given) => given.sorts().0 == Sort::Read,
+        Predicate::Equal(sort) | Predicate::Some(sort) => *sort == Sort::Read,
+        _ => false,
+    };
+    if mentioned.iter().any(is_of_reads) {
+        mentioned.extend([Given::Of, Given::From, Given::KeyOf].map(Predicate::Given));
+        mentioned.extend([Predicate::At(Given::WriteRead), Predicate::Equal(Sort::Read), Predicate::Some(Sort::Read)]);
+    }
+    mentioned.extend([Sort::Txn, Sort::Key].map(Predicate::Equal));
+    mentioned.insert(Predicate::Some(Sort::Key));
+    mentioned
 }
 
 /// The first variable of these without a value.

@@ -10,20 +10,159 @@ use std::collections::BTreeMap;
 
 /// A sentence with more clauses is not used.
 const MAX_CLAUSES: usize = 3000;
+/// A disjunction that would make more clauses names its parts first.
+const MAX_PRODUCT: usize = 12;
+
+/// More cases are left together.
+const MAX_CASES: usize = 128;
+
+/// The cases of a sentence, one of which holds if it does: disjunctions that are more than literals are taken apart.
+pub(super) fn cases(node: &Node) -> Vec<Node> {
+    let whole = without_known(node);
+    let mut all = vec![whole.clone()];
+    let mut next = 0;
+    while let Some(node) = all.get(next) {
+        match split(node) {
+            Some(parts) => {
+                all.splice(next..=next, parts);
+            }
+            None => next += 1,
+        }
+        if all.len() > MAX_CASES {
+            return vec![whole];
+        }
+    }
+    all
+}
+
+/// The parts of the first disjunction with parts that are no literals.
+fn split(node: &Node) -> Option<Vec<Node>> {
+    match node {
+        Node::Literal(..) | Node::Forall(..) => None,
+        Node::Exists(id, sort, name, of) => {
+            let within = |it: Node| Node::Exists(*id, *sort, name.clone(), Box::new(it));
+            Some(split(of)?.into_iter().map(within).collect())
+        }
+        Node::All(nodes) => {
+            let (at, parts) = nodes.iter().enumerate().find_map(|(at, it)| Some((at, split(it)?)))?;
+            let with = |part: Node| {
+                let mut nodes = nodes.clone();
+                nodes[at] = part;
+                Node::All(nodes)
+            };
+            Some(parts.into_iter().map(with).collect())
+        }
+        Node::Any(nodes) => {
+            let n_larger = nodes.iter().filter(|it| !matches!(it, Node::Literal(..))).count();
+            (n_larger > 0).then(|| nodes.clone())
+        }
+    }
+}
 
 /// The clauses of a sentence; nothing if there are too many.
-pub(super) fn clauses(node: &Node, functions: &mut Vec<Function>, origin: usize) -> Option<Vec<Clause>> {
+pub(super) fn clauses(
+    node: &Node,
+    functions: &mut Vec<Function>,
+    n_cases: &mut usize,
+    origin: usize,
+) -> Option<Vec<Clause>> {
     let mut naming = Naming { functions, universal: BTreeMap::new(), named: BTreeMap::new(), sorts: Vec::new() };
-    let named = naming.name(node);
+    let named = naming.name(&without_known(node));
     let sorts = std::mem::take(&mut naming.sorts);
     let mut found: Vec<Clause> = Vec::new();
-    for literals in named.disjunctions()? {
+    let mut parts = Parts { n_cases, clauses: Vec::new() };
+    let mut all = named.disjunctions(&mut parts)?;
+    all.append(&mut parts.clauses);
+    for literals in all {
         let clause = numbered(literals, &sorts, origin);
         if !found.contains(&clause) {
             found.push(clause);
         }
     }
     Some(found)
+}
+
+/// The same without variables that are known: "some a is b, and .." speaks of b, and so does "for all a that are b".
+fn without_known(node: &Node) -> Node {
+    match node {
+        Node::Literal(..) => node.clone(),
+        Node::All(nodes) => Node::All(flattened(nodes, true)),
+        Node::Any(nodes) => Node::Any(flattened(nodes, false)),
+        Node::Exists(id, sort, name, of) => {
+            let of = without_known(of);
+            match known(&of, *id, true) {
+                Some(is) => without_known(&replaced(&of, *id, is)),
+                None => Node::Exists(*id, *sort, name.clone(), Box::new(of)),
+            }
+        }
+        Node::Forall(id, sort, of) => {
+            let of = without_known(of);
+            match known(&of, *id, false) {
+                Some(is) => without_known(&replaced(&of, *id, is)),
+                None => Node::Forall(*id, *sort, Box::new(of)),
+            }
+        }
+    }
+}
+
+fn flattened(nodes: &[Node], are_all: bool) -> Vec<Node> {
+    let mut flat = Vec::new();
+    for node in nodes {
+        match (without_known(node), are_all) {
+            (Node::All(inner), true) | (Node::Any(inner), false) => flat.extend(inner),
+            (other, _) => flat.push(other),
+        }
+    }
+    flat
+}
+
+/// What the variable must be, or must not be so that the rest matters.
+fn known(of: &Node, id: u32, is_some: bool) -> Option<Point> {
+    let own = Point::Bound(id);
+    match (of, is_some) {
+        (Node::Literal(Predicate::Equal(_), points, sign), _) if *sign == is_some => match points[..] {
+            [left, right] if left == own && right != own => Some(right),
+            [left, right] if right == own && left != own => Some(left),
+            _ => None,
+        },
+        (Node::All(nodes), true) | (Node::Any(nodes), false) => nodes.iter().find_map(|it| known(it, id, is_some)),
+        (Node::Exists(_, _, _, inner), true) | (Node::Forall(_, _, inner), false) => {
+            // What is bound inside is not known out here.
+            let is = known(inner, id, is_some)?;
+            (!binds(of, is)).then_some(is)
+        }
+        _ => None,
+    }
+}
+
+fn binds(of: &Node, point: Point) -> bool {
+    match of {
+        Node::Exists(id, _, _, inner) | Node::Forall(id, _, inner) => {
+            point == Point::Bound(*id) || binds(inner, point)
+        }
+        Node::All(nodes) | Node::Any(nodes) => nodes.iter().any(|it| binds(it, point)),
+        Node::Literal(..) => false,
+    }
+}
+
+fn replaced(of: &Node, id: u32, is: Point) -> Node {
+    let own = Point::Bound(id);
+    let all = |nodes: &[Node]| nodes.iter().map(|it| replaced(it, id, is)).collect();
+    match of {
+        Node::Literal(predicate, points, sign) => {
+            let points: Vec<Point> = points.iter().map(|it| if *it == own { is } else { *it }).collect();
+            match (predicate, &points[..]) {
+                (Predicate::Equal(_), [left, right]) if left == right => Node::joined(Vec::new(), *sign),
+                _ => Node::Literal(*predicate, points, *sign),
+            }
+        }
+        Node::All(nodes) => Node::All(all(nodes)),
+        Node::Any(nodes) => Node::Any(all(nodes)),
+        Node::Exists(bound, sort, name, inner) => {
+            Node::Exists(*bound, *sort, name.clone(), Box::new(replaced(inner, id, is)))
+        }
+        Node::Forall(bound, sort, inner) => Node::Forall(*bound, *sort, Box::new(replaced(inner, id, is))),
+    }
 }
 
 /// A formula without quantifiers.
@@ -121,14 +260,38 @@ fn variables(open: &Open, found: &mut Vec<usize>) {
 
 type Disjunction = Vec<Says<Open>>;
 
+/// Parts of a disjunction that got a number, and what follows from them.
+struct Parts<'n> {
+    n_cases: &'n mut usize,
+    clauses: Vec<Disjunction>,
+}
+
+impl Parts<'_> {
+    /// A literal that stands for the conjunction; whoever makes it true makes all of that true.
+    fn case(&mut self, of: &[Disjunction]) -> Disjunction {
+        let mut used = Vec::new();
+        for literal in of.iter().flatten() {
+            literal.arguments.iter().for_each(|it| variables(it, &mut used));
+        }
+        used.sort_unstable();
+        used.dedup();
+        let arguments: Vec<Open> = used.into_iter().map(Open::Variable).collect();
+        let holds = |is_true| Says { predicate: Predicate::Case(*self.n_cases), arguments: arguments.clone(), is_true };
+        self.clauses.extend(of.iter().filter_map(|it| joined(&vec![holds(false)], it)));
+        let case = vec![holds(true)];
+        *self.n_cases += 1;
+        case
+    }
+}
+
 impl Plain {
-    fn disjunctions(&self) -> Option<Vec<Disjunction>> {
+    fn disjunctions(&self, named: &mut Parts<'_>) -> Option<Vec<Disjunction>> {
         match self {
             Self::Literal(literal) => Some(vec![vec![literal.clone()]]),
             Self::All(parts) => {
                 let mut all = Vec::new();
                 for part in parts {
-                    all.extend(part.disjunctions()?);
+                    all.extend(part.disjunctions(named)?);
                     if all.len() > MAX_CLAUSES {
                         return None;
                     }
@@ -136,12 +299,18 @@ impl Plain {
                 Some(all)
             }
             Self::Any(parts) => {
-                let mut all: Vec<Disjunction> = vec![Vec::new()];
+                let mut options = Vec::new();
                 for part in parts {
-                    let others = part.disjunctions()?;
-                    if all.len() * others.len() > MAX_CLAUSES {
-                        return None;
+                    options.push(part.disjunctions(named)?);
+                }
+                let n_all = options.iter().fold(1_usize, |n, it| n.saturating_mul(it.len()));
+                if n_all > MAX_PRODUCT {
+                    for option in options.iter_mut().filter(|it| it.len() > 1) {
+                        *option = vec![named.case(option)];
                     }
+                }
+                let mut all: Vec<Disjunction> = vec![Vec::new()];
+                for others in &options {
                     all = all.iter().flat_map(|one| others.iter().filter_map(|other| joined(one, other))).collect();
                 }
                 Some(all)

@@ -155,6 +155,15 @@ impl Translator {
         {
             return self.in_prefix(&prefix.clone(), point(right)?, !sign);
         }
+        if let Binding::Read { key, source, reader } = left {
+            let (sort, is) = match given {
+                Given::KeyOf => (Sort::Key, key),
+                Given::From => (Sort::Txn, source),
+                Given::Of => (Sort::Txn, reader),
+                _ => return Err("more is said of a read than what it read from whom".to_owned()),
+            };
+            return Ok(Node::Literal(Predicate::Equal(sort), vec![point(right)?, *is], sign));
+        }
         let ends = [point(left)?, point(right)?];
         match given {
             Given::Identity => Ok(Node::Literal(Predicate::Equal(Sort::Txn), ends.to_vec(), sign)),

@@ -6,7 +6,7 @@
 //! finite prefix that has the initial transaction has a last element.
 
 use super::term::Predicate;
-use iso_spec::{Elem, Formula, Relation, Sort, Variable, WitnessKind};
+use iso_spec::{Elem, Formula, Given, Relation, Sort, Variable, WitnessKind};
 use std::sync::Arc;
 
 /// An element: a variable, or the initial transaction.
@@ -100,6 +100,8 @@ pub(super) enum Binding {
     Point(Point),
     /// Stands for the last element of a prefix of this order.
     Last { order: usize, prefix: Prefix },
+    /// A read of which only its key, its source and its transaction matter.
+    Read { key: Point, source: Point, reader: Point },
 }
 
 #[derive(Clone, Debug)]
@@ -131,6 +133,8 @@ pub(super) struct Translator {
     pub(super) asked_prefixes: Vec<PrefixSite>,
     /// The sorts of all variables so far.
     sorts: Vec<Sort>,
+    /// Has every read a source, so that it may be told by that, its key and its transaction?
+    pub(super) are_reads_triples: bool,
     /// Inside of what was made, nothing is a prefix.
     is_inside: bool,
     /// The sign of what the text says, as opposed to its negation.
@@ -274,6 +278,12 @@ impl Translator {
         env: &mut Env,
         body: &mut dyn FnMut(&mut Self, &mut Env) -> Result<Node, Unsaid>,
     ) -> Result<Node, Unsaid> {
+        if self.are_reads_triples
+            && variables.iter().any(|it| it.sort == Sort::Read)
+            && let Ok(node) = self.told_by_sources(variables, is_some, env, body)
+        {
+            return Ok(node);
+        }
         let mark = env.len();
         let ids: Vec<u32> = variables.iter().map(|it| self.fresh(it.sort)).collect();
         env.extend(variables.iter().zip(&ids).map(|it| (it.0.id, Binding::Point(Point::Bound(*it.1)))));
@@ -284,6 +294,41 @@ impl Translator {
             node = bound(*id, variable.sort, &variable.name, is_some, node);
         }
         Ok(node)
+    }
+
+    /// The same, with a key, a source and a reader in the place of each read.
+    ///
+    /// Every read has one of each, and who reads what from whom is what reads say; so this is the same, if the text asks
+    /// nothing else of reads.
+    fn told_by_sources(
+        &mut self,
+        variables: &[Variable],
+        is_some: bool,
+        env: &mut Env,
+        body: &mut dyn FnMut(&mut Self, &mut Env) -> Result<Node, Unsaid>,
+    ) -> Result<Node, Unsaid> {
+        let mark = env.len();
+        let (mut bounds, mut reads) = (Vec::new(), Vec::new());
+        for variable in variables {
+            if variable.sort == Sort::Read {
+                let ids = [Sort::Key, Sort::Txn, Sort::Txn].map(|it| self.fresh(it));
+                let [key, source, reader] = ids.map(Point::Bound);
+                for (id, name) in ids.into_iter().zip(["x", "s", "t"]) {
+                    bounds.push((id, Arc::from(name)));
+                }
+                reads.push(Node::Literal(Predicate::At(Given::WriteRead), vec![key, source, reader], is_some));
+                env.push((variable.id, Binding::Read { key, source, reader }));
+            } else {
+                let id = self.fresh(variable.sort);
+                bounds.push((id, Arc::clone(&variable.name)));
+                env.push((variable.id, Binding::Point(Point::Bound(id))));
+            }
+        }
+        let node = body(self, env);
+        env.truncate(mark);
+        reads.push(node?);
+        let node = Node::joined(reads, is_some);
+        Ok(bounds.iter().rev().fold(node, |body, (id, name)| bound(*id, self.sorts[*id as usize], name, is_some, body)))
     }
 
     /// The sort of two points that are compared; both have the same.
@@ -408,5 +453,6 @@ pub(super) fn point(binding: &Binding) -> Result<Point, Unsaid> {
     match binding {
         Binding::Point(point) => Ok(*point),
         Binding::Last { .. } => Err("more is said than what comes after it".to_owned()),
+        Binding::Read { .. } => Err("more is said of a read than what it read from whom".to_owned()),
     }
 }

@@ -288,6 +288,7 @@ impl Theory {
             Predicate::Closure(number) => pair(&format!("closure_{}", number + 1)),
             Predicate::Order(number) => pair(&format!("order_{}", number + 1)),
             Predicate::Prefix(number) => pair(&format!("prefix_{}", number + 1)),
+            Predicate::Case(number) => pair(&format!("case_{}", number + 1)),
         })
     }
 }

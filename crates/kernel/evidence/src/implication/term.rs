@@ -19,6 +19,8 @@ pub enum Predicate {
     Order(usize),
     /// The first is in a prefix of an order that the others have; see [`super::sentence`].
     Prefix(usize),
+    /// A part of a sentence holds, with this number, for these elements.
+    Case(usize),
 }
 
 /// A function: a name for an element that must exist, given others.

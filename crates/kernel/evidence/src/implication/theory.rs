@@ -51,6 +51,9 @@ pub struct Theory {
     /// Closures: those of the stronger level come first.
     n_closures: [usize; 2],
     n_own_prefixes: usize,
+    steps: Vec<usize>,
+    /// Parts of sentences that have a number.
+    n_cases: usize,
     translator: Translator,
 }
 
@@ -73,15 +76,23 @@ impl Theory {
         let texts = Texts::new(stronger, &theory.names)?;
         let construction = theory.read(&texts, weaker, construction)?;
         for order in &construction.orders {
+            theory.steps.push(theory.obligations.len());
             theory.extend(order)?;
         }
         for (closure, within) in &construction.bounds {
+            theory.steps.push(theory.obligations.len());
             theory.bound_closure(*closure, within)?;
         }
+        theory.steps.push(theory.obligations.len());
         theory.show_level(weaker)?;
         theory.asked_prefixes = theory.translator.asked_prefixes.iter().map(|it| it.parameters.clone()).collect();
         theory.add_laws()?;
         Ok(theory)
+    }
+
+    /// Where the obligations of each order begin, then those of each bound, then those of the weaker level.
+    pub fn steps(&self) -> &[usize] {
+        &self.steps
     }
 
     /// May the obligation use the clause?
@@ -133,6 +144,8 @@ impl Theory {
             asked_prefixes: Vec::new(),
             n_closures: [0, 0],
             n_own_prefixes: 0,
+            steps: Vec::new(),
+            n_cases: 0,
             translator: Translator::new(kinds(stronger), kinds(weaker)),
         }
     }
@@ -145,6 +158,7 @@ impl Theory {
             let node = self.translator.sentence(spec.formula(), Side::Stronger, true)?;
             self.add(&node, format!("histories: {}", spec.short_name()), Use::Hypothesis)?;
         }
+        self.translator.are_reads_triples = stronger.dirty_reads() == DirtyReads::Forbidden;
         Ok(())
     }
 
@@ -286,13 +300,16 @@ impl Theory {
 
     fn goal(&mut self, negation: &Node, title: String) -> Result<(), String> {
         let n_before = self.clauses.len();
-        self.obligations.push(Obligation { title: title.clone(), n_before });
-        self.add(negation, format!("not: {title}"), Use::Goal(self.obligations.len() - 1))
+        for case in normal::cases(negation) {
+            self.obligations.push(Obligation { title: title.clone(), n_before });
+            self.add(&case, format!("not: {title}"), Use::Goal(self.obligations.len() - 1))?;
+        }
+        Ok(())
     }
 
     fn add(&mut self, node: &Node, title: String, in_use: Use) -> Result<(), String> {
         let origin = self.sentences.len();
-        let clauses = normal::clauses(node, &mut self.functions, origin).ok_or("it has too many clauses")?;
+        let clauses = normal::clauses(node, &mut self.functions, &mut self.n_cases, origin).ok_or("it has too many clauses")?;
         self.sentences.push(title);
         self.uses.extend(clauses.iter().map(|_| in_use));
         self.clauses.extend(clauses);
@@ -341,7 +358,7 @@ impl Theory {
     /// The sorts of what a predicate speaks of; equality has laws of its own.
     fn sorts(&self, predicate: Predicate) -> Vec<Sort> {
         match predicate {
-            Predicate::Equal(_) | Predicate::Some(_) => Vec::new(),
+            Predicate::Equal(_) | Predicate::Some(_) | Predicate::Case(_) => Vec::new(),
             Predicate::Given(given) => vec![given.sorts().0, given.sorts().1],
             Predicate::At(_) => vec![Sort::Key, Sort::Txn, Sort::Txn],
             Predicate::Closure(number) => vec![self.translator.closures[number].relation.sorts().0; 2],
