@@ -24,7 +24,7 @@ fn read_with(
     let mut sink = Sink::new(&meter);
     sink.source("test", PlaceUnit::Line);
     read(&mut input, &mut sink).unwrap();
-    finish(Format::Jsonl, &mut input, sink)
+    finish(Format::Jsonl, &mut input, sink).unwrap()
 }
 
 /// Everything that a reading says, ids included.

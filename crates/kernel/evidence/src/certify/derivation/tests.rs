@@ -1,5 +1,6 @@
 //! The axioms say what the texts of the levels say: they have a model exactly if the level allows the history.
 
+use crate::Literal;
 use super::super::common::{Random, Shape, history, show};
 use super::*;
 use crate::{Axiom, Event, Follows, Sight, Unless};
