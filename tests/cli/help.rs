@@ -27,6 +27,8 @@ fn the_help_is_as_in_the_snapshot() {
         &["collect", "--help"],
         &["hunt", "-h"],
         &["hunt", "--help"],
+        &["replay", "-h"],
+        &["replay", "--help"],
         &["store", "--help"],
         &["store", "run", "-h"],
         &["store", "run", "--help"],
