@@ -1,9 +1,8 @@
 //! The axioms say what the texts of the levels say: they have a model exactly if the level allows the history.
 
-use crate::Literal;
 use super::super::common::{Random, Shape, history, show};
 use super::*;
-use crate::{Axiom, Event, Follows, Sight, Unless};
+use crate::{Axiom, Event, Follows, Literal, Sight, Unless};
 use iso_history::{History, OpId, Standing, TxnId};
 use iso_spec::{Catalogue, Prepared, Steps};
 
