@@ -48,13 +48,7 @@ fn outcomes(series: &Series) -> Outcomes {
         unknown: sum(|it| it.unknown),
         operations: 141_203,
         reconnects: sum(|it| it.reconnects),
-        aborts: AbortCauses {
-            serialization: sum(|it| it.conflicts) - 45,
-            deadlock: 42,
-            lock_timeout: 3,
-            other: sum(|it| it.aborted),
-            ..AbortCauses::default()
-        },
+        aborts: AbortCauses::default(),
     }
 }
 
@@ -94,7 +88,10 @@ pub fn broken() -> CollectReport {
         isolation: "read-committed:0.5,serializable:0.5".to_owned(),
         workload: "bank".to_owned(),
         parameters: WorkloadParameters { txns: Some(1000), duration: None, retries: 10, ..parameters() },
-        outcomes: outcomes(&series),
+        outcomes: Outcomes {
+            aborts: AbortCauses { deadlock: 1245, other: 18, ..AbortCauses::default() },
+            ..outcomes(&series)
+        },
         seconds: 29.97,
         throughput: 790.4,
         failure: Some("the connection to the server was lost, and there is no new one".to_owned()),
