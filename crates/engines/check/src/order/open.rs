@@ -111,15 +111,18 @@ impl Ways<'_> {
         if self.frame.rule.real_time {
             return Ok(None);
         }
-        let first = if self.frame.facts.history().has_times() { self.commits.clone() } else { program.side_by_side() };
-        let mut board = Board::new(program, &first);
-        anneal(&mut board, Heat::High, turn.n_rounds, budget)?;
+        let (first, heat) = if self.frame.facts.history().has_times() {
+            (self.commits.clone(), Heat::Low)
+        } else {
+            (program.side_by_side(), Heat::High)
+        };
+        let mut board = anneal(&Board::new(program, &first), heat, turn.n_rounds, budget)?;
         // What is nearly right needs no fresh start.
         let mut n_before = first.len() / FEW_MISFITS;
         while (1..n_before).contains(&board.n_misfits()) {
             n_before = board.n_misfits();
             self.begin_with(board.commits());
-            anneal(&mut board, Heat::Low, turn.n_rounds, budget)?;
+            board = anneal(&board, Heat::Low, turn.n_rounds, budget)?;
         }
         let commits = board.commits();
         let placement = place(self.frame, &commits);

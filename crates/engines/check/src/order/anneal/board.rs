@@ -27,7 +27,7 @@ struct Touch {
 }
 
 /// An order of events, ready to be changed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::order) struct Board {
     events: Events,
     txns: Vec<TxnId>,
@@ -318,19 +318,7 @@ impl Board {
     /// The number of misfits, counted anew.
     #[cfg(test)]
     pub(super) fn recount(&self) -> usize {
-        let mut board = Self {
-            lines: vec![Vec::new(); self.lines.len()],
-            txns: self.txns.clone(),
-            before: self.before.clone(),
-            after: self.after.clone(),
-            first_touch: self.first_touch.clone(),
-            touches: self.touches.clone(),
-            initial: self.initial.clone(),
-            order: self.order.clone(),
-            places: self.places.clone(),
-            slots: Vec::new(),
-            ..*self
-        };
+        let mut board = Self { lines: vec![Vec::new(); self.lines.len()], ..self.clone() };
         board.lay_out();
         board.n_misfits
     }
