@@ -144,7 +144,7 @@ pub(crate) struct SeparateArgs {
     pub(crate) search: SearchArgs,
 }
 
-/// Say how two levels relate: equivalent, stronger, weaker or incomparable, up to a scope.
+/// Say how two levels relate: equivalent, stronger, weaker or incomparable, proved for every size where that can be.
 ///
 /// Where one level allows what the other forbids, the smallest such history is shown. Independent code checks its
 /// evidence first.
@@ -157,6 +157,15 @@ pub(crate) struct CompareArgs {
     /// The other one
     #[arg(value_name = "OTHER")]
     pub(crate) right: String,
+
+    /// Prove that the first level implies the other one with this construction: `def made_NAME = ..` for each thing that the
+    /// other level wants to exist, in the words of the first one
+    #[arg(long = "by", value_name = "FILE.spec")]
+    pub(crate) by: Option<PathBuf>,
+
+    /// Look for no proof: say what is so up to so many transactions
+    #[arg(long, value_name = "N", value_parser = parse_txns, conflicts_with_all = ["txns", "by"])]
+    pub(crate) bounded: Option<usize>,
 
     #[command(flatten)]
     pub(crate) search: SearchArgs,

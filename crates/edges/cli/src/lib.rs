@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod construction_file;
 mod counterexample;
 mod dry_run;
 mod effort;

@@ -29,6 +29,7 @@ mod highlight;
 mod html;
 mod hunt;
 mod hunt_phrases;
+mod implication;
 mod json;
 mod mark;
 mod notation;
@@ -77,6 +78,9 @@ pub use predict::{
 pub use promise::{PromiseReport, PromiseVerdict};
 pub use replay::{ReplayReport, ReplayStep};
 pub use report::Report;
+pub use implication::{
+    ClosureBound, Direction, ImplicationProof, Implied, MadePart, ShownInstance, ShownPart, ShownStep,
+};
 pub use search::{
     Bound, CompareReport, Effort, LatticeEdge, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape,
     SpecName, SpecRelation, UnknownPair,

@@ -1,6 +1,7 @@
 //! What searches found, as sentences that all renderings share.
 
 use crate::document::TxnRef;
+use crate::implication::ImplicationProof;
 use crate::found::{Found, KeyVersions, RelationShape, SpecRefutation, WitnessRelation};
 use crate::search::{
     Bound, CompareReport, Effort, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape, SpecName,
@@ -43,13 +44,23 @@ fn completeness(is_complete: bool, them: &str) -> String {
 /// The answer of `compare` in one sentence.
 pub(crate) fn compare_headline(report: &CompareReport) -> String {
     let (left, right, bound) = (&report.left.name, &report.right.name, bound(&report.scope));
+    let settled = report.is_settled();
     let one_way = |stronger: &str, weaker: &str| {
+        if settled {
+            return format!(
+                "{stronger} is stronger than {weaker}, proved for every size: {weaker} allows whatever {stronger} \
+                 allows, and a history that {stronger} forbids."
+            );
+        }
         format!(
             "{stronger} is stronger than {weaker}: {weaker} allows a history that {stronger} forbids, \
              and none was found the other way around {bound}."
         )
     };
     match &report.relation {
+        SpecRelation::Equivalent if settled => {
+            format!("Equivalent, proved for every size: {left} and {right} allow the same histories.")
+        }
         SpecRelation::Equivalent => format!("Equivalent {bound}: {left} and {right} allow the same histories."),
         SpecRelation::Stronger => one_way(left, right),
         SpecRelation::Weaker => one_way(right, left),
@@ -65,6 +76,18 @@ pub(crate) fn compare_headline(report: &CompareReport) -> String {
             format!("Unknown: {reason}.{known}")
         }
     }
+}
+
+/// Why one level implies another one, as lines: what was made of what, and how much it took to show that this works.
+pub(crate) fn proof_lines(stronger: &str, weaker: &str, proof: &ImplicationProof) -> Vec<String> {
+    let mut lines = vec![format!("{stronger} implies {weaker}. Given an execution of {stronger}, take")];
+    lines.extend(proof.orders.iter().enumerate().map(|it| format!("  order_{}: a total order that contains {}", it.0 + 1, it.1)));
+    lines.extend(proof.made.iter().map(|it| format!("  {}: {}", it.name, it.is)));
+    let named = proof.prefixes.iter().flatten().enumerate();
+    lines.extend(named.map(|it| format!("  state {}: after every v with {}", it.0 + 1, it.1)));
+    let (shown, instances) = (counted(proof.shown.len() as u64, "case"), counted(proof.n_instances() as u64, "instance"));
+    lines.push(format!("  Certified: {shown} in which it could fail contradict {instances} of the axioms."));
+    lines
 }
 
 /// The answer of `lattice` in one sentence.

@@ -1,6 +1,7 @@
 //! The documents of `separate`, `compare` and `lattice`, which search for histories between levels.
 
 use crate::found::Found;
+use crate::implication::{Direction, Implied};
 use iso_spec::Spec;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -67,12 +68,28 @@ pub struct CompareReport {
     /// A history that only the right level allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub right_only: Option<Box<Found>>,
+    /// Does the left level imply the right one? Documents of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_implies_right: Option<Direction>,
+    /// Does the right level imply the left one?
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub right_implies_left: Option<Direction>,
     /// What of the answer has no certificate by nature, as a clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_certified: Option<String>,
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,
+}
+
+impl CompareReport {
+    /// Is every direction known for histories of any size?
+    pub fn is_settled(&self) -> bool {
+        let is_known = |it: &Option<Direction>| {
+            it.as_ref().is_some_and(|it| matches!(it.implied, Implied::EverySize | Implied::No))
+        };
+        is_known(&self.left_implies_right) && is_known(&self.right_implies_left)
+    }
 }
 
 /// How one level relates to another, as far as histories of the scope tell.

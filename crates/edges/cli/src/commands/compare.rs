@@ -1,6 +1,7 @@
 //! `isoscope compare`: how do two levels relate?
 
 use crate::args::CompareArgs;
+use crate::construction_file;
 use crate::exit::Exit;
 use crate::found::shown;
 use crate::limits::Alarm;
@@ -10,10 +11,10 @@ use crate::reporter::{Channel, Limited, Reporter, complain_of_limit, effort};
 use crate::scope;
 use crate::spec_file::OwnLevels;
 use iso_answer::WrongEvidence;
-use iso_answer::compare::{Comparison, Relation, compare};
-use iso_answer::separate::{Aspects, Method, Scope, Separating};
-use iso_evidence::Budget;
-use iso_report::{CompareReport, Report, SpecRelation};
+use iso_answer::compare::{Comparison, Extent, Proofs, Relation, compare};
+use iso_answer::separate::{Answer, Aspects, Method, Scope, Separating};
+use iso_evidence::{Budget, Theory};
+use iso_report::{CompareReport, Direction, ImplicationProof, Implied, Report, SpecRelation};
 use iso_spec::Spec;
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,6 +25,7 @@ struct Compare<'s> {
     right: &'s Spec,
     scope: Scope,
     method: Method,
+    proofs: Proofs,
     inputs: Vec<String>,
 }
 
@@ -38,10 +40,19 @@ pub(crate) fn run(raw: &CompareArgs, started: Instant) -> anyhow::Result<Exit> {
 
 impl<'s> Compare<'s> {
     fn resolve(raw: &CompareArgs, own: &'s OwnLevels) -> anyhow::Result<Self> {
+        let (left, right) = (names::spec(&raw.left, own)?, names::spec(&raw.right, own)?);
+        let mut scope = scope::resolve(&raw.search.scope, Scope::default())?;
+        scope.txns = raw.bounded.unwrap_or(scope.txns);
+        let proofs = match &raw.by {
+            Some(path) => Proofs::By(construction_file::read(path, right)?),
+            None if raw.bounded.is_some() => Proofs::No,
+            None => Proofs::Wanted,
+        };
         Ok(Self {
-            left: names::spec(&raw.left, own)?,
-            right: names::spec(&raw.right, own)?,
-            scope: scope::resolve(&raw.search.scope, Scope::default())?,
+            left,
+            right,
+            scope,
+            proofs,
             method: scope::method(raw.search.method),
             inputs: own.inputs(),
         })
@@ -57,6 +68,8 @@ impl<'s> Compare<'s> {
             relation: SpecRelation::Unknown { reason: String::new() },
             left_only: None,
             right_only: None,
+            left_implies_right: None,
+            right_implies_left: None,
             not_certified: None,
             effort: iso_report::Effort::default(),
         }
@@ -65,8 +78,8 @@ impl<'s> Compare<'s> {
     fn answer(&self, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
         let budget = Budget::new(&stop);
-        reporter.progress.stage("searching in both directions");
-        let comparison = compare(self.left, self.right, &self.scope, self.method, &budget);
+        reporter.progress.stage("searching and proving in both directions");
+        let comparison = compare(self.left, self.right, &self.scope, self.method, &self.proofs, &budget);
         let (report, notes) = self.worded(&comparison);
         let exit = reporter.publish(report.into(), notes, || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
@@ -91,14 +104,37 @@ impl<'s> Compare<'s> {
         let right_only = side(right, self.right, self.left);
         let scope = scope::document(&self.scope, comparison.aspects);
         let effort = effort(&comparison.effort);
-        (CompareReport { scope, relation, left_only, right_only, not_certified, effort, ..self.blank() }, notes)
+        let left_implies_right = Some(direction(comparison, 0, self.left, self.right));
+        let right_implies_left = Some(direction(comparison, 1, self.right, self.left));
+        let known = CompareReport { left_implies_right, right_implies_left, ..self.blank() };
+        (CompareReport { scope, relation, left_only, right_only, not_certified, effort, ..known }, notes)
     }
 }
 
-/// What no history shows.
+/// What is known of one direction.
+fn direction(comparison: &Comparison, which: usize, stronger: &Spec, weaker: &Spec) -> Direction {
+    let answer = if which == 0 { &comparison.left_only } else { &comparison.right_only };
+    let proof = comparison.proofs[which].as_ref().and_then(|proof| {
+        let theory = Theory::new(stronger, weaker, &proof.construction).ok()?;
+        let names: Vec<String> = weaker.witnesses().iter().map(|it| it.name.clone()).collect();
+        Some(Box::new(ImplicationProof::new(&theory, proof, &names)))
+    });
+    let implied = match answer {
+        _ if proof.is_some() => Implied::EverySize,
+        Answer::Found(_) => Implied::No,
+        Answer::None(_) => Implied::UpTo,
+        Answer::Undecided(_) | Answer::Refused(_) => Implied::Unknown,
+    };
+    Direction { implied, proof, reason: comparison.open[which].clone() }
+}
+
+/// What neither a history nor a proof shows.
 fn uncertified(relation: &Relation) -> Option<String> {
     match relation {
-        Relation::Equivalent(searched) => Some(searched.clause().to_owned()),
+        Relation::Equivalent(Extent::EverySize)
+        | Relation::Stronger(Extent::EverySize)
+        | Relation::Weaker(Extent::EverySize) => None,
+        Relation::Equivalent(Extent::UpTo(searched)) => Some(searched.clause().to_owned()),
         Relation::Stronger(_) | Relation::Weaker(_) => {
             Some("that there is no history the other way round rests on the search itself".to_owned())
         }

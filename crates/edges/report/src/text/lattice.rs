@@ -23,7 +23,7 @@ pub(crate) fn lattice(report: &LatticeReport, options: TextOptions) -> String {
     }
     let found: Vec<&Found> = report.edges.iter().map(|it| &it.found).collect();
     page.not_certified(report.not_certified.as_ref());
-    page.search_foot(&report.inputs, &report.scope, &report.effort, &found);
+    page.search_foot(&report.inputs, Some(&report.scope), &report.effort, &found);
     page.out
 }
 

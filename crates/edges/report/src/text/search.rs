@@ -4,7 +4,7 @@ use super::{Page, TextOptions, Tone};
 use crate::document::Excerpt;
 use crate::found::{Found, SpecRefutation, SpecWitness};
 use crate::phrases::{
-    anomalies, certified_words, claim, compare_headline, effort_line, failures_lead, not_certified, relation_words,
+    anomalies, certified_words, claim, compare_headline, effort_line, failures_lead, not_certified, proof_lines, relation_words,
     scope_line, separate_headline, sizes,
 };
 use crate::search::{CompareReport, Effort, Scope, SeparateReport};
@@ -23,7 +23,7 @@ pub(crate) fn separate(report: &SeparateReport, options: TextOptions) -> String 
         page.found(found);
     }
     page.not_certified(report.not_certified.as_ref());
-    page.search_foot(&report.inputs, &report.scope, &report.effort, &report.found.iter().collect::<Vec<_>>());
+    page.search_foot(&report.inputs, Some(&report.scope), &report.effort, &report.found.iter().collect::<Vec<_>>());
     page.out
 }
 
@@ -41,9 +41,19 @@ pub(crate) fn compare(report: &CompareReport, options: TextOptions) -> String {
         page.tinted_sentence(Tone::Bold, &format!("{claim} ({n_txns}, {n_keys}):"));
         page.found(found);
     }
+    let directions = [(left, right, &report.left_implies_right), (right, left, &report.right_implies_left)];
+    for (stronger, weaker, direction) in directions {
+        let Some(proof) = direction.as_ref().and_then(|it| it.proof.as_ref()) else { continue };
+        page.gap();
+        for line in proof_lines(stronger, weaker, proof) {
+            page.sentence("", 4, &line);
+        }
+    }
     let found: Vec<&Found> = sides.iter().filter_map(|it| it.2.as_deref()).collect();
     page.not_certified(report.not_certified.as_ref());
-    page.search_foot(&report.inputs, &report.scope, &report.effort, &found);
+    // Where nothing is bounded, there is no scope.
+    let scope = (!report.is_settled()).then_some(&report.scope);
+    page.search_foot(&report.inputs, scope, &report.effort, &found);
     page.out
 }
 
@@ -103,7 +113,7 @@ impl Page {
     }
 
     /// Where was looked, what it took, and whether the evidence was checked.
-    pub(super) fn search_foot(&mut self, inputs: &[String], scope: &Scope, effort: &Effort, found: &[&Found]) {
+    pub(super) fn search_foot(&mut self, inputs: &[String], scope: Option<&Scope>, effort: &Effort, found: &[&Found]) {
         self.gap();
         for (level, certified) in found.iter().flat_map(|it| it.certificates()) {
             if let Some(Err(why)) = certified {
@@ -111,7 +121,9 @@ impl Page {
                 self.line(&format!("{word}: the evidence for {} is wrong: {}", harmless(level), harmless(why)));
             }
         }
-        self.tinted_sentence(Tone::Faint, &scope_line(scope));
+        if let Some(scope) = scope {
+            self.tinted_sentence(Tone::Faint, &scope_line(scope));
+        }
         let certified = certified_words(found.iter().copied());
         self.tinted_sentence(Tone::Faint, &effort_line(inputs, effort, certified.as_deref()));
     }

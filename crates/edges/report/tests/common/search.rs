@@ -214,6 +214,8 @@ fn compare(left: &str, right: &str, relation: SpecRelation, only: [Option<Found>
         scope: Scope { transactions: 3, keys: 2, ..scope() },
         relation,
         left_only,
+        left_implies_right: None,
+        right_implies_left: None,
         right_only,
         not_certified: None,
         effort: effort(),
