@@ -397,7 +397,7 @@ fn verify_levels() -> String {
         iso_answer::verify::LEVELS.iter().map(|it| format!("  {:<5}{}", it.short_name(), it.full_name())).collect();
     let of = |it: &iso_answer::verify::DatabaseLevel| format!("  {:<14}{}", it.name, it.sql);
     let mut of_databases: Vec<String> =
-        iso_answer::verify::Database::ALL.into_iter().flat_map(|it| it.levels()).map(of).collect();
+        iso_answer::verify::Database::ALL.into_iter().flat_map(iso_answer::verify::Database::levels).map(of).collect();
     of_databases.sort_unstable();
     of_databases.dedup();
     format!(

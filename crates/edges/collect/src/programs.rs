@@ -71,13 +71,13 @@ pub struct TakenStep {
 pub struct Interleavings {
     /// At most so many.
     pub n_runs: usize,
-    /// Chooses them, if there are more.
+    /// Chooses those that are chosen at random.
     pub seed: u64,
 }
 
 /// Runs a program in many interleavings, for open values that its assumptions allow.
 ///
-/// If there are no more interleavings than asked for, each is tried once; else they are chosen at random.
+/// Every other run goes through all interleavings, one after the other, as far as they go; the others are chosen at random.
 pub fn try_program(
     database: &dyn Database,
     isolation: &str,
@@ -180,7 +180,7 @@ impl Stage<'_> {
         let mut control = self.database.connect(self.isolation)?;
         let mut trial = Trial::default();
         let mut random = Random::new(wanted.seed);
-        // All interleavings of the first choice of open values, as far as they go; then any.
+        // Where every other run has come to among all interleavings; none if it has been through them.
         let mut path: Option<Vec<usize>> = Some(Vec::new());
         while trial.n_runs < wanted.n_runs && !stop() {
             let symbols = match symbols {
@@ -270,7 +270,10 @@ impl Stage<'_> {
             let is_ready = |it: &usize| {
                 !cast.ended.contains(it) && !cast.pending.contains_key(it) && self.may_begin(*it, &cast.ended)
             };
-            let ready: Vec<usize> = (0..orders.len()).filter(is_ready).collect();
+            let mut ready: Vec<usize> = (0..orders.len()).filter(is_ready).collect();
+            if ready.iter().any(|it| !cast.resting.contains(it)) {
+                ready.retain(|it| !cast.resting.contains(it));
+            }
             if ready.is_empty() {
                 if cast.pending.is_empty() {
                     return Ok(());
@@ -358,6 +361,8 @@ struct Cast {
     /// Who was told to do something and has not answered, and whether that one waits for a lock.
     pending: BTreeMap<usize, bool>,
     ended: BTreeSet<usize>,
+    /// Who was aborted by the database, and lets others go first until one of them has ended.
+    resting: BTreeSet<usize>,
     steps: Vec<TakenStep>,
     wrong: Vec<String>,
     n_conflicts: usize,
@@ -378,6 +383,7 @@ impl Cast {
             watcher,
             pending: BTreeMap::new(),
             ended: BTreeSet::new(),
+            resting: BTreeSet::new(),
             steps: Vec::new(),
             wrong: Vec::new(),
             n_conflicts: 0,
@@ -425,16 +431,19 @@ impl Cast {
         let words = match step {
             Step::Did(words) => words,
             Step::Ended(words) => {
+                self.resting.clear();
                 self.ended.insert(idx);
                 words
             }
             Step::Failed(words) => {
+                self.resting.clear();
                 self.ended.insert(idx);
                 self.wrong.push(format!("{words} in {}", self.names[idx]));
                 words
             }
             Step::Conflict(words) => {
                 self.n_conflicts += 1;
+                self.resting.insert(idx);
                 if self.n_conflicts > MAX_TRIES {
                     return Err(Failure::broken(format!("the database aborts again and again: {words}")));
                 }

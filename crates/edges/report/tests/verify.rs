@@ -86,6 +86,8 @@ fn report(levels: Vec<(Level, VerifyVerdict)>) -> VerifyReport {
         },
         levels: levels.collect(),
         weakest: None,
+        server: None,
+        hint: None,
         repairs: Vec::new(),
         not_certified: None,
         effort: search::effort(),

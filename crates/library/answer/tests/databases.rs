@@ -1,6 +1,7 @@
 //! The programs of the corpus at levels of databases: every execution that breaks one is certified, and their headers say
 //! what was found. `ISOSCOPE_BLESS=1` writes the headers again.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![allow(clippy::disallowed_methods, reason = "the corpus is test data; the library itself reads nothing")]
 
 use iso_answer::verify::{Answer, Database, Isolation, verify_all};
 use iso_evidence::Budget;

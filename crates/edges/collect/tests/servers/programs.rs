@@ -67,7 +67,7 @@ fn compare(database: &dyn Database, title: &str, places: &[Place]) {
     let trials: Vec<Vec<(Trial, bool)>> =
         places.iter().map(|(isolation, level)| try_all(database, isolation, level, &samples)).collect();
     let n_broken: usize = trials.iter().flatten().map(|it| it.0.n_broken).sum();
-    println!("{title}: {n_broken} interleavings broke something that may break");
+    eprintln!("{title}: {n_broken} interleavings broke something that may break");
     if std::env::var_os("ISOSCOPE_BLESS").is_some() {
         write_section(title, places, &samples, &trials);
     }
@@ -77,11 +77,11 @@ fn compare(database: &dyn Database, title: &str, places: &[Place]) {
 fn write_section(title: &str, places: &[Place], samples: &[Sample], trials: &[Vec<(Trial, bool)>]) {
     let path = root().join("docs/programs/on-servers.md");
     let page = fs::read_to_string(&path).unwrap();
-    let mut section = format!("## {title}\n\n| program |");
+    let mut section = format!("\n## {title}\n\n| program |");
     for (isolation, _) in places {
         let _ = write!(section, " {isolation} |");
     }
-    section += &format!("\n|---|{}\n", "---|".repeat(places.len()));
+    let _ = writeln!(section, "\n|---|{}", "---|".repeat(places.len()));
     for (idx, sample) in samples.iter().enumerate() {
         let _ = write!(section, "| [{0}]({0}.md) |", sample.name);
         for column in trials {
@@ -94,7 +94,8 @@ fn write_section(title: &str, places: &[Place], samples: &[Sample], trials: &[Ve
     }
     let start = page.find(&format!("## {title}\n")).unwrap_or(page.len());
     let end = page[start..].find("\n## ").map_or(page.len(), |it| start + it + 1);
-    fs::write(&path, format!("{}{section}\n{}", &page[..start], &page[end..]).trim_end().to_owned() + "\n").unwrap();
+    let page = format!("{}\n{section}\n{}", page[..start].trim_end(), &page[end..]);
+    fs::write(&path, page.trim_end().to_owned() + "\n").unwrap();
 }
 
 #[test]

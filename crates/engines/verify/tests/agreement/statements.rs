@@ -10,7 +10,7 @@ use iso_program::{
     Claim, Instance, InstanceId, Judgement, Outcome, Program, ReadId, ReadMode, Source, StatementId, TxnRun, TxnStep,
     UnitId, UnitValue, Value, judge, run_instance,
 };
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Can something go wrong with such snapshots, for some of the open values? Nothing if there are too many states.
 pub(crate) fn is_violated(program: &Program, snapshots: Snapshots) -> Option<bool> {
@@ -19,8 +19,8 @@ pub(crate) fn is_violated(program: &Program, snapshots: Snapshots) -> Option<boo
         let server = Server { program, snapshots, symbols: &symbols };
         let mut world = World { versions: initial.into_iter().map(|it| vec![(0, it)]).collect(), ..World::default() };
         world.clients.resize_with(program.instances().len(), Client::default);
-        let mut seen = HashSet::new();
-        if server.goes_wrong(world, &mut seen)? {
+        let mut seen = BTreeSet::new();
+        if server.goes_wrong(&world, &mut seen)? {
             return Some(true);
         }
     }
@@ -30,7 +30,7 @@ pub(crate) fn is_violated(program: &Program, snapshots: Snapshots) -> Option<boo
 /// More states than this are not looked at.
 const MAX_STATES: usize = 60_000;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct World {
     /// How many have committed.
     now: usize,
@@ -39,7 +39,7 @@ struct World {
     clients: Vec<Client>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Client {
     /// What it has read so far.
     reads: BTreeMap<ReadId, UnitValue>,
@@ -52,7 +52,7 @@ struct Client {
     end: Option<End>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
     Committed(usize),
     Aborted,
@@ -70,6 +70,13 @@ impl World {
         known.expect("every unit has an initial version").1.clone()
     }
 
+    fn read(&mut self, idx: usize, read: ReadId, unit: UnitId, time: usize) {
+        let value = self.value(unit, time);
+        let client = &mut self.clients[idx];
+        client.reads.insert(read, value);
+        client.first = Some(client.first.map_or(time, |it| it.min(time)));
+    }
+
     fn is_free(&self, unit: UnitId, client: usize) -> bool {
         let others = self.clients.iter().enumerate().filter(|it| it.0 != client && it.1.end.is_none());
         others.into_iter().all(|it| !it.1.holds.contains(&unit))
@@ -84,9 +91,9 @@ fn statement(of: &Instance, step: &TxnStep) -> StatementId {
 }
 
 impl Server<'_> {
-    fn goes_wrong(&self, world: World, seen: &mut HashSet<World>) -> Option<bool> {
+    fn goes_wrong(&self, world: &World, seen: &mut BTreeSet<World>) -> Option<bool> {
         if world.clients.iter().all(|it| it.end.is_some()) {
-            return Some(self.ends_badly(&world));
+            return Some(self.ends_badly(world));
         }
         if !seen.insert(world.clone()) {
             return Some(false);
@@ -95,11 +102,11 @@ impl Server<'_> {
             return None;
         }
         for client in (0..world.clients.len()).filter(|it| world.clients[*it].end.is_none()) {
-            for next in self.next(&world, client) {
+            for next in self.next(world, client) {
                 match next {
                     Next::Fails => return Some(true),
                     Next::Goes(next) => {
-                        if self.goes_wrong(*next, seen)? {
+                        if self.goes_wrong(&next, seen)? {
                             return Some(true);
                         }
                     }
@@ -140,7 +147,7 @@ impl Server<'_> {
             Some(ReadMode::Update) => {
                 let mut next = world.clone();
                 for (read, unit, _) in unread {
-                    self.read(&mut next, idx, read, unit, world.now);
+                    next.read(idx, read, unit, world.now);
                 }
                 self.finish(next, idx, open).into_iter().collect()
             }
@@ -151,7 +158,7 @@ impl Server<'_> {
                         return None;
                     }
                     let mut next = world.clone();
-                    self.read(&mut next, idx, it.0, it.1, world.now);
+                    next.read(idx, it.0, it.1, world.now);
                     if exists {
                         next.clients[idx].holds.insert(it.1);
                     }
@@ -160,13 +167,6 @@ impl Server<'_> {
                 unread.iter().filter_map(lock).collect()
             }
         }
-    }
-
-    fn read(&self, world: &mut World, idx: usize, read: ReadId, unit: UnitId, time: usize) {
-        let value = world.value(unit, time);
-        let client = &mut world.clients[idx];
-        client.reads.insert(read, value);
-        client.first = Some(client.first.map_or(time, |it| it.min(time)));
     }
 
     /// A plain statement; a snapshot may be as old as the transaction, and that began at any time.
@@ -182,7 +182,7 @@ impl Server<'_> {
                 next.clients[idx].snapshot = Some(time);
             }
             for (read, unit, _) in unread {
-                self.read(&mut next, idx, *read, *unit, time);
+                next.read(idx, *read, *unit, time);
             }
             self.finish(next, idx, open)
         };
@@ -257,7 +257,10 @@ impl Server<'_> {
                 let mut states = vec![Vec::new()];
                 for versions in &world.versions {
                     let longer = |it: &Vec<UnitValue>| {
-                        versions.iter().map(|version| [&it[..], &[version.1.clone()]].concat()).collect::<Vec<_>>()
+                        versions
+                            .iter()
+                            .map(|version| [&it[..], std::slice::from_ref(&version.1)].concat())
+                            .collect::<Vec<_>>()
                     };
                     states = states.iter().flat_map(longer).collect();
                 }
