@@ -140,7 +140,8 @@ impl Tolerance {
     }
 
     fn allows(&self, n_more: i32, random: &mut Random) -> bool {
-        n_more <= 0 || self.0.get(n_more as usize).is_some_and(|it| ((random.next() >> 32) as u32) < *it)
+        let chance = self.0.get(n_more.unsigned_abs() as usize);
+        n_more <= 0 || chance.is_some_and(|it| ((random.next() >> 32) as u32) < *it)
     }
 }
 

@@ -148,12 +148,12 @@ impl Board {
             }
         }
         let stays = Move { node: NO_NODE, from: 0, to: 0 };
-        self.n_misfits = (0..self.lines.len())
-            .map(|key| {
-                let mut last = Last { version: self.initial[key], writer: NO_NODE };
-                self.lines[key].iter().map(|it| self.run(*it, &mut last, stays)).sum::<i32>() as usize
-            })
-            .sum();
+        let of_key = |key: usize| {
+            let mut last = Last { version: self.initial[key], writer: NO_NODE };
+            self.lines[key].iter().map(|it| self.run(*it, &mut last, stays)).sum::<i32>()
+        };
+        let n_misfits: i32 = (0..self.lines.len()).map(of_key).sum();
+        self.n_misfits = n_misfits.unsigned_abs() as usize;
     }
 
     pub(super) fn n_nodes(&self) -> usize {
