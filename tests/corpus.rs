@@ -5,9 +5,9 @@ mod common;
 
 use common::{disagreements, files_below, read, short_name, unknown_names};
 use isoscope::engines::check::{Answer, check, check_levels};
-use isoscope::evidence::{Budget, Refutation, Verdict, certify};
+use isoscope::evidence::{Budget, HISTORIES, Refutation, Verdict, certify};
 use isoscope::history::{Facts, OpId, Projection, Severity};
-use isoscope::spec::{Catalogue, Level, Steps, evaluate};
+use isoscope::spec::{Catalogue, Level, Steps, evaluate, parse};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -37,6 +37,27 @@ fn every_anomaly_is_proved_at_every_level_that_it_breaks() {
         }
     }
     assert!(n_proved > 80, "{n_proved}");
+}
+
+/// Proofs for every size rest on these sentences.
+#[test]
+fn what_is_said_of_every_history_is_true_of_the_corpus() {
+    let sentences = parse(HISTORIES, "history.spec", &mut |_| Err("no files".to_owned())).unwrap();
+    let mut n_true = 0;
+    for (name, text) in sound_files() {
+        let history = read(&name, &text).history.unwrap();
+        let facts = Facts::new(&history);
+        // A read that nothing explains forbids a history whatever a text says.
+        if !facts.local().is_empty() || history.n_txns() > 40 {
+            continue;
+        }
+        for sentence in sentences.levels() {
+            let found = evaluate(&facts, sentence, &mut Steps::new(100_000));
+            assert_ne!(found.is_allowed(), Some(false), "{name}: {}", sentence.name());
+            n_true += usize::from(found.is_allowed() == Some(true));
+        }
+    }
+    assert!(n_true > 1000, "{n_true}");
 }
 
 /// All levels are asked together, as the command line does: what several of them forbid has one core.

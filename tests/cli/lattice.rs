@@ -101,3 +101,15 @@ fn one_level_alone_and_too_much_at_once_are_refused() {
     folder.run(&["lattice", "--all", "si"]).ends(2).complains("cannot be used with");
     folder.run(&["lattice", "si", "serr"]).ends(2).complains("did you mean `ser`?");
 }
+
+#[test]
+fn what_implies_what_is_proved_if_that_is_wanted() {
+    let folder = Folder::new();
+    let said = folder.run(&["lattice", "si", "cerone.si", "ser", "--prove"]).ends(0);
+    let said = said.tells("3 levels fall into 2 classes of equivalent levels for every size.");
+    let said = said.tells("Proved for every size, and certified: 3 of 3 implications.");
+    assert!(!said.out.contains("Scope:") && !said.out.contains("Not certified"), "{said:#?}");
+    let document = folder.run(&["lattice", "si", "ser", "--prove", "--json"]).json().remove(0);
+    assert_eq!(document["implications"][0]["implied"], "every-size");
+    assert_eq!(document["implications"][0]["proof"]["made"][0]["is"], "co");
+}

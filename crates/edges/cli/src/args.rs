@@ -182,6 +182,10 @@ pub(crate) struct LatticeArgs {
     #[arg(long, conflicts_with = "levels")]
     pub(crate) all: bool,
 
+    /// Prove for every size what implies what
+    #[arg(long)]
+    pub(crate) prove: bool,
+
     #[command(flatten)]
     pub(crate) search: SearchArgs,
 }

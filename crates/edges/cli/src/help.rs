@@ -204,7 +204,8 @@ Examples:
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   isoscope compare psi pc                          which one is stronger?
-  isoscope compare biswas.si cerone.si --txns 6    do two papers define the same level?
+  isoscope compare biswas.si cerone.si             do two papers define the same level?
+  isoscope compare si ser --bounded 6              without a proof, up to 6 transactions
   isoscope compare mine si --spec mine.spec        and my own definition?
   isoscope compare psi pc --report why.html        as a page with pictures";
 

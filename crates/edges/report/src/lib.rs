@@ -82,7 +82,7 @@ pub use implication::{
     ClosureBound, Direction, ImplicationProof, Implied, MadePart, ShownInstance, ShownPart, ShownStep,
 };
 pub use search::{
-    Bound, CompareReport, Effort, LatticeEdge, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape,
+    Bound, CompareReport, Effort, LatticeEdge, LatticeImplication, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape,
     SpecName, SpecRelation, UnknownPair,
 };
 pub use series::{Sample, Series};

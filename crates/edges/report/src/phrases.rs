@@ -1,7 +1,7 @@
 //! What searches found, as sentences that all renderings share.
 
 use crate::document::TxnRef;
-use crate::implication::ImplicationProof;
+use crate::implication::{ImplicationProof, Implied};
 use crate::found::{Found, KeyVersions, RelationShape, SpecRefutation, WitnessRelation};
 use crate::search::{
     Bound, CompareReport, Effort, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape, SpecName,
@@ -98,14 +98,31 @@ pub(crate) fn lattice_headline(report: &LatticeReport) -> String {
         0 => String::new(),
         n => format!(" {} could not be compared.", counted(n, "pair")),
     };
+    let bound = if report.is_settled() { "for every size".to_owned() } else { bound(&report.scope) };
     let classes = if n_classes == 1 { "1 class".to_owned() } else { format!("{n_classes} classes") };
     if report.classes.len() == report.levels.len() && !report.unknown.is_empty() {
-        return format!("No two of these {levels} are known to be equivalent {}.{open}", bound(&report.scope));
+        return format!("No two of these {levels} are known to be equivalent {bound}.{open}");
     }
     if report.classes.len() == report.levels.len() {
-        return format!("No two of these {levels} are equivalent {}.{open}", bound(&report.scope));
+        return format!("No two of these {levels} are equivalent {bound}.{open}");
     }
-    format!("{levels} fall into {classes} of equivalent levels {}.{open}", bound(&report.scope))
+    format!("{levels} fall into {classes} of equivalent levels {bound}.{open}")
+}
+
+/// What is proved of a lattice and what is not, as sentences.
+pub(crate) fn lattice_proof_lines(report: &LatticeReport) -> Vec<String> {
+    if report.implications.is_empty() {
+        return Vec::new();
+    }
+    let (proved, open): (Vec<_>, Vec<_>) =
+        report.implications.iter().partition(|it| it.direction.implied == Implied::EverySize);
+    let mut lines =
+        vec![format!("Proved for every size, and certified: {} of {} implications.", proved.len(), report.implications.len())];
+    lines.extend(open.iter().map(|it| {
+        let reason = it.direction.reason.as_deref().map_or_else(String::new, |it| format!(" ({it})"));
+        format!("Only {}: {} implies {}{reason}.", bound(&report.scope), it.stronger, it.weaker)
+    }));
+    lines
 }
 
 /// `biswas.cc allows and biswas.pc forbids this history`.

@@ -124,6 +124,10 @@ pub struct LatticeReport {
     pub edges: Vec<LatticeEdge>,
     /// Pairs that could not be compared.
     pub unknown: Vec<UnknownPair>,
+    /// For each level of a class and its first one, and for each edge, how far the one implies the other; empty if no proofs
+    /// were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub implications: Vec<LatticeImplication>,
     /// Where was looked.
     pub scope: Scope,
     /// What of the answer has no certificate by nature, as a clause.
@@ -132,6 +136,26 @@ pub struct LatticeReport {
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,
+}
+
+/// How far one level implies another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatticeImplication {
+    /// The full name of the level that allows fewer histories, or as many.
+    pub stronger: String,
+    /// The full name of the other one.
+    pub weaker: String,
+    /// The answer.
+    #[serde(flatten)]
+    pub direction: Direction,
+}
+
+impl LatticeReport {
+    /// Is everything that one level implies proved for every size?
+    pub fn is_settled(&self) -> bool {
+        let are_proved = self.implications.iter().all(|it| it.direction.implied == Implied::EverySize);
+        !self.implications.is_empty() && are_proved && self.unknown.is_empty()
+    }
 }
 
 /// A class of levels that implies another, with nothing in between.

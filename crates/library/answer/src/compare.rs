@@ -135,7 +135,7 @@ pub fn compare(
 }
 
 /// Most histories that tell levels apart are this small, and are found before a proof would be.
-const SMALL: usize = 3;
+const SMALL: usize = 4;
 
 /// Does one level imply another one?
 #[derive(Debug)]

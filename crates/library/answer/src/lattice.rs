@@ -1,10 +1,11 @@
-//! How do many levels relate, up to a scope? Each edge has a certified history; that one level implies another rests on
-//! the search.
+//! How do many levels relate? Each edge has a certified history; that one level implies another rests on the search, or is
+//! proved.
 
 use crate::certified::Withheld;
+use crate::compare::{NoProof, Proofs, proved};
 use crate::separate::{Aspects, Effort, Method, Scope, Separating, certified};
-use crate::{Searched, WrongEvidence};
-use iso_evidence::{Budget, StopReason};
+use crate::{Certified, Searched, WrongEvidence};
+use iso_evidence::{Budget, Implication, StopReason};
 use iso_spec::Spec;
 
 pub use iso_separate::LatticeProgress;
@@ -20,8 +21,12 @@ pub struct Lattice {
     pub undecided: Vec<(usize, usize, StopReason)>,
     /// Pairs for which the engine's evidence is wrong: a bug.
     pub refused: Vec<(usize, usize, WrongEvidence)>,
-    /// Within these bounds classes are equal, and edges imply.
+    /// Within these bounds classes are equal, and edges imply, as far as there is no proof.
     pub searched: Searched<Scope>,
+    /// Why the first implies the second for histories of any size; see [`Lattice::prove`].
+    pub proved: Vec<(usize, usize, Certified<Implication>)>,
+    /// Where a proof was looked for and none was found, with the reason.
+    pub open: Vec<(usize, usize, String)>,
     /// What was varied for some pair.
     pub aspects: Aspects,
     /// What it took.
@@ -66,6 +71,8 @@ pub fn lattice(
         undecided: drawn.unknown,
         refused: Vec::new(),
         searched: Searched::new(*scope),
+        proved: Vec::new(),
+        open: Vec::new(),
         aspects: drawn.aspects,
         effort: drawn.effort,
     };
@@ -76,6 +83,31 @@ pub fn lattice(
 }
 
 impl Lattice {
+    /// Looks for proofs that the levels of each class imply each other, and that edges imply, for histories of any size.
+    ///
+    /// Everything else that implies something follows from these.
+    pub fn prove(&mut self, specs: &[&Spec], budget: &Budget<'_>, watch: &mut dyn FnMut(LatticeProgress)) {
+        let wanted = self.implications();
+        for (n_known, (stronger, weaker)) in wanted.iter().enumerate() {
+            watch(LatticeProgress { n_known, n_pairs: wanted.len() });
+            match proved(specs[*stronger], specs[*weaker], &Proofs::Wanted, budget) {
+                Ok(proof) => self.proved.push((*stronger, *weaker, proof)),
+                Err(NoProof::Open(reason)) => self.open.push((*stronger, *weaker, reason)),
+                Err(NoProof::Wrong(wrong)) => self.refused.push((*stronger, *weaker, wrong)),
+            }
+        }
+    }
+
+    /// Who implies whom, without what follows from others: each level of a class and its first one, and edges.
+    pub fn implications(&self) -> Vec<(usize, usize)> {
+        let mut all = Vec::new();
+        for class in &self.classes {
+            all.extend(class[1..].iter().flat_map(|it| [(class[0], *it), (*it, class[0])]));
+        }
+        all.extend(self.edges.iter().map(|it| (self.classes[it.stronger][0], self.classes[it.weaker][0])));
+        all
+    }
+
     /// Adds an edge, if its history passes the checks.
     pub(crate) fn add(&mut self, edge: iso_separate::LatticeEdge, specs: &[&Spec], budget: &Budget<'_>) {
         let iso_separate::LatticeEdge { stronger, weaker, found } = edge;

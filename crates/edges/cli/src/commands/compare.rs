@@ -13,7 +13,7 @@ use crate::spec_file::OwnLevels;
 use iso_answer::WrongEvidence;
 use iso_answer::compare::{Comparison, Extent, Proofs, Relation, compare};
 use iso_answer::separate::{Answer, Aspects, Method, Scope, Separating};
-use iso_evidence::{Budget, Theory};
+use iso_evidence::{Budget, Implication, Theory};
 use iso_report::{CompareReport, Direction, ImplicationProof, Implied, Report, SpecRelation};
 use iso_spec::Spec;
 use std::sync::Arc;
@@ -114,11 +114,7 @@ impl<'s> Compare<'s> {
 /// What is known of one direction.
 fn direction(comparison: &Comparison, which: usize, stronger: &Spec, weaker: &Spec) -> Direction {
     let answer = if which == 0 { &comparison.left_only } else { &comparison.right_only };
-    let proof = comparison.proofs[which].as_ref().and_then(|proof| {
-        let theory = Theory::new(stronger, weaker, &proof.construction).ok()?;
-        let names: Vec<String> = weaker.witnesses().iter().map(|it| it.name.clone()).collect();
-        Some(Box::new(ImplicationProof::new(&theory, proof, &names)))
-    });
+    let proof = comparison.proofs[which].as_ref().and_then(|it| shown_proof(stronger, weaker, it));
     let implied = match answer {
         _ if proof.is_some() => Implied::EverySize,
         Answer::Found(_) => Implied::No,
@@ -126,6 +122,13 @@ fn direction(comparison: &Comparison, which: usize, stronger: &Spec, weaker: &Sp
         Answer::Undecided(_) | Answer::Refused(_) => Implied::Unknown,
     };
     Direction { implied, proof, reason: comparison.open[which].clone() }
+}
+
+/// The document of a proof.
+pub(crate) fn shown_proof(stronger: &Spec, weaker: &Spec, proof: &Implication) -> Option<Box<ImplicationProof>> {
+    let theory = Theory::new(stronger, weaker, &proof.construction).ok()?;
+    let names: Vec<String> = weaker.witnesses().iter().map(|it| it.name.clone()).collect();
+    Some(Box::new(ImplicationProof::new(&theory, proof, &names)))
 }
 
 /// What neither a history nor a proof shows.

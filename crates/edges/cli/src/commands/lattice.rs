@@ -1,6 +1,7 @@
 //! `isoscope lattice`: how do many levels relate?
 
 use crate::args::LatticeArgs;
+use crate::commands::compare::shown_proof;
 use crate::exit::Exit;
 use crate::found::shown;
 use crate::limits::Alarm;
@@ -14,7 +15,7 @@ use iso_answer::WrongEvidence;
 use iso_answer::lattice::{Lattice, LatticeProgress, lattice};
 use iso_answer::separate::{Aspects, Method, Scope};
 use iso_evidence::Budget;
-use iso_report::{LatticeEdge, LatticeReport, Report, SpecName, UnknownPair};
+use iso_report::{Direction, Implied, LatticeEdge, LatticeImplication, LatticeReport, Report, SpecName, UnknownPair};
 use iso_spec::{Catalogue, Level, Spec};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,6 +31,7 @@ struct Asked<'s> {
     specs: Vec<&'s Spec>,
     scope: Scope,
     method: Method,
+    is_proof_wanted: bool,
     inputs: Vec<String>,
 }
 
@@ -56,7 +58,7 @@ impl<'s> Asked<'s> {
             bail!("one level alone relates to nothing; name another one, or none for those that check decides");
         }
         let scope = scope::resolve(&raw.search.scope, default_scope())?;
-        Ok(Self { specs, scope, method: scope::method(raw.search.method), inputs: own.inputs() })
+        Ok(Self { specs, scope, method: scope::method(raw.search.method), is_proof_wanted: raw.prove, inputs: own.inputs() })
     }
 
     /// The answer before anything is known.
@@ -71,6 +73,7 @@ impl<'s> Asked<'s> {
             classes: self.specs.iter().map(|it| vec![name(it)]).collect(),
             edges: Vec::new(),
             unknown: pairs.map(unknown).collect(),
+            implications: Vec::new(),
             scope: scope::document(&self.scope, Aspects::default()),
             not_certified: None,
             effort: iso_report::Effort::default(),
@@ -86,7 +89,12 @@ impl<'s> Asked<'s> {
             reporter.progress.stage(format!("pairs known: {} of {}", it.n_known - n_same, it.n_pairs - n_same));
         };
         watch(LatticeProgress { n_known: n_same, n_pairs: n_same * n_same });
-        let lattice = lattice(&self.specs, &self.scope, self.method, &budget, &mut watch);
+        let mut lattice = lattice(&self.specs, &self.scope, self.method, &budget, &mut watch);
+        if self.is_proof_wanted {
+            lattice.prove(&self.specs, &budget, &mut |it: LatticeProgress| {
+                reporter.progress.stage(format!("proofs: {} of {}", it.n_known, it.n_pairs));
+            });
+        }
         let (report, notes) = self.worded(&lattice);
         let exit = reporter.publish(report.into(), notes, || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
@@ -102,7 +110,8 @@ impl<'s> Asked<'s> {
             classes: lattice.classes.iter().map(|it| it.iter().map(|spec| name(*spec)).collect()).collect(),
             unknown: self.unknown(lattice),
             scope: scope::document(&self.scope, lattice.aspects),
-            not_certified: Some(RESTS_ON_SEARCH.to_owned()),
+            implications: self.implications(lattice),
+            not_certified: self.uncertified(lattice),
             effort: effort(&lattice.effort),
             ..self.blank()
         };
@@ -115,6 +124,27 @@ impl<'s> Asked<'s> {
             report.edges.push(LatticeEdge { stronger, weaker, found: shown.document });
         }
         (report, notes)
+    }
+
+    /// How far each level implies those just below it, and those of its class.
+    fn implications(&self, lattice: &Lattice) -> Vec<LatticeImplication> {
+        let name = |spec: usize| self.specs[spec].name().to_owned();
+        let proved = lattice.proved.iter().map(|(stronger, weaker, proof)| {
+            let proof = shown_proof(self.specs[*stronger], self.specs[*weaker], proof);
+            let direction = Direction { implied: Implied::EverySize, proof, reason: None };
+            LatticeImplication { stronger: name(*stronger), weaker: name(*weaker), direction }
+        });
+        let open = lattice.open.iter().map(|(stronger, weaker, reason)| {
+            let direction = Direction { implied: Implied::UpTo, proof: None, reason: Some(reason.clone()) };
+            LatticeImplication { stronger: name(*stronger), weaker: name(*weaker), direction }
+        });
+        proved.chain(open).collect()
+    }
+
+    /// What neither a history nor a proof shows.
+    fn uncertified(&self, lattice: &Lattice) -> Option<String> {
+        let words = if self.is_proof_wanted { "what is not proved rests on the search itself" } else { RESTS_ON_SEARCH };
+        (!self.is_proof_wanted || !lattice.open.is_empty()).then(|| words.to_owned())
     }
 
     /// Pairs about which nothing is known, each once.

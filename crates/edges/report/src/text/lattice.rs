@@ -4,7 +4,7 @@
 use super::{Page, TextOptions, Tone, padded};
 use crate::found::Found;
 use crate::hasse::{below, class_name, class_names, layers, pairs, short_name};
-use crate::phrases::{anomalies, claim, lattice_headline, sizes};
+use crate::phrases::{anomalies, claim, lattice_headline, lattice_proof_lines, sizes};
 use crate::search::{LatticeEdge, LatticeReport};
 use crate::words::{harmless, width};
 
@@ -22,8 +22,15 @@ pub(crate) fn lattice(report: &LatticeReport, options: TextOptions) -> String {
         page.edge(report, idx, edge);
     }
     let found: Vec<&Found> = report.edges.iter().map(|it| &it.found).collect();
+    let proofs = lattice_proof_lines(report);
+    if !proofs.is_empty() {
+        page.gap();
+        proofs.iter().for_each(|it| page.sentence("", 2, it));
+    }
     page.not_certified(report.not_certified.as_ref());
-    page.search_foot(&report.inputs, Some(&report.scope), &report.effort, &found);
+    // Where nothing is bounded, there is no scope.
+    let scope = (!report.is_settled()).then_some(&report.scope);
+    page.search_foot(&report.inputs, scope, &report.effort, &found);
     page.out
 }
 

@@ -247,6 +247,7 @@ pub fn lattice() -> LatticeReport {
             edge(2, 4, long_fork()),
             edge(3, 4, lost_update()),
         ],
+        implications: Vec::new(),
         unknown: vec![UnknownPair {
             left: "biswas.pc".to_owned(),
             right: "cerone.psi".to_owned(),
