@@ -31,7 +31,7 @@ struct Turn {
 
 const TURNS: [Turn; 6] = [
     Turn { n_steps: 300, n_rounds: 300, width: 32 },
-    Turn { n_steps: 1_000, n_rounds: 1_000, width: 128 },
+    Turn { n_steps: 2_000, n_rounds: 1_000, width: 128 },
     Turn { n_steps: 2_000, n_rounds: 3_000, width: 256 },
     Turn { n_steps: 4_000, n_rounds: 8_000, width: 512 },
     Turn { n_steps: 8_000, n_rounds: 20_000, width: 1_024 },
