@@ -37,6 +37,18 @@ fn the_generate_example_finds_what_it_has_injected() {
 }
 
 #[test]
+fn the_record_example_says_what_it_needs() {
+    assert!(said("record", &[]).contains("Give the address of a database"));
+    // Where one is given, somebody must be there.
+    let output = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--package", "isoscope", "--example", "record", "--", "postgres://me@127.0.0.1:1/test"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("Unreachable"));
+}
+
+#[test]
 fn the_store_example_prints_the_transactions_and_what_broke() {
     let out = said("store", &["courseware", "ser"]);
     assert!(out.contains("Enrol(") && out.contains("Everything holds"), "{out}");

@@ -11,7 +11,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 26] = [
+    let verbs: [&[&str]; 28] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -25,6 +25,8 @@ fn the_help_is_as_in_the_snapshot() {
         &["predict", "--help"],
         &["collect", "-h"],
         &["collect", "--help"],
+        &["record", "-h"],
+        &["record", "--help"],
         &["hunt", "-h"],
         &["hunt", "--help"],
         &["store", "--help"],

@@ -18,6 +18,7 @@ mod lattice;
 mod levels;
 mod limits;
 mod predict;
+mod record;
 mod report;
 #[path = "../../crates/edges/report/tests/common/schema.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the tests of documents use the rest of it")]

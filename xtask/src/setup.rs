@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use iso_servers::{Kind, is_installed};
 use std::env;
-use xtask::system::{exists, install_debian_packages};
+use xtask::system::{exists, install_debian_packages, succeeds};
 
 /// Something that building or testing needs from the system.
 pub(crate) struct Need {
@@ -25,7 +25,7 @@ pub(crate) enum Part {
     Pages,
 }
 
-const NEEDS: [Need; 4] = [
+const NEEDS: [Need; 5] = [
     Need { package: "g++", why: "compiles the SAT solver", part: Part::Build, is_there: || exists("g++") },
     Need {
         package: "postgresql",
@@ -38,6 +38,12 @@ const NEEDS: [Need; 4] = [
         why: "tests collect histories from it",
         part: Part::Servers,
         is_there: || is_installed(Kind::MariaDb),
+    },
+    Need {
+        package: "python3-psycopg",
+        why: "tests record what its clients do",
+        part: Part::Servers,
+        is_there: || succeeds("/usr/bin/python3", &["-c", "import psycopg"]),
     },
     Need { package: "chromium", why: "tests open pages in it", part: Part::Pages, is_there: || exists("chromium") },
 ];

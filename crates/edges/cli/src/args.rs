@@ -3,11 +3,15 @@
 mod completions;
 mod generate;
 mod hunt;
+#[cfg(feature = "record")]
+mod record;
 mod store;
 
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
+#[cfg(feature = "record")]
+pub(crate) use record::RecordArgs;
 pub(crate) use store::{StoreAppsArgs, StoreArgs, StoreRunArgs, StoreVerb};
 
 use crate::commands::collect::{
@@ -42,6 +46,8 @@ pub(crate) enum Verb {
     Verify(VerifyArgs),
     Predict(PredictArgs),
     Collect(CollectArgs),
+    #[cfg(feature = "record")]
+    Record(RecordArgs),
     Hunt(HuntArgs),
     Store(StoreArgs),
     Levels(LevelsArgs),

@@ -25,14 +25,39 @@ pub(crate) struct PostgreSql {
 /// Asks for a lock of the database. Its number is ours: the letters `isoscope`.
 const CLAIM: &str = "SELECT pg_try_advisory_lock(x'69736f73636f7065'::bigint)::int::bigint";
 
+/// Where a server is, and what it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// Host, port and name of the database.
+    pub(crate) place: String,
+    pub(crate) version: String,
+}
+
+/// Connects for statements of any kind.
+pub(crate) fn administrate(address: &Address) -> Result<(postgres::Client, Endpoint), OpenError> {
+    let database = open(address)?;
+    let PostgreSql { config, place, version, .. } = database;
+    let unreachable =
+        |error: Error| OpenError::Unreachable { place: format!("PostgreSQL at {place}"), reason: with_causes(&error) };
+    let client = config.connect(NoTls).map_err(unreachable)?;
+    let (host, port) = host_and_port(address);
+    Ok((client, Endpoint { host, port, place, version }))
+}
+
+fn host_and_port(address: &Address) -> (String, u16) {
+    let host = address.option("host").map(str::to_owned).or_else(|| address.host.clone());
+    (host.unwrap_or_else(|| "localhost".to_owned()), address.port.unwrap_or(5432))
+}
+
 /// Connects once, for the version.
 pub(crate) fn open(address: &Address) -> Result<PostgreSql, OpenError> {
     address.expect_options(&["host", "sslmode", "passfile"])?;
     address.expect_plain("sslmode", &["disable", "allow", "prefer"])?;
     let user = address.user.clone().or_else(|| std::env::var("PGUSER").ok()).unwrap_or_else(|| "postgres".to_owned());
     let name = if address.path.is_empty() { user.clone() } else { address.path.clone() };
-    let host = address.option("host").map(str::to_owned).or_else(|| address.host.clone());
-    let (host, port) = (host.unwrap_or_else(|| "localhost".to_owned()), address.port.unwrap_or(5432));
+    let (host, port) = host_and_port(address);
     let mut config = Config::new();
     config.user(&user).dbname(&name).host(&host).port(port);
     config.connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(STATEMENT_TIMEOUT).application_name("isoscope");
@@ -204,7 +229,7 @@ fn value_of(row: &Row, idx: usize) -> Result<Value, Failure> {
     .map_err(|it| failure(&it))
 }
 
-fn failure(error: &Error) -> Failure {
+pub(crate) fn failure(error: &Error) -> Failure {
     let Some(said) = error.as_db_error() else {
         let message = with_causes(error);
         let is_io = std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);

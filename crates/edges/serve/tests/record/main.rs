@@ -1,0 +1,9 @@
+//! Recording with real clients on a real server.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+mod clients;
+mod honesty;
+mod stage;
+mod throughput;
