@@ -12,6 +12,8 @@ use std::fmt::Write;
 pub(crate) const SCHEMA: &str = "isoscope_recording";
 /// How messages of triggers are told from others.
 pub(crate) const TOLD: &str = "IS0SC";
+/// When a row was written, in microseconds. Writers of the same row wait for each other, so that times are in order.
+const STAMP: &str = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::pg_catalog.int8";
 /// Of a larger scan, nothing is recorded.
 pub(crate) const LARGEST_SCAN: usize = 10_000;
 
@@ -287,11 +289,11 @@ pub(crate) fn attach(administration: &mut Administration) -> Result<Catalogue, F
         let function = format!(
             "CREATE OR REPLACE FUNCTION {SCHEMA}.wrote_{oid}() RETURNS trigger LANGUAGE plpgsql AS $wrote$ BEGIN
                IF TG_OP = 'INSERT' THEN
-                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},null,' || {new}::text || ']');
+                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',null,' || {new}::text || ']');
                ELSIF TG_OP = 'UPDATE' THEN
-                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {old}::text || ',' || {new}::text || ']');
+                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',' || {new}::text || ']');
                ELSE
-                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {old}::text || ',null]');
+                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',null]');
                END IF;
                RETURN NULL;
              END $wrote$"
@@ -306,7 +308,7 @@ pub(crate) fn attach(administration: &mut Administration) -> Result<Catalogue, F
             "CREATE TRIGGER isoscope_wrote AFTER INSERT OR UPDATE OR DELETE ON {on}
                FOR EACH ROW EXECUTE FUNCTION {SCHEMA}.wrote_{oid}();
              CREATE FUNCTION {SCHEMA}.emptied_{oid}() RETURNS trigger LANGUAGE plpgsql AS $emptied$ BEGIN
-               PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {}::text || ',null]') FROM {on} t;
+               PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {}::text || ',null]') FROM {on} t;
                RETURN NULL;
              END $emptied$;
              CREATE TRIGGER isoscope_emptied BEFORE TRUNCATE ON {on}

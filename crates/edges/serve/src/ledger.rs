@@ -4,7 +4,7 @@
 //! anew, and a line with initial values says so. A value that nobody is known to have written is judged at the end, when
 //! everybody who came through the proxy has told what they wrote: it was there before, or somebody else wrote it.
 
-use crate::transaction::{Done, Open, Operation, Seen};
+use crate::transaction::{Done, Open, Operation, Seen, Touched};
 use iso_formats::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues};
 use iso_history::{Datum, Locking, Name, Outcome};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -100,6 +100,8 @@ struct Inner {
 struct Key {
     initial: Option<Datum>,
     written: HashSet<u64>,
+    /// What it held when it was first written.
+    first: Option<(i64, Datum)>,
     /// Values that were seen and that nobody is known to have written, and who has, as far as the row says it.
     open: Vec<(Option<u32>, Datum)>,
 }
@@ -193,20 +195,21 @@ impl Ledger {
     }
 
     /// Ends the recording with what others wrote, by transaction; gives how many bytes were written.
-    pub(crate) fn end(&self, outside: &BTreeMap<u64, Vec<Operation>>, is_whole: bool) -> io::Result<u64> {
+    pub(crate) fn end(&self, outside: BTreeMap<u64, Done>, is_whole: bool) -> io::Result<u64> {
         let mut inner = self.lock();
         inner.write_header(false);
         let mut others: BTreeMap<u64, Vec<Done>> = BTreeMap::new();
-        for (xid, operations) in outside {
-            let done = vec![Done { operations: operations.clone(), locking: Locking::Free }];
+        for (xid, done) in outside {
+            let done = vec![done];
             let initial = inner.note(&done);
             inner.write_initial(&initial);
-            others.insert(*xid, done);
+            others.insert(xid, done);
         }
         let (initial, unexplained) = inner.resolve();
         inner.write_initial(&initial);
         for (xid, operation) in unexplained {
-            others.entry(xid).or_default().push(Done { operations: vec![operation], locking: Locking::Free });
+            let done = Done { operations: vec![operation], locking: Locking::Free, before: Vec::new() };
+            others.entry(xid).or_default().push(done);
         }
         inner.tally.outside = others.len() as u64;
         for (xid, statements) in others {
@@ -298,6 +301,12 @@ impl Inner {
         let write = |keys: &mut HashMap<String, Key>, key: &str, value: &Datum| {
             keys.entry(key.to_owned()).or_default().written.insert(hash(value));
         };
+        for Touched { key, stamp, old } in statements.iter().flat_map(|it| &it.before) {
+            let first = &mut self.keys.entry(key.clone()).or_default().first;
+            if first.as_ref().is_none_or(|it| *stamp < it.0) {
+                *first = Some((*stamp, old.clone()));
+            }
+        }
         for operation in statements.iter().flat_map(|it| &it.operations) {
             match operation {
                 Operation::Read(seen) => see(&mut self.keys, seen),
@@ -327,6 +336,12 @@ impl Inner {
         let mut keys: Vec<(&String, &mut Key)> = self.keys.iter_mut().collect();
         keys.sort_by(|a, b| a.0.cmp(b.0));
         for (name, key) in keys {
+            if let (None, Some((_, value))) = (&key.initial, &key.first)
+                && *value != Datum::Null
+            {
+                initial.push((name.clone(), value.clone()));
+                key.initial = Some(value.clone());
+            }
             for (writer, value) in std::mem::take(&mut key.open) {
                 if key.written.contains(&hash(&value)) || key.initial.as_ref() == Some(&value) {
                     continue;

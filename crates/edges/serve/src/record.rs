@@ -4,7 +4,7 @@ use crate::analyse::Plan;
 use crate::catalogue::{self, Catalogue};
 use crate::ledger::{Before, Ledger, Output, Tally};
 use crate::session::{plan_all, serve};
-use crate::transaction::{Tale, changes, tale};
+use crate::transaction::{Done, Tale, Written, tale, wrote};
 use crate::wire::{Peer, Place, Stream};
 use iso_collect::{Administration, Failure, OpenError, Target};
 use std::collections::{BTreeMap, HashMap};
@@ -230,10 +230,10 @@ impl Recording {
         drop(administration);
         // Tables that are not recorded may have been changed by anybody.
         let is_whole = lock(&self.shared.troubles).is_empty();
-        let bytes = match &outside {
+        let bytes = match outside {
             Ok(outside) => self.shared.ledger.end(outside, is_whole),
             // What others wrote is not known, so somebody may have read what is missing.
-            Err(_) => self.shared.ledger.end(&BTreeMap::new(), false),
+            Err(_) => self.shared.ledger.end(BTreeMap::new(), false),
         };
         let tally = self.shared.ledger.tally();
         let unkeyed = catalogue.tables().iter().filter(|it| !it.has_key());
@@ -255,17 +255,17 @@ impl Recording {
 fn outside(
     administration: &mut Administration,
     catalogue: &Catalogue,
-) -> Result<BTreeMap<u64, Vec<crate::transaction::Operation>>, Failure> {
-    let mut found: BTreeMap<u64, Vec<crate::transaction::Operation>> = BTreeMap::new();
+) -> Result<BTreeMap<u64, Done>, Failure> {
+    let mut found: BTreeMap<u64, Vec<Written>> = BTreeMap::new();
     let sql = format!("SELECT xid, told FROM {}.outside ORDER BY nth", catalogue::SCHEMA);
     for row in administration.rows(&sql)? {
         let mut texts = row.into_iter().map(Option::unwrap_or_default);
         let (xid, told) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
         if let Some(Tale::Wrote(written)) = tale(&told, catalogue) {
-            found.entry(xid.parse().unwrap_or_default()).or_default().extend(changes(*written));
+            found.entry(xid.parse().unwrap_or_default()).or_default().push(*written);
         }
     }
-    Ok(found)
+    Ok(found.into_iter().map(|(xid, written)| (xid, wrote(written))).collect())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -29,6 +29,17 @@ pub(crate) enum Operation {
 pub(crate) struct Done {
     pub(crate) operations: Vec<Operation>,
     pub(crate) locking: Locking,
+    /// What was in rows before they were written, and when.
+    pub(crate) before: Vec<Touched>,
+}
+
+/// What a row held when it was written anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub(crate) key: String,
+    pub(crate) stamp: i64,
+    /// No row is [`Datum::Null`].
+    pub(crate) old: Datum,
 }
 
 /// A transaction that has begun.
@@ -85,15 +96,16 @@ impl Open {
         self.savepoints.truncate(nth + 1);
         let undone = self.statements.split_off(self.savepoints[nth].1);
         let mut gone: HashSet<String> = HashSet::new();
-        for done in undone {
+        for mut done in undone {
             let written: Vec<String> = done.operations.iter().filter_map(written_key).map(str::to_owned).collect();
             let mut left = Vec::new();
-            for operation in done.operations {
+            let Done { operations, .. } = &mut done;
+            for operation in std::mem::take(operations) {
                 keep_reads(operation, &gone, &mut left);
             }
             gone.extend(written);
             if !left.is_empty() {
-                self.statements.push(Done { operations: left, locking: done.locking });
+                self.statements.push(Done { operations: left, ..done });
             }
         }
     }
@@ -127,6 +139,7 @@ fn keep_reads(operation: Operation, gone: &HashSet<String>, left: &mut Vec<Opera
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     pub(crate) table: u32,
+    pub(crate) stamp: i64,
     pub(crate) old: Option<(String, Datum)>,
     pub(crate) new: Option<(String, Datum)>,
 }
@@ -148,15 +161,15 @@ pub(crate) fn tale(text: &str, catalogue: &Catalogue) -> Option<Tale> {
         }
         return Some(Tale::Read(rows));
     }
-    let (new, old, oid) = (items.pop()?, items.pop()?, items.pop()?);
-    let Node::Number(oid) = oid else { return None };
+    let (new, old, stamp, oid) = (items.pop()?, items.pop()?, items.pop()?, items.pop()?);
+    let (Node::Number(oid), Node::Number(stamp)) = (oid, stamp) else { return None };
     let table = catalogue.by_oid(oid.parse().ok()?)?;
     let row = |node: Node| match node {
         Node::Null => Some(None),
         other => table_row(other, &table.key).map(|it| Some((format!("{}/{}", table.shown, it.name), it.value))),
     };
-    let (old, new) = (row(old)?, row(new)?);
-    Some(Tale::Wrote(Box::new(Written { table: table.oid, old, new })))
+    let (old, new, stamp) = (row(old)?, row(new)?, stamp.parse().ok()?);
+    Some(Tale::Wrote(Box::new(Written { table: table.oid, stamp, old, new })))
 }
 
 /// The rows that a column or an item of a message tells.
@@ -192,12 +205,18 @@ pub(crate) type Missing = Option<&'static str>;
 impl Running {
     /// What a statement did that ended well.
     pub(crate) fn done(self, plan: &Plan) -> (Done, Missing) {
+        let before = touched(&self.written);
+        let (done, missing) = self.operations(plan);
+        (Done { before, ..done }, missing)
+    }
+
+    fn operations(self, plan: &Plan) -> (Done, Missing) {
         let missing = plan.missing.or(self.is_garbled.then_some("rows came that were not understood"));
         match &plan.action {
             Action::Read(reading) => {
                 let rows = distinct(self.rows);
                 if rows.len() > LARGEST_SCAN {
-                    let nothing = Done { operations: Vec::new(), locking: Locking::Free };
+                    let nothing = free(Vec::new());
                     return (nothing, Some("more rows were read than a history should have"));
                 }
                 let is_whole = match reading.limit {
@@ -209,20 +228,44 @@ impl Running {
                 let (mut operations, is_told) = found(whole, &self.parameters, rows);
                 operations.extend(self.written.into_iter().flat_map(changes));
                 let open = "rows that did not match are not recorded: the condition, a join or a limit leaves them open";
-                (Done { operations, locking: reading.locking }, missing.or((!is_told).then_some(open)))
+                (Done { locking: reading.locking, ..free(operations) }, missing.or((!is_told).then_some(open)))
             }
             Action::Change(asked) => (change(asked, &self.parameters, self.written), missing),
             _ => {
-                let operations = self.written.into_iter().flat_map(changes).collect();
-                (Done { operations, locking: Locking::Free }, missing)
+                (free(self.written.into_iter().flat_map(changes).collect()), missing)
             }
         }
     }
 
     /// What a statement wrote that failed.
     pub(crate) fn failed(self) -> Done {
-        Done { operations: self.written.into_iter().flat_map(changes).collect(), locking: Locking::Free }
+        wrote(self.written)
     }
+}
+
+/// Rows that were written, and nothing else.
+pub(crate) fn wrote(written: Vec<Written>) -> Done {
+    let before = touched(&written);
+    Done { before, ..free(written.into_iter().flat_map(changes).collect()) }
+}
+
+fn free(operations: Vec<Operation>) -> Done {
+    Done { operations, locking: Locking::Free, before: Vec::new() }
+}
+
+/// What rows held before, by the keys under which they are known then or later.
+fn touched(written: &[Written]) -> Vec<Touched> {
+    let mut found = Vec::new();
+    for one in written {
+        let (old, stamp) = (one.old.as_ref(), one.stamp);
+        if let Some((key, value)) = old {
+            found.push(Touched { key: key.clone(), stamp, old: value.clone() });
+        }
+        if let Some((key, _)) = one.new.as_ref().filter(|new| old.is_none_or(|old| old.0 != new.0)) {
+            found.push(Touched { key: key.clone(), stamp, old: Datum::Null });
+        }
+    }
+    found
 }
 
 fn distinct(rows: Vec<Seen>) -> Vec<Seen> {
@@ -286,7 +329,6 @@ fn only_row(predicate: &Predicate, key: &[String]) -> Option<String> {
 
 /// What UPDATE or DELETE found and did.
 fn change(asked: &Asked, parameters: &[Parameter], written: Vec<Written>) -> Done {
-    let free = |operations| Done { operations, locking: Locking::Free };
     let Some(predicate) = predicate_of(asked.condition.as_ref(), parameters) else {
         return free(written.into_iter().flat_map(changes).collect());
     };
@@ -314,7 +356,7 @@ fn change(asked: &Asked, parameters: &[Parameter], written: Vec<Written>) -> Don
         }
     }
     operations.extend(others.into_iter().flat_map(changes));
-    Done { operations, locking }
+    Done { locking, ..free(operations) }
 }
 
 /// A row that was written, as operations: two if its key has changed.

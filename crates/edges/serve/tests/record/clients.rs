@@ -39,6 +39,16 @@ fn statements_become_operations() {
     }
 }
 
+#[test]
+fn a_row_that_is_written_as_it_was_has_its_initial_value() {
+    let Some(server) = server() else { return };
+    let touch = "UPDATE accounts SET balance = balance WHERE id = 1";
+    let (text, _) = recorded(&server, &[touch, touch, "UPDATE accounts SET owner = owner WHERE balance > 5"]);
+    let inits = "init accounts/1={balance: 5, id: 1, owner: ann} accounts/2={balance: 50, id: 2, owner: bob} \
+                 accounts/3={balance: 500, id: 3, owner: cid}";
+    assert_eq!(text.lines().next(), Some(inits), "{text}");
+}
+
 /// What psql says, and what the history has.
 const CASES: &[(&[&str], &[&str])] = &[
     (
