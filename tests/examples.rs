@@ -41,7 +41,16 @@ fn the_record_example_says_what_it_needs() {
     assert!(said("record", &[]).contains("Give the address of a database"));
     // Where one is given, somebody must be there.
     let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "isoscope", "--example", "record", "--", "postgres://me@127.0.0.1:1/test"])
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "isoscope",
+            "--example",
+            "record",
+            "--",
+            "postgres://me@127.0.0.1:1/test",
+        ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();

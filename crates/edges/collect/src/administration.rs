@@ -1,4 +1,4 @@
-//! A connection to PostgreSQL for whoever prepares a database and cleans it up: plain SQL, plain texts.
+//! A connection to `PostgreSQL` for whoever prepares a database and cleans it up: plain SQL, plain texts.
 
 use crate::address::Address;
 use crate::drivers::postgresql::{self, Endpoint};
@@ -18,7 +18,7 @@ impl std::fmt::Debug for Administration {
 }
 
 impl Administration {
-    /// Connects to the PostgreSQL of an address.
+    /// Connects to the `PostgreSQL` of an address.
     pub fn open(url: &str) -> Result<Self, OpenError> {
         let address = Address::parse(url)?;
         if !matches!(address.scheme.as_str(), "postgres" | "postgresql") {

@@ -29,14 +29,19 @@ pub(crate) struct Plan {
 /// What a statement does.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    Begin { level: Option<&'static str> },
+    Begin {
+        level: Option<&'static str>,
+    },
     Commit,
     Rollback,
     Savepoint(String),
     RollbackTo(String),
     Release(String),
     /// Of this transaction, or of all later ones.
-    SetLevel { level: &'static str, scope: Scope },
+    SetLevel {
+        level: &'static str,
+        scope: Scope,
+    },
     /// The marker at which recording begins.
     Start,
     Read(Reading),
@@ -126,7 +131,12 @@ fn plan(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Plan {
             plain(asked.map_or(Action::Other, Action::Change), missing)
         }
         _ => by_first_words(statement, catalogue).map_or_else(
-            || plain(Action::Other, may_read(statement, catalogue).then_some("this kind of statement is not understood")),
+            || {
+                plain(
+                    Action::Other,
+                    may_read(statement, catalogue).then_some("this kind of statement is not understood"),
+                )
+            },
             |action| plain(action, None),
         ),
     }
@@ -148,8 +158,8 @@ fn by_first_words(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Opti
         "CREATE" | "ALTER" | "DROP" => Some(Action::Define),
         "CALL" | "DO" => Some(Action::Opaque),
         "COPY" if statement.count("from") > 0 && statement.count("select") == 0 => Some(Action::Other),
-        "TRUNCATE" | "VACUUM" | "ANALYZE" | "GRANT" | "REVOKE" | "COMMENT" | "SHOW" | "RESET" | "DISCARD" | "LISTEN"
-        | "NOTIFY" | "UNLISTEN" | "LOCK" | "DEALLOCATE" | "CLOSE" | "CHECKPOINT" => Some(Action::Other),
+        "TRUNCATE" | "VACUUM" | "ANALYZE" | "GRANT" | "REVOKE" | "COMMENT" | "SHOW" | "RESET" | "DISCARD"
+        | "LISTEN" | "NOTIFY" | "UNLISTEN" | "LOCK" | "DEALLOCATE" | "CLOSE" | "CHECKPOINT" => Some(Action::Other),
         "EXPLAIN" if statement.count("analyze") == 0 => Some(Action::Other),
         _ if !may_read(statement, catalogue) => Some(Action::Other),
         _ => None,
@@ -335,7 +345,8 @@ fn told(
     } else {
         format!("{}, {tag} {}", &text[..place(from)], &text[place(from)..])
     };
-    let locks = query.locks.iter().any(|it| it.lock_type == ast::LockType::Update || it.lock_type == ast::LockType::Share);
+    let locks =
+        query.locks.iter().any(|it| it.lock_type == ast::LockType::Update || it.lock_type == ast::LockType::Share);
     let skips = query.locks.iter().any(|it| matches!(it.nonblock, Some(NonBlock::SkipLocked)));
     let asked = match tables {
         [(table, alias)] if table.rows == RowsAre::Plain && !skips => {
@@ -375,7 +386,9 @@ mod tests {
 
     #[test]
     fn statements_that_make_tables_are_known() {
-        for sql in ["CREATE TABLE t (id int PRIMARY KEY)", "alter table t add primary key (id)", "DROP TABLE IF EXISTS t"] {
+        for sql in
+            ["CREATE TABLE t (id int PRIMARY KEY)", "alter table t add primary key (id)", "DROP TABLE IF EXISTS t"]
+        {
             let plans = plans(sql, &Catalogue::default());
             assert!(matches!(plans[0].action, Action::Define), "{plans:?}");
         }

@@ -109,7 +109,8 @@ impl Table {
         let mut fields = String::new();
         for column in &self.columns {
             let value = format!("{row}.{}", quoted(&column.name));
-            let value = conversion(&column.type_name).map_or(value.clone(), |(before, after)| format!("{before}{value}{after}"));
+            let value = conversion(&column.type_name)
+                .map_or(value.clone(), |(before, after)| format!("{before}{value}{after}"));
             let comma = if fields.is_empty() { "" } else { ", " };
             write!(fields, "{comma}{}, {value}", literal(&column.name)).ok();
         }
@@ -130,8 +131,7 @@ impl Table {
 /// What is around a value whose text depends on settings of the session.
 fn conversion(type_name: &str) -> Option<(&'static str, &'static str)> {
     match type_name {
-        "timestamp with time zone" => Some(("(", " AT TIME ZONE 'UTC')")),
-        "time with time zone" => Some(("(", " AT TIME ZONE 'UTC')")),
+        "timestamp with time zone" | "time with time zone" => Some(("(", " AT TIME ZONE 'UTC')")),
         "bytea" => Some(("pg_catalog.encode(", ", 'hex')")),
         "interval" => Some(("pg_catalog.date_part('epoch', ", ")")),
         "money" => Some(("(", ")::pg_catalog.numeric")),
@@ -200,7 +200,11 @@ impl Catalogue {
         for row in administration.rows(FUNCTIONS)? {
             let mut texts = row.into_iter().map(Option::unwrap_or_default);
             let (name, kind) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
-            if kind == "aggregate" { found.aggregates.insert(name) } else { found.functions.insert(name) };
+            if kind == "aggregate" {
+                found.aggregates.insert(name)
+            } else {
+                found.functions.insert(name)
+            };
         }
         found.functions.retain(|it| !found.aggregates.contains(it));
         for (nth, table) in found.tables.iter().enumerate() {

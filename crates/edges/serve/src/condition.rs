@@ -219,7 +219,7 @@ fn datum(text: &str, kind: Kind) -> Option<Datum> {
     }
 }
 
-/// The elements of an array as PostgreSQL spells it, if none of them is special.
+/// The elements of an array as `PostgreSQL` spells it, if none of them is special.
 fn elements(text: &str) -> Option<Vec<String>> {
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
     if inner.contains(['"', '\\', '{']) || inner.split(',').any(|it| it.eq_ignore_ascii_case("null")) {

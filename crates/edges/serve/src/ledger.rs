@@ -106,6 +106,9 @@ struct Key {
     open: Vec<(Option<u32>, Datum)>,
 }
 
+/// A write of somebody outside, with the number of the transaction.
+type Unexplained = (u64, Operation);
+
 /// The first line may become longer, as more levels are seen.
 const HEADER_ROOM: usize = 80;
 
@@ -256,7 +259,8 @@ impl Inner {
             return;
         }
         let levels = self.tally.levels.keys().cloned().collect::<Vec<String>>().join(",");
-        let origin = serde_json::json!({ "database": self.database, "isolation": levels, "made_by": "isoscope record" });
+        let origin =
+            serde_json::json!({ "database": self.database, "isolation": levels, "made_by": "isoscope record" });
         let header = RecordingHeader {
             initial: Datum::Null,
             init: Vec::new(),
@@ -331,7 +335,7 @@ impl Inner {
     }
 
     /// Who wrote the values of which that is not known: the initial state, or somebody outside.
-    fn resolve(&mut self) -> (Vec<(String, Datum)>, Vec<(u64, Operation)>) {
+    fn resolve(&mut self) -> (Vec<(String, Datum)>, Vec<Unexplained>) {
         let (mut initial, mut unexplained) = (Vec::new(), Vec::new());
         let mut keys: Vec<(&String, &mut Key)> = self.keys.iter_mut().collect();
         keys.sort_by(|a, b| a.0.cmp(b.0));

@@ -1,4 +1,4 @@
-//! A proxy that speaks PostgreSQL's protocol: applications in any language, unchanged, and a history of what they did.
+//! A proxy that speaks the protocol of `PostgreSQL`: applications in any language, unchanged, and a history of what they did.
 //!
 //! [`Recording`] stands between applications and their real database. Each connection has one of its own to the
 //! database, and statements do what they always do; what they read and wrote becomes a history.

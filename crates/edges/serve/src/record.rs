@@ -97,7 +97,7 @@ pub(crate) struct Shared {
     plans: Mutex<HashMap<String, Vec<Arc<Plan>>>>,
     administration: Mutex<Administration>,
     /// Connections to the engine, to end those that hang.
-    streams: Mutex<HashMap<u64, Stream>>,
+    streams: Mutex<BTreeMap<u64, Stream>>,
     n_serving: AtomicUsize,
     /// What did not work on the way.
     troubles: Mutex<Vec<String>>,
@@ -252,10 +252,7 @@ impl Recording {
 }
 
 /// What others wrote, who did not come through the proxy, by the number of their transaction.
-fn outside(
-    administration: &mut Administration,
-    catalogue: &Catalogue,
-) -> Result<BTreeMap<u64, Done>, Failure> {
+fn outside(administration: &mut Administration, catalogue: &Catalogue) -> Result<BTreeMap<u64, Done>, Failure> {
     let mut found: BTreeMap<u64, Vec<Written>> = BTreeMap::new();
     let sql = format!("SELECT xid, told FROM {}.outside ORDER BY nth", catalogue::SCHEMA);
     for row in administration.rows(&sql)? {

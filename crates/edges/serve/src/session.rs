@@ -140,7 +140,10 @@ enum Owed {
     Parse,
     Bind,
     /// Of a statement by name, or of a portal.
-    Describe { statement: Option<String>, plan: Option<Arc<Plan>> },
+    Describe {
+        statement: Option<String>,
+        plan: Option<Arc<Plan>>,
+    },
     Execute(String),
     Close,
     Sync,
@@ -343,16 +346,13 @@ impl Session {
         self.begin_if_idle();
         let sql = message.fields().text().map(str::to_owned);
         let plans = sql.map(|it| self.shared.plans(&it, &self.catalogue));
-        match plans {
-            Some(plans) => {
-                let sql: Vec<&str> = plans.iter().map(|it| it.sql.as_str()).collect();
-                self.engine.push(&Message::text(b'Q', &sql.join(";\n")));
-                self.queued = plans.iter().cloned().collect();
-            }
-            None => {
-                self.engine.push(message);
-                self.queued.clear();
-            }
+        if let Some(plans) = plans {
+            let sql: Vec<&str> = plans.iter().map(|it| it.sql.as_str()).collect();
+            self.engine.push(&Message::text(b'Q', &sql.join(";\n")));
+            self.queued = plans.iter().cloned().collect();
+        } else {
+            self.engine.push(message);
+            self.queued.clear();
         }
         let ends = |it: &Arc<Plan>| matches!(it.action, Action::Commit);
         let is_implicit = self.txn.as_ref().is_some_and(|it| it.block == Block::Implicit);
@@ -443,14 +443,12 @@ impl Session {
             b'D' => self.row(&mut message),
             b'C' | b'I' => self.complete(&message),
             b's' => self.pay(|it| matches!(it, Owed::Execute(_))),
-            b'E' => {
-                // A connection that ends does not say how a commit went.
-                if !matches!(message.field(b'V'), Some("FATAL" | "PANIC")) {
-                    if self.current().0.is_some_and(|it| matches!(it.action, Action::Read(_))) {
-                        drop_place(&mut message.body);
-                    }
-                    self.fail();
+            // A connection that ends does not say how a commit went.
+            b'E' if !matches!(message.field(b'V'), Some("FATAL" | "PANIC")) => {
+                if self.current().0.is_some_and(|it| matches!(it.action, Action::Read(_))) {
+                    drop_place(&mut message.body);
                 }
+                self.fail();
             }
             b'G' => {
                 self.tell(&message);
@@ -562,7 +560,9 @@ impl Session {
                 txn.block = Block::Explicit;
                 txn.level = level.unwrap_or(txn.level);
             }
-            Action::Commit | Action::Rollback => self.end(if tag == "COMMIT" { Outcome::Committed } else { Outcome::Aborted }),
+            Action::Commit | Action::Rollback => {
+                self.end(if tag == "COMMIT" { Outcome::Committed } else { Outcome::Aborted })
+            }
             Action::Savepoint(name) => txn.save(name.clone()),
             Action::RollbackTo(name) => {
                 txn.roll_back_to(name);
@@ -728,7 +728,9 @@ fn ask(engine: &mut Peer, sql: &str) -> io::Result<String> {
     let mut answer = String::new();
     while let Some(mut message) = engine.message()? {
         match message.tag {
-            b'D' => answer = String::from_utf8(drop_last_value(&mut message.body).unwrap_or_default()).unwrap_or_default(),
+            b'D' => {
+                answer = String::from_utf8(drop_last_value(&mut message.body).unwrap_or_default()).unwrap_or_default()
+            }
             b'Z' => return Ok(answer),
             _ => {}
         }

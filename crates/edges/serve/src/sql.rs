@@ -51,7 +51,9 @@ impl Statement<'_> {
     /// The names that are called like functions, in small letters.
     pub(crate) fn called(&self) -> impl Iterator<Item = String> {
         let is_call = |pair: &&[Word]| {
-            pair[0].kind != WordKind::Symbol && pair[1].kind == WordKind::Symbol && &self.text[pair[1].at.clone()] == "("
+            pair[0].kind != WordKind::Symbol
+                && pair[1].kind == WordKind::Symbol
+                && &self.text[pair[1].at.clone()] == "("
         };
         self.words.windows(2).filter(is_call).map(|pair| self.text[pair[0].at.clone()].trim_matches('"').to_lowercase())
     }
@@ -198,11 +200,14 @@ mod tests {
     #[test]
     fn statements_are_cut_at_semicolons_that_are_none_of_a_text() {
         assert_eq!(texts("begin; select 1 ;; commit;"), ["begin", "select 1", "commit"]);
-        assert_eq!(texts("select ';' -- ; no\n; select $$a;b$$, $x$;$$;$x$"), ["select ';'", "select $$a;b$$, $x$;$$;$x$"]);
-        assert_eq!(texts("select E'\\';' /* ; /* ; */ ; */, \"a;b\", 'it''s;'; x"), [
-            "select E'\\';' /* ; /* ; */ ; */, \"a;b\", 'it''s;'",
-            "x"
-        ]);
+        assert_eq!(
+            texts("select ';' -- ; no\n; select $$a;b$$, $x$;$$;$x$"),
+            ["select ';'", "select $$a;b$$, $x$;$$;$x$"]
+        );
+        assert_eq!(
+            texts("select E'\\';' /* ; /* ; */ ; */, \"a;b\", 'it''s;'; x"),
+            ["select E'\\';' /* ; /* ; */ ; */, \"a;b\", 'it''s;'", "x"]
+        );
         assert!(texts(" ; -- nothing\n /* ; */").is_empty());
     }
 

@@ -227,13 +227,12 @@ impl Running {
                 let whole = reading.asked.as_ref().filter(|_| is_whole && !self.is_garbled);
                 let (mut operations, is_told) = found(whole, &self.parameters, rows);
                 operations.extend(self.written.into_iter().flat_map(changes));
-                let open = "rows that did not match are not recorded: the condition, a join or a limit leaves them open";
+                let open =
+                    "rows that did not match are not recorded: the condition, a join or a limit leaves them open";
                 (Done { locking: reading.locking, ..free(operations) }, missing.or((!is_told).then_some(open)))
             }
             Action::Change(asked) => (change(asked, &self.parameters, self.written), missing),
-            _ => {
-                (free(self.written.into_iter().flat_map(changes).collect()), missing)
-            }
+            _ => (free(self.written.into_iter().flat_map(changes).collect()), missing),
         }
     }
 

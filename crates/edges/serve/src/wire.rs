@@ -1,4 +1,4 @@
-//! Messages of PostgreSQL's protocol, version 3: how they are cut out of a stream of bytes, and changed on their way.
+//! Messages of the protocol of `PostgreSQL`, version 3: how they are cut out of a stream of bytes, and changed on their way.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -169,6 +169,7 @@ impl<'m> Fields<'m> {
     }
 
     /// A value with its length before it; none inside if it is NULL.
+    #[allow(clippy::option_option, reason = "no more values, and NULL, are two things")]
     pub(crate) fn value(&mut self) -> Option<Option<&'m [u8]>> {
         match usize::try_from(self.int()?) {
             Ok(length) => self.bytes(length).map(Some),
@@ -421,9 +422,11 @@ mod tests {
     fn results_that_are_described_one_by_one_get_one_more_format() {
         // Portal, statement, one format, one value, and formats of results.
         let bind = |formats: &[u8]| [b"p\0s\0\0\x01\0\0\0\x01\0\0\0\x011".as_slice(), formats].concat();
-        for (before, after) in
-            [(&b"\0\0"[..], &b"\0\0"[..]), (b"\0\x01\0\x01", b"\0\x01\0\x01"), (b"\0\x02\0\x01\0\0", b"\0\x03\0\x01\0\0\0\0")]
-        {
+        for (before, after) in [
+            (&b"\0\0"[..], &b"\0\0"[..]),
+            (b"\0\x01\0\x01", b"\0\x01\0\x01"),
+            (b"\0\x02\0\x01\0\0", b"\0\x03\0\x01\0\0\0\0"),
+        ] {
             let mut body = bind(before);
             add_result_format(&mut body).unwrap();
             assert_eq!(body, bind(after));

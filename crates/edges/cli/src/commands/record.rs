@@ -132,7 +132,8 @@ fn words(raw: &RecordArgs, recorded: &Recorded) -> String {
     }
     if tally.outside > 0 {
         let others = plural(tally.outside, "transaction was", "transactions were");
-        text += &format!("{others} not made through isoscope; what they wrote is recorded, in sessions named outside-N.\n");
+        text +=
+            &format!("{others} not made through isoscope; what they wrote is recorded, in sessions named outside-N.\n");
     }
     if tally.n_missing() > 0 {
         text += &format!(

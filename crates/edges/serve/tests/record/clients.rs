@@ -60,7 +60,10 @@ const CASES: &[(&[&str], &[&str])] = &[
         &["s1: { scan(accounts, balance < 60 and not owner = bob, {accounts/1={balance: 5, id: 1, owner: ann}}) }"],
     ),
     (
-        &["SELECT count(*) FROM accounts WHERE id IN (2, 7)", "SELECT DISTINCT owner FROM accounts WHERE balance > 5000"],
+        &[
+            "SELECT count(*) FROM accounts WHERE id IN (2, 7)",
+            "SELECT DISTINCT owner FROM accounts WHERE balance > 5000",
+        ],
         &[
             "s1: { scan(accounts, key in [2, 7], {accounts/2={balance: 50, id: 2, owner: bob}}) }",
             "s2: { scan(accounts, balance > 5000, {}) }",
@@ -68,7 +71,9 @@ const CASES: &[(&[&str], &[&str])] = &[
     ),
     (
         &["UPDATE accounts SET balance = balance + 1 WHERE id = 1; DELETE FROM accounts WHERE id = 9"],
-        &["s1: { u(accounts/1,{balance: 5, id: 1, owner: ann},{balance: 6, id: 1, owner: ann}) r(accounts/9,-) for update }"],
+        &[
+            "s1: { u(accounts/1,{balance: 5, id: 1, owner: ann},{balance: 6, id: 1, owner: ann}) r(accounts/9,-) for update }",
+        ],
     ),
     (
         &["BEGIN; DELETE FROM accounts WHERE balance >= 50; SELECT owner FROM accounts; ROLLBACK"],
@@ -77,12 +82,19 @@ const CASES: &[(&[&str], &[&str])] = &[
            {accounts/1={balance: 5, id: 1, owner: ann}}) } abort"],
     ),
     (
-        &["BEGIN; SAVEPOINT a; UPDATE accounts SET balance = 0 WHERE id = 2; SELECT balance FROM accounts WHERE id = 2; \
-           ROLLBACK TO a; SELECT balance FROM accounts WHERE id = 2 FOR UPDATE; COMMIT"],
-        &["s1: { r(accounts/2,{balance: 50, id: 2, owner: bob}) r(accounts/2,{balance: 50, id: 2, owner: bob}) for update }"],
+        &[
+            "BEGIN; SAVEPOINT a; UPDATE accounts SET balance = 0 WHERE id = 2; SELECT balance FROM accounts WHERE id = 2; \
+           ROLLBACK TO a; SELECT balance FROM accounts WHERE id = 2 FOR UPDATE; COMMIT",
+        ],
+        &[
+            "s1: { r(accounts/2,{balance: 50, id: 2, owner: bob}) r(accounts/2,{balance: 50, id: 2, owner: bob}) for update }",
+        ],
     ),
     (
-        &["INSERT INTO accounts VALUES (4, 'dee', 1); INSERT INTO accounts VALUES (1, 'eve', 2)", "INSERT INTO towns VALUES ('a/b, \"c\"', NULL)"],
+        &[
+            "INSERT INTO accounts VALUES (4, 'dee', 1); INSERT INTO accounts VALUES (1, 'eve', 2)",
+            "INSERT INTO towns VALUES ('a/b, \"c\"', NULL)",
+        ],
         &[
             "s1: { w(accounts/4,{balance: 1, id: 4, owner: dee}) } abort",
             "s2: { w(\"towns/a/b, \\\"c\\\"\",{name: \"a/b, \\\"c\\\"\", people: -}) }",
@@ -108,16 +120,22 @@ fn what_is_not_understood_is_counted_and_never_invented() {
     let (text, missing) = recorded(&server, &sql);
     let lines: Vec<&str> = text.lines().filter(|it| !it.starts_with("init")).map(str::trim).collect();
     let ann = "r(accounts/1,{balance: 5, id: 1, owner: ann})";
-    assert_eq!(lines, [
-        format!("s1: {{ {ann} }}"),
-        format!("s2: {{ {ann} }}"),
-        format!("s3: {{ [ {ann} r(towns/Ulm,{{name: Ulm, people: 7}}) ] }}"),
-    ]);
-    assert_eq!(missing, [
-        "1 a query is inside of another statement",
-        "1 a table has no primary key",
-        "3 rows that did not match are not recorded: the condition, a join or a limit leaves them open",
-    ]);
+    assert_eq!(
+        lines,
+        [
+            format!("s1: {{ {ann} }}"),
+            format!("s2: {{ {ann} }}"),
+            format!("s3: {{ [ {ann} r(towns/Ulm,{{name: Ulm, people: 7}}) ] }}"),
+        ]
+    );
+    assert_eq!(
+        missing,
+        [
+            "1 a query is inside of another statement",
+            "1 a table has no primary key",
+            "3 rows that did not match are not recorded: the condition, a join or a limit leaves them open",
+        ]
+    );
 }
 
 #[test]
@@ -130,7 +148,10 @@ fn tables_that_are_made_and_rows_that_others_write_are_recorded() {
     psql(stage.port(), "SET isoscope.run = 'start'");
     psql(stage.port(), "SET timezone = 'Asia/Tokyo'; INSERT INTO cities VALUES (1, '2020-01-01T00:00:00Z', '\\x00ff')");
     // Somebody else, who does not come through the proxy.
-    psql(server.port(), "BEGIN; UPDATE accounts SET balance = 7 WHERE id = 1; DELETE FROM accounts WHERE id = 2; COMMIT");
+    psql(
+        server.port(),
+        "BEGIN; UPDATE accounts SET balance = 7 WHERE id = 1; DELETE FROM accounts WHERE id = 2; COMMIT",
+    );
     psql(stage.port(), "SELECT at FROM cities WHERE id = 1; SELECT 1 FROM accounts WHERE id = 1");
     psql(stage.port(), "SELECT 1 FROM accounts WHERE id = 2");
     let (recorded, _, history) = stage.end();
@@ -169,7 +190,7 @@ fn psql_sees_what_it_sees_without_the_proxy() {
     // The triggers are there, and psql shows them.
     let shown = through.0.find("Triggers:").map(|at| (at, through.0[at..].find("\n\n").unwrap()));
     if let Some((at, length)) = shown {
-        through.0.replace_range(at..at + length + 1, "");
+        through.0.replace_range(at..=at + length, "");
     }
     assert_eq!(through, direct);
     let (recorded, ..) = stage.end();
@@ -182,9 +203,19 @@ fn what_was_recorded_is_whole_when_the_server_dies_and_when_clients_are_lost() {
     psql(server.port(), SCHEMA);
     let stage = Stage::new(&server, Start::AtOnce);
     psql(stage.port(), "UPDATE accounts SET balance = 6 WHERE id = 1");
-    let mut idle = client("psql", stage.port(), &["-XqAt", "-c", "BEGIN", "-c", "DELETE FROM accounts WHERE id = 2", "-c", "SELECT pg_sleep(60)"]);
+    let mut idle = client(
+        "psql",
+        stage.port(),
+        &["-XqAt", "-c", "BEGIN", "-c", "DELETE FROM accounts WHERE id = 2", "-c", "SELECT pg_sleep(60)"],
+    );
     let mut idle = idle.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    while psql(server.port(), "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)' AND state = 'active'").trim() != "1" {
+    while psql(
+        server.port(),
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)' AND state = 'active'",
+    )
+    .trim()
+        != "1"
+    {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     server.kill().unwrap();
@@ -197,6 +228,9 @@ fn what_was_recorded_is_whole_when_the_server_dies_and_when_clients_are_lost() {
     assert!(!lines.contains("\"recording\":\"complete\""), "{lines} of {path:?}");
     server.restart().unwrap();
     let stage = Stage::new(&server, Start::AtOnce);
-    assert_eq!(said(client("psql", stage.port(), &["-XqAt", "-c", "SELECT balance FROM accounts WHERE id = 1"])), "6\n");
+    assert_eq!(
+        said(client("psql", stage.port(), &["-XqAt", "-c", "SELECT balance FROM accounts WHERE id = 1"])),
+        "6\n"
+    );
     stage.end();
 }

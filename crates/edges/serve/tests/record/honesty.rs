@@ -1,8 +1,8 @@
 //! What clients wrote down by themselves is what was recorded: nothing is missing, and nothing is invented.
 
 use crate::stage::{Stage, client, psql, said, server};
-use iso_answer::check::Answer;
 use iso_answer::check as decide;
+use iso_answer::check::Answer;
 use iso_evidence::Budget;
 use iso_serve::Start;
 use iso_spec::Level;

@@ -1,8 +1,8 @@
 //! pgbench through the proxy: it works, and it is not too slow.
 
 use crate::stage::{Stage, client, said, server};
-use iso_answer::check::Answer;
 use iso_answer::check as decide;
+use iso_answer::check::Answer;
 use iso_evidence::Budget;
 use iso_serve::Start;
 use iso_spec::Level;
