@@ -10,15 +10,23 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Debian's, which knows Debian's packages.
-const PYTHON: &str = "/usr/bin/python3";
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
+
+/// Is the driver installed? If not, that is said; `cargo xtask test` installs it where it can, and then asks for it.
+pub(crate) fn has_psycopg() -> bool {
+    let output = std::process::Command::new(PYTHON).args(["-c", "import psycopg"]).output();
+    let is_there = output.is_ok_and(|it| it.status.success());
+    assert!(is_there || std::env::var_os("ISOSCOPE_SERVERS").is_none(), "python3-psycopg is not installed");
+    if !is_there {
+        eprintln!("skipped: python3-psycopg is not installed");
+    }
+    is_there
+}
 
 #[test]
 fn what_clients_saw_is_what_was_recorded() {
     let Some(server) = server() else { return };
-    let is_there = std::process::Command::new(PYTHON).args(["-c", "import psycopg"]).output();
-    if !is_there.is_ok_and(|it| it.status.success()) {
-        assert!(std::env::var_os("ISOSCOPE_SERVERS").is_none(), "python3-psycopg is not installed");
-        eprintln!("skipped: python3-psycopg is not installed");
+    if !has_psycopg() {
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/honesty.py");

@@ -5,5 +5,6 @@
 
 mod clients;
 mod honesty;
+mod shop;
 mod stage;
 mod throughput;
