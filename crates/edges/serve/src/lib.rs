@@ -6,7 +6,9 @@
 mod analyse;
 mod catalogue;
 mod condition;
+mod handshake;
 mod ledger;
+mod prepared;
 mod record;
 mod row;
 mod session;

@@ -3,7 +3,8 @@
 use crate::analyse::Plan;
 use crate::catalogue::{self, Catalogue};
 use crate::ledger::{Before, Ledger, Output, Tally};
-use crate::session::{plan_all, serve};
+use crate::prepared::plan_all;
+use crate::session::serve;
 use crate::transaction::{Done, Tale, Written, tale, wrote};
 use crate::wire::{Peer, Place, Stream};
 use iso_collect::{Administration, Failure, OpenError, Target};

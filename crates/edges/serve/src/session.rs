@@ -4,15 +4,15 @@
 //! engine at once, and then all that the engine has to answer goes to the client. So one thread is enough, and there is
 //! never any doubt which statement an answer belongs to.
 
-use crate::analyse::{Action, Plan, Scope, Told, level_named, plans};
+use crate::analyse::{Action, Plan, Scope, level_named};
 use crate::catalogue::{self, Catalogue, TOLD};
-use crate::condition::Parameter;
+use crate::handshake::{ask, authenticate, greet};
+use crate::prepared::{Owed, Portal, Prepared, is_tagged, parameters, type_numbers};
 use crate::record::Shared;
 use crate::row::parse;
 use crate::transaction::{Block, Open, Running, Tale, seen_rows, tale};
 use crate::wire::{
-    CANCEL_REQUEST, Fields, GSS_REQUEST, Message, Peer, SSL_REQUEST, Stream, add_result_format, drop_last_description,
-    drop_last_value, drop_place, is_timeout,
+    Message, Peer, Stream, add_result_format, drop_last_description, drop_last_value, drop_place, is_timeout,
 };
 use iso_history::Outcome;
 use std::collections::{HashMap, VecDeque};
@@ -52,101 +52,6 @@ pub(crate) fn serve(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
     session.leave();
     drop(watched);
     result
-}
-
-/// The client's first words. Encryption is declined, and a request to cancel is passed on; then there is no more to do.
-fn greet(client: &mut Peer, shared: &Shared) -> io::Result<Option<Vec<u8>>> {
-    loop {
-        let Some(body) = client.startup()? else { return Ok(None) };
-        let code = body.get(..4).map_or(0, |it| u32::from_be_bytes([it[0], it[1], it[2], it[3]]));
-        match code {
-            SSL_REQUEST | GSS_REQUEST => {
-                client.push_bytes(b"N");
-                client.flush()?;
-            }
-            CANCEL_REQUEST => {
-                let mut engine = Peer::new(shared.place.connect()?);
-                engine.push_untagged(&body);
-                engine.flush()?;
-                return Ok(None);
-            }
-            _ => return startup(&body, client, shared).map_or(Ok(None), |it| Ok(Some(it))),
-        }
-    }
-}
-
-/// The first message to the engine: that of the client, with the word that triggers know.
-fn startup(body: &[u8], client: &mut Peer, shared: &Shared) -> Option<Vec<u8>> {
-    let texts: Vec<&[u8]> = body.get(4..)?.split(|it| *it == 0).collect();
-    let is_replication = texts.chunks(2).any(|it| it[0] == b"replication");
-    if is_replication {
-        client.push(&Message::error("FATAL", "0A000", "isoscope does not pass on replication"));
-        client.flush().ok()?;
-        return None;
-    }
-    let mut with_word = body.strip_suffix(b"\0")?.to_vec();
-    with_word.extend_from_slice(format!("isoscope.recording\0{}\0\0", shared.word).as_bytes());
-    Some(with_word)
-}
-
-/// Passes on who the client is, up to the first `ReadyForQuery`. False if the engine does not want it.
-fn authenticate(client: &mut Peer, engine: &mut Peer) -> io::Result<bool> {
-    while let Some(message) = engine.message()? {
-        client.push(&message);
-        match message.tag {
-            b'Z' => {
-                client.flush()?;
-                return Ok(true);
-            }
-            b'E' => {
-                client.flush()?;
-                return Ok(false);
-            }
-            b'R' => {
-                let code = message.fields().int().unwrap_or_default();
-                // Others are the end of it, or part of an exchange that goes on with a message of the engine.
-                if !matches!(code, 0 | 12) {
-                    client.flush()?;
-                    let Some(answer) = client.message()? else { return Ok(false) };
-                    engine.push(&answer);
-                    engine.flush()?;
-                }
-            }
-            _ => {}
-        }
-    }
-    client.flush()?;
-    Ok(false)
-}
-
-/// A statement that was prepared.
-#[derive(Debug)]
-struct Prepared {
-    /// None if the text was empty.
-    plan: Option<Arc<Plan>>,
-    types: Vec<u32>,
-}
-
-/// A statement with its parameters.
-#[derive(Debug)]
-struct Portal {
-    plan: Option<Arc<Plan>>,
-    running: Running,
-}
-
-/// An answer that the engine owes.
-#[derive(Debug)]
-enum Owed {
-    Parse,
-    Bind,
-    /// Of a statement by name, or of a portal.
-    Describe {
-        statement: Option<String>,
-        plan: Option<Arc<Plan>>,
-    },
-    Execute(String),
-    Close,
-    Sync,
 }
 
 struct Session {
@@ -561,7 +466,7 @@ impl Session {
                 txn.level = level.unwrap_or(txn.level);
             }
             Action::Commit | Action::Rollback => {
-                self.end(if tag == "COMMIT" { Outcome::Committed } else { Outcome::Aborted })
+                self.end(if tag == "COMMIT" { Outcome::Committed } else { Outcome::Aborted });
             }
             Action::Savepoint(name) => txn.save(name.clone()),
             Action::RollbackTo(name) => {
@@ -683,62 +588,4 @@ enum Until {
 enum Next {
     More,
     Client,
-}
-
-fn is_tagged(plan: &Plan) -> bool {
-    matches!(&plan.action, Action::Read(reading) if reading.told == Told::Column)
-}
-
-fn type_numbers(mut fields: Fields<'_>) -> Vec<u32> {
-    let n = fields.count().unwrap_or_default();
-    (0..n).map_while(|_| fields.int()).map(i32::cast_unsigned).collect()
-}
-
-/// The parameters of a `Bind`, after the names.
-fn parameters(mut fields: Fields<'_>, types: &[u32]) -> Option<Vec<Parameter>> {
-    let formats: Vec<i16> = (0..fields.count()?).map_while(|_| fields.short()).collect();
-    let mut found = Vec::new();
-    for nth in 0..fields.count()? {
-        let value = fields.value()?;
-        let format = if formats.len() == 1 { formats[0] } else { formats.get(nth).copied().unwrap_or(0) };
-        found.push(value.and_then(|it| parameter(it, format, types.get(nth).copied().unwrap_or(0))));
-    }
-    Some(found)
-}
-
-/// A parameter as a text.
-fn parameter(value: &[u8], format: i16, type_number: u32) -> Parameter {
-    if format == 0 {
-        return String::from_utf8(value.to_vec()).ok();
-    }
-    match (type_number, value.len()) {
-        (21, 2) => Some(i16::from_be_bytes(value.try_into().ok()?).to_string()),
-        (23, 4) => Some(i32::from_be_bytes(value.try_into().ok()?).to_string()),
-        (20, 8) => Some(i64::from_be_bytes(value.try_into().ok()?).to_string()),
-        (16, 1) => Some((value[0] != 0).to_string()),
-        (25 | 1043 | 19, _) => String::from_utf8(value.to_vec()).ok(),
-        _ => None,
-    }
-}
-
-/// Asks the engine for one text, unseen by the client.
-fn ask(engine: &mut Peer, sql: &str) -> io::Result<String> {
-    engine.push(&Message::text(b'Q', sql));
-    engine.flush()?;
-    let mut answer = String::new();
-    while let Some(mut message) = engine.message()? {
-        match message.tag {
-            b'D' => {
-                answer = String::from_utf8(drop_last_value(&mut message.body).unwrap_or_default()).unwrap_or_default()
-            }
-            b'Z' => return Ok(answer),
-            _ => {}
-        }
-    }
-    Err(io::ErrorKind::ConnectionAborted.into())
-}
-
-/// Plans of a text, shared by sessions.
-pub(crate) fn plan_all(sql: &str, catalogue: &Catalogue) -> Vec<Arc<Plan>> {
-    plans(sql, catalogue).into_iter().map(Arc::new).collect()
 }
