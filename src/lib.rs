@@ -118,7 +118,7 @@
 //! | `report` | the module `report`: answers as text, JSON, pictures and pages |
 //! | `generate` | the module `generate`: histories of chosen size and kind |
 //! | `collect` | the module `collect`: applications and workloads on the weak store |
-//! | `postgres`, `mysql`, `sqlite`; `databases` for all three | drivers for `collect` |
+//! | `postgres`, `mysql`, `sqlite`; `databases` for all three | drivers for `collect`; `postgres` adds the module `serve`, which records applications |
 //! | `cli` | the binary `isoscope` |
 
 pub use iso_answer::{
@@ -134,6 +134,8 @@ pub use iso_history as history;
 pub use iso_program as program;
 #[cfg(feature = "report")]
 pub use iso_report as report;
+#[cfg(feature = "postgres")]
+pub use iso_serve as serve;
 pub use iso_spec as spec;
 pub use iso_store as store;
 

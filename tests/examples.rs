@@ -37,6 +37,27 @@ fn the_generate_example_finds_what_it_has_injected() {
 }
 
 #[test]
+fn the_record_example_says_what_it_needs() {
+    assert!(said("record", &[]).contains("Give the address of a database"));
+    // Where one is given, somebody must be there.
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "isoscope",
+            "--example",
+            "record",
+            "--",
+            "postgres://me@127.0.0.1:1/test",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("Unreachable"));
+}
+
+#[test]
 fn the_replay_example_shows_a_lost_update_on_a_weak_store_only() {
     assert!(said("replay", &[]).contains("not serializable in 3 of 3 tries"));
     let out = said("replay", &["sqlite:"]);

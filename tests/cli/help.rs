@@ -25,6 +25,8 @@ fn the_help_is_as_in_the_snapshot() {
         &["predict", "--help"],
         &["collect", "-h"],
         &["collect", "--help"],
+        &["record", "-h"],
+        &["record", "--help"],
         &["hunt", "-h"],
         &["hunt", "--help"],
         &["replay", "-h"],

@@ -20,6 +20,7 @@ mod levels;
 mod limits;
 mod predict;
 mod promises;
+mod record;
 mod replay;
 mod report;
 #[path = "../../crates/edges/report/tests/common/schema.rs"]

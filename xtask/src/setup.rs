@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use iso_servers::{Kind, is_installed, is_pooler_installed};
 use std::env;
-use xtask::system::{exists, install_debian_packages};
+use xtask::system::{exists, install_debian_packages, succeeds};
 
 /// Something that building or testing needs from the system.
 pub(crate) struct Need {
@@ -44,6 +44,12 @@ const NEEDS: [Need; 5] = [
         why: "tests collect histories through it",
         part: Part::Servers,
         is_there: is_pooler_installed,
+    },
+    Need {
+        package: "python3-psycopg",
+        why: "tests record what its clients do",
+        part: Part::Servers,
+        is_there: || succeeds("/usr/bin/python3", &["-c", "import psycopg"]),
     },
     Need { package: "chromium", why: "tests open pages in it", part: Part::Pages, is_there: || exists("chromium") },
 ];

@@ -55,6 +55,12 @@ pub fn install_debian_packages(packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Whether a program runs and ends well.
+pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    output.is_ok_and(|it| it.status.success())
+}
+
 /// Whether the shell finds a command.
 pub fn exists(command: &str) -> bool {
     let found = Command::new("sh").args(["-c", "command -v \"$0\"", command]).stdout(Stdio::null()).status();

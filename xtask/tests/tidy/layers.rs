@@ -19,6 +19,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("mysql", &["crates/edges/collect"]),
     ("postgres", &["crates/edges/collect"]),
     ("rusqlite", &["crates/edges/collect"]),
+    ("sqlparser", &["crates/edges/serve"]),
     ("clap", &["crates/edges/cli"]),
     ("clap_complete", &["crates/edges/cli"]),
     ("anyhow", &["crates/edges/cli", "bench/", "xtask"]),

@@ -3,12 +3,16 @@
 mod completions;
 mod generate;
 mod hunt;
+#[cfg(feature = "record")]
+mod record;
 mod replay;
 mod store;
 
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
+#[cfg(feature = "record")]
+pub(crate) use record::RecordArgs;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use store::{StoreAppsArgs, StoreArgs, StoreRunArgs, StoreVerb};
 
@@ -46,6 +50,8 @@ pub(crate) enum Verb {
     Verify(VerifyArgs),
     Predict(PredictArgs),
     Collect(CollectArgs),
+    #[cfg(feature = "record")]
+    Record(RecordArgs),
     Hunt(HuntArgs),
     Replay(ReplayArgs),
     Store(StoreArgs),

@@ -11,6 +11,8 @@ pub(crate) mod hunt;
 pub(crate) mod lattice;
 pub(crate) mod levels;
 pub(crate) mod predict;
+#[cfg(feature = "record")]
+pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod separate;

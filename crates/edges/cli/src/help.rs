@@ -17,6 +17,8 @@ pub(crate) fn with_tables(command: Command) -> Command {
 const WIDEST: usize = 100;
 
 fn tables(command: Command) -> Command {
+    #[cfg(feature = "record")]
+    let command = command.mut_subcommand("record", |it| it.after_help(format!("{RECORD_EXAMPLES}\n\n{RECORD_CODES}")));
     command
         .after_help(format!("{FIRST_STEPS}\n\n{EXIT_CODES}"))
         .mut_subcommand("check", |it| {
@@ -139,6 +141,7 @@ First steps:
   isoscope verify FILE.txn         does a program keep its invariants? under which levels?
   isoscope predict FILE            what could have happened instead of a recorded run?
   isoscope collect URL -o h.jsonl  record what a real database does, for check
+  isoscope record --to URL -o h.jsonl  record what your own application does on its PostgreSQL
   isoscope hunt URL                what does a database do that it should not?
   isoscope replay SCRIPT URL       does what hunt found show again?
   isoscope store run smallbank     what happens to an application on a weak store?
@@ -263,6 +266,19 @@ A program:
 || separates sessions; within a session, a; b runs a before b.
 A number may stay open, such as withdraw(\"x\", any int in 0..100).
 \"Holds\" covers all runs of these transactions, each run once, for all open values.";
+
+#[cfg(feature = "record")]
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  isoscope record --to postgres://me@localhost/shop -o h.jsonl -- pytest tests/    as long as the command runs
+  isoscope record --to postgres://me@localhost/shop --listen 127.0.0.1:5433 -o h.jsonl    until Ctrl-C
+  isoscope check h.jsonl                                                           what the application was shown";
+
+#[cfg(feature = "record")]
+const RECORD_CODES: &str = "\
+Exit codes:
+  0  recorded, up to the end of the command or up to Ctrl-C
+  2  nothing could be recorded, or the history cannot be written";
 
 const COLLECT_EXAMPLES: &str = "\
 Examples:

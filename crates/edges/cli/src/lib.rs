@@ -59,6 +59,8 @@ pub fn main() -> ! {
         Verb::Verify(raw) => commands::verify::run(&raw, started),
         Verb::Predict(raw) => commands::predict::run(&raw, started),
         Verb::Collect(raw) => commands::collect::run(&raw, started),
+        #[cfg(feature = "record")]
+        Verb::Record(raw) => commands::record::run(&raw, started),
         Verb::Hunt(raw) => commands::hunt::run(&raw, started),
         Verb::Replay(raw) => commands::replay::run(&raw, started),
         Verb::Store(raw) => commands::store::run(&raw.what, started),

@@ -29,6 +29,8 @@
 #![allow(clippy::cast_possible_wrap, reason = "numbers of rows and of customers are far below the limit of a number")]
 
 mod address;
+#[cfg(feature = "postgres")]
+mod administration;
 mod answered;
 mod application;
 mod applications;
@@ -59,6 +61,8 @@ mod validate;
 mod workload;
 mod workloads;
 
+#[cfg(feature = "postgres")]
+pub use administration::Administration;
 pub use answered::RowNames;
 pub use application::{Application, Assertion, Row, Slot, Transaction, load, perform, transaction};
 pub use applications::{APPLICATIONS, application};

@@ -5,7 +5,7 @@
 //! names sessions that have no transaction or come in another order than their first transactions, and
 //! `"origin":{..}` says how the history was recorded, in words of the recorder. Members that are not known are passed
 //! over. Each line is complete in itself: a file that is cut between two lines is a shorter
-//! history, a cut anywhere else is a defect.
+//! history, a cut anywhere else is a defect. `{"init":[["y",2],..]}` is a line with more initial values.
 //!
 //! Operations of SQL: `["u","x",1,2]`, `["del","accounts/3"]`, `["scan","accounts","balance < 10",[["accounts/1",5]]]`, and
 //! `["stmt",[..],"for update"]` for several that are one statement.
@@ -25,7 +25,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use stream::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues};
+pub use stream::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, initial_line};
 pub(crate) use write::write;
 
 use crate::ReadError;

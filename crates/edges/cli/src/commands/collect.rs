@@ -42,7 +42,7 @@ struct Collect {
 }
 
 /// Where the history goes.
-enum Output {
+pub(crate) enum Output {
     StandardOutput,
     File(PathBuf),
 }
@@ -78,7 +78,7 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
 
 impl Collect {
     fn resolve(raw: &CollectArgs) -> anyhow::Result<Self> {
-        let output = Output::of(raw)?;
+        let output = Output::of(&raw.output, raw.json)?;
         let reports = reports(raw)?;
         let parameters = parameters(raw)?;
         let workload = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
@@ -328,10 +328,10 @@ pub(crate) fn parse_reads(text: &str) -> Result<f64, String> {
 }
 
 impl Output {
-    fn of(raw: &CollectArgs) -> anyhow::Result<Self> {
-        let path = &raw.output;
+    /// The output of a name, where the answer may be JSON on standard output.
+    pub(crate) fn of(path: &Path, is_json: bool) -> anyhow::Result<Self> {
         if path == Path::new("-") {
-            if raw.json {
+            if is_json {
                 bail!("--json and -o - both write to standard output; give the history a file");
             }
             return Ok(Self::StandardOutput);
@@ -349,17 +349,17 @@ impl Output {
             // What is in it stays until the run begins.
             OpenOptions::new().write(true).open(path).with_context(|| format!("cannot write {}", path.display()))?;
         }
-        Ok(Self::File(path.clone()))
+        Ok(Self::File(path.to_owned()))
     }
 
-    fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> Target {
         match self {
             Self::StandardOutput => Target::Stream(Box::new(io::stdout())),
             Self::File(path) => Target::File(path.clone()),
         }
     }
 
-    fn cannot_write(&self) -> String {
+    pub(crate) fn cannot_write(&self) -> String {
         match self {
             Self::StandardOutput => "cannot write to standard output".to_owned(),
             Self::File(path) => format!("cannot write {}; what is in it is valid up to its last line", path.display()),

@@ -68,6 +68,32 @@ const LOCK: &str = "x'69736f73636f7065'::bigint";
 /// A server that has just lost its clients takes new ones a moment later.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// Where a server is, and what it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// Host, port and name of the database.
+    pub(crate) place: String,
+    pub(crate) version: String,
+}
+
+/// Connects for statements of any kind, to a server and to no pooler.
+pub(crate) fn administrate(address: &Address) -> Result<(postgres::Client, Endpoint), OpenError> {
+    let environment = Environment::of_process();
+    let Login { host, port, .. } = Login::of(address, &environment)?;
+    let database = open(address, &environment)?;
+    let unreachable = |failure: &Failure| OpenError::Unreachable {
+        place: format!("PostgreSQL at {}", database.place),
+        reason: failure.to_string(),
+    };
+    if database.link == Link::Pooled {
+        return Err(unreachable(&Failure::broken("there is a pooler; give the address of the server itself")));
+    }
+    let client = database.connect_now().map_err(|it| unreachable(&database.explained(&it)))?;
+    Ok((client, Endpoint { host, port, place: database.place.clone(), version: database.version.clone() }))
+}
+
 /// Connects once, for the version, and to know who is there.
 pub(crate) fn open(address: &Address, environment: &Environment) -> Result<PostgreSql, OpenError> {
     let login = Login::of(address, environment)?;
@@ -583,7 +609,7 @@ fn value_of(row: &Row, idx: usize) -> Result<Value, Failure> {
     .map_err(|it| failure(&it))
 }
 
-fn failure(error: &Error) -> Failure {
+pub(crate) fn failure(error: &Error) -> Failure {
     let Some(said) = error.as_db_error() else {
         let message = with_causes(error);
         let is_io = std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>);

@@ -119,7 +119,7 @@ fn read_line(
     (header, recording): (&mut HeaderState, &mut Recording),
     sink: &mut Sink<'_>,
 ) -> Result<(), Fault> {
-    let mut is_header = false;
+    let (mut is_header, mut has_initial) = (false, false);
     json.object(|json, name| {
         match name {
             "isoscope" => {
@@ -131,7 +131,10 @@ fn read_line(
                 let value = sink.value(value)?;
                 sink.default_initial(value, line.number);
             }
-            "init" => read_init(json, line.number, sink)?,
+            "init" => {
+                has_initial = true;
+                read_init(json, line.number, sink)?;
+            }
             "sessions" => json.array(|json| {
                 let name = json.datum()?;
                 sink.session(&session_name(&name))?;
@@ -162,6 +165,9 @@ fn read_line(
     json.expect_end()?;
     if is_header {
         end_header(json, header)
+    } else if txn.is_empty() && has_initial {
+        expect_header(header, line.number, sink);
+        Ok(())
     } else if *recording == Recording::Complete && txn.is_empty() {
         Ok(())
     } else {

@@ -42,13 +42,7 @@ impl RecordingHeader<'_> {
         name(&mut out, self.initial.as_name());
         if !self.init.is_empty() {
             out.extend_from_slice(b",\"init\":");
-            list(&mut out, &self.init, |out, (key, value)| {
-                out.push(b'[');
-                name(out, key.as_name());
-                out.push(b',');
-                name(out, value.as_name());
-                out.push(b']');
-            });
+            pairs(&mut out, &self.init);
         }
         if !self.sessions.is_empty() {
             out.extend_from_slice(b",\"sessions\":");
@@ -67,6 +61,24 @@ impl RecordingHeader<'_> {
         out.extend_from_slice(b"}\n");
         out
     }
+}
+
+/// A line of initial values that were not known when the first line was written.
+pub fn initial_line(init: &[(Datum, Datum)]) -> Vec<u8> {
+    let mut out = b"{\"init\":".to_vec();
+    pairs(&mut out, init);
+    out.extend_from_slice(b"}\n");
+    out
+}
+
+fn pairs(out: &mut Vec<u8>, init: &[(Datum, Datum)]) {
+    list(out, init, |out, (key, value)| {
+        out.push(b'[');
+        name(out, key.as_name());
+        out.push(b',');
+        name(out, value.as_name());
+        out.push(b']');
+    });
 }
 
 /// The last line of a recording that is complete.

@@ -1,0 +1,329 @@
+//! What the proxy knows of the engine's tables, and what it adds to the database while it records.
+//!
+//! Everything that is added is in a schema of its own, [`SCHEMA`], but for one trigger on each table, which goes with the
+//! schema. A trigger tells each row that is written: to whoever comes through the proxy as a message of the protocol,
+//! which the proxy keeps to itself; what others write is kept in a table, which is read at the end.
+
+use iso_collect::{Administration, Failure};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+/// Where everything is that the proxy adds to a database. A schema with the name of a user would catch its tables.
+pub(crate) const SCHEMA: &str = "isoscope_recording";
+/// How messages of triggers are told from others.
+pub(crate) const TOLD: &str = "IS0SC";
+/// When a row was written, in microseconds. Writers of the same row wait for each other, so that times are in order.
+const STAMP: &str = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::pg_catalog.int8";
+/// Of a larger scan, nothing is recorded.
+pub(crate) const LARGEST_SCAN: usize = 10_000;
+
+/// The tables of a database.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Catalogue {
+    tables: Vec<Table>,
+    by_name: HashMap<String, Named>,
+    /// Functions that combine rows.
+    aggregates: HashSet<String>,
+    /// Functions of users, which may read tables.
+    functions: HashSet<String>,
+}
+
+/// What a name without a schema stands for.
+#[derive(Clone, Copy, Debug)]
+enum Named {
+    One(usize),
+    Several,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Table {
+    pub(crate) oid: u32,
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    /// What it is called in the history.
+    pub(crate) shown: String,
+    pub(crate) columns: Vec<Column>,
+    /// The primary key.
+    pub(crate) key: Vec<String>,
+    /// Whether statements do to rows exactly what they say.
+    pub(crate) rows: RowsAre,
+}
+
+/// Whether somebody stands between a statement and the rows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowsAre {
+    Plain,
+    /// Policies hide rows, or triggers of the application change what is written.
+    Guarded,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// Its type, as the database calls it.
+    pub(crate) type_name: String,
+}
+
+/// How values of a column compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Integer,
+    Numeric,
+    Text,
+    Bool,
+    Uuid,
+    /// Comparisons with it are left to the database.
+    Other,
+}
+
+impl Kind {
+    fn of(type_name: &str) -> Self {
+        match type_name {
+            "smallint" | "integer" | "bigint" => Self::Integer,
+            "numeric" => Self::Numeric,
+            "text" | "character varying" | "name" => Self::Text,
+            "boolean" => Self::Bool,
+            "uuid" => Self::Uuid,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Table {
+    pub(crate) fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|it| it.name == name)
+    }
+
+    /// Can its rows be told apart?
+    pub(crate) fn has_key(&self) -> bool {
+        !self.key.is_empty()
+    }
+
+    /// SQL that makes JSON of the row that this name stands for, the same whatever the settings of a session are.
+    pub(crate) fn row_sql(&self, row: &str) -> String {
+        if self.columns.iter().all(|it| conversion(&it.type_name).is_none()) && self.columns.len() <= 50 {
+            return format!("pg_catalog.row_to_json({row}.*)");
+        }
+        let mut fields = String::new();
+        for column in &self.columns {
+            let value = format!("{row}.{}", quoted(&column.name));
+            let value = conversion(&column.type_name)
+                .map_or(value.clone(), |(before, after)| format!("{before}{value}{after}"));
+            let comma = if fields.is_empty() { "" } else { ", " };
+            write!(fields, "{comma}{}, {value}", literal(&column.name)).ok();
+        }
+        format!("pg_catalog.json_build_object({fields})")
+    }
+
+    /// SQL of the row that this name stands for as a statement reads it: who wrote it, and what is in it.
+    pub(crate) fn tag_sql(&self, row: &str) -> String {
+        let first = quoted(&self.key[0]);
+        let (told, oid) = (self.row_sql(row), self.oid);
+        format!(
+            "CASE WHEN {row}.{first} IS NOT NULL THEN pg_catalog.json_build_array({oid}, {row}.xmin::pg_catalog.text, \
+             {told}) END"
+        )
+    }
+}
+
+/// What is around a value whose text depends on settings of the session.
+fn conversion(type_name: &str) -> Option<(&'static str, &'static str)> {
+    match type_name {
+        "timestamp with time zone" | "time with time zone" => Some(("(", " AT TIME ZONE 'UTC')")),
+        "bytea" => Some(("pg_catalog.encode(", ", 'hex')")),
+        "interval" => Some(("pg_catalog.date_part('epoch', ", ")")),
+        "money" => Some(("(", ")::pg_catalog.numeric")),
+        _ => None,
+    }
+}
+
+/// A name in SQL.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A text in SQL.
+pub(crate) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+const COLUMNS: &str = "
+SELECT c.oid::text, n.nspname::text, c.relname::text, a.attname::text,
+       format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, NULL),
+       coalesce(array_position(i.indkey::int2[], a.attnum), -1)::text,
+       (c.relrowsecurity OR EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid) OR EXISTS (
+         SELECT FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid
+         WHERE g.tgrelid = c.oid AND NOT g.tgisinternal AND p.pronamespace::regnamespace::text <> 'isoscope_recording'))::text,
+       (c.relkind = 'p' OR c.relispartition OR c.relhassubclass OR EXISTS (
+         SELECT FROM pg_inherits h WHERE h.inhrelid = c.oid))::text
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'isoscope_recording') AND n.nspname NOT LIKE 'pg\\_%'
+ORDER BY c.oid, a.attnum";
+
+const FUNCTIONS: &str = "
+SELECT DISTINCT p.proname::text, CASE WHEN p.prokind IN ('a', 'w') THEN 'aggregate' ELSE 'function' END
+FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace JOIN pg_language l ON l.oid = p.prolang
+WHERE p.prokind IN ('a', 'w')
+   OR n.nspname NOT IN ('pg_catalog', 'information_schema', 'isoscope_recording') AND l.lanname <> 'c'";
+
+impl Catalogue {
+    /// Reads the catalogue of a database.
+    pub(crate) fn load(administration: &mut Administration) -> Result<Self, Failure> {
+        let mut found = Self::default();
+        for row in administration.rows(COLUMNS)? {
+            let text = |nth: usize| row.get(nth).cloned().flatten().unwrap_or_default();
+            let is = |nth: usize| matches!(text(nth).as_str(), "t" | "true");
+            let oid = text(0).parse().unwrap_or_default();
+            if found.tables.last().is_none_or(|it| it.oid != oid) {
+                let (schema, name) = (text(1), text(2));
+                let shown = if schema == "public" { name.clone() } else { format!("{schema}.{name}") };
+                let rows = if is(6) { RowsAre::Guarded } else { RowsAre::Plain };
+                found.tables.push(Table { oid, schema, name, shown, columns: Vec::new(), key: Vec::new(), rows });
+            }
+            let Some(table) = found.tables.last_mut() else { continue };
+            let type_name = text(4);
+            let column = Column { name: text(3), kind: Kind::of(&type_name), type_name };
+            // Positions in the key begin with 0. Rows of a table that has parts are rows of two tables.
+            if let Some(place) = text(5).parse::<usize>().ok().filter(|_| !is(7)) {
+                table.key.resize(table.key.len().max(place + 1), String::new());
+                table.key[place].clone_from(&column.name);
+            }
+            table.columns.push(column);
+        }
+        for row in administration.rows(FUNCTIONS)? {
+            let mut texts = row.into_iter().map(Option::unwrap_or_default);
+            let (name, kind) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
+            if kind == "aggregate" {
+                found.aggregates.insert(name)
+            } else {
+                found.functions.insert(name)
+            };
+        }
+        found.functions.retain(|it| !found.aggregates.contains(it));
+        for (nth, table) in found.tables.iter().enumerate() {
+            let named = found.by_name.entry(table.name.clone()).or_insert(Named::One(nth));
+            if !matches!(named, Named::One(it) if *it == nth) {
+                *named = Named::Several;
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    pub(crate) fn by_oid(&self, oid: u32) -> Option<&Table> {
+        self.tables.binary_search_by_key(&oid, |it| it.oid).ok().map(|it| &self.tables[it])
+    }
+
+    /// The table of a name, if there is exactly one.
+    pub(crate) fn table(&self, schema: Option<&str>, name: &str) -> Option<&Table> {
+        match schema {
+            Some(schema) => self.tables.iter().find(|it| it.schema == schema && it.name == name),
+            None => match self.by_name.get(name)? {
+                Named::One(nth) => Some(&self.tables[*nth]),
+                Named::Several => None,
+            },
+        }
+    }
+
+    pub(crate) fn is_aggregate(&self, name: &str) -> bool {
+        self.aggregates.contains(name)
+    }
+
+    pub(crate) fn is_function_of_users(&self, name: &str) -> bool {
+        self.functions.contains(name)
+    }
+}
+
+/// Puts into the database what recording needs. `word` is known to connections through the proxy alone.
+pub(crate) fn install(administration: &mut Administration, word: &str) -> Result<(), Failure> {
+    let there = format!("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = '{SCHEMA}'");
+    match administration.rows(&there)?.first().map(|it| it.first().cloned().flatten()) {
+        None => {}
+        Some(Some(comment)) if comment == COMMENT => remove(administration)?,
+        Some(_) => {
+            let message = format!("there is a schema `{SCHEMA}` in the database that isoscope has not made; rename it");
+            return Err(Failure::Broken { message });
+        }
+    }
+    administration.run(&format!(
+        "CREATE SCHEMA {SCHEMA};
+         COMMENT ON SCHEMA {SCHEMA} IS {};
+         GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC;
+         CREATE TABLE {SCHEMA}.outside (nth bigserial PRIMARY KEY, xid text NOT NULL, told text NOT NULL);
+         CREATE FUNCTION {SCHEMA}.keep(told text) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog
+           AS 'INSERT INTO {SCHEMA}.outside (xid, told) VALUES (pg_current_xact_id()::text, $1)';
+         CREATE FUNCTION {SCHEMA}.tell(told text) RETURNS boolean LANGUAGE plpgsql AS
+           $tell$ BEGIN RAISE INFO USING MESSAGE = told, ERRCODE = '{TOLD}'; RETURN true; END $tell$;
+         CREATE FUNCTION {SCHEMA}.wrote(told text) RETURNS void LANGUAGE plpgsql AS $wrote$ BEGIN
+           IF pg_catalog.current_setting('isoscope.recording', true) = {} THEN
+             RAISE INFO USING MESSAGE = told, ERRCODE = '{TOLD}';
+           ELSE
+             PERFORM {SCHEMA}.keep(told);
+           END IF;
+         END $wrote$",
+        literal(COMMENT),
+        literal(word)
+    ))
+}
+
+/// By this, a schema is known to be ours.
+const COMMENT: &str = "of isoscope record; it is removed at the end of a recording";
+
+/// Puts a trigger on every table that has none. Gives the catalogue as it is then.
+pub(crate) fn attach(administration: &mut Administration) -> Result<Catalogue, Failure> {
+    let catalogue = Catalogue::load(administration)?;
+    let sql = format!(
+        "SELECT tgrelid::text FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+         WHERE p.pronamespace = '{SCHEMA}'::regnamespace"
+    );
+    let attached: HashSet<u32> =
+        administration.rows(&sql)?.into_iter().flatten().flatten().filter_map(|it| it.parse().ok()).collect();
+    for table in catalogue.tables().iter().filter(|it| it.has_key()) {
+        let (oid, old, new) = (table.oid, table.row_sql("OLD"), table.row_sql("NEW"));
+        let function = format!(
+            "CREATE OR REPLACE FUNCTION {SCHEMA}.wrote_{oid}() RETURNS trigger LANGUAGE plpgsql AS $wrote$ BEGIN
+               IF TG_OP = 'INSERT' THEN
+                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',null,' || {new}::text || ']');
+               ELSIF TG_OP = 'UPDATE' THEN
+                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',' || {new}::text || ']');
+               ELSE
+                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',null]');
+               END IF;
+               RETURN NULL;
+             END $wrote$"
+        );
+        // A table that was altered has other columns.
+        administration.run(&function)?;
+        if attached.contains(&oid) {
+            continue;
+        }
+        let on = format!("{}.{}", quoted(&table.schema), quoted(&table.name));
+        administration.run(&format!(
+            "CREATE TRIGGER isoscope_wrote AFTER INSERT OR UPDATE OR DELETE ON {on}
+               FOR EACH ROW EXECUTE FUNCTION {SCHEMA}.wrote_{oid}();
+             CREATE FUNCTION {SCHEMA}.emptied_{oid}() RETURNS trigger LANGUAGE plpgsql AS $emptied$ BEGIN
+               PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {}::text || ',null]') FROM {on} t;
+               RETURN NULL;
+             END $emptied$;
+             CREATE TRIGGER isoscope_emptied BEFORE TRUNCATE ON {on}
+               FOR EACH STATEMENT EXECUTE FUNCTION {SCHEMA}.emptied_{oid}()",
+            table.row_sql("t")
+        ))?;
+    }
+    Ok(catalogue)
+}
+
+/// Takes everything out of the database again.
+pub(crate) fn remove(administration: &mut Administration) -> Result<(), Failure> {
+    administration.run(&format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"))
+}

@@ -1,0 +1,87 @@
+//! The beginning of a connection: what a client says first, and how the engine comes to know it.
+
+use crate::record::Shared;
+use crate::wire::{CANCEL_REQUEST, GSS_REQUEST, Message, Peer, SSL_REQUEST, drop_last_value};
+use std::io;
+
+/// The client's first words. Encryption is declined, and a request to cancel is passed on; then there is no more to do.
+pub(crate) fn greet(client: &mut Peer, shared: &Shared) -> io::Result<Option<Vec<u8>>> {
+    loop {
+        let Some(body) = client.startup()? else { return Ok(None) };
+        let code = body.get(..4).map_or(0, |it| u32::from_be_bytes([it[0], it[1], it[2], it[3]]));
+        match code {
+            SSL_REQUEST | GSS_REQUEST => {
+                client.push_bytes(b"N");
+                client.flush()?;
+            }
+            CANCEL_REQUEST => {
+                let mut engine = Peer::new(shared.place.connect()?);
+                engine.push_untagged(&body);
+                engine.flush()?;
+                return Ok(None);
+            }
+            _ => return startup(&body, client, shared).map_or(Ok(None), |it| Ok(Some(it))),
+        }
+    }
+}
+
+/// The first message to the engine: that of the client, with the word that triggers know.
+fn startup(body: &[u8], client: &mut Peer, shared: &Shared) -> Option<Vec<u8>> {
+    let texts: Vec<&[u8]> = body.get(4..)?.split(|it| *it == 0).collect();
+    let is_replication = texts.chunks(2).any(|it| it[0] == b"replication");
+    if is_replication {
+        client.push(&Message::error("FATAL", "0A000", "isoscope does not pass on replication"));
+        client.flush().ok()?;
+        return None;
+    }
+    let mut with_word = body.strip_suffix(b"\0")?.to_vec();
+    with_word.extend_from_slice(format!("isoscope.recording\0{}\0\0", shared.word).as_bytes());
+    Some(with_word)
+}
+
+/// Passes on who the client is, up to the first `ReadyForQuery`. False if the engine does not want it.
+pub(crate) fn authenticate(client: &mut Peer, engine: &mut Peer) -> io::Result<bool> {
+    while let Some(message) = engine.message()? {
+        client.push(&message);
+        match message.tag {
+            b'Z' => {
+                client.flush()?;
+                return Ok(true);
+            }
+            b'E' => {
+                client.flush()?;
+                return Ok(false);
+            }
+            b'R' => {
+                let code = message.fields().int().unwrap_or_default();
+                // Others are the end of it, or part of an exchange that goes on with a message of the engine.
+                if !matches!(code, 0 | 12) {
+                    client.flush()?;
+                    let Some(answer) = client.message()? else { return Ok(false) };
+                    engine.push(&answer);
+                    engine.flush()?;
+                }
+            }
+            _ => {}
+        }
+    }
+    client.flush()?;
+    Ok(false)
+}
+
+/// Asks the engine for one text, unseen by the client.
+pub(crate) fn ask(engine: &mut Peer, sql: &str) -> io::Result<String> {
+    engine.push(&Message::text(b'Q', sql));
+    engine.flush()?;
+    let mut answer = String::new();
+    while let Some(mut message) = engine.message()? {
+        match message.tag {
+            b'D' => {
+                answer = String::from_utf8(drop_last_value(&mut message.body).unwrap_or_default()).unwrap_or_default();
+            }
+            b'Z' => return Ok(answer),
+            _ => {}
+        }
+    }
+    Err(io::ErrorKind::ConnectionAborted.into())
+}

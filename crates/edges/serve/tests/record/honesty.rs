@@ -1,0 +1,100 @@
+//! What clients wrote down by themselves is what was recorded: nothing is missing, and nothing is invented.
+
+use crate::stage::{Stage, client, psql, said, server};
+use iso_answer::check as decide;
+use iso_answer::check::Answer;
+use iso_evidence::Budget;
+use iso_serve::Start;
+use iso_spec::Level;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Debian's, which knows Debian's packages.
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
+
+/// Is the driver installed? If not, that is said; `cargo xtask test` installs it where it can, and then asks for it.
+pub(crate) fn has_psycopg() -> bool {
+    let output = std::process::Command::new(PYTHON).args(["-c", "import psycopg"]).output();
+    let is_there = output.is_ok_and(|it| it.status.success());
+    assert!(is_there || std::env::var_os("ISOSCOPE_SERVERS").is_none(), "python3-psycopg is not installed");
+    if !is_there {
+        eprintln!("skipped: python3-psycopg is not installed");
+    }
+    is_there
+}
+
+#[test]
+fn what_clients_saw_is_what_was_recorded() {
+    let Some(server) = server() else { return };
+    if !has_psycopg() {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/honesty.py");
+    let levels = [
+        ("read-committed", Level::StatementSnapshots),
+        ("repeatable-read", Level::SnapshotIsolation),
+        ("serializable", Level::Serializable),
+    ];
+    for (seed, (name, level)) in levels.into_iter().enumerate() {
+        psql(
+            server.port(),
+            "DROP TABLE IF EXISTS accounts; CREATE TABLE accounts (id int PRIMARY KEY, owner text, balance bigint);
+             INSERT INTO accounts SELECT n, CASE n % 2 WHEN 0 THEN 'ann' ELSE 'bob' END, 100 FROM generate_series(0, 5) n",
+        );
+        let stage = Stage::new(&server, Start::AtOnce);
+        let arguments = [script.to_str().unwrap(), name, &seed.to_string()];
+        let logs = said(client(PYTHON, stage.port(), &arguments));
+        let (recorded, lines, history) = stage.end();
+        assert_eq!((recorded.tally.n_missing(), recorded.tally.outside), (0, 0), "{:?}", recorded.tally);
+        for (nth, log) in logs.lines().enumerate() {
+            compare(&serde_json::from_str(log).unwrap(), &lines, &format!("s{}", nth + 1));
+        }
+        assert!(recorded.tally.committed > 40 && recorded.tally.aborted > 5, "{:?}", recorded.tally);
+        let answer = decide(&history, level, &Budget::unlimited());
+        assert!(matches!(answer, Answer::Allowed(_)), "{name}: {answer:?}");
+    }
+}
+
+/// Compares what a client wrote down with the lines of its session.
+fn compare(log: &Value, lines: &str, session: &str) {
+    let is_of_session = |it: &Value| it["s"] == session;
+    let recorded: Vec<Value> =
+        lines.lines().map(|it| serde_json::from_str(it).unwrap()).filter(is_of_session).collect();
+    let expected: Vec<&Value> = log.as_array().unwrap().iter().filter(|it| it["ops"] != json!([])).collect();
+    assert_eq!(recorded.len(), expected.len(), "{session}");
+    for (recorded, expected) in recorded.iter().zip(expected) {
+        assert_eq!(recorded["status"], expected["status"], "{recorded}");
+        let seen: Vec<Value> = recorded["ops"].as_array().unwrap().iter().map(simplified).collect();
+        let ops = expected["ops"].as_array().unwrap();
+        assert_eq!(seen.len(), ops.len(), "{recorded}\n{expected}");
+        for (seen, op) in seen.iter().zip(ops) {
+            // A client that adds up sees how many there were and the sum.
+            let as_total = || {
+                let rows = seen[1].as_array().unwrap();
+                let sum: i64 = rows.iter().map(|it| it[1]["balance"].as_i64().unwrap()).sum();
+                json!(["total", rows.len(), sum])
+            };
+            let shown = if op[0] == "total" { as_total() } else { seen.clone() };
+            assert_eq!(shown, *op, "{recorded}\n{expected}");
+        }
+    }
+}
+
+/// An operation of the history in the words of the client.
+fn simplified(op: &Value) -> Value {
+    match op[0].as_str().unwrap() {
+        "u" => json!(["w", op[1], op[3]]),
+        "scan" => json!(["scan", op[3]]),
+        "stmt" => {
+            let inner = op[1].as_array().unwrap();
+            let is_delete = inner[0][0] == "scan";
+            if is_delete {
+                let mut keys: Vec<&str> = inner[1..].iter().map(|it| it[1].as_str().unwrap()).collect();
+                keys.sort_unstable();
+                return json!(["deleted", keys]);
+            }
+            simplified(&inner[0])
+        }
+        _ => op.clone(),
+    }
+}

@@ -1,0 +1,10 @@
+//! Recording with real clients on a real server.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+mod clients;
+mod honesty;
+mod shop;
+mod stage;
+mod throughput;

@@ -1,0 +1,30 @@
+//! pgbench through the proxy: it works, and it is not too slow.
+
+use crate::stage::{Stage, client, said, server};
+use iso_answer::check as decide;
+use iso_answer::check::Answer;
+use iso_evidence::Budget;
+use iso_serve::Start;
+use iso_spec::Level;
+
+#[test]
+fn pgbench_runs_and_its_history_keeps_its_level() {
+    let Some(server) = server() else { return };
+    let stage = Stage::new(&server, Start::AtMarker);
+    said(client("pgbench", stage.port(), &["-i", "-q"]));
+    said(client("psql", stage.port(), &["-Xqc", "SET isoscope.run = 'start'"]));
+    for options in [&["-S", "-M", "simple"][..], &["-M", "extended"], &["-M", "prepared"]] {
+        let arguments = [options, &["-n", "-c", "3", "-t", "40"]].concat();
+        let words = said(client("pgbench", stage.port(), &arguments));
+        assert!(words.contains("number of failed transactions: 0 ") && words.contains("120/120"), "{words}");
+    }
+    let (recorded, _, history) = stage.end();
+    let tally = &recorded.tally;
+    assert_eq!(recorded.failure, None);
+    // Each time, pgbench first counts the branches.
+    assert_eq!((tally.committed, tally.aborted, tally.unknown, tally.outside), (363, 0, 0, 0), "{tally:?}");
+    assert_eq!(tally.n_missing(), 0, "{tally:?}");
+    assert_eq!(recorded.without_key, ["pgbench_history"]);
+    let answer = decide(&history, Level::StatementSnapshots, &Budget::unlimited());
+    assert!(matches!(answer, Answer::Allowed(_)), "{answer:?}");
+}
