@@ -11,7 +11,8 @@ use std::path::Path;
 /// Reads the construction for a level from a file.
 pub(crate) fn read(path: &Path, weaker: &Spec) -> anyhow::Result<Construction> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut construction = Construction { made: vec![String::new(); weaker.witnesses().len()], ..Construction::default() };
+    let mut construction =
+        Construction { made: vec![String::new(); weaker.witnesses().len()], ..Construction::default() };
     for (line, name, body) in definitions(&text) {
         let at = || format!("{}: line {line}", path.display());
         let numbered = |prefix: &str| name.strip_prefix(prefix).and_then(|it| it.parse::<usize>().ok());

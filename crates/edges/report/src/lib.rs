@@ -70,6 +70,9 @@ pub use findings::{Finding, findings, strongest_that_hold};
 pub use found::{Failure, Found, KeyVersions, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
 pub use html::Imprint;
 pub use hunt::{HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript, RoundVerdict};
+pub use implication::{
+    ClosureBound, Direction, ImplicationProof, Implied, MadePart, ShownInstance, ShownPart, ShownStep,
+};
 pub use json::{JsonLayout, ReadError};
 pub use predict::{
     AllowedRun, Boundary, ChangedRead, Cut, ForbiddenRun, Precision, PredictReport, PredictVerdict, PredictedLevel,
@@ -78,12 +81,9 @@ pub use predict::{
 pub use promise::{PromiseReport, PromiseVerdict};
 pub use replay::{ReplayReport, ReplayStep};
 pub use report::Report;
-pub use implication::{
-    ClosureBound, Direction, ImplicationProof, Implied, MadePart, ShownInstance, ShownPart, ShownStep,
-};
 pub use search::{
-    Bound, CompareReport, Effort, LatticeEdge, LatticeImplication, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape,
-    SpecName, SpecRelation, UnknownPair,
+    Bound, CompareReport, Effort, LatticeEdge, LatticeImplication, LatticeReport, Scope, SearchVerdict, SeparateReport,
+    SessionShape, SpecName, SpecRelation, UnknownPair,
 };
 pub use series::{Sample, Series};
 pub use store::{Ending, StoreReport, StoreStep};

@@ -1,8 +1,8 @@
 //! What searches found, as sentences that all renderings share.
 
 use crate::document::TxnRef;
-use crate::implication::{ImplicationProof, Implied};
 use crate::found::{Found, KeyVersions, RelationShape, SpecRefutation, WitnessRelation};
+use crate::implication::{ImplicationProof, Implied};
 use crate::search::{
     Bound, CompareReport, Effort, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape, SpecName,
     SpecRelation,
@@ -81,11 +81,14 @@ pub(crate) fn compare_headline(report: &CompareReport) -> String {
 /// Why one level implies another one, as lines: what was made of what, and how much it took to show that this works.
 pub(crate) fn proof_lines(stronger: &str, weaker: &str, proof: &ImplicationProof) -> Vec<String> {
     let mut lines = vec![format!("{stronger} implies {weaker}. Given an execution of {stronger}, take")];
-    lines.extend(proof.orders.iter().enumerate().map(|it| format!("  order_{}: a total order that contains {}", it.0 + 1, it.1)));
+    lines.extend(
+        proof.orders.iter().enumerate().map(|it| format!("  order_{}: a total order that contains {}", it.0 + 1, it.1)),
+    );
     lines.extend(proof.made.iter().map(|it| format!("  {}: {}", it.name, it.is)));
     let named = proof.prefixes.iter().flatten().enumerate();
     lines.extend(named.map(|it| format!("  state {}: after every v with {}", it.0 + 1, it.1)));
-    let (shown, instances) = (counted(proof.shown.len() as u64, "case"), counted(proof.n_instances() as u64, "instance"));
+    let (shown, instances) =
+        (counted(proof.shown.len() as u64, "case"), counted(proof.n_instances() as u64, "instance"));
     lines.push(format!("  Certified: {shown} in which it could fail contradict {instances} of the axioms."));
     lines
 }
@@ -116,8 +119,11 @@ pub(crate) fn lattice_proof_lines(report: &LatticeReport) -> Vec<String> {
     }
     let (proved, open): (Vec<_>, Vec<_>) =
         report.implications.iter().partition(|it| it.direction.implied == Implied::EverySize);
-    let mut lines =
-        vec![format!("Proved for every size, and certified: {} of {} implications.", proved.len(), report.implications.len())];
+    let mut lines = vec![format!(
+        "Proved for every size, and certified: {} of {} implications.",
+        proved.len(),
+        report.implications.len()
+    )];
     lines.extend(open.iter().map(|it| {
         let reason = it.direction.reason.as_deref().map_or_else(String::new, |it| format!(" ({it})"));
         format!("Only {}: {} implies {}{reason}.", bound(&report.scope), it.stronger, it.weaker)

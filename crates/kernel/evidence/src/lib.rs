@@ -13,8 +13,8 @@ pub use budget::{Budget, Note, Quantity, Stage};
 pub use certify::{Uncertified, certify, certify_derivation, certify_facts, certify_proof, certify_spec};
 pub use derivation::{Atom, Axiom, Derivation, Follows, Inference, Literal, Sight, Unless};
 pub use implication::{
-    Clause, Construction, Contradictory, Function, HISTORIES, Implication, Instance, Obligation, Open, Predicate, ResolvedFrom,
-    Says, Term, Theory, certify_implication, written_formula, written_relation,
+    Clause, Construction, Contradictory, Function, HISTORIES, Implication, Instance, Obligation, Open, Predicate,
+    ResolvedFrom, Says, Term, Theory, certify_implication, written_formula, written_relation,
 };
 pub use proof::{Assumption, Case, Contradiction, Proof, Step};
 pub use verdict::{Edge, Event, Reason, Refutation, Schedule, Source, StopReason, Verdict, Witness};

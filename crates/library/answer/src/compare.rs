@@ -162,7 +162,13 @@ impl Direction {
         };
         if *proofs == Proofs::No || scope.size == Size::Exactly {
             let found = search(*scope);
-            return Self { answer: found.answer, proof: None, open: None, aspects: found.aspects, effort: found.effort };
+            return Self {
+                answer: found.answer,
+                proof: None,
+                open: None,
+                aspects: found.aspects,
+                effort: found.effort,
+            };
         }
         let small = search(Scope { txns: scope.txns.min(SMALL), ..*scope });
         let mut direction =

@@ -48,14 +48,7 @@ impl<'s> Compare<'s> {
             None if raw.bounded.is_some() => Proofs::No,
             None => Proofs::Wanted,
         };
-        Ok(Self {
-            left,
-            right,
-            scope,
-            proofs,
-            method: scope::method(raw.search.method),
-            inputs: own.inputs(),
-        })
+        Ok(Self { left, right, scope, proofs, method: scope::method(raw.search.method), inputs: own.inputs() })
     }
 
     /// The answer before anything is known.
@@ -134,14 +127,16 @@ pub(crate) fn shown_proof(stronger: &Spec, weaker: &Spec, proof: &Implication) -
 /// What neither a history nor a proof shows.
 fn uncertified(relation: &Relation) -> Option<String> {
     match relation {
-        Relation::Equivalent(Extent::EverySize)
-        | Relation::Stronger(Extent::EverySize)
-        | Relation::Weaker(Extent::EverySize) => None,
         Relation::Equivalent(Extent::UpTo(searched)) => Some(searched.clause().to_owned()),
-        Relation::Stronger(_) | Relation::Weaker(_) => {
+        Relation::Stronger(Extent::UpTo(_)) | Relation::Weaker(Extent::UpTo(_)) => {
             Some("that there is no history the other way round rests on the search itself".to_owned())
         }
-        Relation::Incomparable | Relation::Undecided(_) | Relation::Refused(_) => None,
+        Relation::Equivalent(Extent::EverySize)
+        | Relation::Stronger(Extent::EverySize)
+        | Relation::Weaker(Extent::EverySize)
+        | Relation::Incomparable
+        | Relation::Undecided(_)
+        | Relation::Refused(_) => None,
     }
 }
 

@@ -58,7 +58,13 @@ impl<'s> Asked<'s> {
             bail!("one level alone relates to nothing; name another one, or none for those that check decides");
         }
         let scope = scope::resolve(&raw.search.scope, default_scope())?;
-        Ok(Self { specs, scope, method: scope::method(raw.search.method), is_proof_wanted: raw.prove, inputs: own.inputs() })
+        Ok(Self {
+            specs,
+            scope,
+            method: scope::method(raw.search.method),
+            is_proof_wanted: raw.prove,
+            inputs: own.inputs(),
+        })
     }
 
     /// The answer before anything is known.
@@ -143,7 +149,8 @@ impl<'s> Asked<'s> {
 
     /// What neither a history nor a proof shows.
     fn uncertified(&self, lattice: &Lattice) -> Option<String> {
-        let words = if self.is_proof_wanted { "what is not proved rests on the search itself" } else { RESTS_ON_SEARCH };
+        let words =
+            if self.is_proof_wanted { "what is not proved rests on the search itself" } else { RESTS_ON_SEARCH };
         (!self.is_proof_wanted || !lattice.open.is_empty()).then(|| words.to_owned())
     }
 

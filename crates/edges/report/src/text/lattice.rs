@@ -25,7 +25,9 @@ pub(crate) fn lattice(report: &LatticeReport, options: TextOptions) -> String {
     let proofs = lattice_proof_lines(report);
     if !proofs.is_empty() {
         page.gap();
-        proofs.iter().for_each(|it| page.sentence("", 2, it));
+        for line in &proofs {
+            page.sentence("", 2, line);
+        }
     }
     page.not_certified(report.not_certified.as_ref());
     // Where nothing is bounded, there is no scope.

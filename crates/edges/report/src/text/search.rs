@@ -4,8 +4,8 @@ use super::{Page, TextOptions, Tone};
 use crate::document::Excerpt;
 use crate::found::{Found, SpecRefutation, SpecWitness};
 use crate::phrases::{
-    anomalies, certified_words, claim, compare_headline, effort_line, failures_lead, not_certified, proof_lines, relation_words,
-    scope_line, separate_headline, sizes,
+    anomalies, certified_words, claim, compare_headline, effort_line, failures_lead, not_certified, proof_lines,
+    relation_words, scope_line, separate_headline, sizes,
 };
 use crate::search::{CompareReport, Effort, Scope, SeparateReport};
 use crate::words::harmless;

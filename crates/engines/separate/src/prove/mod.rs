@@ -114,7 +114,7 @@ impl<'p> Prover<'p> {
         let mut reason = String::new();
         for effort in [Simple::Names, Simple::Unions, Simple::Snapshots] {
             let n_before = bounded.bounds.len();
-            self.bound_closures(&mut bounded, n_closures, effort)?;
+            self.bound_closures(&mut bounded, n_closures, effort);
             if effort != Simple::Names && bounded.bounds.len() == n_before {
                 continue;
             }
@@ -159,31 +159,25 @@ impl<'p> Prover<'p> {
     }
 
     /// Finds transitive relations that contain the closures.
-    fn bound_closures(
-        &mut self,
-        construction: &mut Construction,
-        n_closures: usize,
-        effort: Simple,
-    ) -> Result<(), String> {
+    fn bound_closures(&mut self, construction: &mut Construction, n_closures: usize, effort: Simple) {
         for closure in 0..n_closures {
             for within in self.shape.transitive_relations(construction, closure, effort) {
                 let mut tried = construction.clone();
                 tried.bounds.push((closure, within.clone()));
-                if self.is_bound(&tried)? {
+                if self.is_bound(&tried) {
                     construction.bounds.push((closure, within));
                 }
             }
         }
-        Ok(())
     }
 
-    fn is_bound(&mut self, tried: &Construction) -> Result<bool, String> {
-        let Some((_, within)) = tried.bounds.last() else { return Ok(false) };
+    fn is_bound(&mut self, tried: &Construction) -> bool {
+        let Some((_, within)) = tried.bounds.last() else { return false };
         let key = (tried.orders.clone(), within.clone());
         if self.transitive.get(&key) == Some(&false) {
-            return Ok(false);
+            return false;
         }
-        let Ok(theory) = Theory::new(self.stronger, self.weaker, tried) else { return Ok(false) };
+        let Ok(theory) = Theory::new(self.stronger, self.weaker, tried) else { return false };
         let at = tried.orders.len() + tried.bounds.len() - 1;
         let own = theory.steps()[at]..theory.steps()[at + 1];
         // That it is transitive comes first, and may have several cases.
@@ -193,14 +187,14 @@ impl<'p> Prover<'p> {
         };
         // What it does not contain is found at once.
         if !is_shown(own.start + n_inner..own.end) {
-            return Ok(false);
+            return false;
         }
         let is_transitive = match self.transitive.get(&key) {
             Some(is_transitive) => *is_transitive,
             None => is_shown(own.start..own.start + n_inner),
         };
         self.transitive.insert(key, is_transitive);
-        Ok(is_transitive)
+        is_transitive
     }
 }
 

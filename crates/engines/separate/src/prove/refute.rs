@@ -169,6 +169,7 @@ impl<'t> Ground<'t> {
         }
     }
 
+    #[expect(clippy::iter_over_hash_type, reason = "what is read is sorted")]
     fn read_model(&mut self) {
         self.holds = vec![Vec::new(); self.predicates.len()];
         for ((predicate, arguments), var) in &self.atoms {
@@ -249,12 +250,13 @@ impl<'t> Ground<'t> {
                 self.choose_value(at, literal, unbound, values, makes, limit, found);
                 return;
             }
-            match self.arguments(arguments, values) {
-                // What speaks of an element that is not there yet is not true.
-                None if !makes => {}
-                None => self.join(at, literal + 1, values, makes, limit, found),
-                Some(at_terms) if self.is_true(*predicate, &at_terms) => {}
-                Some(_) => self.join(at, literal + 1, values, makes, limit, found),
+            // What speaks of an element that is not there yet is not true.
+            let is_settled = match self.arguments(arguments, values) {
+                None => !makes,
+                Some(at_terms) => self.is_true(*predicate, &at_terms),
+            };
+            if !is_settled {
+                self.join(at, literal + 1, values, makes, limit, found);
             }
             return;
         }
@@ -317,14 +319,7 @@ impl<'t> Ground<'t> {
         bound: &mut Vec<usize>,
     ) -> bool {
         arguments.iter().zip(pair).all(|(argument, term)| match argument {
-            Open::Variable(number) => match values[*number] {
-                Some(value) => value == *term,
-                None => {
-                    values[*number] = Some(*term);
-                    bound.push(*number);
-                    true
-                }
-            },
+            Open::Variable(number) => is_or_becomes(*number, *term, values, bound),
             Open::Apply(..) if first_unbound(std::slice::from_ref(argument), values).is_some() => {
                 // A function of what is not known yet: only its own form can match.
                 self.matches_term(argument, &self.terms[*term as usize], values, bound)
@@ -336,24 +331,10 @@ impl<'t> Ground<'t> {
         })
     }
 
-    fn matches_term(
-        &self,
-        open: &Open,
-        term: &Term,
-        values: &mut [Option<TermIdx>],
-        bound: &mut Vec<usize>,
-    ) -> bool {
+    fn matches_term(&self, open: &Open, term: &Term, values: &mut [Option<TermIdx>], bound: &mut Vec<usize>) -> bool {
         match open {
             Open::Variable(number) => {
-                let Some(place) = self.places.get(term) else { return false };
-                match values[*number] {
-                    Some(value) => value == *place,
-                    None => {
-                        values[*number] = Some(*place);
-                        bound.push(*number);
-                        true
-                    }
-                }
+                self.places.get(term).is_some_and(|place| is_or_becomes(*number, *place, values, bound))
             }
             Open::Apply(function, arguments) => {
                 *function == term.function
@@ -413,8 +394,7 @@ impl<'t> Ground<'t> {
             for resolvent in &mut resolvents {
                 for antecedent in &mut resolvent.antecedents {
                     let place = *antecedent as usize;
-                    *antecedent =
-                        if place < n_before { places[place] } else { (place - n_before + kept.len()) as u32 };
+                    *antecedent = if place < n_before { places[place] } else { (place - n_before + kept.len()) as u32 };
                 }
             }
             used = kept;
@@ -424,17 +404,16 @@ impl<'t> Ground<'t> {
         }
         let mut numbers: FxHashMap<usize, i32> = FxHashMap::default();
         for lit in used.iter().flat_map(|it| &self.instances[*it].2) {
-            let next = numbers.len() as i32 + 1;
+            let next = i32::try_from(numbers.len() + 1).expect("instances are limited");
             numbers.entry(lit.var().index()).or_insert(next);
         }
         let number = |it: &Lit| {
             let number = numbers[&it.var().index()];
             if it.is_negative() { -number } else { number }
         };
-        let resolvents = resolvents.iter().map(|it| ResolvedFrom {
-            literals: it.clause.iter().map(number).collect(),
-            hints: it.antecedents.clone(),
-        });
+        let resolvents = resolvents
+            .iter()
+            .map(|it| ResolvedFrom { literals: it.clause.iter().map(number).collect(), hints: it.antecedents.clone() });
         let instances = used.iter().map(|it| {
             let (clause, values, _) = &self.instances[*it];
             Instance { clause: *clause, values: values.iter().map(|it| self.terms[*it as usize].clone()).collect() }
@@ -450,7 +429,8 @@ fn mentioned(theory: &Theory, usable: impl Iterator<Item = usize>) -> FxHashSet<
         !sentence.starts_with("histories:") && sentence != "equality"
     };
     let clauses = usable.map(|it| &theory.clauses[it]).filter(|it| is_of_levels(it));
-    let mut mentioned: FxHashSet<Predicate> = clauses.flat_map(|it| it.literals.iter().map(|it| it.predicate)).collect();
+    let mut mentioned: FxHashSet<Predicate> =
+        clauses.flat_map(|it| it.literals.iter().map(|it| it.predicate)).collect();
     let is_of_reads = |it: &Predicate| match it {
         Predicate::Given(given) => given.sorts().0 == Sort::Read,
         Predicate::Equal(sort) | Predicate::Some(sort) => *sort == Sort::Read,
@@ -463,6 +443,16 @@ fn mentioned(theory: &Theory, usable: impl Iterator<Item = usize>) -> FxHashSet<
     mentioned.extend([Sort::Txn, Sort::Key].map(Predicate::Equal));
     mentioned.insert(Predicate::Some(Sort::Key));
     mentioned
+}
+
+/// Has the variable this value, or none so far? Then it has it now.
+fn is_or_becomes(number: usize, term: TermIdx, values: &mut [Option<TermIdx>], bound: &mut Vec<usize>) -> bool {
+    if let Some(value) = values[number] {
+        return value == term;
+    }
+    values[number] = Some(term);
+    bound.push(number);
+    true
 }
 
 /// The first variable of these without a value.

@@ -87,13 +87,13 @@ fn what_a_history_refutes_is_not_proved() {
     let pairs = specs.iter().flat_map(|a| specs.iter().map(move |b| (*a, *b)));
     // Every so many, with a step that has no divisor in common with the number of levels.
     let mut n_refuted = 0;
-    for (stronger, weaker) in pairs.step_by(311) {
+    for (stronger, weaker) in pairs.step_by(607) {
         if is_separated(stronger, weaker) {
             n_refuted += 1;
             assert!(proof(stronger, weaker).is_none(), "{} implies {}?", stronger.name(), weaker.name());
         }
     }
-    assert!(n_refuted > 8, "{n_refuted}");
+    assert!(n_refuted > 4, "{n_refuted}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_changed_proof_is_refused() {
         let other = (obligation + 1) % good.refutations.len();
         assert!(is_refused(&|it| it.refutations[obligation] = good.refutations[other].clone()));
     }
-    assert!(is_refused(&|it| it.refutations[long].resolvents.clear()));
+    assert!(is_refused(&|it| it.refutations[long].instances.truncate(1)));
     assert!(is_refused(&|it| it.refutations[long].instances[0].clause = usize::MAX));
     assert!(is_refused(&|it| it.refutations[long].instances[0].values.push(iso_evidence::Term::initial())));
     // A proof of something else.

@@ -52,7 +52,8 @@ impl Texts {
         if kind != WitnessKind::Versions {
             return Ok(Made { key: None, relation: self.relation(text, names)? });
         }
-        if let Formula::Forall(variables, body) = &*self.formula(&format!("forall x: key: empty({text})"), text, names)?
+        if let Formula::Forall(variables, body) =
+            &*self.formula(&format!("forall x: key: empty({text})"), text, names)?
             && let ([key], Formula::Empty(relation)) = (&variables[..], &**body)
             && relation.sorts() == (Sort::Txn, Sort::Txn)
         {

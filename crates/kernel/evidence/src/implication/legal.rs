@@ -32,9 +32,7 @@ fn versions(idx: usize) -> Vec<Formula> {
     let (s, t) = (variable(2, Sort::Txn, "s"), variable(3, Sort::Txn, "t"));
     let own = Arc::new(Relation::At(Given::Witness(idx), Elem::Var(x.id)));
     let of_key = |it: Formula| Formula::Forall(vec![x.clone()], Arc::new(it));
-    let writes = |it: Elem| {
-        Arc::new(Formula::Related(Arc::new(Relation::Given(Given::Writes)), it, Elem::Var(x.id)))
-    };
+    let writes = |it: Elem| Arc::new(Formula::Related(Arc::new(Relation::Given(Given::Writes)), it, Elem::Var(x.id)));
     let is = |a: Elem, b: Elem| Arc::new(Formula::Related(Arc::clone(&own), a, b));
     let same = |a: Elem, b: Elem| Arc::new(Formula::Equal(a, b));
     let (from, to) = (Elem::Var(s.id), Elem::Var(t.id));

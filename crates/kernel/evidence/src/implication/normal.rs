@@ -137,9 +137,7 @@ fn known(of: &Node, id: u32, is_some: bool) -> Option<Point> {
 
 fn binds(of: &Node, point: Point) -> bool {
     match of {
-        Node::Exists(id, _, _, inner) | Node::Forall(id, _, inner) => {
-            point == Point::Bound(*id) || binds(inner, point)
-        }
+        Node::Exists(id, _, _, inner) | Node::Forall(id, _, inner) => point == Point::Bound(*id) || binds(inner, point),
         Node::All(nodes) | Node::Any(nodes) => nodes.iter().any(|it| binds(it, point)),
         Node::Literal(..) => false,
     }
@@ -347,10 +345,9 @@ fn numbered(literals: Disjunction, sorts: &[Sort], origin: usize) -> Clause {
             order.push(variable);
         }
     }
-    let literals = literals.into_iter().map(|it| Says {
-        arguments: it.arguments.iter().map(|it| renumbered(it, &order)).collect(),
-        ..it
-    });
+    let literals = literals
+        .into_iter()
+        .map(|it| Says { arguments: it.arguments.iter().map(|it| renumbered(it, &order)).collect(), ..it });
     Clause { variables: order.iter().map(|it| sorts[*it]).collect(), literals: literals.collect(), origin }
 }
 

@@ -16,10 +16,8 @@ impl Translator {
         env: &mut Env,
     ) -> Result<Node, Unsaid> {
         let mut both = |it: &mut Self, a: &Relation, b: &Relation, b_sign: bool, are_all: bool| {
-            let parts = vec![
-                it.relation(a, left, right, sign, side, env)?,
-                it.relation(b, left, right, b_sign, side, env)?,
-            ];
+            let parts =
+                vec![it.relation(a, left, right, sign, side, env)?, it.relation(b, left, right, b_sign, side, env)?];
             Ok(Node::joined(parts, are_all))
         };
         match relation {
@@ -39,7 +37,7 @@ impl Translator {
             }
             Relation::Reflexive(of) => self.reflexive(of, [left, right], sign, side, env),
             Relation::On(set) => {
-                let same = self.same(set.sort(), left, right, sign)?;
+                let same = same(set.sort(), left, right, sign)?;
                 Ok(Node::joined(vec![same, self.set(set, left, sign, side, env)?], sign))
             }
             Relation::Such(row, col, body) => {
@@ -65,7 +63,7 @@ impl Translator {
             Ok(Node::joined(parts, are_all))
         };
         match set {
-            Set::Initial => self.same(Sort::Txn, of, &Binding::Point(Point::Initial), sign),
+            Set::Initial => same(Sort::Txn, of, &Binding::Point(Point::Initial), sign),
             Set::Union(a, b) => both(self, a, b, sign, !sign),
             Set::Intersection(a, b) => both(self, a, b, sign, sign),
             Set::Difference(a, b) => both(self, a, b, !sign, sign),
@@ -76,10 +74,6 @@ impl Translator {
                 node
             }
         }
-    }
-
-    fn same(&self, sort: Sort, left: &Binding, right: &Binding, sign: bool) -> Result<Node, Unsaid> {
-        Ok(Node::Literal(Predicate::Equal(sort), vec![point(left)?, point(right)?], sign))
     }
 
     /// A step of one and then of the other. Steps that stay in place need no element in between.
@@ -137,18 +131,11 @@ impl Translator {
         {
             return self.in_prefix(&prefix.clone(), point(left)?, sign);
         }
-        let same = self.same(of.sorts().0, left, right, sign)?;
+        let same = same(of.sorts().0, left, right, sign)?;
         Ok(Node::joined(vec![same, self.relation(of, left, right, sign, side, env)?], !sign))
     }
 
-    fn given(
-        &mut self,
-        given: Given,
-        left: &Binding,
-        right: &Binding,
-        sign: bool,
-        side: Side,
-    ) -> Result<Node, Unsaid> {
+    fn given(&mut self, given: Given, left: &Binding, right: &Binding, sign: bool, side: Side) -> Result<Node, Unsaid> {
         // Who comes after the last one of a prefix is not in it.
         if let (Given::Witness(idx), Binding::Last { order, prefix }) = (given, left)
             && idx == *order
@@ -214,4 +201,8 @@ impl Translator {
             self.closures.len() - 1
         })
     }
+}
+
+fn same(sort: Sort, left: &Binding, right: &Binding, sign: bool) -> Result<Node, Unsaid> {
+    Ok(Node::Literal(Predicate::Equal(sort), vec![point(left)?, point(right)?], sign))
 }

@@ -99,9 +99,16 @@ pub(super) struct ClosureOf {
 pub(super) enum Binding {
     Point(Point),
     /// Stands for the last element of a prefix of this order.
-    Last { order: usize, prefix: Prefix },
+    Last {
+        order: usize,
+        prefix: Prefix,
+    },
     /// A read of which only its key, its source and its transaction matter.
-    Read { key: Point, source: Point, reader: Point },
+    Read {
+        key: Point,
+        source: Point,
+        reader: Point,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -171,6 +178,7 @@ impl Translator {
         self.sorts.len() as u32 - 1
     }
 
+    #[expect(clippy::too_many_lines, reason = "an arm for each kind of formula")]
     pub(super) fn formula(&mut self, formula: &Formula, sign: bool, side: Side, env: &mut Env) -> Result<Node, Unsaid> {
         Ok(match formula {
             Formula::Truth(truth) => Node::joined(Vec::new(), *truth == sign),

@@ -20,7 +20,7 @@ impl Shown {
         Self { own: names(stronger), others: names(weaker), extra: Vec::new() }
     }
 
-    pub(super) fn kind(&self, kind: WitnessKind) -> &'static str {
+    pub(super) fn kind(kind: WitnessKind) -> &'static str {
         match kind {
             WitnessKind::Order => "an order",
             WitnessKind::Relation => "a relation",
@@ -116,7 +116,7 @@ impl Writer<'_> {
         self.named_relation(relation, &mut Vec::new())
     }
 
-    fn elem(&self, elem: Elem, names: &[(u32, String)]) -> String {
+    fn elem(elem: Elem, names: &[(u32, String)]) -> String {
         match elem {
             Elem::Initial => "t0".to_owned(),
             Elem::Var(id) => {
@@ -138,11 +138,11 @@ impl Writer<'_> {
             Formula::Iff(left, right) => two("iff", left, right),
             Formula::Exists(variables, body) => self.quantified("exists", variables, body, names),
             Formula::Forall(variables, body) => self.quantified("forall", variables, body, names),
-            Formula::Equal(left, right) => format!("{} = {}", self.elem(*left, names), self.elem(*right, names)),
-            Formula::Member(elem, set) => format!("{} in {}", self.elem(*elem, names), self.set(set, names)),
+            Formula::Equal(left, right) => format!("{} = {}", Self::elem(*left, names), Self::elem(*right, names)),
+            Formula::Member(elem, set) => format!("{} in {}", Self::elem(*elem, names), self.set(set, names)),
             Formula::Related(of, left, right) => {
                 let of = self.named_relation(of, names);
-                format!("{}({}, {})", closed(of), self.elem(*left, names), self.elem(*right, names))
+                format!("{}({}, {})", closed(of), Self::elem(*left, names), Self::elem(*right, names))
             }
             Formula::SetWithin(left, right) => format!("{} in {}", self.set(left, names), self.set(right, names)),
             Formula::Within(left, right) => {
@@ -192,8 +192,8 @@ impl Writer<'_> {
         match relation {
             Relation::Given(Given::Witness(idx)) => (self.witness)(*idx),
             Relation::Given(given) => given_name(*given).to_owned(),
-            Relation::At(Given::Witness(idx), key) => format!("{}[{}]", (self.witness)(*idx), self.elem(*key, names)),
-            Relation::At(given, key) => format!("{}[{}]", given_name(*given), self.elem(*key, names)),
+            Relation::At(Given::Witness(idx), key) => format!("{}[{}]", (self.witness)(*idx), Self::elem(*key, names)),
+            Relation::At(given, key) => format!("{}[{}]", given_name(*given), Self::elem(*key, names)),
             Relation::Union(left, right) => two("|", left, right),
             Relation::Intersection(left, right) => two("&", left, right),
             Relation::Difference(left, right) => two("-", left, right),
@@ -217,7 +217,8 @@ impl Writer<'_> {
 /// In parentheses, unless the text is one word.
 fn closed(text: String) -> String {
     let is_word = |it: char| it.is_alphanumeric() || matches!(it, '_' | '[' | ']');
-    let is_one = text.chars().all(is_word) || (text.starts_with('{') && text.ends_with('}') && !text[1..].contains('{'));
+    let is_one =
+        text.chars().all(is_word) || (text.starts_with('{') && text.ends_with('}') && !text[1..].contains('{'));
     if is_one { text } else { format!("({text})") }
 }
 

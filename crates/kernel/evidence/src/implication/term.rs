@@ -154,7 +154,11 @@ pub(super) fn transitivity(sort: Sort, origin: usize) -> Clause {
         arguments: vec![Open::Variable(a), Open::Variable(b)],
         is_true,
     };
-    Clause { variables: vec![sort; 3], literals: vec![equal(0, 1, false), equal(1, 2, false), equal(0, 2, true)], origin }
+    Clause {
+        variables: vec![sort; 3],
+        literals: vec![equal(0, 1, false), equal(1, 2, false), equal(0, 2, true)],
+        origin,
+    }
 }
 
 /// The same arguments give the same element.

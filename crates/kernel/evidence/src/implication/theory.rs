@@ -165,7 +165,7 @@ impl Theory {
     fn suppose_level(&mut self, stronger: &Spec) {
         let mut parts: Vec<(String, Arc<Formula>)> = Vec::new();
         for (idx, witness) in stronger.witnesses().iter().enumerate() {
-            let name = format!("{} is {}", witness.name, self.names.kind(witness.kind));
+            let name = format!("{} is {}", witness.name, Shown::kind(witness.kind));
             parts.extend(legal(idx, witness.kind).into_iter().map(|it| (name.clone(), it)));
         }
         for formula in stronger.requirements().iter().chain([stronger.formula()]) {
@@ -241,7 +241,7 @@ impl Theory {
         let (idx, relation, text) = order;
         for formula in [Formula::Irreflexive(Arc::clone(relation)), Formula::Transitive(Arc::clone(relation))] {
             let what = if matches!(formula, Formula::Irreflexive(_)) { "irreflexive" } else { "transitive" };
-            self.oblige(&formula, Side::Stronger, format!("{what}({text})"))?;
+            self.oblige(&formula, Side::Stronger, &format!("{what}({text})"))?;
         }
         let ends = [self.translator.fresh(Sort::Txn), self.translator.fresh(Sort::Txn)];
         let points = ends.map(Point::Bound);
@@ -263,12 +263,12 @@ impl Theory {
         let (relation, text) = within;
         let of = self.translator.closures.get(closure).cloned().ok_or("there is no such closure")?;
         let inner = self.names.relation(&of.relation, of.side);
-        self.oblige(&Formula::Transitive(Arc::clone(relation)), Side::Stronger, format!("transitive({text})"))?;
+        self.oblige(&Formula::Transitive(Arc::clone(relation)), Side::Stronger, &format!("transitive({text})"))?;
         let ends = [self.translator.fresh(Sort::Txn), self.translator.fresh(Sort::Txn)];
         let points = ends.map(Point::Bound);
         let is_step = self.translator.pair(&of.relation, of.side, points, true)?;
         let is_missing = self.translator.pair(relation, Side::Stronger, points, false)?;
-        self.goal(&for_some(ends, Node::All(vec![is_step, is_missing])), format!("{inner} in {text}"))?;
+        self.goal(&for_some(ends, Node::All(vec![is_step, is_missing])), &format!("{inner} in {text}"))?;
         let premise = Node::Literal(Predicate::Closure(closure), points.to_vec(), false);
         let conclusion = self.translator.pair(relation, Side::Stronger, points, true)?;
         let node = for_both(ends, Node::Any(vec![premise, conclusion]));
@@ -278,8 +278,8 @@ impl Theory {
     fn show_level(&mut self, weaker: &Spec) -> Result<(), String> {
         for (idx, witness) in weaker.witnesses().iter().enumerate() {
             for formula in legal(idx, witness.kind) {
-                let title = format!("{} is {}", witness.name, self.names.kind(witness.kind));
-                self.oblige(&formula, Side::Weaker, title)?;
+                let title = format!("{} is {}", witness.name, Shown::kind(witness.kind));
+                self.oblige(&formula, Side::Weaker, &title)?;
             }
         }
         for formula in weaker.requirements().iter().chain([weaker.formula()]) {
@@ -287,21 +287,21 @@ impl Theory {
             split(formula, &mut conjuncts);
             for conjunct in conjuncts {
                 let title = self.names.formula(&conjunct, Side::Weaker);
-                self.oblige(&conjunct, Side::Weaker, title)?;
+                self.oblige(&conjunct, Side::Weaker, &title)?;
             }
         }
         Ok(())
     }
 
-    fn oblige(&mut self, formula: &Formula, side: Side, title: String) -> Result<(), String> {
+    fn oblige(&mut self, formula: &Formula, side: Side, title: &str) -> Result<(), String> {
         let node = self.translator.sentence(formula, side, false)?;
         self.goal(&node, title)
     }
 
-    fn goal(&mut self, negation: &Node, title: String) -> Result<(), String> {
+    fn goal(&mut self, negation: &Node, title: &str) -> Result<(), String> {
         let n_before = self.clauses.len();
         for case in normal::cases(negation) {
-            self.obligations.push(Obligation { title: title.clone(), n_before });
+            self.obligations.push(Obligation { title: title.to_owned(), n_before });
             self.add(&case, format!("not: {title}"), Use::Goal(self.obligations.len() - 1))?;
         }
         Ok(())
@@ -309,7 +309,8 @@ impl Theory {
 
     fn add(&mut self, node: &Node, title: String, in_use: Use) -> Result<(), String> {
         let origin = self.sentences.len();
-        let clauses = normal::clauses(node, &mut self.functions, &mut self.n_cases, origin).ok_or("it has too many clauses")?;
+        let clauses =
+            normal::clauses(node, &mut self.functions, &mut self.n_cases, origin).ok_or("it has too many clauses")?;
         self.sentences.push(title);
         self.uses.extend(clauses.iter().map(|_| in_use));
         self.clauses.extend(clauses);
