@@ -266,6 +266,8 @@ impl Inner {
             init: Vec::new(),
             sessions: Vec::new(),
             values: WrittenValues::Any,
+            // Whoever writes past the proxy has a level that nobody knows, so nothing is said of a promise.
+            database: None,
             origin: &origin.to_string(),
         };
         let mut line = header.line();
