@@ -1,5 +1,6 @@
 //! The arguments of `isoscope record`.
 
+use crate::output::Overwrite;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,6 +27,9 @@ pub(crate) struct RecordArgs {
     /// Where to record the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.jsonl")]
     pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) overwrite: Overwrite,
 
     /// Print the answer as JSON, on one line
     #[arg(long)]

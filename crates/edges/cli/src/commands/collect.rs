@@ -4,7 +4,7 @@ use crate::args::CollectArgs;
 use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
-use crate::output::{self, Rendering, Voice};
+use crate::output::{self, Overwrite, Rendering, Voice};
 use crate::progress::Progress;
 use crate::timeline::{Timeline, in_seconds};
 use anyhow::{Context, anyhow, bail};
@@ -78,7 +78,7 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
 
 impl Collect {
     fn resolve(raw: &CollectArgs) -> anyhow::Result<Self> {
-        let output = Output::of(&raw.output, raw.json)?;
+        let output = Output::of(&raw.output, raw.json, raw.database.overwrite)?;
         let reports = reports(raw)?;
         let parameters = parameters(raw)?;
         let workload = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
@@ -329,7 +329,7 @@ pub(crate) fn parse_reads(text: &str) -> Result<f64, String> {
 
 impl Output {
     /// The output of a name, where the answer may be JSON on standard output.
-    pub(crate) fn of(path: &Path, is_json: bool) -> anyhow::Result<Self> {
+    pub(crate) fn of(path: &Path, is_json: bool, overwrite: Overwrite) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             if is_json {
                 bail!("--json and -o - both write to standard output; give the history a file");
@@ -344,7 +344,7 @@ impl Output {
                 path.display()
             );
         }
-        raw.database.overwrite.check(path)?;
+        overwrite.check(path)?;
         if path.is_file() {
             // What is in it stays until the run begins.
             OpenOptions::new().write(true).open(path).with_context(|| format!("cannot write {}", path.display()))?;

@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// Runs the verb.
 pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
-    let target = Output::of(&raw.output, raw.json)?;
+    let target = Output::of(&raw.output, raw.json, raw.overwrite)?;
     let is_interrupted = on_interrupt()?;
     let setup = RecordSetup {
         url: raw.to.trim().to_owned(),
