@@ -2,7 +2,7 @@
 
 use super::super::common::{Random, Shape, history, show};
 use super::*;
-use crate::{Axiom, Event, Follows, Sight, Unless};
+use crate::{Axiom, Event, Follows, Literal, Sight, Unless};
 use iso_history::{History, OpId, Standing, TxnId};
 use iso_spec::{Catalogue, Prepared, Steps};
 
