@@ -94,7 +94,7 @@ struct Prover<'p> {
 }
 
 /// Proofs that exist take a small part of so many instances, in all constructions together.
-const MAX_INSTANCES: usize = 40_000;
+const MAX_INSTANCES: usize = 80_000;
 
 impl<'p> Prover<'p> {
     fn new(stronger: &'p Spec, weaker: &'p Spec, shape: &'p Shape, budget: &'p Budget<'p>) -> Self {
