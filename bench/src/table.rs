@@ -26,7 +26,7 @@ pub(crate) fn row(cell: &Cell) -> String {
 pub(crate) fn growth(cells: &[Cell]) -> String {
     let mut out = "growth: the exponent k of n^k between two sizes\n".to_owned();
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{:<42} {}", "", LEVELS.map(|it| format!("{it:>5}")).concat());
+    let _ = writeln!(out, "{:<42} {}", "", LEVELS.map(|it| format!("{it:>width$}", width = width(it))).concat());
     let mut steps: Vec<(&str, &str)> = Vec::new();
     for cell in cells {
         let next = larger(cells, cell).map(|it| (cell.history.as_str(), it.history.as_str()));
@@ -40,12 +40,17 @@ pub(crate) fn growth(cells: &[Cell]) -> String {
             cells.iter().find(|it| it.history == history && it.level == level && it.is_answered())
         };
         let exponents = LEVELS.map(|level| match (at(small, level), at(large, level)) {
-            (Some(small), Some(large)) => format!("{:>5.2}", exponent(small, large)),
-            _ => format!("{:>5}", "-"),
+            (Some(small), Some(large)) => format!("{:>width$.2}", exponent(small, large), width = width(level)),
+            _ => format!("{:>width$}", "-", width = width(level)),
         });
         let _ = writeln!(out, "{:<42} {}", format!("{small} to {large}"), exponents.concat());
     }
     out
+}
+
+/// How wide the column of a level is.
+fn width(level: &str) -> usize {
+    level.len().max(4) + 1
 }
 
 /// The next larger history of the family, at the same level.
@@ -140,7 +145,7 @@ mod tests {
         let text = growth(&cells);
         let exponents: Vec<Vec<&str>> =
             text.lines().skip(2).map(|it| it.split_whitespace().skip(3).collect()).collect();
-        let expected = |ser| vec!["-", "-", "-", "-", "-", "-", ser, "-", "-"];
+        let expected = |ser| vec!["-", "-", "-", "-", "-", "-", ser, "-", "-", "-"];
         assert_eq!(growth(&cells[..1]), "");
         assert_eq!(exponents, [expected("1.00"), expected("2.00"), expected("-")], "{text}");
     }

@@ -156,7 +156,8 @@ mod tests {
         assert_eq!(of(&["read-committed"]), "postgres.rc");
         assert_eq!(of(&["serializable", "repeatable-read"]), "postgres.rr");
         assert_eq!(of(&["read-committed", "serializable"]), "postgres.rc");
-        assert_eq!(of(&["read-committed", "repeatable-read"]), "pl2");
+        // Who waits for a row that is made again may miss it, so read committed implies little else.
+        assert_eq!(of(&["read-committed", "repeatable-read"]), "ru");
     }
 
     #[test]
