@@ -43,7 +43,7 @@ fn a_promise_that_is_broken_ends_with_1_and_says_why() {
     let folder = Folder::new();
     folder.write("h.history", &recorded("postgres 15.18 at repeatable-read", LOST_UPDATE));
     let said = folder.run(&["check", "h.history", "--report", "why.html"]).ends(1);
-    let words = "PostgreSQL 15.18 at REPEATABLE READ promises postgres.rr (snapshot-isolation, si): broken";
+    let words = "PostgreSQL 15.18 at REPEATABLE READ promises postgres.rr (postgres-repeatable-read): broken";
     said.says(words).says("lost-update, forbidden by").says("The core");
     assert!(folder.read("why.html").contains(&format!("<h1>{words}.</h1>")));
 }
@@ -141,7 +141,7 @@ fn sql_names_mean_what_their_database_means_by_them() {
     folder.write("plain.history", WRITE_SKEW);
     let level =
         |name: &str, database: &str| folder.run(&["check", "plain.history", "--level", name, "--database", database]);
-    level("repeatable read", "postgres").ends(0).says("snapshot-isolation (si): holds");
+    level("repeatable read", "postgres").ends(0).says("postgres-repeatable-read (postgres.rr): holds");
     level("RR", "MySQL").ends(0).says("mysql-repeatable-read (mysql.rr): holds");
     level("serializable", "oracle").ends(0).says("(si): holds");
     level("serializable", "postgres").ends(1).says("(ser): violated");

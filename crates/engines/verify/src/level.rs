@@ -58,7 +58,7 @@ const fn of(database: Database, name: &'static str, sql: &'static str, level: Le
 /// `PostgreSQL`'s, weaker ones first.
 const POSTGRES: [DatabaseLevel; 3] = [
     of(Database::Postgres, "postgres.rc", "READ COMMITTED on PostgreSQL", Level::StatementSnapshots),
-    of(Database::Postgres, "postgres.rr", "REPEATABLE READ on PostgreSQL", Level::SnapshotIsolation),
+    of(Database::Postgres, "postgres.rr", "REPEATABLE READ on PostgreSQL", Level::RowSnapshots),
     of(Database::Postgres, "postgres.ser", "SERIALIZABLE on PostgreSQL", Level::Serializable),
 ];
 
@@ -190,7 +190,10 @@ impl fmt::Display for Isolation {
 pub(crate) fn rules(isolation: Isolation) -> Option<(Visibility, &'static [Axiom])> {
     use Axiom::{LockersSee, LocksAreSeen, NoConflict, Prefix, Total, Transitive};
     let axioms: &[Axiom] = match isolation {
-        Isolation::Database(DatabaseLevel { level: Level::SnapshotIsolation, .. }) => &[Prefix, NoConflict, LockersSee],
+        // Rows that are made again are taken for the same rows, which allows a little less than PostgreSQL does.
+        Isolation::Database(DatabaseLevel { level: Level::SnapshotIsolation | Level::RowSnapshots, .. }) => {
+            &[Prefix, NoConflict, LockersSee]
+        }
         _ => match isolation.level() {
             Level::ReadCommitted => return Some((Visibility::PerRead, &[])),
             Level::ReadAtomic => &[LocksAreSeen],

@@ -276,7 +276,7 @@ mod tests {
     fn transactions_of_several_levels_have_in_common_what_the_weakest_has() {
         assert_eq!(Level::common(&[Serializable, SnapshotIsolation]), Some(SnapshotIsolation));
         assert_eq!(Level::common(&[StatementSnapshots, Serializable]), Some(StatementSnapshots));
-        assert_eq!(Level::common(&[StatementSnapshots, SnapshotIsolation]), Some(AdyaReadCommitted));
+        assert_eq!(Level::common(&[StatementSnapshots, SnapshotIsolation]), Some(ReadUncommitted));
         assert_eq!(Level::common(&[ReadUncommitted, Serializable]), Some(ReadUncommitted));
     }
 

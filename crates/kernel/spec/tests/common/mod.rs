@@ -2,13 +2,13 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::struct_field_names, clippy::format_push_string, reason = "these are tests")]
 
-use iso_history::{Facts, History, HistoryBuilder, Outcome, Place};
+use iso_history::{Datum, Facts, History, HistoryBuilder, Locking, Outcome, Place};
 use iso_spec::{Catalogue, Spec, Steps, evaluate};
 
 /// A history from lines such as `a: r(x,0) w(y,1)`: one transaction each, with its session. All keys are 0 at first.
 ///
 /// An outcome may stand before the colon (`a aborted:`, `a unknown:`), and so may times (`a 1-5:`). `l(x,1)` appends 1
-/// to the list x, and `l(x)` or `l(x)1.2` reads it.
+/// to the list x, and `l(x)` or `l(x)1.2` reads it. `u(x,0,1)` is an update; `-` is no row.
 pub(crate) fn history(text: &str) -> History {
     let mut builder = HistoryBuilder::new();
     let zero = builder.value(0.into());
@@ -41,6 +41,15 @@ fn add_op(builder: &mut HistoryBuilder, op: &str) {
     let (inside, after) = op[2..].split_once(')').unwrap();
     let (key, value) = inside.split_once(',').map_or((inside, None), |it| (it.0, Some(it.1)));
     let key = builder.key(key.into());
+    if op.starts_with('u') {
+        let (old, new) = value.and_then(|it| it.split_once(',')).unwrap();
+        let [old, new] = [old, new].map(|it| builder.value(it.parse::<i64>().map_or(Datum::Null, Datum::Int)));
+        builder.begin_statement();
+        builder.read(key, old);
+        builder.write(key, new);
+        builder.end_statement(Locking::Free);
+        return;
+    }
     let value = value.map(|it| builder.value(it.parse::<i64>().unwrap().into()));
     match (&op[..1], value) {
         ("r", Some(value)) => builder.read(key, value),
