@@ -262,18 +262,6 @@ fn rows_that_scans_did_not_return_meet_the_memory_limit() {
     assert_eq!(read(256 << 20).unwrap().history.unwrap().n_ops(), 4_000_000);
 }
 
-/// What is not read is refused, and never dropped.
-#[test]
-fn closed_predicates_of_elle_are_refused() {
-    for (mop, name) in [("[:rp :true {1 2}]", "rp"), ("[:insert 1 2]", "insert"), ("[:delete 1 nil]", "delete")] {
-        let text = format!("{{:type :ok, :process 0, :f :txn, :value [[:r 1 2] {mop}], :index 0}}\n");
-        let options = ReadOptions { format: Some(Format::Elle), ..ReadOptions::default() };
-        let reading = read_from("test", text.as_bytes(), &options).unwrap();
-        assert!(reading.history.is_none(), "{name}");
-        assert!(reading.defects[0].message.contains("closed predicates, which is not read"), "{:?}", reading.defects);
-    }
-}
-
 /// Bytes that never end, unless somebody counts.
 struct Endless(u8, u64);
 

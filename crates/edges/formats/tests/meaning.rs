@@ -160,3 +160,15 @@ fn text_headers_are_kept() {
     let expected = "init x=0\ns1: { r(x,0) }\ns2: { } { w(x,1) } unknown @[1,2] { r(x,1) } abort @[,9]\n";
     means(text.as_bytes(), Format::Text, expected);
 }
+
+/// What is not read is refused, and never dropped.
+#[test]
+fn closed_predicates_of_elle_are_refused() {
+    for (mop, name) in [("[:rp :true {1 2}]", "rp"), ("[:insert 1 2]", "insert"), ("[:delete 1 nil]", "delete")] {
+        let text = format!("{{:type :ok, :process 0, :f :txn, :value [[:r 1 2] {mop}], :index 0}}\n");
+        let options = ReadOptions { format: Some(Format::Elle), ..ReadOptions::default() };
+        let reading = read_from("test", text.as_bytes(), &options).unwrap();
+        assert!(reading.history.is_none(), "{name}");
+        assert!(reading.defects[0].message.contains("closed predicates, which is not read"), "{:?}", reading.defects);
+    }
+}

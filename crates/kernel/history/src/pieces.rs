@@ -210,7 +210,9 @@ impl<'h> Cutter<'h> {
                 let lock = self.mark();
                 self.drafts[txn.index()].chain[0].takes.push(lock);
                 self.commit(txn).gives.push(lock);
-                others.into_iter().for_each(|it| self.commit(it).free.push(lock));
+                for other in others {
+                    self.commit(other).free.push(lock);
+                }
             }
         }
     }

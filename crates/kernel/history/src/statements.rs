@@ -234,7 +234,7 @@ impl History {
             let mut writes = self.op_range(self.txn_of(op)).filter(|it| self.is_write_of(*it, key));
             let Some(first) = writes.next() else { continue };
             if first > op.index() && self.statement_of(op).has(OpId::from_index(first)) {
-                made.push(writes.last().unwrap_or(first) as u32);
+                made.push(writes.next_back().unwrap_or(first) as u32);
             }
         }
         made.sort_unstable();

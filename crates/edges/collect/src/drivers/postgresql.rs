@@ -5,6 +5,11 @@
 //! belongs to a transaction that lasts as long as the run. A direct connection has its settings from the start, which
 //! poolers refuse or ignore: that tells them apart.
 
+mod endpoint;
+mod values;
+
+pub(crate) use endpoint::{Endpoint, administrate};
+
 use super::claim::Claim;
 use super::libpq::Login;
 use super::sql::{self, Connection, SqlClient};
@@ -16,17 +21,17 @@ use crate::database::isolation_of;
 use crate::dialect::Statement;
 use crate::environment::Environment;
 use crate::{Cause, Client, Database, Dialect, Failure, OpenError, Preview, Table, Value, Watcher};
-use bytes::BytesMut;
 use iso_formats::RecordedDatabase;
 use postgres::config::SslMode;
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
-use postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
+use postgres::types::{ToSql, Type};
 use postgres::{Config, Error, NoTls, Row};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant};
+use values::{AsText, bound, values_of};
 
 /// A database of a server.
 #[derive(Debug)]
@@ -67,32 +72,6 @@ const LOCK: &str = "x'69736f73636f7065'::bigint";
 
 /// A server that has just lost its clients takes new ones a moment later.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Where a server is, and what it is.
-#[derive(Clone, Debug)]
-pub(crate) struct Endpoint {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    /// Host, port and name of the database.
-    pub(crate) place: String,
-    pub(crate) version: String,
-}
-
-/// Connects for statements of any kind, to a server and to no pooler.
-pub(crate) fn administrate(address: &Address) -> Result<(postgres::Client, Endpoint), OpenError> {
-    let environment = Environment::of_process();
-    let Login { host, port, .. } = Login::of(address, &environment)?;
-    let database = open(address, &environment)?;
-    let unreachable = |failure: &Failure| OpenError::Unreachable {
-        place: format!("PostgreSQL at {}", database.place),
-        reason: failure.to_string(),
-    };
-    if database.link == Link::Pooled {
-        return Err(unreachable(&Failure::broken("there is a pooler; give the address of the server itself")));
-    }
-    let client = database.connect_now().map_err(|it| unreachable(&database.explained(&it)))?;
-    Ok((client, Endpoint { host, port, place: database.place.clone(), version: database.version.clone() }))
-}
 
 /// Connects once, for the version, and to know who is there.
 pub(crate) fn open(address: &Address, environment: &Environment) -> Result<PostgreSql, OpenError> {
@@ -558,55 +537,6 @@ impl Connection for PgConnection {
     fn process(&self) -> Option<u64> {
         self.process
     }
-}
-
-/// A value whose type the server finds out.
-#[derive(Debug)]
-struct AsText(String);
-
-impl ToSql for AsText {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        out.extend_from_slice(self.0.as_bytes());
-        Ok(IsNull::No)
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    fn encode_format(&self, _: &Type) -> Format {
-        Format::Text
-    }
-
-    to_sql_checked!();
-}
-
-/// Values as the statement's types want them.
-fn bound(prepared: &postgres::Statement, values: &[Value]) -> Result<Vec<Box<dyn ToSql + Sync>>, Failure> {
-    let bind = |(value, kind): (&Value, &Type)| -> Result<Box<dyn ToSql + Sync>, Failure> {
-        match value {
-            Value::Int(number) if *kind == Type::INT8 => Ok(Box::new(*number)),
-            Value::Text(text) if *kind == Type::INT8 => {
-                let number = text.parse::<i64>();
-                let number = number.map_err(|_| Failure::broken(format!("`{text}` is no number, as the table wants")));
-                Ok(Box::new(number?))
-            }
-            value => Ok(Box::new(value.to_string())),
-        }
-    };
-    values.iter().zip(prepared.params()).map(bind).collect()
-}
-
-fn values_of(row: &Row) -> Result<Vec<Value>, Failure> {
-    (0..row.len()).map(|idx| value_of(row, idx)).collect()
-}
-
-fn value_of(row: &Row, idx: usize) -> Result<Value, Failure> {
-    match *row.columns()[idx].type_() {
-        Type::INT8 => row.try_get(idx).map(Value::Int),
-        _ => row.try_get(idx).map(Value::Text),
-    }
-    .map_err(|it| failure(&it))
 }
 
 pub(crate) fn failure(error: &Error) -> Failure {
