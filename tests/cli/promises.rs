@@ -27,7 +27,7 @@ pub(crate) fn server(kind: Kind, settings: &[&str]) -> Option<Server> {
 #[test]
 fn a_promise_that_is_kept_ends_with_0_whatever_else_is_violated() {
     let folder = Folder::new();
-    folder.write("h.history", &recorded("postgres 15.18 at read-committed", LOST_UPDATE));
+    folder.write("h.history", recorded("postgres 15.18 at read-committed", LOST_UPDATE));
     let said = folder.run(&["check", "h.history"]).ends(0);
     let said = said
         .says("PostgreSQL 15.18 at READ COMMITTED promises postgres.rc (postgres-read-committed): kept\n")
@@ -41,7 +41,7 @@ fn a_promise_that_is_kept_ends_with_0_whatever_else_is_violated() {
 #[test]
 fn a_promise_that_is_broken_ends_with_1_and_says_why() {
     let folder = Folder::new();
-    folder.write("h.history", &recorded("postgres 15.18 at repeatable-read", LOST_UPDATE));
+    folder.write("h.history", recorded("postgres 15.18 at repeatable-read", LOST_UPDATE));
     let said = folder.run(&["check", "h.history", "--report", "why.html"]).ends(1);
     let words = "PostgreSQL 15.18 at REPEATABLE READ promises postgres.rr (postgres-repeatable-read): broken";
     said.says(words).says("lost-update, forbidden by").says("The core");
@@ -51,7 +51,7 @@ fn a_promise_that_is_broken_ends_with_1_and_says_why() {
 #[test]
 fn the_document_has_the_promise_and_every_level() {
     let folder = Folder::new();
-    folder.write("h.history", &recorded("mariadb 11.8.1 at repeatable-read", WRITE_SKEW));
+    folder.write("h.history", recorded("mariadb 11.8.1 at repeatable-read", WRITE_SKEW));
     let said = folder.run(&["check", "h.history", "--json"]).ends(0);
     let document = &said.json()[0];
     let promise = &document["promise"];
@@ -67,31 +67,31 @@ fn the_document_has_the_promise_and_every_level() {
 fn what_one_server_keeps_besides_is_told_apart_from_the_promise() {
     let folder = Folder::new();
     let late = "init x=0\ns1: { w(x,1) } @[1,2]\ns2: { r(x,0) } @[3,4]\n";
-    folder.write("late.history", &recorded("postgres 15.18 at serializable", late));
+    folder.write("late.history", recorded("postgres 15.18 at serializable", late));
     let said = folder.run(&["check", "late.history"]).ends(0);
     said.says("postgres.ser (serializable, ser): kept")
         .tells("One server alone is known to be even strict-serializable");
-    folder.write("late.history", &recorded("sqlite 3.54 at serializable", late));
+    folder.write("late.history", recorded("sqlite 3.54 at serializable", late));
     folder.run(&["check", "late.history"]).ends(1).says("promises sqlite.ser (strict-serializable, sser): broken");
 }
 
 #[test]
 fn sessions_of_several_levels_are_judged_by_what_all_of_them_promise() {
     let folder = Folder::new();
-    folder.write("h.history", &recorded("postgres 15 at read-committed, serializable", LOST_UPDATE));
+    folder.write("h.history", recorded("postgres 15 at read-committed, serializable", LOST_UPDATE));
     folder.run(&["check", "h.history"]).ends(0).says("at READ COMMITTED and SERIALIZABLE promises postgres.rc");
 }
 
 #[test]
 fn where_it_is_not_known_what_was_promised_that_is_said() {
     let folder = Folder::new();
-    folder.write("open.history", &recorded("mariadb at repeatable-read", LOST_UPDATE));
+    folder.write("open.history", recorded("mariadb at repeatable-read", LOST_UPDATE));
     let said = folder.run(&["check", "open.history"]).ends(1);
     said.says("violated")
         .tells("mysql.rr (innodb_snapshot_isolation = off) or mariadb.si (innodb_snapshot_isolation = on)");
-    folder.write("db2.history", &recorded("db2 at rr", SERIAL));
+    folder.write("db2.history", recorded("db2 at rr", SERIAL));
     folder.run(&["check", "db2.history"]).ends(0).tells("What db2 promises is not known here");
-    folder.write("bad.history", &recorded("postgres 15", SERIAL));
+    folder.write("bad.history", recorded("postgres 15", SERIAL));
     folder.run(&["check", "bad.history"]).ends(0).says("warning: ").tells("the database has no isolation level");
 }
 
@@ -103,7 +103,7 @@ fn the_header_of_json_lines_has_the_database() {
     let with = |database: &str| format!("{{\"isoscope\":1,\"initial\":0,\"database\":{database}}}\n{lines}");
     let setting = "{\"name\":\"mariadb\",\"version\":\"10.11\",\"isolation\":\"REPEATABLE READ\",\
         \"settings\":{\"innodb_snapshot_isolation\":true}}";
-    folder.write("h.jsonl", &with(setting));
+    folder.write("h.jsonl", with(setting));
     folder.run(&["check", "h.jsonl"]).ends(1).says("MariaDB 10.11 at REPEATABLE READ promises mariadb.si");
     folder.run(&["convert", "h.jsonl", "h.history"]).ends(0);
     folder.run(&["check", "h.history"]).ends(1).says("promises mariadb.si");
@@ -115,7 +115,7 @@ fn the_header_of_json_lines_has_the_database() {
         ("{\"isolation\":\"rc\"}", "the database has no name"),
         ("{\"name\":\"postgres\"}", "the database has no isolation level"),
     ] {
-        folder.write("bad.jsonl", &with(database));
+        folder.write("bad.jsonl", with(database));
         folder.run(&["check", "bad.jsonl"]).ends(2).complains(words);
     }
 }
@@ -158,7 +158,7 @@ fn sql_names_mean_what_their_database_means_by_them() {
         assert!(said.err.contains(line), "{line:?} in {}", said.err);
     }
     folder.run(&["check", "plain.history", "--level", "snapshot"]).ends(0).says("(si): holds");
-    folder.write("known.history", &recorded("mariadb 10.11 at serializable", WRITE_SKEW));
+    folder.write("known.history", recorded("mariadb 10.11 at serializable", WRITE_SKEW));
     folder.run(&["check", "known.history", "--level", "repeatable read"]).ends(0).says("(mysql.rr): holds");
     folder.run(&["check", "known.history", "--level", "snapshot_isolation"]).ends(0).says("(si): holds");
 }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 /// has a schema `isoscope_recording` with triggers, which are removed at the end. Ctrl-C ends the recording; so does the end of
 /// COMMAND, if there is one.
 #[derive(Debug, Args)]
+#[allow(clippy::doc_markdown, reason = "it is the help, which shows everything as it is")]
 pub(crate) struct RecordArgs {
     /// The address of the database, as in postgres://me@localhost/test. Its user must own the tables
     #[arg(long, value_name = "URL")]

@@ -28,6 +28,7 @@ pub(crate) enum StoreVerb {
 /// One transaction runs at a time, in an order that the seed decides; the weakness is in what reads return. The same
 /// options give the same run, byte for byte.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "a flag is a word on the command line")]
 pub(crate) struct StoreRunArgs {
     /// The application; `isoscope store apps` lists them
     #[arg(value_name = "APP")]

@@ -9,6 +9,7 @@ use crate::progress::Progress;
 use anyhow::{Context, anyhow};
 use iso_serve::{RecordError, RecordSetup, Recorded, Recording, Start, Tally};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::process::{Child, Command};
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -128,26 +129,29 @@ fn words(raw: &RecordArgs, recorded: &Recorded) -> String {
     );
     if !tally.levels.is_empty() {
         let levels: Vec<String> = tally.levels.iter().map(|(level, n)| format!("{level} ({n})")).collect();
-        text += &format!("Isolation: {}.\n", levels.join(", "));
+        let _ = writeln!(text, "Isolation: {}.", levels.join(", "));
     }
     if tally.outside > 0 {
         let others = plural(tally.outside, "transaction was", "transactions were");
-        text +=
-            &format!("{others} not made through isoscope; what they wrote is recorded, in sessions named outside-N.\n");
+        let _ = writeln!(
+            text,
+            "{others} not made through isoscope; what they wrote is recorded, in sessions named outside-N."
+        );
     }
     if tally.n_missing() > 0 {
-        text += &format!(
+        let _ = write!(
+            text,
             "\n{} of {} are not recorded whole; what they read is missing, in part or at all:\n",
             tally.n_missing(),
             plural(tally.statements, "statement", "statements")
         );
         for (why, (count, example)) in &tally.missing {
-            text += &format!("  {count:>5}  {why}\n         {example}\n");
+            let _ = write!(text, "  {count:>5}  {why}\n         {example}\n");
         }
     }
     if !recorded.without_key.is_empty() {
         let tables = recorded.without_key.join(", ");
-        text += &format!("\nTables without a primary key, or with partitions, are not recorded: {tables}.\n");
+        let _ = write!(text, "\nTables without a primary key, or with partitions, are not recorded: {tables}.\n");
     }
     if raw.output.as_os_str() == "-" {
         return text;

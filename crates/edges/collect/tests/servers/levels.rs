@@ -103,7 +103,7 @@ enum Outcome {
     /// A statement returned two rows of one key, which no history can hold: see the page of `PostgreSQL`.
     Twice,
     /// All levels forbid the history, and why the last one does.
-    Forbidden(History, String),
+    Forbidden(Box<History>, String),
 }
 
 fn outcome(database: &dyn Database, script: &Script, levels: &[Level]) -> Outcome {
@@ -125,7 +125,7 @@ fn outcome(database: &dyn Database, script: &Script, levels: &[Level]) -> Outcom
             other => panic!("{other:?} of\n{script}\n{}", shown(&played.history)),
         }
     }
-    Outcome::Forbidden(played.history, why)
+    Outcome::Forbidden(Box::new(played.history), why)
 }
 
 fn shown(history: &History) -> String {

@@ -116,10 +116,10 @@ impl<'h> Store<'h> {
         for op in history.ops(txn) {
             match history.op(op) {
                 Op::Write { key, .. } => written.push(key),
-                Op::Read { key, value } if history.is_insert(op) && !written.contains(&key) => {
-                    if self.registers[key.index()] != value {
-                        return Err(wrong(history, txn, "inserts a row that is there when it commits"));
-                    }
+                Op::Read { key, value }
+                    if history.is_insert(op) && !written.contains(&key) && self.registers[key.index()] != value =>
+                {
+                    return Err(wrong(history, txn, "inserts a row that is there when it commits"));
                 }
                 _ => {}
             }
