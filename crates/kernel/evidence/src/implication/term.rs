@@ -17,7 +17,7 @@ pub enum Predicate {
     Closure(usize),
     /// The pair is in the total order of that number, which extends a relation.
     Order(usize),
-    /// The first is in a prefix of an order that the others have; see [`super::sentence`].
+    /// The first is in a prefix of an order that the others have; see `sentence.rs`.
     Prefix(usize),
     /// A part of a sentence holds, with this number, for these elements.
     Case(usize),
