@@ -23,6 +23,7 @@ mod lattice;
 mod local;
 mod name;
 mod order;
+mod outcomes;
 mod pieces;
 mod problem;
 mod prove;
