@@ -74,6 +74,15 @@ pub(crate) enum Units<'r> {
     Alone(&'r [Recorded]),
 }
 
+impl<'r> Units<'r> {
+    /// Its operations.
+    pub(crate) fn body(&self) -> &'r [Recorded] {
+        match self {
+            Units::Statement { body, .. } | Units::Alone(body) => body,
+        }
+    }
+}
+
 /// Takes operations apart.
 pub(crate) fn units(mut left: &[Recorded]) -> Vec<Units<'_>> {
     let mut units = Vec::new();

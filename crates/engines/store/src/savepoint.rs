@@ -82,8 +82,12 @@ impl Open {
     fn undo_since(&mut self, past: &Past, n_ops: usize, undone: Undone) {
         let tail = self.ops.split_off(n_ops);
         let values: FxHashSet<ValueIdx> = tail.iter().filter_map(Recorded::written).map(|it| it.1).collect();
+        let mut has_written = false;
         for unit in units(&tail) {
-            self.keep_reads(past, &unit, &values, undone);
+            // Scans that lock do not tell which rows of the transaction itself they did not find.
+            let may_miss = has_written && undone == Undone::KeepsLocks;
+            has_written |= unit.body().iter().any(|it| it.written().is_some());
+            self.keep_reads(past, &unit, &values, undone, may_miss);
         }
         self.own.clear();
         self.own_keys.clear();
@@ -96,14 +100,21 @@ impl Open {
     }
 
     /// Records what is left of a statement, or of a call that is none.
-    fn keep_reads(&mut self, past: &Past, unit: &Units<'_>, undone: &FxHashSet<ValueIdx>, left: Undone) {
+    fn keep_reads(
+        &mut self,
+        past: &Past,
+        unit: &Units<'_>,
+        undone: &FxHashSet<ValueIdx>,
+        left: Undone,
+        may_miss: bool,
+    ) {
         let (body, statement) = match *unit {
             Units::Statement { body, locking, moment, locked } => (body, Some((locking, moment, locked))),
             Units::Alone(body) => (body, None),
         };
         let is_updated = |read: &Recorded| body.iter().filter_map(Recorded::written).any(|it| Some(it.0) == read.key());
         let sees_undone = |it: &Recorded| matches!(it, Recorded::ReadOwn { value, .. } if undone.contains(value));
-        let is_intact = !body.iter().any(|it| it.written().is_some() || sees_undone(it));
+        let is_intact = !may_miss && !body.iter().any(|it| it.written().is_some() || sees_undone(it));
         let mut kept = Vec::new();
         let mut locked = Vec::new();
         for op in body {
