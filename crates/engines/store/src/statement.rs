@@ -221,6 +221,7 @@ impl Store {
         // InnoDB looks at the newest version and not at the snapshot, which only a scan can tell.
         if self.level == Level::TransactionSnapshot && !open.own.contains_key(&key) {
             self.past.touch(key);
+            open.view.end_snapshot(self.past.end());
             return Ok(());
         }
         let newest = self.past.key(key).newest();

@@ -122,7 +122,8 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
     };
     match database.connect_now() {
         Ok(client) => {
-            let Server { link, version, default_isolation, may_hurry } = PostgreSql::ask(client).map_err(unreachable)?;
+            let Server { link, version, default_isolation, may_hurry } =
+                PostgreSql::ask(client).map_err(unreachable)?;
             if link == Link::Direct {
                 return Ok(PostgreSql { version, default_isolation, may_hurry, ..database });
             }
