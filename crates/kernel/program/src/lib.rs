@@ -82,6 +82,7 @@ mod program;
 #[cfg(test)]
 mod round_trip;
 mod syntax;
+mod templates;
 mod updates;
 mod value;
 
@@ -94,6 +95,9 @@ pub use interpret::{
 pub use program::{
     AbortCause, Arith, Claim, Domain, Expr, Field, Initial, Instance, Local, Program, Read, ReadMode, Stmt, Symbol,
     Table, Unit, UnitKind, UnitPart,
+};
+pub use templates::{
+    Access, AccessKind, Constant, Parts, Relation, RowKey, Template, Templates, Variable, Way,
 };
 pub use value::{Type, UnitValue, Value};
 

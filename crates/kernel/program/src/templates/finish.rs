@@ -1,0 +1,62 @@
+//! What a walk leaves: equal keys become one, and what names no row is dropped.
+
+use super::walk::Walk;
+use super::{RowKey, Variable, Way};
+
+impl Walk<'_, '_> {
+    /// The way that was gone; nothing if its conditions contradict each other, or if it does nothing.
+    pub(super) fn way(self) -> Option<Way> {
+        let mut stands_for: Vec<RowKey> = (0..self.variables.len()).map(RowKey::Variable).collect();
+        for (left, right) in &self.equal {
+            let (left, right) = (resolved(&stands_for, left), resolved(&stands_for, right));
+            match (left, right) {
+                (RowKey::Variable(from), to) | (to, RowKey::Variable(from)) => {
+                    if to != RowKey::Variable(from) {
+                        stands_for[from] = to;
+                    }
+                }
+                (left, right) if left != right => return None,
+                _ => {}
+            }
+        }
+        let mut different: Vec<(RowKey, RowKey)> =
+            self.different.iter().map(|it| (resolved(&stands_for, &it.0), resolved(&stands_for, &it.1))).collect();
+        if different.iter().any(|it| it.0 == it.1) || self.accesses.is_empty() {
+            return None;
+        }
+        let mut accesses = self.accesses;
+        for access in &mut accesses {
+            access.key = resolved(&stands_for, &access.key);
+        }
+        let mut used: Vec<usize> = accesses.iter().filter_map(|it| variable(&it.key)).collect();
+        used.sort_unstable();
+        used.dedup();
+        let renamed = |key: &RowKey| match key {
+            RowKey::Variable(old) => used.binary_search(old).map(RowKey::Variable).ok(),
+            other => Some(other.clone()),
+        };
+        for access in &mut accesses {
+            access.key = renamed(&access.key).unwrap_or(RowKey::All);
+        }
+        different = different.iter().filter_map(|it| Some((renamed(&it.0)?, renamed(&it.1)?))).collect();
+        different.retain(|it| variable(&it.0).is_some() || variable(&it.1).is_some());
+        different.sort_unstable();
+        different.dedup();
+        let variables: Vec<Variable> = used.iter().map(|it| self.variables[*it].clone()).collect();
+        Some(Way { variables, different, accesses })
+    }
+}
+
+fn variable(key: &RowKey) -> Option<usize> {
+    match key {
+        RowKey::Variable(idx) => Some(*idx),
+        RowKey::Constant(_) | RowKey::All => None,
+    }
+}
+
+fn resolved(stands_for: &[RowKey], key: &RowKey) -> RowKey {
+    match key {
+        RowKey::Variable(idx) if stands_for[*idx] != *key => resolved(stands_for, &stands_for[*idx]),
+        other => other.clone(),
+    }
+}
