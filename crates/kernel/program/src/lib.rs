@@ -83,6 +83,7 @@ mod program;
 mod round_trip;
 mod syntax;
 mod templates;
+mod txn_level;
 mod updates;
 mod value;
 
@@ -99,6 +100,7 @@ pub use program::{
 pub use templates::{
     Access, AccessKind, Constant, Parts, Relation, RowKey, Template, Templates, Variable, Way,
 };
+pub use txn_level::TxnLevel;
 pub use value::{Type, UnitValue, Value};
 
 /// Reads a program. `file` is what messages call it.

@@ -181,7 +181,7 @@ pub struct Templates {
     file: String,
     text: String,
     relations: Vec<Relation>,
-    templates: Vec<Template>,
+    txns: Vec<Template>,
 }
 
 impl Templates {
@@ -202,10 +202,10 @@ impl Templates {
             return Err(located(problems));
         }
         let relations = walk::relations(&declared).map_err(|it| located(vec![*it]))?;
-        let mut templates = Vec::new();
+        let mut txns = Vec::new();
         for txn in &declared.txns {
             match walk::ways(txn, &declared, &relations) {
-                Ok(ways) => templates.push(Template {
+                Ok(ways) => txns.push(Template {
                     name: txn.name.text.clone(),
                     params: txn.params.iter().map(|it| it.name.text.clone()).collect(),
                     ways,
@@ -214,8 +214,9 @@ impl Templates {
                 Err(problem) => problems.push(*problem),
             }
         }
+        finish::generalize(&mut txns);
         if problems.is_empty() {
-            Ok(Self { file: file.to_owned(), text: text.to_owned(), relations, templates })
+            Ok(Self { file: file.to_owned(), text: text.to_owned(), relations, txns })
         } else {
             Err(located(problems))
         }
@@ -227,7 +228,7 @@ impl Templates {
     #[must_use]
     pub fn locking(&self, spans: &[Span]) -> Self {
         let mut locked = self.clone();
-        let accesses = locked.templates.iter_mut().flat_map(|it| &mut it.ways).flat_map(|it| &mut it.accesses);
+        let accesses = locked.txns.iter_mut().flat_map(|it| &mut it.ways).flat_map(|it| &mut it.accesses);
         for access in accesses.filter(|it| it.is_plain_read() && spans.contains(&it.span)) {
             access.locks = true;
             access.is_certain &= !self.relations[access.relation].grows;
@@ -239,7 +240,7 @@ impl Templates {
     #[must_use]
     pub fn only(&self, names: &BTreeSet<&str>) -> Self {
         let mut some = self.clone();
-        some.templates.retain(|it| names.contains(it.name.as_str()));
+        some.txns.retain(|it| names.contains(it.name.as_str()));
         some
     }
 
@@ -260,7 +261,7 @@ impl Templates {
 
     /// The transactions, in the order of the text.
     pub fn templates(&self) -> &[Template] {
-        &self.templates
+        &self.txns
     }
 }
 

@@ -56,7 +56,9 @@ impl Walk<'_, '_> {
             }
             StmtKind::Insert { row: other, fields: values } | StmtKind::Maybe { row: other, fields: values } => {
                 self.fields_of_row(row, relation, &other.key, fields);
-                values.iter().for_each(|it| self.fields_of_row(row, relation, &it.1, fields));
+                for value in values {
+                    self.fields_of_row(row, relation, &value.1, fields);
+                }
                 Vec::new()
             }
             StmtKind::Delete(Target::Row(other)) => {

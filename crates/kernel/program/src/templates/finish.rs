@@ -1,7 +1,7 @@
 //! What a walk leaves: equal keys become one, and what names no row is dropped.
 
 use super::walk::Walk;
-use super::{RowKey, Variable, Way};
+use super::{Constant, RowKey, Template, Variable, Way};
 
 impl Walk<'_, '_> {
     /// The way that was gone; nothing if its conditions contradict each other, or if it does nothing.
@@ -10,13 +10,9 @@ impl Walk<'_, '_> {
         for (left, right) in &self.equal {
             let (left, right) = (resolved(&stands_for, left), resolved(&stands_for, right));
             match (left, right) {
-                (RowKey::Variable(from), to) | (to, RowKey::Variable(from)) => {
-                    if to != RowKey::Variable(from) {
-                        stands_for[from] = to;
-                    }
-                }
-                (left, right) if left != right => return None,
-                _ => {}
+                (left, right) if left == right => {}
+                (RowKey::Variable(from), to) | (to, RowKey::Variable(from)) => stands_for[from] = to,
+                _ => return None,
             }
         }
         let mut different: Vec<(RowKey, RowKey)> =
@@ -58,5 +54,40 @@ fn resolved(stands_for: &[RowKey], key: &RowKey) -> RowKey {
     match key {
         RowKey::Variable(idx) if stands_for[*idx] != *key => resolved(stands_for, &stands_for[*idx]),
         other => other.clone(),
+    }
+}
+
+/// How many constants are told apart. Where there are more, each may be any row, in each way on its own.
+const MAX_CONSTANTS: usize = 6;
+
+/// Makes variables of constants if there are too many of them.
+pub(super) fn generalize(templates: &mut [Template]) {
+    let ways = || templates.iter().flat_map(|it| &it.ways);
+    let named = |it: &RowKey| matches!(it, RowKey::Constant(constant) if *constant != Constant::Only);
+    let mut constants: Vec<RowKey> = ways().flat_map(|it| &it.accesses).map(|it| it.key.clone()).filter(named).collect();
+    constants.sort_unstable();
+    constants.dedup();
+    if constants.len() <= MAX_CONSTANTS {
+        return;
+    }
+    for way in templates.iter_mut().flat_map(|it| &mut it.ways) {
+        for constant in &constants {
+            let mut variable = None;
+            for access in way.accesses.iter_mut().filter(|it| it.key == *constant) {
+                access.key = RowKey::Variable(*variable.get_or_insert_with(|| {
+                    way.variables.push(Variable { name: shown(constant), param: None });
+                    way.variables.len() - 1
+                }));
+            }
+        }
+        way.different.retain(|it| !named(&it.0) && !named(&it.1));
+    }
+}
+
+fn shown(key: &RowKey) -> String {
+    match key {
+        RowKey::Constant(Constant::Int(number)) => number.to_string(),
+        RowKey::Constant(Constant::Text(text)) => text.clone(),
+        _ => String::new(),
     }
 }

@@ -94,9 +94,19 @@ fn mistakes_have_a_place() {
 
 #[test]
 fn a_transaction_with_very_many_ways_is_one_in_which_little_is_certain() {
-    let branches: String = (0..12).map(|it| format!("if a[{it}].b > 0 {{ a[{it}].b = 0 }}\n")).collect();
+    let branches: Vec<String> = (0..12).map(|it| format!("if a[{it}].b > 0 {{ a[{it}].b = 0 }}\n")).collect();
+    let branches = branches.concat();
     let ways = ways(&format!("table a(id) {{ b: int }}\ntxn t() {{\n{branches}a[77].b += 1\n}}\n"));
     assert_eq!(ways.len(), 1);
     assert!(ways[0].starts_with("a[0]?.b ~a[0]?=.b a[1]?.b ~"), "{ways:?}");
     assert!(ways[0].ends_with(" a[77]?.b=.b"));
+}
+
+#[test]
+fn many_constants_may_each_be_any_row() {
+    let text = "table a(id) { b: int }\ntxn t() {\nfor i in 1..9 { a[i].b += 1 }\na[1].b += 1\n}\n";
+    let templates = Templates::parse(text, "a.txn").unwrap();
+    let way = &templates.templates()[0].ways[0];
+    assert_eq!(way.variables.len(), 9);
+    assert_eq!(way.accesses[0].key, way.accesses[9].key);
 }
