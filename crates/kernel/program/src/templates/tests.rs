@@ -110,3 +110,11 @@ fn many_constants_may_each_be_any_row() {
     assert_eq!(way.variables.len(), 9);
     assert_eq!(way.accesses[0].key, way.accesses[9].key);
 }
+
+#[test]
+fn a_branch_on_a_row_that_is_locked_goes_with_the_row() {
+    let text = "table a(id) { b: int }\ntxn t(p) {\nif exists a[p] for update { delete a[p] } else { insert a[p] }\n}\n";
+    assert_eq!(ways(text), ["a[p]? a[p]?=?.b", "a[p]!? a[p]?=?.b"]);
+    let text = "table a(id) { b: int }\ntxn t(p) {\nif not exists a[p] { abort }\na[p].b = 1\n}\n";
+    assert_eq!(ways(text), ["a[p]? a[p]?=.b"]);
+}

@@ -147,6 +147,8 @@ pub(super) struct Walk<'d, 's> {
     pub(super) accesses: Vec<Access>,
     /// Rows that are locked or written, and whether they exist.
     known: Vec<(usize, RowKey, bool)>,
+    /// Whether the row that a `for update` looked at last was there.
+    last_locked: Option<bool>,
     /// How many loops are around: in them, a key that was computed may be any.
     n_loops: usize,
     /// Does what comes next happen for certain?
@@ -165,6 +167,7 @@ impl<'d, 's> Walk<'d, 's> {
             different: Vec::new(),
             accesses: Vec::new(),
             known: Vec::new(),
+            last_locked: None,
             n_loops: 0,
             is_certain: true,
         }
@@ -270,9 +273,29 @@ impl<'d, 's> Walk<'d, 's> {
             let both_abort = (one, other) == (End::Aborted, End::Aborted);
             return Ok(if both_abort { End::Aborted } else { End::Reached });
         }
-        let truth = self.decide();
+        let truth = match self.known_truth(condition) {
+            Some(truth) => truth,
+            None => self.decide(),
+        };
         self.constrain(condition, truth);
         self.block(if truth { then } else { otherwise })
+    }
+
+    /// The truth of a condition that was just evaluated, if it is about a row of which that is known.
+    fn known_truth(&self, condition: &Expr) -> Option<bool> {
+        match &condition.kind {
+            ExprKind::Not(inner) => self.known_truth(inner).map(|it| !it),
+            ExprKind::Locked(inner) if matches!(inner.kind, ExprKind::RowExists(_)) => self.last_locked,
+            ExprKind::RowExists(row) => {
+                let relation = self.table(&row.table).ok()?;
+                if !self.relations[relation].grows {
+                    return Some(true);
+                }
+                let key = self.plain_key(&row.key)?;
+                self.known.iter().rev().find(|it| it.0 == relation && it.1 == key).map(|it| it.2)
+            }
+            _ => None,
+        }
     }
 
     /// Remembers which keys a condition makes equal or different.
@@ -432,7 +455,11 @@ impl<'d, 's> Walk<'d, 's> {
     fn read(&mut self, relation: usize, key: RowKey, parts: Parts, mode: ReadMode, span: Span) {
         if mode != ReadMode::ForUpdate {
             self.push(AccessKind::Read, relation, key, parts, Parts::default(), false, span);
-        } else if self.finds_row(relation, &key) {
+            return;
+        }
+        let exists = self.finds_row(relation, &key);
+        self.last_locked = Some(exists);
+        if exists {
             self.push(AccessKind::Read, relation, key, parts, Parts::default(), true, span);
         } else {
             self.push(AccessKind::Read, relation, key, Parts::EXISTENCE, Parts::default(), false, span);
