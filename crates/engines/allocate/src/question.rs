@@ -3,7 +3,7 @@
 //! Rows have values: those of the split transaction, constants of the program, and [`FRESH`], which stands for one that
 //! the split transaction and the constants are not. So what another transaction may touch is known slot by slot.
 
-use crate::slots::{Slots, WayOf, conflict};
+use crate::slots::{Slots, WayOf};
 use iso_program::{Access, AccessKind, Constant, RowKey, TxnLevel};
 
 /// The value of a row; see [`Question::n_values`].
@@ -230,11 +230,11 @@ impl<'q, 't> Question<'q, 't> {
             return;
         }
         facts.is_blocked |= own.is_certain && other.is_certain && self.excludes(own_place, own, other);
-        if own_place == self.read && other.writes.meets(own.reads) {
+        if own_place == self.read && self.slots.conflict(own, other) && other.writes.meets(own.reads) {
             facts.starts = facts.starts.or(Some(place));
         }
-        let is_in_conflict = conflict(own, other, self.slots.edges);
-        if other.reads.meets(own.writes) {
+        let is_in_conflict = self.slots.conflict(own, other);
+        if is_in_conflict && other.reads.meets(own.writes) {
             facts.returns_by_rw = facts.returns_by_rw.or(Some((place, own_place)));
         } else if is_in_conflict && self.comes_later(own_place, own, other) {
             facts.returns = facts.returns.or(Some((place, own_place)));
@@ -247,6 +247,9 @@ impl<'q, 't> Question<'q, 't> {
 
     /// Can the other transaction not execute between the halves of the split one?
     fn excludes(&self, own_place: usize, own: &Access, other: &Access) -> bool {
+        if self.slots.make_one_row(own, other) {
+            return true;
+        }
         match self.level() {
             TxnLevel::ReadCommitted => own_place <= self.read && own.locks && other.locks,
             TxnLevel::SnapshotIsolation => own.locks && other.locks,

@@ -4,7 +4,7 @@
 //! conflict once they are about one row.
 
 use crate::danger::Edges;
-use iso_program::{Access, Constant, RowKey, Templates, Way};
+use iso_program::{Access, AccessKind, Constant, RowKey, Templates, Way};
 
 /// Rows of one way with one key.
 #[derive(Clone, Debug)]
@@ -36,17 +36,13 @@ pub(crate) struct Slots<'t> {
     /// Constants that name rows of tables, in order.
     pub(crate) constants: Vec<Constant>,
     pub(crate) edges: Edges,
-}
-
-/// Is one of the two an access that the other one must come before or after?
-pub(crate) fn conflict(left: &Access, right: &Access, edges: Edges) -> bool {
-    let data = left.writes.meets(right.reads) || left.reads.meets(right.writes) || left.writes.meets(right.writes);
-    left.relation == right.relation && (data || edges == Edges::AndLocks && left.locks && right.locks)
+    templates: &'t Templates,
 }
 
 impl<'t> Slots<'t> {
     pub(crate) fn new(templates: &'t Templates, edges: Edges) -> Self {
-        let mut built = Self { ways: Vec::new(), all: Vec::new(), joined: Vec::new(), constants: Vec::new(), edges };
+        let (ways, all, joined, constants) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut built = Self { ways, all, joined, constants, edges, templates };
         for (template, of) in templates.templates().iter().enumerate() {
             for (place, way) in of.ways.iter().enumerate() {
                 let slots = built.slots_of(way);
@@ -93,9 +89,22 @@ impl<'t> Slots<'t> {
             return None;
         }
         self.accesses(left).find_map(|(place, access)| {
-            let found = self.accesses(right).find(|it| conflict(access, it.1, self.edges));
+            let found = self.accesses(right).find(|it| self.conflict(access, it.1));
             found.map(|it| (place, it.0))
         })
+    }
+
+    /// Is one of the two an access that the other one must come before or after, if they are about one row?
+    pub(crate) fn conflict(&self, left: &Access, right: &Access) -> bool {
+        let data = left.writes.meets(right.reads) || left.reads.meets(right.writes) || left.writes.meets(right.writes);
+        let is_edge = data || self.edges == Edges::AndLocks && left.locks && right.locks;
+        left.relation == right.relation && is_edge && !self.make_one_row(left, right)
+    }
+
+    /// Do both make the row, so that only one of them commits?
+    pub(crate) fn make_one_row(&self, left: &Access, right: &Access) -> bool {
+        let both = [left, right].iter().all(|it| it.kind == AccessKind::Insert);
+        both && left.relation == right.relation && !self.templates.relations()[left.relation].shrinks
     }
 
     /// What a slot's way does there.

@@ -77,6 +77,8 @@ pub struct Relation {
     pub is_var: bool,
     /// Does some transaction make or remove rows of it?
     pub grows: bool,
+    /// Does some transaction remove rows of it? If none does, no two that commit make the same row.
+    pub shrinks: bool,
 }
 
 /// A constant that names a row.

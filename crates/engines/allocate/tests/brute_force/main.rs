@@ -4,7 +4,7 @@ mod server;
 
 use iso_allocate::{Danger, Edges, RowValue, allocate, danger, is_robust};
 use iso_evidence::Budget;
-use iso_program::{Constant, RowKey, Templates, TxnLevel, Way};
+use iso_program::{Access, AccessKind, Constant, RowKey, Templates, TxnLevel, Way};
 use server::{Statement, Txn, has_bad_run, run};
 
 /// Numbers that look random and are the same in every run.
@@ -55,15 +55,24 @@ fn random_program(random: &mut Random, n_txns: usize, n_statements: usize) -> St
 const N_ROWS: usize = 2;
 const CONSTANT_ROW: usize = 2;
 
-fn with_rows(way: &Way, level: TxnLevel, row_of: &dyn Fn(usize) -> usize, n_rows: usize) -> Txn {
+fn with_rows(
+    templates: &Templates,
+    way: &Way,
+    level: TxnLevel,
+    row_of: &dyn Fn(usize) -> usize,
+    n_rows: usize,
+) -> Txn {
     let rows = |key: &RowKey| match key {
         RowKey::Constant(Constant::Only) => vec![0],
         RowKey::Constant(_) => vec![CONSTANT_ROW],
         RowKey::Variable(variable) => vec![row_of(*variable)],
         RowKey::All => (0..n_rows).collect(),
     };
-    let statements = way.accesses.iter().map(|it| Statement { access: it.clone(), rows: rows(&it.key) }).collect();
-    Txn { level, statements }
+    let statement = |it: &Access| {
+        let makes_for_good = it.kind == AccessKind::Insert && !templates.relations()[it.relation].shrinks;
+        Statement { access: it.clone(), rows: rows(&it.key), makes_for_good }
+    };
+    Txn { level, statements: way.accesses.iter().map(statement).collect() }
 }
 
 /// All transactions of the templates over few rows.
@@ -76,7 +85,7 @@ fn instances(templates: &Templates, levels: &[TxnLevel]) -> Vec<Txn> {
             let n_choices = n_rows.pow(way.variables.len() as u32);
             for choice in 0..n_choices {
                 let row_of = |variable: usize| choice / n_rows.pow(variable as u32) % n_rows;
-                all.push(with_rows(way, *level, &row_of, n_rows));
+                all.push(with_rows(templates, way, *level, &row_of, n_rows));
             }
         }
     }
@@ -133,7 +142,7 @@ fn is_bad(templates: &Templates, levels: &[TxnLevel], found: &Danger) -> bool {
             RowValue::Constant(_) => CONSTANT_ROW,
             value => 3 + names.iter().position(|it| *it == value).unwrap(),
         };
-        txns.push(with_rows(way, levels[member.template], &row_of, n_rows));
+        txns.push(with_rows(templates, way, levels[member.template], &row_of, n_rows));
     }
     let split = &txns[0];
     let mut turns = Vec::new();

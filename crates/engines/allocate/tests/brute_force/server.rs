@@ -17,6 +17,8 @@ pub(crate) struct Txn {
 pub(crate) struct Statement {
     pub(crate) access: Access,
     pub(crate) rows: Vec<usize>,
+    /// Does it make rows that nobody removes, so that nobody else can make them?
+    pub(crate) makes_for_good: bool,
 }
 
 /// A row of a table.
@@ -30,6 +32,7 @@ struct Version {
     parts: Parts,
     only_locked: bool,
     is_delete: bool,
+    is_made_for_good: bool,
     commit: usize,
 }
 
@@ -116,6 +119,10 @@ impl State {
                 if self.snapshot[txn].is_some_and(|it| self.is_too_late(of.level, it, item, access)) {
                     return None;
                 }
+                let is_made = |it: &Version| it.item == item && it.is_made_for_good;
+                if statement.makes_for_good && self.versions.iter().any(is_made) {
+                    return None;
+                }
                 next.locks.push((item, txn));
             }
             let own = txns[txn].statements[..self.place[txn]].iter().filter(|it| it.rows.contains(row));
@@ -151,6 +158,7 @@ impl State {
                 by: txn,
                 parts: writes,
                 only_locked: writes.is_empty(),
+                is_made_for_good: on_it.clone().any(|it| it.makes_for_good),
                 is_delete: on_it.filter(|it| it.access.locks).all(|it| it.access.kind == AccessKind::Delete),
                 commit: self.n_commits,
             });

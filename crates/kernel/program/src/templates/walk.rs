@@ -18,6 +18,7 @@ pub(super) fn relations(declared: &Declared<'_>) -> Checked<Vec<Relation>> {
         fields: vec![String::new()],
         is_var: true,
         grows: false,
+        shrinks: false,
     });
     let mut relations: Vec<Relation> = vars.collect();
     for table in &declared.tables {
@@ -30,6 +31,7 @@ pub(super) fn relations(declared: &Declared<'_>) -> Checked<Vec<Relation>> {
             fields: table.fields.iter().map(|it| it.name.clone()).collect(),
             is_var: false,
             grows: false,
+            shrinks: false,
         });
     }
     for txn in &declared.txns {
@@ -42,10 +44,11 @@ pub(super) fn relations(declared: &Declared<'_>) -> Checked<Vec<Relation>> {
 fn mark_growing<'s>(body: &'s [Stmt], rows: &mut Vec<(&'s str, &'s str)>, relations: &mut [Relation]) {
     for stmt in body {
         match &stmt.kind {
-            StmtKind::Insert { row, .. } | StmtKind::Delete(Target::Row(row)) => mark(&row.table.text, relations),
+            StmtKind::Insert { row, .. } => mark(&row.table.text, false, relations),
+            StmtKind::Delete(Target::Row(row)) => mark(&row.table.text, true, relations),
             StmtKind::Delete(Target::Name(name)) => {
                 if let Some(row) = rows.iter().rev().find(|it| it.0 == name.text) {
-                    mark(row.1, relations);
+                    mark(row.1, true, relations);
                 }
             }
             StmtKind::If { then, otherwise, .. } => {
@@ -63,8 +66,11 @@ fn mark_growing<'s>(body: &'s [Stmt], rows: &mut Vec<(&'s str, &'s str)>, relati
     }
 }
 
-fn mark(table: &str, relations: &mut [Relation]) {
-    relations.iter_mut().filter(|it| it.name == table).for_each(|it| it.grows = true);
+fn mark(table: &str, shrinks: bool, relations: &mut [Relation]) {
+    for relation in relations.iter_mut().filter(|it| it.name == table) {
+        relation.grows = true;
+        relation.shrinks |= shrinks;
+    }
 }
 
 /// All courses of a transaction that commit and do something, each once.
