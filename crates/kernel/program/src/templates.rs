@@ -10,6 +10,7 @@
 
 mod fields;
 mod finish;
+mod open;
 mod walk;
 
 use crate::error::{Problem, ProgramError, Span};
@@ -73,6 +74,10 @@ pub struct Relation {
     pub name: String,
     /// The names of its fields; the single one of a `var` has none.
     pub fields: Vec<String>,
+    /// The types of its fields, as the text names them.
+    pub types: Vec<String>,
+    /// The keys that are declared; nothing if any may be.
+    pub keys: Option<Vec<Constant>>,
     /// Is it a `var`?
     pub is_var: bool,
     /// Does some transaction make or remove rows of it?
@@ -171,6 +176,8 @@ pub struct Template {
     pub name: String,
     /// Its parameters.
     pub params: Vec<String>,
+    /// Their types, as far as the text has them.
+    pub types: Vec<Option<String>>,
     /// Every course that ends with a commit and does something.
     pub ways: Vec<Way>,
     /// Its name in the text.
@@ -210,6 +217,7 @@ impl Templates {
                 Ok(ways) => txns.push(Template {
                     name: txn.name.text.clone(),
                     params: txn.params.iter().map(|it| it.name.text.clone()).collect(),
+                    types: txn.params.iter().map(|it| it.ty.as_ref().map(|it| it.text.clone())).collect(),
                     ways,
                     span: txn.name.span,
                 }),

@@ -4,6 +4,7 @@ use super::{Access, AccessKind, Constant, Parts, Relation, RowKey, Variable, Way
 use crate::error::{Checked, Span, did_you_mean, fail};
 use crate::flatten::declared::{Declared, Global};
 use crate::program::ReadMode;
+use crate::value::Value;
 use crate::syntax::{AssignOp, Binary, Expr, ExprKind, Ident, Row, Stmt, StmtKind, Target, TxnItem};
 
 /// How many courses are looked at one by one. Of a transaction with more, whatever a branch does may happen or not.
@@ -16,6 +17,8 @@ pub(super) fn relations(declared: &Declared<'_>) -> Checked<Vec<Relation>> {
     let vars = declared.vars.iter().map(|it| Relation {
         name: it.name.text.clone(),
         fields: vec![String::new()],
+        types: vec![declared.show_type(it.ty).to_owned()],
+        keys: None,
         is_var: true,
         grows: false,
         shrinks: false,
@@ -29,6 +32,8 @@ pub(super) fn relations(declared: &Declared<'_>) -> Checked<Vec<Relation>> {
         relations.push(Relation {
             name: table.name.text.clone(),
             fields: table.fields.iter().map(|it| it.name.clone()).collect(),
+            types: table.fields.iter().map(|it| declared.show_type(it.ty).to_owned()).collect(),
+            keys: table.keys.as_ref().map(|keys| keys.iter().map(|it| constant(declared, *it)).collect()),
             is_var: false,
             grows: false,
             shrinks: false,
@@ -38,6 +43,15 @@ pub(super) fn relations(declared: &Declared<'_>) -> Checked<Vec<Relation>> {
         mark_growing(&txn.body, &mut Vec::new(), &mut relations);
     }
     Ok(relations)
+}
+
+fn constant(declared: &Declared<'_>, key: Value) -> Constant {
+    match key {
+        Value::Member(domain, member) => {
+            Constant::Text(declared.domains[domain.index()].members[member as usize].clone())
+        }
+        other => Constant::Int(other.code()),
+    }
 }
 
 /// Marks the tables whose rows a body makes or removes; `rows` has the rows of the loops around it.
