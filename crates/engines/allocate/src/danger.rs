@@ -73,27 +73,63 @@ pub fn danger(
     danger_in(&Slots::new(templates, edges), levels, split, budget)
 }
 
+/// The shortest split run after each read of each way of this template, the shortest of all first.
+pub fn dangers(
+    templates: &Templates,
+    levels: &[TxnLevel],
+    split: usize,
+    edges: Edges,
+    budget: &Budget<'_>,
+) -> Result<Vec<Danger>, StopReason> {
+    let mut found = dangers_in(&Slots::new(templates, edges), levels, split, Wanted::AfterEachRead, budget)?;
+    found.sort_by_key(|it| it.members.len());
+    Ok(found)
+}
+
 pub(crate) fn danger_in(
     slots: &Slots<'_>,
     levels: &[TxnLevel],
     split: usize,
     budget: &Budget<'_>,
 ) -> Result<Option<Danger>, StopReason> {
-    let mut shortest: Option<Danger> = None;
+    // The last one is the shortest.
+    dangers_in(slots, levels, split, Wanted::Shortest, budget).map(|mut it| it.pop())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Shortest,
+    AfterEachRead,
+}
+
+fn dangers_in(
+    slots: &Slots<'_>,
+    levels: &[TxnLevel],
+    split: usize,
+    wanted: Wanted,
+    budget: &Budget<'_>,
+) -> Result<Vec<Danger>, StopReason> {
+    let mut found: Vec<Danger> = Vec::new();
+    let mut limit = usize::MAX;
     for (idx, of) in slots.ways.iter().enumerate().filter(|it| it.1.template == split) {
         for (read, access) in of.way.accesses.iter().enumerate() {
             if access.reads.is_empty() || access.locks && access.is_certain {
                 continue;
             }
+            if wanted == Wanted::AfterEachRead {
+                limit = usize::MAX;
+            }
+            let mut after_read = None;
             for values in values_of(slots, idx, read) {
                 budget.check()?;
                 let question = Question::new(slots, levels, idx, read, values);
-                let limit = shortest.as_ref().map_or(usize::MAX, |it| it.members.len());
-                if let Some(found) = search(&question, limit) {
-                    shortest = Some(found);
+                if let Some(danger) = search(&question, limit) {
+                    limit = danger.members.len();
+                    after_read = Some(danger);
                 }
             }
+            found.extend(after_read);
         }
     }
-    Ok(shortest)
+    Ok(found)
 }

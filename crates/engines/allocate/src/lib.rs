@@ -18,5 +18,5 @@ mod search;
 mod slots;
 
 pub use allocate::{Allocation, allocate, is_robust};
-pub use danger::{Danger, Edge, Edges, Member, RowValue, danger};
+pub use danger::{Danger, Edge, Edges, Member, RowValue, danger, dangers};
 pub use promote::promotions;

@@ -8,12 +8,15 @@ mod instantiate;
 
 use crate::{Certification, Certified, WrongEvidence};
 use confirm::{Trouble, confirm};
-use iso_allocate::{Danger, Edges, danger, promotions};
+use iso_allocate::{Danger, Edges, danger, dangers, promotions};
 use iso_evidence::{Budget, StopReason};
 use iso_program::{Span, Templates, TxnLevel};
 
 pub use confirm::BadRun;
 pub use iso_allocate::{Edge, Member, RowValue};
+
+/// How many split runs are tried with values.
+const MAX_CANDIDATES: usize = 24;
 
 /// The answer for all transactions of a program.
 #[derive(Clone, Debug)]
@@ -161,16 +164,24 @@ fn explain(
         Trouble::Wrong(wrong) => NoAllocation::Refused(wrong),
     };
     let split = found.members[0].template;
-    let mut danger_shown = found.clone();
-    // Only what is read and written shows in a history, so a run by these edges is looked for first.
+    let run_level = if split == template { level } else { TxnLevel::Serializable };
+    // Only what is read and written shows in a history, so runs by these edges are looked for.
+    let mut candidates = vec![found.clone()];
     if split == template {
         let levels = vec![level; templates.templates().len()];
-        if let Some(by_data) = danger(templates, &levels, template, Edges::Data, budget)? {
-            danger_shown = by_data;
+        let by_data = dangers(templates, &levels, template, Edges::Data, budget)?;
+        candidates = if by_data.is_empty() { candidates } else { by_data };
+    }
+    candidates.truncate(MAX_CANDIDATES);
+    let mut run = None;
+    let mut danger_shown = candidates[0].clone();
+    for candidate in candidates {
+        run = confirm(templates, &candidate, run_level, budget).map_err(trouble)?;
+        if run.is_some() {
+            danger_shown = candidate;
+            break;
         }
     }
-    let run_level = if split == template { level } else { TxnLevel::Serializable };
-    let run = confirm(templates, &danger_shown, run_level, budget).map_err(trouble)?;
     let promotions = if split == template { promotions(templates, template, level, budget)? } else { None };
     Ok(Blocked {
         level,

@@ -12,7 +12,7 @@ use iso_spec::Level;
 use std::collections::BTreeSet;
 
 /// How many values are tried.
-const N_TRIES: u64 = 3000;
+const N_TRIES: u64 = 400;
 
 /// A run that is not serializable, with its values.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ pub(super) fn confirm(
                 let run = BadRun { program, symbols, initial, runs, last, split, history, refutation };
                 return Ok(Some(Certified::new(run)));
             }
-            if n_checked > 200 {
+            if n_checked > 300 {
                 return Ok(None);
             }
         }

@@ -115,24 +115,32 @@ fn locked(step: &TxnStep) -> Option<UnitId> {
 }
 
 /// What an instance looks at of the units that it reads. Fields that an UPDATE leaves as they are it does not look at.
-struct Looks {
+struct Looks<'i> {
+    instance: &'i Instance,
     reads: BTreeMap<ReadId, BTreeSet<UnitPart>>,
 }
 
-impl Looks {
-    fn of(instance: &Instance) -> Self {
-        let mut looks = Self { reads: BTreeMap::new() };
+impl<'i> Looks<'i> {
+    fn of(instance: &'i Instance) -> Self {
+        let mut looks = Self { instance, reads: BTreeMap::new() };
         looks.block(&instance.body);
         looks
+    }
+
+    /// Is a value what the field held before?
+    fn is_kept(&self, unit: UnitId, position: usize, value: &Expr) -> bool {
+        let Expr::Read(read, UnitPart::Field(of)) = value else { return false };
+        let read = self.instance.read(*read);
+        *of == position && read.unit == unit && read.mode == ReadMode::Update
     }
 
     fn block(&mut self, body: &[Stmt]) {
         for stmt in body {
             match stmt {
                 Stmt::Let { value, .. } => self.expr(value),
-                Stmt::Write { row, .. } => {
+                Stmt::Write { unit, row, .. } => {
                     for (position, value) in row.iter().flatten().enumerate() {
-                        if !matches!(value, Expr::Read(_, UnitPart::Field(of)) if *of == position) {
+                        if !self.is_kept(*unit, position, value) {
                             self.expr(value);
                         }
                     }
@@ -172,7 +180,7 @@ impl Looks {
 fn add_statement(
     builder: &mut HistoryBuilder,
     program: &Program,
-    looks: &Looks,
+    looks: &Looks<'_>,
     steps: &[TxnStep],
     own: &mut BTreeSet<(UnitId, UnitPart)>,
 ) {
@@ -220,7 +228,7 @@ fn add_statement(
 /// Does a statement that leaves a row in place write this part of it? It shows by a new value; a field that gets the value
 /// that it had is taken as written if the row has no other.
 fn is_assigned(
-    looks: &Looks,
+    looks: &Looks<'_>,
     steps: &[TxnStep],
     unit: UnitId,
     part: UnitPart,
