@@ -67,6 +67,7 @@ pub(crate) fn document(scope: &Scope, aspects: Aspects) -> iso_report::Scope {
         real_time: aspects.real_time,
         read_order: aspects.read_order,
         scans: scope.scans as u64,
+        lone_statements: aspects.lone_statements,
     }
 }
 

@@ -208,6 +208,9 @@ pub(crate) fn scope_line(scope: &Scope) -> String {
     if scope.scans > 0 {
         parts.push(format!("at most {} that scans did not return", counted(scope.scans, "row")));
     }
+    if scope.lone_statements {
+        parts.push("each operation a statement by itself: no updates, inserts or locks".to_owned());
+    }
     format!("Scope: {}.", parts.join("; "))
 }
 

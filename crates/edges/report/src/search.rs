@@ -221,6 +221,14 @@ pub struct Scope {
     /// So many reads at most were of rows that a scan did not return.
     #[serde(default, skip_serializing_if = "are_none")]
     pub scans: u64,
+    /// A level looks at statements, and these histories have none but single operations: no updates, inserts and locks.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub lone_statements: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_not(flag: &bool) -> bool {
+    !*flag
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]

@@ -87,6 +87,9 @@ pub struct Aspects {
     pub read_order: bool,
     /// When transactions began and ended.
     pub real_time: bool,
+    /// What was not varied, although a spec looks at it: each operation is a statement by itself, so that there are no
+    /// updates, inserts and locks.
+    pub lone_statements: bool,
 }
 
 impl Aspects {
@@ -97,6 +100,7 @@ impl Aspects {
             rereads: self.rereads || other.rereads,
             read_order: self.read_order || other.read_order,
             real_time: self.real_time || other.real_time,
+            lone_statements: self.lone_statements || other.lone_statements,
         }
     }
 }

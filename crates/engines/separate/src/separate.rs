@@ -10,7 +10,10 @@ use iso_evidence::{Budget, StopReason};
 use iso_form::mentions;
 use iso_history::{Facts, History, KeyId, OpId, TxnId};
 use iso_solve::Wire;
-use iso_spec::{Catalogue, Execution, Given, NamedRelation, Spec};
+use iso_spec::{Catalogue, Execution, Given, HiddenRows, NamedRelation, Spec};
+
+/// What is said of statements that are more than one operation.
+const OF_STATEMENTS: [Given; 5] = [Given::Statement, Given::Locks, Given::Newest, Given::Inserts, Given::Makes];
 
 /// The answer to a question, and what it took.
 #[derive(Clone, Debug)]
@@ -132,12 +135,16 @@ impl<'q, 's> QuestionSearch<'q, 's> {
         self.effort.add(&search.effort());
     }
 
+    /// What matters to the specs of the question.
     pub(crate) fn aspects_of_question(&self) -> Result<Aspects, StopReason> {
         let all = || self.question.allowed.iter().chain(&self.question.forbidden);
         let aspects = Aspects {
             read_order: all().any(|it| mentions(it, Given::ProgramOrder)),
             real_time: all().any(|it| mentions(it, Given::RealTime)),
             rereads: false,
+            lone_statements: all().any(|it| {
+                OF_STATEMENTS.iter().any(|given| mentions(it, *given)) || it.hidden_rows() == HiddenRows::Allowed
+            }),
         };
         let rereads = match self.question.scope.rereads {
             Rereads::Yes => true,

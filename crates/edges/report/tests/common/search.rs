@@ -26,6 +26,7 @@ pub fn scope() -> Scope {
         real_time: false,
         read_order: false,
         scans: 0,
+        lone_statements: false,
     }
 }
 
