@@ -208,8 +208,11 @@ pub(crate) fn scope_line(scope: &Scope) -> String {
     if scope.scans > 0 {
         parts.push(format!("at most {} that scans did not return", counted(scope.scans, "row")));
     }
-    if scope.lone_statements {
-        parts.push("each operation a statement by itself: no updates, inserts or locks".to_owned());
+    if !scope.statements.is_empty() {
+        parts.push(format!("statements with {}", listed(&scope.statements.iter().map(String::as_str).collect::<Vec<_>>(), "and")));
+    }
+    if scope.lists > 0 {
+        parts.push(format!("lists of one key up to {}", counted(scope.lists, "transaction")));
     }
     format!("Scope: {}.", parts.join("; "))
 }
