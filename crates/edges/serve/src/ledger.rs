@@ -5,6 +5,7 @@
 //! everybody who came through the proxy has told what they wrote: it was there before, or somebody else wrote it.
 
 use crate::transaction::{Done, Open, Operation, Seen, Touched};
+use iso_collect::Target;
 use iso_formats::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues};
 use iso_history::{Datum, Locking, Name, Outcome};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -78,6 +79,24 @@ pub(crate) enum Output {
     Stream(Box<dyn Write + Send>),
 }
 
+impl Output {
+    pub(crate) fn open(target: Target) -> io::Result<Self> {
+        match target {
+            Target::File(path) => File::create(path).map(Self::File),
+            Target::Stream(stream) => Ok(Self::Stream(stream)),
+            Target::Nowhere => Ok(Self::Stream(Box::new(io::sink()))),
+        }
+    }
+}
+
+/// Whose history it is.
+pub(crate) enum Origin {
+    /// A real database's.
+    Record,
+    /// That of a weak store with a level, and what else the header says.
+    Serve(serde_json::Value),
+}
+
 /// All that is recorded.
 pub(crate) struct Ledger {
     started: Instant,
@@ -86,8 +105,11 @@ pub(crate) struct Ledger {
 
 struct Inner {
     output: Output,
+    origin: Origin,
     /// The address and version of the database.
     database: String,
+    /// All rows of the initial state that were not mentioned yet, where they are known from the start.
+    known: Option<HashMap<String, Datum>>,
     is_begun: bool,
     before: Option<Before>,
     keys: HashMap<String, Key>,
@@ -113,10 +135,12 @@ type Unexplained = (u64, Operation);
 const HEADER_ROOM: usize = 80;
 
 impl Ledger {
-    pub(crate) fn new(output: Output, database: String) -> Self {
+    pub(crate) fn new(output: Output, origin: Origin, database: String) -> Self {
         let inner = Inner {
             output,
+            origin,
             database,
+            known: None,
             is_begun: false,
             before: None,
             keys: HashMap::new(),
@@ -135,6 +159,13 @@ impl Ledger {
     /// Recording begins, after these transactions.
     pub(crate) fn begin(&self, before: Before) {
         self.lock().before.get_or_insert(before);
+    }
+
+    /// Recording begins with these rows, and there are no others.
+    pub(crate) fn begin_with(&self, initial: HashMap<String, Datum>) {
+        let mut inner = self.lock();
+        inner.known = Some(initial);
+        inner.before.get_or_insert_default();
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -259,8 +290,12 @@ impl Inner {
             return;
         }
         let levels = self.tally.levels.keys().cloned().collect::<Vec<String>>().join(",");
-        let origin =
-            serde_json::json!({ "database": self.database, "isolation": levels, "made_by": "isoscope record" });
+        let origin = match &self.origin {
+            Origin::Record => {
+                serde_json::json!({ "database": self.database, "isolation": levels, "made_by": "isoscope record" })
+            }
+            Origin::Serve(origin) => origin.clone(),
+        };
         let header = RecordingHeader {
             initial: Datum::Null,
             init: Vec::new(),
@@ -288,6 +323,14 @@ impl Inner {
     /// Notes what was seen and written; gives initial values that are known now.
     fn note(&mut self, statements: &[Done]) -> Vec<(String, Datum)> {
         let mut initial = Vec::new();
+        if let Some(known) = &mut self.known {
+            for operation in statements.iter().flat_map(|it| &it.operations) {
+                for key in operation.keys() {
+                    initial.extend(known.remove_entry(key));
+                }
+            }
+            return initial;
+        }
         let before = self.before.clone().unwrap_or_default();
         let mut see = |keys: &mut HashMap<String, Key>, seen: &Seen| {
             if seen.value == Datum::Null {

@@ -6,16 +6,26 @@
 mod analyse;
 mod catalogue;
 mod condition;
+mod engine;
+mod error;
 mod handshake;
 mod ledger;
 mod prepared;
 mod record;
 mod row;
+mod serve;
+mod served;
 mod session;
+mod shared;
 mod sql;
 mod transaction;
+mod turn;
+mod view;
+mod weak;
 mod wire;
 
+pub use error::ServeError;
 pub use ledger::Tally;
-pub use record::{RecordError, RecordSetup, Recorded, Recording, Start};
+pub use record::{RecordSetup, Recorded, Recording, Start};
+pub use serve::{ServeSetup, Served, Serving};
 pub use wire::Place;

@@ -7,7 +7,7 @@ use crate::interrupt::on_interrupt;
 use crate::output;
 use crate::progress::Progress;
 use anyhow::{Context, anyhow};
-use iso_serve::{RecordError, RecordSetup, Recorded, Recording, Start, Tally};
+use iso_serve::{ServeError, RecordSetup, Recorded, Recording, Start, Tally};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::process::{Child, Command};
@@ -58,7 +58,7 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
     progress.clear();
     let recorded = match recording.end() {
         Ok(recorded) => recorded,
-        Err(RecordError::Write(error)) => return Err(anyhow!(error).context(target.cannot_write())),
+        Err(ServeError::Write(error)) => return Err(anyhow!(error).context(target.cannot_write())),
         Err(error) => return Err(error.into()),
     };
     if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
