@@ -34,11 +34,29 @@ pub enum Error {
         /// The name of the session.
         session: String,
     },
-    /// The initial state cannot change any more, as transactions have begun.
-    #[error("{key} is loaded after the first transaction began")]
+    /// The initial state cannot have this row any more: a transaction has written it, or has seen that it is not there.
+    #[error("{key} is loaded after a transaction has read or written it")]
     LoadedLate {
         /// The key.
         key: Key,
+    },
+    /// The savepoint is none of the transaction's, or is gone.
+    #[error("{txn} has no such savepoint")]
+    NoSavepoint {
+        /// The open transaction.
+        txn: TxnName,
+    },
+    /// A statement was begun and has not ended.
+    #[error("{txn} has an open statement already")]
+    StatementOpen {
+        /// The open transaction.
+        txn: TxnName,
+    },
+    /// No statement was begun.
+    #[error("{txn} has no open statement")]
+    NoStatement {
+        /// The open transaction.
+        txn: TxnName,
     },
     /// The reader was to read a version that its level does not let it read, or that does not exist.
     #[error("{reader} cannot read {key} from {writer}")]

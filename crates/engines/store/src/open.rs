@@ -3,8 +3,10 @@
 use crate::adversary::Ancestors;
 use crate::past::{KeyIdx, Past, ValueIdx};
 use crate::record::Recorded;
+use crate::savepoint::OpenSavepoint;
 use crate::view::{Reads, View};
 use crate::{Key, Rows, Writer};
+use iso_history::Locking;
 use rustc_hash::FxHashMap;
 
 /// A transaction that was begun and has not ended.
@@ -20,6 +22,12 @@ pub(crate) struct Open {
     pub(crate) ops: Vec<Recorded>,
     pub(crate) scans: Vec<OpenScan>,
     pub(crate) n_calls: usize,
+    /// Where the open statement begins among the operations.
+    pub(crate) statement: Option<usize>,
+    /// Whether the statement asks for locks.
+    pub(crate) locking: Locking,
+    pub(crate) savepoints: Vec<OpenSavepoint>,
+    pub(crate) n_savepoints: u32,
     pub(crate) mood: Mood,
     /// What is left of the plan.
     pub(crate) planned: Vec<(Key, Writer)>,

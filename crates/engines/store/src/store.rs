@@ -2,17 +2,17 @@
 
 use crate::adversary::{Adversary, Ancestors};
 use crate::choose;
-use crate::open::{Mood, Open, OpenScan};
-use crate::past::{KeyIdx, Past, Pos, ValueIdx};
+use crate::open::{Mood, Open};
+use crate::past::{KeyIdx, Past, ValueIdx};
 use crate::random::Random;
 use crate::record::{Record, Recorded};
+use crate::statement::Grouping;
 use crate::view::{Blocked, Reads, Seen, View};
-use crate::{Conflict, Divergence, Error, Key, LEVELS, Plan, Rows, Source, TxnName, Values, Why, Writer};
+use crate::{Conflict, Divergence, Error, Key, LEVELS, Plan, Source, TxnName, Values, Writer};
 use iso_evidence::Witness;
-use iso_history::{Datum, History, SessionId};
+use iso_history::{Datum, History, Locking, SessionId};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Which of the versions that the level allows a read gets.
@@ -36,25 +36,25 @@ pub enum Policy {
 /// The same calls with the same seed give the same answers.
 #[derive(Clone, Debug)]
 pub struct Store {
-    level: Level,
-    policy: Policy,
-    random: Random,
-    past: Past,
-    sessions: Vec<Session>,
-    session_ids: FxHashMap<Arc<str>, SessionId>,
-    record: Record,
-    divergences: Vec<Divergence>,
+    pub(crate) level: Level,
+    pub(crate) policy: Policy,
+    pub(crate) random: Random,
+    pub(crate) past: Past,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) session_ids: FxHashMap<Arc<str>, SessionId>,
+    pub(crate) record: Record,
+    pub(crate) divergences: Vec<Divergence>,
     /// Only with that policy.
-    adversary: Option<Adversary>,
+    pub(crate) adversary: Option<Adversary>,
 }
 
 #[derive(Clone, Debug)]
-struct Session {
-    name: Arc<str>,
-    n_begun: u32,
-    seen: Seen,
-    open: Option<Open>,
-    mood: Mood,
+pub(crate) struct Session {
+    pub(crate) name: Arc<str>,
+    pub(crate) n_begun: u32,
+    pub(crate) seen: Seen,
+    pub(crate) open: Option<Open>,
+    pub(crate) mood: Mood,
 }
 
 /// A transaction that was committed.
@@ -91,13 +91,14 @@ impl Store {
         self.level
     }
 
-    /// Sets a row of the initial state, before any transaction begins.
+    /// Sets a row of the initial state. This may come late, as long as no transaction has read or written the row; a scan
+    /// reads all rows that it asks for by name, missing ones included.
     pub fn load(&mut self, key: &Key, value: Datum) -> Result<(), Error> {
-        if self.sessions.iter().any(|it| it.n_begun > 0) {
+        let idx = self.past.intern(key);
+        if self.past.is_touched(idx) {
             return Err(Error::LoadedLate { key: key.clone() });
         }
-        let key = self.past.intern(key);
-        self.past.load(key, value);
+        self.past.load(idx, value);
         Ok(())
     }
 
@@ -135,6 +136,10 @@ impl Store {
             ops: Vec::new(),
             scans: Vec::new(),
             n_calls: 0,
+            statement: None,
+            locking: Locking::Free,
+            savepoints: Vec::new(),
+            n_savepoints: 0,
             mood: std::mem::replace(&mut entry.mood, Mood::Free),
             planned,
             taken: Vec::new(),
@@ -146,9 +151,8 @@ impl Store {
 
     /// Reads a row; none if it is not there.
     pub fn get(&mut self, session: SessionId, key: &Key) -> Result<Option<Datum>, Error> {
-        self.serve(session, |store, open| {
+        self.call(session, Grouping::Alone, |store, open| {
             let key = store.past.intern(key);
-            store.start_call(open)?;
             let value = store.read(session, open, key, None);
             Ok(store.past.value(value).cloned())
         })
@@ -163,9 +167,8 @@ impl Store {
             let reader = self.name(session, open.nth);
             return Err(Error::NotReadable { reader, key: key.clone(), writer: writer.clone() });
         }
-        self.serve(session, |store, open| {
+        self.call(session, Grouping::Alone, |store, open| {
             let key = store.past.intern(key);
-            store.start_call(open)?;
             let version = store.version_of(key, writer);
             let value = store.read(session, open, key, version);
             Ok(store.past.value(value).cloned())
@@ -188,44 +191,6 @@ impl Store {
         })
     }
 
-    /// Reads every row of a table that is asked for and that is there, in the order of their names.
-    ///
-    /// This reads missing rows as well: whoever inserts one later comes after this read.
-    pub fn scan(&mut self, session: SessionId, table: &str, rows: &Rows) -> Result<Vec<(Key, Datum)>, Error> {
-        self.serve(session, |store, open| {
-            let table = store.past.intern_table(table);
-            store.start_call(open)?;
-            let keys = store.rows_for(open, table, rows);
-            let scan = store.record.add_scan(table, rows.clone());
-            open.ops.push(Recorded::Scan { scan, n_reads: keys.len() as u32 });
-            let mut found = Vec::new();
-            for key in &keys {
-                let value = store.read(session, open, *key, None);
-                if let Some(datum) = store.past.value(value) {
-                    found.push((store.past.key(*key).key.clone(), datum.clone()));
-                }
-            }
-            let own = keys.into_iter().filter(|it| open.own.contains_key(it)).collect();
-            let n_born = store.past.table(table).born.len();
-            store.note_missing(session, open, table, rows);
-            if store.level != Level::ReadCommitted {
-                open.scans.push(OpenScan { table, rows: rows.clone(), own, n_born });
-            }
-            Ok(found)
-        })
-    }
-
-    /// As [`Store::scan`], but the newest version of each row is read: a state that was there all at once.
-    pub fn scan_newest(&mut self, session: SessionId, table: &str, rows: &Rows) -> Result<Vec<(Key, Datum)>, Error> {
-        let entry = self.sessions.get_mut(session.index()).ok_or(Error::UnknownSession { session })?;
-        let before = entry.open.as_mut().map(|it| std::mem::replace(&mut it.mood, Mood::Careful));
-        let found = self.scan(session, table, rows);
-        if let (Some(mood), Some(open)) = (before, &mut self.sessions[session.index()].open) {
-            open.mood = mood;
-        }
-        found
-    }
-
     /// Writes a row.
     pub fn put(&mut self, session: SessionId, key: &Key, value: Datum) -> Result<(), Error> {
         self.write(session, key, Some(value))
@@ -245,6 +210,7 @@ impl Store {
     pub fn commit(&mut self, session: SessionId) -> Result<Committed, Error> {
         self.serve(session, Self::start_commit)?;
         let mut open = self.close(session)?;
+        open.end_statement(Locking::Free);
         let writes: Vec<(KeyIdx, ValueIdx)> = open.own_keys.iter().map(|key| (*key, open.own[key])).collect();
         let pos = (!writes.is_empty()).then(|| {
             let clock = open.view.clock(session.raw(), open.nth);
@@ -261,7 +227,8 @@ impl Store {
 
     /// Ends the session's transaction, and forgets its writes.
     pub fn abort(&mut self, session: SessionId) -> Result<(), Error> {
-        let open = self.close(session)?;
+        let mut open = self.close(session)?;
+        open.end_statement(Locking::Free);
         self.record.abort(session.raw(), &open.ops);
         Ok(())
     }
@@ -301,18 +268,18 @@ impl Store {
         self.record.n_ops()
     }
 
-    fn open(&self, session: SessionId) -> Result<&Open, Error> {
+    pub(crate) fn open(&self, session: SessionId) -> Result<&Open, Error> {
         let entry = self.sessions.get(session.index()).ok_or(Error::UnknownSession { session })?;
         entry.open.as_ref().ok_or_else(|| Error::NoTransaction { session: entry.name.to_string() })
     }
 
-    fn close(&mut self, session: SessionId) -> Result<Open, Error> {
+    pub(crate) fn close(&mut self, session: SessionId) -> Result<Open, Error> {
         let entry = self.sessions.get_mut(session.index()).ok_or(Error::UnknownSession { session })?;
         entry.open.take().ok_or_else(|| Error::NoTransaction { session: entry.name.to_string() })
     }
 
     /// Makes one call of an open transaction. A conflict aborts it.
-    fn serve<T>(
+    pub(crate) fn serve<T>(
         &mut self,
         session: SessionId,
         call: impl FnOnce(&mut Self, &mut Open) -> Result<T, Blocked>,
@@ -335,7 +302,7 @@ impl Store {
         }
     }
 
-    fn start_call(&mut self, open: &mut Open) -> Result<(), Blocked> {
+    pub(crate) fn start_call(&mut self, open: &mut Open) -> Result<(), Blocked> {
         open.n_calls += 1;
         open.refresh(&self.past);
         open.view.blocked().map_or(Ok(()), Err)
@@ -347,147 +314,23 @@ impl Store {
     }
 
     fn write(&mut self, session: SessionId, key: &Key, value: Option<Datum>) -> Result<(), Error> {
-        self.serve(session, |store, open| {
+        self.call(session, Grouping::Alone, |store, open| {
             let key = store.past.intern(key);
-            store.start_call(open)?;
-            open.view.write(&store.past, key)?;
-            let value = store.past.add_value(value);
-            if open.own.insert(key, value).is_none() {
-                open.own_keys.push(key);
-                if let Some(adversary) = &store.adversary {
-                    adversary.note_write(&store.past, &mut open.ancestors, key);
-                }
-            }
-            open.ops.push(Recorded::Write { key, value });
-            Ok(())
+            store.write_row(open, key, value)
         })
     }
 
-    /// Reads this version, or the one that the policy chooses.
-    fn read(&mut self, session: SessionId, open: &mut Open, key: KeyIdx, version: Option<u32>) -> ValueIdx {
-        if let Some(value) = open.own.get(&key) {
-            open.ops.push(Recorded::ReadOwn { key, value: *value });
-            return *value;
-        }
-        let version = version.unwrap_or_else(|| self.choose(session, open, key));
-        if self.repeated(open, key).is_none() {
-            open.view.take(&self.past, key, version);
-            if self.level != Level::ReadCommitted {
-                open.reads.insert(key, version);
+    pub(crate) fn write_row(&mut self, open: &mut Open, key: KeyIdx, value: Option<Datum>) -> Result<(), Blocked> {
+        open.view.write(&self.past, key)?;
+        self.past.touch(key);
+        let value = self.past.add_value(value);
+        if open.own.insert(key, value).is_none() {
+            open.own_keys.push(key);
+            if let Some(adversary) = &self.adversary {
+                adversary.note_write(&self.past, &mut open.ancestors, key);
             }
         }
-        let chosen = self.past.key(key).versions[version as usize];
-        if let Some(adversary) = &self.adversary {
-            open.taken.push((key, version));
-            adversary.note_read(&mut open.ancestors, chosen.pos);
-        }
-        open.ops.push(Recorded::Read { key, value: chosen.value, source: chosen.pos });
-        chosen.value
-    }
-
-    /// The version that was read before, at levels at which a second read sees the same.
-    fn repeated(&self, open: &Open, key: KeyIdx) -> Option<u32> {
-        open.reads.get(key).filter(|_| self.level != Level::ReadCommitted)
-    }
-
-    fn choose(&mut self, session: SessionId, open: &mut Open, key: KeyIdx) -> u32 {
-        let repeated = self.repeated(open, key);
-        let newest = |store: &Self, open: &Open| repeated.unwrap_or_else(|| choose::newest(&store.past, open, key));
-        match &self.policy {
-            Policy::Replay(_) => match open.take_planned(&self.past.key(key).key) {
-                None => newest(self, open),
-                Some(planned) => self.follow(session, open, key, &planned),
-            },
-            _ if repeated.is_some() => newest(self, open),
-            Policy::Latest => newest(self, open),
-            _ if open.mood == Mood::Careful => newest(self, open),
-            Policy::Random => choose::any(&self.past, open, key, &mut self.random),
-            Policy::Adversarial => match &self.adversary {
-                Some(adversary) => adversary.choose(&self.past, open, key, &mut self.random),
-                None => newest(self, open),
-            },
-        }
-    }
-
-    /// The planned version if it can be read, else the newest one that can.
-    fn follow(&mut self, session: SessionId, open: &Open, key: KeyIdx, planned: &Writer) -> u32 {
-        let repeated = self.repeated(open, key);
-        let is_legal = |version: u32| {
-            let (oldest, newest) = open.view.span(&self.past, key);
-            let is_free =
-                (oldest..=newest).contains(&version) && open.view.allows(&self.past, &open.reads, key, version);
-            repeated.map_or(is_free, |it| it == version)
-        };
-        let version = self.version_of(key, planned);
-        if let Some(version) = version.filter(|it| is_legal(*it)) {
-            return version;
-        }
-        let took = repeated.unwrap_or_else(|| choose::newest(&self.past, open, key));
-        let why = if version.is_none() { Why::NotWritten } else { Why::NotAllowed };
-        self.diverge(session, open, key, planned, self.past.key(key).pos(took), why);
-        took
-    }
-
-    fn diverge(&mut self, session: SessionId, open: &Open, key: KeyIdx, planned: &Writer, took: Pos, why: Why) {
-        self.divergences.push(Divergence {
-            txn: self.name(session, open.nth),
-            position: open.n_calls - 1,
-            key: self.past.key(key).key.clone(),
-            planned: planned.clone(),
-            took: self.writer(took),
-            why,
-        });
-    }
-
-    /// The rows that a scan reads: those that have ever been there, and its transaction's own.
-    fn rows_for(&self, open: &Open, table: u32, rows: &Rows) -> Vec<KeyIdx> {
-        let mut keys = self.past.rows(table, rows);
-        let n_rows = keys.len();
-        let is_new = |key: &KeyIdx| {
-            let entry = self.past.key(*key);
-            entry.table == table && rows.contains(&entry.key.row) && !entry.is_row()
-        };
-        keys.extend(open.own_keys.iter().copied().filter(is_new));
-        if keys.len() > n_rows {
-            keys.sort_by(|left, right| self.past.key(*left).key.row.cmp(&self.past.key(*right).key.row));
-        }
-        keys
-    }
-
-    /// Notes which planned rows a scan did not find, as nobody has written them yet.
-    fn note_missing(&mut self, session: SessionId, open: &mut Open, table: u32, rows: &Rows) {
-        let keys: BTreeSet<Key> = open.planned.iter().map(|it| it.0.clone()).collect();
-        for key in keys {
-            let idx = self.past.intern(&key);
-            let entry = self.past.key(idx);
-            let is_missing = entry.table == table && rows.contains(&key.row) && !entry.is_row();
-            if !is_missing || open.own.contains_key(&idx) {
-                continue;
-            }
-            if let Some(planned @ Writer::Txn(_)) = open.take_planned(&key) {
-                self.diverge(session, open, idx, &planned, 0, Why::NotWritten);
-            }
-        }
-    }
-
-    fn name(&self, session: SessionId, nth: u32) -> TxnName {
-        TxnName { session: self.sessions[session.index()].name.clone(), nth: nth as usize }
-    }
-
-    fn writer(&self, pos: Pos) -> Writer {
-        let commit = self.past.commit_at(pos);
-        if pos == 0 {
-            return Writer::Initial;
-        }
-        Writer::Txn(self.name(SessionId::from_index(commit.session as usize), commit.nth))
-    }
-
-    /// The version of a key that somebody wrote, if there is one.
-    fn version_of(&self, key: KeyIdx, writer: &Writer) -> Option<u32> {
-        let Writer::Txn(txn) = writer else { return Some(0) };
-        let session = self.session_ids.get(&txn.session)?;
-        let entry = self.past.key(key);
-        let is_it = |it: &&u32| self.past.commit_at(entry.pos(**it)).nth as usize == txn.nth;
-        entry.of_session(session.raw()).iter().find(is_it).copied()
+        open.ops.push(Recorded::Write { key, value });
+        Ok(())
     }
 }

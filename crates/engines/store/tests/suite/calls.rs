@@ -44,6 +44,7 @@ fn misuse_is_told() {
     assert_eq!(store.abort(one), Err(none));
     store.begin(one).unwrap();
     assert_eq!(store.begin(one), Err(Error::AlreadyOpen { session: "s1".to_owned() }));
+    store.get(one, &key("z")).unwrap();
     assert_eq!(store.load(&key("z"), 1.into()), Err(Error::LoadedLate { key: key("z") }));
     let unknown = SessionId::from_index(7);
     assert_eq!(store.begin(unknown), Err(Error::UnknownSession { session: unknown }));
