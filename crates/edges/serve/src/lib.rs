@@ -2,6 +2,8 @@
 //!
 //! [`Recording`] stands between applications and their real database. Each connection has one of its own to the
 //! database, and statements do what they always do; what they read and wrote becomes a history.
+//!
+//! [`Serving`] has an engine of its own, and answers each read with any version that a level allows.
 
 mod analyse;
 mod catalogue;
@@ -12,6 +14,7 @@ mod handshake;
 mod ledger;
 mod prepared;
 mod record;
+mod replay;
 mod row;
 mod serve;
 mod served;
@@ -27,5 +30,6 @@ mod wire;
 pub use error::ServeError;
 pub use ledger::Tally;
 pub use record::{RecordSetup, Recorded, Recording, Start};
+pub use replay::{Along, name_in};
 pub use serve::{ServeSetup, Served, Serving};
 pub use wire::Place;

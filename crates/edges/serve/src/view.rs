@@ -6,7 +6,7 @@ use crate::condition::{Parameter, Template};
 use crate::row::plain;
 use crate::transaction::{Done, Operation};
 use iso_history::{Column, Comparison, Datum, Predicate, SessionId};
-use iso_store::{Committed, Error, Key, Rows, Store, Writer};
+use iso_store::{Error, Key, Rows, Savepoint, Store};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -19,8 +19,6 @@ pub(crate) struct State {
 /// The versions of a row that were ever committed.
 #[derive(Debug)]
 struct Versions {
-    /// Who wrote the newest one.
-    writer: Writer,
     /// No row, if it was deleted.
     newest: Option<Datum>,
     /// How the engine spells each of them.
@@ -54,6 +52,8 @@ pub(crate) struct View {
     pub(crate) placed: Vec<Placed>,
     /// What rows are in it, by their keys in the history.
     pub(crate) rows: HashMap<String, Datum>,
+    /// The same in the order of the store, with rows that are not there.
+    pub(crate) looked_at: Vec<(String, Datum)>,
 }
 
 /// Why a transaction cannot go on.
@@ -102,7 +102,7 @@ impl State {
     pub(crate) fn load(&mut self, key: &Key, value: Datum, spelled: String) -> Result<(), Error> {
         self.store.load(key, value.clone())?;
         let versions =
-            Versions { writer: Writer::Initial, newest: Some(value.clone()), spelled: vec![(value, spelled)] };
+            Versions { newest: Some(value.clone()), spelled: vec![(value, spelled)] };
         self.tables.entry(key.table.clone()).or_default().insert(key.row.clone(), versions);
         Ok(())
     }
@@ -119,12 +119,11 @@ impl State {
     }
 
     pub(crate) fn commit(&mut self, session: SessionId, own: &Own) -> Result<(), Refused> {
-        let Committed { txn, .. } = self.store.commit(session)?;
+        self.store.commit(session)?;
         for (key, row) in own {
             let rows = self.tables.entry(key.table.clone()).or_default();
-            let nothing = || Versions { writer: Writer::Initial, newest: None, spelled: Vec::new() };
+            let nothing = || Versions { newest: None, spelled: Vec::new() };
             let versions = rows.entry(key.row.clone()).or_insert_with(nothing);
-            versions.writer = Writer::Txn(txn.clone());
             versions.newest = row.as_ref().map(|it| it.0.clone());
             if let Some((value, spelled)) = row
                 && versions.spelling(value).is_none()
@@ -168,8 +167,10 @@ impl State {
             let mut placed = Placed { table: table.oid, gone: Vec::new(), rows: Vec::new() };
             for (key, value) in chosen {
                 self.place(&key, value.as_ref(), own, &mut placed)?;
+                let name = format!("{}/{}", key.table, key.row);
+                view.looked_at.push((name.clone(), value.clone().unwrap_or(Datum::Null)));
                 if let Some(value) = value {
-                    view.rows.insert(format!("{}/{}", key.table, key.row), value);
+                    view.rows.insert(name, value);
                 }
             }
             if !placed.gone.is_empty() || !placed.rows.is_empty() {
@@ -221,11 +222,11 @@ impl State {
     ) -> Result<(), Refused> {
         for operation in &done.operations {
             match operation {
-                Operation::Read(seen) => self.read_newest(session, &store_key(&seen.key), own)?,
+                Operation::Read(seen) => self.read_newest(session, &store_key(&seen.key))?,
                 Operation::Scan { table, .. } => self.scan_newest(session, table, own)?,
                 Operation::Update { key, new, .. } => {
                     let store_key = store_key(key);
-                    self.read_newest(session, &store_key, own)?;
+                    self.read_newest(session, &store_key)?;
                     self.write(session, store_key, new, spelled.get(key), own)?;
                 }
                 Operation::Write { key, value } => {
@@ -258,18 +259,21 @@ impl State {
     }
 
     /// Reads the newest version of a row, if the level lets the transaction do that.
-    fn read_newest(&mut self, session: SessionId, key: &Key, own: &Own) -> Result<(), Refused> {
-        if own.contains_key(key) {
-            self.store.get(session, key)?;
-            return Ok(());
-        }
-        let versions = self.tables.get(&key.table).and_then(|it| it.get(&key.row));
-        let writer = versions.map_or(Writer::Initial, |it| it.writer.clone());
-        if !self.store.legal(session, key)?.contains(&writer) {
-            return Err(Refused::Conflict(too_old(key)));
-        }
-        self.store.get_from(session, key, &writer)?;
+    fn read_newest(&mut self, session: SessionId, key: &Key) -> Result<(), Refused> {
+        self.store.get_newest(session, key)?;
         Ok(())
+    }
+
+    pub(crate) fn savepoint(&mut self, session: SessionId) -> Option<Savepoint> {
+        self.store.savepoint(session).ok()
+    }
+
+    /// Takes back what was written since a savepoint. A transaction that a conflict has aborted stays so.
+    pub(crate) fn roll_back_to(&mut self, session: SessionId, place: Savepoint) -> Result<(), Refused> {
+        match self.store.rollback_to(session, place) {
+            Err(Error::NoTransaction { .. }) => Err(Refused::Conflict("the transaction was refused before".to_owned())),
+            other => Ok(other?),
+        }
     }
 
     fn scan_newest(&mut self, session: SessionId, table: &str, own: &Own) -> Result<(), Refused> {

@@ -8,11 +8,13 @@ use crate::condition::Parameter;
 use crate::engine::array;
 use crate::prepared::is_tagged;
 use crate::row::parse;
-use crate::transaction::{Block, Done, Open, Operation, Running, Tale, only_row, predicate_of, seen_rows, tale};
+use crate::transaction::{Block, Done, Open, Missing, Operation, Running, Seen, Tale, only_row, predicate_of, seen_rows, tale};
 use crate::view::{Own, Refused, View};
 use crate::weak::{rows_sql, spelled_rows};
 use crate::wire::{Message, drop_last_description, drop_last_value, drop_place};
-use iso_history::{Locking, Outcome, SessionId};
+use iso_history::{Datum, Locking, Outcome, SessionId};
+use iso_spec::Level;
+use iso_store::Savepoint;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
@@ -31,6 +33,7 @@ pub(super) struct Txn {
     /// In the store, from the first statement on that concerns rows.
     session: Option<SessionId>,
     own: Own,
+    savepoints: Vec<Saved>,
     /// It belongs to the setup, and has written.
     is_setup: bool,
 }
@@ -43,6 +46,7 @@ impl Txn {
             has_failed: false,
             session: None,
             own: Own::new(),
+            savepoints: Vec::new(),
             is_setup: false,
         }
     }
@@ -50,6 +54,14 @@ impl Txn {
     pub(super) fn is_explicit(&self) -> bool {
         self.open.block == Block::Explicit
     }
+}
+
+/// A savepoint of the application.
+struct Saved {
+    name: String,
+    /// None before the transaction concerns rows.
+    place: Option<Savepoint>,
+    own: Own,
 }
 
 /// How a client asked for a statement.
@@ -120,17 +132,13 @@ impl Served<'_> {
             }
             Action::SetLevel { .. } => self.engine_answer(&plan, parameters, &how).map(|it| it.0),
             Action::Start => self.start(&plan, &how),
-            Action::Savepoint(name) => {
-                let answered = self.engine_answer(&plan, parameters, &how)?.0;
-                if let Some(txn) = self.txn.as_mut().filter(|_| answered.is_ok()) {
-                    txn.open.save(name.clone());
-                }
-                Ok(answered)
-            }
+            Action::Savepoint(name) => self.save(&plan, name, &how),
             Action::Release(name) => {
                 let answered = self.engine_answer(&plan, parameters, &how)?.0;
                 if let Some(txn) = self.txn.as_mut().filter(|_| answered.is_ok()) {
                     txn.open.release(name);
+                    let nth = txn.savepoints.iter().rposition(|it| it.name == *name);
+                    txn.savepoints.truncate(nth.unwrap_or(txn.savepoints.len()));
                 }
                 Ok(answered)
             }
@@ -197,7 +205,9 @@ impl Served<'_> {
             }
         };
         let refused = self.ask(&format!("SELECT {SCHEMA}.refuse($1, $2)"), &[code, &words])?;
-        Ok(refused.err().unwrap_or_else(|| Message::error("ERROR", code, &words)))
+        // The engine may have said no already.
+        let own = refused.err().filter(|it| it.field(b'C') == Some(code));
+        Ok(own.unwrap_or_else(|| Message::error("ERROR", code, &words)))
     }
 
     /// A statement that only reads: its view is put in place, and taken away afterwards.
@@ -231,9 +241,13 @@ impl Served<'_> {
         if let Some(seen) = running.rows.iter().find(|it| view.rows.get(&it.key) != Some(&it.value)) {
             self.shared.complain(format!("{} was shown with another value than the store had chosen", seen.key));
         }
-        // The order of the store, which matters to read committed.
-        running.rows.sort_by(|a, b| a.key.split_once('/').cmp(&b.key.split_once('/')));
-        self.note(plan, running, false);
+        if self.weak.level == Level::ReadCommitted {
+            // The order of reads matters there, and it is that of the store.
+            running.rows.sort_by(|a, b| a.key.split_once('/').cmp(&b.key.split_once('/')));
+        }
+        let (done, missing) = running.done(plan);
+        let done = if self.weak.level == Level::ReadCommitted { by_row(done, view) } else { done };
+        self.note(plan, done, missing);
         Ok(Ok(answer))
     }
 
@@ -259,12 +273,8 @@ impl Served<'_> {
         Ok(Ok(()))
     }
 
-    /// Notes what a statement did; gives it.
-    fn note(&mut self, plan: &Plan, running: Running, is_blind: bool) {
-        let (mut done, missing) = running.done(plan);
-        if is_blind {
-            blind(&mut done);
-        }
+    /// Notes what a statement did.
+    fn note(&mut self, plan: &Plan, done: Done, missing: Missing) {
         self.shared.ledger.statement(missing.map(|why| (why, plan.sql.as_str())));
         if let Some(txn) = self.txn.as_mut().filter(|_| !done.operations.is_empty()) {
             txn.open.statements.push(done);
@@ -293,7 +303,7 @@ impl Served<'_> {
             .iter()
             .filter_map(|it| Some((it.new.as_ref()?.0.clone(), it.spelled.clone()?)))
             .collect();
-        let (mut done, _) = running.clone().done(plan);
+        let (mut done, missing) = running.done(plan);
         if is_blind {
             blind(&mut done);
         }
@@ -303,7 +313,7 @@ impl Served<'_> {
             return self.refuse(refused).map(Err);
         }
         if matches!(plan.action, Action::Read(_) | Action::Change(..)) || plan.missing.is_some() || !is_outside(plan) {
-            self.note(plan, running, is_blind);
+            self.note(plan, done, missing);
         }
         if matches!(plan.action, Action::Define)
             && let Err(refused) = self.define()
@@ -368,15 +378,50 @@ impl Served<'_> {
         Ok(())
     }
 
-    fn roll_back_to(&mut self, plan: &Plan, name: &str, how: &How) -> io::Result<Answered> {
+    fn save(&mut self, plan: &Plan, name: &str, how: &How) -> io::Result<Answered> {
         let answered = self.engine_answer(plan, &[], how)?.0;
         if answered.is_err() {
             return Ok(answered);
         }
-        let Some(txn) = self.txn.as_mut() else { return Ok(answered) };
+        let mut place = None;
+        if let (Some(session), Some(state)) =
+            (self.txn.as_ref().and_then(|it| it.session), self.weak.state().as_mut())
+        {
+            place = state.savepoint(session);
+        }
+        if let Some(txn) = self.txn.as_mut() {
+            txn.open.save(name.to_owned());
+            txn.savepoints.push(Saved { name: name.to_owned(), place, own: txn.own.clone() });
+        }
+        Ok(answered)
+    }
+
+    fn roll_back_to(&mut self, plan: &Plan, name: &str, how: &How) -> io::Result<Answered> {
+        let answered = self.engine_answer(plan, &[], how)?.0;
+        let Some(txn) = self.txn.as_mut().filter(|_| answered.is_ok()) else { return Ok(answered) };
         txn.has_failed = false;
         txn.open.roll_back_to(name);
-        Ok(answered)
+        let Some(nth) = txn.savepoints.iter().rposition(|it| it.name == name) else { return Ok(answered) };
+        txn.savepoints.truncate(nth + 1);
+        let saved = &mut txn.savepoints[nth];
+        txn.own.clone_from(&saved.own);
+        let Some(session) = txn.session else { return Ok(answered) };
+        let mut state = self.weak.state();
+        let undone = match (state.as_mut(), saved.place) {
+            (Some(state), Some(place)) => state.roll_back_to(session, place),
+            (Some(state), None) => {
+                // Nothing concerned rows before the savepoint.
+                state.abort(session);
+                txn.session = None;
+                Ok(())
+            }
+            (None, _) => Ok(()),
+        };
+        drop(state);
+        match undone {
+            Ok(()) => Ok(answered),
+            Err(refused) => self.refuse(refused).map(Err),
+        }
     }
 
     /// COMMIT or ROLLBACK.
@@ -586,6 +631,15 @@ impl Served<'_> {
         self.engine.peer.flush()?;
         self.client.wait_at_most(Some(super::TICK))
     }
+}
+
+/// At a level at which the order of reads matters, a scan is a read of each row that it looked at.
+fn by_row(mut done: Done, view: View) -> Done {
+    if done.operations.iter().any(|it| matches!(it, Operation::Scan { .. })) {
+        let read = |(key, value): (String, Datum)| Operation::Read(Seen { key, value, writer: None });
+        done.operations = view.looked_at.into_iter().map(read).collect();
+    }
+    done
 }
 
 /// Does a statement write constants to one row, which it names by its key?
