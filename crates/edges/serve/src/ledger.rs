@@ -6,7 +6,7 @@
 
 use crate::transaction::{Done, Open, Operation, Seen, Touched};
 use iso_collect::Target;
-use iso_formats::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues};
+use iso_formats::{RECORDING_END, RecordedDatabase, RecordingHeader, TxnLines, WrittenValues};
 use iso_history::{Datum, Locking, Name, Outcome};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -94,7 +94,7 @@ pub(crate) enum Origin {
     /// A real database's.
     Record,
     /// That of a weak store with a level, and what else the header says.
-    Serve(serde_json::Value),
+    Serve { level: &'static str, origin: serde_json::Value },
 }
 
 /// All that is recorded.
@@ -111,6 +111,8 @@ struct Inner {
     /// All rows of the initial state that were not mentioned yet, where they are known from the start.
     known: Option<HashMap<String, Datum>>,
     is_begun: bool,
+    /// Without the end of the line; 0 before it is written.
+    header_length: usize,
     before: Option<Before>,
     keys: HashMap<String, Key>,
     tally: Tally,
@@ -132,7 +134,7 @@ struct Key {
 type Unexplained = (u64, Operation);
 
 /// The first line may become longer, as more levels are seen.
-const HEADER_ROOM: usize = 80;
+const HEADER_ROOM: usize = 160;
 
 impl Ledger {
     pub(crate) fn new(output: Output, origin: Origin, database: String) -> Self {
@@ -142,6 +144,7 @@ impl Ledger {
             database,
             known: None,
             is_begun: false,
+            header_length: 0,
             before: None,
             keys: HashMap::new(),
             tally: Tally::default(),
@@ -246,6 +249,8 @@ impl Ledger {
             others.entry(xid).or_default().push(done);
         }
         inner.tally.outside = others.len() as u64;
+        let has_others = inner.tally.outside > 0;
+        inner.write_header(has_others);
         for (xid, statements) in others {
             // Nobody knows when it was.
             let mut lines = TxnLines::default();
@@ -294,29 +299,51 @@ impl Inner {
             Origin::Record => {
                 serde_json::json!({ "database": self.database, "isolation": levels, "made_by": "isoscope record" })
             }
-            Origin::Serve(origin) => origin.clone(),
+            Origin::Serve { origin, .. } => origin.clone(),
         };
         let header = RecordingHeader {
             initial: Datum::Null,
             init: Vec::new(),
             sessions: Vec::new(),
             values: WrittenValues::Any,
-            // Whoever writes past the proxy has a level that nobody knows, so nothing is said of a promise.
-            database: None,
+            database: self.promising(),
             origin: &origin.to_string(),
         };
         let mut line = header.line();
         line.pop();
-        let room = HEADER_ROOM.saturating_sub(levels.len());
-        line.extend(std::iter::repeat_n(b' ', room));
+        if self.header_length == 0 {
+            self.header_length = line.len() + HEADER_ROOM;
+        }
+        line.resize(self.header_length.max(line.len()), b' ');
         line.push(b'\n');
         if !self.is_begun {
             self.is_begun = true;
             self.write(&line);
         } else if let Output::File(file) = &mut self.output
+            && line.len() == self.header_length + 1
             && let Err(error) = file.write_all_at(&line, 0)
         {
             self.failure = Some(error);
+        }
+    }
+
+    /// The database whose promise the history should keep. Whoever writes past the proxy has a level that nobody knows, so
+    /// nothing is said then; and neither, where the first line cannot be written again.
+    fn promising(&self) -> Option<RecordedDatabase> {
+        match &self.origin {
+            Origin::Serve { level, .. } => Some(RecordedDatabase {
+                name: "store".to_owned(),
+                version: None,
+                isolations: vec![(*level).to_owned()],
+                settings: Vec::new(),
+            }),
+            Origin::Record if self.tally.outside > 0 || matches!(self.output, Output::Stream(_)) => None,
+            Origin::Record => Some(RecordedDatabase {
+                name: "postgres".to_owned(),
+                version: self.database.split(' ').nth(1).map(str::to_owned),
+                isolations: self.tally.levels.keys().cloned().collect(),
+                settings: Vec::new(),
+            }),
         }
     }
 

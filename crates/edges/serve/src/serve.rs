@@ -128,7 +128,7 @@ impl Serving {
             "policy": policy_name(&setup.policy),
             "seed": setup.seed,
         });
-        let ledger = Ledger::new(output, Origin::Serve(origin), engine.clone());
+        let ledger = Ledger::new(output, Origin::Serve { level: setup.level.short_name(), origin }, engine.clone());
         let place = Place::of(&administration);
         let shared = Arc::new(Shared::new(place, ledger, word, administration, catalogue, Some(weak)));
         if let (Start::AtOnce, Some(weak)) = (setup.start, &shared.weak) {

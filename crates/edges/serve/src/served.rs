@@ -46,10 +46,10 @@ pub(crate) fn serve_weakly(stream: TcpStream, shared: &Arc<Shared>, weak: &Weak)
     }
     let number = shared.ledger.connected();
     let watched = shared.watch(number, &engine)?;
-    weak.turn.connect();
+    weak.turn.connect(number);
     client.wait_at_most(Some(TICK))?;
     let mut served = Served {
-        name: startup.session.unwrap_or_else(|| format!("s{number}")),
+        name: weak.take_name(startup.session.unwrap_or_else(|| format!("s{number}"))),
         number,
         client,
         engine: Engine::new(engine),
@@ -172,6 +172,7 @@ impl Served<'_> {
         while let Ok(Some(_)) = self.engine.peer.message() {}
         self.engine.peer.stream().shut();
         self.end(outcome);
+        self.weak.leave_name(&self.name);
         self.weak.turn.leave(self.number);
         self.client.stream().shut();
     }

@@ -4,7 +4,7 @@
 //! seed as soon as all of them wait; so the order does not depend on how fast they are. Whoever has the turn and says
 //! nothing for a while loses it to somebody who waits, because an application with two connections may need that.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,9 @@ struct Inner {
     since: Instant,
     /// Who waits, with the name of its session.
     waiting: BTreeMap<u64, Waiting>,
-    n_connected: usize,
+    connected: BTreeSet<u64>,
+    /// Those who said nothing when they could have. Nobody waits for them until they do.
+    idle: BTreeSet<u64>,
     n_ever_connected: usize,
     n_arrivals: u64,
     declared: Option<usize>,
@@ -52,7 +54,8 @@ impl Turn {
             is_busy: false,
             since: Instant::now(),
             waiting: BTreeMap::new(),
-            n_connected: 0,
+            connected: BTreeSet::new(),
+            idle: BTreeSet::new(),
             n_ever_connected: 0,
             n_arrivals: 0,
             declared,
@@ -67,9 +70,9 @@ impl Turn {
     }
 
     /// One more session.
-    pub(crate) fn connect(&self) {
+    pub(crate) fn connect(&self, number: u64) {
         let mut inner = self.lock();
-        inner.n_connected += 1;
+        inner.connected.insert(number);
         inner.n_ever_connected += 1;
         self.changed.notify_all();
     }
@@ -77,7 +80,8 @@ impl Turn {
     /// A session is gone, with its turn.
     pub(crate) fn leave(&self, number: u64) {
         let mut inner = self.lock();
-        inner.n_connected = inner.n_connected.saturating_sub(1);
+        inner.connected.remove(&number);
+        inner.idle.remove(&number);
         drop(inner);
         self.release(number);
     }
@@ -89,6 +93,7 @@ impl Turn {
             inner.is_busy = true;
             return true;
         }
+        inner.idle.remove(&number);
         inner.n_arrivals += 1;
         let arrival = inner.n_arrivals;
         inner.waiting.insert(number, Waiting { session: session.to_owned(), arrival, has_begun });
@@ -173,10 +178,12 @@ impl Inner {
             }
         }
         if let Some(declared) = self.declared {
-            let is_complete = self.n_ever_connected >= declared && self.waiting.len() >= self.n_connected;
+            let is_here = |it: &u64| self.waiting.contains_key(it) || self.idle.contains(it);
+            let is_complete = self.n_ever_connected >= declared && self.connected.iter().all(is_here);
             if !is_complete && !is_late {
                 return None;
             }
+            self.idle = self.connected.iter().filter(|it| !self.waiting.contains_key(it)).copied().collect();
             let mut by_name: Vec<(&str, u64)> = self.waiting.iter().map(|it| (it.1.session.as_str(), *it.0)).collect();
             by_name.sort_unstable();
             let drawn = draw(&mut self.random, by_name.len());
@@ -203,9 +210,7 @@ mod tests {
         let planned = planned.iter().map(|it| (*it).to_owned()).collect();
         let turn = Arc::new(Turn::new(Some(3), seed, planned, Duration::from_secs(5)));
         let order = Arc::new(Mutex::new(Vec::new()));
-        for _ in 0..3 {
-            turn.connect();
-        }
+        (0..3).for_each(|number| turn.connect(number));
         let sessions = (0..3_u64).map(|number| {
             let (turn, order) = (Arc::clone(&turn), Arc::clone(&order));
             thread::spawn(move || {

@@ -9,7 +9,7 @@ use iso_collect::{Administration, Failure};
 use iso_history::Datum;
 use iso_spec::Level;
 use iso_store::{Key, Policy, Store};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
 
 /// What a served database has beyond a recorded one.
@@ -25,6 +25,8 @@ pub(crate) struct Weak {
     incarnations: Mutex<HashMap<String, Vec<Definition>>>,
     /// Transactions of the setup that have written and not ended.
     n_setups: Mutex<usize>,
+    /// Names of sessions that are connected.
+    names: Mutex<HashSet<String>>,
 }
 
 /// A user and a database of the engine.
@@ -60,11 +62,25 @@ impl Weak {
             state: Mutex::default(),
             incarnations: Mutex::default(),
             n_setups: Mutex::default(),
+            names: Mutex::default(),
         }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, Option<State>> {
         lock(&self.state)
+    }
+
+    /// The name of a session: what it wants to be called, unless somebody else is called so now.
+    pub(crate) fn take_name(&self, wanted: String) -> String {
+        let mut names = lock(&self.names);
+        let others = (2..).map(|nth: u32| format!("{wanted}.{nth}"));
+        let free = std::iter::once(wanted.clone()).chain(others).find(|it| !names.contains(it)).unwrap_or(wanted);
+        names.insert(free.clone());
+        free
+    }
+
+    pub(crate) fn leave_name(&self, name: &str) {
+        lock(&self.names).remove(name);
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -85,7 +101,7 @@ impl Weak {
     pub(crate) fn name_tables(&self, catalogue: &mut Catalogue) {
         let mut incarnations = lock(&self.incarnations);
         let mut names = HashMap::new();
-        for table in catalogue.tables() {
+        for table in catalogue.tables().iter().filter(|it| it.has_key()) {
             let Table { oid, columns, key, shown, .. } = table;
             let definition = Definition { oid: *oid, columns: columns.clone(), key: key.clone() };
             let known = incarnations.entry(shown.clone()).or_default();

@@ -121,6 +121,10 @@ impl Served<'_> {
         if Self::ends(Some(&plan)) {
             return self.end_explicit(&plan, &how);
         }
+        if self.txn.as_ref().is_some_and(|it| it.has_failed) && !matches!(plan.action, Action::RollbackTo(_)) {
+            // The engine says that nothing is done any more.
+            return self.engine_answer(&plan, parameters, &how).map(|it| it.0);
+        }
         match &plan.action {
             Action::Begin { .. } => {
                 let answered = self.engine_answer(&plan, parameters, &how)?.0;

@@ -1,7 +1,7 @@
 //! Serving at every level: what clients saw is what was recorded, and the level allows it.
 
 use crate::honesty::{PYTHON, compare, has_psycopg};
-use crate::stage::{client, psql, said};
+use crate::stage::{client, psql, said, text_of};
 use iso_answer::check as decide;
 use iso_answer::check::Answer;
 use iso_collect::Target;
@@ -13,7 +13,9 @@ use iso_servers::{Kind, is_installed};
 use iso_spec::Level;
 use iso_store::{LEVELS, Policy};
 use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -100,6 +102,60 @@ fn what_clients_saw_is_what_was_served_at_every_level() {
         n_unserializable += usize::from(matches!(answer, Answer::Forbidden(_)));
     }
     assert!(n_unserializable >= 4, "{n_unserializable}");
+}
+
+#[test]
+fn the_same_seed_and_declared_sessions_give_the_same_history() {
+    if !can_serve() || !has_psycopg() {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proxy/honesty.py");
+    let run = |seed: u64| {
+        let patience = Duration::from_secs(3);
+        let declared = ServeSetup { seed, patience, sessions: Some(4), ..setup(Level::CausalConsistency, ACCOUNTS) };
+        let stage = Stage::new(declared);
+        said(client(PYTHON, stage.port(), &[script.to_str().unwrap(), "serializable", "3"]));
+        text_of(&stage.end().2)
+    };
+    let first = run(7);
+    assert!(first == run(7), "two runs differ");
+    assert!(first != run(8), "the seed does not matter");
+}
+
+#[test]
+fn a_client_that_is_lost_leaves_an_aborted_transaction() {
+    if !can_serve() {
+        return;
+    }
+    let stage = Stage::new(setup(Level::CausalConsistency, ACCOUNTS));
+    let mut lost = client("psql", stage.port(), &["-XqAt"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let sql = "BEGIN; UPDATE accounts SET balance = 1 WHERE id = 1; SELECT 'done';\n";
+    lost.stdin.as_mut().unwrap().write_all(sql.as_bytes()).unwrap();
+    let mut first = String::new();
+    BufReader::new(lost.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "done\n");
+    lost.kill().unwrap();
+    lost.wait().unwrap();
+    let told = psql(stage.port(), "UPDATE accounts SET balance = balance + 1 WHERE id = 1 RETURNING balance");
+    assert_eq!(told.trim(), "101");
+    let (served, _, history) = stage.end();
+    assert_eq!((served.tally.committed, served.tally.aborted, served.failure), (1, 1, None));
+    let text = text_of(&history);
+    assert!(text.contains("s1: { w(accounts/1,{balance: 1, id: 1, owner: bob}) } abort"), "{text}");
+}
+
+#[test]
+fn an_engine_that_dies_leaves_whole_lines() {
+    if !can_serve() {
+        return;
+    }
+    let stage = Stage::new(setup(Level::CausalConsistency, ACCOUNTS));
+    psql(stage.port(), "UPDATE accounts SET balance = 1 WHERE id = 1");
+    let pid = stage.serving.engine_process().unwrap().to_string();
+    said(client("kill", 0, &["-KILL", &pid]));
+    let (served, lines, history) = stage.end();
+    assert_eq!(served.failure.as_deref(), Some("the engine ended before the run did"));
+    assert_eq!((history.txns().count(), lines.ends_with('\n')), (1, true), "{lines}");
 }
 
 #[test]
