@@ -96,7 +96,7 @@ pub(crate) fn no_application(name: &str) -> anyhow::Error {
     anyhow!("there is no application `{}`; choose one of {}", name.trim(), known.join(", "))
 }
 
-fn level(name: &str) -> anyhow::Result<Level> {
+pub(crate) fn level(name: &str) -> anyhow::Result<Level> {
     let known: Vec<&str> = LEVELS.iter().map(|it| it.short_name()).chain(database_levels()).collect();
     let known = known.join(", ");
     match Level::from_name(name) {
@@ -116,7 +116,7 @@ fn database_levels() -> impl Iterator<Item = &'static str> {
         .into_iter()
 }
 
-fn policy(name: &str) -> anyhow::Result<Choice> {
+pub(crate) fn policy(name: &str) -> anyhow::Result<Choice> {
     Choice::from_name(&name.to_ascii_lowercase()).ok_or_else(|| {
         let known = Choice::ALL.map(Choice::name).join(", ");
         anyhow!("there is no policy `{name}`; choose one of {known}")
