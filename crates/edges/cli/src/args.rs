@@ -6,6 +6,7 @@ mod hunt;
 #[cfg(feature = "record")]
 mod record;
 mod replay;
+mod saved;
 mod store;
 
 pub(crate) use completions::CompletionsArgs;
@@ -14,6 +15,7 @@ pub(crate) use hunt::HuntArgs;
 #[cfg(feature = "record")]
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::ReplayArgs;
+pub(crate) use saved::{CertifyArgs, ReportArgs};
 pub(crate) use store::{StoreAppsArgs, StoreArgs, StoreRunArgs, StoreVerb};
 
 use crate::commands::collect::{
@@ -59,6 +61,7 @@ pub(crate) enum Verb {
     Convert(ConvertArgs),
     Generate(GenerateArgs),
     Report(ReportArgs),
+    Certify(CertifyArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }
@@ -543,18 +546,6 @@ pub(crate) struct ConvertArgs {
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-}
-
-/// Render a saved result again, as a page, a picture, a graph or text.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// The output of --json or --report FILE.json, or - for standard input
-    #[arg(value_name = "RESULT.json")]
-    pub(crate) input: String,
-
-    /// Where to write it; the ending says which kind: .html .svg .dot .json .txt. By default text on standard output
-    #[arg(long = "output", short = 'o', value_name = "FILE")]
-    pub(crate) outputs: Vec<PathBuf>,
 }
 
 /// Run the same contended work on two built-in databases, one of them weak, and see which levels each keeps.

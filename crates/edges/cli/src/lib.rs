@@ -23,6 +23,7 @@ mod progress;
 mod promise;
 mod reporter;
 mod results;
+mod saved;
 mod scope;
 mod source;
 mod spec_file;
@@ -68,6 +69,7 @@ pub fn main() -> ! {
         Verb::Convert(raw) => commands::convert::run(&raw, started),
         Verb::Generate(raw) => commands::generate::run(&raw),
         Verb::Report(raw) => commands::report::run(raw),
+        Verb::Certify(raw) => commands::certify::run(&raw, started),
         Verb::Demo(raw) => commands::demo::run(&raw),
         Verb::Completions(raw) => commands::completions::run(&raw),
     };
