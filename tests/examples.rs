@@ -58,6 +58,11 @@ fn the_record_example_says_what_it_needs() {
 }
 
 #[test]
+fn the_serve_example_says_what_it_needs() {
+    assert!(said("serve", &[]).contains("Give a file with the SQL"));
+}
+
+#[test]
 fn the_replay_example_shows_a_lost_update_on_a_weak_store_only() {
     assert!(said("replay", &[]).contains("not serializable in 3 of 3 tries"));
     let out = said("replay", &["sqlite:"]);

@@ -28,6 +28,7 @@ mod report;
 #[allow(dead_code, unreachable_pub, reason = "the tests of documents use the rest of it")]
 mod schema;
 mod separate;
+mod serve;
 mod store;
 mod tool;
 mod verify;

@@ -17,5 +17,7 @@ pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod separate;
+#[cfg(feature = "record")]
+pub(crate) mod serve;
 pub(crate) mod store;
 pub(crate) mod verify;

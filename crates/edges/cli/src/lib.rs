@@ -20,6 +20,8 @@ mod on_server;
 mod output;
 mod prediction;
 mod progress;
+#[cfg(feature = "record")]
+mod proxied;
 mod promise;
 mod reporter;
 mod results;
@@ -31,6 +33,8 @@ mod target;
 mod text_file;
 mod timeline;
 mod units;
+#[cfg(feature = "record")]
+mod validated_command;
 mod validation;
 
 use args::{Arguments, Verb};
@@ -62,6 +66,8 @@ pub fn main() -> ! {
         Verb::Collect(raw) => commands::collect::run(&raw, started),
         #[cfg(feature = "record")]
         Verb::Record(raw) => commands::record::run(&raw, started),
+        #[cfg(feature = "record")]
+        Verb::Serve(raw) => commands::serve::run(&raw, started),
         Verb::Hunt(raw) => commands::hunt::run(&raw, started),
         Verb::Replay(raw) => commands::replay::run(&raw, started),
         Verb::Store(raw) => commands::store::run(&raw.what, started),

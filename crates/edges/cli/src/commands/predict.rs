@@ -8,7 +8,7 @@ use crate::prediction::{observed_run, predicted_run};
 use crate::reporter::{Limited, Reporter, complain_of_limit};
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::target::Target;
-use crate::validation::{self, Validator};
+use crate::validation::{self, Validates};
 use anyhow::{anyhow, bail};
 use iso_answer::predict::{
     Answer, Boundary, LEVELS, ObservedRun, Precision, Predicted, Predictions, Question, TARGETS, Unasked, Unknown,
@@ -37,6 +37,8 @@ struct Predict {
     precision: Precision,
     all: bool,
     validator: Option<validation::Asked>,
+    #[cfg(feature = "record")]
+    command: Option<crate::validated_command::Asked>,
     output: Option<Target>,
 }
 
@@ -51,7 +53,7 @@ enum Asked {
 /// The observed run, and who can run it again, if somebody can.
 struct Given<'a> {
     history: &'a History,
-    validator: Option<&'a Validator>,
+    validator: Option<&'a dyn Validates>,
 }
 
 /// Runs the verb.
@@ -75,8 +77,13 @@ pub(crate) fn run(raw: &PredictArgs, started: Instant) -> anyhow::Result<Exit> {
         Some(validator) => Some(validator.of_run(&history, reading.header.origin.as_deref(), &asked.input)?),
         None => None,
     };
+    let validator = validator.as_ref().map(|it| it as &dyn Validates);
+    #[cfg(feature = "record")]
+    let command = asked.command.as_ref().map(|it| it.of_run(&history));
+    #[cfg(feature = "record")]
+    let validator = validator.or(command.as_ref().map(|it| it as &dyn Validates));
     let defects = reading.defects.into_iter().map(Defect::from).collect();
-    asked.answer(&Given { history: &history, validator: validator.as_ref() }, defects, &reporter, &alarm)
+    asked.answer(&Given { history: &history, validator }, defects, &reporter, &alarm)
 }
 
 impl Predict {
@@ -92,6 +99,13 @@ impl Predict {
             precision,
             all: raw.all,
             validator: raw.validate.as_deref().map(|it| validation::Asked::new(it, raw.seed)).transpose()?,
+            #[cfg(feature = "record")]
+            command: match &raw.validate_command {
+                Some(command) => {
+                    Some(crate::validated_command::Asked::new(command, raw.schema.as_deref())?)
+                }
+                None => None,
+            },
             output: output(raw)?,
         })
     }
@@ -259,7 +273,7 @@ struct LevelSearch<'a> {
     asked: &'a Predict,
     history: &'a History,
     observed: ObservedRun<'a>,
-    validator: Option<&'a Validator>,
+    validator: Option<&'a dyn Validates>,
     reporter: &'a Reporter,
     budget: Budget<'a>,
     effort: Effort,

@@ -5,6 +5,7 @@
 //! belongs to a transaction that lasts as long as the run. A direct connection has its settings from the start, which
 //! poolers refuse or ignore: that tells them apart.
 
+mod condition;
 mod endpoint;
 mod values;
 
@@ -21,6 +22,7 @@ use crate::database::isolation_of;
 use crate::dialect::Statement;
 use crate::environment::Environment;
 use crate::{Cause, Client, Database, Dialect, Failure, OpenError, Preview, Table, Value, Watcher};
+use condition::Condition;
 use iso_formats::RecordedDatabase;
 use postgres::config::SslMode;
 use postgres::error::SqlState;
@@ -45,6 +47,8 @@ pub(crate) struct PostgreSql {
     place: String,
     version: String,
     default_isolation: String,
+    /// May sessions look for deadlocks earlier than the server does? An administrator may.
+    may_hurry: bool,
     schema: Option<String>,
     /// Why there may be no password.
     remark: Option<String>,
@@ -65,7 +69,12 @@ struct Server {
     link: Link,
     version: String,
     default_isolation: String,
+    may_hurry: bool,
 }
+
+/// How long a session waits for a lock before it looks for a deadlock; a second by default, which is most of the time
+/// of a contended run.
+const DEADLOCK_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// The number of our lock: the letters `isoscope`.
 const LOCK: &str = "x'69736f73636f7065'::bigint";
@@ -100,6 +109,7 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
         host: login.host,
         version: String::new(),
         default_isolation: String::new(),
+        may_hurry: false,
         schema,
         remark: login.remark,
         claim: Claim::default(),
@@ -114,9 +124,10 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
     };
     match database.connect_now() {
         Ok(client) => {
-            let Server { link, version, default_isolation } = PostgreSql::ask(client).map_err(unreachable)?;
+            let Server { link, version, default_isolation, may_hurry } =
+                PostgreSql::ask(client).map_err(unreachable)?;
             if link == Link::Direct {
-                return Ok(PostgreSql { version, default_isolation, ..database });
+                return Ok(PostgreSql { version, default_isolation, may_hurry, ..database });
             }
         }
         Err(error) if is_refused_option(&error) => {}
@@ -133,8 +144,8 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
         place: format!("PostgreSQL at {}", database.place),
         reason: failure.to_string(),
     })?;
-    let Server { version, default_isolation, .. } = asked;
-    Ok(PostgreSql { version, default_isolation, ..database })
+    let Server { version, default_isolation, may_hurry, .. } = asked;
+    Ok(PostgreSql { version, default_isolation, may_hurry, ..database })
 }
 
 /// The settings that a direct connection begins with, after those of the user.
@@ -224,7 +235,11 @@ impl PostgreSql {
         // Debian's has a remark after the number.
         let version = version.split(' ').next().unwrap_or_default().to_owned();
         let link = if took_options { Link::Direct } else { Link::Pooled };
-        Ok(Server { link, version, default_isolation: answer.next().unwrap_or_default() })
+        let default_isolation = answer.next().unwrap_or_default();
+        let hurry = format!("BEGIN; SET LOCAL deadlock_timeout = {}", DEADLOCK_TIMEOUT.as_millis());
+        let may_hurry = connection.command(&hurry).is_ok();
+        connection.command("ROLLBACK")?;
+        Ok(Server { link, version, default_isolation, may_hurry })
     }
 
     /// What a transaction sets for itself, where the connection has no settings.
@@ -234,7 +249,9 @@ impl PostgreSql {
         }
         let (lock, statement) = (LOCK_TIMEOUT.as_millis(), STATEMENT_TIMEOUT.as_millis());
         let schema = self.schema.as_ref().map(|it| format!("; SET LOCAL search_path = {it}")).unwrap_or_default();
-        format!("; SET LOCAL lock_timeout = {lock}; SET LOCAL statement_timeout = {statement}{schema}")
+        let timeout = DEADLOCK_TIMEOUT.as_millis();
+        let hurry = if self.may_hurry { format!("; SET LOCAL deadlock_timeout = {timeout}") } else { String::new() };
+        format!("; SET LOCAL lock_timeout = {lock}; SET LOCAL statement_timeout = {statement}{hurry}{schema}")
     }
 
     /// Takes the lock that keeps other runs away.
@@ -286,46 +303,6 @@ fn existing(connection: &mut PgConnection) -> Result<Vec<String>, Failure> {
     Ok(existing.into_iter().flatten().map(|it| it.to_string()).collect())
 }
 
-/// What a server says about itself before a run.
-struct Condition {
-    is_standby: bool,
-    is_read_only: bool,
-    schema: String,
-    may_create: bool,
-    user: String,
-    database: String,
-    /// How many connections there may be, and how many there are.
-    connections: (u64, u64),
-}
-
-impl Condition {
-    fn ask(connection: &mut PgConnection) -> Result<Self, Failure> {
-        let sql = "SELECT pg_is_in_recovery()::int::bigint, (current_setting('transaction_read_only') = 'on')::int::bigint, \
-             coalesce(current_schema()::text, ''), \
-             coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)::int::bigint, \
-             current_user::text, current_database()::text, \
-             least(current_setting('max_connections')::bigint - CASE WHEN rolsuper THEN 0 ELSE \
-                 current_setting('superuser_reserved_connections')::bigint \
-                 + coalesce(current_setting('reserved_connections', true), '0')::bigint END, \
-                 nullif(rolconnlimit, -1), nullif(datconnlimit, -1))::bigint, \
-             (SELECT sum(numbackends)::bigint FROM pg_stat_database) \
-             FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()";
-        let row = connection.rows(&Statement { sql: sql.to_owned(), values: Vec::new() })?;
-        let row: Vec<Value> = row.into_iter().flatten().collect();
-        let text = |idx: usize| row.get(idx).map(ToString::to_string).unwrap_or_default();
-        let number = |idx: usize| text(idx).parse::<u64>().unwrap_or_default();
-        Ok(Self {
-            is_standby: number(0) == 1,
-            is_read_only: number(1) == 1,
-            schema: text(2),
-            may_create: number(3) == 1,
-            user: text(4),
-            database: text(5),
-            connections: (number(6), number(7)),
-        })
-    }
-}
-
 impl Database for PostgreSql {
     fn describe(&self) -> String {
         let schema = self.schema.as_ref().map(|it| format!(", schema {it}")).unwrap_or_default();
@@ -334,7 +311,7 @@ impl Database for PostgreSql {
     }
 
     fn isolations(&self) -> &'static [&'static str] {
-        &["read-committed", "repeatable-read", "serializable"]
+        &["read-committed", "repeatable-read", "serializable", "read-uncommitted"]
     }
 
     fn inspect(&self, tables: &[Table], sessions: usize) -> Result<Preview, Failure> {
@@ -393,6 +370,13 @@ impl Database for PostgreSql {
             Link::Pooled => "an advisory lock of a transaction that is open for the time of the run",
         };
         let mut remarks = Vec::new();
+        if !self.may_hurry {
+            remarks.push(
+                "deadlocks are found after the server's deadlock_timeout, which takes time: this user may not set it, and \
+                 an administrator could"
+                    .to_owned(),
+            );
+        }
         if self.link == Link::Pooled {
             remarks.push("through a pooler: settings belong to transactions, and statements have no names".to_owned());
         }
@@ -421,6 +405,9 @@ impl Database for PostgreSql {
         let begin = begin + &self.local_settings();
         let mut connection = self.connection()?;
         if self.link == Link::Direct {
+            if self.may_hurry {
+                connection.command(&format!("SET deadlock_timeout = {}", DEADLOCK_TIMEOUT.as_millis()))?;
+            }
             connection.process = connection.numbers("SELECT pg_backend_pid()::bigint")?.first().copied();
         }
         Ok(Box::new(SqlClient::new(connection, Dialect::PostgreSql, begin)))
