@@ -73,18 +73,23 @@ fn proofs_for_every_size_are_replayed() {
     let proof = |it: &mut Value| it["left_implies_right"]["proof"].take();
     let long = document["left_implies_right"]["proof"]["shown"].as_array().unwrap();
     let long = (0..long.len()).max_by_key(|it| long[*it]["instances"].as_array().unwrap().len()).unwrap();
-    let part = |it: &mut Value, change: &dyn Fn(&mut Value)| change(&mut it["left_implies_right"]["proof"]["shown"][long]);
+    let part =
+        |it: &mut Value, change: &dyn Fn(&mut Value)| change(&mut it["left_implies_right"]["proof"]["shown"][long]);
     refuses(&folder, &document, |it| it["right_implies_left"]["proof"] = proof(it));
     refuses(&folder, &document, |it| it["left_implies_right"]["proof"]["made"][0]["is"] = json!("so"));
-    refuses(&folder, &document, |it| part(it, &|part| {
-        part["instances"].as_array_mut().unwrap().pop();
-    }));
+    refuses(&folder, &document, |it| {
+        part(it, &|part| {
+            part["instances"].as_array_mut().unwrap().pop();
+        })
+    });
     refuses(&folder, &document, |it| part(it, &|part| part["instances"][0]["clause"] = json!(100_000)));
-    refuses(&folder, &document, |it| part(it, &|part| {
-        let instances = part["instances"].as_array_mut().unwrap();
-        let about = instances.iter_mut().find(|it| !it["values"].as_array().unwrap().is_empty()).unwrap();
-        about["values"][0] = json!("nobody");
-    }));
+    refuses(&folder, &document, |it| {
+        part(it, &|part| {
+            let instances = part["instances"].as_array_mut().unwrap();
+            let about = instances.iter_mut().find(|it| !it["values"].as_array().unwrap().is_empty()).unwrap();
+            about["values"][0] = json!("nobody");
+        })
+    });
     refuses(&folder, &document, |it| part(it, &|part| part["instances"][0]["says"] = json!("everything")));
     refuses(&folder, &document, |it| part(it, &|part| part["steps"] = json!([])));
     let mut without = document.clone();
@@ -109,7 +114,9 @@ fn a_lattice_is_certified_line_by_line() {
         let edge = &mut it["edges"][0];
         (edge["weaker"], edge["stronger"]) = (edge["stronger"].clone(), edge["weaker"].clone());
     });
-    refuses(&folder, &document, |it| it["edges"][0]["stronger"] = json!(9));
+    let mut damaged = document.clone();
+    damaged["edges"][0]["stronger"] = json!(9);
+    certify(&folder, &damaged).ends(2).complains("damaged");
     refuses(&folder, &document, |it| {
         let other = it["implications"][1]["proof"].clone();
         it["implications"][0]["proof"] = other;
@@ -129,7 +136,9 @@ fn predictions_are_certified_again() {
     certify(&folder, &document).ends(0).tells("rc allows").tells("Not looked at: that a prediction repeats");
     refuses(&folder, &document, |it| it["target"]["level"] = json!("rc"));
     refuses(&folder, &document, |it| it["levels"][0]["level"] = json!("ser"));
-    refuses(&folder, &document, |it| it["levels"][0]["predictions"][0]["forbidden"]["anomalies"] = json!(["long-fork"]));
+    refuses(&folder, &document, |it| {
+        it["levels"][0]["predictions"][0]["forbidden"]["anomalies"] = json!(["long-fork"])
+    });
 }
 
 #[test]
@@ -157,7 +166,10 @@ fn the_json_lists_claims_with_what_became_of_them() {
     let document = saved(&folder, &["separate", "--allow", "cc", "--forbid", "pc"]);
     folder.write("saved.json", document.to_string());
     let answer = folder.run(&["certify", "saved.json", "--json"]).json().remove(0);
-    assert_eq!((&answer["verb"], &answer["of"], &answer["verdict"]), (&json!("certify"), &json!("separate"), &json!("certified")));
+    assert_eq!(
+        (&answer["verb"], &answer["of"], &answer["verdict"]),
+        (&json!("certify"), &json!("separate"), &json!("certified"))
+    );
     assert_eq!(answer["claims"][0]["result"], "certified");
 }
 

@@ -129,13 +129,7 @@ fn separate(report: &SeparateReport, levels: Levels<'_>, findings: &mut Findings
 }
 
 /// Is the history allowed by all of these levels, and forbidden by all of those?
-fn separates(
-    found: &Found,
-    allowed: &[String],
-    forbidden: &[String],
-    levels: Levels<'_>,
-    findings: &mut Findings,
-) {
+fn separates(found: &Found, allowed: &[String], forbidden: &[String], levels: Levels<'_>, findings: &mut Findings) {
     let history = SavedHistory::read(&found.history, &found.transactions);
     for name in allowed {
         let witness = found.witnesses.iter().find(|it| it.level == *name);

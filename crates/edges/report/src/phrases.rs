@@ -4,8 +4,8 @@ use crate::document::TxnRef;
 use crate::found::{Found, KeyVersions, RelationShape, SpecRefutation, WitnessRelation};
 use crate::implication::{ImplicationProof, Implied};
 use crate::search::{
-    Bound, CompareReport, DecidedPairs, Effort, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape, SpecName,
-    SpecRelation,
+    Bound, CompareReport, DecidedPairs, Effort, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape,
+    SpecName, SpecRelation,
 };
 use crate::text::memory;
 use crate::words::counted;
@@ -218,7 +218,10 @@ pub(crate) fn scope_line(scope: &Scope) -> String {
         parts.push(format!("at most {} that scans did not return", counted(scope.scans, "row")));
     }
     if !scope.statements.is_empty() {
-        parts.push(format!("statements with {}", listed(&scope.statements.iter().map(String::as_str).collect::<Vec<_>>(), "and")));
+        parts.push(format!(
+            "statements with {}",
+            listed(&scope.statements.iter().map(String::as_str).collect::<Vec<_>>(), "and")
+        ));
     }
     if scope.lists > 0 {
         parts.push(format!("lists of one key up to {}", counted(scope.lists, "transaction")));

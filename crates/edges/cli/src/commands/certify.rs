@@ -65,7 +65,10 @@ fn words(verb: &str, findings: &Findings, started: Instant) -> String {
         Exit::Good => format!("Certified: all {n} claims of this result of {verb} follow from its evidence."),
         Exit::Found => format!("Not certified: the evidence of this result of {verb} is wrong."),
         _ if n == 0 => format!("Nothing to certify: this result of {verb} claims nothing."),
-        _ => format!("Not all certified: {} of {n} claims of this result of {verb} have no evidence that can be checked.", count(findings, "missing")),
+        _ => format!(
+            "Not all certified: {} of {n} claims of this result of {verb} have no evidence that can be checked.",
+            count(findings, "missing")
+        ),
     };
     let mut text = format!("{headline}\n\n");
     for claim in &findings.claims {

@@ -120,8 +120,7 @@ fn direction(comparison: &Comparison, which: usize, stronger: &Spec, weaker: &Sp
 
 /// A level that allows dirty reads takes transactions of unknown outcome as aborted, and one that does not may count them.
 pub(crate) fn known_outcomes_only(stronger: &Spec, weaker: &Spec) -> Option<String> {
-    let is_mixed =
-        stronger.dirty_reads() == DirtyReads::Forbidden && weaker.dirty_reads() == DirtyReads::Allowed;
+    let is_mixed = stronger.dirty_reads() == DirtyReads::Forbidden && weaker.dirty_reads() == DirtyReads::Allowed;
     is_mixed.then(|| {
         format!(
             "{} allows dirty reads: what is proved of it is so for histories whose transactions all have a known outcome.",

@@ -15,7 +15,9 @@ use iso_answer::WrongEvidence;
 use iso_answer::lattice::{Lattice, LatticeProgress, lattice};
 use iso_answer::separate::{Aspects, Method, Scope};
 use iso_evidence::Budget;
-use iso_report::{DecidedPairs, Direction, Implied, LatticeEdge, LatticeImplication, LatticeReport, Report, SpecName, UnknownPair};
+use iso_report::{
+    DecidedPairs, Direction, Implied, LatticeEdge, LatticeImplication, LatticeReport, Report, SpecName, UnknownPair,
+};
 use iso_spec::{Catalogue, Level, Spec};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -148,8 +150,7 @@ impl<'s> Asked<'s> {
             LatticeImplication { stronger: name(*stronger), weaker: name(*weaker), direction }
         });
         let open = lattice.open.iter().map(|(stronger, weaker, reason)| {
-            let direction =
-                Direction { implied: Implied::UpTo, proof: None, only: None, reason: Some(reason.clone()) };
+            let direction = Direction { implied: Implied::UpTo, proof: None, only: None, reason: Some(reason.clone()) };
             LatticeImplication { stronger: name(*stronger), weaker: name(*weaker), direction }
         });
         proved.chain(open).collect()
