@@ -123,7 +123,7 @@ fn every_pair_of_the_catalogue_is_proved_or_refuted_or_listed_as_open() {
     let folder = Folder::new();
     let saved = ["--report", "all.json", "--report", "all.svg", "--report", "all.dot"];
     let said = folder.run(&[&["lattice", "--all", "--prove"][..], &saved].concat()).ends(0);
-    let document: serde_json::Value = serde_json::from_str(&folder.read("all.json")).unwrap();
+    let document: Value = serde_json::from_str(&folder.read("all.json")).unwrap();
     let implications = document["implications"].as_array().unwrap();
     let open: Vec<(&str, &str)> = implications
         .iter()

@@ -91,8 +91,8 @@ fn legend(figure: &mut Figure) {
         let (colour, width, dashes) = stroke(sureness);
         let y = figure.height + 10.0;
         figure.body += &format!(
-            "<path d=\"M 16 {0} L 56 {0}\" stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}/>\
-             <text x=\"66\" y=\"{1}\" font-size=\"12\" fill=\"{FAINT}\">{words}</text>\n",
+            "<path d=\"M 24 {0} L 64 {0}\" stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}/>\
+             <text x=\"74\" y=\"{1}\" font-size=\"12\" fill=\"{FAINT}\">{words}</text>\n",
             n(y),
             n(y + 4.0)
         );
