@@ -84,6 +84,7 @@ fn tables(command: Command) -> Command {
                 .after_long_help(format!("{GENERATE_EXAMPLES}\n\n{DONE_CODES}\n\n{}", generate::workloads()))
         })
         .mut_subcommand("report", |it| it.after_help(format!("{REPORT_EXAMPLES}\n\n{DONE_CODES}")))
+        .mut_subcommand("certify", |it| it.after_help(format!("{CERTIFY_EXAMPLES}\n\n{CERTIFY_CODES}")))
         .mut_subcommand("demo", |it| it.after_help(DONE_CODES))
         .mut_subcommand("completions", |it| it.after_help(format!("{COMPLETIONS_EXAMPLES}\n\n{DONE_CODES}")))
 }
@@ -399,6 +400,19 @@ Examples:
   isoscope check run.history --json > result.json
   isoscope report result.json                            as text
   isoscope report result.json -o why.html -o why.svg     as a page and a picture";
+
+const CERTIFY_EXAMPLES: &str = "\
+Examples:
+  isoscope compare biswas.si cerone.si --json > result.json
+  isoscope certify result.json                           replays both proofs
+  isoscope certify result.json --json                    for scripts";
+
+const CERTIFY_CODES: &str = "\
+Exit codes:
+  0  certified: every claim follows from its evidence
+  1  not certified: the evidence is wrong, or was changed
+  2  not possible: the file is no saved result, or has no evidence
+  3  incomplete: some claim has no evidence that can be checked";
 
 fn short(examples: &str, codes: &str, more: &str) -> String {
     format!("{examples}\n\n{codes}\n\nMore with --help: {more}.")

@@ -20,11 +20,12 @@ mod on_server;
 mod output;
 mod prediction;
 mod progress;
+mod promise;
 #[cfg(feature = "record")]
 mod proxied;
-mod promise;
 mod reporter;
 mod results;
+mod saved;
 mod scope;
 mod source;
 mod spec_file;
@@ -74,6 +75,7 @@ pub fn main() -> ! {
         Verb::Convert(raw) => commands::convert::run(&raw, started),
         Verb::Generate(raw) => commands::generate::run(&raw),
         Verb::Report(raw) => commands::report::run(raw),
+        Verb::Certify(raw) => commands::certify::run(&raw, started),
         Verb::Demo(raw) => commands::demo::run(&raw),
         Verb::Completions(raw) => commands::completions::run(&raw),
     };
