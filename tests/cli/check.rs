@@ -256,3 +256,15 @@ fn a_huge_value_is_cut_in_words_and_whole_in_the_document() {
         assert!(document.out.contains(&huge), "{} bytes", document.out.len());
     }
 }
+
+#[test]
+fn a_lost_update_is_told_beside_reads_that_were_not_repeatable() {
+    let folder = Folder::new();
+    let text = "init x=0 y=0\ns1: { r(y,0) r(y,1) }\ns2: { w(y,1) }\ns3: { r(x,0) w(x,1) }\ns4: { r(x,0) w(x,2) }\n";
+    std::fs::write(folder.path("h.history"), text).unwrap();
+    folder.run(&["check", "h.history"]).ends(1).says("violated  non-repeatable-read").says("violated  lost-update");
+    for level in ["ua", "si", "ser"] {
+        folder.run(&["check", "h.history", "--level", level]).ends(1).says(&format!("lost-update, forbidden by {level}"));
+    }
+    folder.run(&["check", "h.history", "--level", "ra"]).ends(1).says("non-repeatable-read, forbidden by ra");
+}

@@ -117,6 +117,17 @@ fn a_dry_run_makes_no_file_and_other_databases_have_no_schemas() {
     assert!(!folder.path("new.db").exists() && !folder.path("h.jsonl").exists());
     folder.run(&[&run[..], &["--schema", "x"]].concat()).ends(2).complains("`sqlite:` has no schemas");
     folder.run(&["collect", "store:si", "-o", "h.jsonl", "--dry-run"]).ends(0).says("the workload rw");
+    folder.run(&["collect", "store:si", "--dry-run"]).ends(0).says("the workload rw");
+    folder.run(&["collect", "store:si"]).ends(2).complains("--output <FILE.jsonl>");
+}
+
+#[test]
+fn isolation_levels_have_short_names() {
+    let folder = Folder::new();
+    for name in ["ser", "SERIALIZABLE", "serializable"] {
+        folder.run(&["collect", "sqlite:", "-i", name, "--dry-run"]).ends(0).says("serializable: BEGIN DEFERRED");
+    }
+    folder.run(&["collect", "sqlite:", "-i", "rr", "--dry-run"]).ends(2).complains("has no isolation level `rr`");
 }
 
 #[test]

@@ -349,8 +349,8 @@ pub(crate) struct CollectArgs {
     pub(crate) no_final_read: bool,
 
     /// Where to record the history; - is standard output, and then the answer goes to standard error
-    #[arg(long, short = 'o', value_name = "FILE.jsonl")]
-    pub(crate) output: PathBuf,
+    #[arg(long, short = 'o', value_name = "FILE.jsonl", required_unless_present = "dry_run")]
+    pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,

@@ -1,7 +1,8 @@
 //! `isoscope verify --run`: the program on a real database.
 
 use crate::args::VerifyArgs;
-use anyhow::{anyhow, bail};
+use crate::commands::collect::isolation;
+use anyhow::bail;
 use iso_answer::verify::DatabaseLevel;
 use iso_collect::programs::{BrokenRun, Interleavings, sample_symbols, try_program};
 use iso_collect::{Database, Dialect, open};
@@ -27,12 +28,7 @@ impl OnServer {
             bail!("--interleavings 0 tries nothing; give a greater number");
         }
         let database = open(url.trim())?;
-        let known = database.isolations();
-        let wanted = raw.isolation.as_deref().map_or(known[0], str::trim);
-        let name = wanted.to_ascii_lowercase().replace([' ', '_'], "-");
-        let isolation = known.iter().copied().find(|it| *it == name).ok_or_else(|| {
-            anyhow!("{} has no isolation level `{wanted}`; it has {}", database.describe(), known.join(", "))
-        })?;
+        let isolation = isolation(&*database, raw.isolation.as_deref().unwrap_or(database.isolations()[0]))?;
         let Some(level) = promised(database.dialect(), isolation) else {
             bail!("programs cannot be verified at {isolation} of {}", database.describe());
         };

@@ -5,6 +5,7 @@ use crate::decide::decide;
 use crate::decision::{Decision, within};
 use crate::derivation::{core_of, derive};
 use crate::local::refute_by_one_read;
+use crate::lost_update::lost_update;
 use crate::pieces::pieces_of_counted;
 use crate::shrink::Core;
 use crate::{explain, name, prove, shrink};
@@ -74,6 +75,9 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
     // Without rows that are made anew, there is no difference.
     if level == Level::RowSnapshots && !facts.history().makes_rows() {
         return check_facts(facts, Level::SnapshotIsolation, budget);
+    }
+    if let Some(core) = lost_update(facts, level) {
+        return Verdict::Forbidden(refute(facts, level, core, budget));
     }
     if let Some(refutation) = refute_by_one_read(facts, level) {
         return Verdict::Forbidden(refutation);

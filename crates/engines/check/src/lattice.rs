@@ -4,6 +4,7 @@ use crate::check::check_facts;
 use crate::decide::decide;
 use crate::decision::allowed_within;
 use crate::local::is_about_orders;
+use crate::lost_update::lost_update;
 use crate::witness::weaken;
 use iso_evidence::{Budget, Verdict};
 use iso_history::Facts;
@@ -45,8 +46,12 @@ pub fn check_levels(
             (Some(with_sessions), Some(alone)) => check_facts(alone, with_sessions, budget),
             _ => check_facts(facts, level, budget),
         };
-        let verdict =
-            follows(facts, &answers, level, || *is_favoured.get_or_init(|| judges_less(facts))).unwrap_or_else(ask);
+        let known = match level {
+            // It is the first one that keeps updates, so it should tell a lost one, whatever else is forbidden.
+            Level::UpdateAtomic if lost_update(facts, level).is_some() => None,
+            _ => follows(facts, &answers, level, || *is_favoured.get_or_init(|| judges_less(facts))),
+        };
+        let verdict = known.unwrap_or_else(ask);
         decided(level, &verdict);
         answers.push(Answer { level, verdict });
     }

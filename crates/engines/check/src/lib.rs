@@ -21,6 +21,7 @@ mod graph;
 mod known;
 mod lattice;
 mod local;
+mod lost_update;
 mod name;
 mod order;
 mod pieces;

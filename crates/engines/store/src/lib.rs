@@ -31,6 +31,7 @@ mod choose;
 mod condition;
 mod error;
 mod key;
+mod locks;
 mod open;
 mod past;
 mod plan;
@@ -45,7 +46,7 @@ mod view;
 mod writing;
 
 pub use condition::Condition;
-pub use error::{Conflict, Error};
+pub use error::{Cause, Conflict, Error};
 pub use iso_evidence::{Source, Witness};
 pub use iso_history::{Locking, Predicate, SessionId};
 pub use key::{Key, NotAKey, Rows, TxnName, Writer};
@@ -67,3 +68,7 @@ pub const LEVELS: [Level; 7] = [
     Level::SnapshotIsolation,
     Level::Serializable,
 ];
+
+/// The levels of databases that a store can have, and no paper. Others of databases are called so and are among [`LEVELS`].
+pub const DATABASE_LEVELS: [Level; 4] =
+    [Level::StatementSnapshots, Level::TransactionSnapshot, Level::RowSnapshots, Level::StrictSerializable];

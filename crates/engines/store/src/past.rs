@@ -40,6 +40,8 @@ pub(crate) struct KeyPast {
     /// By session in ascending order: which versions are its own.
     by_session: Vec<(u32, Vec<u32>)>,
     is_row: bool,
+    /// Who had it locked last, committed here.
+    free_since: Pos,
     /// Has somebody read or written it?
     is_touched: bool,
 }
@@ -98,6 +100,7 @@ impl Past {
             versions,
             by_session: Vec::new(),
             is_row: false,
+            free_since: 0,
             is_touched: false,
         });
         self.key_ids.insert(key.clone(), idx);
@@ -165,6 +168,11 @@ impl Past {
         self.keys[key as usize].is_touched = true;
     }
 
+    /// Whoever had a key locked commits here.
+    pub(crate) fn set_free(&mut self, key: KeyIdx, since: Pos) {
+        self.keys[key as usize].free_since = since;
+    }
+
     /// A scan reads these rows of a table, missing ones included.
     pub(crate) fn note_scan(&mut self, table: u32, rows: &Rows) {
         let scanned = &mut self.tables[table as usize].scanned;
@@ -229,6 +237,11 @@ impl KeyPast {
             Ok(at) => self.by_session[at].1.push(idx),
             Err(at) => self.by_session.insert(at, (session, vec![idx])),
         }
+    }
+
+    /// Nobody has had it locked since this place of the log.
+    pub(crate) fn free_since(&self) -> Pos {
+        self.free_since
     }
 
     /// Is it a row of its table: loaded, or written by somebody who committed?

@@ -37,7 +37,7 @@ impl Store {
         open.reads.get(key).filter(|_| self.level != Level::ReadCommitted)
     }
 
-    fn choose(&mut self, session: SessionId, open: &mut Open, key: KeyIdx) -> u32 {
+    pub(crate) fn choose(&mut self, session: SessionId, open: &mut Open, key: KeyIdx) -> u32 {
         let repeated = self.repeated(open, key);
         let newest = |store: &Self, open: &Open| repeated.unwrap_or_else(|| choose::newest(&store.past, open, key));
         match &self.policy {

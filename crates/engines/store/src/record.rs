@@ -4,7 +4,7 @@ use crate::past::{KeyIdx, Past, Pos, ValueIdx};
 use crate::writing::{Writing, WritingScans};
 use crate::{Condition, Rows, Values};
 use iso_evidence::{Event, Schedule, Source, Witness};
-use iso_history::{History, Locking, OpId, Outcome, Place, SessionId, TxnId};
+use iso_history::{History, Locking, OpId, Outcome, PieceKind, Place, SessionId, Snapshots, TxnId};
 use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub(crate) enum Recorded {
         locking: Locking,
         /// It looked at the log up to here, at levels where statements have snapshots of their own.
         moment: Pos,
+        /// What it locked was free here, at levels that lock.
+        locked: Pos,
     },
 }
 
@@ -66,9 +68,19 @@ pub(crate) enum Units<'r> {
         body: &'r [Recorded],
         locking: Locking,
         moment: Pos,
+        locked: Pos,
     },
     /// One operation, or one scan with its reads.
     Alone(&'r [Recorded]),
+}
+
+impl<'r> Units<'r> {
+    /// Its operations.
+    pub(crate) fn body(&self) -> &'r [Recorded] {
+        match self {
+            Units::Statement { body, .. } | Units::Alone(body) => body,
+        }
+    }
 }
 
 /// Takes operations apart.
@@ -76,9 +88,9 @@ pub(crate) fn units(mut left: &[Recorded]) -> Vec<Units<'_>> {
     let mut units = Vec::new();
     while let [first, rest @ ..] = left {
         let (unit, next) = match *first {
-            Recorded::Statement { n_ops, locking, moment } => {
+            Recorded::Statement { n_ops, locking, moment, locked } => {
                 let (body, next) = rest.split_at(n_ops as usize);
-                (Units::Statement { body, locking, moment }, next)
+                (Units::Statement { body, locking, moment, locked }, next)
             }
             Recorded::Scan { n_reads, .. } => {
                 let (body, next) = left.split_at(1 + n_reads as usize);
@@ -107,6 +119,8 @@ pub(crate) struct Scanned {
     pub(crate) table: u32,
     pub(crate) rows: Rows,
     pub(crate) condition: Option<Condition>,
+    /// Whether it locks what it returns, and says nothing of other rows.
+    pub(crate) locking: Locking,
 }
 
 /// Everything that transactions that have ended did.
@@ -127,6 +141,8 @@ struct Ended {
     /// It has seen the log up to this place, at levels with snapshots.
     snapshot: Pos,
     ops_start: u32,
+    /// When it began and ended, at levels that look at it.
+    times: Option<(i64, i64)>,
 }
 
 impl Record {
@@ -136,15 +152,22 @@ impl Record {
     }
 
     /// A transaction commits, at a place of the log if it wrote.
-    pub(crate) fn commit(&mut self, session: u32, snapshot: Pos, pos: Option<Pos>, ops: &[Recorded]) {
-        let ops_start = self.ops.len() as u32;
-        self.txns.push(Ended { session, outcome: Outcome::Committed, pos: pos.unwrap_or(0), snapshot, ops_start });
+    pub(crate) fn commit(
+        &mut self,
+        session: u32,
+        snapshot: Pos,
+        pos: Option<Pos>,
+        ops: &[Recorded],
+        times: Option<(i64, i64)>,
+    ) {
+        let (ops_start, outcome, pos) = (self.ops.len() as u32, Outcome::Committed, pos.unwrap_or(0));
+        self.txns.push(Ended { session, outcome, pos, snapshot, ops_start, times });
         self.ops.extend_from_slice(ops);
     }
 
-    pub(crate) fn abort(&mut self, session: u32, ops: &[Recorded]) {
+    pub(crate) fn abort(&mut self, session: u32, ops: &[Recorded], times: Option<(i64, i64)>) {
         let ops_start = self.ops.len() as u32;
-        self.txns.push(Ended { session, outcome: Outcome::Aborted, pos: 0, snapshot: 0, ops_start });
+        self.txns.push(Ended { session, outcome: Outcome::Aborted, pos: 0, snapshot: 0, ops_start, times });
         self.ops.extend_from_slice(ops);
     }
 
@@ -185,8 +208,8 @@ impl Record {
     }
 
     /// The transactions that have ended, in the order in which they did.
-    pub(crate) fn history(&self, past: &Past, sessions: &[Arc<str>], values: Values) -> History {
-        let mut writing = Writing::new(past, sessions, values);
+    pub(crate) fn history(&self, past: &Past, sessions: &[Arc<str>], values: Values, level: Level) -> History {
+        let mut writing = Writing::new(past, sessions, values, level);
         for (idx, ended) in self.txns.iter().enumerate() {
             writing.builder.begin(SessionId::from_index(ended.session as usize), Place::default());
             self.walk(idx, &mut |step| match step {
@@ -195,6 +218,9 @@ impl Record {
                 Step::Scan(scan, reads) => scan.expanded(past, reads).for_each(|it| writing.write_down(it)),
                 Step::End(locking) => writing.builder.end_statement(locking),
             });
+            if let Some((begin, end)) = ended.times {
+                writing.builder.times(Some(begin), Some(end));
+            }
             writing.builder.end(ended.outcome);
         }
         match writing.builder.finish() {
@@ -215,6 +241,9 @@ impl Record {
                 Step::Scan(scan, reads) => writing.scan(scan, reads),
                 Step::End(locking) => writing.builder.end_statement(locking),
             });
+            if let Some((begin, end)) = ended.times {
+                writing.builder.times(Some(begin), Some(end));
+            }
             writing.builder.end(ended.outcome);
         }
         match writing.builder.finish() {
@@ -258,8 +287,11 @@ impl Record {
         let is_committed = |txn: TxnId| self.txns[txn.index() - 1].outcome == Outcome::Committed;
         let txns = (1..=self.txns.len()).map(TxnId::from_index).filter(|it| is_committed(*it));
         let schedule = match level {
-            Level::PrefixConsistency | Level::SnapshotIsolation => Schedule::Events(self.events(txns)),
-            Level::Serializable => {
+            Level::PrefixConsistency | Level::SnapshotIsolation | Level::RowSnapshots => {
+                Schedule::Events(self.events(txns))
+            }
+            Level::StatementSnapshots | Level::TransactionSnapshot => Schedule::Pieces(self.pieces(past, level)),
+            Level::Serializable | Level::StrictSerializable => {
                 let is_commit = |it: Event| match it {
                     Event::Commit(txn) => Some(txn),
                     Event::Snapshot(_) => None,
@@ -269,6 +301,61 @@ impl Record {
             _ => Schedule::Order(txns.collect()),
         };
         Witness { schedule, sources: self.sources_of(past, |it| it == Outcome::Committed).into() }
+    }
+
+    /// Moments and commits in the order of the log. Who neither locks nor writes commits right after its last moment.
+    fn pieces(&self, past: &Past, level: Level) -> Vec<(TxnId, PieceKind)> {
+        let snapshots = level.snapshots().unwrap_or(Snapshots::PerStatement);
+        let sessions: Vec<Arc<str>> = (0..self.n_sessions()).map(|it| it.to_string().into()).collect();
+        let history = self.history(past, &sessions, Values::AsWritten, level);
+        let at = self.moments(past);
+        let pieces = history.pieces(snapshots);
+        let mut order = Vec::new();
+        // By session, where its last piece is.
+        let mut last: FxHashMap<u32, Pos> = FxHashMap::default();
+        for (idx, (txn, kind)) in pieces.txns.iter().zip(&pieces.kinds).enumerate().skip(1) {
+            let ended = &self.txns[txn.index() - 1];
+            if ended.outcome != Outcome::Committed {
+                continue;
+            }
+            // What was locked stays as it is, and so may have been locked later.
+            let earliest = last.get(&ended.session).copied().unwrap_or(0);
+            let place = match kind {
+                PieceKind::Commit if ended.pos != 0 => (ended.pos, 0),
+                PieceKind::Moment(Some(op)) if history.sees_newest(*op) => (at[op.index()].1.max(earliest), 1),
+                PieceKind::Moment(Some(op)) if snapshots == Snapshots::PerStatement => {
+                    (at[op.index()].0.max(earliest), 1)
+                }
+                PieceKind::Moment(Some(_)) => (ended.snapshot.max(earliest), 1),
+                PieceKind::Moment(None) | PieceKind::Before(_) | PieceKind::Commit => (earliest, 1),
+            };
+            last.insert(ended.session, place.0);
+            order.push(((place, *txn, idx), (*txn, *kind)));
+        }
+        order.sort_by_key(|it| it.0);
+        order.into_iter().map(|it| it.1).collect()
+    }
+
+    fn n_sessions(&self) -> usize {
+        self.txns.iter().map(|it| it.session as usize + 1).max().unwrap_or(0)
+    }
+
+    /// For each operation of the history, where its statement looked at the log, and where it locked.
+    fn moments(&self, past: &Past) -> Vec<(Pos, Pos)> {
+        let mut at = Vec::new();
+        for idx in 0..self.txns.len() {
+            for unit in units(self.ops_of(idx)) {
+                let (body, places) = match unit {
+                    Units::Alone(body) => (body, (0, 0)),
+                    Units::Statement { body, moment, locked, .. } => (body, (moment, locked)),
+                };
+                self.walk_ops(body, &mut |step| match step {
+                    Step::Scan(scan, reads) => at.extend(scan.expanded(past, reads).map(|_| places)),
+                    _ => at.push(places),
+                });
+            }
+        }
+        at
     }
 
     /// Snapshots and commits in the order of the log. Who only reads commits right after its snapshot.
@@ -296,7 +383,8 @@ impl Scanned {
     /// The reads of a scan, and those of rows that were not there yet.
     fn expanded(&self, past: &Past, reads: &[Recorded]) -> impl Iterator<Item = Recorded> {
         let known: FxHashSet<KeyIdx> = reads.iter().filter_map(Recorded::key).collect();
-        let later = past.rows(self.table, &self.rows).into_iter().filter(move |it| !known.contains(it));
+        let all = if self.locking == Locking::Free { past.rows(self.table, &self.rows) } else { Vec::new() };
+        let later = all.into_iter().filter(move |it| !known.contains(it));
         let missed = later.map(|key| Recorded::Read { key, value: past.key(key).versions[0].value, source: 0 });
         reads.iter().copied().chain(missed)
     }

@@ -4,7 +4,7 @@
 //! write that is taken back may still be in conflict with another transaction.
 
 use crate::open::Open;
-use crate::past::ValueIdx;
+use crate::past::{Past, ValueIdx};
 use crate::record::{Recorded, Units, units};
 use crate::{Error, Store};
 use iso_history::{Locking, SessionId};
@@ -47,7 +47,7 @@ impl Store {
             open.savepoints.truncate(nth + 1);
             let n_ops = open.savepoints[nth].n_ops;
             let undone = if store.level.is_of_databases() { Undone::KeepsLocks } else { Undone::Forgets };
-            open.undo_since(n_ops, undone);
+            open.undo_since(&store.past, n_ops, undone);
             Ok(())
         })
     }
@@ -79,11 +79,15 @@ enum Undone {
 }
 
 impl Open {
-    fn undo_since(&mut self, n_ops: usize, undone: Undone) {
+    fn undo_since(&mut self, past: &Past, n_ops: usize, undone: Undone) {
         let tail = self.ops.split_off(n_ops);
         let values: FxHashSet<ValueIdx> = tail.iter().filter_map(Recorded::written).map(|it| it.1).collect();
+        let mut has_written = false;
         for unit in units(&tail) {
-            self.keep_reads(&unit, &values, undone);
+            // Scans that lock do not tell which rows of the transaction itself they did not find.
+            let may_miss = has_written && undone == Undone::KeepsLocks;
+            has_written |= unit.body().iter().any(|it| it.written().is_some());
+            self.keep_reads(past, &unit, &values, undone, may_miss);
         }
         self.own.clear();
         self.own_keys.clear();
@@ -92,17 +96,25 @@ impl Open {
                 self.own_keys.push(key);
             }
         }
+        self.made.retain(|it| self.own.contains_key(it));
     }
 
     /// Records what is left of a statement, or of a call that is none.
-    fn keep_reads(&mut self, unit: &Units<'_>, undone: &FxHashSet<ValueIdx>, left: Undone) {
+    fn keep_reads(
+        &mut self,
+        past: &Past,
+        unit: &Units<'_>,
+        undone: &FxHashSet<ValueIdx>,
+        left: Undone,
+        may_miss: bool,
+    ) {
         let (body, statement) = match *unit {
-            Units::Statement { body, locking, moment } => (body, Some((locking, moment))),
+            Units::Statement { body, locking, moment, locked } => (body, Some((locking, moment, locked))),
             Units::Alone(body) => (body, None),
         };
         let is_updated = |read: &Recorded| body.iter().filter_map(Recorded::written).any(|it| Some(it.0) == read.key());
         let sees_undone = |it: &Recorded| matches!(it, Recorded::ReadOwn { value, .. } if undone.contains(value));
-        let is_intact = !body.iter().any(|it| it.written().is_some() || sees_undone(it));
+        let is_intact = !may_miss && !body.iter().any(|it| it.written().is_some() || sees_undone(it));
         let mut kept = Vec::new();
         let mut locked = Vec::new();
         for op in body {
@@ -111,20 +123,23 @@ impl Open {
                 // A scan that returned what is taken back says nothing of the rows that it did not return.
                 Recorded::Scan { .. } if !is_intact => {}
                 _ if sees_undone(op) => {}
-                Recorded::Read { .. } if left == Undone::KeepsLocks && is_updated(op) => locked.push(*op),
+                Recorded::Read { value, .. } if left == Undone::KeepsLocks && is_updated(op) => {
+                    // An insert looked for a row only to make it.
+                    locked.extend(past.value(*value).map(|_| *op));
+                }
                 _ => kept.push(*op),
             }
         }
-        let Some((locking, moment)) = statement else {
+        let Some((locking, moment, locked_at)) = statement else {
             self.ops.append(&mut kept);
             return;
         };
         if !kept.is_empty() {
-            self.ops.push(Recorded::Statement { n_ops: kept.len() as u32, locking, moment });
+            self.ops.push(Recorded::Statement { n_ops: kept.len() as u32, locking, moment, locked: locked_at });
             self.ops.append(&mut kept);
         }
         for read in locked {
-            self.ops.push(Recorded::Statement { n_ops: 1, locking: Locking::ForUpdate, moment });
+            self.ops.push(Recorded::Statement { n_ops: 1, locking: Locking::ForUpdate, moment, locked: locked_at });
             self.ops.push(read);
         }
     }

@@ -5,7 +5,7 @@ use crate::past::KeyIdx;
 use crate::record::{Recorded, Scanned};
 use crate::statement::Grouping;
 use crate::{Condition, Error, Key, Rows, Store, Why, Writer};
-use iso_history::{Datum, SessionId};
+use iso_history::{Datum, Locking, SessionId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ impl Store {
         self.call(session, Grouping::Alone, |store, open| {
             let table = store.past.intern_table(table);
             let keys = store.rows_for(open, table, rows);
-            let scanned = Scanned { table, rows: rows.clone(), condition: condition.cloned() };
+            let scanned = Scanned { table, rows: rows.clone(), condition: condition.cloned(), locking: Locking::Free };
             store.past.note_scan(table, rows);
             let scan = store.record.add_scan(scanned.clone());
             open.ops.push(Recorded::Scan { scan, n_reads: keys.len() as u32 });
@@ -51,14 +51,19 @@ impl Store {
                     found.push((store.past.key(*key).key.clone(), datum.clone()));
                 }
             }
-            let own = keys.into_iter().filter(|it| open.own.contains_key(it)).collect();
-            let n_born = store.past.table(table).born.len();
             store.note_missing(session, open, table, rows);
-            if store.level != Level::ReadCommitted {
-                open.scans.push(OpenScan { table, rows: rows.clone(), own, n_born });
-            }
+            store.watch_rows(open, table, rows, &keys);
             Ok(found)
         })
+    }
+
+    /// Rows of a scan that come later were read, too, as missing.
+    pub(crate) fn watch_rows(&self, open: &mut Open, table: u32, rows: &Rows, read: &[KeyIdx]) {
+        if self.level != Level::ReadCommitted {
+            let own = read.iter().copied().filter(|it| open.own.contains_key(it)).collect();
+            let n_born = self.past.table(table).born.len();
+            open.scans.push(OpenScan { table, rows: rows.clone(), own, n_born });
+        }
     }
 
     /// As [`Store::scan`], but the newest version of each row is read: a state that was there all at once.
@@ -73,7 +78,7 @@ impl Store {
     }
 
     /// The rows that a scan reads: those that have ever been there, and its transaction's own.
-    fn rows_for(&self, open: &Open, table: u32, rows: &Rows) -> Vec<KeyIdx> {
+    pub(crate) fn rows_for(&self, open: &Open, table: u32, rows: &Rows) -> Vec<KeyIdx> {
         let mut keys = self.past.rows(table, rows);
         let n_rows = keys.len();
         let is_new = |key: &KeyIdx| {

@@ -2,13 +2,14 @@
 
 use crate::adversary::{Adversary, Ancestors};
 use crate::choose;
+use crate::locks::Stop;
 use crate::open::{Mood, Open};
 use crate::past::{KeyIdx, Past, ValueIdx};
 use crate::random::Random;
 use crate::record::{Record, Recorded};
 use crate::statement::Grouping;
 use crate::view::{Blocked, Reads, Seen, View};
-use crate::{Conflict, Divergence, Error, Key, LEVELS, Plan, Source, TxnName, Values, Writer};
+use crate::{DATABASE_LEVELS, Divergence, Error, Key, LEVELS, Plan, Source, TxnName, Values, Writer};
 use iso_evidence::Witness;
 use iso_history::{Datum, History, Locking, SessionId};
 use iso_spec::Level;
@@ -46,6 +47,10 @@ pub struct Store {
     pub(crate) divergences: Vec<Divergence>,
     /// Only with that policy.
     pub(crate) adversary: Option<Adversary>,
+    /// Who has which row locked.
+    pub(crate) locks: FxHashMap<KeyIdx, SessionId>,
+    /// How many transactions have begun or ended: a clock for levels that look at times.
+    n_events: i64,
 }
 
 #[derive(Clone, Debug)]
@@ -55,6 +60,8 @@ pub(crate) struct Session {
     pub(crate) seen: Seen,
     pub(crate) open: Option<Open>,
     pub(crate) mood: Mood,
+    /// The row that its last call would have had to wait for.
+    pub(crate) waits_for: Option<KeyIdx>,
 }
 
 /// A transaction that was committed.
@@ -67,9 +74,9 @@ pub struct Committed {
 }
 
 impl Store {
-    /// An empty store of one of the [`LEVELS`].
+    /// An empty store of one of the [`LEVELS`] or the [`DATABASE_LEVELS`].
     pub fn new(level: Level, policy: Policy, seed: u64) -> Result<Self, Error> {
-        if !LEVELS.contains(&level) {
+        if !LEVELS.contains(&level) && !DATABASE_LEVELS.contains(&level) {
             return Err(Error::UnknownLevel { level });
         }
         let adversary = (policy == Policy::Adversarial).then(Adversary::default);
@@ -83,6 +90,8 @@ impl Store {
             session_ids: FxHashMap::default(),
             record: Record::default(),
             divergences: Vec::new(),
+            locks: FxHashMap::default(),
+            n_events: 0,
         })
     }
 
@@ -110,7 +119,14 @@ impl Store {
         let session = SessionId::from_index(self.sessions.len());
         let name: Arc<str> = name.into();
         self.session_ids.insert(name.clone(), session);
-        self.sessions.push(Session { name, n_begun: 0, seen: Seen::default(), open: None, mood: Mood::Free });
+        self.sessions.push(Session {
+            name,
+            n_begun: 0,
+            seen: Seen::default(),
+            open: None,
+            mood: Mood::Free,
+            waits_for: None,
+        });
         session
     }
 
@@ -129,6 +145,7 @@ impl Store {
         };
         entry.open = Some(Open {
             nth: entry.n_begun,
+            begun_at: self.n_events,
             view,
             reads: Reads::default(),
             own: FxHashMap::default(),
@@ -138,6 +155,8 @@ impl Store {
             n_calls: 0,
             statement: None,
             locking: Locking::Free,
+            locked: Vec::new(),
+            made: Vec::new(),
             savepoints: Vec::new(),
             n_savepoints: 0,
             mood: std::mem::replace(&mut entry.mood, Mood::Free),
@@ -146,6 +165,7 @@ impl Store {
             ancestors: self.adversary.as_ref().map_or_else(Ancestors::default, |it| it.begin(session.raw())),
         });
         entry.n_begun += 1;
+        self.n_events += 1;
         Ok(txn)
     }
 
@@ -179,6 +199,9 @@ impl Store {
     pub fn legal(&mut self, session: SessionId, key: &Key) -> Result<Vec<Writer>, Error> {
         self.serve(session, |store, open| {
             let key = store.past.intern(key);
+            if open.statement.is_none() {
+                open.renew();
+            }
             open.refresh(&store.past);
             if open.own.contains_key(&key) {
                 return Ok(vec![Writer::Txn(store.name(session, open.nth))]);
@@ -196,9 +219,16 @@ impl Store {
         self.write(session, key, Some(value))
     }
 
-    /// Writes a row that is new: the same as [`Store::put`]. Whether it was there is asked by a read.
+    /// Writes a row that is new. At levels of papers this is the same as [`Store::put`], and whether it was there is asked by
+    /// a read. Databases look at its newest version, and a row that is there is [`Error::Exists`].
     pub fn insert(&mut self, session: SessionId, key: &Key, value: Datum) -> Result<(), Error> {
-        self.write(session, key, Some(value))
+        if !self.level.is_of_databases() {
+            return self.write(session, key, Some(value));
+        }
+        self.call(session, Grouping::Statement, |store, open| {
+            let key = store.past.intern(key);
+            store.insert_row(session, open, key, value)
+        })
     }
 
     /// Removes a row, which is a write as well.
@@ -212,25 +242,41 @@ impl Store {
         let mut open = self.close(session)?;
         open.end_statement(Locking::Free);
         let writes: Vec<(KeyIdx, ValueIdx)> = open.own_keys.iter().map(|key| (*key, open.own[key])).collect();
-        let pos = (!writes.is_empty()).then(|| {
+        // Whoever had locked something has a place, too: others get the row from there on.
+        let has_place = !writes.is_empty() || !open.locked.is_empty();
+        let pos = has_place.then(|| {
             let clock = open.view.clock(session.raw(), open.nth);
             self.past.commit(session.raw(), open.nth, clock, &writes)
         });
+        self.unlock(&open);
+        if let Some(pos) = pos {
+            open.locked.iter().for_each(|it| self.past.set_free(*it, pos));
+        }
         if let Some(adversary) = &mut self.adversary {
             adversary.commit(&self.past, session.raw(), &open, pos);
         }
-        self.record.commit(session.raw(), open.view.snapshot(), pos, &open.ops);
+        let times = self.times_of(&open);
+        self.record.commit(session.raw(), open.view.snapshot(), pos, &open.ops, times);
         let txn = self.name(session, open.nth);
         self.sessions[session.index()].seen = open.view.into_seen(pos);
-        Ok(Committed { txn, position: pos.map(|it| it as usize) })
+        Ok(Committed { txn, position: pos.filter(|_| !writes.is_empty()).map(|it| it as usize) })
     }
 
     /// Ends the session's transaction, and forgets its writes.
     pub fn abort(&mut self, session: SessionId) -> Result<(), Error> {
         let mut open = self.close(session)?;
+        self.sessions[session.index()].waits_for = None;
         open.end_statement(Locking::Free);
-        self.record.abort(session.raw(), &open.ops);
+        self.unlock(&open);
+        let times = self.times_of(&open);
+        self.record.abort(session.raw(), &open.ops, times);
         Ok(())
+    }
+
+    /// When a transaction that ends now began and ended, at levels that look at it.
+    fn times_of(&mut self, open: &Open) -> Option<(i64, i64)> {
+        self.n_events += 1;
+        self.level.needs_times().then_some((open.begun_at, self.n_events))
     }
 
     /// What happened: the transactions that have ended, in the order in which they did.
@@ -238,7 +284,7 @@ impl Store {
     /// A scan is a read of each row that it asks for and that is there at any time.
     pub fn history(&self, values: Values) -> History {
         let sessions: Vec<Arc<str>> = self.sessions.iter().map(|it| it.name.clone()).collect();
-        self.record.history(&self.past, &sessions, values)
+        self.record.history(&self.past, &sessions, values, self.level)
     }
 
     /// What happened, where a scan is a scan, and a row that it did not return is not mentioned: for levels from read atomic
@@ -282,24 +328,14 @@ impl Store {
     pub(crate) fn serve<T>(
         &mut self,
         session: SessionId,
-        call: impl FnOnce(&mut Self, &mut Open) -> Result<T, Blocked>,
+        call: impl FnOnce(&mut Self, &mut Open) -> Result<T, Stop>,
     ) -> Result<T, Error> {
         let mut open = self.close(session)?;
+        self.sessions[session.index()].waits_for = None;
         let answer = call(self, &mut open);
         let nth = open.nth;
         self.sessions[session.index()].open = Some(open);
-        answer.map_err(|blocked| self.conflict(session, nth, blocked))
-    }
-
-    fn conflict(&mut self, session: SessionId, nth: u32, blocked: Blocked) -> Error {
-        let commit = self.past.commit_at(blocked.by);
-        let other = self.name(SessionId::from_index(commit.session as usize), commit.nth);
-        let key = self.past.key(blocked.key).key.clone();
-        self.sessions[session.index()].mood = Mood::Careful;
-        match self.abort(session) {
-            Ok(()) => Conflict { txn: self.name(session, nth), key, other }.into(),
-            Err(error) => error,
-        }
+        answer.map_err(|stop| self.stopped(session, nth, stop))
     }
 
     pub(crate) fn start_call(&mut self, open: &mut Open) -> Result<(), Blocked> {
@@ -308,20 +344,32 @@ impl Store {
         open.view.blocked().map_or(Ok(()), Err)
     }
 
-    fn start_commit(&mut self, open: &mut Open) -> Result<(), Blocked> {
+    fn start_commit(&mut self, open: &mut Open) -> Result<(), Stop> {
         self.start_call(open)?;
-        open.own_keys.iter().try_for_each(|key| open.view.write(&self.past, *key))
+        let mut overwritten = open.own_keys.iter().filter(|it| !open.made.contains(it));
+        overwritten.try_for_each(|key| open.view.write(&self.past, *key)).map_err(Stop::from)
     }
 
     fn write(&mut self, session: SessionId, key: &Key, value: Option<Datum>) -> Result<(), Error> {
         self.call(session, Grouping::Alone, |store, open| {
             let key = store.past.intern(key);
-            store.write_row(open, key, value)
+            store.check_free(session, key)?;
+            store.part_from_reads(open, key);
+            store.write_row(session, open, key, value)
         })
     }
 
-    pub(crate) fn write_row(&mut self, open: &mut Open, key: KeyIdx, value: Option<Datum>) -> Result<(), Blocked> {
-        open.view.write(&self.past, key)?;
+    pub(crate) fn write_row(
+        &mut self,
+        session: SessionId,
+        open: &mut Open,
+        key: KeyIdx,
+        value: Option<Datum>,
+    ) -> Result<(), Stop> {
+        self.lock(session, open, key)?;
+        if !open.made.contains(&key) {
+            open.view.write(&self.past, key)?;
+        }
         self.past.touch(key);
         let value = self.past.add_value(value);
         if open.own.insert(key, value).is_none() {

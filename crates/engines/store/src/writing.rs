@@ -5,6 +5,7 @@ use crate::past::{ABSENT, KeyIdx, Past, ValueIdx};
 use crate::record::{Recorded, Scanned};
 use crate::{Condition, Rows};
 use iso_history::{Column, Datum, HistoryBuilder, KeyId, Matching, Place, Predicate, ValueId};
+use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ pub enum Values {
     /// As they were written; a row that is not there is null. Several writes of a key may look alike.
     AsWritten,
     /// What is written to a key again is numbered, as in `5#2`; so are deleted rows (`deleted`), and a row that was
-    /// never there is null. Each read then has one possible writer.
+    /// never there is null. Each read then has one possible writer. At levels of databases deleted rows are null, too:
+    /// what is inserted must be seen to be.
     Distinct,
 }
 
@@ -22,6 +24,7 @@ pub enum Values {
 pub(crate) struct Writing<'s> {
     past: &'s Past,
     values: Values,
+    deleted: Datum,
     pub(crate) builder: HistoryBuilder,
     keys: Vec<Option<KeyId>>,
     /// By value, how it is spelled.
@@ -32,7 +35,7 @@ pub(crate) struct Writing<'s> {
 }
 
 impl<'s> Writing<'s> {
-    pub(crate) fn new(past: &'s Past, sessions: &[Arc<str>], values: Values) -> Self {
+    pub(crate) fn new(past: &'s Past, sessions: &[Arc<str>], values: Values, level: Level) -> Self {
         let mut builder = HistoryBuilder::new();
         for session in sessions {
             builder.session(session);
@@ -40,6 +43,7 @@ impl<'s> Writing<'s> {
         Self {
             past,
             values,
+            deleted: if level.is_of_databases() { Datum::Null } else { Datum::text("deleted") },
             builder,
             keys: vec![None; past.n_keys()],
             spelled: FxHashMap::default(),
@@ -89,11 +93,12 @@ impl<'s> Writing<'s> {
         let datum = self.past.value(value);
         let plain = match (datum, self.values) {
             (Some(datum), _) => datum.clone(),
-            (None, Values::Distinct) if value != ABSENT => Datum::text("deleted"),
+            (None, Values::Distinct) if value != ABSENT => self.deleted.clone(),
             (None, _) => Datum::Null,
         };
         let mut id = self.builder.value_named(plain.as_name());
-        if self.values == Values::Distinct {
+        let is_no_row = plain == Datum::Null && self.deleted == Datum::Null;
+        if self.values == Values::Distinct && !is_no_row {
             let plain_id = id;
             while !self.used.insert((key, id)) {
                 let n_again = self.n_again.entry((key, plain_id)).or_insert(1);

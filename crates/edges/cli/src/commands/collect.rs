@@ -13,6 +13,7 @@ use iso_collect::{
     Parameters, Plan, Retries, Tally, Target, WORKLOADS, Workload, check_workload, collect, shares, workload,
 };
 use iso_report::{AbortCauses, Asserted, CollectReport, Outcomes, Report, WorkloadParameters};
+use iso_spec::Promises;
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -78,7 +79,10 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
 
 impl Collect {
     fn resolve(raw: &CollectArgs) -> anyhow::Result<Self> {
-        let output = Output::of(&raw.output, raw.json, raw.database.overwrite)?;
+        let output = match &raw.output {
+            Some(path) => Output::of(path, raw.json, raw.database.overwrite)?,
+            None => Output::StandardOutput,
+        };
         let reports = reports(raw)?;
         let parameters = parameters(raw)?;
         let workload = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
@@ -265,23 +269,24 @@ fn isolations(
     let only = || vec![(raw.isolation.as_deref().unwrap_or(database.isolations()[0]).to_owned(), 1.0)];
     let mix = mix.unwrap_or_else(only).into_iter();
     let known: Vec<(String, f64)> =
-        mix.map(|(name, share)| Ok((isolation(database, &name)?, share))).collect::<anyhow::Result<_>>()?;
+        mix.map(|(name, share)| Ok((isolation(database, &name)?.to_owned(), share))).collect::<anyhow::Result<_>>()?;
     Ok(shares(&known, raw.sessions))
 }
 
-/// The name of an isolation level as the database has it.
-pub(crate) fn isolation(database: &dyn Database, name: &str) -> anyhow::Result<String> {
-    let wanted = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+/// The name of an isolation level as the database has it, whether long, short or in SQL's capitals.
+pub(crate) fn isolation(database: &dyn Database, name: &str) -> anyhow::Result<&'static str> {
+    let plain = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    let long = Promises::builtin().isolation(name);
     let known = database.isolations();
-    match known.iter().find(|it| **it == wanted) {
-        Some(found) => Ok((*found).to_owned()),
-        None => bail!(
+    let found = known.iter().find(|it| **it == plain || **it == long).copied();
+    found.ok_or_else(|| {
+        anyhow!(
             "{} has no isolation level `{}`; choose one of {}",
             database.describe(),
             name.trim(),
             known.join(", ")
-        ),
-    }
+        )
+    })
 }
 
 /// Reads `read-committed:0.5,serializable:0.5`.

@@ -98,7 +98,7 @@ impl Asked {
             let can_run = |it: &dyn Workload| check_workload(&*database, it).is_ok();
             workloads.retain(|it| workload(it, &Parameters::default()).is_some_and(|it| can_run(&*it)));
         }
-        let isolation = isolation(&*database, raw.isolation.as_deref().unwrap_or(database.isolations()[0]))?;
+        let isolation = isolation(&*database, raw.isolation.as_deref().unwrap_or(database.isolations()[0]))?.to_owned();
         let recorded = recorded(&*database, std::slice::from_ref(&isolation));
         let (expect, because) = names::expected(raw.expect.as_deref(), recorded.as_ref())?;
         let until = if raw.all { Until::TimeIsOver } else { Until::FirstFound };

@@ -152,11 +152,11 @@ fn at_levels_of(saved: &SavedScript, database: &dyn Database, wanted: Option<&st
         isolation(database, name)
     };
     let named = saved.isolations().into_iter().map(|it| Ok((it.to_owned(), of(it)?)));
-    let named = named.collect::<anyhow::Result<Vec<(String, String)>>>().map_err(|error| match wanted {
+    let named = named.collect::<anyhow::Result<Vec<(String, &str)>>>().map_err(|error| match wanted {
         Some(_) => error,
         None => anyhow!("{error}; -i NAME plays the script at another one"),
     })?;
-    let found = |it: &str| named.iter().find(|pair| pair.0 == it).map_or_else(|| it.to_owned(), |pair| pair.1.clone());
+    let found = |it: &str| named.iter().find(|pair| pair.0 == it).map_or(it, |pair| pair.1).to_owned();
     Ok(saved.with_isolations(found))
 }
 

@@ -12,7 +12,7 @@ use iso_formats::{WriteError, write_recorded, write_recorded_path};
 use iso_history::History;
 use iso_report::{Asserted, Counts, JsonLayout, Listing, Report, StoreReport, StoreStep, store_text};
 use iso_spec::Level;
-use iso_store::LEVELS;
+use iso_store::{DATABASE_LEVELS, LEVELS};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io;
@@ -96,10 +96,10 @@ pub(crate) fn no_application(name: &str) -> anyhow::Error {
 }
 
 pub(crate) fn level(name: &str) -> anyhow::Result<Level> {
-    let known: Vec<&str> = LEVELS.iter().map(|it| it.short_name()).collect();
+    let known: Vec<&str> = LEVELS.iter().map(|it| it.short_name()).chain(database_levels()).collect();
     let known = known.join(", ");
     match Level::from_name(name) {
-        Some(level) if LEVELS.contains(&level) => Ok(level),
+        Some(level) if LEVELS.contains(&level) || DATABASE_LEVELS.contains(&level) => Ok(level),
         Some(level) => Err(anyhow!(
             "the store cannot be as weak or strong as {} (`{}`); choose one of {known}",
             level.full_name(),
@@ -107,6 +107,12 @@ pub(crate) fn level(name: &str) -> anyhow::Result<Level> {
         )),
         None => Err(anyhow!("there is no level `{name}` for the store; choose one of {known}")),
     }
+}
+
+/// What databases call levels that a store can have, of those databases that can run.
+fn database_levels() -> impl Iterator<Item = &'static str> {
+    ["postgres.rc", "postgres.rr", "postgres.ser", "mysql.rc", "mysql.rr", "mysql.ser", "mariadb.si", "sqlite.ser"]
+        .into_iter()
 }
 
 pub(crate) fn policy(name: &str) -> anyhow::Result<Choice> {
@@ -246,9 +252,11 @@ pub(crate) fn tables() -> String {
         format!("  {:<16}{about}", it.name())
     };
     format!(
-        "{}\n\nLevels, weakest first (short and full names):\n{}\n\nPolicies:\n{}",
+        "{}\n\nLevels, weakest first (short and full names):\n{}\n\nLevels of databases, where UPDATE is one statement:\n  \
+         {}\n\nPolicies:\n{}",
         applications(),
         levels.join("\n"),
+        database_levels().collect::<Vec<_>>().join(", "),
         Choice::ALL.map(policy).join("\n")
     )
 }

@@ -45,6 +45,8 @@ pub(crate) struct PostgreSql {
     place: String,
     version: String,
     default_isolation: String,
+    /// May sessions look for deadlocks earlier than the server does? An administrator may.
+    may_hurry: bool,
     schema: Option<String>,
     /// Why there may be no password.
     remark: Option<String>,
@@ -65,7 +67,12 @@ struct Server {
     link: Link,
     version: String,
     default_isolation: String,
+    may_hurry: bool,
 }
+
+/// How long a session waits for a lock before it looks for a deadlock; a second by default, which is most of the time
+/// of a contended run.
+const DEADLOCK_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// The number of our lock: the letters `isoscope`.
 const LOCK: &str = "x'69736f73636f7065'::bigint";
@@ -100,6 +107,7 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
         host: login.host,
         version: String::new(),
         default_isolation: String::new(),
+        may_hurry: false,
         schema,
         remark: login.remark,
         claim: Claim::default(),
@@ -114,9 +122,10 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
     };
     match database.connect_now() {
         Ok(client) => {
-            let Server { link, version, default_isolation } = PostgreSql::ask(client).map_err(unreachable)?;
+            let Server { link, version, default_isolation, may_hurry } =
+                PostgreSql::ask(client).map_err(unreachable)?;
             if link == Link::Direct {
-                return Ok(PostgreSql { version, default_isolation, ..database });
+                return Ok(PostgreSql { version, default_isolation, may_hurry, ..database });
             }
         }
         Err(error) if is_refused_option(&error) => {}
@@ -133,8 +142,8 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
         place: format!("PostgreSQL at {}", database.place),
         reason: failure.to_string(),
     })?;
-    let Server { version, default_isolation, .. } = asked;
-    Ok(PostgreSql { version, default_isolation, ..database })
+    let Server { version, default_isolation, may_hurry, .. } = asked;
+    Ok(PostgreSql { version, default_isolation, may_hurry, ..database })
 }
 
 /// The settings that a direct connection begins with, after those of the user.
@@ -224,7 +233,11 @@ impl PostgreSql {
         // Debian's has a remark after the number.
         let version = version.split(' ').next().unwrap_or_default().to_owned();
         let link = if took_options { Link::Direct } else { Link::Pooled };
-        Ok(Server { link, version, default_isolation: answer.next().unwrap_or_default() })
+        let default_isolation = answer.next().unwrap_or_default();
+        let hurry = format!("BEGIN; SET LOCAL deadlock_timeout = {}", DEADLOCK_TIMEOUT.as_millis());
+        let may_hurry = connection.command(&hurry).is_ok();
+        connection.command("ROLLBACK")?;
+        Ok(Server { link, version, default_isolation, may_hurry })
     }
 
     /// What a transaction sets for itself, where the connection has no settings.
@@ -234,7 +247,11 @@ impl PostgreSql {
         }
         let (lock, statement) = (LOCK_TIMEOUT.as_millis(), STATEMENT_TIMEOUT.as_millis());
         let schema = self.schema.as_ref().map(|it| format!("; SET LOCAL search_path = {it}")).unwrap_or_default();
-        format!("; SET LOCAL lock_timeout = {lock}; SET LOCAL statement_timeout = {statement}{schema}")
+        let hurry = match self.may_hurry {
+            true => format!("; SET LOCAL deadlock_timeout = {}", DEADLOCK_TIMEOUT.as_millis()),
+            false => String::new(),
+        };
+        format!("; SET LOCAL lock_timeout = {lock}; SET LOCAL statement_timeout = {statement}{hurry}{schema}")
     }
 
     /// Takes the lock that keeps other runs away.
@@ -334,7 +351,7 @@ impl Database for PostgreSql {
     }
 
     fn isolations(&self) -> &'static [&'static str] {
-        &["read-committed", "repeatable-read", "serializable"]
+        &["read-committed", "repeatable-read", "serializable", "read-uncommitted"]
     }
 
     fn inspect(&self, tables: &[Table], sessions: usize) -> Result<Preview, Failure> {
@@ -393,6 +410,13 @@ impl Database for PostgreSql {
             Link::Pooled => "an advisory lock of a transaction that is open for the time of the run",
         };
         let mut remarks = Vec::new();
+        if !self.may_hurry {
+            remarks.push(
+                "deadlocks are found after the server's deadlock_timeout, which takes time: this user may not set it, and \
+                 an administrator could"
+                    .to_owned(),
+            );
+        }
         if self.link == Link::Pooled {
             remarks.push("through a pooler: settings belong to transactions, and statements have no names".to_owned());
         }
@@ -421,6 +445,9 @@ impl Database for PostgreSql {
         let begin = begin + &self.local_settings();
         let mut connection = self.connection()?;
         if self.link == Link::Direct {
+            if self.may_hurry {
+                connection.command(&format!("SET deadlock_timeout = {}", DEADLOCK_TIMEOUT.as_millis()))?;
+            }
             connection.process = connection.numbers("SELECT pg_backend_pid()::bigint")?.first().copied();
         }
         Ok(Box::new(SqlClient::new(connection, Dialect::PostgreSql, begin)))

@@ -21,6 +21,7 @@ fn postgresql_shows_only_what_its_levels_allow() {
     let Some(server) = server(Kind::PostgreSql, &["deadlock_timeout=50ms"]) else { return };
     let database = opened(&server.url());
     compare(&*database, "read-committed", &[Level::StatementSnapshots]);
+    compare(&*database, "read-uncommitted", &[Level::StatementSnapshots]);
     // Most of it is snapshot isolation in real time; where rows are made anew, it is the weaker one.
     compare(&*database, "repeatable-read", &[Level::StrongSnapshotIsolation, Level::RowSnapshots]);
     compare(&*database, "serializable", &[Level::StrictSerializable]);

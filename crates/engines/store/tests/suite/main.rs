@@ -8,6 +8,7 @@
 
 mod calls;
 mod complete;
+mod databases;
 mod dice;
 mod replay;
 mod run;

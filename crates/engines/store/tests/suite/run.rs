@@ -25,6 +25,8 @@ pub(crate) struct Shape {
     pub(crate) savepoints: usize,
     pub(crate) predicates: usize,
     pub(crate) late: usize,
+    /// So many of a hundred writes are inserts.
+    pub(crate) inserts: usize,
     /// So many of a hundred operations begin a statement of several.
     pub(crate) statements: usize,
 }
@@ -54,6 +56,7 @@ impl Shape {
             savepoints: 0,
             predicates: 0,
             late: 0,
+            inserts: 0,
             statements: 0,
         }
     }
@@ -65,6 +68,7 @@ impl Shape {
             savepoints: [0, 15][dice.below(2)],
             predicates: [0, 20][dice.below(2)],
             late: [0, 50][dice.below(2)],
+            inserts: [0, 50][dice.below(2)],
             statements: [0, 15][dice.below(2)],
             ..Self::small(dice)
         }
@@ -197,13 +201,19 @@ fn step(dice: &mut Dice, shape: &Shape, store: &mut Store, session: SessionId, n
         store.delete(session, &row)
     } else if dice.percent(shape.writes) {
         let value = value(dice, shape);
-        store.put(session, &row, value)
+        if shape.inserts > 0 && dice.percent(shape.inserts) {
+            store.insert(session, &row, value)
+        } else {
+            store.put(session, &row, value)
+        }
     } else {
         store.get(session, &row).map(|_| ())
     };
     match answer {
-        Ok(()) => Some(n_left - 1),
+        Ok(()) | Err(Error::Exists { .. }) => Some(n_left - 1),
         Err(Error::Conflict(_)) => None,
+        // The session tries something else when it is its turn again.
+        Err(Error::Locked { .. }) => Some(n_left),
         Err(error) => panic!("{error}"),
     }
 }
@@ -229,7 +239,16 @@ fn scan_where(dice: &mut Dice, store: &mut Store, session: SessionId) -> Result<
         _ => Condition::foreign(&format!("at least {low}"), is_match),
     };
     let rows = if dice.percent(50) { Rows::All } else { Rows::prefix("0") };
-    let found = store.scan_where(session, ["even", "odd"][dice.below(2)], &rows, &condition)?;
+    let table = ["even", "odd"][dice.below(2)];
+    let found = match dice.below(3) {
+        0 => store.update_where(session, table, &rows, &condition, |_, old| match old {
+            Datum::Int(number) if number % 3 == 0 => Change::Delete,
+            Datum::Int(number) => Change::Put((number + 1).into()),
+            _ => Change::Keep,
+        })?,
+        1 if low == 0 => store.update_where(session, table, &rows, &condition, |_, _| Change::Keep)?,
+        _ => store.scan_where(session, table, &rows, &condition)?,
+    };
     assert!(found.iter().all(|it| is_match(&it.0.row, &it.1)));
     Ok(())
 }
