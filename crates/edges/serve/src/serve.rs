@@ -11,7 +11,7 @@ use crate::wire::Place;
 use iso_collect::{Administration, Target};
 use iso_servers::{Kind, Server};
 use iso_spec::Level;
-use iso_store::{Divergence, LEVELS, Policy};
+use iso_store::{DATABASE_LEVELS, Divergence, LEVELS, Policy};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -89,8 +89,9 @@ const ACCESS: &str = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-2
 impl Serving {
     /// Starts an engine, prepares it, and listens.
     pub fn start(setup: ServeSetup) -> Result<Self, ServeError> {
-        if !LEVELS.contains(&setup.level) {
-            let known = LEVELS.map(Level::short_name).join(", ");
+        let levels = || LEVELS.into_iter().chain(DATABASE_LEVELS);
+        if !levels().any(|it| it == setup.level) {
+            let known = levels().map(Level::short_name).collect::<Vec<&str>>().join(", ");
             return Err(ServeError::UnknownLevel { level: setup.level.short_name(), known });
         }
         let cannot = |reason| ServeError::Listen { place: setup.listen.clone(), reason };
@@ -184,7 +185,7 @@ impl Serving {
                 let left = "what was put into the engine is left behind; DROP SCHEMA isoscope_recording CASCADE removes it";
                 self.shared.complain(format!("{failure}: {left}"));
             }
-        } else if lock(&self.shared.administration).rows("SELECT 1").is_err() {
+        } else if self.server.as_mut().is_some_and(Server::has_ended) {
             self.shared.complain("the engine ended before the run did".to_owned());
         }
         drop(self.server.take());

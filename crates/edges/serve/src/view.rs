@@ -5,7 +5,7 @@ use crate::catalogue::{Kind, Table};
 use crate::condition::{Parameter, Template};
 use crate::row::plain;
 use crate::transaction::{Done, Operation};
-use iso_history::{Column, Comparison, Datum, Predicate, SessionId};
+use iso_history::{Column, Comparison, Datum, Locking, Predicate, SessionId};
 use iso_store::{Error, Key, Rows, Savepoint, Store};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -69,6 +69,8 @@ impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         match error {
             Error::Conflict(conflict) => Self::Conflict(conflict.to_string()),
+            // Whoever holds the lock cannot go on while somebody waits for it here.
+            locked @ Error::Locked { .. } => Self::Conflict(locked.to_string()),
             other => Self::Broken(other.to_string()),
         }
     }
@@ -136,6 +138,19 @@ impl State {
 
     /// Chooses versions of all rows that a statement may read.
     pub(crate) fn choose(
+        &mut self,
+        session: SessionId,
+        sources: &[Asked],
+        parameters: &[Parameter],
+        own: &Own,
+    ) -> Result<View, Refused> {
+        self.store.begin_statement(session)?;
+        let view = self.choose_rows(session, sources, parameters, own)?;
+        self.store.end_statement(session, Locking::Free)?;
+        Ok(view)
+    }
+
+    fn choose_rows(
         &mut self,
         session: SessionId,
         sources: &[Asked],
@@ -214,6 +229,19 @@ impl State {
 
     /// Tells the store what a statement did on the newest state. Gives what the transaction has written.
     pub(crate) fn apply(
+        &mut self,
+        session: SessionId,
+        done: &Done,
+        spelled: &HashMap<String, String>,
+        own: &mut Own,
+    ) -> Result<(), Refused> {
+        self.store.begin_statement(session)?;
+        self.apply_operations(session, done, spelled, own)?;
+        self.store.end_statement(session, done.locking)?;
+        Ok(())
+    }
+
+    fn apply_operations(
         &mut self,
         session: SessionId,
         done: &Done,

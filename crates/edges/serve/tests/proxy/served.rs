@@ -85,7 +85,8 @@ fn what_clients_saw_is_what_was_served_at_every_level() {
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proxy/honesty.py");
     let mut n_unserializable = 0;
-    for (seed, level) in LEVELS.into_iter().enumerate() {
+    let of_postgres = [Level::StatementSnapshots, Level::TransactionSnapshot];
+    for (seed, level) in LEVELS.into_iter().chain(of_postgres).enumerate() {
         let patience = Duration::from_millis(5);
         let stage = Stage::new(ServeSetup { seed: seed as u64, patience, ..setup(level, ACCOUNTS) });
         let arguments = [script.to_str().unwrap(), "serializable", &seed.to_string()];
@@ -198,6 +199,6 @@ fn what_cannot_be_served_is_said() {
     }
     let error = Serving::start(setup(Level::ReadCommitted, "CREATE TABLE")).unwrap_err();
     assert!(error.to_string().contains("the schema does not work"), "{error}");
-    let error = Serving::start(setup(Level::StatementSnapshots, "")).unwrap_err();
+    let error = Serving::start(setup(Level::ReadUncommitted, "")).unwrap_err();
     assert!(matches!(error, ServeError::UnknownLevel { .. }), "{error}");
 }
