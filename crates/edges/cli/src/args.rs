@@ -404,7 +404,7 @@ pub(crate) struct ScopeArgs {
     #[arg(long, value_name = "yes|no", hide_possible_values = true)]
     pub(crate) rereads: Option<YesNo>,
 
-    /// At most N reads of rows that a scan did not return; by default none
+    /// At most N reads of rows that a scan did not return; by default 1 where a level tells them from other reads
     #[arg(long, value_name = "N", value_parser = parse_scans, allow_hyphen_values = true)]
     pub(crate) scans: Option<usize>,
 }

@@ -89,7 +89,7 @@ pub use series::{Sample, Series};
 pub use store::{Ending, StoreReport, StoreStep};
 pub use surroundings::{Course, CourseUnit, KeySummary, Nearby, Neighbour, SessionSummary, Surroundings};
 pub use svg::{Frame, figure_svg, svg};
-pub use text::{Colour, Listing, Symbols, TextOptions, store_text, text};
+pub use text::{Colour, Listing, Symbols, TextOptions, store_text, text, text_so_far};
 pub use value::{InitialValue, OpKind, Operation, Value};
 pub use verify::{
     Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, ServerRun, ServerRuns, ServerStep,

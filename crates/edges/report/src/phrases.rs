@@ -208,6 +208,12 @@ pub(crate) fn scope_line(scope: &Scope) -> String {
     if scope.scans > 0 {
         parts.push(format!("at most {} that scans did not return", counted(scope.scans, "row")));
     }
+    if !scope.statements.is_empty() {
+        parts.push(format!("statements with {}", listed(&scope.statements.iter().map(String::as_str).collect::<Vec<_>>(), "and")));
+    }
+    if scope.lists > 0 {
+        parts.push(format!("lists of one key up to {}", counted(scope.lists, "transaction")));
+    }
     format!("Scope: {}.", parts.join("; "))
 }
 

@@ -221,6 +221,12 @@ pub struct Scope {
     /// So many reads at most were of rows that a scan did not return.
     #[serde(default, skip_serializing_if = "are_none")]
     pub scans: u64,
+    /// What statements may do, because a level looks at it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<String>,
+    /// Lists of one key were looked at up to so many transactions, since registers showed nothing.
+    #[serde(default, skip_serializing_if = "are_none")]
+    pub lists: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]

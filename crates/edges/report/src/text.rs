@@ -14,8 +14,8 @@ mod store;
 mod verify;
 mod why;
 
-pub use check::text;
 pub(crate) use check::{defect_text, size};
+pub use check::{text, text_so_far};
 pub(crate) use collect::collect;
 pub(crate) use demo::demo;
 pub(crate) use hunt::hunt;

@@ -38,17 +38,19 @@ pub(crate) enum Taste {
     Likely,
     /// No session must wait long, if versions stayed for ever once they are written.
     Soon,
-    /// As `Likely`, and no session is far ahead of others: clients do about as much in the same time.
+    /// As `Likely`, and no session is far ahead of others: clients do about as much in the same time, what aborts included.
     Even,
+    /// As `Even`, and sessions are nearer to each other than chance would have it: all of them do the same kind of work.
+    InStep,
 }
 
 impl Taste {
     /// All of them.
-    pub(super) const ALL: [Self; 3] = [Self::Likely, Self::Soon, Self::Even];
+    pub(super) const ALL: [Self; 4] = [Self::Likely, Self::Soon, Self::InStep, Self::Even];
 
     /// Those that are worth a try: where times count, they keep sessions together anyway.
     pub(crate) fn worth_a_try(slack: Option<i64>) -> &'static [Self] {
-        if slack.is_some() { &Self::ALL[..2] } else { &Self::ALL }
+        if slack.is_some() { &Self::ALL[..2] } else { &[Self::InStep, Self::Even, Self::Likely, Self::Soon] }
     }
 }
 

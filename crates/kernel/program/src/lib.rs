@@ -82,6 +82,8 @@ mod program;
 #[cfg(test)]
 mod round_trip;
 mod syntax;
+mod templates;
+mod txn_level;
 mod updates;
 mod value;
 
@@ -95,6 +97,10 @@ pub use program::{
     AbortCause, Arith, Claim, Domain, Expr, Field, Initial, Instance, Local, Program, Read, ReadMode, Stmt, Symbol,
     Table, Unit, UnitKind, UnitPart,
 };
+pub use templates::{
+    Access, AccessKind, Constant, Parts, Relation, RowKey, Template, Templates, Variable, Way,
+};
+pub use txn_level::TxnLevel;
 pub use value::{Type, UnitValue, Value};
 
 /// Reads a program. `file` is what messages call it.

@@ -26,6 +26,8 @@ pub fn scope() -> Scope {
         real_time: false,
         read_order: false,
         scans: 0,
+        statements: Vec::new(),
+        lists: 0,
     }
 }
 

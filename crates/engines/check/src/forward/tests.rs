@@ -3,32 +3,13 @@
 use super::{Aim, Program, Run, Taste, run};
 use crate::order::{self, Frame};
 use crate::rule::Rule;
-use crate::test_store::{self, Clock, Input, Manner, Random, Sight, Values};
+use crate::test_store::Sight;
+use crate::test_store::few_values::{STORES, some};
 use iso_evidence::{Budget, StopReason};
-use iso_history::{Facts, History};
+use iso_history::Facts;
 use iso_spec::Level;
 
-const STORES: [(Sight, Level); 3] = [
-    (Sight::Serial, Level::Serializable),
-    (Sight::Snapshot, Level::SnapshotIsolation),
-    (Sight::Careless, Level::PrefixConsistency),
-];
-
-fn some(sight: Sight, seed: u64) -> History {
-    let manner = Manner {
-        n_txns: 60,
-        n_sessions: 5,
-        n_keys: 4,
-        max_ops: 4,
-        sight,
-        writes: 50,
-        values: Values::Few(3),
-        clock: Clock::Exact,
-        input: Input::Sessions,
-        ..Manner::default()
-    };
-    test_store::run(&mut Random::new(seed), manner)
-}
+const N_KEYS: usize = 4;
 
 fn aim(width: usize, taste: Taste) -> Aim {
     Aim { width, slack: None, taste }
@@ -40,7 +21,7 @@ fn executions_that_are_found_are_right_and_most_are_found() {
     for (sight, level) in STORES {
         let mut n_found = [0; Taste::ALL.len()];
         for seed in 0..20 {
-            let history = some(sight, seed);
+            let history = some(sight, N_KEYS, seed);
             let facts = Facts::new(&history);
             let frame = Frame::new(&facts, Rule::of(level));
             let program = Program::new(&frame).unwrap();
@@ -64,7 +45,7 @@ fn executions_that_keep_to_times_are_found_with_few_states() {
     {
         let mut n_found = 0;
         for seed in 0..20 {
-            let history = some(sight, seed);
+            let history = some(sight, N_KEYS, seed);
             let facts = Facts::new(&history);
             let frame = Frame::new(&facts, Rule::of(level));
             let program = Program::new(&frame).unwrap();
@@ -80,7 +61,7 @@ fn executions_that_keep_to_times_are_found_with_few_states() {
 
 #[test]
 fn a_budget_that_ends_is_said() {
-    let history = some(Sight::Serial, 1);
+    let history = some(Sight::Serial, N_KEYS, 1);
     let facts = Facts::new(&history);
     let program = Program::new(&Frame::new(&facts, Rule::of(Level::Serializable))).unwrap();
     let stop = || Some(StopReason::Timeout);

@@ -78,13 +78,13 @@ impl Ways<'_> {
         if let Some(decision) = repaired.and_then(|it| decision_of(self.frame, it)) {
             return Ok(Some(decision));
         }
+        if let Some(decision) = self.run_forward(turn, budget)? {
+            return Ok(Some(decision));
+        }
         if let Some(decision) = self.assume_more(turn, budget)? {
             return Ok(Some(decision));
         }
-        if let Some(decision) = self.anneal(turn, budget)? {
-            return Ok(Some(decision));
-        }
-        self.run_forward(turn, budget)
+        self.anneal(turn, budget)
     }
 
     fn repair(&self, budget: &Budget<'_>) -> Result<Repaired, StopReason> {
