@@ -20,9 +20,9 @@ mod on_server;
 mod output;
 mod prediction;
 mod progress;
+mod promise;
 #[cfg(feature = "record")]
 mod proxied;
-mod promise;
 mod reporter;
 mod results;
 mod scope;

@@ -98,14 +98,13 @@ impl Serving {
         let listener = TcpListener::bind(&setup.listen).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         listener.set_nonblocking(true).map_err(cannot)?;
-        let (server, url) = match &setup.engine {
-            Some(url) => (None, url.clone()),
-            None => {
-                let settings = ["hba_file={folder}/access.conf", "max_connections=200", "synchronous_commit=off"];
-                let server = Server::start_with(Kind::PostgreSql, &settings, &[("access.conf", ACCESS)])?;
-                let url = server.url_of_socket();
-                (Some(server), url)
-            }
+        let (server, url) = if let Some(url) = &setup.engine {
+            (None, url.clone())
+        } else {
+            let settings = ["hba_file={folder}/access.conf", "max_connections=200", "synchronous_commit=off"];
+            let server = Server::start_with(Kind::PostgreSql, &settings, &[("access.conf", ACCESS)])?;
+            let url = server.url_of_socket();
+            (Some(server), url)
         };
         let mut administration = Administration::open(&url)?;
         administration.claim()?;
@@ -115,7 +114,8 @@ impl Serving {
         }
         let word = word();
         catalogue::install(&mut administration, &word)?;
-        let login = server.is_some().then(|| Login { user: iso_servers::USER.to_owned(), database: "postgres".to_owned() });
+        let login =
+            server.is_some().then(|| Login { user: iso_servers::USER.to_owned(), database: "postgres".to_owned() });
         let turn = Turn::new(setup.sessions, setup.seed, setup.order.clone(), setup.patience);
         let weak = Weak::new(setup.level, setup.policy.clone(), setup.seed, turn, login);
         let prepared = catalogue::attach(&mut administration, Purpose::Serve);
@@ -182,7 +182,8 @@ impl Serving {
         if self.server.is_none() {
             let mut administration = lock(&self.shared.administration);
             if let Err(failure) = catalogue::remove(&mut administration) {
-                let left = "what was put into the engine is left behind; DROP SCHEMA isoscope_recording CASCADE removes it";
+                let left =
+                    "what was put into the engine is left behind; DROP SCHEMA isoscope_recording CASCADE removes it";
                 self.shared.complain(format!("{failure}: {left}"));
             }
         } else if self.server.as_mut().is_some_and(Server::has_ended) {

@@ -103,8 +103,7 @@ impl State {
     /// A row of the initial state.
     pub(crate) fn load(&mut self, key: &Key, value: Datum, spelled: String) -> Result<(), Error> {
         self.store.load(key, value.clone())?;
-        let versions =
-            Versions { newest: Some(value.clone()), spelled: vec![(value, spelled)] };
+        let versions = Versions { newest: Some(value.clone()), spelled: vec![(value, spelled)] };
         self.tables.entry(key.table.clone()).or_default().insert(key.row.clone(), versions);
         Ok(())
     }
@@ -317,7 +316,9 @@ impl State {
 }
 
 fn too_old(key: &Key) -> String {
-    format!("{key} is changed by a statement that acts on its newest version, and the transaction has seen an older state")
+    format!(
+        "{key} is changed by a statement that acts on its newest version, and the transaction has seen an older state"
+    )
 }
 
 /// The rows that a condition asks for by their whole keys, if it does.

@@ -129,7 +129,8 @@ fn a_client_that_is_lost_leaves_an_aborted_transaction() {
         return;
     }
     let stage = Stage::new(setup(Level::CausalConsistency, ACCOUNTS));
-    let mut lost = client("psql", stage.port(), &["-XqAt"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lost =
+        client("psql", stage.port(), &["-XqAt"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let sql = "BEGIN; UPDATE accounts SET balance = 1 WHERE id = 1; SELECT 'done';\n";
     lost.stdin.as_mut().unwrap().write_all(sql.as_bytes()).unwrap();
     let mut first = String::new();
@@ -179,7 +180,10 @@ const CASES: &[(&str, &str)] = &[
     ("SELECT 1; SELECT 2", "1\n2"),
     ("SHOW transaction_isolation", "read committed"),
     ("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY; SELECT balance FROM accounts WHERE id = 1; COMMIT", "100"),
-    ("CREATE TABLE towns (name text PRIMARY KEY, people int UNIQUE); INSERT INTO towns VALUES ('Ulm', 7), ('Rom', 9)", ""),
+    (
+        "CREATE TABLE towns (name text PRIMARY KEY, people int UNIQUE); INSERT INTO towns VALUES ('Ulm', 7), ('Rom', 9)",
+        "",
+    ),
     ("UPDATE towns SET people = 8 WHERE name = 'Ulm'; SELECT * FROM towns ORDER BY name", "Rom|9\nUlm|8"),
     ("CREATE VIEW big AS SELECT * FROM towns WHERE people > 8; SELECT name FROM big", "Rom"),
     ("SELECT name FROM towns WHERE people = (SELECT max(people) FROM towns)", "Rom"),
