@@ -1,5 +1,6 @@
 //! The arguments as they stand on the command line; each verb resolves its own.
 
+mod allocate;
 mod completions;
 mod generate;
 mod hunt;
@@ -8,6 +9,7 @@ mod record;
 mod replay;
 mod store;
 
+pub(crate) use allocate::AllocateArgs;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
@@ -48,6 +50,7 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     Lattice(LatticeArgs),
     Verify(VerifyArgs),
+    Allocate(AllocateArgs),
     Predict(PredictArgs),
     Collect(CollectArgs),
     #[cfg(feature = "record")]

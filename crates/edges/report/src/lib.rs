@@ -6,6 +6,7 @@
 
 #![allow(clippy::format_push_string, reason = "renderings are small, and writing to a string cannot fail")]
 
+mod allocate;
 mod amounts;
 mod arrow;
 mod build;
@@ -55,6 +56,7 @@ mod verify;
 mod verify_phrases;
 mod words;
 
+pub use allocate::{AllocateReport, AllocatedTxn, BlockedEdge, BlockedLevel};
 pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
 pub use build_predict::{Predicted, Rewired, shape};
