@@ -2,6 +2,7 @@
 
 mod check;
 mod lattice;
+mod allocate;
 mod predict;
 mod runs;
 mod search;
@@ -9,6 +10,7 @@ mod verify;
 
 pub use check::dot;
 pub(crate) use lattice::lattice_dot;
+pub(crate) use allocate::allocate_dot;
 pub(crate) use predict::predict_dot;
 pub(crate) use runs::{collect_dot, demo_dot, hunt_dot, replay_dot, store_dot};
 pub(crate) use search::{compare_dot, separate_dot};

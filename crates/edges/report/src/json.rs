@@ -6,6 +6,7 @@ use crate::document::{CheckReport, Link};
 use crate::found::SpecWitness;
 use crate::hunt::HuntReport;
 use crate::predict::{ChangedRead, PredictReport};
+use crate::allocate::AllocateReport;
 use crate::replay::ReplayReport;
 use crate::report::Report;
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
@@ -224,6 +225,11 @@ documents! {
     VerifyReport is Verify, written by "verify" {
         fn shortcuts(&self) -> Shortcuts<'_> {
             Shortcuts { defects: Some([]), ..Shortcuts::default() }
+        }
+    };
+    AllocateReport is Allocate, written by "allocate" {
+        fn shortcuts(&self) -> Shortcuts<'_> {
+            Shortcuts { verdict: Some(self.verdict()), ..Shortcuts::default() }
         }
     };
     PredictReport is Predict, written by "predict" {

@@ -79,6 +79,7 @@ mod parser;
 mod plain;
 mod print;
 mod program;
+mod robust;
 #[cfg(test)]
 mod round_trip;
 mod syntax;
@@ -97,6 +98,7 @@ pub use program::{
     AbortCause, Arith, Claim, Domain, Expr, Field, Initial, Instance, Local, Program, Read, ReadMode, Stmt, Symbol,
     Table, Unit, UnitKind, UnitPart,
 };
+pub use robust::{NotRobust, RobustnessCheck, check_robust};
 pub use templates::{
     Access, AccessKind, Constant, Parts, Relation, RowKey, Template, Templates, Variable, Way,
 };

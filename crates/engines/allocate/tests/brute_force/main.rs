@@ -4,7 +4,7 @@ mod server;
 
 use iso_allocate::{Danger, Edges, RowValue, allocate, danger, is_robust};
 use iso_evidence::Budget;
-use iso_program::{Access, AccessKind, Constant, RowKey, Templates, TxnLevel, Way};
+use iso_program::{Access, AccessKind, Constant, RowKey, Templates, TxnLevel, Way, check_robust};
 use server::{Statement, Txn, has_bad_run, run};
 
 /// Numbers that look random and are the same in every run.
@@ -162,6 +162,8 @@ fn compare(text: &str, levels: &[TxnLevel], n_max: usize, effort: usize) -> (boo
     let templates = Templates::parse(text, "random.txn").unwrap();
     let budget = Budget::unlimited();
     let robust = is_robust(&templates, levels, Edges::AndLocks, &budget).unwrap().is_ok();
+    // The kernel's own check agrees, in both directions.
+    assert_eq!(check_robust(text, levels).is_ok(), robust, "the kernel disagrees:\n{text}{levels:?}");
     for split in 0..templates.templates().len() {
         if let Some(found) = danger(&templates, levels, split, Edges::Data, &budget).unwrap() {
             assert!(!robust, "with fewer edges there is more:\n{text}{levels:?}");
