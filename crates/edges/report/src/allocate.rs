@@ -147,7 +147,9 @@ impl BlockedLevel {
 
     /// An edge of the cycle in words.
     pub(crate) fn edge_words(edge: &BlockedEdge) -> String {
-        let place = |it: &CodePlace| format!("`{}` (line {})", it.text.split_whitespace().collect::<Vec<_>>().join(" "), it.line);
+        let place = |it: &CodePlace| {
+            format!("`{}` (line {})", it.text.split_whitespace().collect::<Vec<_>>().join(" "), it.line)
+        };
         format!("{} before {}: {}, then {}", edge.from, edge.to, place(&edge.before), place(&edge.after))
     }
 
@@ -155,6 +157,10 @@ impl BlockedLevel {
     pub(crate) fn cure(&self) -> Option<String> {
         let places = self.lock.as_ref()?;
         let each: Vec<String> = places.iter().map(crate::verify_phrases::place_words).collect();
-        Some(format!("{} is enough if what is read is locked, with `for update`: {}", self.level.short, each.join(", and ")))
+        Some(format!(
+            "{} is enough if what is read is locked, with `for update`: {}",
+            self.level.short,
+            each.join(", and ")
+        ))
     }
 }
