@@ -57,8 +57,11 @@ fn blocks(report: &AllocateReport, txn: &str, blocked: &BlockedLevel, levels: Le
         return;
     };
     let history = SavedHistory::read(&run.excerpt.history, &run.excerpt.transactions);
-    findings
-        .add(format!("{name} allows the run that blocks {txn}"), history.and(|it| it.is_allowed_by_text(levels, name)));
+    let allows = |name: &str| history.and(|it| it.is_allowed_by_text(levels, name));
+    let weaker = report.levels.iter().map(|it| it.short.as_str()).take_while(|it| it != name);
+    let by = std::iter::once(name.as_str()).chain(weaker).find(|it| allows(it) == Outcome::Certified);
+    let by = by.unwrap_or(name);
+    findings.add(format!("{by} allows the run that blocks {txn}"), allows(by));
     findings.add(
         format!("ser forbids the run that blocks {txn}"),
         history.and(|it| it.is_forbidden_by_text(levels, "ser", &[])),
