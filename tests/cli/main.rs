@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 
 mod bad_input;
+mod certify;
 mod check;
 mod collect;
 mod compare;
@@ -27,6 +28,7 @@ mod report;
 #[allow(dead_code, unreachable_pub, reason = "the tests of documents use the rest of it")]
 mod schema;
 mod separate;
+mod serve;
 mod store;
 mod tool;
 mod verify;

@@ -1,19 +1,29 @@
 //! The arguments as they stand on the command line; each verb resolves its own.
 
+mod allocate;
 mod completions;
 mod generate;
 mod hunt;
+mod predict;
 #[cfg(feature = "record")]
 mod record;
 mod replay;
+mod saved;
+#[cfg(feature = "record")]
+mod serve;
 mod store;
 
+pub(crate) use allocate::AllocateArgs;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
+pub(crate) use predict::{BoundaryName, PredictArgs, Strategy};
 #[cfg(feature = "record")]
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::ReplayArgs;
+pub(crate) use saved::{CertifyArgs, ReportArgs};
+#[cfg(feature = "record")]
+pub(crate) use serve::ServeArgs;
 pub(crate) use store::{StoreAppsArgs, StoreArgs, StoreRunArgs, StoreVerb};
 
 use crate::commands::collect::{
@@ -48,10 +58,13 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     Lattice(LatticeArgs),
     Verify(VerifyArgs),
+    Allocate(AllocateArgs),
     Predict(PredictArgs),
     Collect(CollectArgs),
     #[cfg(feature = "record")]
     Record(RecordArgs),
+    #[cfg(feature = "record")]
+    Serve(ServeArgs),
     Hunt(HuntArgs),
     Replay(ReplayArgs),
     Store(StoreArgs),
@@ -59,6 +72,7 @@ pub(crate) enum Verb {
     Convert(ConvertArgs),
     Generate(GenerateArgs),
     Report(ReportArgs),
+    Certify(CertifyArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }
@@ -277,81 +291,6 @@ pub(crate) struct VerifyArgs {
     pub(crate) answer: AnswerArgs,
 }
 
-/// Predict what could have happened instead: from one observed run, a run that a weaker level allows and that is not
-/// serializable.
-///
-/// Each session repeats its transactions up to a boundary, where reads may see other writers than they did. Without
-/// --level, every level that predict knows is tried, and the prediction at the strongest one is shown. Independent code
-/// first checks that the level allows it and that the target forbids it.
-#[derive(Debug, Args)]
-pub(crate) struct PredictArgs {
-    /// The observed history: a file, a Cobra directory, or - for standard input; .gz and .zst are unpacked
-    #[arg(value_name = "INPUT")]
-    pub(crate) input: String,
-
-    /// Try only these levels; repeat it, or separate names with commas
-    #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
-    pub(crate) levels: Vec<String>,
-
-    /// The stronger level that must forbid what is predicted
-    #[arg(long, value_name = "LEVEL", default_value = "ser")]
-    pub(crate) target: String,
-
-    /// What may differ: strict ends a session with the first read that has another writer; relaxed keeps the rest of
-    /// that transaction as it was observed, and its other reads may have other writers, too; if not given, strict, and
-    /// relaxed where strict has none
-    #[arg(long, value_name = "strict|relaxed", hide_possible_values = true)]
-    pub(crate) boundary: Option<BoundaryName>,
-
-    /// Precision and boundary in one word, as in the paper: exact-strict, exact-relaxed, approx-strict or
-    /// approx-relaxed; an approximate search that finds nothing ends with unknown
-    #[arg(long, value_name = "STRATEGY", hide_possible_values = true, conflicts_with = "boundary")]
-    pub(crate) strategy: Option<Strategy>,
-
-    /// Find one prediction for each shape of cycle, not only one
-    #[arg(long)]
-    pub(crate) all: bool,
-
-    /// Run this application on the weak store along each prediction, to see whether it really happens. The observed
-    /// history must come from the same application
-    #[arg(long, value_name = "APP")]
-    pub(crate) validate: Option<String>,
-
-    /// With --validate: the seed of the observed run, if the recording does not name it
-    #[arg(long, value_name = "N", requires = "validate")]
-    pub(crate) seed: Option<u64>,
-
-    /// Save the predicted history (the first one, if there are several); - is standard output, and then the answer
-    /// goes to standard error
-    #[arg(long, short = 'o', value_name = "FILE.history")]
-    pub(crate) output: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) overwrite: Overwrite,
-
-    #[command(flatten)]
-    pub(crate) reading: ReadingArgs,
-
-    #[command(flatten)]
-    pub(crate) answer: AnswerArgs,
-}
-
-/// A boundary by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum BoundaryName {
-    Strict,
-    Relaxed,
-}
-
-/// A precision and a boundary by one name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Strategy {
-    ExactStrict,
-    ExactRelaxed,
-    ApproxStrict,
-    ApproxRelaxed,
-}
-
 /// Drive a database with a workload from many sessions at once, and record the history.
 ///
 /// The file is written while the sessions run. Ctrl-C ends the run early; the history up to then is complete. The tables
@@ -471,7 +410,7 @@ pub(crate) struct ScopeArgs {
     #[arg(long, value_name = "yes|no", hide_possible_values = true)]
     pub(crate) rereads: Option<YesNo>,
 
-    /// At most N reads of rows that a scan did not return; by default none
+    /// At most N reads of rows that a scan did not return; by default 1 where a level tells them from other reads
     #[arg(long, value_name = "N", value_parser = parse_scans, allow_hyphen_values = true)]
     pub(crate) scans: Option<usize>,
 }
@@ -543,18 +482,6 @@ pub(crate) struct ConvertArgs {
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-}
-
-/// Render a saved result again, as a page, a picture, a graph or text.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// The output of --json or --report FILE.json, or - for standard input
-    #[arg(value_name = "RESULT.json")]
-    pub(crate) input: String,
-
-    /// Where to write it; the ending says which kind: .html .svg .dot .json .txt. By default text on standard output
-    #[arg(long = "output", short = 'o', value_name = "FILE")]
-    pub(crate) outputs: Vec<PathBuf>,
 }
 
 /// Run the same contended work on two built-in databases, one of them weak, and see which levels each keeps.

@@ -14,10 +14,12 @@
 //! | How do two levels relate? | [`compare()`] |
 //! | How do many levels relate? | [`lattice()`] |
 //! | Does this program keep its invariants under this level? | [`verify()`] |
+//! | Which level does each transaction of a program need, however many run? | [`allocate()`] |
 //! | Which bad run could have happened instead of this good one? | [`predict()`] |
 //!
 //! Nothing here prints, reads or waits: a budget comes in, and an answer goes out.
 
+pub mod allocate;
 mod certified;
 pub mod check;
 #[cfg(test)]
@@ -36,6 +38,7 @@ mod spec_common;
 mod text;
 pub mod verify;
 
+pub use allocate::allocate;
 pub use certified::{Certification, Certified, Searched, WrongEvidence};
 pub use check::check;
 pub use compare::compare;

@@ -8,53 +8,53 @@ use crate::value::{Type, Value};
 use std::collections::BTreeMap;
 
 /// How many rows a table may have.
-pub(super) const MAX_ROWS: usize = 64;
+pub(crate) const MAX_ROWS: usize = 64;
 const DEFAULT_WIDTH: u32 = 16;
 const NAME_ONCE: &str = "give one of them another name";
 
 /// The items of a program by kind, with their names and types resolved.
 #[derive(Debug)]
-pub(super) struct Declared<'s> {
-    pub(super) width: u32,
-    pub(super) domains: Vec<Domain>,
+pub(crate) struct Declared<'s> {
+    pub(crate) width: u32,
+    pub(crate) domains: Vec<Domain>,
     /// Does the program write out the empty text?
-    pub(super) has_empty_text: bool,
-    pub(super) vars: Vec<Var<'s>>,
-    pub(super) tables: Vec<TableDecl<'s>>,
-    pub(super) txns: Vec<&'s TxnItem>,
-    pub(super) init: Vec<&'s Stmt>,
-    pub(super) assumptions: Vec<&'s Expr>,
-    pub(super) sessions: &'s [Session],
-    pub(super) claims: Vec<ClaimDecl<'s>>,
+    pub(crate) has_empty_text: bool,
+    pub(crate) vars: Vec<Var<'s>>,
+    pub(crate) tables: Vec<TableDecl<'s>>,
+    pub(crate) txns: Vec<&'s TxnItem>,
+    pub(crate) init: Vec<&'s Stmt>,
+    pub(crate) assumptions: Vec<&'s Expr>,
+    pub(crate) sessions: &'s [Session],
+    pub(crate) claims: Vec<ClaimDecl<'s>>,
     names: BTreeMap<&'s str, Global>,
 }
 
 #[derive(Debug)]
-pub(super) struct Var<'s> {
-    pub(super) name: &'s Ident,
-    pub(super) ty: Type,
-    pub(super) initial: Option<&'s Expr>,
+pub(crate) struct Var<'s> {
+    pub(crate) name: &'s Ident,
+    pub(crate) ty: Type,
+    pub(crate) initial: Option<&'s Expr>,
 }
 
 #[derive(Debug)]
-pub(super) struct TableDecl<'s> {
-    pub(super) name: &'s Ident,
-    pub(super) key: &'s str,
+pub(crate) struct TableDecl<'s> {
+    pub(crate) name: &'s Ident,
+    pub(crate) key: &'s str,
     /// Keys that are declared; otherwise those that are used.
-    pub(super) keys: Option<Vec<Value>>,
-    pub(super) fields: Vec<Field>,
+    pub(crate) keys: Option<Vec<Value>>,
+    pub(crate) fields: Vec<Field>,
 }
 
 #[derive(Debug)]
-pub(super) struct ClaimDecl<'s> {
-    pub(super) kind: ClaimKind,
-    pub(super) label: Option<&'s String>,
-    pub(super) holds: &'s Expr,
+pub(crate) struct ClaimDecl<'s> {
+    pub(crate) kind: ClaimKind,
+    pub(crate) label: Option<&'s String>,
+    pub(crate) holds: &'s Expr,
 }
 
 /// What a name means everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Global {
+pub(crate) enum Global {
     Var(usize),
     Table(TableId),
     Enum(DomainId),
@@ -63,7 +63,7 @@ pub(super) enum Global {
 }
 
 impl Global {
-    pub(super) fn describe(self) -> &'static str {
+    pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Var(_) => "a variable",
             Self::Table(_) => "a table",
@@ -75,7 +75,7 @@ impl Global {
 }
 
 /// Sorts the items out. What cannot be used is left out and is among the problems.
-pub(super) fn declare<'s>(items: &'s [Item], texts: &[String], problems: &mut Vec<Problem>) -> Declared<'s> {
+pub(crate) fn declare<'s>(items: &'s [Item], texts: &[String], problems: &mut Vec<Problem>) -> Declared<'s> {
     let mut declared = Declared {
         width: DEFAULT_WIDTH,
         domains: vec![text_domain(texts)],
@@ -111,20 +111,20 @@ fn text_domain(texts: &[String]) -> Domain {
 }
 
 impl<'s> Declared<'s> {
-    pub(super) fn global(&self, name: &str) -> Option<Global> {
+    pub(crate) fn global(&self, name: &str) -> Option<Global> {
         self.names.get(name).copied()
     }
 
-    pub(super) fn global_names(&self) -> impl Iterator<Item = &'s str> {
+    pub(crate) fn global_names(&self) -> impl Iterator<Item = &'s str> {
         self.names.keys().copied()
     }
 
-    pub(super) fn int_range(&self) -> (i64, i64) {
+    pub(crate) fn int_range(&self) -> (i64, i64) {
         let half = 1_i64 << (self.width - 1);
         (-half, half - 1)
     }
 
-    pub(super) fn int(&self, number: i64, at: Span) -> Checked<Value> {
+    pub(crate) fn int(&self, number: i64, at: Span) -> Checked<Value> {
         let (low, high) = self.int_range();
         if (low..=high).contains(&number) {
             return Ok(Value::Int(number));
@@ -133,17 +133,17 @@ impl<'s> Declared<'s> {
         fail(at, message, "a program may declare more bits, as in `width 24`")
     }
 
-    pub(super) fn text(&self, text: &str) -> Value {
+    pub(crate) fn text(&self, text: &str) -> Value {
         let members = &self.domains[DomainId::TEXT.index()].members;
         let index = members.iter().position(|it| it == text).unwrap_or(0);
         Value::Member(DomainId::TEXT, index as u32)
     }
 
-    pub(super) fn n_members(&self, domain: DomainId) -> u32 {
+    pub(crate) fn n_members(&self, domain: DomainId) -> u32 {
         self.domains[domain.index()].members.len() as u32
     }
 
-    pub(super) fn show_type(&self, ty: Type) -> &str {
+    pub(crate) fn show_type(&self, ty: Type) -> &str {
         match ty {
             Type::Int => "int",
             Type::Bool => "bool",
@@ -151,7 +151,7 @@ impl<'s> Declared<'s> {
         }
     }
 
-    pub(super) fn show(&self, value: Value) -> String {
+    pub(crate) fn show(&self, value: Value) -> String {
         match value {
             Value::Int(number) => number.to_string(),
             Value::Bool(truth) => truth.to_string(),
@@ -162,7 +162,7 @@ impl<'s> Declared<'s> {
         }
     }
 
-    pub(super) fn type_named(&self, name: &Ident) -> Checked<Type> {
+    pub(crate) fn type_named(&self, name: &Ident) -> Checked<Type> {
         match (name.text.as_str(), self.global(&name.text)) {
             ("int", _) => Ok(Type::Int),
             ("bool", _) => Ok(Type::Bool),
@@ -176,7 +176,7 @@ impl<'s> Declared<'s> {
         }
     }
 
-    pub(super) fn table_named(&self, name: &Ident) -> Checked<TableId> {
+    pub(crate) fn table_named(&self, name: &Ident) -> Checked<TableId> {
         if let Some(Global::Table(table)) = self.global(&name.text) {
             return Ok(table);
         }
@@ -185,7 +185,7 @@ impl<'s> Declared<'s> {
         fail(name.span, format!("there is no table `{}`", name.text), hint)
     }
 
-    pub(super) fn txn_named(&self, name: &Ident) -> Checked<&'s TxnItem> {
+    pub(crate) fn txn_named(&self, name: &Ident) -> Checked<&'s TxnItem> {
         if let Some(Global::Txn(idx)) = self.global(&name.text) {
             return Ok(self.txns[idx]);
         }
@@ -195,7 +195,7 @@ impl<'s> Declared<'s> {
     }
 
     /// The position of a field of a table.
-    pub(super) fn field_named(&self, table: TableId, field: &Ident) -> Checked<usize> {
+    pub(crate) fn field_named(&self, table: TableId, field: &Ident) -> Checked<usize> {
         let decl = &self.tables[table.index()];
         if let Some(position) = decl.fields.iter().position(|it| it.name == field.text) {
             return Ok(position);
@@ -325,7 +325,7 @@ impl<'s> Declared<'s> {
     }
 }
 
-pub(super) fn too_many_rows<T>(at: Span, table: &str, n_rows: u64) -> Checked<T> {
+pub(crate) fn too_many_rows<T>(at: Span, table: &str, n_rows: u64) -> Checked<T> {
     let message = format!("`{table}` would have {n_rows} rows");
     fail(
         at,
