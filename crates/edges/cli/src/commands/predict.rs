@@ -102,9 +102,7 @@ impl Predict {
             validator: raw.validate.as_deref().map(|it| validation::Asked::new(it, raw.seed)).transpose()?,
             #[cfg(feature = "record")]
             command: match &raw.validate_command {
-                Some(command) => {
-                    Some(crate::validated_command::Asked::new(command, raw.schema.as_deref())?)
-                }
+                Some(command) => Some(crate::validated_command::Asked::new(command, raw.schema.as_deref())?),
                 None => None,
             },
             output: output(raw)?,

@@ -242,7 +242,8 @@ fn program(path: &Path) -> anyhow::Result<Program> {
     Ok(program)
 }
 
-fn mistake(error: &ProgramError) -> Mistake<'_> {
+/// What is wrong with a program, for whoever shows it.
+pub(crate) fn mistake(error: &ProgramError) -> Mistake<'_> {
     let ProgramError { file, line, column, message, hint } = error;
     Mistake { file, line: *line, column: *column, message, hint }
 }

@@ -71,6 +71,11 @@ impl Page {
         for fault in &run.wrong {
             self.sentence("  ", 4, &format!("{}, {}", fault.words, place_words(&fault.place)));
         }
+        self.run(level, run);
+    }
+
+    /// What happened, and why no serial order explains it.
+    pub(super) fn run(&mut self, level: &LevelName, run: &BadRun) {
         self.values("Open values:", &run.open_values);
         self.values("Initial state:", &run.initial);
         self.executed(run);
