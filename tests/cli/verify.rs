@@ -325,6 +325,6 @@ fn a_program_runs_on_a_database() {
     assert_eq!(document["server"]["broken"], 3, "{document:#}");
     assert_eq!(document["server"]["first"]["wrong"][0], "invariant \"one\" is false", "{document:#}");
     let refused = folder(COUNTER).run(&["verify", "p.txn", "--run", "sqlite:", "-i", "rr"]).ends(2);
-    refused.complains("has no isolation level `rr`; it has serializable");
+    refused.complains("has no isolation level `rr`; choose one of serializable");
     folder(COUNTER).run(&["verify", "p.txn", "--run", "store:rc"]).ends(2);
 }

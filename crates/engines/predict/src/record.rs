@@ -125,13 +125,12 @@ impl<'a> Recorder<'a> {
         let initial = self.builder.value_named(self.history.value(self.history.initial_value(key)));
         self.builder.initial(copied, initial, Place::default());
         let value = self.builder.value(value);
-        match self.history.op(op) {
-            Op::Write { .. } => self.builder.write(copied, value),
-            _ => {
-                self.builder.read(copied, value);
-                if self.statements == Statements::Kept && self.history.sees_newest(op) {
-                    self.builder.lock_last_read();
-                }
+        if let Op::Write { .. } = self.history.op(op) {
+            self.builder.write(copied, value);
+        } else {
+            self.builder.read(copied, value);
+            if self.statements == Statements::Kept && self.history.sees_newest(op) {
+                self.builder.lock_last_read();
             }
         }
         self.n_ops += 1;
