@@ -54,11 +54,15 @@ fn the_shop_is_served_weakly_and_runs_along_a_prediction() {
     run.says("cc    causal-consistency           holds");
     // One good run, and what could have happened.
     let good = redeem("ann bob cid", "SAVE10");
-    let latest = ["--level", "ser", "--policy", "latest", "-o", "good.jsonl", "--check", "ser", "--", "sh", "-c", &good];
+    let latest =
+        ["--level", "ser", "--policy", "latest", "-o", "good.jsonl", "--check", "ser", "--", "sh", "-c", &good];
     let run = folder.run(&[&serve, latest.as_slice()].concat()).ends(0).says("serializable");
     assert_eq!(run.out.matches("redeemed\n").count(), 2, "{}", run.out);
     let validate = ["--level", "pc", "--validate-command", &good, "--schema", schema];
-    folder.run(&[&["predict", "good.jsonl", "-o", "bad.history"], validate.as_slice()].concat()).ends(1).says("Validated: ");
+    folder
+        .run(&[&["predict", "good.jsonl", "-o", "bad.history"], validate.as_slice()].concat())
+        .ends(1)
+        .says("Validated: ");
     let replay = ["--level", "pc", "--replay", "bad.history", "-o", "bad.jsonl", "--check", "ser", "--json"];
     let run = folder.run(&[&serve, replay.as_slice(), &["--", "sh", "-c", &format!("({good}) >&2")]].concat()).ends(1);
     let answer = &run.json()[0];

@@ -1,5 +1,6 @@
 //! The arguments as they stand on the command line; each verb resolves its own.
 
+mod allocate;
 mod completions;
 mod generate;
 mod hunt;
@@ -12,6 +13,7 @@ mod saved;
 mod serve;
 mod store;
 
+pub(crate) use allocate::AllocateArgs;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
@@ -56,6 +58,7 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     Lattice(LatticeArgs),
     Verify(VerifyArgs),
+    Allocate(AllocateArgs),
     Predict(PredictArgs),
     Collect(CollectArgs),
     #[cfg(feature = "record")]

@@ -62,6 +62,7 @@ pub fn main() -> ! {
         Verb::Compare(raw) => commands::compare::run(&raw, started),
         Verb::Lattice(raw) => commands::lattice::run(&raw, started),
         Verb::Verify(raw) => commands::verify::run(&raw, started),
+        Verb::Allocate(raw) => commands::allocate::run(&raw, started),
         Verb::Predict(raw) => commands::predict::run(&raw, started),
         Verb::Collect(raw) => commands::collect::run(&raw, started),
         #[cfg(feature = "record")]

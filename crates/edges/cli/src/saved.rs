@@ -3,6 +3,7 @@
 //! A claim whose evidence is not in the document is recomputed by the kernel if that is possible, and otherwise said to
 //! have none. What a document says of its inputs cannot be seen from it.
 
+mod allocations;
 mod histories;
 mod implications;
 mod levels;
@@ -83,6 +84,7 @@ pub(crate) fn examine(report: &Report, own: &OwnLevels) -> Option<Findings> {
         Report::Lattice(report) => lattice(report, levels, &mut findings),
         Report::Verify(report) => verify(report, levels, &mut findings),
         Report::Predict(report) => predict(report, levels, &mut findings),
+        Report::Allocate(report) => allocations::allocate(report, levels, &mut findings),
         Report::Collect(_) | Report::Hunt(_) | Report::Replay(_) | Report::Demo(_) | Report::Store(_) => return None,
     }
     Some(findings)

@@ -57,13 +57,8 @@ pub(crate) trait Validates {
     fn application(&self) -> &str;
 
     /// Runs it along a prediction, in an order that explains it.
-    fn validate(
-        &self,
-        question: Question,
-        prediction: &Prediction,
-        order: &[TxnId],
-        budget: &Budget<'_>,
-    ) -> Validation;
+    fn validate(&self, question: Question, prediction: &Prediction, order: &[TxnId], budget: &Budget<'_>)
+    -> Validation;
 }
 
 /// An application with the transactions of the observed run.

@@ -7,6 +7,7 @@
 #![allow(clippy::format_push_string, reason = "renderings are small, and writing to a string cannot fail")]
 
 mod agreement;
+mod allocate;
 mod amounts;
 mod arrow;
 mod build;
@@ -57,6 +58,7 @@ mod verify_phrases;
 mod words;
 
 pub use agreement::compare_transactions;
+pub use allocate::{AllocateReport, AllocatedTxn, BlockedEdge, BlockedLevel};
 pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
 pub use build_predict::{Predicted, Rewired, shape};

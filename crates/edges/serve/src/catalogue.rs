@@ -415,8 +415,7 @@ pub(crate) fn attach(administration: &mut dyn Asks, purpose: Purpose) -> Result<
 }
 
 /// How rows are spelled does not depend on the settings of a session.
-pub(crate) const SPELLING: &str =
-    "SET datestyle = ISO SET intervalstyle = postgres SET timezone = 'UTC' SET bytea_output = hex SET extra_float_digits = 1";
+pub(crate) const SPELLING: &str = "SET datestyle = ISO SET intervalstyle = postgres SET timezone = 'UTC' SET bytea_output = hex SET extra_float_digits = 1";
 
 /// The function that puts rows in place of those that a table has, and takes others away. No trigger sees it.
 fn placing(table: &Table) -> String {

@@ -47,7 +47,7 @@ fn startup(body: &[u8], client: &mut Peer, shared: &Shared) -> Option<Startup> {
     }
     let session = pairs.iter().find(|it| it.0 == b"options").and_then(|it| session_of(it.1));
     if let Some(weak) = &shared.weak {
-        pairs.push((b"lock_timeout", b"200"));
+        pairs.push((b"lock_timeout", b"50"));
         if let Some(login) = &weak.login {
             pairs.retain(|it| it.0 != b"user" && it.0 != b"database");
             pairs.push((b"user", login.user.as_bytes()));

@@ -11,7 +11,7 @@ use crate::wire::Place;
 use iso_collect::{Administration, Target};
 use iso_servers::{Kind, Server};
 use iso_spec::Level;
-use iso_store::{Divergence, LEVELS, Policy};
+use iso_store::{DATABASE_LEVELS, Divergence, LEVELS, Policy};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -89,22 +89,22 @@ const ACCESS: &str = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-2
 impl Serving {
     /// Starts an engine, prepares it, and listens.
     pub fn start(setup: ServeSetup) -> Result<Self, ServeError> {
-        if !LEVELS.contains(&setup.level) {
-            let known = LEVELS.map(Level::short_name).join(", ");
+        let levels = || LEVELS.into_iter().chain(DATABASE_LEVELS);
+        if !levels().any(|it| it == setup.level) {
+            let known = levels().map(Level::short_name).collect::<Vec<&str>>().join(", ");
             return Err(ServeError::UnknownLevel { level: setup.level.short_name(), known });
         }
         let cannot = |reason| ServeError::Listen { place: setup.listen.clone(), reason };
         let listener = TcpListener::bind(&setup.listen).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         listener.set_nonblocking(true).map_err(cannot)?;
-        let (server, url) = match &setup.engine {
-            Some(url) => (None, url.clone()),
-            None => {
-                let settings = ["hba_file={folder}/access.conf", "max_connections=200", "synchronous_commit=off"];
-                let server = Server::start_with(Kind::PostgreSql, &settings, &[("access.conf", ACCESS)])?;
-                let url = server.url_of_socket();
-                (Some(server), url)
-            }
+        let (server, url) = if let Some(url) = &setup.engine {
+            (None, url.clone())
+        } else {
+            let settings = ["hba_file={folder}/access.conf", "max_connections=200", "synchronous_commit=off"];
+            let server = Server::start_with(Kind::PostgreSql, &settings, &[("access.conf", ACCESS)])?;
+            let url = server.url_of_socket();
+            (Some(server), url)
         };
         let mut administration = Administration::open(&url)?;
         administration.claim()?;
@@ -114,7 +114,8 @@ impl Serving {
         }
         let word = word();
         catalogue::install(&mut administration, &word)?;
-        let login = server.is_some().then(|| Login { user: iso_servers::USER.to_owned(), database: "postgres".to_owned() });
+        let login =
+            server.is_some().then(|| Login { user: iso_servers::USER.to_owned(), database: "postgres".to_owned() });
         let turn = Turn::new(setup.sessions, setup.seed, setup.order.clone(), setup.patience);
         let weak = Weak::new(setup.level, setup.policy.clone(), setup.seed, turn, login);
         let prepared = catalogue::attach(&mut administration, Purpose::Serve);
@@ -181,10 +182,11 @@ impl Serving {
         if self.server.is_none() {
             let mut administration = lock(&self.shared.administration);
             if let Err(failure) = catalogue::remove(&mut administration) {
-                let left = "what was put into the engine is left behind; DROP SCHEMA isoscope_recording CASCADE removes it";
+                let left =
+                    "what was put into the engine is left behind; DROP SCHEMA isoscope_recording CASCADE removes it";
                 self.shared.complain(format!("{failure}: {left}"));
             }
-        } else if lock(&self.shared.administration).rows("SELECT 1").is_err() {
+        } else if self.server.as_mut().is_some_and(Server::has_ended) {
             self.shared.complain("the engine ended before the run did".to_owned());
         }
         drop(self.server.take());

@@ -3,15 +3,17 @@
 //! Requests are answered in turns, statement by statement: each one waits for the engine's whole answer, because it may
 //! have to be taken back when the store refuses what the statement did.
 
+mod answer;
+mod ending;
 mod statement;
 
 use crate::analyse::{Action, Plan};
 use crate::catalogue::Catalogue;
+use crate::condition::Parameter;
 use crate::engine::{Engine, close};
 use crate::handshake::{authenticate, greet};
 use crate::prepared::{Prepared, is_tagged, parameters, plan_all, type_numbers};
 use crate::shared::Shared;
-use crate::condition::Parameter;
 use crate::weak::Weak;
 use crate::wire::{Message, Peer, Stream, add_result_format, drop_last_description, is_timeout};
 use iso_history::Outcome;
@@ -209,7 +211,11 @@ impl Served<'_> {
             b'C' => self.close(&message),
             b'S' => self.sync(),
             b'F' => {
-                self.client.push(&Message::error("ERROR", "0A000", "isoscope serves no function calls by the protocol"));
+                self.client.push(&Message::error(
+                    "ERROR",
+                    "0A000",
+                    "isoscope serves no function calls by the protocol",
+                ));
                 self.fail()?;
                 self.say_ready();
                 Ok(())
@@ -246,7 +252,7 @@ impl Served<'_> {
             } else {
                 Arc::clone(first)
             };
-            let mut answered = self.statement(Some(&plan), &[], How::Query)?;
+            let mut answered = self.statement(Some(&plan), &[], &How::Query)?;
             if nth + 1 == plans.len()
                 && answered.is_ok()
                 && let Err(error) = self.commit_implicit()?
@@ -268,7 +274,13 @@ impl Served<'_> {
 
     fn say_ready(&mut self) {
         let status = match &self.txn {
-            Some(txn) if txn.is_explicit() => if txn.has_failed { b'E' } else { b'T' },
+            Some(txn) if txn.is_explicit() => {
+                if txn.has_failed {
+                    b'E'
+                } else {
+                    b'T'
+                }
+            }
             _ => b'I',
         };
         self.client.push(&Message::new(b'Z', vec![status]));
@@ -421,7 +433,7 @@ impl Served<'_> {
         let most = fields.int().and_then(|it| usize::try_from(it).ok()).filter(|it| *it > 0).unwrap_or(usize::MAX);
         let Some(portal) = self.portals.get_mut(&name) else {
             // It was made by SQL: a cursor.
-            let answered = self.statement(None, &[], How::Portal { name, bind: None })?;
+            let answered = self.statement(None, &[], &How::Portal { name, bind: None })?;
             return self.say(answered);
         };
         if portal.left.is_empty() {
@@ -441,18 +453,15 @@ impl Served<'_> {
                 portal.is_bound = true;
             }
             let how = How::Portal { name: name.clone(), bind: Some(bind) };
-            let answer = match self.statement(plan.as_ref(), &parameters, how)? {
+            let answer = match self.statement(plan.as_ref(), &parameters, &how)? {
                 Ok(answer) => answer,
                 Err(error) => return self.fail_until_sync(&error),
             };
-            match self.portals.get_mut(&name) {
-                Some(portal) => portal.left = answer.into(),
+            let Some(portal) = self.portals.get_mut(&name) else {
                 // A commit has closed it.
-                None => {
-                    answer.iter().for_each(|it| self.client.push(it));
-                    return Ok(());
-                }
-            }
+                return self.say(Ok(answer));
+            };
+            portal.left = answer.into();
         }
         let Some(portal) = self.portals.get_mut(&name) else { return Ok(()) };
         let mut n_rows = 0;

@@ -8,8 +8,8 @@ use crate::analyse::{Action, Plan, Scope, level_named};
 use crate::catalogue::{self, Catalogue, TOLD};
 use crate::handshake::{ask, authenticate, greet};
 use crate::prepared::{Owed, Portal, Prepared, is_tagged, parameters, type_numbers};
-use crate::shared::Shared;
 use crate::row::parse;
+use crate::shared::Shared;
 use crate::transaction::{Block, Open, Running, Tale, seen_rows, tale};
 use crate::wire::{
     Message, Peer, Stream, add_result_format, drop_last_description, drop_last_value, drop_place, is_timeout,

@@ -224,7 +224,9 @@ mod tests {
             })
         });
         let sessions: Vec<thread::JoinHandle<()>> = sessions.collect();
-        sessions.into_iter().for_each(|it| it.join().unwrap());
+        for session in sessions {
+            session.join().unwrap();
+        }
         Arc::try_unwrap(order).unwrap().into_inner().unwrap()
     }
 

@@ -5,7 +5,7 @@ use crate::catalogue::{Kind, Table};
 use crate::condition::{Parameter, Template};
 use crate::row::plain;
 use crate::transaction::{Done, Operation};
-use iso_history::{Column, Comparison, Datum, Predicate, SessionId};
+use iso_history::{Column, Comparison, Datum, Locking, Predicate, SessionId};
 use iso_store::{Error, Key, Rows, Savepoint, Store};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -69,6 +69,8 @@ impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         match error {
             Error::Conflict(conflict) => Self::Conflict(conflict.to_string()),
+            // Whoever holds the lock cannot go on while somebody waits for it here.
+            locked @ Error::Locked { .. } => Self::Conflict(locked.to_string()),
             other => Self::Broken(other.to_string()),
         }
     }
@@ -101,8 +103,7 @@ impl State {
     /// A row of the initial state.
     pub(crate) fn load(&mut self, key: &Key, value: Datum, spelled: String) -> Result<(), Error> {
         self.store.load(key, value.clone())?;
-        let versions =
-            Versions { newest: Some(value.clone()), spelled: vec![(value, spelled)] };
+        let versions = Versions { newest: Some(value.clone()), spelled: vec![(value, spelled)] };
         self.tables.entry(key.table.clone()).or_default().insert(key.row.clone(), versions);
         Ok(())
     }
@@ -136,6 +137,19 @@ impl State {
 
     /// Chooses versions of all rows that a statement may read.
     pub(crate) fn choose(
+        &mut self,
+        session: SessionId,
+        sources: &[Asked],
+        parameters: &[Parameter],
+        own: &Own,
+    ) -> Result<View, Refused> {
+        self.store.begin_statement(session)?;
+        let view = self.choose_rows(session, sources, parameters, own)?;
+        self.store.end_statement(session, Locking::Free)?;
+        Ok(view)
+    }
+
+    fn choose_rows(
         &mut self,
         session: SessionId,
         sources: &[Asked],
@@ -220,6 +234,19 @@ impl State {
         spelled: &HashMap<String, String>,
         own: &mut Own,
     ) -> Result<(), Refused> {
+        self.store.begin_statement(session)?;
+        self.apply_operations(session, done, spelled, own)?;
+        self.store.end_statement(session, done.locking)?;
+        Ok(())
+    }
+
+    fn apply_operations(
+        &mut self,
+        session: SessionId,
+        done: &Done,
+        spelled: &HashMap<String, String>,
+        own: &mut Own,
+    ) -> Result<(), Refused> {
         for operation in &done.operations {
             match operation {
                 Operation::Read(seen) => self.read_newest(session, &store_key(&seen.key))?,
@@ -289,7 +316,9 @@ impl State {
 }
 
 fn too_old(key: &Key) -> String {
-    format!("{key} is changed by a statement that acts on its newest version, and the transaction has seen an older state")
+    format!(
+        "{key} is changed by a statement that acts on its newest version, and the transaction has seen an older state"
+    )
 }
 
 /// The rows that a condition asks for by their whole keys, if it does.

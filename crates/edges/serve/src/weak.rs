@@ -45,7 +45,7 @@ struct Definition {
 }
 
 /// A row, with how the engine spells it.
-pub(crate) struct Spelled {
+pub(crate) struct SpelledRow {
     pub(crate) name: String,
     pub(crate) value: Datum,
     pub(crate) spelled: String,
@@ -147,12 +147,12 @@ pub(crate) fn rows_sql(table: &Table) -> String {
 }
 
 /// What the engine answered to it.
-pub(crate) fn spelled_rows(table: &Table, rows: Vec<Vec<Option<String>>>) -> Vec<Spelled> {
+pub(crate) fn spelled_rows(table: &Table, rows: Vec<Vec<Option<String>>>) -> Vec<SpelledRow> {
     let row = |values: Vec<Option<String>>| {
         let mut texts = values.into_iter().map(Option::unwrap_or_default);
         let (told, spelled) = (texts.next()?, texts.next()?);
         let row = table_row(parse(&told)?, &table.key)?;
-        Some(Spelled { name: row.name, value: row.value, spelled })
+        Some(SpelledRow { name: row.name, value: row.value, spelled })
     };
     rows.into_iter().filter_map(row).collect()
 }

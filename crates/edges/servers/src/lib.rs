@@ -140,6 +140,11 @@ impl Server {
         format!("{scheme}://{USER}:{PASSWORD}@:{}/{name}?{socket}", self.port)
     }
 
+    /// Has it ended by itself, or because somebody else ended it?
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
+    }
+
     /// Its process.
     pub fn process(&self) -> u32 {
         self.process.id()

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[allow(clippy::doc_markdown, reason = "it is the help, which shows everything as it is")]
 pub(crate) struct ServeArgs {
     /// What reads and writes may do: rc, ra, cc, pc, psi, si or ser, as papers define them, which is weaker than what
-    /// databases of these names do
+    /// databases of these names do; or postgres.rc or postgres.rr, as PostgreSQL does it
     #[arg(long, short = 'l', value_name = "LEVEL")]
     pub(crate) level: String,
 

@@ -8,7 +8,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::proxied::{counts, missing, missing_words, n_transactions, plural, progress_words, spawn, stop};
 use anyhow::{Context, anyhow};
-use iso_serve::{ServeError, RecordSetup, Recorded, Recording, Start, Tally};
+use iso_serve::{RecordSetup, Recorded, Recording, ServeError, Start, Tally};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::process::Child;

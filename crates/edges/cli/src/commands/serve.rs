@@ -9,8 +9,8 @@ use crate::output;
 use crate::progress::Progress;
 use crate::proxied::{counts, missing, missing_words, n_transactions, progress_words, spawn, stop};
 use anyhow::{Context, anyhow, bail};
-use iso_answer::check::Answer;
 use iso_answer::check as decide;
+use iso_answer::check::Answer;
 use iso_collect::{Choice, Target};
 use iso_evidence::Budget;
 use iso_formats::{ReadOptions, read_path};
@@ -162,8 +162,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<History> {
 
 fn checked(name: &str) -> anyhow::Result<Level> {
     let name = name.trim();
-    Level::from_name(name)
-        .ok_or_else(|| anyhow!("there is no level `{name}` to check; `isoscope levels` lists them"))
+    Level::from_name(name).ok_or_else(|| anyhow!("there is no level `{name}` to check; `isoscope levels` lists them"))
 }
 
 /// What a level says of the run.
@@ -192,9 +191,9 @@ fn judge(path: &Path, levels: &[Level], progress: &Progress) -> anyhow::Result<V
 
 fn document(raw: &ServeArgs, level: Level, served: &Served, judged: &[Judged], ended: Option<ExitStatus>) -> Value {
     let Tally { sessions, committed, aborted, unknown, operations, statements, .. } = &served.tally;
-    let judged = judged.iter().map(
-        |it| json!({ "level": it.level.short_name(), "verdict": it.verdict, "anomalies": it.anomalies }),
-    );
+    let judged = judged
+        .iter()
+        .map(|it| json!({ "level": it.level.short_name(), "verdict": it.verdict, "anomalies": it.anomalies }));
     json!({
         "isoscope": 2,
         "verb": "serve",

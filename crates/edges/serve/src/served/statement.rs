@@ -3,19 +3,17 @@
 
 use super::{Answered, Served};
 use crate::analyse::{Action, Plan, Scope, Sets};
-use crate::catalogue::{self, Purpose, SCHEMA, TOLD};
+use crate::catalogue::{self, Purpose, SCHEMA};
 use crate::condition::Parameter;
 use crate::engine::array;
-use crate::prepared::is_tagged;
-use crate::row::parse;
-use crate::transaction::{Block, Done, Open, Missing, Operation, Running, Seen, Tale, only_row, predicate_of, seen_rows, tale};
+use crate::transaction::{Block, Done, Missing, Open, Operation, Running, Seen, only_row, predicate_of};
 use crate::view::{Own, Refused, View};
 use crate::weak::{rows_sql, spelled_rows};
-use crate::wire::{Message, drop_last_description, drop_last_value, drop_place};
-use iso_history::{Datum, Locking, Outcome, SessionId};
+use crate::wire::Message;
+use iso_history::{Datum, Locking, SessionId};
 use iso_spec::Level;
 use iso_store::Savepoint;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -28,14 +26,14 @@ const CONFLICT: &str = "40001";
 pub(super) struct Txn {
     pub(super) open: Open,
     /// The engine was told that it begins.
-    has_block: bool,
+    pub(super) has_block: bool,
     pub(super) has_failed: bool,
     /// In the store, from the first statement on that concerns rows.
-    session: Option<SessionId>,
-    own: Own,
+    pub(super) session: Option<SessionId>,
+    pub(super) own: Own,
     savepoints: Vec<Saved>,
     /// It belongs to the setup, and has written.
-    is_setup: bool,
+    pub(super) is_setup: bool,
 }
 
 impl Txn {
@@ -68,7 +66,10 @@ struct Saved {
 pub(super) enum How {
     Query,
     /// By a portal, which some messages make known to the engine.
-    Portal { name: String, bind: Option<Vec<Message>> },
+    Portal {
+        name: String,
+        bind: Option<Vec<Message>>,
+    },
 }
 
 /// What the engine is told instead of a statement: transactions have the same isolation there, whatever they ask for.
@@ -91,7 +92,8 @@ fn is_outside(plan: &Plan) -> bool {
         "VACUUM" | "SET" | "SHOW" | "RESET" | "DISCARD" | "LISTEN" | "UNLISTEN" | "DEALLOCATE" | "CHECKPOINT"
         | "CLUSTER" | "REINDEX" | "ANALYZE" => true,
         "CREATE" | "DROP" => {
-            matches!(second.as_str(), "DATABASE" | "TABLESPACE" | "SUBSCRIPTION") || words.any(|it| it == "CONCURRENTLY")
+            matches!(second.as_str(), "DATABASE" | "TABLESPACE" | "SUBSCRIPTION")
+                || words.any(|it| it == "CONCURRENTLY")
         }
         "ALTER" => second == "SYSTEM",
         // A query without tables.
@@ -106,7 +108,7 @@ impl Served<'_> {
         &mut self,
         plan: Option<&Arc<Plan>>,
         parameters: &[Parameter],
-        how: How,
+        how: &How,
     ) -> io::Result<Answered> {
         self.begin_if_idle();
         let Some(plan) = plan.map(Arc::clone) else {
@@ -116,29 +118,29 @@ impl Served<'_> {
                 missing: Some("the statement was prepared by SQL"),
                 sources: Vec::new(),
             };
-            return self.change(&nothing, parameters, &how);
+            return self.change(&nothing, parameters, how);
         };
         if Self::ends(Some(&plan)) {
-            return self.end_explicit(&plan, &how);
+            return self.end_explicit(&plan, how);
         }
         if self.txn.as_ref().is_some_and(|it| it.has_failed) && !matches!(plan.action, Action::RollbackTo(_)) {
             // The engine says that nothing is done any more.
-            return self.engine_answer(&plan, parameters, &how).map(|it| it.0);
+            return self.engine_answer(&plan, parameters, how).map(|it| it.0);
         }
         match &plan.action {
             Action::Begin { .. } => {
-                let answered = self.engine_answer(&plan, parameters, &how)?.0;
+                let answered = self.engine_answer(&plan, parameters, how)?.0;
                 if let Some(txn) = self.txn.as_mut().filter(|_| answered.is_ok()) {
                     txn.has_block = true;
                     txn.open.block = Block::Explicit;
                 }
                 Ok(answered)
             }
-            Action::SetLevel { .. } => self.engine_answer(&plan, parameters, &how).map(|it| it.0),
-            Action::Start => self.start(&plan, &how),
-            Action::Savepoint(name) => self.save(&plan, name, &how),
+            Action::SetLevel { .. } => self.engine_answer(&plan, parameters, how).map(|it| it.0),
+            Action::Start => self.start(&plan, how),
+            Action::Savepoint(name) => self.save(&plan, name, how),
             Action::Release(name) => {
-                let answered = self.engine_answer(&plan, parameters, &how)?.0;
+                let answered = self.engine_answer(&plan, parameters, how)?.0;
                 if let Some(txn) = self.txn.as_mut().filter(|_| answered.is_ok()) {
                     txn.open.release(name);
                     let nth = txn.savepoints.iter().rposition(|it| it.name == *name);
@@ -146,11 +148,11 @@ impl Served<'_> {
                 }
                 Ok(answered)
             }
-            Action::RollbackTo(name) => self.roll_back_to(&plan, name, &how),
+            Action::RollbackTo(name) => self.roll_back_to(&plan, name, how),
             Action::Read(_) | Action::Other if !plan.sources.is_empty() && self.weak.is_on() => {
-                self.read(&plan, parameters, &how)
+                self.read(&plan, parameters, how)
             }
-            _ => self.change(&plan, parameters, &how),
+            _ => self.change(&plan, parameters, how),
         }
     }
 
@@ -171,7 +173,7 @@ impl Served<'_> {
     }
 
     /// Asks the engine something of our own, inside of the transaction.
-    fn ask(&mut self, sql: &str, parameters: &[&str]) -> io::Result<Result<(), Message>> {
+    pub(super) fn ask(&mut self, sql: &str, parameters: &[&str]) -> io::Result<Result<(), Message>> {
         Ok(self.engine.ask(sql, parameters)?.map(|_| ()))
     }
 
@@ -200,7 +202,7 @@ impl Served<'_> {
     }
 
     /// Makes the engine's transaction fail as the store wants it, and gives the error.
-    fn refuse(&mut self, refused: Refused) -> io::Result<Message> {
+    pub(super) fn refuse(&mut self, refused: Refused) -> io::Result<Message> {
         let (code, words) = match refused {
             Refused::Conflict(words) => (CONFLICT, format!("could not serialize access: {words}")),
             Refused::Broken(words) => {
@@ -301,12 +303,10 @@ impl Served<'_> {
             self.note_setup(plan, &running);
             return Ok(Ok(answer));
         }
-        let is_blind = is_blind(plan, parameters);
-        let spelled: HashMap<String, String> = running
-            .written
-            .iter()
-            .filter_map(|it| Some((it.new.as_ref()?.0.clone(), it.spelled.clone()?)))
-            .collect();
+        // A database reads the row; in papers, nobody does.
+        let is_blind = !self.weak.level.is_of_databases() && is_blind(plan, parameters);
+        let spelled: HashMap<String, String> =
+            running.written.iter().filter_map(|it| Some((it.new.as_ref()?.0.clone(), it.spelled.clone()?))).collect();
         let (mut done, missing) = running.done(plan);
         if is_blind {
             blind(&mut done);
@@ -355,7 +355,9 @@ impl Served<'_> {
         }
         let new: Vec<_> = {
             let state = self.weak.state();
-            let is_new = |it: &&catalogue::Table| it.has_key() && !state.as_ref().is_some_and(|state| state.has_table(&it.shown));
+            let is_new = |it: &&catalogue::Table| {
+                it.has_key() && !state.as_ref().is_some_and(|state| state.has_table(&it.shown))
+            };
             catalogue.tables().iter().filter(is_new).cloned().collect()
         };
         self.catalogue = Arc::new(catalogue);
@@ -388,8 +390,7 @@ impl Served<'_> {
             return Ok(answered);
         }
         let mut place = None;
-        if let (Some(session), Some(state)) =
-            (self.txn.as_ref().and_then(|it| it.session), self.weak.state().as_mut())
+        if let (Some(session), Some(state)) = (self.txn.as_ref().and_then(|it| it.session), self.weak.state().as_mut())
         {
             place = state.savepoint(session);
         }
@@ -426,214 +427,6 @@ impl Served<'_> {
             Ok(()) => Ok(answered),
             Err(refused) => self.refuse(refused).map(Err),
         }
-    }
-
-    /// COMMIT or ROLLBACK.
-    fn end_explicit(&mut self, plan: &Plan, how: &How) -> io::Result<Answered> {
-        let is_commit = matches!(plan.action, Action::Commit) && self.txn.as_ref().is_some_and(|it| !it.has_failed);
-        if is_commit && let Err(error) = self.commit_in_store()? {
-            return Ok(Err(error));
-        }
-        self.is_committing = is_commit;
-        let answered = self.engine_answer(plan, &[], how)?.0;
-        self.is_committing = false;
-        let is_committed = is_commit && answered.is_ok();
-        if is_commit && answered.is_err() {
-            self.shared.complain("the engine refused a commit that the store had accepted".to_owned());
-        }
-        self.end(if is_committed { Outcome::Committed } else { Outcome::Aborted });
-        // AND CHAIN begins the next one.
-        if plan.sql.to_ascii_lowercase().contains("chain") && answered.is_ok() {
-            self.begin_if_idle();
-            if let Some(txn) = self.txn.as_mut() {
-                (txn.has_block, txn.open.block) = (true, Block::Explicit);
-            }
-        }
-        Ok(answered)
-    }
-
-    /// Commits in the store what the engine can surely commit; an error has ended the transaction, or made it fail.
-    fn commit_in_store(&mut self) -> io::Result<Result<(), Message>> {
-        let Some(session) = self.txn.as_ref().and_then(|it| it.session) else { return Ok(Ok(())) };
-        if self.catalogue.has_late_constraints
-            && let Err(error) = self.ask("SET CONSTRAINTS ALL IMMEDIATE", &[])?
-        {
-            self.abort_all()?;
-            return Ok(Err(error));
-        }
-        let refused = match (self.weak.state().as_mut(), &self.txn) {
-            (Some(state), Some(txn)) => state.commit(session, &txn.own).err(),
-            _ => None,
-        };
-        let Some(refused) = refused else { return Ok(Ok(())) };
-        let error = self.refuse(refused)?;
-        self.abort_all()?;
-        Ok(Err(error))
-    }
-
-    fn abort_all(&mut self) -> io::Result<()> {
-        self.ask("ROLLBACK", &[])?.ok();
-        self.end(Outcome::Aborted);
-        Ok(())
-    }
-
-    /// Ends a transaction that nobody has begun by name.
-    pub(super) fn commit_implicit(&mut self) -> io::Result<Result<(), Message>> {
-        if self.txn.as_ref().is_none_or(Txn::is_explicit) {
-            return Ok(Ok(()));
-        }
-        if let Err(error) = self.commit_in_store()? {
-            return Ok(Err(error));
-        }
-        if self.txn.as_ref().is_some_and(|it| it.has_block) {
-            self.is_committing = true;
-            let committed = self.ask("COMMIT", &[])?;
-            self.is_committing = false;
-            if let Err(error) = committed {
-                self.end(Outcome::Aborted);
-                return Ok(Err(error));
-            }
-        }
-        self.end(Outcome::Committed);
-        Ok(Ok(()))
-    }
-
-    pub(super) fn roll_back_implicit(&mut self) -> io::Result<()> {
-        if self.txn.as_ref().is_some_and(|it| it.has_block) {
-            return self.abort_all();
-        }
-        self.end(Outcome::Aborted);
-        Ok(())
-    }
-
-    /// The transaction has ended in the engine.
-    pub(super) fn end(&mut self, outcome: Outcome) {
-        let Some(txn) = self.txn.take() else { return };
-        self.portals.clear();
-        if let Some(session) = txn.session
-            && outcome != Outcome::Committed
-            && let Some(state) = self.weak.state().as_mut()
-        {
-            state.abort(session);
-        }
-        if txn.is_setup {
-            self.weak.count_setup(false);
-        }
-        self.shared.ledger.record(&self.name, &txn.open, outcome);
-        if txn.open.defines && outcome == Outcome::Committed {
-            if self.weak.is_on() {
-                self.shared.replace_catalogue(Arc::clone(&self.catalogue));
-            } else {
-                self.shared.refresh();
-            }
-        }
-    }
-
-    /// Sends a statement to the engine and hears its whole answer, without what triggers and columns of ours tell.
-    fn engine_answer(
-        &mut self,
-        plan: &Plan,
-        parameters: &[Parameter],
-        how: &How,
-    ) -> io::Result<(Answered, Running)> {
-        match how {
-            How::Query => self.engine.peer.push(&Message::text(b'Q', text_of(plan))),
-            How::Portal { name, bind } => {
-                for message in bind.iter().flatten() {
-                    self.engine.peer.push(message);
-                }
-                let execute = [name.as_bytes(), b"\0", &0_i32.to_be_bytes()].concat();
-                self.engine.peer.push(&Message::new(b'E', execute));
-                self.engine.peer.push(&Message::new(b'H', Vec::new()));
-            }
-        }
-        self.engine.peer.flush()?;
-        let is_query = matches!(how, How::Query);
-        let is_tagged = is_tagged(plan);
-        let mut running = Running { parameters: parameters.to_vec(), ..Running::default() };
-        let (mut answer, mut error) = (Vec::new(), None);
-        loop {
-            let mut message = self.engine.message()?;
-            match message.tag {
-                b'N' if message.field(b'C') == Some(TOLD) => {
-                    match tale(message.field(b'M').unwrap_or_default(), &self.catalogue) {
-                        Some(Tale::Wrote(written)) => running.written.push(*written),
-                        Some(Tale::Read(rows)) => running.rows.extend(rows),
-                        None => running.is_garbled = true,
-                    }
-                    continue;
-                }
-                b'2' | b'3' => continue,
-                b'T' if is_tagged => drop(drop_last_description(&mut message.body)),
-                b'D' => {
-                    running.n_rows += 1;
-                    if is_tagged {
-                        let tag = drop_last_value(&mut message.body).and_then(|it| String::from_utf8(it).ok());
-                        match tag.and_then(|it| seen_rows(parse(&it)?, &self.catalogue)) {
-                            Some(rows) => running.rows.extend(rows),
-                            None => running.is_garbled = true,
-                        }
-                    }
-                }
-                b'G' => {
-                    answer.push(message);
-                    self.copy_in(&mut answer, is_query)?;
-                    continue;
-                }
-                b'E' => {
-                    if is_tagged {
-                        drop_place(&mut message.body);
-                    }
-                    error = Some(message);
-                    if is_query {
-                        continue;
-                    }
-                    self.engine.sync()?;
-                    break;
-                }
-                b'Z' => {
-                    self.engine.status = message.body.first().copied().unwrap_or(b'I');
-                    break;
-                }
-                b'C' | b'I' | b's' if !is_query => {
-                    answer.push(message);
-                    break;
-                }
-                _ => {}
-            }
-            answer.push(message);
-        }
-        // A row that is met twice is one read.
-        let mut known = HashSet::new();
-        running.rows.retain(|it| known.insert(it.key.clone()));
-        Ok((error.map_or(Ok(answer), Err), running))
-    }
-
-    /// The client sends rows until it says that they are all.
-    fn copy_in(&mut self, answer: &mut Vec<Message>, is_query: bool) -> io::Result<()> {
-        for message in answer.drain(..) {
-            self.client.push(&message);
-        }
-        self.client.flush()?;
-        self.client.wait_at_most(None)?;
-        loop {
-            let Some(message) = self.client.message()? else { return Err(io::ErrorKind::ConnectionAborted.into()) };
-            if matches!(message.tag, b'd' | b'c' | b'f') {
-                self.engine.peer.push(&message);
-            }
-            if matches!(message.tag, b'c' | b'f') {
-                break;
-            }
-            if self.engine.peer.n_waiting() > 256 << 10 {
-                self.engine.peer.flush()?;
-            }
-        }
-        if !is_query {
-            self.engine.peer.push(&Message::new(b'H', Vec::new()));
-            self.has_copied = true;
-        }
-        self.engine.peer.flush()?;
-        self.client.wait_at_most(Some(super::TICK))
     }
 }
 
