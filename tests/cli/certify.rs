@@ -53,7 +53,9 @@ fn verdicts_of_check_are_certified_again() {
 #[test]
 fn separating_histories_are_certified_again() {
     let folder = Folder::new();
-    for (allowed, forbidden) in [("cc", "pc"), ("postgres.rr", "si"), ("adya.pl299", "adya.pl3"), ("crooks.ru", "ru")] {
+    for (allowed, forbidden) in
+        [("cc", "pc"), ("postgres.rr", "si"), ("adya.pl299", "adya.pl3"), ("crooks.ru", "ru"), ("postgres.rc", "ru")]
+    {
         let document = saved(&folder, &["separate", "--allow", allowed, "--forbid", forbidden]);
         certify(&folder, &document).ends(0).tells("Certified: all 2 claims");
     }

@@ -107,15 +107,15 @@ pub enum OpKind {
 /// Renders as our notation writes it.
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lock = if self.for_update { " for update" } else { "" };
         let name = match self.kind {
             OpKind::Read => "r",
             OpKind::Write => "w",
             OpKind::Append => "append",
             OpKind::Omit => {
-                return write!(f, "omit({}, {})", self.key, self.predicate.as_deref().unwrap_or("all"));
+                return write!(f, "omit({}, {}){lock}", self.key, self.predicate.as_deref().unwrap_or("all"));
             }
         };
-        let lock = if self.for_update { " for update" } else { "" };
         if let Some(predicate) = &self.predicate {
             let key = self.key.to_string();
             let table = key.split_once('/').map_or(key.as_str(), |it| it.0);
@@ -146,8 +146,14 @@ impl Operation {
             _ => None,
         };
         let statement = history.statement_of(op);
+        // Where the statement writes, it goes without saying.
+        let is_said = match kind {
+            OpKind::Read => !history.is_update(op),
+            OpKind::Omit => !statement.ops().any(|it| history.op(it).is_write()),
+            OpKind::Write | OpKind::Append => false,
+        };
+        let for_update = is_said && history.sees_newest(op);
         let statement = if statement.ops().len() > 1 { history.nth_statement(statement) } else { None };
-        let for_update = kind == OpKind::Read && history.sees_newest(op) && !history.is_update(op);
         Self { kind, key: history.key_name(history.op(op).key()).into(), value, predicate, statement, for_update }
     }
 

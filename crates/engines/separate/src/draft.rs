@@ -231,8 +231,7 @@ impl Draft {
                 of_key[*txn] = builder.value(value);
             }
         }
-        let mentioned = self.keys_as_mentioned();
-        let table = |key: usize| key_name(mentioned.iter().position(|it| *it == key).unwrap_or(0));
+        let names = Names { keys, values, numbers, mentioned: self.keys_as_mentioned() };
         let mut sessions: Vec<usize> = vec![0; self.n_txns];
         let mut n_sessions = 0;
         for &txn in &order {
@@ -246,50 +245,7 @@ impl Draft {
             );
             let session = builder.session(&format!("s{}", sessions[txn]));
             builder.begin(session, Place::default());
-            let mut reads = self.reads[txn].clone();
-            if !self.reads_are_ordered {
-                reads.sort_by_key(|it| (keys[it.key], it.updates));
-            }
-            let id = |key: usize| keys[key].expect("a key that is read or written exists");
-            for statement in reads.chunk_by(|a, b| a.statement == b.statement) {
-                builder.begin_statement();
-                for read in statement {
-                    let is_absent = self.absent[read.source].contains(&read.key);
-                    if let Some(appended) = self.appended_to(read.key) {
-                        let up_to = appended.iter().position(|it| *it == read.source).map_or(0, |it| it + 1);
-                        builder.read_list(id(read.key), appended[..up_to].iter().map(|it| values[read.key][*it]));
-                        continue;
-                    }
-                    match read.returned {
-                        Returned::Yes => builder.read(id(read.key), values[read.key][read.source]),
-                        Returned::No if is_absent => builder.scan(&table(read.key), Predicate::All, []),
-                        Returned::No => omit(&mut builder, &table(read.key), numbers[read.key][read.source]),
-                    }
-                }
-                for read in statement.iter().filter(|it| it.updates) {
-                    builder.write(id(read.key), values[read.key][txn]);
-                }
-                let is_locking = statement.iter().any(|it| it.locking);
-                builder.end_statement(if is_locking { Locking::ForUpdate } else { Locking::Free });
-            }
-            let is_blind = |it: &usize| !reads.iter().any(|read| read.updates && read.key == *it);
-            let mut writes: Vec<usize> = self.writes[txn].iter().copied().filter(is_blind).collect();
-            writes.sort_by_key(|it| keys[*it]);
-            for key in &writes {
-                if self.remade[txn].contains(key) {
-                    let none = builder.value(Datum::Null);
-                    builder.write(id(*key), none);
-                }
-                match self.appended_to(*key) {
-                    Some(_) => builder.append(id(*key), values[*key][txn]),
-                    None => builder.write(id(*key), values[*key][txn]),
-                }
-            }
-            for key in &self.lost[txn] {
-                builder.begin_statement();
-                builder.scan(&table(*key), Predicate::All, []);
-                builder.end_statement(Locking::ForUpdate);
-            }
+            self.write_operations(txn, &names, &mut builder);
             if let Some((begin, end)) = self.interval(txn) {
                 builder.times(Some(begin), Some(end));
             }
@@ -298,7 +254,56 @@ impl Draft {
         let history = builder.finish().expect("a draft is a valid history");
         let named = |it: &(usize, usize)| (ids[it.0], ids[it.1]);
         let session_order = (!is_chains).then(|| self.so.iter().map(named).collect());
-        Written { history, ids, keys, session_order }
+        Written { history, ids, keys: names.keys, session_order }
+    }
+
+    /// The statements of a transaction: what it reads first, then what it writes without reading it.
+    fn write_operations(&self, txn: usize, names: &Names, builder: &mut HistoryBuilder) {
+        let Names { keys, values, numbers, .. } = names;
+        let mut reads = self.reads[txn].clone();
+        if !self.reads_are_ordered {
+            reads.sort_by_key(|it| (keys[it.key], it.updates));
+        }
+        let id = |key: usize| keys[key].expect("a key that is read or written exists");
+        for statement in reads.chunk_by(|a, b| a.statement == b.statement) {
+            builder.begin_statement();
+            for read in statement {
+                let is_absent = self.absent[read.source].contains(&read.key);
+                if let Some(appended) = self.appended_to(read.key) {
+                    let up_to = appended.iter().position(|it| *it == read.source).map_or(0, |it| it + 1);
+                    builder.read_list(id(read.key), appended[..up_to].iter().map(|it| values[read.key][*it]));
+                    continue;
+                }
+                match read.returned {
+                    Returned::Yes => builder.read(id(read.key), values[read.key][read.source]),
+                    Returned::No if is_absent => builder.scan(&names.table(read.key), Predicate::All, []),
+                    Returned::No => omit(builder, &names.table(read.key), numbers[read.key][read.source]),
+                }
+            }
+            for read in statement.iter().filter(|it| it.updates) {
+                builder.write(id(read.key), values[read.key][txn]);
+            }
+            let is_locking = statement.iter().any(|it| it.locking);
+            builder.end_statement(if is_locking { Locking::ForUpdate } else { Locking::Free });
+        }
+        let is_blind = |it: &usize| !reads.iter().any(|read| read.updates && read.key == *it);
+        let mut writes: Vec<usize> = self.writes[txn].iter().copied().filter(is_blind).collect();
+        writes.sort_by_key(|it| keys[*it]);
+        for key in &writes {
+            if self.remade[txn].contains(key) {
+                let none = builder.value(Datum::Null);
+                builder.write(id(*key), none);
+            }
+            match self.appended_to(*key) {
+                Some(_) => builder.append(id(*key), values[*key][txn]),
+                None => builder.write(id(*key), values[*key][txn]),
+            }
+        }
+        for key in &self.lost[txn] {
+            builder.begin_statement();
+            builder.scan(&names.table(*key), Predicate::All, []);
+            builder.end_statement(Locking::ForUpdate);
+        }
     }
 
     fn name_keys(&self, builder: &mut HistoryBuilder) -> Vec<Option<KeyId>> {
@@ -352,6 +357,23 @@ impl Draft {
         let first_after = rt.iter().filter(|it| it.0 == txn).map(|it| begin(it.1)).min();
         let last = (1..self.n_txns).map(begin).max().unwrap_or(0);
         Some((begin(txn), first_after.map_or(last + 1, |it| it - 1)))
+    }
+}
+
+/// What keys and versions of a draft are called.
+struct Names {
+    keys: Vec<Option<KeyId>>,
+    /// By key and transaction: its version.
+    values: Vec<Vec<ValueId>>,
+    /// The same as numbers.
+    numbers: Vec<Vec<i64>>,
+    mentioned: Vec<usize>,
+}
+
+impl Names {
+    /// The table of a row.
+    fn table(&self, key: usize) -> String {
+        key_name(self.mentioned.iter().position(|it| *it == key).unwrap_or(0))
     }
 }
 

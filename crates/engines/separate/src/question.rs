@@ -104,6 +104,7 @@ pub enum Rereads {
 
 /// What was varied besides operations and sessions, because a spec of the question looks at it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a thing that a history may have")]
 pub struct Aspects {
     /// Transactions may read a key twice and see two versions.
     pub rereads: bool,

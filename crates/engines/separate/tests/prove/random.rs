@@ -66,16 +66,15 @@ impl Random {
 fn no_random_level_has_a_proof_and_a_history_against_it() {
     let number = |name: &str| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
     let (n_pairs, seed) = (number("ISOSCOPE_CASES").unwrap_or(25), number("ISOSCOPE_SEED").unwrap_or(0));
-    println!("ISOSCOPE_SEED={seed}");
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed.wrapping_mul(0xbf58_476d_1ce4_e5b9));
     let (mut n_proved, mut n_separated) = (0, 0);
     for _ in 0..n_pairs {
         let (one, other) = (random.level(), random.level());
         let is_proved = proof(&one, &other).is_some();
         let is_separated = is_separated(&one, &other);
-        assert!(!(is_proved && is_separated), "{}\n{}", one.text(), other.text());
+        assert!(!(is_proved && is_separated), "ISOSCOPE_SEED={seed}\n{}\n{}", one.text(), other.text());
         n_proved += usize::from(is_proved);
         n_separated += usize::from(is_separated);
     }
-    assert!(n_proved > 0 && n_separated > 0, "{n_proved} proved, {n_separated} separated");
+    assert!(n_proved > 0 && n_separated > 0, "ISOSCOPE_SEED={seed}: {n_proved} proved, {n_separated} separated");
 }
