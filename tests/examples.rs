@@ -89,3 +89,10 @@ fn the_predict_example_prints_what_would_be_read_instead() {
     assert!(out.contains("s2.1 reads from init instead of s1.1") && out.contains("Certified."), "{out}");
     assert!(said("predict", &["corpus/papers/isopredict-figure-9.history", "si"]).contains("None."));
 }
+
+#[test]
+fn the_certify_example_replays_proofs_and_refuses_a_changed_one() {
+    let out = said("certify", &["biswas.si", "cerone.si"]);
+    assert!(out.contains("cerone.si implies biswas.si, for every size. Certified."), "{out}");
+    assert!(out.contains("Without its last part it is refused"), "{out}");
+}

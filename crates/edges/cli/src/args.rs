@@ -1,5 +1,6 @@
 //! The arguments as they stand on the command line; each verb resolves its own.
 
+mod allocate;
 mod completions;
 mod generate;
 mod hunt;
@@ -7,10 +8,12 @@ mod predict;
 #[cfg(feature = "record")]
 mod record;
 mod replay;
+mod saved;
 #[cfg(feature = "record")]
 mod serve;
 mod store;
 
+pub(crate) use allocate::AllocateArgs;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
@@ -18,6 +21,7 @@ pub(crate) use predict::{BoundaryName, PredictArgs, Strategy};
 #[cfg(feature = "record")]
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::ReplayArgs;
+pub(crate) use saved::{CertifyArgs, ReportArgs};
 #[cfg(feature = "record")]
 pub(crate) use serve::ServeArgs;
 pub(crate) use store::{StoreAppsArgs, StoreArgs, StoreRunArgs, StoreVerb};
@@ -54,6 +58,7 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     Lattice(LatticeArgs),
     Verify(VerifyArgs),
+    Allocate(AllocateArgs),
     Predict(PredictArgs),
     Collect(CollectArgs),
     #[cfg(feature = "record")]
@@ -67,6 +72,7 @@ pub(crate) enum Verb {
     Convert(ConvertArgs),
     Generate(GenerateArgs),
     Report(ReportArgs),
+    Certify(CertifyArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }
@@ -476,18 +482,6 @@ pub(crate) struct ConvertArgs {
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-}
-
-/// Render a saved result again, as a page, a picture, a graph or text.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// The output of --json or --report FILE.json, or - for standard input
-    #[arg(value_name = "RESULT.json")]
-    pub(crate) input: String,
-
-    /// Where to write it; the ending says which kind: .html .svg .dot .json .txt. By default text on standard output
-    #[arg(long = "output", short = 'o', value_name = "FILE")]
-    pub(crate) outputs: Vec<PathBuf>,
 }
 
 /// Run the same contended work on two built-in databases, one of them weak, and see which levels each keeps.

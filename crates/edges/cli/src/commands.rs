@@ -1,5 +1,7 @@
 //! One module a verb: its arguments resolved, its calls, its exit.
 
+pub(crate) mod allocate;
+pub(crate) mod certify;
 pub(crate) mod check;
 pub(crate) mod collect;
 pub(crate) mod compare;

@@ -56,6 +56,11 @@ impl Exit {
                 let on_server = if is_broken { Self::Found } else { Self::Good };
                 report.levels.iter().map(of_level).fold(on_server, Self::and)
             }
+            Report::Allocate(report) => match report.verdict() {
+                "robust" => Self::Good,
+                "not-robust" => Self::Found,
+                _ => Self::Unknown,
+            },
             Report::Predict(report) => match report.verdict() {
                 "predicted" => Self::Found,
                 "none" => Self::Good,

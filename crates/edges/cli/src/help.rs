@@ -36,6 +36,7 @@ fn tables(command: Command) -> Command {
                     verify_levels()
                 ))
         })
+        .mut_subcommand("allocate", |it| it.after_help(format!("{ALLOCATE_EXAMPLES}\n\n{ALLOCATE_CODES}")))
         .mut_subcommand("predict", |it| {
             it.after_help(short(PREDICT_EXAMPLES, PREDICT_CODES, "level names, applications and formats"))
                 .after_long_help(format!(
@@ -84,6 +85,7 @@ fn tables(command: Command) -> Command {
                 .after_long_help(format!("{GENERATE_EXAMPLES}\n\n{DONE_CODES}\n\n{}", generate::workloads()))
         })
         .mut_subcommand("report", |it| it.after_help(format!("{REPORT_EXAMPLES}\n\n{DONE_CODES}")))
+        .mut_subcommand("certify", |it| it.after_help(format!("{CERTIFY_EXAMPLES}\n\n{CERTIFY_CODES}")))
         .mut_subcommand("demo", |it| it.after_help(DONE_CODES))
         .mut_subcommand("completions", |it| it.after_help(format!("{COMPLETIONS_EXAMPLES}\n\n{DONE_CODES}")))
 }
@@ -141,6 +143,7 @@ First steps:
   isoscope check --help            formats, level names, examples
   isoscope compare si ser          how two levels relate, and the history that shows it
   isoscope verify FILE.txn         does a program keep its invariants? under which levels?
+  isoscope allocate FILE.txn       which level does each transaction need, however many run?
   isoscope predict FILE            what could have happened instead of a recorded run?
   isoscope collect URL -o h.jsonl  record what a real database does, for check
   isoscope record --to URL -o h.jsonl  record what your own application does on its PostgreSQL
@@ -237,6 +240,21 @@ Exit codes:
   1  violated under one of them: a run shows it
   2  the question could not be asked: a mistake in the program, bad name, bad option
   3  unknown: the time or memory ran out, or Ctrl-C ended the run";
+
+const ALLOCATE_EXAMPLES: &str = "\
+Examples:
+  isoscope allocate bank.txn                           rc, si or ser for each transaction
+  isoscope allocate bank.txn --database postgres       with the statements to put before them
+  isoscope allocate bank.txn --levels si               is snapshot isolation enough for all of them?
+  isoscope allocate bank.txn --levels rc,ser           without snapshot isolation
+  isoscope allocate bank.txn --report levels.html      as a page, with the runs that block weaker levels";
+
+const ALLOCATE_CODES: &str = "\
+Exit codes:
+  0  robust: each transaction has a level that is enough
+  1  not robust: a run shows that none of the levels is enough
+  2  the question could not be asked: a mistake in the program, bad name, bad option
+  3  unknown: neither could be shown, the time or memory ran out, or Ctrl-C ended the run";
 
 const PREDICT_EXAMPLES: &str = "\
 Examples:
@@ -399,6 +417,19 @@ Examples:
   isoscope check run.history --json > result.json
   isoscope report result.json                            as text
   isoscope report result.json -o why.html -o why.svg     as a page and a picture";
+
+const CERTIFY_EXAMPLES: &str = "\
+Examples:
+  isoscope compare biswas.si cerone.si --json > result.json
+  isoscope certify result.json                           replays both proofs
+  isoscope certify result.json --json                    for scripts";
+
+const CERTIFY_CODES: &str = "\
+Exit codes:
+  0  certified: every claim follows from its evidence
+  1  not certified: the evidence is wrong, or was changed
+  2  not possible: the file is no saved result, or has no evidence
+  3  incomplete: some claim has no evidence that can be checked";
 
 fn short(examples: &str, codes: &str, more: &str) -> String {
     format!("{examples}\n\n{codes}\n\nMore with --help: {more}.")

@@ -25,6 +25,7 @@ mod promise;
 mod proxied;
 mod reporter;
 mod results;
+mod saved;
 mod scope;
 mod source;
 mod spec_file;
@@ -61,6 +62,7 @@ pub fn main() -> ! {
         Verb::Compare(raw) => commands::compare::run(&raw, started),
         Verb::Lattice(raw) => commands::lattice::run(&raw, started),
         Verb::Verify(raw) => commands::verify::run(&raw, started),
+        Verb::Allocate(raw) => commands::allocate::run(&raw, started),
         Verb::Predict(raw) => commands::predict::run(&raw, started),
         Verb::Collect(raw) => commands::collect::run(&raw, started),
         #[cfg(feature = "record")]
@@ -74,6 +76,7 @@ pub fn main() -> ! {
         Verb::Convert(raw) => commands::convert::run(&raw, started),
         Verb::Generate(raw) => commands::generate::run(&raw),
         Verb::Report(raw) => commands::report::run(raw),
+        Verb::Certify(raw) => commands::certify::run(&raw, started),
         Verb::Demo(raw) => commands::demo::run(&raw),
         Verb::Completions(raw) => commands::completions::run(&raw),
     };

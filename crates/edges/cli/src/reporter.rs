@@ -145,6 +145,8 @@ pub(crate) enum Limited {
     Verification,
     /// For other runs.
     Prediction,
+    /// Levels for transactions.
+    Allocation,
 }
 
 impl Limited {
@@ -162,6 +164,7 @@ pub(crate) fn complain_of_limit(reason: &StopReason, limited: Limited) {
     let cure = match (reason, limited) {
         (StopReason::Steps | StopReason::Interrupted | StopReason::Unsupported(_), _) => "",
         (_, Limited::Search) => ", or look at fewer transactions with --txns",
+        (_, Limited::Allocation) => ", or ask about fewer transactions",
         (_, Limited::Verification | Limited::Prediction) => ", or ask for one level with --level",
     };
     output::complain(&format!("{}{cure}", stopped(reason)));
@@ -179,6 +182,7 @@ fn effort_of(report: &mut Report) -> Option<&mut Effort> {
         Report::Compare(report) => Some(&mut report.effort),
         Report::Lattice(report) => Some(&mut report.effort),
         Report::Verify(report) => Some(&mut report.effort),
+        Report::Allocate(report) => Some(&mut report.effort),
         Report::Predict(report) => Some(&mut report.effort),
     }
 }
@@ -200,6 +204,7 @@ fn unknown(report: &mut Report, reason: &str) {
             let unknown = VerifyVerdict::Unknown { reason };
             report.levels.iter_mut().for_each(|it| it.verdict.clone_from(&unknown));
         }
+        Report::Allocate(report) => report.unknown = Some(reason),
         Report::Predict(report) => {
             let unknown = PredictVerdict::Unknown { reason };
             report.levels.iter_mut().for_each(|it| it.verdict.clone_from(&unknown));

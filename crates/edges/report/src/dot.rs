@@ -1,5 +1,6 @@
 //! Documents for Graphviz.
 
+mod allocate;
 mod check;
 mod lattice;
 mod predict;
@@ -7,6 +8,7 @@ mod runs;
 mod search;
 mod verify;
 
+pub(crate) use allocate::allocate_dot;
 pub use check::dot;
 pub(crate) use lattice::lattice_dot;
 pub(crate) use predict::predict_dot;

@@ -3,6 +3,7 @@
 //! A page reads without its script, too. The script adds what takes a hand: stepping through a contradiction, lighting
 //! up what a dependency is about, and copying. It never makes markup out of words; names only ever become text.
 
+mod allocate;
 mod check;
 mod collect;
 mod demo;
@@ -18,6 +19,7 @@ mod surroundings;
 mod verify;
 mod why;
 
+pub(crate) use allocate::allocate_html;
 pub(crate) use check::check_html;
 pub(crate) use collect::collect_html;
 pub(crate) use demo::demo_html;

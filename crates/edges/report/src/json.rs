@@ -1,5 +1,6 @@
 //! Documents as JSON, and back. What the members are is said by the types of the documents.
 
+use crate::allocate::AllocateReport;
 use crate::collect::CollectReport;
 use crate::demo::DemoReport;
 use crate::document::{CheckReport, Link};
@@ -224,6 +225,11 @@ documents! {
     VerifyReport is Verify, written by "verify" {
         fn shortcuts(&self) -> Shortcuts<'_> {
             Shortcuts { defects: Some([]), ..Shortcuts::default() }
+        }
+    };
+    AllocateReport is Allocate, written by "allocate" {
+        fn shortcuts(&self) -> Shortcuts<'_> {
+            Shortcuts { verdict: Some(self.verdict()), ..Shortcuts::default() }
         }
     };
     PredictReport is Predict, written by "predict" {

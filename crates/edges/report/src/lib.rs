@@ -6,6 +6,8 @@
 
 #![allow(clippy::format_push_string, reason = "renderings are small, and writing to a string cannot fail")]
 
+mod agreement;
+mod allocate;
 mod amounts;
 mod arrow;
 mod build;
@@ -55,6 +57,8 @@ mod verify;
 mod verify_phrases;
 mod words;
 
+pub use agreement::compare_transactions;
+pub use allocate::{AllocateReport, AllocatedTxn, BlockedEdge, BlockedLevel};
 pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
 pub use build_predict::{Predicted, Rewired, shape};
@@ -82,8 +86,8 @@ pub use promise::{PromiseReport, PromiseVerdict};
 pub use replay::{ReplayReport, ReplayStep};
 pub use report::Report;
 pub use search::{
-    Bound, CompareReport, Effort, LatticeEdge, LatticeImplication, LatticeReport, Scope, SearchVerdict, SeparateReport,
-    SessionShape, SpecName, SpecRelation, UnknownPair,
+    Bound, CompareReport, DecidedPairs, Effort, LatticeEdge, LatticeImplication, LatticeReport, Scope, SearchVerdict,
+    SeparateReport, SessionShape, SpecName, SpecRelation, UnknownPair,
 };
 pub use series::{Sample, Series};
 pub use store::{Ending, StoreReport, StoreStep};

@@ -1,15 +1,16 @@
 //! Any of our documents, so that whoever renders a saved one need not know which verb wrote it.
 
+use crate::allocate::AllocateReport;
 use crate::collect::CollectReport;
 use crate::demo::DemoReport;
 use crate::document::CheckReport;
 use crate::dot::{
-    collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, replay_dot, separate_dot, store_dot,
-    verify_dot,
+    allocate_dot, collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, replay_dot,
+    separate_dot, store_dot, verify_dot,
 };
 use crate::html::{
-    Imprint, check_html, collect_html, compare_html, demo_html, hunt_html, lattice_html, predict_html, replay_html,
-    separate_html, store_html, verify_html,
+    Imprint, allocate_html, check_html, collect_html, compare_html, demo_html, hunt_html, lattice_html, predict_html,
+    replay_html, separate_html, store_html, verify_html,
 };
 use crate::hunt::HuntReport;
 use crate::json::{JsonLayout, ReadError, Source};
@@ -18,11 +19,12 @@ use crate::replay::ReplayReport;
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
 use crate::store::StoreReport;
 use crate::svg::{
-    collect_svg, compare_svg, demo_svg, hunt_svg, lattice_svg, predict_svg, replay_svg, separate_svg, store_svg, svg,
-    verify_svg,
+    allocate_svg, collect_svg, compare_svg, demo_svg, hunt_svg, lattice_svg, predict_svg, replay_svg, separate_svg,
+    store_svg, svg, verify_svg,
 };
 use crate::text::{
-    Listing, TextOptions, collect, compare, demo, hunt, lattice, predict, replay, separate, store_text, text, verify,
+    Listing, TextOptions, allocate, collect, compare, demo, hunt, lattice, predict, replay, separate, store_text, text,
+    verify,
 };
 use crate::verify::VerifyReport;
 
@@ -39,6 +41,8 @@ pub enum Report {
     Lattice(LatticeReport),
     /// Whether a program keeps its promises.
     Verify(VerifyReport),
+    /// Which levels transactions need.
+    Allocate(AllocateReport),
     /// What could have happened instead of an observed run.
     Predict(PredictReport),
     /// What a database did while its history was recorded.
@@ -63,6 +67,7 @@ impl Report {
             "compare" => source.read().map(Self::Compare),
             "lattice" => source.read().map(Self::Lattice),
             "verify" => source.read().map(Self::Verify),
+            "allocate" => source.read().map(Self::Allocate),
             "predict" => source.read().map(Self::Predict),
             "collect" => source.read().map(Self::Collect),
             "hunt" => source.read().map(Self::Hunt),
@@ -71,7 +76,7 @@ impl Report {
             "store" => source.read().map(Self::Store),
             other => Err(ReadError::Verb {
                 found: other.to_owned(),
-                expected: "\"check\", \"separate\", \"compare\", \"lattice\", \"verify\", \"predict\", \"collect\", \"hunt\", \"replay\", \
+                expected: "\"check\", \"separate\", \"compare\", \"lattice\", \"verify\", \"allocate\", \"predict\", \"collect\", \"hunt\", \"replay\", \
                            \"demo\" and \"store\"",
             }),
         }
@@ -85,6 +90,7 @@ impl Report {
             Self::Compare(report) => report.to_json(layout),
             Self::Lattice(report) => report.to_json(layout),
             Self::Verify(report) => report.to_json(layout),
+            Self::Allocate(report) => report.to_json(layout),
             Self::Predict(report) => report.to_json(layout),
             Self::Collect(report) => report.to_json(layout),
             Self::Hunt(report) => report.to_json(layout),
@@ -102,6 +108,7 @@ impl Report {
             Self::Compare(report) => compare(report, options),
             Self::Lattice(report) => lattice(report, options),
             Self::Verify(report) => verify(report, options),
+            Self::Allocate(report) => allocate(report, options),
             Self::Predict(report) => predict(report, options),
             Self::Collect(report) => collect(report, options),
             Self::Hunt(report) => hunt(report, options),
@@ -119,6 +126,7 @@ impl Report {
             Self::Compare(report) => compare_html(report),
             Self::Lattice(report) => lattice_html(report),
             Self::Verify(report) => verify_html(report),
+            Self::Allocate(report) => allocate_html(report),
             Self::Predict(report) => predict_html(report),
             Self::Collect(report) => collect_html(report),
             Self::Hunt(report) => hunt_html(report),
@@ -137,6 +145,7 @@ impl Report {
             Self::Compare(report) => compare_svg(report),
             Self::Lattice(report) => lattice_svg(report),
             Self::Verify(report) => verify_svg(report),
+            Self::Allocate(report) => allocate_svg(report),
             Self::Predict(report) => predict_svg(report),
             Self::Collect(report) => collect_svg(report),
             Self::Hunt(report) => hunt_svg(report),
@@ -154,6 +163,7 @@ impl Report {
             Self::Compare(report) => compare_dot(report),
             Self::Lattice(report) => lattice_dot(report),
             Self::Verify(report) => verify_dot(report),
+            Self::Allocate(report) => allocate_dot(report),
             Self::Predict(report) => predict_dot(report),
             Self::Collect(report) => collect_dot(report),
             Self::Hunt(report) => hunt_dot(report),
@@ -171,6 +181,7 @@ impl Report {
             Self::Compare(_) => "compare",
             Self::Lattice(_) => "lattice",
             Self::Verify(_) => "verify",
+            Self::Allocate(_) => "allocate",
             Self::Predict(_) => "predict",
             Self::Collect(_) => "collect",
             Self::Hunt(_) => "hunt",

@@ -1,6 +1,7 @@
 //! Documents as pictures, drawn without help from outside.
 #![allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "pictures are small and have no negative sizes")]
 
+mod allocate;
 mod chart;
 mod collect;
 mod course;
@@ -15,6 +16,7 @@ mod search;
 mod store;
 mod verify;
 
+pub(crate) use allocate::allocate_svg;
 pub(crate) use chart::Room;
 pub(crate) use collect::{collect_chart, collect_svg};
 pub(crate) use course::course_svg;

@@ -1,5 +1,6 @@
 //! Documents for a terminal: what all of them share. Each says its answer first.
 
+mod allocate;
 mod check;
 mod collect;
 mod demo;
@@ -14,6 +15,7 @@ mod store;
 mod verify;
 mod why;
 
+pub(crate) use allocate::allocate;
 pub(crate) use check::{defect_text, size};
 pub use check::{text, text_so_far};
 pub(crate) use collect::collect;

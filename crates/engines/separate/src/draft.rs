@@ -170,7 +170,8 @@ impl Draft {
 
     /// What makes statements more than single plain operations.
     pub(crate) fn n_marks(&self) -> usize {
-        let of_rows: usize = [&self.absent, &self.remade, &self.lost].iter().flat_map(|it| it.iter()).map(Vec::len).sum();
+        let of_rows: usize =
+            [&self.absent, &self.remade, &self.lost].iter().flat_map(|it| it.iter()).map(Vec::len).sum();
         let of_reads = |it: &DraftRead| {
             usize::from(it.updates) + usize::from(it.locking) + usize::from(it.returned == Returned::No)
         };
@@ -372,9 +373,8 @@ fn lists_of(sketch: &Sketch, values: &Values) -> Vec<(usize, Vec<usize>)> {
     let is_list = |it: &usize| values.of(sketch.lists.is_list[*it]) && values.of(sketch.used[*it]);
     let writers = |key: usize| {
         let mut writers: Vec<usize> = (1..sketch.n_txns).filter(|it| values.of(sketch.writes.at(*it, key))).collect();
-        let n_before = |it: usize| {
-            (1..sketch.n_txns).filter(|other| values.of(sketch.lists.orders[key].at(*other, it))).count()
-        };
+        let n_before =
+            |it: usize| (1..sketch.n_txns).filter(|other| values.of(sketch.lists.orders[key].at(*other, it))).count();
         writers.sort_by_key(|it| n_before(*it));
         writers
     };

@@ -10,7 +10,7 @@ use crate::{Certification, Certified, WrongEvidence};
 use confirm::{Trouble, confirm};
 use iso_allocate::{Danger, Edges, danger, dangers, promotions};
 use iso_evidence::{Budget, StopReason};
-use iso_program::{Span, Templates, TxnLevel};
+use iso_program::{NotRobust, Span, Templates, TxnLevel, check_robust};
 
 pub use confirm::BadRun;
 pub use iso_allocate::{Edge, Member, RowValue};
@@ -85,11 +85,7 @@ impl From<StopReason> for NoAllocation {
 /// assert_eq!(answer.transactions[1].level, Some(TxnLevel::Serializable));
 /// assert!(answer.transactions[1].blocked[0].run.is_some(), "two copies in opposite directions");
 /// ```
-pub fn allocate(
-    templates: &Templates,
-    ladder: &[TxnLevel],
-    budget: &Budget<'_>,
-) -> Result<Allocated, NoAllocation> {
+pub fn allocate(templates: &Templates, ladder: &[TxnLevel], budget: &Budget<'_>) -> Result<Allocated, NoAllocation> {
     let found = iso_allocate::allocate(templates, ladder, budget)?;
     let mut transactions = Vec::new();
     for (idx, template) in templates.templates().iter().enumerate() {
@@ -192,6 +188,22 @@ fn explain(
     })
 }
 
-fn certification(_templates: &Templates, _levels: &[Option<TxnLevel>]) -> Result<Certification, NoAllocation> {
-    Ok(Certification::NotCertified { why: "\"robust\" rests on the search itself".to_owned() })
+/// Are the levels enough by the kernel, too? Only if all transactions have one.
+fn certification(templates: &Templates, levels: &[Option<TxnLevel>]) -> Result<Certification, NoAllocation> {
+    let Some(levels) = levels.iter().copied().collect::<Option<Vec<TxnLevel>>>() else {
+        return Ok(Certification::Certified);
+    };
+    match check_robust(templates.text(), &levels) {
+        Ok(_) => Ok(Certification::Certified),
+        Err(NotRobust::TooLarge) => {
+            let why =
+                "that these levels are enough rests on the search itself, as there are too many statements to check"
+                    .to_owned();
+            Ok(Certification::NotCertified { why })
+        }
+        Err(NotRobust::Split { template, line }) => {
+            let why = format!("{template} can be split after line {line}");
+            Err(NoAllocation::Refused(WrongEvidence::new(&"the allocation", &why)))
+        }
+    }
 }

@@ -11,7 +11,8 @@ use crate::target::Target;
 use crate::validation::{self, Validates};
 use anyhow::{anyhow, bail};
 use iso_answer::predict::{
-    Answer, Boundary, LEVELS, ObservedRun, Precision, Predicted, Predictions, Question, TARGETS, Unasked, Unknown,
+    Answer, Boundary, DATABASE_LEVELS, LEVELS, ObservedRun, Precision, Predicted, Predictions, Question, TARGETS,
+    Unasked, Unknown,
 };
 use iso_answer::{WrongEvidence, check};
 use iso_evidence::{Budget, Note, Refutation, Stage};
@@ -462,7 +463,13 @@ fn asked(names: &[String], target: Level) -> anyhow::Result<Asked> {
     if names.is_empty() {
         return Ok(Asked::Everything(LEVELS.into_iter().filter(is_below).collect()));
     }
-    let wanted: Vec<Level> = names.iter().map(|it| named(it, "level", &LEVELS)).collect::<anyhow::Result<_>>()?;
+    let all: Vec<Level> = LEVELS.into_iter().chain(DATABASE_LEVELS).collect();
+    let wanted: Vec<Level> = names.iter().map(|it| named(it, "level", &all)).collect::<anyhow::Result<_>>()?;
+    if target == Level::SnapshotIsolation && wanted.contains(&Level::RowSnapshots) {
+        bail!(
+            "postgres.rr is looked at as snapshot isolation, so nothing can be predicted below si; choose --target ser"
+        );
+    }
     if let Some(level) = wanted.iter().find(|it| !is_below(it)) {
         let above: Vec<&str> =
             TARGETS.iter().filter(|it| *it != level && it.implies(*level)).map(|it| it.short_name()).collect();
@@ -474,7 +481,7 @@ fn asked(names: &[String], target: Level) -> anyhow::Result<Asked> {
             above.join(", ")
         );
     }
-    Ok(Asked::Levels(LEVELS.into_iter().filter(|it| wanted.contains(it)).collect()))
+    Ok(Asked::Levels(all.into_iter().filter(|it| wanted.contains(it)).collect()))
 }
 
 /// One of some levels by its name.

@@ -7,6 +7,7 @@ use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use crate::results::stopped;
 use anyhow::{Context, anyhow, bail};
+use iso_answer::predict;
 use iso_collect::{APPLICATIONS, Application, Assertion, Choice, Ending, Run, RunStep, Setup, application, drive};
 use iso_formats::{WriteError, write_recorded, write_recorded_path};
 use iso_history::History;
@@ -216,7 +217,7 @@ fn next(setup: &Setup, target: &Target) -> Vec<String> {
     let Target::File(path) = target else { return Vec::new() };
     let (path, level, app) = (path.display(), setup.level, setup.application.name());
     let predict = format!("isoscope predict {path} --level {level} --validate {app}");
-    let is_predictable = iso_answer::predict::LEVELS.contains(&setup.level);
+    let is_predictable = [predict::LEVELS.as_slice(), &predict::DATABASE_LEVELS].concat().contains(&setup.level);
     [Some(format!("isoscope check {path}")), is_predictable.then_some(predict)].into_iter().flatten().collect()
 }
 

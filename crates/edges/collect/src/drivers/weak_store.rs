@@ -135,6 +135,10 @@ impl Database for WeakStore {
         Dialect::Store
     }
 
+    fn inserts(&self) -> Inserts {
+        if self.level.is_of_databases() { Inserts::Checked } else { Inserts::Blind }
+    }
+
     /// At levels of papers the store has no statement that appends: that is a read and a write, and only a level that forbids
     /// lost updates keeps what others appended in between.
     fn no_lists(&self) -> Option<String> {

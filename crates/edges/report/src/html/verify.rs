@@ -22,6 +22,9 @@ pub(crate) fn verify_html(report: &VerifyReport) -> Page {
     if let Some(words) = not_certified(report.not_certified.as_ref()) {
         body += &format!("<p class=\"size\">{}</p>\n", xml(&words));
     }
+    if let Some(covers) = &report.covers {
+        body += &format!("<p class=\"size\">{}</p>\n", xml(covers));
+    }
     if let Some(line) = weakest_line(report) {
         body += &format!("<p class=\"lead\"><b>{}</b></p>\n", xml(&line));
     }
@@ -76,6 +79,20 @@ fn level_name(report: &VerifyReport, level: &VerifiedLevel) -> String {
         return format!("<a href=\"#run-{short}\" title=\"{full}\">{short}</a>");
     }
     format!("<span title=\"{full}\">{short}</span>")
+}
+
+/// A run without the program beside it.
+pub(super) fn run_section(level: &LevelName, run: &BadRun, path: &str) -> String {
+    let mut out = values("Open values", &run.open_values) + &values("Initial state", &run.initial);
+    out += "<div class=\"case\">\n";
+    if run.excerpt.local.is_some() || !run.excerpt.cycle.is_empty() {
+        out += &format!("<h3>Why no serial order explains it</h3>\n<p>{}</p>\n", xml(&run.excerpt.summary));
+        out += &linked_figure(&run_svg(level, run));
+        out += &contradiction(&run.excerpt);
+    }
+    let history: Vec<String> = run.excerpt.history.lines().map(prose).collect();
+    out += &format!("<p>{}</p>\n<pre>{}</pre>\n", xml(&history_lead(level, run)), history.join("\n"));
+    out + &copies(path, None) + "</div>\n"
 }
 
 fn section(level: &LevelName, run: &BadRun, listing: &str, path: &str) -> String {

@@ -23,6 +23,9 @@ pub(crate) fn verify(report: &VerifyReport, options: TextOptions) -> String {
     if let Some(words) = not_certified(report.not_certified.as_ref()) {
         page.sentence("", 0, &words);
     }
+    if let Some(covers) = &report.covers {
+        page.sentence("", 0, covers);
+    }
     if let Some(hint) = &report.hint {
         page.sentence("", 0, hint);
     }
@@ -68,6 +71,11 @@ impl Page {
         for fault in &run.wrong {
             self.sentence("  ", 4, &format!("{}, {}", fault.words, place_words(&fault.place)));
         }
+        self.run(level, run);
+    }
+
+    /// What happened, and why no serial order explains it.
+    pub(super) fn run(&mut self, level: &LevelName, run: &BadRun) {
         self.values("Open values:", &run.open_values);
         self.values("Initial state:", &run.initial);
         self.executed(run);

@@ -142,6 +142,12 @@ impl Program {
         self.sessions.len() <= MAX_SESSIONS && self.key.len() <= MAX_VERSIONS
     }
 
+    /// Do two tasks write a common key?
+    pub(super) fn conflict(&self, one: &Task, other: &Task) -> bool {
+        let key = |it: &Version| self.key[*it as usize];
+        one.writes.iter().any(|it| other.writes.iter().any(|written| key(it) == key(written)))
+    }
+
     pub(super) fn versions_of(&self, key: u32) -> &[Version] {
         &self.versions[key as usize]
     }

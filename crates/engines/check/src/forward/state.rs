@@ -1,7 +1,7 @@
 //! One state of an execution: how far each session is, what each key holds, and who has a snapshot already.
 
 use super::program::{Program, Task, Version};
-use super::{Aim, Taste};
+use super::{Aim, Taste, log};
 use crate::rule::Events;
 
 /// What a state costs: how hard it looks to go on from there.
@@ -10,12 +10,6 @@ pub(super) struct Cost(u32);
 
 /// A session that cannot go on now is as bad as this much of what versions cost.
 const WAITING: u32 = 4;
-
-/// A session that is as far from its share as usual is as bad as this much of what versions cost.
-const UNEVENNESS: u128 = 100;
-
-/// Sessions in step are nearer to their shares than those that go on by chance: of squares, so many times.
-const IN_STEP: u128 = 16;
 
 /// So many rounds are looked ahead, in each of which a session commits once at most.
 const ROUNDS_AHEAD: u32 = 12;
@@ -347,35 +341,7 @@ impl<'p> State<'p> {
             return Cost(self.delay);
         }
         let n_waiting = (0..self.program.sessions.len()).filter(|it| !self.can_commit(*it)).count() as u32;
-        let unevenness = match self.aim.taste {
-            Taste::InStep => self.unevenness(IN_STEP),
-            Taste::Even => self.unevenness(1),
-            Taste::Likely | Taste::Soon => 0,
-        };
-        Cost((self.missing + WAITING * n_waiting).saturating_add(unevenness))
-    }
-
-    /// How unlikely it is that sessions come so far, if each has done about the same share of what it does.
-    ///
-    /// Sums up, for all sessions, squares of how far they are from their share, by how far they are from it usually.
-    fn unevenness(&self, usual: u128) -> u32 {
-        let whole = 1 << 32;
-        let share = self.program.moments.get(self.n_done()).map_or(whole, |it| u128::from(*it));
-        let of_session = |session: usize| {
-            let tasks = &self.program.sessions[session];
-            let place = self.words[session] as usize;
-            let n_begun = u128::from(self.program.n_begun[session]);
-            // Between what it did last and what it does next, it may be anywhere.
-            let first = place.checked_sub(1).map_or(0, |it| u128::from(tasks[it].nth));
-            let last = tasks.get(place).map_or(n_begun, |it| u128::from(it.nth) + 1);
-            let due = share * n_begun;
-            let distance = (first * whole).saturating_sub(due).max(due.saturating_sub(last * whole)) >> 16;
-            // That of a walk from the one end to the other.
-            let variance = ((n_begun * share * (whole - share)) >> 32) + whole;
-            UNEVENNESS * usual * distance * distance / variance
-        };
-        let sum: u128 = (0..self.program.sessions.len()).map(of_session).sum();
-        u32::try_from(sum).unwrap_or(u32::MAX)
+        Cost(self.missing + WAITING * n_waiting)
     }
 
     /// Equal states have equal numbers; a version that nobody reads any more is as good as any other.
@@ -398,12 +364,6 @@ enum Settled {
     /// It did something.
     Moved,
     Waits,
-}
-
-/// The logarithm to the base of 2 in steps of 1/64, straight between powers of 2; of 0 as of 1.
-fn log(n: u32) -> u32 {
-    let n_bits = n.max(1).ilog2();
-    64 * n_bits + ((n.max(1) << 6) >> n_bits) - 64
 }
 
 #[cfg(test)]

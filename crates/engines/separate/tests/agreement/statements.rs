@@ -9,8 +9,7 @@ use iso_spec::{Prepared, Spec, Steps, holds};
 /// What the engine finds, which the reference evaluator agrees with.
 fn found(allowed: &str, forbidden: &str, scope: Scope) -> Option<Found> {
     let (allowed, forbidden) = (level(allowed), level(forbidden));
-    let question =
-        Question { allowed: vec![allowed], forbidden: vec![forbidden], scope, method: Method::default() };
+    let question = Question { allowed: vec![allowed], forbidden: vec![forbidden], scope, method: Method::default() };
     match separate(&question, &Budget::unlimited()).answer {
         Answer::Found(found) => {
             examine(&found, allowed, forbidden, &name(&question));

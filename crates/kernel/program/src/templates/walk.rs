@@ -4,8 +4,8 @@ use super::{Access, AccessKind, Constant, Parts, Relation, RowKey, Variable, Way
 use crate::error::{Checked, Span, did_you_mean, fail};
 use crate::flatten::declared::{Declared, Global};
 use crate::program::ReadMode;
-use crate::value::Value;
 use crate::syntax::{AssignOp, Binary, Expr, ExprKind, Ident, Row, Stmt, StmtKind, Target, TxnItem};
+use crate::value::Value;
 
 /// How many courses are looked at one by one. Of a transaction with more, whatever a branch does may happen or not.
 const MAX_COURSES: usize = 512;
@@ -370,7 +370,8 @@ impl<'d, 's> Walk<'d, 's> {
     fn for_range(&mut self, name: &Ident, low: &Expr, high: &Expr, body: &[Stmt]) -> Checked<End> {
         let bounds = (self.expr(low)?, self.expr(high)?);
         let key = |number| Bound::Value(Term::Key(RowKey::Constant(Constant::Int(number))));
-        if let (Term::Key(RowKey::Constant(Constant::Int(first))), Term::Key(RowKey::Constant(Constant::Int(last)))) = bounds
+        if let (Term::Key(RowKey::Constant(Constant::Int(first))), Term::Key(RowKey::Constant(Constant::Int(last)))) =
+            bounds
             && last - first < MAX_TURNS
         {
             for number in first..=last {
