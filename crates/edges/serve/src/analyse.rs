@@ -22,6 +22,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) sql: String,
+    /// As the application says it.
+    pub(crate) text: String,
     pub(crate) action: Action,
     /// Why something that it reads will be missing.
     pub(crate) missing: Option<&'static str>,
@@ -125,6 +127,7 @@ pub(crate) fn plans(sql: &str, catalogue: &Catalogue) -> Vec<Plan> {
 fn plan(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Plan {
     let plain = |action, missing| Plan {
         sql: statement.text.to_owned(),
+        text: statement.text.to_owned(),
         action,
         missing,
         sources: if missing.is_some() { opaque_sources(statement, catalogue) } else { Vec::new() },
@@ -319,6 +322,7 @@ fn tables_of<'c>(select: &Select, catalogue: &'c Catalogue) -> Result<Vec<(&'c T
 fn select(statement: &sql::Statement<'_>, query: &Query, catalogue: &Catalogue) -> Plan {
     let plain = |missing: Option<&'static str>| Plan {
         sql: statement.text.to_owned(),
+        text: statement.text.to_owned(),
         action: Action::Other,
         missing,
         sources: if missing.is_some() { opaque_sources(statement, catalogue) } else { Vec::new() },
@@ -402,7 +406,7 @@ fn told(
         limit: if is_combined { Limit::None } else { limit(query) },
     };
     let sources = if query.locks.is_empty() { tables.iter().map(|it| source(it, body)).collect() } else { Vec::new() };
-    Some(Plan { sql, action: Action::Read(reading), missing: None, sources })
+    Some(Plan { sql, text: text.to_owned(), action: Action::Read(reading), missing: None, sources })
 }
 
 /// A table of a SELECT, with those parts of its condition that are about this table alone.

@@ -72,11 +72,12 @@ impl Engine {
         }
         bind.extend_from_slice(&0_i16.to_be_bytes());
         let execute = [OURS.as_bytes(), b"\0", &0_i32.to_be_bytes()].concat();
+        // A statement that failed is still there.
         for message in [
+            close(b'S', OURS),
             Message::new(b'P', parse),
             Message::new(b'B', bind),
             Message::new(b'E', execute),
-            close(b'S', OURS),
             close(b'P', OURS),
             Message::new(b'H', Vec::new()),
         ] {

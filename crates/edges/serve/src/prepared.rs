@@ -22,6 +22,14 @@ pub(crate) struct Portal {
     pub(crate) running: Running,
 }
 
+impl Portal {
+    /// It runs, for the first time or again.
+    pub(crate) fn run(&mut self) -> Running {
+        let parameters = self.running.parameters.clone();
+        std::mem::replace(&mut self.running, Running { parameters, ..Running::default() })
+    }
+}
+
 /// An answer that the engine owes.
 #[derive(Debug)]
 pub(crate) enum Owed {
@@ -32,7 +40,12 @@ pub(crate) enum Owed {
         statement: Option<String>,
         plan: Option<Arc<Plan>>,
     },
-    Execute(String),
+    /// Of a portal by name. What it is called may be another one by the time of the answer.
+    Execute {
+        name: String,
+        plan: Option<Arc<Plan>>,
+        running: Box<Running>,
+    },
     Close,
     Sync,
 }

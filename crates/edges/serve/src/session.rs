@@ -195,9 +195,10 @@ impl Session {
             b'E' => {
                 let name = message.fields().text().unwrap_or_default().to_owned();
                 self.begin_if_idle();
-                let plan = self.portals.get(&name).and_then(|it| it.plan.clone());
-                self.is_committing |= plan.is_some_and(|it| matches!(it.action, Action::Commit));
-                self.owed.push_back(Owed::Execute(name));
+                let portal = self.portals.get_mut(&name);
+                let (plan, running) = portal.map(|it| (it.plan.clone(), it.run())).unwrap_or_default();
+                self.is_committing |= plan.as_ref().is_some_and(|it| matches!(it.action, Action::Commit));
+                self.owed.push_back(Owed::Execute { name, plan, running: Box::new(running) });
             }
             b'C' => {
                 let mut fields = message.fields();
@@ -347,7 +348,7 @@ impl Session {
             b'3' => self.pay(|it| matches!(it, Owed::Close)),
             b'D' => self.row(&mut message),
             b'C' | b'I' => self.complete(&message),
-            b's' => self.pay(|it| matches!(it, Owed::Execute(_))),
+            b's' => self.suspend(),
             // A connection that ends does not say how a commit went.
             b'E' if !matches!(message.field(b'V'), Some("FATAL" | "PANIC")) => {
                 if self.current().0.is_some_and(|it| matches!(it.action, Action::Read(_))) {
@@ -376,6 +377,15 @@ impl Session {
         }
     }
 
+    /// A portal has more rows than were asked for now.
+    fn suspend(&mut self) {
+        if let Some(Owed::Execute { name, running, .. }) = self.owed.pop_front()
+            && let Some(portal) = self.portals.get_mut(&name)
+        {
+            portal.running = *running;
+        }
+    }
+
     fn learn_types(&mut self, message: &Message) {
         if let Some(Owed::Describe { statement: Some(name), .. }) = self.owed.front()
             && let Some(prepared) = self.prepared.get_mut(name)
@@ -386,10 +396,8 @@ impl Session {
 
     /// The statement to which the engine's words belong, and what is known of its run.
     fn current(&mut self) -> (Option<Arc<Plan>>, &mut Running) {
-        if let Some(Owed::Execute(name)) = self.owed.front()
-            && let Some(portal) = self.portals.get_mut(name)
-        {
-            return (portal.plan.clone(), &mut portal.running);
+        if let Some(Owed::Execute { plan, running, .. }) = self.owed.front_mut() {
+            return (plan.clone(), running);
         }
         (self.queued.front().cloned(), &mut self.running)
     }
@@ -433,12 +441,7 @@ impl Session {
         let (plan, running) = self.current();
         let running = std::mem::take(running);
         let tag = message.fields().text().unwrap_or_default().to_owned();
-        if let Some(Owed::Execute(name)) = self.owed.front()
-            && let Some(portal) = self.portals.get_mut(name)
-        {
-            portal.running.parameters.clone_from(&running.parameters);
-        }
-        if matches!(self.owed.front(), Some(Owed::Execute(_))) {
+        if matches!(self.owed.front(), Some(Owed::Execute { .. })) {
             self.owed.pop_front();
         } else {
             self.queued.pop_front();
@@ -454,7 +457,7 @@ impl Session {
             Action::Begin { .. } | Action::Commit | Action::Rollback | Action::Start | Action::SetLevel { .. }
         );
         if is_statement {
-            self.shared.ledger.statement(missing.map(|why| (why, plan.sql.as_str())));
+            self.shared.ledger.statement(missing.map(|why| (why, plan.text.as_str())));
         }
         let Some(txn) = self.txn.as_mut() else { return };
         if !done.operations.is_empty() {
@@ -567,7 +570,7 @@ impl Session {
         }
         self.engine.flush()?;
         self.client.wait_at_most(Some(TICK))?;
-        if matches!(self.owed.front(), Some(Owed::Execute(_))) {
+        if matches!(self.owed.front(), Some(Owed::Execute { .. })) {
             // The engine has passed over the client's `Sync`; another one follows.
             self.owed.retain(|it| !matches!(it, Owed::Sync));
             return Ok(Next::Client);

@@ -113,7 +113,8 @@ impl Served<'_> {
         self.begin_if_idle();
         let Some(plan) = plan.map(Arc::clone) else {
             let nothing = Plan {
-                sql: "a statement that was prepared by SQL".to_owned(),
+                sql: String::new(),
+                text: "a statement that was prepared by SQL".to_owned(),
                 action: Action::Other,
                 missing: Some("the statement was prepared by SQL"),
                 sources: Vec::new(),
@@ -230,7 +231,10 @@ impl Served<'_> {
         {
             let why = error.field(b'M').unwrap_or("nobody knows why").to_owned();
             let words = format!("the versions that were chosen cannot be put in place: {why}");
-            return self.refuse(Refused::Conflict(words)).map(Err);
+            // Somebody else has locked a row, or a constraint forbids these versions together.
+            let is_usual = error.field(b'C').is_some_and(|it| it == "55P03" || it == "40P01" || it.starts_with("23"));
+            let refused = if is_usual { Refused::Conflict(words) } else { Refused::Broken(words) };
+            return self.refuse(refused).map(Err);
         }
         let (answered, mut running) = self.engine_answer(plan, parameters, how)?;
         let answer = match answered {
@@ -281,7 +285,7 @@ impl Served<'_> {
 
     /// Notes what a statement did.
     fn note(&mut self, plan: &Plan, done: Done, missing: Missing) {
-        self.shared.ledger.statement(missing.map(|why| (why, plan.sql.as_str())));
+        self.shared.ledger.statement(missing.map(|why| (why, plan.text.as_str())));
         if let Some(txn) = self.txn.as_mut().filter(|_| !done.operations.is_empty()) {
             txn.open.statements.push(done);
         }

@@ -1,5 +1,6 @@
 //! What becomes of statements.
 
+use crate::honesty::{PYTHON, has_psycopg};
 use crate::stage::{Stage, client, psql, said, server, text_of};
 use iso_serve::Start;
 use iso_servers::Server;
@@ -136,6 +137,25 @@ fn what_is_not_understood_is_counted_and_never_invented() {
             "3 rows that did not match are not recorded: the condition, a join or a limit leaves them open",
         ]
     );
+}
+
+#[test]
+fn statements_that_are_sent_before_answers_come_keep_their_own_rows() {
+    let Some(server) = server() else { return };
+    if !has_psycopg() {
+        return;
+    }
+    psql(server.port(), SCHEMA);
+    let stage = Stage::new(&server, Start::AtOnce);
+    let script = "import psycopg
+with psycopg.connect() as c, c.pipeline():
+    asked = [c.execute('SELECT balance FROM accounts WHERE id = %s', (n,)) for n in (1, 2)]
+    print(*[one.fetchone()[0] for one in asked])";
+    assert_eq!(said(client(PYTHON, stage.port(), &["-c", script])), "5 50\n");
+    let text = text_of(&stage.end().2);
+    let expected =
+        "s1: { r(accounts/1,{balance: 5, id: 1, owner: ann}) r(accounts/2,{balance: 50, id: 2, owner: bob}) }";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
