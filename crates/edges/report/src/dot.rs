@@ -1,16 +1,16 @@
 //! Documents for Graphviz.
 
+mod allocate;
 mod check;
 mod lattice;
-mod allocate;
 mod predict;
 mod runs;
 mod search;
 mod verify;
 
+pub(crate) use allocate::allocate_dot;
 pub use check::dot;
 pub(crate) use lattice::lattice_dot;
-pub(crate) use allocate::allocate_dot;
 pub(crate) use predict::predict_dot;
 pub(crate) use runs::{collect_dot, demo_dot, hunt_dot, replay_dot, store_dot};
 pub(crate) use search::{compare_dot, separate_dot};

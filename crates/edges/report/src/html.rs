@@ -3,13 +3,13 @@
 //! A page reads without its script, too. The script adds what takes a hand: stepping through a contradiction, lighting
 //! up what a dependency is about, and copying. It never makes markup out of words; names only ever become text.
 
+mod allocate;
 mod check;
 mod collect;
 mod demo;
 mod hash;
 mod hunt;
 mod lattice;
-mod allocate;
 mod predict;
 mod replay;
 mod schedule;
@@ -19,12 +19,12 @@ mod surroundings;
 mod verify;
 mod why;
 
+pub(crate) use allocate::allocate_html;
 pub(crate) use check::check_html;
 pub(crate) use collect::collect_html;
 pub(crate) use demo::demo_html;
 pub(crate) use hunt::hunt_html;
 pub(crate) use lattice::lattice_html;
-pub(crate) use allocate::allocate_html;
 pub(crate) use predict::predict_html;
 pub(crate) use replay::replay_html;
 pub(crate) use search::{compare_html, separate_html};

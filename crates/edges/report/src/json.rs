@@ -1,12 +1,12 @@
 //! Documents as JSON, and back. What the members are is said by the types of the documents.
 
+use crate::allocate::AllocateReport;
 use crate::collect::CollectReport;
 use crate::demo::DemoReport;
 use crate::document::{CheckReport, Link};
 use crate::found::SpecWitness;
 use crate::hunt::HuntReport;
 use crate::predict::{ChangedRead, PredictReport};
-use crate::allocate::AllocateReport;
 use crate::replay::ReplayReport;
 use crate::report::Report;
 use crate::search::{CompareReport, LatticeReport, SeparateReport};

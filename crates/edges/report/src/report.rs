@@ -5,12 +5,12 @@ use crate::collect::CollectReport;
 use crate::demo::DemoReport;
 use crate::document::CheckReport;
 use crate::dot::{
-    allocate_dot, collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, replay_dot, separate_dot, store_dot,
-    verify_dot,
+    allocate_dot, collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, replay_dot,
+    separate_dot, store_dot, verify_dot,
 };
 use crate::html::{
-    Imprint, allocate_html, check_html, collect_html, compare_html, demo_html, hunt_html, lattice_html, predict_html, replay_html,
-    separate_html, store_html, verify_html,
+    Imprint, allocate_html, check_html, collect_html, compare_html, demo_html, hunt_html, lattice_html, predict_html,
+    replay_html, separate_html, store_html, verify_html,
 };
 use crate::hunt::HuntReport;
 use crate::json::{JsonLayout, ReadError, Source};
@@ -19,11 +19,12 @@ use crate::replay::ReplayReport;
 use crate::search::{CompareReport, LatticeReport, SeparateReport};
 use crate::store::StoreReport;
 use crate::svg::{
-    allocate_svg, collect_svg, compare_svg, demo_svg, hunt_svg, lattice_svg, predict_svg, replay_svg, separate_svg, store_svg, svg,
-    verify_svg,
+    allocate_svg, collect_svg, compare_svg, demo_svg, hunt_svg, lattice_svg, predict_svg, replay_svg, separate_svg,
+    store_svg, svg, verify_svg,
 };
 use crate::text::{
-    Listing, TextOptions, allocate, collect, compare, demo, hunt, lattice, predict, replay, separate, store_text, text, verify,
+    Listing, TextOptions, allocate, collect, compare, demo, hunt, lattice, predict, replay, separate, store_text, text,
+    verify,
 };
 use crate::verify::VerifyReport;
 

@@ -1,6 +1,7 @@
 //! Documents as pictures, drawn without help from outside.
 #![allow(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "pictures are small and have no negative sizes")]
 
+mod allocate;
 mod chart;
 mod collect;
 mod course;
@@ -9,13 +10,13 @@ mod figure;
 mod hunt;
 mod lattice;
 mod levels;
-mod allocate;
 mod predict;
 mod replay;
 mod search;
 mod store;
 mod verify;
 
+pub(crate) use allocate::allocate_svg;
 pub(crate) use chart::Room;
 pub(crate) use collect::{collect_chart, collect_svg};
 pub(crate) use course::course_svg;
@@ -23,7 +24,6 @@ pub(crate) use demo::demo_svg;
 pub(crate) use hunt::{hunt_chart, hunt_svg};
 pub(crate) use lattice::{lattice_svg, linked_diagram};
 pub(crate) use levels::levels_svg;
-pub(crate) use allocate::allocate_svg;
 pub(crate) use predict::{RunPictures, predict_svg, run_pictures};
 pub(crate) use replay::replay_svg;
 pub(crate) use search::{compare_svg, panel_svg, separate_svg};

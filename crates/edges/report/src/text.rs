@@ -1,12 +1,12 @@
 //! Documents for a terminal: what all of them share. Each says its answer first.
 
+mod allocate;
 mod check;
 mod collect;
 mod demo;
 mod hunt;
 mod lanes;
 mod lattice;
-mod allocate;
 mod predict;
 mod replay;
 mod search;
@@ -15,13 +15,13 @@ mod store;
 mod verify;
 mod why;
 
+pub(crate) use allocate::allocate;
 pub use check::text;
 pub(crate) use check::{defect_text, size};
 pub(crate) use collect::collect;
 pub(crate) use demo::demo;
 pub(crate) use hunt::hunt;
 pub(crate) use lattice::lattice;
-pub(crate) use allocate::allocate;
 pub(crate) use predict::predict;
 pub(crate) use replay::replay;
 pub(crate) use search::{compare, separate};

@@ -109,16 +109,7 @@ impl<'q, 't> Question<'q, 't> {
         values: Vec<Value>,
     ) -> Self {
         let n_values = 1 + slots.constants.len() + values.len();
-        let mut question = Self {
-            slots,
-            levels,
-            split,
-            read,
-            values,
-            n_values,
-            facts: Vec::new(),
-            usable: Vec::new(),
-        };
+        let mut question = Self { slots, levels, split, read, values, n_values, facts: Vec::new(), usable: Vec::new() };
         let all = (0..slots.all.len()).flat_map(|slot| (0..n_values).map(move |value| (slot, value)));
         question.facts = all.map(|(slot, value)| question.facts_of(slot, value)).collect();
         question.usable = slots.ways.iter().map(|it| question.is_possible(it)).collect();
@@ -209,7 +200,9 @@ impl<'q, 't> Question<'q, 't> {
         });
         for (own_place, own) in self.way().way.accesses.iter().enumerate() {
             let is_same_row = match (&own.key, &of.key) {
-                (RowKey::Variable(variable), RowKey::Constant(_) | RowKey::Variable(_)) => self.values[*variable] == value,
+                (RowKey::Variable(variable), RowKey::Constant(_) | RowKey::Variable(_)) => {
+                    self.values[*variable] == value
+                }
                 (RowKey::Constant(Constant::Only) | RowKey::All, _) | (_, RowKey::All) => true,
                 (RowKey::Constant(constant), _) => {
                     self.slots.constants.binary_search(constant).is_ok_and(|it| it + 1 == value)

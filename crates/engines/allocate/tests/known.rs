@@ -63,7 +63,11 @@ fn known_programs_are_robust_as_papers_say() {
         for level in LEVELS {
             let expected = header(text, "robust").unwrap();
             let word = if robust(&templates, level) { "yes" } else { "no" };
-            assert!(expected.split(' ').any(|it| it == format!("{level}={word}")), "{name}: {level}={word}{}", found(&templates, level));
+            assert!(
+                expected.split(' ').any(|it| it == format!("{level}={word}")),
+                "{name}: {level}={word}{}",
+                found(&templates, level)
+            );
             if let Some(sets) = header(text, &format!("maximal {level}")) {
                 let expected: BTreeSet<String> = sets.split('|').map(|it| it.trim().to_owned()).collect();
                 assert_eq!(maximal(&templates, level), expected, "{name} at {level}");

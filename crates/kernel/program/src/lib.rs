@@ -99,9 +99,7 @@ pub use program::{
     Table, Unit, UnitKind, UnitPart,
 };
 pub use robust::{NotRobust, RobustnessCheck, check_robust};
-pub use templates::{
-    Access, AccessKind, Constant, Parts, Relation, RowKey, Template, Templates, Variable, Way,
-};
+pub use templates::{Access, AccessKind, Constant, Parts, Relation, RowKey, Template, Templates, Variable, Way};
 pub use txn_level::TxnLevel;
 pub use value::{Type, UnitValue, Value};
 

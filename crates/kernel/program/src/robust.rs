@@ -134,7 +134,8 @@ impl World<'_> {
 
     fn n_conflicts(&self) -> usize {
         let accesses: Vec<&Access> = self.ways.iter().flat_map(|it| &it.way.accesses).collect();
-        let pairs = accesses.iter().enumerate().flat_map(|(idx, one)| accesses[idx..].iter().map(move |other| (one, other)));
+        let pairs =
+            accesses.iter().enumerate().flat_map(|(idx, one)| accesses[idx..].iter().map(move |other| (one, other)));
         pairs.filter(|it| self.in_conflict(it.0, it.1)).count()
     }
 
@@ -247,7 +248,8 @@ impl World<'_> {
         let mut exits = vec![(at.key.clone(), at.val.clone())];
         for key in keys.into_iter().filter(|it| **it != at.key) {
             for val in self.vals_of(split, key) {
-                let are_different = way.different.iter().any(|it| [&it.0, &it.1] == [key, &at.key] || [&it.1, &it.0] == [key, &at.key]);
+                let are_different =
+                    way.different.iter().any(|it| [&it.0, &it.1] == [key, &at.key] || [&it.1, &it.0] == [key, &at.key]);
                 if (!are_different || val != at.val || val == Val::Other) && self.is_free(split, way, key, &val) {
                     exits.push((key.clone(), val));
                 }
@@ -383,9 +385,7 @@ impl Split<'_> {
         match self.level {
             TxnLevel::ReadCommitted => place <= self.read && own.locks && other.locks,
             TxnLevel::SnapshotIsolation => own.locks && other.locks,
-            TxnLevel::RepeatableRead | TxnLevel::Serializable => {
-                own.locks && !other.writes.is_empty() && !is_made_anew
-            }
+            TxnLevel::RepeatableRead | TxnLevel::Serializable => own.locks && !other.writes.is_empty() && !is_made_anew,
         }
     }
 

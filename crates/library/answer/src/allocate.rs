@@ -85,11 +85,7 @@ impl From<StopReason> for NoAllocation {
 /// assert_eq!(answer.transactions[1].level, Some(TxnLevel::Serializable));
 /// assert!(answer.transactions[1].blocked[0].run.is_some(), "two copies in opposite directions");
 /// ```
-pub fn allocate(
-    templates: &Templates,
-    ladder: &[TxnLevel],
-    budget: &Budget<'_>,
-) -> Result<Allocated, NoAllocation> {
+pub fn allocate(templates: &Templates, ladder: &[TxnLevel], budget: &Budget<'_>) -> Result<Allocated, NoAllocation> {
     let found = iso_allocate::allocate(templates, ladder, budget)?;
     let mut transactions = Vec::new();
     for (idx, template) in templates.templates().iter().enumerate() {
@@ -103,6 +99,9 @@ pub fn allocate(
     let mut answer = Allocated { transactions, robust, certification: Certification::Certified };
     answer.fill_in(templates, budget)?;
     answer.certification = certification(templates, &found.levels)?;
+    for (level, _) in answer.robust.iter().filter(|it| it.1 == Some(true)) {
+        certification(templates, &vec![Some(*level); found.levels.len()])?;
+    }
     Ok(answer)
 }
 
@@ -200,7 +199,9 @@ fn certification(templates: &Templates, levels: &[Option<TxnLevel>]) -> Result<C
     match check_robust(templates.text(), &levels) {
         Ok(_) => Ok(Certification::Certified),
         Err(NotRobust::TooLarge) => {
-            let why = "that these levels are enough rests on the search itself, as there are too many statements to check".to_owned();
+            let why =
+                "that these levels are enough rests on the search itself, as there are too many statements to check"
+                    .to_owned();
             Ok(Certification::NotCertified { why })
         }
         Err(NotRobust::Split { template, line }) => {

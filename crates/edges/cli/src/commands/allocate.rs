@@ -42,7 +42,9 @@ impl Allocate {
         let is_postgres = match raw.database.as_deref().map(str::to_ascii_lowercase).as_deref() {
             None => false,
             Some("postgres" | "postgresql") => true,
-            Some(other) => bail!("allocate knows no database `{other}`, only postgres; leave --database out for levels of papers"),
+            Some(other) => {
+                bail!("allocate knows no database `{other}`, only postgres; leave --database out for levels of papers")
+            }
         };
         let templates = templates(&raw.input)?;
         let ladder = ladder(&raw.levels, is_postgres)?;
@@ -177,7 +179,9 @@ fn ladder(names: &[String], is_postgres: bool) -> anyhow::Result<Vec<TxnLevel>> 
             "si" | "snapshot-isolation" => snapshot,
             "rr" | "postgres.rr" | "repeatable-read" => TxnLevel::RepeatableRead,
             "ser" | "postgres.ser" | "serializable" => TxnLevel::Serializable,
-            other => return Err(anyhow!("transactions cannot be allocated to `{other}`; choose from rc, si, rr and ser")),
+            other => {
+                return Err(anyhow!("transactions cannot be allocated to `{other}`; choose from rc, si, rr and ser"));
+            }
         });
     }
     ladder.sort_unstable();
@@ -199,7 +203,8 @@ fn bad_run(of: &BadRun) -> iso_report::BadRun {
         state.iter().enumerate().map(held).collect::<Vec<_>>()
     };
     let instances = of.program.instance_ids().skip(1).chain([InstanceId::from_index(0)]);
-    let arguments = of.program.symbols().iter().zip(&of.symbols).filter(|it| it.0.name.contains('.') && !it.0.name.contains('['));
+    let arguments =
+        of.program.symbols().iter().zip(&of.symbols).filter(|it| it.0.name.contains('.') && !it.0.name.contains('['));
     iso_report::BadRun {
         wrong: Vec::new(),
         open_values: arguments.map(|(symbol, value)| (symbol.name.clone(), of.program.show(*value))).collect(),

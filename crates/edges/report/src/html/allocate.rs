@@ -27,7 +27,9 @@ pub(crate) fn allocate_html(report: &AllocateReport) -> Page {
 }
 
 fn table(report: &AllocateReport) -> String {
-    let mut out = "<table>\n<thead><tr><th>transaction</th><th>level</th><th>say before it</th></tr></thead>\n<tbody>\n".to_owned();
+    let mut out =
+        "<table>\n<thead><tr><th>transaction</th><th>level</th><th>say before it</th></tr></thead>\n<tbody>\n"
+            .to_owned();
     for txn in &report.transactions {
         let class = if txn.level.is_some() { "holds" } else { "violated" };
         let level = txn.level.as_ref().map_or_else(|| "none is enough".to_owned(), titled);
@@ -55,7 +57,7 @@ fn section(report: &AllocateReport, txn: &AllocatedTxn, blocked: &BlockedLevel) 
         Some(run) => {
             let place = |it: &[AllocatedTxn]| it.iter().position(|it| it == txn).unwrap_or(0);
             let nth = txn.blocked.len() - 1;
-            let path = format!("transactions.{}.blocked.{nth}.counterexample.evidence.history", place(&report.transactions));
+            let path = format!("transactions.{}.blocked.{nth}.counterexample.history", place(&report.transactions));
             out += &run_section(&blocked.level, run, &path);
         }
         None => out += "<p>No values were found with which the program does this; its branches may forbid it.</p>\n",

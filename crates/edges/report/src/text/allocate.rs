@@ -41,7 +41,8 @@ impl Page {
         let columns = |of: &dyn Fn(&AllocatedTxn) -> String| {
             report.transactions.iter().map(|it| width(&harmless(&of(it)))).max().unwrap_or_default()
         };
-        let level = |it: &AllocatedTxn| it.level.as_ref().map_or_else(|| "none is enough".to_owned(), |it| it.short.clone());
+        let level =
+            |it: &AllocatedTxn| it.level.as_ref().map_or_else(|| "none is enough".to_owned(), |it| it.short.clone());
         let (names, levels) = (columns(&|it| it.name.clone()), columns(&level));
         for txn in &report.transactions {
             let tone = if txn.level.is_some() { Tone::Good } else { Tone::Bad };

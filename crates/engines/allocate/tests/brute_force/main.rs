@@ -55,13 +55,7 @@ fn random_program(random: &mut Random, n_txns: usize, n_statements: usize) -> St
 const N_ROWS: usize = 2;
 const CONSTANT_ROW: usize = 2;
 
-fn with_rows(
-    templates: &Templates,
-    way: &Way,
-    level: TxnLevel,
-    row_of: &dyn Fn(usize) -> usize,
-    n_rows: usize,
-) -> Txn {
+fn with_rows(templates: &Templates, way: &Way, level: TxnLevel, row_of: &dyn Fn(usize) -> usize, n_rows: usize) -> Txn {
     let rows = |key: &RowKey| match key {
         RowKey::Constant(Constant::Only) => vec![0],
         RowKey::Constant(_) => vec![CONSTANT_ROW],
@@ -111,7 +105,8 @@ fn bad_instances(templates: &Templates, levels: &[TxnLevel], n_max: usize, effor
         let mut chosen = vec![0; n_txns];
         loop {
             // A cycle of that length: everybody is in conflict with two others, or both with each other.
-            let n_partners = |idx: usize| (0..n_txns).filter(|it| *it != idx && joined[chosen[idx]][chosen[*it]]).count();
+            let n_partners =
+                |idx: usize| (0..n_txns).filter(|it| *it != idx && joined[chosen[idx]][chosen[*it]]).count();
             if (0..n_txns).all(|it| n_partners(it) >= 2.min(n_txns - 1)) {
                 let txns: Vec<Txn> = chosen.iter().map(|it| all[*it].clone()).collect();
                 if has_bad_run(&txns, &mut n_steps) {

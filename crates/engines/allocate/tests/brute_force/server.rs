@@ -85,12 +85,7 @@ fn explore(txns: &[Txn], state: &State, n_steps: &mut usize) -> bool {
 
 impl State {
     fn new(n_txns: usize) -> Self {
-        Self {
-            place: vec![0; n_txns],
-            snapshot: vec![None; n_txns],
-            commit: vec![None; n_txns],
-            ..Self::default()
-        }
+        Self { place: vec![0; n_txns], snapshot: vec![None; n_txns], commit: vec![None; n_txns], ..Self::default() }
     }
 
     /// One transaction does its next thing; nothing if it has to wait, or would abort.

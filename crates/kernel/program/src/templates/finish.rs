@@ -64,7 +64,8 @@ const MAX_CONSTANTS: usize = 6;
 pub(super) fn generalize(templates: &mut [Template]) {
     let ways = || templates.iter().flat_map(|it| &it.ways);
     let named = |it: &RowKey| matches!(it, RowKey::Constant(constant) if *constant != Constant::Only);
-    let mut constants: Vec<RowKey> = ways().flat_map(|it| &it.accesses).map(|it| it.key.clone()).filter(named).collect();
+    let mut constants: Vec<RowKey> =
+        ways().flat_map(|it| &it.accesses).map(|it| it.key.clone()).filter(named).collect();
     constants.sort_unstable();
     constants.dedup();
     if constants.len() <= MAX_CONSTANTS {

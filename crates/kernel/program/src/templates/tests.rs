@@ -70,7 +70,8 @@ fn loops_and_quantifiers_read_all_rows() {
 
 #[test]
 fn loops_over_few_numbers_are_spelled_out() {
-    let text = "table a(id) { b: int }\ntxn t(n: int) {\nfor i in 1..2 { a[i].b += 1 }\nfor i in 1..n { a[i].b += 1 }\n}\n";
+    let text =
+        "table a(id) { b: int }\ntxn t(n: int) {\nfor i in 1..2 { a[i].b += 1 }\nfor i in 1..n { a[i].b += 1 }\n}\n";
     assert_eq!(ways(text), ["a[1]?.b=.b a[2]?.b=.b ~a[*]?.b=.b"]);
 }
 
@@ -113,7 +114,8 @@ fn many_constants_may_each_be_any_row() {
 
 #[test]
 fn a_branch_on_a_row_that_is_locked_goes_with_the_row() {
-    let text = "table a(id) { b: int }\ntxn t(p) {\nif exists a[p] for update { delete a[p] } else { insert a[p] }\n}\n";
+    let text =
+        "table a(id) { b: int }\ntxn t(p) {\nif exists a[p] for update { delete a[p] } else { insert a[p] }\n}\n";
     assert_eq!(ways(text), ["a[p]? a[p]?=?.b", "a[p]!? a[p]?=?.b"]);
     let text = "table a(id) { b: int }\ntxn t(p) {\nif not exists a[p] { abort }\na[p].b = 1\n}\n";
     assert_eq!(ways(text), ["a[p]? a[p]?=.b"]);

@@ -5,8 +5,8 @@
 
 use iso_history::{Datum, History, HistoryBuilder, Locking, Outcome, Place, Predicate};
 use iso_program::{
-    Expr, Instance, InstanceId, Program, ReadId, ReadMode, Source, StatementId, Stmt, TxnLevel, TxnRun, TxnStep, UnitId,
-    UnitKind, UnitPart, UnitValue, Value, initial_state, run_instance,
+    Expr, Instance, InstanceId, Program, ReadId, ReadMode, Source, StatementId, Stmt, TxnLevel, TxnRun, TxnStep,
+    UnitId, UnitKind, UnitPart, UnitValue, Value, initial_state, run_instance,
 };
 use std::collections::{BTreeMap, BTreeSet};
 

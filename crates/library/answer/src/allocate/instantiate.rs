@@ -17,7 +17,8 @@ pub(super) fn instantiate(templates: &Templates, danger: &Danger) -> Option<Prog
     // Few texts first.
     choices.sort_by_key(|it| it.count_ones());
     choices.into_iter().find_map(|choice| {
-        let is_text = |it: &Holder| holders.iter().position(|other| other == it).is_some_and(|it| choice >> it & 1 == 1);
+        let is_text =
+            |it: &Holder| holders.iter().position(|other| other == it).is_some_and(|it| choice >> it & 1 == 1);
         let values = row_values(templates, danger, &is_text)?;
         parse(&program_text(templates, danger, &values, &is_text), templates.file()).ok()
     })
