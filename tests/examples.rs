@@ -58,6 +58,11 @@ fn the_record_example_says_what_it_needs() {
 }
 
 #[test]
+fn the_serve_example_says_what_it_needs() {
+    assert!(said("serve", &[]).contains("Give a file with the SQL"));
+}
+
+#[test]
 fn the_replay_example_shows_a_lost_update_on_a_weak_store_only() {
     assert!(said("replay", &[]).contains("not serializable in 3 of 3 tries"));
     let out = said("replay", &["sqlite:"]);
@@ -83,4 +88,11 @@ fn the_predict_example_prints_what_would_be_read_instead() {
     let out = said("predict", &["corpus/papers/isopredict-figure-9.history", "cc"]);
     assert!(out.contains("s2.1 reads from init instead of s1.1") && out.contains("Certified."), "{out}");
     assert!(said("predict", &["corpus/papers/isopredict-figure-9.history", "si"]).contains("None."));
+}
+
+#[test]
+fn the_certify_example_replays_proofs_and_refuses_a_changed_one() {
+    let out = said("certify", &["biswas.si", "cerone.si"]);
+    assert!(out.contains("cerone.si implies biswas.si, for every size. Certified."), "{out}");
+    assert!(out.contains("Without its last part it is refused"), "{out}");
 }

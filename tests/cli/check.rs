@@ -264,7 +264,10 @@ fn a_lost_update_is_told_beside_reads_that_were_not_repeatable() {
     std::fs::write(folder.path("h.history"), text).unwrap();
     folder.run(&["check", "h.history"]).ends(1).says("violated  non-repeatable-read").says("violated  lost-update");
     for level in ["ua", "si", "ser"] {
-        folder.run(&["check", "h.history", "--level", level]).ends(1).says(&format!("lost-update, forbidden by {level}"));
+        folder
+            .run(&["check", "h.history", "--level", level])
+            .ends(1)
+            .says(&format!("lost-update, forbidden by {level}"));
     }
     folder.run(&["check", "h.history", "--level", "ra"]).ends(1).says("non-repeatable-read, forbidden by ra");
 }

@@ -57,6 +57,32 @@ fn the_json_says_the_relation_of_the_first_to_the_second() {
 }
 
 #[test]
+fn the_construction_of_the_examples_works() {
+    let by = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/by.spec");
+    let said = Folder::new().run(&["compare", "cerone.si", "biswas.si", "--by", by]).ends(0);
+    said.tells("Equivalent, proved for every size").tells("co: ar");
+}
+
+#[test]
+fn statements_tell_levels_of_databases_apart() {
+    let folder = Folder::new();
+    let said = folder.run(&["compare", "postgres.rr", "biswas.si"]).ends(1);
+    said.tells("biswas.si is stronger than postgres.rr, proved for every size").tells("u(x/1,-,2)");
+    let said = folder.run(&["compare", "biswas.pc", "mysql.rr"]).ends(1).tells("Incomparable");
+    said.tells("u(x,0,1)").tells("for update");
+}
+
+#[test]
+fn a_proof_about_dirty_reads_says_of_which_histories_it_speaks() {
+    let folder = Folder::new();
+    let only =
+        "adya.pl1 allows dirty reads: what is proved of it is so for histories whose transactions all have a known";
+    folder.run(&["compare", "adya.pl2", "adya.pl1"]).ends(1).tells(only);
+    folder.run(&["lattice", "adya.pl2", "adya.pl1", "--prove"]).ends(0).tells(only);
+    assert!(!folder.run(&["compare", "ser", "si"]).out.contains("dirty reads"));
+}
+
+#[test]
 fn a_construction_of_ones_own_is_tried() {
     let folder = Folder::new();
     folder.write("by.spec", "// The same order.\ndef made_co = ar\n");

@@ -103,3 +103,24 @@ fn an_interrupted_check_says_what_is_decided_so_far() {
     let ser = levels.iter().find(|it| it["level"] == "ser").unwrap();
     assert_eq!(ser["reason"], "the run was interrupted", "{document}");
 }
+
+#[test]
+fn a_row_of_the_table_is_printed_when_it_is_known() {
+    let folder = Folder::new();
+    folder.write("hard.history", ambiguous(4000));
+    let mut child = tool(&folder.path(""))
+        .args(["check", "hard.history", "--level", "ru,ser"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(out.next().unwrap(), "ru   read-uncommitted  holds");
+    // Serializability would take minutes.
+    assert_eq!(child.try_wait().unwrap(), None);
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let rest: Vec<String> = out.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{rest:?}");
+    assert_eq!(rest[0], "ser  serializable      unknown   the run was interrupted", "{rest:?}");
+    assert!(!rest.iter().any(|it| it.starts_with("ru ")), "{rest:?}");
+}

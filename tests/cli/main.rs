@@ -4,6 +4,7 @@
 
 mod allocate;
 mod bad_input;
+mod certify;
 mod check;
 mod collect;
 mod compare;
@@ -28,6 +29,7 @@ mod report;
 #[allow(dead_code, unreachable_pub, reason = "the tests of documents use the rest of it")]
 mod schema;
 mod separate;
+mod serve;
 mod store;
 mod tool;
 mod verify;

@@ -60,6 +60,40 @@ fn a_strict_boundary_hides_the_lost_update_of_a_withdrawal_and_a_relaxed_one_sho
     folder.run(&["check", "predicted.history", "--level", "ser"]).ends(1).tells("lost-update");
 }
 
+/// A withdrawal that reads and then writes may lose the deposit on `PostgreSQL`; one UPDATE does not.
+#[test]
+fn a_level_of_a_database_loses_what_was_selected_and_not_what_is_updated() {
+    let ask = ["predict", "run.history", "--level", "postgres.rc", "--boundary", "relaxed"];
+    folder(ACCOUNT)
+        .run(&ask)
+        .ends(1)
+        .tells("a run that postgres-read-committed (postgres.rc) allows")
+        .tells("lost-update");
+    let updates = "init account=0\ns1: { u(account,0,60) }\ns2: { u(account,60,10) }\ns1: { r(account,10) }\n";
+    folder(updates).run(&ask).ends(0).tells("None: no run that could have happened instead");
+    let relaxed = ["predict", "run.history", "--level", "rc", "--boundary", "relaxed"];
+    folder(updates).run(&relaxed).ends(1).tells("lost-update");
+    folder(ACCOUNT)
+        .run(&["predict", "run.history", "--level", "postgres.rr", "--target", "si"])
+        .ends(2)
+        .complains("choose --target ser");
+    let scans = "init t/1=1\ns1: { scan(t, all, {t/1=1}) }\ns2: { w(t/2,1) }\n";
+    folder(scans).run(&ask).ends(2).complains("only runs of reads by key can be predicted, and this one has scans");
+}
+
+/// What is predicted from a run on the store at a level of a database happens there.
+#[test]
+fn a_prediction_at_a_level_of_a_database_is_validated() {
+    let folder = Folder::new();
+    let run = ["store", "run", "smallbank", "--level", "postgres.rc", "--policy", "latest", "-o", "run.jsonl"];
+    folder.run(&run).ends(0);
+    folder
+        .run(&["predict", "run.jsonl", "--level", "postgres.rc", "--validate", "smallbank"])
+        .ends(1)
+        .tells("a run that postgres-read-committed (postgres.rc) allows")
+        .tells("Validated");
+}
+
 #[test]
 fn without_a_boundary_relaxed_is_tried_where_strict_has_none() {
     let account = folder(ACCOUNT);

@@ -51,6 +51,29 @@ fn the_same_options_give_the_same_bytes() {
 }
 
 #[test]
+fn a_store_can_have_the_level_of_a_database() {
+    let folder = Folder::new();
+    let run = ["store", "run", "smallbank", "--level", "postgres.rc", "--policy", "adversarial", "--seed", "4"];
+    folder
+        .run(&[run.as_slice(), &["-o", "run.jsonl"]].concat())
+        .ends(1)
+        .tells("smallbank under postgres-read-committed (postgres.rc), adversarial reads")
+        .says("  FAILED  money is conserved: the accounts have ")
+        .says("  isoscope predict run.jsonl --level postgres.rc --validate smallbank\n");
+    folder.run(&["check", "run.jsonl", "--level", "postgres.rc"]).ends(0);
+    folder.run(&["check", "run.jsonl", "--level", "si"]).ends(1);
+    assert!(folder.read("run.jsonl").contains("\"u\""), "updates are recorded as such");
+    for level in ["postgres.rr", "postgres.ser", "mysql.ser", "mariadb.si", "sqlite.ser"] {
+        folder.run(&["store", "run", "smallbank", "--level", level, "--retry"]).ends(0);
+    }
+    folder
+        .run(&["store", "run", "smallbank", "--level", "mysql.ru"])
+        .ends(2)
+        .complains("the store cannot be as weak or strong as read-uncommitted")
+        .complains("mysql.rr");
+}
+
+#[test]
 fn a_strong_store_keeps_what_must_hold() {
     let folder = Folder::new();
     for app in ["smallbank", "voter", "tpcc", "courseware"] {

@@ -285,6 +285,21 @@ fn a_level_of_a_database_can_be_named() {
     folder(COUNTER).run(&["verify", "p.txn", "--level", "mysql.ru"]).ends(2).complains("or a level of a database");
 }
 
+/// What `PostgreSQL` does with rows that are made anew is not all looked at.
+#[test]
+fn what_holds_says_which_rows_it_is_about() {
+    let remade = "table t(k) { n: int }\ninit { insert t[1] { n: 1 } }\ntxn renew() {\n    delete t[1]\n    \
+        insert t[1] { n: 2 }\n}\ntxn look() {\n    let n = t[1].n\n}\nrun renew() || look()\ninvariant exists t[1]\n";
+    let words = "At postgres.rc and postgres.rr, \"holds\" is about rows that are made once";
+    folder(remade).run(&["verify", "p.txn", "--database", "postgres"]).ends(0).tells(words);
+    let said = folder(remade).run(&["verify", "p.txn", "--database", "postgres", "--json"]).ends(0);
+    assert!(said.json().remove(0)["covers"].as_str().is_some_and(|it| it.contains("made once")));
+    let said = folder(remade).run(&["verify", "p.txn", "--database", "mysql", "--json"]).ends(0);
+    assert!(said.json().remove(0)["covers"].is_null(), "InnoDB knows a row by its key");
+    let said = folder(COUNTER).run(&["verify", "p.txn", "--database", "postgres", "--json"]).ends(0);
+    assert!(said.json().remove(0)["covers"].is_null(), "nothing is deleted");
+}
+
 /// An update locks its row anyway, so nobody is told to lock it.
 #[test]
 fn repairs_are_what_helps_on_that_database() {

@@ -71,7 +71,7 @@ fn only_code_counts() {
 }
 
 fn table() -> String {
-    let rows: [(&str, &[&str]); 8] = [
+    let rows: [(&str, &[&str]); 9] = [
         ("holds: a schedule is replayed", &["allowed.rs"]),
         ("holds at a level of a database: its pieces are replayed", &["pieces.rs"]),
         ("violated, by one read", &["local.rs"]),
@@ -79,6 +79,7 @@ fn table() -> String {
         ("these three together", &["allowed.rs", "local.rs", "proof.rs"]),
         ("violated, by a derivation: each inference is replayed", &["stands.rs", "derivation.rs"]),
         ("violated, without either: the reference evaluator decides by the text of the level", &["forbidden.rs"]),
+        ("one level implies another one, for every size: a proof is replayed", &["../implication/replay.rs"]),
         ("everything, and levels of your own", &["allowed.rs", "pieces.rs", "forbidden.rs", "by_spec.rs"]),
     ];
     let n_lines = |entries: &[&str]| trusted(entries).iter().map(|it| code(&read(it)).lines().count()).sum::<usize>();
@@ -88,7 +89,11 @@ fn table() -> String {
 
 /// All files that are needed for these files of certify, themselves included.
 fn trusted(entries: &[&str]) -> BTreeSet<String> {
-    let mut pending: Vec<String> = entries.iter().map(|it| format!("{CERTIFY}/{it}")).collect();
+    let path = |it: &&str| match it.strip_prefix("../") {
+        Some(beside) => format!("crates/kernel/evidence/src/{beside}"),
+        None => format!("{CERTIFY}/{it}"),
+    };
+    let mut pending: Vec<String> = entries.iter().map(path).collect();
     pending.push(format!("{CERTIFY}/mod.rs"));
     let mut found = BTreeSet::new();
     while let Some(file) = pending.pop() {

@@ -4,21 +4,27 @@ mod allocate;
 mod completions;
 mod generate;
 mod hunt;
+mod predict;
 #[cfg(feature = "record")]
 mod record;
 mod replay;
+mod saved;
+#[cfg(feature = "record")]
+mod serve;
 mod store;
-mod verify;
 
 pub(crate) use allocate::AllocateArgs;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
+pub(crate) use predict::{BoundaryName, PredictArgs, Strategy};
 #[cfg(feature = "record")]
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::ReplayArgs;
+pub(crate) use saved::{CertifyArgs, ReportArgs};
+#[cfg(feature = "record")]
+pub(crate) use serve::ServeArgs;
 pub(crate) use store::{StoreAppsArgs, StoreArgs, StoreRunArgs, StoreVerb};
-pub(crate) use verify::VerifyArgs;
 
 use crate::commands::collect::{
     parse_keys as parse_collect_keys, parse_ops, parse_reads, parse_sessions as parse_collect_sessions,
@@ -57,6 +63,8 @@ pub(crate) enum Verb {
     Collect(CollectArgs),
     #[cfg(feature = "record")]
     Record(RecordArgs),
+    #[cfg(feature = "record")]
+    Serve(ServeArgs),
     Hunt(HuntArgs),
     Replay(ReplayArgs),
     Store(StoreArgs),
@@ -64,6 +72,7 @@ pub(crate) enum Verb {
     Convert(ConvertArgs),
     Generate(GenerateArgs),
     Report(ReportArgs),
+    Certify(CertifyArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }
@@ -233,79 +242,53 @@ pub(crate) struct AnswerArgs {
     pub(crate) reports: Vec<PathBuf>,
 }
 
-/// Predict what could have happened instead: from one observed run, a run that a weaker level allows and that is not
-/// serializable.
+/// Decide whether a program of transactions keeps its invariants under isolation levels.
 ///
-/// Each session repeats its transactions up to a boundary, where reads may see other writers than they did. Without
-/// --level, every level that predict knows is tried, and the prediction at the strongest one is shown. Independent code
-/// first checks that the level allows it and that the target forbids it.
+/// A program is a text: tables, transactions, which of them run, and what must hold in the end. The answer covers every
+/// run that a level allows. If one of them breaks an invariant, that run is shown. An independent interpreter replays it
+/// first, step by step, and checks that the level allows its history.
 #[derive(Debug, Args)]
-pub(crate) struct PredictArgs {
-    /// The observed history: a file, a Cobra directory, or - for standard input; .gz and .zst are unpacked
-    #[arg(value_name = "INPUT")]
-    pub(crate) input: String,
+pub(crate) struct VerifyArgs {
+    /// The program
+    #[arg(value_name = "FILE.txn")]
+    pub(crate) input: PathBuf,
 
-    /// Try only these levels; repeat it, or separate names with commas
+    /// Decide only these levels; repeat it, or separate names with commas
     #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) levels: Vec<String>,
 
-    /// The stronger level that must forbid what is predicted
-    #[arg(long, value_name = "LEVEL", default_value = "ser")]
-    pub(crate) target: String,
+    /// Decide the levels of this database, as it means them: postgres, mysql, mariadb or sqlite
+    #[arg(long, value_name = "DATABASE", conflicts_with = "levels")]
+    pub(crate) database: Option<String>,
 
-    /// What may differ: strict ends a session with the first read that has another writer; relaxed keeps the rest of
-    /// that transaction as it was observed, and its other reads may have other writers, too; if not given, strict, and
-    /// relaxed where strict has none
-    #[arg(long, value_name = "strict|relaxed", hide_possible_values = true)]
-    pub(crate) boundary: Option<BoundaryName>,
-
-    /// Precision and boundary in one word, as in the paper: exact-strict, exact-relaxed, approx-strict or
-    /// approx-relaxed; an approximate search that finds nothing ends with unknown
-    #[arg(long, value_name = "STRATEGY", hide_possible_values = true, conflicts_with = "boundary")]
-    pub(crate) strategy: Option<Strategy>,
-
-    /// Find one prediction for each shape of cycle, not only one
+    /// Name the weakest level that holds; the default without --level
     #[arg(long)]
-    pub(crate) all: bool,
+    pub(crate) weakest: bool,
 
-    /// Run this application on the weak store along each prediction, to see whether it really happens. The observed
-    /// history must come from the same application
-    #[arg(long, value_name = "APP")]
-    pub(crate) validate: Option<String>,
+    /// Suggest repairs: reads to lock, statements to make one, or a stronger level. For each violated level of --level or
+    /// --database, or for the strongest violated one
+    #[arg(long)]
+    pub(crate) repair: bool,
 
-    /// With --validate: the seed of the observed run, if the recording does not name it
-    #[arg(long, value_name = "N", requires = "validate")]
-    pub(crate) seed: Option<u64>,
+    /// Also run the program on this database, as SQL, in many interleavings of its statements (addresses as for collect).
+    /// The level is decided as that database means it
+    #[arg(long, value_name = "URL", conflicts_with_all = ["levels", "database"])]
+    pub(crate) run: Option<String>,
 
-    /// Save the predicted history (the first one, if there are several); - is standard output, and then the answer
-    /// goes to standard error
-    #[arg(long, short = 'o', value_name = "FILE.history")]
-    pub(crate) output: Option<PathBuf>,
+    /// With --run, the isolation level of all transactions, in the database's words; by default the database's own default
+    #[arg(long, short = 'i', value_name = "LEVEL", requires = "run")]
+    pub(crate) isolation: Option<String>,
 
-    #[command(flatten)]
-    pub(crate) overwrite: Overwrite,
+    /// With --run, how many interleavings are tried
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "run")]
+    pub(crate) interleavings: usize,
 
-    #[command(flatten)]
-    pub(crate) reading: ReadingArgs,
+    /// With --run, chooses interleavings and open values
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "run")]
+    pub(crate) seed: u64,
 
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
-}
-
-/// A boundary by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum BoundaryName {
-    Strict,
-    Relaxed,
-}
-
-/// A precision and a boundary by one name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Strategy {
-    ExactStrict,
-    ExactRelaxed,
-    ApproxStrict,
-    ApproxRelaxed,
 }
 
 /// Drive a database with a workload from many sessions at once, and record the history.
@@ -427,7 +410,7 @@ pub(crate) struct ScopeArgs {
     #[arg(long, value_name = "yes|no", hide_possible_values = true)]
     pub(crate) rereads: Option<YesNo>,
 
-    /// At most N reads of rows that a scan did not return; by default none
+    /// At most N reads of rows that a scan did not return; by default 1 where a level tells them from other reads
     #[arg(long, value_name = "N", value_parser = parse_scans, allow_hyphen_values = true)]
     pub(crate) scans: Option<usize>,
 }
@@ -499,18 +482,6 @@ pub(crate) struct ConvertArgs {
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-}
-
-/// Render a saved result again, as a page, a picture, a graph or text.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// The output of --json or --report FILE.json, or - for standard input
-    #[arg(value_name = "RESULT.json")]
-    pub(crate) input: String,
-
-    /// Where to write it; the ending says which kind: .html .svg .dot .json .txt. By default text on standard output
-    #[arg(long = "output", short = 'o', value_name = "FILE")]
-    pub(crate) outputs: Vec<PathBuf>,
 }
 
 /// Run the same contended work on two built-in databases, one of them weak, and see which levels each keeps.

@@ -1,6 +1,7 @@
 //! One module a verb: its arguments resolved, its calls, its exit.
 
 pub(crate) mod allocate;
+pub(crate) mod certify;
 pub(crate) mod check;
 pub(crate) mod collect;
 pub(crate) mod compare;
@@ -17,5 +18,7 @@ pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod separate;
+#[cfg(feature = "record")]
+pub(crate) mod serve;
 pub(crate) mod store;
 pub(crate) mod verify;

@@ -18,7 +18,9 @@ const WIDEST: usize = 100;
 
 fn tables(command: Command) -> Command {
     #[cfg(feature = "record")]
-    let command = command.mut_subcommand("record", |it| it.after_help(format!("{RECORD_EXAMPLES}\n\n{RECORD_CODES}")));
+    let command = command
+        .mut_subcommand("record", |it| it.after_help(format!("{RECORD_EXAMPLES}\n\n{RECORD_CODES}")))
+        .mut_subcommand("serve", |it| it.after_help(format!("{SERVE_EXAMPLES}\n\n{SERVE_CODES}")));
     command
         .after_help(format!("{FIRST_STEPS}\n\n{EXIT_CODES}"))
         .mut_subcommand("check", |it| {
@@ -83,6 +85,7 @@ fn tables(command: Command) -> Command {
                 .after_long_help(format!("{GENERATE_EXAMPLES}\n\n{DONE_CODES}\n\n{}", generate::workloads()))
         })
         .mut_subcommand("report", |it| it.after_help(format!("{REPORT_EXAMPLES}\n\n{DONE_CODES}")))
+        .mut_subcommand("certify", |it| it.after_help(format!("{CERTIFY_EXAMPLES}\n\n{CERTIFY_CODES}")))
         .mut_subcommand("demo", |it| it.after_help(DONE_CODES))
         .mut_subcommand("completions", |it| it.after_help(format!("{COMPLETIONS_EXAMPLES}\n\n{DONE_CODES}")))
 }
@@ -144,6 +147,7 @@ First steps:
   isoscope predict FILE            what could have happened instead of a recorded run?
   isoscope collect URL -o h.jsonl  record what a real database does, for check
   isoscope record --to URL -o h.jsonl  record what your own application does on its PostgreSQL
+  isoscope serve --level cc        a weak PostgreSQL for the tests of your own application
   isoscope hunt URL                what does a database do that it should not?
   isoscope replay SCRIPT URL       does what hunt found show again?
   isoscope store run smallbank     what happens to an application on a weak store?
@@ -297,6 +301,22 @@ Exit codes:
   0  recorded, up to the end of the command or up to Ctrl-C
   2  nothing could be recorded, or the history cannot be written";
 
+#[cfg(feature = "record")]
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  isoscope serve --level cc --schema app.sql -o h.jsonl --check ser -- pytest tests/    as long as the command runs
+  isoscope serve --level rc --listen 127.0.0.1:5433 --seed 7 -o h.jsonl    until Ctrl-C; then run your tests
+  isoscope serve --level cc --schema app.sql --replay predicted.history -- python3 app.py    along a prediction
+  isoscope check h.jsonl                                                   what the application was shown";
+
+#[cfg(feature = "record")]
+const SERVE_CODES: &str = "\
+Exit codes:
+  0  served, up to the end of the command or up to Ctrl-C, and every level of --check holds
+  1  the command failed, or a level of --check is violated
+  2  nothing could be served, or the history cannot be written
+  3  a level of --check is not decided";
+
 const COLLECT_EXAMPLES: &str = "\
 Examples:
   isoscope collect sqlite:bank.db -w bank -o h.jsonl                 a file of SQLite
@@ -397,6 +417,19 @@ Examples:
   isoscope check run.history --json > result.json
   isoscope report result.json                            as text
   isoscope report result.json -o why.html -o why.svg     as a page and a picture";
+
+const CERTIFY_EXAMPLES: &str = "\
+Examples:
+  isoscope compare biswas.si cerone.si --json > result.json
+  isoscope certify result.json                           replays both proofs
+  isoscope certify result.json --json                    for scripts";
+
+const CERTIFY_CODES: &str = "\
+Exit codes:
+  0  certified: every claim follows from its evidence
+  1  not certified: the evidence is wrong, or was changed
+  2  not possible: the file is no saved result, or has no evidence
+  3  incomplete: some claim has no evidence that can be checked";
 
 fn short(examples: &str, codes: &str, more: &str) -> String {
     format!("{examples}\n\n{codes}\n\nMore with --help: {more}.")

@@ -21,8 +21,11 @@ mod output;
 mod prediction;
 mod progress;
 mod promise;
+#[cfg(feature = "record")]
+mod proxied;
 mod reporter;
 mod results;
+mod saved;
 mod scope;
 mod source;
 mod spec_file;
@@ -30,6 +33,8 @@ mod target;
 mod text_file;
 mod timeline;
 mod units;
+#[cfg(feature = "record")]
+mod validated_command;
 mod validation;
 
 use args::{Arguments, Verb};
@@ -62,6 +67,8 @@ pub fn main() -> ! {
         Verb::Collect(raw) => commands::collect::run(&raw, started),
         #[cfg(feature = "record")]
         Verb::Record(raw) => commands::record::run(&raw, started),
+        #[cfg(feature = "record")]
+        Verb::Serve(raw) => commands::serve::run(&raw, started),
         Verb::Hunt(raw) => commands::hunt::run(&raw, started),
         Verb::Replay(raw) => commands::replay::run(&raw, started),
         Verb::Store(raw) => commands::store::run(&raw.what, started),
@@ -69,6 +76,7 @@ pub fn main() -> ! {
         Verb::Convert(raw) => commands::convert::run(&raw, started),
         Verb::Generate(raw) => commands::generate::run(&raw),
         Verb::Report(raw) => commands::report::run(raw),
+        Verb::Certify(raw) => commands::certify::run(&raw, started),
         Verb::Demo(raw) => commands::demo::run(&raw),
         Verb::Completions(raw) => commands::completions::run(&raw),
     };

@@ -1,7 +1,7 @@
 //! Where results go: standard output, files, and messages on standard error.
 
 use anyhow::{Context, anyhow, bail};
-use iso_report::{Colour, Imprint, JsonLayout, Report, Symbols, TextOptions};
+use iso_report::{Colour, Imprint, JsonLayout, LevelReport, Report, Symbols, TextOptions, text_so_far};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -33,6 +33,14 @@ impl Voice {
         match self {
             Self::Text(options) => report.text(options),
             Self::Json => report.to_json(JsonLayout::Compact) + "\n",
+        }
+    }
+
+    /// The words of `check` that stay as they are while further levels are decided. A document for machines has none.
+    pub(crate) fn words_so_far(self, report: &Report, is_decided: impl Fn(&LevelReport) -> bool) -> String {
+        match (self, report) {
+            (Self::Text(options), Report::Check(report)) => text_so_far(report, is_decided, options),
+            _ => String::new(),
         }
     }
 }

@@ -11,6 +11,9 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// Where nobody asked for progress and nobody may be watching, a long run still says that it is alive.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 
+/// News wait so long to be told: mostly the answer comes before.
+const NEWS: Duration = Duration::from_secs(1);
+
 /// How to show progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
@@ -36,6 +39,8 @@ struct State {
     /// What the engine does within the stage.
     detail: &'static str,
     percent: Option<u64>,
+    /// What was found out within the stage, and since when it waits to be told.
+    news: Option<(Instant, &'static str)>,
     painted: String,
     last: Option<Instant>,
 }
@@ -57,6 +62,12 @@ impl Progress {
         state.stage = stage.into();
         state.detail = "";
         state.percent = None;
+        state.news = None;
+    }
+
+    /// Something was found out. Where nobody sees what the run is doing, it is told once, unless the stage ends soon.
+    pub(crate) fn news(&self, news: &'static str) {
+        lock(&self.state).news.get_or_insert((Instant::now(), news));
     }
 
     /// An engine turns to something else within the stage.
@@ -77,6 +88,14 @@ impl Progress {
             Style::Lines => (Duration::ZERO, Duration::from_secs(1)),
         };
         let mut state = lock(&self.state);
+        if self.style != Style::Repainted
+            && let Some((since, news)) = state.news
+            && since.elapsed() > NEWS
+            && !news.is_empty()
+        {
+            writeln!(io::stderr(), "isoscope: {}: {news}", state.stage).ok();
+            state.news = Some((since, ""));
+        }
         let is_too_early = self.started.elapsed() < patience || state.last.is_some_and(|it| it.elapsed() < pause);
         if is_too_early || state.stage.is_empty() {
             return;

@@ -1,6 +1,7 @@
 //! What was found out so far about one input, shared by the work and the thread that watches the limits.
 //!
-//! Both end a run the same way: levels that were decided and certified are shown, all others are unknown.
+//! Both end a run the same way: levels that were decided and certified are shown, all others are unknown. People see the
+//! first rows of the table as soon as they are known: the last ones may take long.
 
 use crate::exit::Exit;
 use crate::output::{self, Voice};
@@ -55,6 +56,8 @@ pub(crate) struct Page {
     levels: Vec<Entry>,
     notes: Vec<String>,
     is_unreadable: bool,
+    /// What is printed already: the words of the report begin with it.
+    printed: String,
 }
 
 #[derive(Clone, Debug)]
@@ -77,7 +80,42 @@ impl Page {
             levels,
             notes: Vec::new(),
             is_unreadable: false,
+            printed: String::new(),
         }
+    }
+
+    /// What is not printed yet of these words.
+    fn rest_of<'w>(&self, words: &'w str) -> &'w str {
+        words.strip_prefix(self.printed.as_str()).unwrap_or(words)
+    }
+
+    /// The words that stay as they are while further levels are decided.
+    fn words_so_far(&self, voice: Voice) -> String {
+        let decided: Vec<LevelName> =
+            self.levels.iter().filter(|it| it.report.is_some()).map(|it| it.name.clone()).collect();
+        let is_last = decided.len() == self.levels.len();
+        if is_last || matches!(voice, Voice::Json) {
+            return String::new();
+        }
+        voice.words_so_far(&self.without_witnesses().report(""), |it| decided.contains(&it.level))
+    }
+
+    /// The same, without copies of long witnesses that rows of a table do not show.
+    fn without_witnesses(&self) -> Self {
+        let promised = self.promise.as_ref().map(|it| &it.level);
+        let short = |entry: &Entry| match &entry.report {
+            Some(LevelReport { level, judgement: Judgement::Holds { evidence }, certified })
+                if promised != Some(&entry.name) =>
+            {
+                let judgement = Judgement::Holds { evidence: evidence.beginning(0) };
+                let report = LevelReport { level: level.clone(), judgement, certified: certified.clone() };
+                Entry { name: entry.name.clone(), report: Some(report) }
+            }
+            _ => entry.clone(),
+        };
+        let (defects, promise) = (self.defects.clone(), self.promise.clone());
+        let levels = self.levels.iter().map(short).collect();
+        Self { defects, promise, levels, ..Self::new(String::new(), &[], self.started) }
     }
 
     /// Long witnesses take time; without them the report is ready at once.
@@ -159,11 +197,19 @@ impl Results {
         lock(&self.state).page.notes.push(note);
     }
 
-    /// A level was decided.
+    /// A level was decided: what it adds to the beginning of the words is printed.
     pub(crate) fn decided(&self, report: LevelReport) {
-        let page = &mut lock(&self.state).page;
+        let state = &mut *lock(&self.state);
+        let page = &mut state.page;
         if let Some(entry) = page.levels.iter_mut().find(|it| it.name == report.level) {
             entry.report = Some(report);
+        }
+        let words = page.words_so_far(self.voice);
+        if let Some(new) = words.strip_prefix(page.printed.as_str()).filter(|it| !it.is_empty()) {
+            self.progress.clear();
+            // Whoever does not listen any more is told so in the end.
+            output::print(new).ok();
+            page.printed = words;
         }
     }
 
@@ -196,7 +242,7 @@ impl Results {
         let written = write();
         // People have read the messages on standard error by then.
         if !(state.page.is_unreadable && matches!(self.voice, Voice::Text(_))) {
-            output::print(&(words + &self.notes(&state.page)))?;
+            output::print(&(state.page.rest_of(&words).to_owned() + &self.notes(&state.page)))?;
         }
         state.exit = state.exit.and(Exit::of(report));
         self.turn(state);
@@ -236,8 +282,8 @@ impl Results {
             state.page.shorten();
             let report = state.page.clone().report(&reason.to_string());
             state.exit = state.exit.and(Exit::Unknown);
-            let words = self.voice.words(&report) + &self.notes(&state.page);
-            output::print(&words).ok();
+            let words = self.voice.words(&report);
+            output::print(&(state.page.rest_of(&words).to_owned() + &self.notes(&state.page))).ok();
             state.exit = state.exit.and(Exit::of(&report));
             output::complain(&format!("{}: {}", plain(&state.page.input), stopped(reason)));
             self.turn(state);

@@ -2,7 +2,7 @@
 
 use crate::args::{MethodArgs, ScopeArgs, YesNo};
 use anyhow::bail;
-use iso_answer::separate::{Aspects, BlindWrites, Method, Rereads, Scope, Sessions, Size};
+use iso_answer::separate::{Aspects, BlindWrites, Lists, Method, Rereads, Scope, Sessions, Size, Statements};
 use iso_report::{Bound, SessionShape};
 use std::ops::RangeInclusive;
 
@@ -38,7 +38,9 @@ pub(crate) fn resolve(raw: &ScopeArgs, default: Scope) -> anyhow::Result<Scope> 
             Some(YesNo::Yes) => Rereads::Yes,
             Some(YesNo::No) => Rereads::No,
         },
-        scans: raw.scans.unwrap_or(default.scans),
+        scans: raw.scans,
+        statements: default.statements,
+        lists: default.lists,
     })
 }
 
@@ -66,8 +68,25 @@ pub(crate) fn document(scope: &Scope, aspects: Aspects) -> iso_report::Scope {
         blind_writes: scope.blind_writes == BlindWrites::Allowed,
         real_time: aspects.real_time,
         read_order: aspects.read_order,
-        scans: scope.scans as u64,
+        scans: aspects.scans as u64,
+        statements: statements(aspects.statements),
+        lists: match scope.lists {
+            Lists::Few(at_most) if aspects.lists => at_most.min(scope.txns) as u64,
+            _ => 0,
+        },
     }
+}
+
+/// What statements may do, in words.
+fn statements(varied: Statements) -> Vec<String> {
+    let words = [
+        ("updates", varied.any()),
+        ("locks", varied.locks),
+        ("several reads", varied.several_reads),
+        ("inserts and deletes", varied.absent_rows),
+        ("hidden rows", varied.hidden_rows),
+    ];
+    words.into_iter().filter(|it| it.1).map(|it| it.0.to_owned()).collect()
 }
 
 pub(crate) fn parse_txns(text: &str) -> Result<usize, String> {

@@ -51,19 +51,27 @@ impl Asked {
     }
 }
 
+/// Somebody who can run an application again, along a prediction.
+pub(crate) trait Validates {
+    /// What runs.
+    fn application(&self) -> &str;
+
+    /// Runs it along a prediction, in an order that explains it.
+    fn validate(&self, question: Question, prediction: &Prediction, order: &[TxnId], budget: &Budget<'_>)
+    -> Validation;
+}
+
 /// An application with the transactions of the observed run.
 pub(crate) struct Validator {
     observed: Observed,
 }
 
-impl Validator {
-    /// Its name.
-    pub(crate) fn application(&self) -> &'static str {
+impl Validates for Validator {
+    fn application(&self) -> &str {
         self.observed.application().name()
     }
 
-    /// Runs the application along a prediction, in an order that explains it.
-    pub(crate) fn validate(
+    fn validate(
         &self,
         question: Question,
         prediction: &Prediction,
@@ -91,7 +99,9 @@ impl Validator {
             },
         }
     }
+}
 
+impl Validator {
     /// What the transactions of a prediction are.
     fn calls(&self, prediction: &Prediction) -> Vec<(String, String)> {
         let history = &prediction.history;
@@ -104,7 +114,7 @@ impl Validator {
 }
 
 /// The level must allow the run, and the target forbid it; anything else shows nothing.
-fn verdict(history: &History, question: Question, budget: &Budget<'_>) -> ValidationVerdict {
+pub(crate) fn verdict(history: &History, question: Question, budget: &Budget<'_>) -> ValidationVerdict {
     let facts = Facts::new(history);
     let not = |reason: String| ValidationVerdict::NotValidated { reason };
     match check_facts(&facts, question.level, budget) {
@@ -139,7 +149,7 @@ fn divergences(replayed: &Replayed) -> Vec<String> {
     reads.chain(replayed.aborted.iter().map(aborted)).chain(replayed.strayed.iter().map(strayed)).collect()
 }
 
-fn divergence(divergence: &Divergence) -> String {
+pub(crate) fn divergence(divergence: &Divergence) -> String {
     let Divergence { txn, key, planned, took, why, .. } = divergence;
     let name = |writer: &Writer| match writer {
         Writer::Initial => "the initial state".to_owned(),

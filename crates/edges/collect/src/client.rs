@@ -53,31 +53,32 @@ pub trait Client {
         predicate: &Predicate,
         _locking: Locking,
     ) -> Result<Vec<(String, Value)>, Failure> {
-        if let Some(row) = only_row(predicate) {
-            return Ok(self.get(table, &row)?.map(|value| (row, value)).into_iter().collect());
-        }
-        let mut rows = self.scan(table, "")?;
-        rows.retain(|(row, value)| is_match(predicate, row, value));
-        Ok(rows)
+        select_by_steps(self, table, predicate)
+    }
+
+    /// Changes what is in a row, if there is one, and says what was in it and what is now: `UPDATE .. SET .. WHERE` its key.
+    ///
+    /// This default reads and then writes.
+    fn update(&mut self, table: &str, row: &str, change: &mut Changing<'_>) -> Result<Option<(Value, Value)>, Failure> {
+        let Some(old) = self.get(table, row)? else { return Ok(None) };
+        let new = change(&old)?;
+        self.put(table, row, new.clone())?;
+        Ok(Some((old, new)))
+    }
+
+    /// Does [`Client::update`] act on the newest version of the row, in one statement?
+    fn updates(&self) -> Updates {
+        Updates::ReadAndWrite
     }
 
     /// Adds to the number in each row that matches a predicate, and says which these were, with what was in them.
     fn increase(&mut self, table: &str, predicate: &Predicate, by: i64) -> Result<Vec<(String, Value)>, Failure> {
-        let rows = self.select(table, predicate, Locking::ForUpdate)?;
-        for (row, value) in &rows {
-            let number = int_of(table, row, value)?;
-            self.put(table, row, Value::Int(number.wrapping_add(by)))?;
-        }
-        Ok(rows)
+        increase_by_steps(self, table, predicate, by)
     }
 
     /// Removes the rows that match a predicate, and says which these were, with what was in them.
     fn delete_where(&mut self, table: &str, predicate: &Predicate) -> Result<Vec<(String, Value)>, Failure> {
-        let rows = self.select(table, predicate, Locking::ForUpdate)?;
-        for (row, _) in &rows {
-            self.delete(table, row)?;
-        }
-        Ok(rows)
+        delete_by_steps(self, table, predicate)
     }
 
     /// Ends the transaction. If that fails, it is as if it never was, except where the connection was lost: then nobody
@@ -101,6 +102,57 @@ pub trait Client {
     fn uncommitted_writes(&self) -> Uncommitted {
         Uncommitted::MayBeSeen
     }
+}
+
+pub(crate) fn select_by_steps<C: Client + ?Sized>(
+    client: &mut C,
+    table: &str,
+    predicate: &Predicate,
+) -> Result<Vec<(String, Value)>, Failure> {
+    if let Some(row) = only_row(predicate) {
+        return Ok(client.get(table, &row)?.map(|value| (row, value)).into_iter().collect());
+    }
+    let mut rows = client.scan(table, "")?;
+    rows.retain(|(row, value)| is_match(predicate, row, value));
+    Ok(rows)
+}
+
+pub(crate) fn increase_by_steps<C: Client + ?Sized>(
+    client: &mut C,
+    table: &str,
+    predicate: &Predicate,
+    by: i64,
+) -> Result<Vec<(String, Value)>, Failure> {
+    let rows = client.select(table, predicate, Locking::ForUpdate)?;
+    for (row, value) in &rows {
+        let number = int_of(table, row, value)?;
+        client.put(table, row, Value::Int(number.wrapping_add(by)))?;
+    }
+    Ok(rows)
+}
+
+pub(crate) fn delete_by_steps<C: Client + ?Sized>(
+    client: &mut C,
+    table: &str,
+    predicate: &Predicate,
+) -> Result<Vec<(String, Value)>, Failure> {
+    let rows = client.select(table, predicate, Locking::ForUpdate)?;
+    for (row, _) in &rows {
+        client.delete(table, row)?;
+    }
+    Ok(rows)
+}
+
+/// What an update makes of a value.
+pub type Changing<'c> = dyn FnMut(&Value) -> Result<Value, Failure> + 'c;
+
+/// What an update is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Updates {
+    /// One statement, which nothing comes between.
+    Atomic,
+    /// A read and a write.
+    ReadAndWrite,
 }
 
 /// What an insert that is done has seen.
@@ -254,6 +306,40 @@ impl dyn Client + '_ {
     /// Puts a number or a record into a row.
     pub fn write(&mut self, table: &str, row: impl Display, value: impl Into<Value>) -> Result<(), Failure> {
         self.put(table, &row.to_string(), value.into())
+    }
+
+    /// Adds to the number in a row by an `UPDATE` of the application, which has seen the row before. Where that is no single
+    /// statement, it writes back what it has seen and computed.
+    pub fn increase_from(&mut self, table: &str, row: impl Display, seen: i64, by: i64) -> Result<(), Failure> {
+        if self.updates() == Updates::ReadAndWrite {
+            return self.write(table, row, seen + by);
+        }
+        let row = row.to_string();
+        let mut change = |old: &Value| int_of(table, &row, old).map(|it| Value::Int(it + by));
+        self.update(table, &row, &mut change).map(|_| ())
+    }
+
+    /// Changes columns of a row by an `UPDATE` of the application, which has seen the row before, and says what the row is
+    /// then. Where that is no single statement, it writes back what it has seen and changed.
+    pub fn change_from(
+        &mut self,
+        table: &str,
+        row: impl Display,
+        seen: Record,
+        change: impl Fn(&mut Record) -> Result<(), Failure>,
+    ) -> Result<Record, Failure> {
+        let changed = |mut record: Record| change(&mut record).map(|()| record);
+        if self.updates() == Updates::ReadAndWrite {
+            let new = changed(seen)?;
+            self.write(table, row, new.clone())?;
+            return Ok(new);
+        }
+        let mut update = |old: &Value| Ok(Value::from(changed(Record::parse(&old.to_string())?)?));
+        match self.update(table, &row.to_string(), &mut update)? {
+            Some((_, new)) => Record::parse(&new.to_string()),
+            // An update of a row that is gone changes nothing.
+            None => changed(seen),
+        }
     }
 
     /// Makes a row with a number or a record.

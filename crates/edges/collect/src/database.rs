@@ -4,7 +4,7 @@ use crate::address::{Address, known_schemes};
 use crate::answered::RowNames;
 use crate::drivers;
 use crate::environment::Environment;
-use crate::{Client, Dialect, Failure, Rows, Value, Workload};
+use crate::{Client, Dialect, Failure, Inserts, Rows, Value, Workload};
 use iso_formats::RecordedDatabase;
 use std::fmt::Debug;
 use thiserror::Error;
@@ -45,6 +45,11 @@ pub trait Database: Send + Sync + Debug {
 
     /// The language that it speaks.
     fn dialect(&self) -> Dialect;
+
+    /// What an insert that is done has seen.
+    fn inserts(&self) -> Inserts {
+        self.dialect().inserts()
+    }
 
     /// Why lists that only grow cannot be kept in it, where that is so.
     fn no_lists(&self) -> Option<String> {

@@ -10,7 +10,7 @@ use crate::answered::{Answered, Effect, RowNames, Sink};
 use crate::notes::Notes;
 use crate::session_buffer::{Begun, SessionBuffer};
 use crate::workloads::table_name;
-use crate::{Client, Control, Failure, Inserts, Rows, Uncommitted, Value, Workload, list_of};
+use crate::{Changing, Client, Control, Failure, Inserts, Rows, Uncommitted, Updates, Value, Workload, list_of};
 use iso_history::{Locking, Name, Predicate};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -336,6 +336,23 @@ impl Client for RecordingClient<'_> {
         let rows = self.client.delete_where(table, predicate)?;
         self.note_answer(&Answered { table, predicate, found: &rows, effect: Effect::Delete });
         Ok(rows)
+    }
+
+    fn update(&mut self, table: &str, row: &str, change: &mut Changing<'_>) -> Result<Option<(Value, Value)>, Failure> {
+        self.go_on()?;
+        let table = &self.recorder.table(table);
+        let Some((old, new)) = self.client.update(table, row, change)? else { return Ok(None) };
+        let Scratch { notes, text } = &mut *self.scratch;
+        let key = self.recorder.key(table, row, text);
+        Sink::update(notes, key, value_name(Some(&old)), value_name(Some(&new)));
+        if self.uncommitted == Uncommitted::MayBeSeen {
+            self.buffer.note(self.begun, notes);
+        }
+        Ok(Some((old, new)))
+    }
+
+    fn updates(&self) -> Updates {
+        self.client.updates()
     }
 
     fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Setup {
     /// What runs.
     pub application: &'static dyn Application,
-    /// The store's level; one of [`iso_store::LEVELS`].
+    /// The store's level; one of [`iso_store::LEVELS`] or [`iso_store::DATABASE_LEVELS`].
     pub level: Level,
     /// What reads are served.
     pub policy: Choice,

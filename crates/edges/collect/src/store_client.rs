@@ -1,7 +1,7 @@
 //! A session of the weak store as a client.
 
-use crate::{Client, Failure, Memory, Value};
-use iso_store::{Error, Key, Rows, SessionId, Store};
+use crate::{Cause, Changing, Client, Failure, Memory, Updates, Value};
+use iso_store::{Change, Error, Key, Rows, SessionId, Store};
 
 /// One session; keeps what its transaction writes, for the newest state.
 #[derive(Debug)]
@@ -57,6 +57,20 @@ impl Client for StoreClient<'_> {
         rows.iter().map(|(key, datum)| Ok((key.row.to_string(), Value::try_from(datum)?))).collect()
     }
 
+    fn update(&mut self, table: &str, row: &str, change: &mut Changing<'_>) -> Result<Option<(Value, Value)>, Failure> {
+        let (key, mut done) = (Key::new(table, row), Ok(None));
+        store_update(self.store, self.session, &key, change, &mut done).map_err(failure)?;
+        if let Ok(Some((_, new))) = &done {
+            self.writes.push((key, Some(new.clone())));
+        }
+        done
+    }
+
+    fn updates(&self) -> Updates {
+        // Databases update in one statement; at levels of papers applications read and write.
+        if self.store.level().is_of_databases() { Updates::Atomic } else { Updates::ReadAndWrite }
+    }
+
     fn commit(&mut self) -> Result<(), Failure> {
         self.store.commit(self.session).map_err(failure)?;
         for (key, value) in self.writes.drain(..) {
@@ -74,9 +88,38 @@ impl Client for StoreClient<'_> {
     }
 }
 
+/// Changes what is in the newest version of a row, if there is one. What was done, or why not, is put into `done`.
+pub(crate) fn store_update(
+    store: &mut Store,
+    session: SessionId,
+    key: &Key,
+    change: &mut Changing<'_>,
+    done: &mut Result<Option<(Value, Value)>, Failure>,
+) -> Result<(), Error> {
+    let answer = store.update(session, key, |old| {
+        *done = old.map_or(Ok(None), |old| {
+            let old = Value::try_from(old)?;
+            let new = change(&old)?;
+            Ok(Some((old, new)))
+        });
+        match done {
+            Ok(Some((_, new))) => Change::Put(new.clone().into()),
+            _ => Change::Keep,
+        }
+    });
+    answer.map(|_| ())
+}
+
 pub(crate) fn failure(error: Error) -> Failure {
     match error {
-        Error::Conflict(conflict) => Failure::conflict(conflict.to_string()),
+        Error::Conflict(conflict) => {
+            let cause = match conflict.cause {
+                iso_store::Cause::Changed => Cause::Serialization,
+                iso_store::Cause::Deadlock => Cause::Deadlock,
+            };
+            Failure::conflict_by(cause, conflict.to_string())
+        }
+        Error::Exists { .. } => Failure::constraint(error.to_string()),
         other => Failure::broken(other.to_string()),
     }
 }

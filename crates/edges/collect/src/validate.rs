@@ -8,7 +8,7 @@ use crate::drive::{drive_along, session_name};
 use crate::{Application, Assertion, Ending, Failure, RunStep, Setup, Slot, drive, transaction};
 use iso_answer::predict::Prediction;
 use iso_evidence::{Event, Schedule, Witness};
-use iso_history::{History, Outcome, TxnId};
+use iso_history::{History, Outcome, PieceKind, TxnId};
 use iso_spec::Level;
 use iso_store::{Divergence, Plan, TxnName};
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,7 +138,11 @@ pub fn commit_order(witness: &Witness) -> Option<Vec<TxnId>> {
             });
             Some(commits.collect())
         }
-        Schedule::Pieces(_) | Schedule::Execution(_) => None,
+        Schedule::Pieces(pieces) => {
+            let commits = pieces.iter().filter(|it| it.1 == PieceKind::Commit);
+            Some(commits.map(|it| it.0).collect())
+        }
+        Schedule::Execution(_) => None,
     }
 }
 

@@ -6,12 +6,13 @@
 //! are of one that ended `:info` or never, whose outcome is unknown. Its process has crashed: a later operation of
 //! that number belongs to another session. Sessions are ordered by process. A `nil` read of a key that is a list
 //! anywhere saw the empty list. Registers are nil at first. Operations of the nemesis are passed over; those of clients
-//! must be transactions (`:f :txn`, or no `:f`). A file that is cut between two maps is a shorter history, unless the
+//! must be transactions (`:f :txn`, or no `:f`), or `:init`, which makes keys rows of a table ([`rows`]). A file that is cut between two maps is a shorter history, unless the
 //! maps stand in a vector.
 
 mod clock;
 mod edn;
 mod events;
+mod rows;
 mod write;
 
 pub(crate) use write::{write_edn, write_json};

@@ -161,14 +161,48 @@ fn text_headers_are_kept() {
     means(text.as_bytes(), Format::Text, expected);
 }
 
-/// What is not read is refused, and never dropped.
+/// An operation `:init` makes keys rows.
 #[test]
-fn closed_predicates_of_elle_are_refused() {
-    for (mop, name) in [("[:rp :true {1 2}]", "rp"), ("[:insert 1 2]", "insert"), ("[:delete 1 nil]", "delete")] {
-        let text = format!("{{:type :ok, :process 0, :f :txn, :value [[:r 1 2] {mop}], :index 0}}\n");
+fn elle_reads_by_predicate() {
+    let edn = "{:type :invoke, :process 0, :f :init, :value {:x 1, 2 5}}
+{:type :ok, :process 0, :f :init, :value {:x 1, 2 5}}
+{:type :invoke, :process 0, :f :txn, :value [[:rp [:mod 2 1] nil] [:insert :y 3]]}
+{:type :invoke, :process 1, :f :txn, :value [[:rp :true nil] [:delete :x]]}
+{:type :ok, :process 0, :f :txn, :value [[:rp [:mod 2 1] {:x 1, 2 5}] [:insert :y 3]]}
+{:type :info, :process 1, :f :txn, :value [[:rp :true nil] [:delete :x]]}
+{:type :ok, :process 2, :f :txn, :value [[:rp [:= 5] {2 5}] [:r :x nil] [:r :y] [:w 2 7]]}
+";
+    let expected = "init rows/x=1 rows/2=5\n\
+        0: { scan(rows, value mod 2 = 1, {rows/x=1, rows/2=5}) w(rows/y,3) } @[3,5]\n\
+        1: { w(rows/x,-) } unknown @[4,]\n\
+        2: { scan(rows, value = 5, {rows/2=5}) r(rows/x,-) r(rows/y,-) w(rows/2,7) } @[,7]\n";
+    means(edn.as_bytes(), Format::Elle, expected);
+}
+
+/// What cannot be read is refused, and never dropped.
+#[test]
+fn elle_predicates_that_are_not_understood_are_refused() {
+    let init = |kind: &str| format!("{{:type :{kind}, :process 0, :f :init, :value {{:x 1}}}}\n");
+    let txn = |mop: &str| format!("{{:type :ok, :process 0, :f :txn, :value [[:r 1 2] {mop}]}}\n");
+    let has_no_rows = "is not known which there were at first";
+    for (text, why) in [
+        (txn("[:rp :true {1 2}]"), has_no_rows),
+        (txn("[:insert 1 2]"), has_no_rows),
+        (txn("[:delete 1]"), has_no_rows),
+        (txn("") + &init("ok"), "comes before all transactions"),
+        (init("ok") + &init("ok"), "there is one operation :init"),
+        (init("info"), "nobody knows which rows there were"),
+        (init("ok").replace("{:x 1}", "[1]"), "a map of keys and values"),
+        (init("ok") + &txn("[:rp [:< 3] {}]"), "[:mod divisor remainder], found [:rp [:< 3] {}]"),
+        (init("ok") + &txn("[:rp [:mod 0 1] {}]"), "found [:rp [:mod 0 1] {}]"),
+        (init("ok") + &txn("[:rp :true [1]]"), "found [:rp :true [1]]"),
+        (init("ok") + &txn("[:append 1 2]"), "found [:append 1 2]"),
+        (init("ok") + &txn("[:insert 1 nil]"), "found [:insert 1 nil]"),
+        (init("ok") + &txn("[:delete 1 5]"), "found [:delete 1 5]"),
+    ] {
         let options = ReadOptions { format: Some(Format::Elle), ..ReadOptions::default() };
         let reading = read_from("test", text.as_bytes(), &options).unwrap();
-        assert!(reading.history.is_none(), "{name}");
-        assert!(reading.defects[0].message.contains("closed predicates, which is not read"), "{:?}", reading.defects);
+        assert!(reading.history.is_none(), "{text}");
+        assert!(reading.defects[0].message.contains(why), "{text}: {:?}", reading.defects);
     }
 }

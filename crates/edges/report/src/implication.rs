@@ -12,6 +12,9 @@ pub struct Direction {
     /// Why, if it is so for every size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Box<ImplicationProof>>,
+    /// Of which histories the proof speaks, if not of all, as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
     /// Why there is no proof, if there is no history either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -6,6 +6,7 @@
 
 #![allow(clippy::format_push_string, reason = "renderings are small, and writing to a string cannot fail")]
 
+mod agreement;
 mod allocate;
 mod amounts;
 mod arrow;
@@ -56,6 +57,7 @@ mod verify;
 mod verify_phrases;
 mod words;
 
+pub use agreement::compare_transactions;
 pub use allocate::{AllocateReport, AllocatedTxn, BlockedEdge, BlockedLevel};
 pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
@@ -84,14 +86,14 @@ pub use promise::{PromiseReport, PromiseVerdict};
 pub use replay::{ReplayReport, ReplayStep};
 pub use report::Report;
 pub use search::{
-    Bound, CompareReport, Effort, LatticeEdge, LatticeImplication, LatticeReport, Scope, SearchVerdict, SeparateReport,
-    SessionShape, SpecName, SpecRelation, UnknownPair,
+    Bound, CompareReport, DecidedPairs, Effort, LatticeEdge, LatticeImplication, LatticeReport, Scope, SearchVerdict,
+    SeparateReport, SessionShape, SpecName, SpecRelation, UnknownPair,
 };
 pub use series::{Sample, Series};
 pub use store::{Ending, StoreReport, StoreStep};
 pub use surroundings::{Course, CourseUnit, KeySummary, Nearby, Neighbour, SessionSummary, Surroundings};
 pub use svg::{Frame, figure_svg, svg};
-pub use text::{Colour, Listing, Symbols, TextOptions, store_text, text};
+pub use text::{Colour, Listing, Symbols, TextOptions, store_text, text, text_so_far};
 pub use value::{InitialValue, OpKind, Operation, Value};
 pub use verify::{
     Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, ServerRun, ServerRuns, ServerStep,

@@ -4,8 +4,8 @@ use crate::document::TxnRef;
 use crate::found::{Found, KeyVersions, RelationShape, SpecRefutation, WitnessRelation};
 use crate::implication::{ImplicationProof, Implied};
 use crate::search::{
-    Bound, CompareReport, Effort, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape, SpecName,
-    SpecRelation,
+    Bound, CompareReport, DecidedPairs, Effort, LatticeReport, Scope, SearchVerdict, SeparateReport, SessionShape,
+    SpecName, SpecRelation,
 };
 use crate::text::memory;
 use crate::words::counted;
@@ -124,6 +124,15 @@ pub(crate) fn lattice_proof_lines(report: &LatticeReport) -> Vec<String> {
         proved.len(),
         report.implications.len()
     )];
+    if let Some(pairs) = report.pairs {
+        let DecidedPairs { proved, refuted, open } = pairs;
+        lines.push(format!(
+            "Of {} pairs of levels, {proved} are proved for every size, {refuted} are refuted by a history, and {open} are open.",
+            proved + refuted + open
+        ));
+    }
+    let only: BTreeSet<&str> = proved.iter().filter_map(|it| it.direction.only.as_deref()).collect();
+    lines.extend(only.into_iter().map(ToOwned::to_owned));
     lines.extend(open.iter().map(|it| {
         let reason = it.direction.reason.as_deref().map_or_else(String::new, |it| format!(" ({it})"));
         format!("Only {}: {} implies {}{reason}.", bound(&report.scope), it.stronger, it.weaker)
@@ -207,6 +216,15 @@ pub(crate) fn scope_line(scope: &Scope) -> String {
     }
     if scope.scans > 0 {
         parts.push(format!("at most {} that scans did not return", counted(scope.scans, "row")));
+    }
+    if !scope.statements.is_empty() {
+        parts.push(format!(
+            "statements with {}",
+            listed(&scope.statements.iter().map(String::as_str).collect::<Vec<_>>(), "and")
+        ));
+    }
+    if scope.lists > 0 {
+        parts.push(format!("lists of one key up to {}", counted(scope.lists, "transaction")));
     }
     format!("Scope: {}.", parts.join("; "))
 }

@@ -128,6 +128,9 @@ pub struct LatticeReport {
     /// were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub implications: Vec<LatticeImplication>,
+    /// How many pairs of levels are decided for every size, if proofs were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<DecidedPairs>,
     /// Where was looked.
     pub scope: Scope,
     /// What of the answer has no certificate by nature, as a clause.
@@ -136,6 +139,17 @@ pub struct LatticeReport {
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,
+}
+
+/// Of how many pairs of different levels it is known whether the first implies the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecidedPairs {
+    /// It does, for every size.
+    pub proved: u64,
+    /// It does not: a history says so.
+    pub refuted: u64,
+    /// Neither is known.
+    pub open: u64,
 }
 
 /// How far one level implies another one.
@@ -155,6 +169,46 @@ impl LatticeReport {
     pub fn is_settled(&self) -> bool {
         let are_proved = self.implications.iter().all(|it| it.direction.implied == Implied::EverySize);
         !self.implications.is_empty() && are_proved && self.unknown.is_empty()
+    }
+}
+
+/// How sure it is that a line or a class of a lattice is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sureness {
+    /// Up to the scope; proofs were not asked for.
+    Unasked,
+    /// For every size.
+    Proved,
+    /// Up to the scope; no proof was found.
+    Bounded,
+}
+
+impl LatticeReport {
+    fn sureness(&self, mut pairs: impl Iterator<Item = (String, String)>) -> Sureness {
+        let is_proved = |(stronger, weaker): (String, String)| {
+            let mut known = self.implications.iter().filter(|it| it.stronger == stronger && it.weaker == weaker);
+            known.any(|it| it.direction.implied == Implied::EverySize)
+        };
+        if self.implications.is_empty() {
+            Sureness::Unasked
+        } else if pairs.all(is_proved) {
+            Sureness::Proved
+        } else {
+            Sureness::Bounded
+        }
+    }
+
+    /// How sure is it that the stronger class of an edge implies the weaker one?
+    pub(crate) fn sureness_of_edge(&self, edge: &LatticeEdge) -> Sureness {
+        let head = |class: usize| self.classes.get(class).and_then(|it| it.first()).cloned();
+        self.sureness(head(edge.stronger).zip(head(edge.weaker)).into_iter())
+    }
+
+    /// How sure is it that the levels of a class are equivalent?
+    pub(crate) fn sureness_of_class(&self, class: &[String]) -> Sureness {
+        let Some((first, others)) = class.split_first() else { return Sureness::Unasked };
+        let both = |it: &String| [(first.clone(), it.clone()), (it.clone(), first.clone())];
+        self.sureness(others.iter().flat_map(both))
     }
 }
 
@@ -221,6 +275,12 @@ pub struct Scope {
     /// So many reads at most were of rows that a scan did not return.
     #[serde(default, skip_serializing_if = "are_none")]
     pub scans: u64,
+    /// What statements may do, because a level looks at it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<String>,
+    /// Lists of one key were looked at up to so many transactions, since registers showed nothing.
+    #[serde(default, skip_serializing_if = "are_none")]
+    pub lists: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]

@@ -16,8 +16,8 @@ mod verify;
 mod why;
 
 pub(crate) use allocate::allocate;
-pub use check::text;
 pub(crate) use check::{defect_text, size};
+pub use check::{text, text_so_far};
 pub(crate) use collect::collect;
 pub(crate) use demo::demo;
 pub(crate) use hunt::hunt;

@@ -28,6 +28,9 @@ pub struct VerifyReport {
     /// What of the answer has no certificate by nature, as a clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_certified: Option<String>,
+    /// What "holds" is about, where that is less than every run of the database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covers: Option<String>,
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,

@@ -4,7 +4,7 @@ mod common;
 
 use iso_evidence::Anomaly;
 use iso_history::{Defect, PlaceUnit, Severity};
-use iso_report::{Answer, CheckReport, Colour, LevelName, Limits, Run, Symbols, TextOptions, text};
+use iso_report::{Answer, CheckReport, Colour, LevelName, Limits, Run, Symbols, TextOptions, text, text_so_far};
 use iso_spec::Level;
 
 fn plain(report: &CheckReport) -> String {
@@ -27,6 +27,24 @@ fn a_single_level_starts_with_its_verdict() {
     assert!(plain(&report).starts_with(expected), "{}", plain(&report));
     let report = common::report(&history, &[(Level::Serializable, &common::unknown())]);
     assert!(plain(&report).starts_with("serializable (ser): unknown (the time limit was reached)\n"));
+}
+
+/// What is printed before all levels are decided must not change when the others are.
+#[test]
+fn what_is_known_early_is_how_the_text_begins() {
+    let options = TextOptions { colour: Colour::Ansi, columns: Some(100), ..TextOptions::default() };
+    let mut n_rows = 0;
+    for (name, report) in common::golden_cases().into_iter().chain(common::gallery()) {
+        let whole = text(&report, options);
+        for n_decided in 0..=report.levels.len() {
+            let decided: Vec<_> = report.levels[..n_decided].iter().map(|it| it.level.clone()).collect();
+            let early = text_so_far(&report, |it| decided.contains(&it.level), options);
+            assert!(whole.starts_with(&early), "{name}: {early}");
+            assert!(n_decided > 0 || early.is_empty(), "{name}: {early}");
+            n_rows += early.lines().count();
+        }
+    }
+    assert!(n_rows > 100, "{n_rows} lines are known early");
 }
 
 #[test]

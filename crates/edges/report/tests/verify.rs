@@ -90,6 +90,7 @@ fn report(levels: Vec<(Level, VerifyVerdict)>) -> VerifyReport {
         hint: None,
         repairs: Vec::new(),
         not_certified: None,
+        covers: None,
         effort: search::effort(),
     }
 }

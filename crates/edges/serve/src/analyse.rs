@@ -15,6 +15,7 @@ use sqlparser::ast::{
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A statement, and what the engine is asked instead.
@@ -24,6 +25,19 @@ pub(crate) struct Plan {
     pub(crate) action: Action,
     /// Why something that it reads will be missing.
     pub(crate) missing: Option<&'static str>,
+    /// If it reads and does nothing else: the tables, and conditions that all rows meet which matter.
+    pub(crate) sources: Vec<Asked>,
+}
+
+impl Plan {
+    /// The tables that it is known to read or to change.
+    pub(crate) fn tables(&self) -> Vec<&Table> {
+        let asked = match &self.action {
+            Action::Read(Reading { asked: Some(asked), .. }) | Action::Change(asked, _) => Some(asked),
+            _ => None,
+        };
+        self.sources.iter().chain(asked).map(|it| &*it.table).collect()
+    }
 }
 
 /// What a statement does.
@@ -46,7 +60,7 @@ pub(crate) enum Action {
     Start,
     Read(Reading),
     /// Changes rows of a table that it finds by a condition.
-    Change(Asked),
+    Change(Asked, Sets),
     /// Makes or changes tables.
     Define,
     /// May end transactions by itself.
@@ -69,6 +83,15 @@ pub(crate) struct Reading {
     pub(crate) asked: Option<Asked>,
     /// It wants at most so many rows; if that many come, there may be more.
     pub(crate) limit: Limit,
+}
+
+/// What a statement makes of rows that it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sets {
+    /// Columns become constants, and nobody looks at what they were.
+    Constants,
+    /// Something that may depend on what they were.
+    Computed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +123,12 @@ pub(crate) fn plans(sql: &str, catalogue: &Catalogue) -> Vec<Plan> {
 }
 
 fn plan(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Plan {
-    let plain = |action, missing| Plan { sql: statement.text.to_owned(), action, missing };
+    let plain = |action, missing| Plan {
+        sql: statement.text.to_owned(),
+        action,
+        missing,
+        sources: if missing.is_some() { opaque_sources(statement, catalogue) } else { Vec::new() },
+    };
     let Some(parsed) = parse(statement.text) else {
         return by_first_words(statement, catalogue).map_or_else(
             || plain(Action::Other, may_read(statement, catalogue).then_some("the statement was not understood")),
@@ -121,14 +149,20 @@ fn plan(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Plan {
             let is_alone = update.from.is_none() && update.table.joins.is_empty();
             let missing = sources(statement, 0, catalogue).or((!is_alone).then_some("UPDATE reads another table"));
             let asked = is_alone.then(|| changed(&update.table, update.selection.as_ref(), catalogue)).flatten();
-            plain(asked.map_or(Action::Other, Action::Change), missing)
+            let is_constant = |it: &ast::Assignment| condition::is_constant(&it.value);
+            let sets = if update.assignments.iter().all(is_constant) && update.returning.is_none() {
+                Sets::Constants
+            } else {
+                Sets::Computed
+            };
+            plain(asked.map_or(Action::Other, |it| Action::Change(it, sets)), missing)
         }
         ast::Statement::Delete(delete) => {
             let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
             let is_alone = delete.using.is_none() && from.len() == 1;
             let missing = sources(statement, 0, catalogue).or((!is_alone).then_some("DELETE reads another table"));
             let asked = is_alone.then(|| changed(&from[0], delete.selection.as_ref(), catalogue)).flatten();
-            plain(asked.map_or(Action::Other, Action::Change), missing)
+            plain(asked.map_or(Action::Other, |it| Action::Change(it, Sets::Computed)), missing)
         }
         _ => by_first_words(statement, catalogue).map_or_else(
             || {
@@ -283,7 +317,12 @@ fn tables_of<'c>(select: &Select, catalogue: &'c Catalogue) -> Result<Vec<(&'c T
 }
 
 fn select(statement: &sql::Statement<'_>, query: &Query, catalogue: &Catalogue) -> Plan {
-    let plain = |missing| Plan { sql: statement.text.to_owned(), action: Action::Other, missing };
+    let plain = |missing: Option<&'static str>| Plan {
+        sql: statement.text.to_owned(),
+        action: Action::Other,
+        missing,
+        sources: if missing.is_some() { opaque_sources(statement, catalogue) } else { Vec::new() },
+    };
     if !may_read(statement, catalogue) {
         return plain(None);
     }
@@ -362,7 +401,51 @@ fn told(
         asked,
         limit: if is_combined { Limit::None } else { limit(query) },
     };
-    Some(Plan { sql, action: Action::Read(reading), missing: None })
+    let sources = if query.locks.is_empty() { tables.iter().map(|it| source(it, body)).collect() } else { Vec::new() };
+    Some(Plan { sql, action: Action::Read(reading), missing: None, sources })
+}
+
+/// A table of a SELECT, with those parts of its condition that are about this table alone.
+fn source((table, alias): &(&Table, String), body: &Select) -> Asked {
+    fn parts<'e>(condition: &'e Expr, found: &mut Vec<&'e Expr>) {
+        match condition {
+            Expr::Nested(inner) => parts(inner, found),
+            Expr::BinaryOp { left, op: ast::BinaryOperator::And, right } => {
+                parts(left, found);
+                parts(right, found);
+            }
+            other => found.push(other),
+        }
+    }
+    let mut conditions = Vec::new();
+    if let Some(condition) = &body.selection {
+        parts(condition, &mut conditions);
+    }
+    let alias = alias.trim_matches('"').replace("\"\"", "\"");
+    let known = conditions.into_iter().filter_map(|it| condition::template(Some(it), table, &alias)).collect();
+    Asked { table: Arc::new((*table).clone()), condition: Some(Template::And(known)) }
+}
+
+/// All tables that a statement names which surely only reads; none if it may do more.
+fn opaque_sources(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Vec<Asked> {
+    const MORE: [&str; 8] = ["insert", "update", "delete", "merge", "into", "share", "truncate", "call"];
+    let first = statement.first_words(1);
+    let is_copy = first == "COPY" && statement.count("to") > 0 && statement.count("from") <= statement.count("select");
+    let is_query = matches!(first.as_str(), "SELECT" | "WITH" | "TABLE" | "VALUES" | "(");
+    let does_more = MORE.iter().any(|it| statement.count(it) > 0)
+        || statement.called().any(|it| catalogue.is_function_of_users(&it));
+    if !(is_query || is_copy) || does_more {
+        return Vec::new();
+    }
+    let names = statement.words.iter().filter(|it| matches!(it.kind, WordKind::Plain | WordKind::Quoted));
+    let mut found: BTreeMap<u32, &Table> = BTreeMap::new();
+    for word in names {
+        let text = &statement.text[word.at.clone()];
+        let name = if word.kind == WordKind::Quoted { text.trim_matches('"').to_owned() } else { text.to_lowercase() };
+        found.extend(catalogue.meant_by(&name).into_iter().map(|it| (it.oid, it)));
+    }
+    let keyed = found.into_values().filter(|it| it.has_key());
+    keyed.map(|it| Asked { table: Arc::new(it.clone()), condition: Some(Template::All) }).collect()
 }
 
 fn limit(query: &Query) -> Limit {

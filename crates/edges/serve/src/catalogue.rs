@@ -5,7 +5,7 @@
 //! which the proxy keeps to itself; what others write is kept in a table, which is read at the end.
 
 use iso_collect::{Administration, Failure};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 /// Where everything is that the proxy adds to a database. A schema with the name of a user would catch its tables.
@@ -17,10 +17,41 @@ const STAMP: &str = "(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000
 /// Of a larger scan, nothing is recorded.
 pub(crate) const LARGEST_SCAN: usize = 10_000;
 
+/// A connection that answers questions about the catalogue, and changes it.
+pub(crate) trait Asks {
+    /// The rows of a query, as texts.
+    fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure>;
+    /// Runs statements.
+    fn run(&mut self, sql: &str) -> Result<(), Failure>;
+}
+
+impl Asks for Administration {
+    fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        Self::rows(self, sql)
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        Self::run(self, sql)
+    }
+}
+
+/// What the tables of a database get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Triggers that tell rows.
+    Record,
+    /// The same with how the database spells a row, and functions that put rows in place.
+    Serve,
+}
+
 /// The tables of a database.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalogue {
     tables: Vec<Table>,
+    /// Views, with the tables behind them.
+    views: HashMap<String, BTreeSet<u32>>,
+    /// Constraints may be checked as late as at the commit.
+    pub(crate) has_late_constraints: bool,
     by_name: HashMap<String, Named>,
     /// Functions that combine rows.
     aggregates: HashSet<String>,
@@ -64,6 +95,14 @@ pub(crate) struct Column {
     pub(crate) kind: Kind,
     /// Its type, as the database calls it.
     pub(crate) type_name: String,
+    pub(crate) content: Content,
+}
+
+/// Where the values of a column come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Written,
+    Computed,
 }
 
 /// How values of a column compare.
@@ -94,6 +133,11 @@ impl Kind {
 impl Table {
     pub(crate) fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|it| it.name == name)
+    }
+
+    /// Its name in SQL, with that of its schema.
+    pub(crate) fn sql_name(&self) -> String {
+        format!("{}.{}", quoted(&self.schema), quoted(&self.name))
     }
 
     /// Can its rows be told apart?
@@ -157,7 +201,8 @@ SELECT c.oid::text, n.nspname::text, c.relname::text, a.attname::text,
          SELECT FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid
          WHERE g.tgrelid = c.oid AND NOT g.tgisinternal AND p.pronamespace::regnamespace::text <> 'isoscope_recording'))::text,
        (c.relkind = 'p' OR c.relispartition OR c.relhassubclass OR EXISTS (
-         SELECT FROM pg_inherits h WHERE h.inhrelid = c.oid))::text
+         SELECT FROM pg_inherits h WHERE h.inhrelid = c.oid))::text,
+       (a.attgenerated <> '')::text
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -167,6 +212,17 @@ WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'isoscope_recording') AND n.nspname NOT LIKE 'pg\\_%'
 ORDER BY c.oid, a.attnum";
 
+const VIEWS: &str = "
+WITH RECURSIVE uses AS (
+  SELECT DISTINCT v.oid AS view, v.relname, d.refobjid AS used
+  FROM pg_class v JOIN pg_rewrite r ON r.ev_class = v.oid
+  JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass
+  WHERE v.relkind = 'v' AND d.refobjid <> v.oid
+    AND v.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+), all_uses AS (
+  SELECT relname, used FROM uses UNION SELECT a.relname, u.used FROM all_uses a JOIN uses u ON u.view = a.used)
+SELECT relname::text, used::text FROM all_uses";
+
 const FUNCTIONS: &str = "
 SELECT DISTINCT p.proname::text, CASE WHEN p.prokind IN ('a', 'w') THEN 'aggregate' ELSE 'function' END
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace JOIN pg_language l ON l.oid = p.prolang
@@ -175,7 +231,7 @@ WHERE p.prokind IN ('a', 'w')
 
 impl Catalogue {
     /// Reads the catalogue of a database.
-    pub(crate) fn load(administration: &mut Administration) -> Result<Self, Failure> {
+    pub(crate) fn load(administration: &mut dyn Asks) -> Result<Self, Failure> {
         let mut found = Self::default();
         for row in administration.rows(COLUMNS)? {
             let text = |nth: usize| row.get(nth).cloned().flatten().unwrap_or_default();
@@ -189,7 +245,8 @@ impl Catalogue {
             }
             let Some(table) = found.tables.last_mut() else { continue };
             let type_name = text(4);
-            let column = Column { name: text(3), kind: Kind::of(&type_name), type_name };
+            let content = if is(8) { Content::Computed } else { Content::Written };
+            let column = Column { name: text(3), kind: Kind::of(&type_name), type_name, content };
             // Positions in the key begin with 0. Rows of a table that has parts are rows of two tables.
             if let Some(place) = text(5).parse::<usize>().ok().filter(|_| !is(7)) {
                 table.key.resize(table.key.len().max(place + 1), String::new());
@@ -207,6 +264,13 @@ impl Catalogue {
             };
         }
         found.functions.retain(|it| !found.aggregates.contains(it));
+        for row in administration.rows(VIEWS)? {
+            let mut texts = row.into_iter().map(Option::unwrap_or_default);
+            let (name, used) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
+            found.views.entry(name).or_default().extend(used.parse::<u32>());
+        }
+        let late = administration.rows("SELECT 1 FROM pg_constraint WHERE condeferrable LIMIT 1")?;
+        found.has_late_constraints = !late.is_empty();
         for (nth, table) in found.tables.iter().enumerate() {
             let named = found.by_name.entry(table.name.clone()).or_insert(Named::One(nth));
             if !matches!(named, Named::One(it) if *it == nth) {
@@ -218,6 +282,19 @@ impl Catalogue {
 
     pub(crate) fn tables(&self) -> &[Table] {
         &self.tables
+    }
+
+    /// Gives tables other names in the history.
+    pub(crate) fn show(&mut self, name: impl Fn(&Table) -> String) {
+        for table in &mut self.tables {
+            table.shown = name(table);
+        }
+    }
+
+    /// The tables that a word of a statement may stand for: one of that name in any schema, or those behind a view.
+    pub(crate) fn meant_by(&self, word: &str) -> Vec<&Table> {
+        let of_view = self.views.get(word).into_iter().flatten().filter_map(|it| self.by_oid(*it));
+        self.tables.iter().filter(|it| it.name == word).chain(of_view).collect()
     }
 
     pub(crate) fn by_oid(&self, oid: u32) -> Option<&Table> {
@@ -233,6 +310,11 @@ impl Catalogue {
                 Named::Several => None,
             },
         }
+    }
+
+    /// Is this table not there any more as it was?
+    pub(crate) fn has_changed(&self, table: &Table) -> bool {
+        self.by_oid(table.oid).is_none_or(|it| it.shown != table.shown)
     }
 
     pub(crate) fn is_aggregate(&self, name: &str) -> bool {
@@ -264,6 +346,8 @@ pub(crate) fn install(administration: &mut Administration, word: &str) -> Result
            AS 'INSERT INTO {SCHEMA}.outside (xid, told) VALUES (pg_current_xact_id()::text, $1)';
          CREATE FUNCTION {SCHEMA}.tell(told text) RETURNS boolean LANGUAGE plpgsql AS
            $tell$ BEGIN RAISE INFO USING MESSAGE = told, ERRCODE = '{TOLD}'; RETURN true; END $tell$;
+         CREATE FUNCTION {SCHEMA}.refuse(code text, why text) RETURNS void LANGUAGE plpgsql AS
+           $refuse$ BEGIN RAISE EXCEPTION USING MESSAGE = why, ERRCODE = code; END $refuse$;
          CREATE FUNCTION {SCHEMA}.wrote(told text) RETURNS void LANGUAGE plpgsql AS $wrote$ BEGIN
            IF pg_catalog.current_setting('isoscope.recording', true) = {} THEN
              RAISE INFO USING MESSAGE = told, ERRCODE = '{TOLD}';
@@ -280,7 +364,7 @@ pub(crate) fn install(administration: &mut Administration, word: &str) -> Result
 const COMMENT: &str = "of isoscope record; it is removed at the end of a recording";
 
 /// Puts a trigger on every table that has none. Gives the catalogue as it is then.
-pub(crate) fn attach(administration: &mut Administration) -> Result<Catalogue, Failure> {
+pub(crate) fn attach(administration: &mut dyn Asks, purpose: Purpose) -> Result<Catalogue, Failure> {
     let catalogue = Catalogue::load(administration)?;
     let sql = format!(
         "SELECT tgrelid::text FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
@@ -290,12 +374,16 @@ pub(crate) fn attach(administration: &mut Administration) -> Result<Catalogue, F
         administration.rows(&sql)?.into_iter().flatten().flatten().filter_map(|it| it.parse().ok()).collect();
     for table in catalogue.tables().iter().filter(|it| it.has_key()) {
         let (oid, old, new) = (table.oid, table.row_sql("OLD"), table.row_sql("NEW"));
+        let (settings, spelled) = match purpose {
+            Purpose::Record => ("", ""),
+            Purpose::Serve => (SPELLING, " || ',' || pg_catalog.to_json(NEW::text)::text"),
+        };
         let function = format!(
-            "CREATE OR REPLACE FUNCTION {SCHEMA}.wrote_{oid}() RETURNS trigger LANGUAGE plpgsql AS $wrote$ BEGIN
+            "CREATE OR REPLACE FUNCTION {SCHEMA}.wrote_{oid}() RETURNS trigger LANGUAGE plpgsql {settings} AS $wrote$ BEGIN
                IF TG_OP = 'INSERT' THEN
-                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',null,' || {new}::text || ']');
+                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',null,' || {new}::text{spelled} || ']');
                ELSIF TG_OP = 'UPDATE' THEN
-                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',' || {new}::text || ']');
+                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',' || {new}::text{spelled} || ']');
                ELSE
                  PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',null]');
                END IF;
@@ -304,10 +392,13 @@ pub(crate) fn attach(administration: &mut Administration) -> Result<Catalogue, F
         );
         // A table that was altered has other columns.
         administration.run(&function)?;
+        if purpose == Purpose::Serve {
+            administration.run(&placing(table))?;
+        }
         if attached.contains(&oid) {
             continue;
         }
-        let on = format!("{}.{}", quoted(&table.schema), quoted(&table.name));
+        let on = table.sql_name();
         administration.run(&format!(
             "CREATE TRIGGER isoscope_wrote AFTER INSERT OR UPDATE OR DELETE ON {on}
                FOR EACH ROW EXECUTE FUNCTION {SCHEMA}.wrote_{oid}();
@@ -321,6 +412,29 @@ pub(crate) fn attach(administration: &mut Administration) -> Result<Catalogue, F
         ))?;
     }
     Ok(catalogue)
+}
+
+/// How rows are spelled does not depend on the settings of a session.
+pub(crate) const SPELLING: &str = "SET datestyle = ISO SET intervalstyle = postgres SET timezone = 'UTC' SET bytea_output = hex SET extra_float_digits = 1";
+
+/// The function that puts rows in place of those that a table has, and takes others away. No trigger sees it.
+fn placing(table: &Table) -> String {
+    let (oid, on) = (table.oid, table.sql_name());
+    let parts = |columns: &[String]| columns.iter().map(|it| format!("(x::{on}).{it}")).collect::<Vec<_>>().join(", ");
+    let key: Vec<String> = table.key.iter().map(|it| quoted(it)).collect();
+    let written = table.columns.iter().filter(|it| it.content == Content::Written);
+    let columns: Vec<String> = written.map(|it| quoted(&it.name)).collect();
+    let is_same = key.iter().map(|it| format!("t.{it} = g.{it}")).collect::<Vec<_>>().join(" AND ");
+    format!(
+        "CREATE OR REPLACE FUNCTION {SCHEMA}.place_{oid}(gone text[], placed text[]) RETURNS void LANGUAGE plpgsql
+           SET session_replication_role = replica {SPELLING} AS $place$ BEGIN
+           DELETE FROM {on} t USING (SELECT {} FROM pg_catalog.unnest(gone || placed) x) g WHERE {is_same};
+           INSERT INTO {on} ({}) OVERRIDING SYSTEM VALUE SELECT {} FROM pg_catalog.unnest(placed) x;
+         END $place$",
+        parts(&key),
+        columns.join(", "),
+        parts(&columns)
+    )
 }
 
 /// Takes everything out of the database again.

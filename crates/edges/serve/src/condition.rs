@@ -135,6 +135,11 @@ fn mirrored(comparison: Comparison) -> Comparison {
     }
 }
 
+/// Does an expression say nothing of any row?
+pub(crate) fn is_constant(expression: &Expr) -> bool {
+    matches!(expression, Expr::Value(it) if it.value == Value::Null) || constant(expression).is_some()
+}
+
 fn constant(expression: &Expr) -> Option<Constant> {
     match expression {
         Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => constant(inner),

@@ -1,11 +1,18 @@
 //! The beginning of a connection: what a client says first, and how the engine comes to know it.
 
-use crate::record::Shared;
+use crate::shared::Shared;
 use crate::wire::{CANCEL_REQUEST, GSS_REQUEST, Message, Peer, SSL_REQUEST, drop_last_value};
 use std::io;
 
+/// The first message to the engine.
+pub(crate) struct Startup {
+    pub(crate) body: Vec<u8>,
+    /// What the client wants its session to be called.
+    pub(crate) session: Option<String>,
+}
+
 /// The client's first words. Encryption is declined, and a request to cancel is passed on; then there is no more to do.
-pub(crate) fn greet(client: &mut Peer, shared: &Shared) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn greet(client: &mut Peer, shared: &Shared) -> io::Result<Option<Startup>> {
     loop {
         let Some(body) = client.startup()? else { return Ok(None) };
         let code = body.get(..4).map_or(0, |it| u32::from_be_bytes([it[0], it[1], it[2], it[3]]));
@@ -25,18 +32,46 @@ pub(crate) fn greet(client: &mut Peer, shared: &Shared) -> io::Result<Option<Vec
     }
 }
 
-/// The first message to the engine: that of the client, with the word that triggers know.
-fn startup(body: &[u8], client: &mut Peer, shared: &Shared) -> Option<Vec<u8>> {
-    let texts: Vec<&[u8]> = body.get(4..)?.split(|it| *it == 0).collect();
-    let is_replication = texts.chunks(2).any(|it| it[0] == b"replication");
-    if is_replication {
+/// The first message to the engine: that of the client, with the word that triggers know. An engine of our own knows one
+/// user and one database, whatever the client says.
+fn startup(body: &[u8], client: &mut Peer, shared: &Shared) -> Option<Startup> {
+    let mut texts = body.get(4..)?.split(|it| *it == 0);
+    let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
+    while let (Some(name), Some(value)) = (texts.next().filter(|it| !it.is_empty()), texts.next()) {
+        pairs.push((name, value));
+    }
+    if pairs.iter().any(|it| it.0 == b"replication") {
         client.push(&Message::error("FATAL", "0A000", "isoscope does not pass on replication"));
         client.flush().ok()?;
         return None;
     }
-    let mut with_word = body.strip_suffix(b"\0")?.to_vec();
-    with_word.extend_from_slice(format!("isoscope.recording\0{}\0\0", shared.word).as_bytes());
-    Some(with_word)
+    let session = pairs.iter().find(|it| it.0 == b"options").and_then(|it| session_of(it.1));
+    if let Some(weak) = &shared.weak {
+        pairs.push((b"lock_timeout", b"50"));
+        if let Some(login) = &weak.login {
+            pairs.retain(|it| it.0 != b"user" && it.0 != b"database");
+            pairs.push((b"user", login.user.as_bytes()));
+            pairs.push((b"database", login.database.as_bytes()));
+        }
+    }
+    pairs.push((b"isoscope.recording", shared.word.as_bytes()));
+    let mut with_word = body[..4].to_vec();
+    for (name, value) in pairs {
+        for text in [name, value] {
+            with_word.extend_from_slice(text);
+            with_word.push(0);
+        }
+    }
+    with_word.push(0);
+    Some(Startup { body: with_word, session })
+}
+
+/// The name of a session in options such as `-c isoscope.session=ann`.
+fn session_of(options: &[u8]) -> Option<String> {
+    let options = std::str::from_utf8(options).ok()?;
+    let rest = options.split("isoscope.session=").nth(1)?;
+    let name: String = rest.chars().take_while(|it| !it.is_whitespace() && *it != '\\').collect();
+    Some(name).filter(|it| !it.is_empty())
 }
 
 /// Passes on who the client is, up to the first `ReadyForQuery`. False if the engine does not want it.

@@ -5,7 +5,8 @@
 //! everybody who came through the proxy has told what they wrote: it was there before, or somebody else wrote it.
 
 use crate::transaction::{Done, Open, Operation, Seen, Touched};
-use iso_formats::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues};
+use iso_collect::Target;
+use iso_formats::{RECORDING_END, RecordedDatabase, RecordingHeader, TxnLines, WrittenValues};
 use iso_history::{Datum, Locking, Name, Outcome};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -78,6 +79,24 @@ pub(crate) enum Output {
     Stream(Box<dyn Write + Send>),
 }
 
+impl Output {
+    pub(crate) fn open(target: Target) -> io::Result<Self> {
+        match target {
+            Target::File(path) => File::create(path).map(Self::File),
+            Target::Stream(stream) => Ok(Self::Stream(stream)),
+            Target::Nowhere => Ok(Self::Stream(Box::new(io::sink()))),
+        }
+    }
+}
+
+/// Whose history it is.
+pub(crate) enum Origin {
+    /// A real database's.
+    Record,
+    /// That of a weak store with a level, and what else the header says.
+    Serve { level: &'static str, origin: serde_json::Value },
+}
+
 /// All that is recorded.
 pub(crate) struct Ledger {
     started: Instant,
@@ -86,9 +105,14 @@ pub(crate) struct Ledger {
 
 struct Inner {
     output: Output,
+    origin: Origin,
     /// The address and version of the database.
     database: String,
+    /// All rows of the initial state that were not mentioned yet, where they are known from the start.
+    known: Option<HashMap<String, Datum>>,
     is_begun: bool,
+    /// Without the end of the line; 0 before it is written.
+    header_length: usize,
     before: Option<Before>,
     keys: HashMap<String, Key>,
     tally: Tally,
@@ -110,14 +134,17 @@ struct Key {
 type Unexplained = (u64, Operation);
 
 /// The first line may become longer, as more levels are seen.
-const HEADER_ROOM: usize = 80;
+const HEADER_ROOM: usize = 160;
 
 impl Ledger {
-    pub(crate) fn new(output: Output, database: String) -> Self {
+    pub(crate) fn new(output: Output, origin: Origin, database: String) -> Self {
         let inner = Inner {
             output,
+            origin,
             database,
+            known: None,
             is_begun: false,
+            header_length: 0,
             before: None,
             keys: HashMap::new(),
             tally: Tally::default(),
@@ -135,6 +162,13 @@ impl Ledger {
     /// Recording begins, after these transactions.
     pub(crate) fn begin(&self, before: Before) {
         self.lock().before.get_or_insert(before);
+    }
+
+    /// Recording begins with these rows, and there are no others.
+    pub(crate) fn begin_with(&self, initial: HashMap<String, Datum>) {
+        let mut inner = self.lock();
+        inner.known = Some(initial);
+        inner.before.get_or_insert_default();
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -215,6 +249,8 @@ impl Ledger {
             others.entry(xid).or_default().push(done);
         }
         inner.tally.outside = others.len() as u64;
+        let has_others = inner.tally.outside > 0;
+        inner.write_header(has_others);
         for (xid, statements) in others {
             // Nobody knows when it was.
             let mut lines = TxnLines::default();
@@ -259,35 +295,69 @@ impl Inner {
             return;
         }
         let levels = self.tally.levels.keys().cloned().collect::<Vec<String>>().join(",");
-        let origin =
-            serde_json::json!({ "database": self.database, "isolation": levels, "made_by": "isoscope record" });
+        let origin = match &self.origin {
+            Origin::Record => {
+                serde_json::json!({ "database": self.database, "isolation": levels, "made_by": "isoscope record" })
+            }
+            Origin::Serve { origin, .. } => origin.clone(),
+        };
         let header = RecordingHeader {
             initial: Datum::Null,
             init: Vec::new(),
             sessions: Vec::new(),
             values: WrittenValues::Any,
-            // Whoever writes past the proxy has a level that nobody knows, so nothing is said of a promise.
-            database: None,
+            database: self.promising(),
             origin: &origin.to_string(),
         };
         let mut line = header.line();
         line.pop();
-        let room = HEADER_ROOM.saturating_sub(levels.len());
-        line.extend(std::iter::repeat_n(b' ', room));
+        if self.header_length == 0 {
+            self.header_length = line.len() + HEADER_ROOM;
+        }
+        line.resize(self.header_length.max(line.len()), b' ');
         line.push(b'\n');
         if !self.is_begun {
             self.is_begun = true;
             self.write(&line);
         } else if let Output::File(file) = &mut self.output
+            && line.len() == self.header_length + 1
             && let Err(error) = file.write_all_at(&line, 0)
         {
             self.failure = Some(error);
         }
     }
 
+    /// The database whose promise the history should keep. Whoever writes past the proxy has a level that nobody knows, so
+    /// nothing is said then; and neither, where the first line cannot be written again.
+    fn promising(&self) -> Option<RecordedDatabase> {
+        match &self.origin {
+            Origin::Serve { level, .. } => Some(RecordedDatabase {
+                name: "store".to_owned(),
+                version: None,
+                isolations: vec![(*level).to_owned()],
+                settings: Vec::new(),
+            }),
+            Origin::Record if self.tally.outside > 0 || matches!(self.output, Output::Stream(_)) => None,
+            Origin::Record => Some(RecordedDatabase {
+                name: "postgres".to_owned(),
+                version: self.database.split(' ').nth(1).map(str::to_owned),
+                isolations: self.tally.levels.keys().cloned().collect(),
+                settings: Vec::new(),
+            }),
+        }
+    }
+
     /// Notes what was seen and written; gives initial values that are known now.
     fn note(&mut self, statements: &[Done]) -> Vec<(String, Datum)> {
         let mut initial = Vec::new();
+        if let Some(known) = &mut self.known {
+            for operation in statements.iter().flat_map(|it| &it.operations) {
+                for key in operation.keys() {
+                    initial.extend(known.remove_entry(key));
+                }
+            }
+            return initial;
+        }
         let before = self.before.clone().unwrap_or_default();
         let mut see = |keys: &mut HashMap<String, Key>, seen: &Seen| {
             if seen.value == Datum::Null {

@@ -2,20 +2,34 @@
 //!
 //! [`Recording`] stands between applications and their real database. Each connection has one of its own to the
 //! database, and statements do what they always do; what they read and wrote becomes a history.
+//!
+//! [`Serving`] has an engine of its own, and answers each read with any version that a level allows.
 
 mod analyse;
 mod catalogue;
 mod condition;
+mod engine;
+mod error;
 mod handshake;
 mod ledger;
 mod prepared;
 mod record;
+mod replay;
 mod row;
+mod serve;
+mod served;
 mod session;
+mod shared;
 mod sql;
 mod transaction;
+mod turn;
+mod view;
+mod weak;
 mod wire;
 
+pub use error::ServeError;
 pub use ledger::Tally;
-pub use record::{RecordError, RecordSetup, Recorded, Recording, Start};
+pub use record::{RecordSetup, Recorded, Recording, Start};
+pub use replay::{Along, name_in};
+pub use serve::{ServeSetup, Served, Serving};
 pub use wire::Place;

@@ -1,29 +1,17 @@
 //! Recording what applications do on a real database: a proxy that listens, and what it leaves in the end.
 
-use crate::analyse::Plan;
-use crate::catalogue::{self, Catalogue};
-use crate::ledger::{Before, Ledger, Output, Tally};
-use crate::prepared::plan_all;
-use crate::session::serve;
+use crate::catalogue::{self, Catalogue, Purpose};
+use crate::error::ServeError;
+use crate::ledger::{Ledger, Origin, Output, Tally};
+use crate::shared::{Shared, listen, lock, word};
 use crate::transaction::{Done, Tale, Written, tale, wrote};
-use crate::wire::{Peer, Place, Stream};
-use iso_collect::{Administration, Failure, OpenError, Target};
-use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io;
+use crate::wire::Place;
+use iso_collect::{Administration, Failure, Target};
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-use thiserror::Error;
-
-/// How often the listener looks whether the run is over.
-const TICK: Duration = Duration::from_millis(5);
-/// How long connections have to end by themselves.
-const GRACE: Duration = Duration::from_secs(2);
-/// So many statements are remembered with their plans.
-const REMEMBERED: usize = 4096;
 
 /// What to record.
 #[derive(Debug)]
@@ -65,45 +53,6 @@ pub struct Recorded {
     pub without_key: Vec<String>,
 }
 
-/// Why nothing could be recorded.
-#[derive(Debug, Error)]
-pub enum RecordError {
-    /// The address of the database is wrong, or nobody answers there.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The database does not let us prepare the recording.
-    #[error("the database cannot be prepared for a recording: {0}")]
-    Prepare(#[from] Failure),
-    /// Nobody can connect.
-    #[error("cannot listen at {place}: {reason}")]
-    Listen {
-        /// Where.
-        place: String,
-        /// Why.
-        reason: io::Error,
-    },
-    /// The history cannot be written.
-    #[error("the history cannot be written: {0}")]
-    Write(#[source] io::Error),
-}
-
-/// What all connections share.
-pub(crate) struct Shared {
-    pub(crate) place: Place,
-    pub(crate) ledger: Ledger,
-    /// Known to triggers.
-    pub(crate) word: String,
-    pub(crate) is_over: AtomicBool,
-    catalogue: RwLock<Arc<Catalogue>>,
-    plans: Mutex<HashMap<String, Vec<Arc<Plan>>>>,
-    administration: Mutex<Administration>,
-    /// Connections to the engine, to end those that hang.
-    streams: Mutex<BTreeMap<u64, Stream>>,
-    n_serving: AtomicUsize,
-    /// What did not work on the way.
-    troubles: Mutex<Vec<String>>,
-}
-
 /// A recording that runs.
 pub struct Recording {
     shared: Arc<Shared>,
@@ -121,9 +70,9 @@ impl std::fmt::Debug for Recording {
 
 impl Recording {
     /// Prepares the database, and listens.
-    pub fn start(setup: RecordSetup) -> Result<Self, RecordError> {
+    pub fn start(setup: RecordSetup) -> Result<Self, ServeError> {
         let mut administration = Administration::open(&setup.url)?;
-        let cannot = |reason| RecordError::Listen { place: setup.listen.clone(), reason };
+        let cannot = |reason| ServeError::Listen { place: setup.listen.clone(), reason };
         let listener = TcpListener::bind(&setup.listen).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         listener.set_nonblocking(true).map_err(cannot)?;
@@ -132,7 +81,7 @@ impl Recording {
         administration.claim()?;
         let word = word();
         catalogue::install(&mut administration, &word)?;
-        let prepared = catalogue::attach(&mut administration);
+        let prepared = catalogue::attach(&mut administration, Purpose::Record);
         let catalogue = match prepared {
             Ok(catalogue) => catalogue,
             Err(failure) => {
@@ -140,35 +89,17 @@ impl Recording {
                 return Err(failure.into());
             }
         };
-        let output = match setup.target {
-            Target::File(path) => File::create(path).map(Output::File),
-            Target::Stream(stream) => Ok(Output::Stream(stream)),
-            Target::Nowhere => Ok(Output::Stream(Box::new(io::sink()))),
-        };
-        let output = match output {
+        let output = match Output::open(setup.target) {
             Ok(output) => output,
             Err(error) => {
                 catalogue::remove(&mut administration).ok();
-                return Err(RecordError::Write(error));
+                return Err(ServeError::Write(error));
             }
         };
         let database = administration.describe();
-        let place = match administration.socket() {
-            Some(path) => Place::Socket(path),
-            None => Place::Network { host: administration.host().to_owned(), port: administration.port() },
-        };
-        let shared = Arc::new(Shared {
-            place,
-            ledger: Ledger::new(output, database.clone()),
-            word,
-            is_over: AtomicBool::new(false),
-            catalogue: RwLock::new(Arc::new(catalogue)),
-            plans: Mutex::default(),
-            administration: Mutex::new(administration),
-            streams: Mutex::default(),
-            n_serving: AtomicUsize::new(0),
-            troubles: Mutex::default(),
-        });
+        let place = Place::of(&administration);
+        let ledger = Ledger::new(output, Origin::Record, database.clone());
+        let shared = Arc::new(Shared::new(place, ledger, word, administration, catalogue, None));
         if setup.start == Start::AtOnce {
             shared.start();
         }
@@ -204,24 +135,12 @@ impl Recording {
 
     /// How many applications are connected.
     pub fn n_connected(&self) -> usize {
-        self.shared.n_serving.load(Ordering::Relaxed)
+        self.shared.n_connected()
     }
 
     /// Ends all connections, cleans the database up, and completes the history.
-    pub fn end(mut self) -> Result<Recorded, RecordError> {
-        self.shared.is_over.store(true, Ordering::Relaxed);
-        self.listener.take().map(thread::JoinHandle::join);
-        let until = Instant::now() + GRACE;
-        while self.n_connected() > 0 && Instant::now() < until {
-            thread::sleep(TICK);
-        }
-        for stream in lock(&self.shared.streams).values() {
-            stream.shut();
-        }
-        let until = Instant::now() + GRACE;
-        while self.n_connected() > 0 && Instant::now() < until {
-            thread::sleep(TICK);
-        }
+    pub fn end(mut self) -> Result<Recorded, ServeError> {
+        self.shared.end(self.listener.take());
         let elapsed = self.started.elapsed();
         let catalogue = self.shared.catalogue();
         let mut administration = lock(&self.shared.administration);
@@ -245,7 +164,7 @@ impl Recording {
             database: self.database,
             tally,
             elapsed,
-            bytes: bytes.map_err(RecordError::Write)?,
+            bytes: bytes.map_err(ServeError::Write)?,
             failure,
             without_key: unkeyed.map(|it| it.shown.clone()).collect(),
         })
@@ -264,104 +183,4 @@ fn outside(administration: &mut Administration, catalogue: &Catalogue) -> Result
         }
     }
     Ok(found.into_iter().map(|(xid, written)| (xid, wrote(written))).collect())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A word that nobody else says by chance.
-fn word() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    format!("{}-{}", std::process::id(), since.as_nanos())
-}
-
-fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
-    while !shared.is_over.load(Ordering::Relaxed) {
-        let Ok((stream, _)) = listener.accept() else {
-            thread::sleep(TICK);
-            continue;
-        };
-        if stream.set_nonblocking(false).is_err() {
-            continue;
-        }
-        shared.n_serving.fetch_add(1, Ordering::Relaxed);
-        let served = Arc::clone(shared);
-        let spawned = thread::Builder::new().name("session".to_owned()).spawn(move || {
-            let serving = Serving(served);
-            // Whoever is cut off learns it from the connection.
-            serve(stream, &serving.0).ok();
-        });
-        if spawned.is_err() {
-            shared.n_serving.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// One of those that are served, until it is dropped.
-struct Serving(Arc<Shared>);
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.0.n_serving.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A connection that can be ended by others, until this is dropped.
-pub(crate) struct Watched {
-    shared: Arc<Shared>,
-    number: u64,
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        lock(&self.shared.streams).remove(&self.number);
-    }
-}
-
-impl Shared {
-    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
-        Arc::clone(&self.catalogue.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn watch(self: &Arc<Self>, number: u64, engine: &Peer) -> io::Result<Watched> {
-        lock(&self.streams).insert(number, engine.stream().try_clone()?);
-        Ok(Watched { shared: Arc::clone(self), number })
-    }
-
-    /// Recording begins now.
-    pub(crate) fn start(&self) {
-        let mut administration = lock(&self.administration);
-        let rows = administration.rows("SELECT pg_current_snapshot()::text").unwrap_or_default();
-        let before = rows.into_iter().flatten().flatten().next().and_then(|it| Before::parse(&it));
-        self.ledger.begin(before.unwrap_or_default());
-    }
-
-    /// Tables have changed: they get triggers, and statements new plans.
-    pub(crate) fn refresh(&self) {
-        let mut administration = lock(&self.administration);
-        match catalogue::attach(&mut administration) {
-            Ok(catalogue) => {
-                *self.catalogue.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalogue);
-                lock(&self.plans).clear();
-            }
-            Err(failure) => {
-                let words = format!("tables that were made or changed on the way are not recorded: {failure}");
-                lock(&self.troubles).push(words);
-            }
-        }
-    }
-
-    pub(crate) fn plans(&self, sql: &str, catalogue: &Catalogue) -> Vec<Arc<Plan>> {
-        if let Some(plans) = lock(&self.plans).get(sql) {
-            return plans.clone();
-        }
-        let plans = plan_all(sql, catalogue);
-        let mut remembered = lock(&self.plans);
-        if remembered.len() >= REMEMBERED {
-            remembered.clear();
-        }
-        remembered.insert(sql.to_owned(), plans.clone());
-        plans
-    }
 }

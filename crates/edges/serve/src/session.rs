@@ -8,8 +8,8 @@ use crate::analyse::{Action, Plan, Scope, level_named};
 use crate::catalogue::{self, Catalogue, TOLD};
 use crate::handshake::{ask, authenticate, greet};
 use crate::prepared::{Owed, Portal, Prepared, is_tagged, parameters, type_numbers};
-use crate::record::Shared;
 use crate::row::parse;
+use crate::shared::Shared;
 use crate::transaction::{Block, Open, Running, Tale, seen_rows, tale};
 use crate::wire::{
     Message, Peer, Stream, add_result_format, drop_last_description, drop_last_value, drop_place, is_timeout,
@@ -40,7 +40,7 @@ pub(crate) fn serve(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
             return client.flush();
         }
     });
-    engine.push_untagged(&startup);
+    engine.push_untagged(&startup.body);
     engine.flush()?;
     if !authenticate(&mut client, &mut engine)? {
         return Ok(());
@@ -479,7 +479,7 @@ impl Session {
             Action::Start => self.shared.start(),
             Action::Define => txn.defines = true,
             Action::Opaque => txn.is_opaque |= txn.block == Block::Implicit,
-            Action::Read(_) | Action::Change(_) | Action::Other => {}
+            Action::Read(_) | Action::Change(..) | Action::Other => {}
         }
     }
 

@@ -24,6 +24,17 @@ pub(crate) enum Operation {
     Scan { table: String, predicate: Predicate, rows: Vec<Seen> },
 }
 
+impl Operation {
+    /// The keys that it mentions.
+    pub(crate) fn keys(&self) -> Vec<&String> {
+        match self {
+            Self::Read(seen) => vec![&seen.key],
+            Self::Write { key, .. } | Self::Update { key, .. } => vec![key],
+            Self::Scan { rows, .. } => rows.iter().map(|it| &it.key).collect(),
+        }
+    }
+}
+
 /// What one statement did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Done {
@@ -142,6 +153,8 @@ pub(crate) struct Written {
     pub(crate) stamp: i64,
     pub(crate) old: Option<(String, Datum)>,
     pub(crate) new: Option<(String, Datum)>,
+    /// How the database spells the new row, if it was asked to say that.
+    pub(crate) spelled: Option<String>,
 }
 
 /// What the engine says about a statement.
@@ -161,6 +174,8 @@ pub(crate) fn tale(text: &str, catalogue: &Catalogue) -> Option<Tale> {
         }
         return Some(Tale::Read(rows));
     }
+    let spelled = if items.len() > 5 { items.pop() } else { None };
+    let spelled = if let Some(Node::Text(text)) = spelled { Some(text) } else { None };
     let (new, old, stamp, oid) = (items.pop()?, items.pop()?, items.pop()?, items.pop()?);
     let (Node::Number(oid), Node::Number(stamp)) = (oid, stamp) else { return None };
     let table = catalogue.by_oid(oid.parse().ok()?)?;
@@ -169,7 +184,7 @@ pub(crate) fn tale(text: &str, catalogue: &Catalogue) -> Option<Tale> {
         other => table_row(other, &table.key).map(|it| Some((format!("{}/{}", table.shown, it.name), it.value))),
     };
     let (old, new, stamp) = (row(old)?, row(new)?, stamp.parse().ok()?);
-    Some(Tale::Wrote(Box::new(Written { table: table.oid, stamp, old, new })))
+    Some(Tale::Wrote(Box::new(Written { table: table.oid, stamp, old, new, spelled })))
 }
 
 /// The rows that a column or an item of a message tells.
@@ -231,7 +246,7 @@ impl Running {
                     "rows that did not match are not recorded: the condition, a join or a limit leaves them open";
                 (Done { locking: reading.locking, ..free(operations) }, missing.or((!is_told).then_some(open)))
             }
-            Action::Change(asked) => (change(asked, &self.parameters, self.written), missing),
+            Action::Change(asked, _) => (change(asked, &self.parameters, self.written), missing),
             _ => (free(self.written.into_iter().flat_map(changes).collect()), missing),
         }
     }
@@ -287,7 +302,7 @@ fn found(asked: Option<&Asked>, parameters: &[Parameter], rows: Vec<Seen>) -> (V
     (vec![Operation::Scan { table: table.clone(), predicate, rows }], true)
 }
 
-fn predicate_of(condition: Option<&Template>, parameters: &[Parameter]) -> Option<Predicate> {
+pub(crate) fn predicate_of(condition: Option<&Template>, parameters: &[Parameter]) -> Option<Predicate> {
     condition?.predicate(parameters)
 }
 
@@ -298,7 +313,7 @@ fn matches(predicate: &Predicate, key: &str, value: &Datum) -> bool {
 }
 
 /// The row that a predicate asks for, if it asks for one by its whole key.
-fn only_row(predicate: &Predicate, key: &[String]) -> Option<String> {
+pub(crate) fn only_row(predicate: &Predicate, key: &[String]) -> Option<String> {
     fn equalities<'p>(predicate: &'p Predicate, found: &mut Vec<(Option<&'p str>, &'p Datum)>) -> Option<()> {
         match predicate {
             Predicate::Compare(column, Comparison::Equal, datum) => {

@@ -1,5 +1,6 @@
 //! Messages of the protocol of `PostgreSQL`, version 3: how they are cut out of a stream of bytes, and changed on their way.
 
+use iso_collect::Administration;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -32,6 +33,14 @@ pub enum Place {
 }
 
 impl Place {
+    /// Where the server is that somebody administrates.
+    pub(crate) fn of(administration: &Administration) -> Self {
+        match administration.socket() {
+            Some(path) => Self::Socket(path),
+            None => Self::Network { host: administration.host().to_owned(), port: administration.port() },
+        }
+    }
+
     /// Opens a connection. Encryption would begin here.
     pub(crate) fn connect(&self) -> io::Result<Stream> {
         match self {

@@ -1,13 +1,15 @@
-//! Throw-away database servers on loopback, for tests: each in a temporary folder, on a port of its own.
+//! Throw-away database servers on loopback, for `isoscope serve` and for tests: each in a temporary folder, on a port of its own.
 //!
 //! A server runs as long as its [`Server`] lives, and is ended by its process id. The superuser's servers run as
 //! somebody else, because no database server wants to be the superuser's.
 
+#[cfg(feature = "certificates")]
 mod certificates;
 mod kind;
 mod pooler;
 mod programs;
 
+#[cfg(feature = "certificates")]
 pub use certificates::{Authority, Identity, self_signed};
 pub use kind::Kind;
 pub use pooler::{Pooler, is_pooler_installed};
@@ -136,6 +138,16 @@ impl Server {
         let (scheme, name) = (self.kind.scheme(), self.kind.database());
         let socket = self.kind.socket(self.folder.path());
         format!("{scheme}://{USER}:{PASSWORD}@:{}/{name}?{socket}", self.port)
+    }
+
+    /// Has it ended by itself, or because somebody else ended it?
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
+    }
+
+    /// Its process.
+    pub fn process(&self) -> u32 {
+        self.process.id()
     }
 
     /// The port on loopback.

@@ -1,5 +1,7 @@
 //! Decides one level of a history whose reads all have possible writers, by the first engine that has an answer.
 //!
+//! Where it is open who took part, `outcomes` judges what is certain, and guesses the rest. Then come, in turn:
+//!
 //! 1. `settled`: weak levels whose reads have one possible writer each, by inferred edges and one test for cycles.
 //! 2. `order`: update atomic, parallel snapshot isolation, prefix consistency and above, by an order that is run and
 //!    repaired.
@@ -12,6 +14,7 @@ use crate::ambiguous::decide_cases;
 use crate::counted::with_readers;
 use crate::decision::{Decision, within};
 use crate::order::decide_by_order;
+use crate::outcomes::decide_outcomes;
 use crate::pieces::decide_pieces;
 use crate::replicas::allowed_on_replicas;
 use crate::rule::Rule;
@@ -30,10 +33,17 @@ const SEARCH_STEPS: u32 = 20_000;
 
 /// Decides a level.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
-    if let Some(decision) = decide_cases(facts, level, budget).or_else(|| decide_pieces(facts, level, budget)) {
+    if let Some(decision) = decide_cases(facts, level, budget) {
         return decision;
     }
-    Ok(match first_answer(facts, level, budget)? {
+    let decision = match decide_outcomes(facts, level, budget)? {
+        Some(decision) => decision,
+        None => match decide_pieces(facts, level, budget) {
+            Some(decision) => return decision,
+            None => first_answer(facts, level, budget)?,
+        },
+    };
+    Ok(match decision {
         Decision::Forbidden(core) => Decision::Forbidden(with_readers(facts, core)),
         allowed @ Decision::Allowed(_) => allowed,
     })

@@ -8,11 +8,13 @@
 //! What is found is right, and what is not found says nothing, since states were left out.
 //! Cost: width times transactions times sessions, times the reads of a transaction.
 
+mod in_step;
 mod program;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use in_step::{Nearness, run_in_step};
 use iso_evidence::{Budget, StopReason};
 use iso_history::TxnId;
 pub(crate) use program::{Program, Version};
@@ -38,18 +40,11 @@ pub(crate) enum Taste {
     Likely,
     /// No session must wait long, if versions stayed for ever once they are written.
     Soon,
-    /// As `Likely`, and no session is far ahead of others: clients do about as much in the same time.
-    Even,
 }
 
 impl Taste {
     /// All of them.
-    pub(super) const ALL: [Self; 3] = [Self::Likely, Self::Soon, Self::Even];
-
-    /// Those that are worth a try: where times count, they keep sessions together anyway.
-    pub(crate) fn worth_a_try(slack: Option<i64>) -> &'static [Self] {
-        if slack.is_some() { &Self::ALL[..2] } else { &Self::ALL }
-    }
+    pub(crate) const ALL: [Self; 2] = [Self::Likely, Self::Soon];
 }
 
 /// How far an execution came.
@@ -124,7 +119,7 @@ impl<'p> Beam<'p> {
             let Some(best) = generation.kept.first() else { continue };
             furthest = best.step;
             if n_done == self.program.n_tasks {
-                return Ok(Run::Whole(self.order(furthest)));
+                return Ok(Run::Whole(order_of(self.program, &self.steps, furthest)));
             }
             for kept in &generation.kept {
                 if n_expanded % STATES_PER_QUESTION == 0 {
@@ -135,7 +130,7 @@ impl<'p> Beam<'p> {
                 self.expand(&mut state, *kept);
             }
         }
-        Ok(Run::Part(self.order(furthest)))
+        Ok(Run::Part(order_of(self.program, &self.steps, furthest)))
     }
 
     fn expand(&mut self, state: &mut State<'p>, kept: Kept) {
@@ -167,21 +162,27 @@ impl<'p> Beam<'p> {
             generation.shrink(self.aim.width, state.words().len());
         }
     }
+}
 
-    /// The transactions that committed up to a step, in their order.
-    fn order(&self, mut step: u32) -> Vec<TxnId> {
-        let mut sessions = Vec::new();
-        while let Some(found) = self.steps.get(step as usize) {
-            sessions.push(found.session as usize);
-            step = found.before;
-        }
-        let mut places = vec![0; self.program.sessions.len()];
-        let mut next = |session: usize| {
-            places[session] += 1;
-            self.program.sessions[session][places[session] - 1].txn
-        };
-        sessions.into_iter().rev().map(&mut next).collect()
+/// The transactions that committed up to a step, in their order.
+fn order_of(program: &Program, steps: &[Step], mut step: u32) -> Vec<TxnId> {
+    let mut sessions = Vec::new();
+    while let Some(found) = steps.get(step as usize) {
+        sessions.push(found.session as usize);
+        step = found.before;
     }
+    let mut places = vec![0; program.sessions.len()];
+    let mut next = |session: usize| {
+        places[session] += 1;
+        program.sessions[session][places[session] - 1].txn
+    };
+    sessions.into_iter().rev().map(&mut next).collect()
+}
+
+/// The logarithm to the base of 2 in steps of 1/64, straight between powers of 2; of 0 as of 1.
+fn log(n: u32) -> u32 {
+    let n_bits = n.max(1).ilog2();
+    64 * n_bits + ((n.max(1) << 6) >> n_bits) - 64
 }
 
 impl Generation {

@@ -24,6 +24,7 @@ mod local;
 mod lost_update;
 mod name;
 mod order;
+mod outcomes;
 mod pieces;
 mod problem;
 mod prove;

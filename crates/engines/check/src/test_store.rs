@@ -1,6 +1,7 @@
 //! Stores that make histories for tests: transactions run one after the other, and see what their store lets them see.
 #![allow(clippy::cast_possible_wrap, reason = "numbers of transactions, values and events are small")]
 
+pub(crate) mod few_values;
 mod notation;
 mod record;
 

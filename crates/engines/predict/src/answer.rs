@@ -117,10 +117,12 @@ pub struct Effort {
 pub enum Refused {
     /// A key holds lists; only registers can be predicted.
     List(OpId),
+    /// A scan did not return this row; at levels of databases only runs of reads by key can be predicted.
+    Scan(OpId),
     /// The witness does not say who wrote what this read saw.
     NoSource(OpId),
     /// The witness puts this transaction before its session's earlier ones, or before one that it reads from.
     WrongOrder(TxnId),
-    /// The level is not one of [`crate::LEVELS`], or the target not one of [`crate::TARGETS`] that implies it.
+    /// The level is not one of [`crate::LEVELS`] or [`crate::DATABASE_LEVELS`], or the target not one of [`crate::TARGETS`] that implies it.
     WrongLevels,
 }

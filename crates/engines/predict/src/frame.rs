@@ -5,7 +5,8 @@
 //! is complete and what each read on the boundary sees.
 
 use crate::Boundary;
-use crate::trace::{INITIAL, Key, Read, Trace, TxnIdx};
+use crate::trace::{INITIAL, Key, Read, Sees, Trace, TxnIdx};
+use iso_history::Snapshots;
 use iso_solve::{Lit, SatSolver};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
@@ -69,6 +70,10 @@ impl Frame {
             };
             // A session ends because a read changed, or not at all: what it would do next is known as long as none has.
             writers.retain(|it| self.boundary == Boundary::Relaxed || *it != read.source);
+            if level.snapshots().is_some() && read.sees == Sees::NoRow {
+                // Who would find a row does not make one.
+                writers.retain(|it| *it == read.source);
+            }
             let choices = writers.into_iter().map(|writer| Choice { writer, lit: solver.new_var().positive() });
             spots.push(Spot { key: read.key, choices: choices.collect(), kept: None });
         }
@@ -265,7 +270,7 @@ impl Past<'_> {
         if later(key, writer).any(|it| self.sees(it)) {
             return false;
         }
-        writer == INITIAL || self.level == Level::ReadCommitted || {
+        writer == INITIAL || self.level == Level::ReadCommitted || self.level.snapshots().is_some() || {
             let behind = |it: TxnIdx| self.is_shown_by(it, writer);
             !self.fixed().iter().any(|it| it.key.is_some_and(|key| later(key, it.source).any(behind)))
         }
@@ -277,7 +282,17 @@ impl Past<'_> {
                 Level::ReadAtomic => other == before || self.trace.is_session_ordered(other, before),
                 _ => self.trace.is_in_past(other, before),
             });
-        by_session || self.fixed().iter().any(|it| it.source != INITIAL && self.is_shown_by(other, it.source))
+        let bound = |it: &&Read| it.source != INITIAL && self.is_bound_by(it);
+        by_session || self.fixed().iter().filter(bound).any(|it| self.is_shown_by(other, it.source))
+    }
+
+    /// Does an earlier read say what this one sees? What was locked says nothing of plain reads of the same statement, nor of a
+    /// snapshot for all plain reads.
+    fn is_bound_by(&self, earlier: &Read) -> bool {
+        let Some(snapshots) = self.level.snapshots() else { return true };
+        let read = &self.trace.reads[self.txn as usize][self.nth];
+        let is_apart = snapshots == Snapshots::PerTransaction || earlier.statement == read.statement;
+        earlier.sees == Sees::Snapshot || !(is_apart && read.sees == Sees::Snapshot)
     }
 
     /// Does who reads from `source` see `other`?

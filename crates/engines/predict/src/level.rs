@@ -9,6 +9,7 @@
 use crate::frame::{Frame, at_most_one};
 use crate::graph::{Graph, Reachable};
 use crate::line::stands_after;
+use crate::pieces::cycles_of_pieces;
 use crate::run::{Role, Run, Seen};
 use crate::trace::{INITIAL, Key, Trace, TxnIdx};
 use crate::versions::Versions;
@@ -17,7 +18,7 @@ use iso_spec::Level;
 use rustc_hash::FxHashMap;
 
 /// More objections to one run are not worth their time.
-const MAX_OBJECTIONS: usize = 64;
+pub(crate) const MAX_OBJECTIONS: usize = 64;
 
 /// The rules of a level in one solver.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ impl Rules {
         use Level::{CausalConsistency, ReadAtomic, ReadCommitted};
         let orders_what_was_seen = matches!(level, ReadCommitted | ReadAtomic | CausalConsistency);
         let versions = (!orders_what_was_seen).then(|| Versions::new(trace, frame, solver));
-        if versions.is_some() && level != Level::PrefixConsistency {
+        if versions.is_some() && level != Level::PrefixConsistency && level.snapshots().is_none() {
             let_one_update(trace, frame, solver);
         }
         Self { level, versions }
@@ -42,7 +43,10 @@ impl Rules {
     pub(crate) fn objections(&self, case: &Case<'_>, is_true: impl Fn(Lit) -> bool) -> Vec<Vec<Lit>> {
         let cycles = match &self.versions {
             None => case.cycles_of_seen(self.level),
-            Some(versions) => case.cycles_of_versions(self.level, versions, is_true),
+            Some(versions) => match self.level.snapshots() {
+                Some(snapshots) => cycles_of_pieces(case, snapshots, versions, is_true),
+                None => case.cycles_of_versions(self.level, versions, is_true),
+            },
         };
         let mut clauses: Vec<Vec<Lit>> = cycles.into_iter().map(|it| case.clause(it)).collect();
         clauses.sort_unstable();
@@ -82,17 +86,17 @@ pub(crate) struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn txns(&self) -> impl Iterator<Item = TxnIdx> + '_ {
+    pub(crate) fn txns(&self) -> impl Iterator<Item = TxnIdx> + '_ {
         self.trace.txns().filter(|it| self.run.is_in(*it))
     }
 
     /// Transactions on the boundary first: most cycles go through them.
-    fn cut_first(&self) -> impl Iterator<Item = TxnIdx> + '_ {
+    pub(crate) fn cut_first(&self) -> impl Iterator<Item = TxnIdx> + '_ {
         let is_cut = |txn: &TxnIdx| matches!(self.run.roles[*txn as usize], Role::Cut(_));
         self.txns().filter(move |it| is_cut(it)).chain(self.txns().filter(move |it| !is_cut(it)))
     }
 
-    fn presence(&self, txn: TxnIdx) -> Lit {
+    pub(crate) fn presence(&self, txn: TxnIdx) -> Lit {
         self.run.presence(self.frame, txn).expect("only transactions of the run are asked for")
     }
 
@@ -166,19 +170,13 @@ impl Case<'_> {
                 graph.add(nodes.start(txn), nodes.end(txn), &[]);
             }
         }
-        for writers in &self.run.writers {
-            for (nth, (later, late)) in writers.iter().enumerate() {
-                for (earlier, early) in &writers[..nth] {
-                    let lit = versions.before(*earlier, *later);
-                    let (from, to, lit) = if is_true(lit) { (*earlier, *later, lit) } else { (*later, *earlier, !lit) };
-                    let to = if level == Level::PrefixConsistency { nodes.end(to) } else { nodes.start(to) };
-                    graph.add(nodes.end(from), to, &[*early, *late, lit]);
-                }
-            }
-        }
+        self.for_versions(versions, &is_true, |from, to, because| {
+            let to = if level == Level::PrefixConsistency { nodes.end(to) } else { nodes.start(to) };
+            graph.add(nodes.end(from), to, because);
+        });
         let is_alone = level == Level::ParallelSnapshotIsolation;
         let mut against = Vec::new();
-        self.for_anti_dependencies(versions, is_true, |reader, overwriter, because| {
+        self.for_anti_dependencies(versions, is_true, |reader, _, overwriter, because| {
             if is_alone {
                 against.push((reader, overwriter, because.to_vec()));
             } else {
@@ -192,12 +190,30 @@ impl Case<'_> {
         cycles_with_one(&graph, &against)
     }
 
-    /// Calls with each transaction that read a version, each that overwrote it, and what says so.
-    fn for_anti_dependencies(
+    /// Calls with each two writers of a key, in the order of their versions, and what says so.
+    pub(crate) fn for_versions(
         &self,
         versions: &Versions,
         is_true: impl Fn(Lit) -> bool,
         mut then: impl FnMut(TxnIdx, TxnIdx, &[Lit]),
+    ) {
+        for writers in &self.run.writers {
+            for (nth, (later, late)) in writers.iter().enumerate() {
+                for (earlier, early) in &writers[..nth] {
+                    let lit = versions.before(*earlier, *later);
+                    let (from, to, lit) = if is_true(lit) { (*earlier, *later, lit) } else { (*later, *earlier, !lit) };
+                    then(from, to, &[*early, *late, lit]);
+                }
+            }
+        }
+    }
+
+    /// Calls with each transaction that read a version, its read, each that overwrote it, and what says so.
+    pub(crate) fn for_anti_dependencies(
+        &self,
+        versions: &Versions,
+        is_true: impl Fn(Lit) -> bool,
+        mut then: impl FnMut(TxnIdx, &Seen, TxnIdx, &[Lit]),
     ) {
         for txn in self.txns() {
             for seen in &self.run.reads[txn as usize] {
@@ -206,12 +222,12 @@ impl Case<'_> {
                         continue;
                     }
                     if seen.source == INITIAL {
-                        then(txn, *writer, &[seen.because, *wrote]);
+                        then(txn, seen, *writer, &[seen.because, *wrote]);
                         continue;
                     }
                     let lit = versions.before(seen.source, *writer);
                     if is_true(lit) {
-                        then(txn, *writer, &[seen.because, *wrote, lit]);
+                        then(txn, seen, *writer, &[seen.because, *wrote, lit]);
                     }
                 }
             }

@@ -12,6 +12,7 @@ mod judge;
 mod late;
 mod level;
 mod line;
+mod pieces;
 mod pivot;
 mod predictor;
 mod record;
@@ -25,6 +26,10 @@ mod versions;
 pub use answer::{Answer, Boundary, ChangedRead, Cut, Effort, Precision, Prediction, Question, Refused, Unknown};
 use iso_spec::Level;
 pub use predictor::Predictor;
+
+/// The levels of databases that may allow a predicted run. REPEATABLE READ of `PostgreSQL` is looked at as snapshot isolation, which
+/// implies it: what an insert may do besides is not predicted.
+pub const DATABASE_LEVELS: [Level; 3] = [Level::StatementSnapshots, Level::TransactionSnapshot, Level::RowSnapshots];
 
 /// The levels that may allow a predicted run, weaker ones first.
 pub const LEVELS: [Level; 6] = [

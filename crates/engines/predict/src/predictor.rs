@@ -15,14 +15,16 @@ use crate::judge::{Judge, Opinion};
 use crate::late::{causes, late_order, sorted};
 use crate::level::{Case, Rules};
 use crate::pivot::pivots;
-use crate::record::record;
+use crate::record::{Statements, record};
 use crate::run::{Role, Run, Writes};
 use crate::saturate::forced;
 use crate::shrink::{Shrink, changed};
 use crate::trace::{Trace, TxnIdx};
-use crate::{Answer, Boundary, Effort, LEVELS, Precision, Prediction, Question, Refused, TARGETS, Unknown};
+use crate::{
+    Answer, Boundary, DATABASE_LEVELS, Effort, LEVELS, Precision, Prediction, Question, Refused, TARGETS, Unknown,
+};
 use iso_evidence::{Budget, StopReason, Witness};
-use iso_history::{Facts, History};
+use iso_history::{Facts, History, Op, OpId};
 use iso_solve::{Cadical, Lit, SatResult, SatSolver};
 use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,6 +43,7 @@ pub struct Predictor<'h> {
     history: &'h History,
     trace: Trace,
     question: Question,
+    statements: Statements,
     stage: Stage,
     /// The changes of earlier predictions.
     found: Vec<Vec<Change>>,
@@ -55,10 +58,17 @@ impl<'h> Predictor<'h> {
     /// The witness says who wrote what each read saw, and one order of the transactions: the one that the target gives
     /// for the history if it allows it, else that of the level, which must allow it.
     pub fn new(facts: &Facts<'h>, witness: &Witness, question: Question) -> Result<Self, Refused> {
-        let is_stronger = question.target != question.level && question.target.implies(question.level);
-        if !LEVELS.contains(&question.level) || !TARGETS.contains(&question.target) || !is_stronger {
+        let is_known = LEVELS.contains(&question.level) || DATABASE_LEVELS.contains(&question.level);
+        let searched = if question.level == Level::RowSnapshots { Level::SnapshotIsolation } else { question.level };
+        let is_stronger = question.target != searched && question.target.implies(question.level);
+        if !is_known || !TARGETS.contains(&question.target) || !is_stronger {
             return Err(Refused::WrongLevels);
         }
+        let statements = if question.level.is_of_databases() { Statements::Kept } else { Statements::Dropped };
+        if let Some(scan) = scan_of(facts.history()).filter(|_| statements == Statements::Kept) {
+            return Err(Refused::Scan(scan));
+        }
+        let question = Question { level: searched, ..question };
         let trace = Trace::new(facts, witness)?;
         let first = trace.prefix(trace.n_txns().min(FIRST_PREFIX));
         Ok(Self {
@@ -66,6 +76,7 @@ impl<'h> Predictor<'h> {
             stage: Stage::new(first, question, first_writes(question), &[]),
             trace,
             question,
+            statements,
             found: Vec::new(),
             is_exhausted: false,
             effort: Effort::default(),
@@ -112,7 +123,7 @@ impl<'h> Predictor<'h> {
 
     fn predict(&mut self, run: &Run, budget: &Budget<'_>) -> Result<Prediction, StopReason> {
         let stage = &mut self.stage;
-        let mut prediction = record(self.history, &stage.trace, run);
+        let mut prediction = record(self.history, &stage.trace, run, self.statements);
         prediction.hides_conflict = stage.hides_conflict(run, budget)?;
         let changes = stage.changes(run);
         self.is_exhausted = changes.is_empty();
@@ -120,6 +131,12 @@ impl<'h> Predictor<'h> {
         self.found.push(changes);
         Ok(prediction)
     }
+}
+
+/// A row that a scan did not return: of which the history does not say what it saw.
+fn scan_of(history: &History) -> Option<OpId> {
+    let mut ops = history.txns().flat_map(|it| history.ops(it));
+    ops.find(|it| matches!(history.op(*it), Op::Omit { .. }))
 }
 
 /// Under a level where writes conflict, a transaction that is cut should be able to go on: such predictions come first.

@@ -7,12 +7,20 @@
 use crate::run::{Role, Run};
 use crate::trace::{INITIAL, Trace, TxnIdx};
 use crate::{ChangedRead, Cut, Prediction};
-use iso_history::{Datum, History, HistoryBuilder, KeyId, Op, OpId, Outcome, Place, TxnId};
+use iso_history::{Datum, History, HistoryBuilder, KeyId, Locking, Op, OpId, Outcome, Place, TxnId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// What becomes of statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Statements {
+    /// They are there as observed. What is left of an update on the boundary is a read that locks.
+    Kept,
+    Dropped,
+}
+
 /// Writes a run down.
-pub(crate) fn record(history: &History, trace: &Trace, run: &Run) -> Prediction {
-    let mut writer = Recorder::new(history, trace);
+pub(crate) fn record(history: &History, trace: &Trace, run: &Run, statements: Statements) -> Prediction {
+    let mut writer = Recorder::new(history, trace, statements);
     let mut txns: Vec<TxnIdx> = trace.txns().filter(|it| run.is_in(*it)).collect();
     txns.sort_unstable_by_key(|it| trace.ids[*it as usize]);
     for txn in txns {
@@ -26,6 +34,7 @@ pub(crate) fn record(history: &History, trace: &Trace, run: &Run) -> Prediction 
 struct Recorder<'a> {
     history: &'a History,
     trace: &'a Trace,
+    statements: Statements,
     builder: HistoryBuilder,
     /// By write, the value that it has now.
     labels: FxHashMap<OpId, Datum>,
@@ -38,7 +47,7 @@ struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    fn new(history: &'a History, trace: &'a Trace) -> Self {
+    fn new(history: &'a History, trace: &'a Trace, statements: Statements) -> Self {
         let mut ids = trace.ids.clone();
         ids.sort_unstable();
         let mut last_writes = FxHashMap::default();
@@ -48,6 +57,7 @@ impl<'a> Recorder<'a> {
         Self {
             history,
             trace,
+            statements,
             builder: builder(history, &ids),
             labels: labels(history, &ids),
             last_writes,
@@ -72,12 +82,29 @@ impl<'a> Recorder<'a> {
                 n_dropped += 1;
                 continue;
             }
+            self.open_statement(op);
             self.op(run, txn, op, &mut own);
         }
+        self.close_statement();
         let predicted = self.builder.end(Outcome::Committed);
         self.kept.push(id);
         if let Role::Cut(_) = run.roles[txn as usize] {
             self.cuts.push(Cut { txn: predicted, n_dropped });
+        }
+    }
+
+    /// Begins a statement with its first operation, and ends the one before.
+    fn open_statement(&mut self, op: OpId) {
+        if self.statements == Statements::Kept && self.history.statement_of(op).ops().next() == Some(op) {
+            self.close_statement();
+            self.builder.begin_statement();
+        }
+    }
+
+    fn close_statement(&mut self) {
+        if self.builder.is_statement_open() {
+            // Each read says by itself whether it locks.
+            self.builder.end_statement(Locking::Free);
         }
     }
 
@@ -100,7 +127,12 @@ impl<'a> Recorder<'a> {
         let value = self.builder.value(value);
         match self.history.op(op) {
             Op::Write { .. } => self.builder.write(copied, value),
-            _ => self.builder.read(copied, value),
+            _ => {
+                self.builder.read(copied, value);
+                if self.statements == Statements::Kept && self.history.sees_newest(op) {
+                    self.builder.lock_last_read();
+                }
+            }
         }
         self.n_ops += 1;
     }

@@ -23,6 +23,20 @@ pub(crate) struct Read {
     pub(crate) key: Option<Key>,
     pub(crate) source: TxnIdx,
     pub(crate) op: OpId,
+    /// Which statement of its transaction it is part of: statements stand in this order.
+    pub(crate) statement: OpId,
+    pub(crate) sees: Sees,
+}
+
+/// What a read looks at, at levels of databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sees {
+    /// A snapshot.
+    Snapshot,
+    /// The newest version, which it locks.
+    Newest,
+    /// That there is no row, which it makes.
+    NoRow,
 }
 
 /// A transaction's writes of one key.
@@ -124,7 +138,15 @@ impl Trace {
             if source != INITIAL && source as usize >= idx {
                 return Err(Refused::WrongOrder(id));
             }
-            reads.push(Read { key: keys.get(&read.key.raw()).copied(), source, op: read.op });
+            let history = facts.history();
+            let statement = history.statement_of(read.op).ops().next().unwrap_or(read.op);
+            let sees = match (history.sees_newest(read.op), history.is_insert(read.op)) {
+                (_, true) => Sees::NoRow,
+                (true, false) => Sees::Newest,
+                (false, false) => Sees::Snapshot,
+            };
+            let key = keys.get(&read.key.raw()).copied();
+            reads.push(Read { key, source, op: read.op, statement, sees });
         }
         self.reads.push(reads);
         Ok(())

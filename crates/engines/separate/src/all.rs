@@ -142,7 +142,14 @@ impl Embedding {
             |txn: usize| small.writes[txn].iter().all(|it| large.writes[self.txns[txn]].contains(&self.keys[*it]));
         let at = |it: &(usize, usize)| (self.txns[it.0], self.txns[it.1]);
         let has_times = small.rt.iter().flatten().all(|it| large.rt.iter().flatten().any(|other| *other == at(it)));
+        let has_rows = |small: &[Vec<usize>], large: &[Vec<usize>]| {
+            (0..small.len()).all(|txn| small[txn].iter().all(|it| large[self.txns[txn]].contains(&self.keys[*it])))
+        };
+        let has_marks = has_rows(&small.absent, &large.absent)
+            && has_rows(&small.remade, &large.remade)
+            && has_rows(&small.lost, &large.lost);
         has_times
+            && has_marks
             && small.so.iter().all(|it| large.so.contains(&at(it)))
             && (1..small.n_txns).all(|txn| writes(txn) && self.reads_in(txn, small, large))
     }
@@ -150,9 +157,18 @@ impl Embedding {
     /// Are the reads of a transaction there, in the same order?
     fn reads_in(&self, txn: usize, small: &Draft, large: &Draft) -> bool {
         let mut rest = large.reads[self.txns[txn]].iter();
+        // Which statement of the larger history the last read of the smaller one is in.
+        let mut last: Option<(usize, usize)> = None;
         small.reads[txn].iter().all(|it| {
-            let moved = (self.keys[it.0], self.txns[it.1], it.2);
-            rest.any(|other| *other == moved)
+            let together = last.filter(|last| last.0 == it.statement).map(|last| last.1);
+            let found = rest.find(|other| {
+                (other.key, other.source, other.returned) == (self.keys[it.key], self.txns[it.source], it.returned)
+                    && other.updates >= it.updates
+                    && other.locking >= it.locking
+                    && together.is_none_or(|statement| statement == other.statement)
+            });
+            last = found.map(|other| (it.statement, other.statement));
+            found.is_some()
         })
     }
 
@@ -167,6 +183,15 @@ impl Embedding {
                 let choices = self.slot_choices(txn, small, sketch, circuit);
                 wires.push(circuit.or(choices));
             }
+            for (of, rows) in [
+                (&sketch.statements.absent, &small.absent),
+                (&sketch.statements.remade, &small.remade),
+                (&sketch.statements.lost, &small.lost),
+            ] {
+                for (txn, keys) in rows.iter().enumerate() {
+                    wires.extend(keys.iter().map(|it| of.at(self.txns[txn], self.keys[*it])));
+                }
+            }
             wires.extend(small.so.iter().map(|it| sketch.so.at(self.txns[it.0], self.txns[it.1])));
             wires.extend(small.rt.iter().flatten().map(|it| sketch.rt.at(self.txns[it.0], self.txns[it.1])));
         };
@@ -178,14 +203,20 @@ impl Embedding {
     /// One wire for each choice of slots for the reads of a transaction.
     fn slot_choices(&self, txn: usize, small: &Draft, sketch: &Sketch, circuit: &mut Circuit) -> Vec<Wire> {
         let mut choices: Vec<(Vec<usize>, Vec<Wire>)> = vec![(Vec::new(), Vec::new())];
-        for (key, source, returned) in &small.reads[txn] {
+        let mut before: Option<usize> = None;
+        for read in &small.reads[txn] {
+            let is_joint = before == Some(read.statement);
+            before = Some(read.statement);
             let mut longer = Vec::new();
             for (slots, wires) in &choices {
-                for slot in sketch.slots_of(self.txns[txn]).filter(|it| sketch.slots[*it].key == self.keys[*key]) {
+                for slot in sketch.slots_of(self.txns[txn]).filter(|it| sketch.slots[*it].key == self.keys[read.key]) {
                     let mut wires = wires.clone();
-                    wires.push(sketch.from.at(slot, self.txns[*source]));
+                    wires.push(sketch.from.at(slot, self.txns[read.source]));
                     let omitted = sketch.omitted[slot];
-                    wires.push(if *returned == Returned::No { omitted } else { !omitted });
+                    wires.push(if read.returned == Returned::No { omitted } else { !omitted });
+                    wires.extend(read.updates.then(|| sketch.statements.updates[slot]));
+                    wires.extend(read.locking.then(|| sketch.statements.locking[slot]));
+                    wires.extend(slots.last().filter(|_| is_joint).map(|it| sketch.statements.same.at(*it, slot)));
                     if sketch.aspects.read_order {
                         wires.extend(slots.last().map(|it| sketch.po.at(*it, slot)));
                     }

@@ -1,8 +1,9 @@
 //! A history with all choices made, before it has names and values.
 
+use crate::matrix::Matrix;
 use crate::sketch::Sketch;
 use iso_history::{
-    Column, Comparison, Datum, History, HistoryBuilder, KeyId, Outcome, Place, Predicate, TxnId, ValueId,
+    Column, Comparison, Datum, History, HistoryBuilder, KeyId, Locking, Outcome, Place, Predicate, TxnId, ValueId,
 };
 use iso_solve::Values;
 
@@ -17,14 +18,34 @@ pub(crate) struct Draft {
     pub(crate) reads: Vec<Vec<DraftRead>>,
     /// By transaction the keys that it writes, ascending.
     pub(crate) writes: Vec<Vec<usize>>,
+    /// By transaction, the initial one included, the rows of which its version is that there is none.
+    pub(crate) absent: Vec<Vec<usize>>,
+    /// By transaction the rows that it deletes and makes again.
+    pub(crate) remade: Vec<Vec<usize>>,
+    /// By transaction the rows that it writes, and that a locking statement then does not find.
+    pub(crate) lost: Vec<Vec<usize>>,
+    /// Keys that are lists, with their writers in the order of the list.
+    pub(crate) lists: Vec<(usize, Vec<usize>)>,
     /// Session order, without the initial transaction.
     pub(crate) so: Vec<(usize, usize)>,
     /// Who ended before whom began, without the initial transaction, if that matters.
     pub(crate) rt: Option<Vec<(usize, usize)>>,
 }
 
-/// A key, who wrote what was seen of it, and how it was read.
-pub(crate) type DraftRead = (usize, usize, Returned);
+/// A read of a draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DraftRead {
+    pub(crate) key: usize,
+    /// Who wrote what was seen.
+    pub(crate) source: usize,
+    pub(crate) returned: Returned,
+    /// Equal numbers in a transaction are one statement.
+    pub(crate) statement: usize,
+    /// Does its statement write the key as well?
+    pub(crate) updates: bool,
+    /// Does its statement lock all that it reads?
+    pub(crate) locking: bool,
+}
 
 /// Did a read return what it saw?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +77,10 @@ impl Draft {
             reads_are_ordered: sketch.aspects.read_order,
             reads: vec![Vec::new(); n],
             writes: vec![Vec::new(); n],
+            absent: rows_of(&sketch.statements.absent, values),
+            remade: rows_of(&sketch.statements.remade, values),
+            lost: rows_of(&sketch.statements.lost, values),
+            lists: lists_of(sketch, values),
             ..Self::default()
         };
         for txn in 1..n {
@@ -66,10 +91,17 @@ impl Draft {
                     |slot: usize| sketch.slots_of(txn).filter(|it| values.of(sketch.po.at(*it, slot))).count();
                 slots.sort_by_key(|it| n_before(*it));
             }
-            for slot in slots {
+            for (nth, &slot) in slots.iter().enumerate() {
                 let source = (0..n).find(|it| values.of(sketch.from.at(slot, *it)));
-                let returned = if values.of(sketch.omitted[slot]) { Returned::No } else { Returned::Yes };
-                draft.reads[txn].push((sketch.slots[slot].key, source.expect("a read has a source"), returned));
+                let is_same = |it: &usize| values.of(sketch.statements.same.at(*it, slot));
+                draft.reads[txn].push(DraftRead {
+                    key: sketch.slots[slot].key,
+                    source: source.expect("a read has a source"),
+                    returned: if values.of(sketch.omitted[slot]) { Returned::No } else { Returned::Yes },
+                    statement: slots.iter().position(is_same).map_or(nth, |it| it.min(nth)),
+                    updates: values.of(sketch.statements.updates[slot]),
+                    locking: values.of(sketch.statements.locking[slot]),
+                });
             }
         }
         draft.so = pairs().filter(|it| values.of(sketch.so.at(it.0, it.1))).collect();
@@ -88,16 +120,24 @@ impl Draft {
         let mut padded = Self {
             n_txns: self.n_txns + n_more,
             reads_are_ordered: self.reads_are_ordered,
+            lists: self.lists.clone(),
             so: moved_pairs(&self.so),
             ..Self::default()
         };
         padded.rt = self.rt.as_deref().map(moved_pairs);
         padded.reads = vec![Vec::new()];
-        padded.reads.extend(std::iter::repeat_n(vec![(key, 0, Returned::Yes)], n_more));
-        let moved_reads = |of: &Vec<DraftRead>| of.iter().map(|it| (it.0, moved(it.1), it.2)).collect::<Vec<_>>();
+        padded.reads.extend(std::iter::repeat_n(vec![DraftRead::plain(key, 0)], n_more));
+        let moved_read = |it: &DraftRead| DraftRead { source: moved(it.source), ..*it };
+        let moved_reads = |of: &Vec<DraftRead>| of.iter().map(moved_read).collect::<Vec<_>>();
         padded.reads.extend(self.reads[1..].iter().map(moved_reads));
-        padded.writes = vec![Vec::new(); n_more + 1];
-        padded.writes.extend_from_slice(&self.writes[1..]);
+        let later = |of: &[Vec<usize>]| {
+            let of_padding = std::iter::repeat_n(Vec::new(), n_more);
+            of[..1].iter().cloned().chain(of_padding).chain(of[1..].iter().cloned()).collect()
+        };
+        padded.writes = later(&self.writes);
+        padded.absent = later(&self.absent);
+        padded.remade = later(&self.remade);
+        padded.lost = later(&self.lost);
         for pad in 1..=n_more {
             let in_session = |it: &usize| *it == 1 || self.is_before(1, *it) || self.is_before(*it, 1);
             if is_limited {
@@ -113,7 +153,7 @@ impl Draft {
 
     /// The keys that somebody reads or writes, ascending.
     pub(crate) fn keys(&self) -> Vec<usize> {
-        let read = self.reads.iter().flatten().map(|it| it.0);
+        let read = self.reads.iter().flatten().map(|it| it.key);
         let mut keys: Vec<usize> = read.chain(self.writes.iter().flatten().copied()).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -124,7 +164,24 @@ impl Draft {
     pub(crate) fn n_operations(&self) -> usize {
         let n_reads: usize = self.reads.iter().map(Vec::len).sum();
         let n_writes: usize = self.writes.iter().map(Vec::len).sum();
-        n_reads + n_writes
+        let n_scripted: usize = self.remade.iter().chain(&self.lost).map(Vec::len).sum();
+        n_reads + n_writes + n_scripted
+    }
+
+    /// What makes statements more than single plain operations.
+    pub(crate) fn n_marks(&self) -> usize {
+        let of_rows: usize =
+            [&self.absent, &self.remade, &self.lost].iter().flat_map(|it| it.iter()).map(Vec::len).sum();
+        let of_reads = |it: &DraftRead| {
+            usize::from(it.updates) + usize::from(it.locking) + usize::from(it.returned == Returned::No)
+        };
+        let joint = |reads: &Vec<DraftRead>| {
+            let is_joint = |(idx, it): (usize, &DraftRead)| {
+                reads[..idx].iter().filter(|other| other.statement == it.statement).count()
+            };
+            reads.iter().enumerate().map(is_joint).sum::<usize>()
+        };
+        of_rows + self.reads.iter().flatten().map(of_reads).sum::<usize>() + self.reads.iter().map(joint).sum::<usize>()
     }
 
     /// Operations, and who comes before whom: how much there is to look at.
@@ -169,7 +226,9 @@ impl Draft {
             let writers = order.iter().filter(|it| self.writes[**it].contains(&key));
             for (nth, txn) in std::iter::once(&0).chain(writers).enumerate() {
                 numbers[key][*txn] = number(nth);
-                of_key[*txn] = builder.value(Datum::Int(number(nth)));
+                let is_absent = self.absent[*txn].contains(&key);
+                let value = if is_absent { Datum::Null } else { Datum::Int(number(nth)) };
+                of_key[*txn] = builder.value(value);
             }
         }
         let mentioned = self.keys_as_mentioned();
@@ -189,19 +248,47 @@ impl Draft {
             builder.begin(session, Place::default());
             let mut reads = self.reads[txn].clone();
             if !self.reads_are_ordered {
-                reads.sort_by_key(|it| keys[it.0]);
+                reads.sort_by_key(|it| (keys[it.key], it.updates));
             }
-            for (key, source, returned) in &reads {
-                let (id, seen) = (keys[*key].expect("a key that is read exists"), values[*key][*source]);
-                match returned {
-                    Returned::Yes => builder.read(id, seen),
-                    Returned::No => omit(&mut builder, &table(*key), numbers[*key][*source]),
+            let id = |key: usize| keys[key].expect("a key that is read or written exists");
+            for statement in reads.chunk_by(|a, b| a.statement == b.statement) {
+                builder.begin_statement();
+                for read in statement {
+                    let is_absent = self.absent[read.source].contains(&read.key);
+                    if let Some(appended) = self.appended_to(read.key) {
+                        let up_to = appended.iter().position(|it| *it == read.source).map_or(0, |it| it + 1);
+                        builder.read_list(id(read.key), appended[..up_to].iter().map(|it| values[read.key][*it]));
+                        continue;
+                    }
+                    match read.returned {
+                        Returned::Yes => builder.read(id(read.key), values[read.key][read.source]),
+                        Returned::No if is_absent => builder.scan(&table(read.key), Predicate::All, []),
+                        Returned::No => omit(&mut builder, &table(read.key), numbers[read.key][read.source]),
+                    }
                 }
+                for read in statement.iter().filter(|it| it.updates) {
+                    builder.write(id(read.key), values[read.key][txn]);
+                }
+                let is_locking = statement.iter().any(|it| it.locking);
+                builder.end_statement(if is_locking { Locking::ForUpdate } else { Locking::Free });
             }
-            let mut writes = self.writes[txn].clone();
+            let is_blind = |it: &usize| !reads.iter().any(|read| read.updates && read.key == *it);
+            let mut writes: Vec<usize> = self.writes[txn].iter().copied().filter(is_blind).collect();
             writes.sort_by_key(|it| keys[*it]);
             for key in &writes {
-                builder.write(keys[*key].expect("a key that is written exists"), values[*key][txn]);
+                if self.remade[txn].contains(key) {
+                    let none = builder.value(Datum::Null);
+                    builder.write(id(*key), none);
+                }
+                match self.appended_to(*key) {
+                    Some(_) => builder.append(id(*key), values[*key][txn]),
+                    None => builder.write(id(*key), values[*key][txn]),
+                }
+            }
+            for key in &self.lost[txn] {
+                builder.begin_statement();
+                builder.scan(&table(*key), Predicate::All, []);
+                builder.end_statement(Locking::ForUpdate);
             }
             if let Some((begin, end)) = self.interval(txn) {
                 builder.times(Some(begin), Some(end));
@@ -220,19 +307,28 @@ impl Draft {
         let zero = builder.value(Datum::Int(0));
         for (nth, key) in self.keys_as_mentioned().into_iter().enumerate() {
             let name = key_name(nth);
-            let is_row = self.reads.iter().flatten().any(|it| it.0 == key && it.2 == Returned::No);
+            let is_omitted = self.reads.iter().flatten().any(|it| it.key == key && it.returned == Returned::No);
+            let is_in = |of: &[Vec<usize>]| of.iter().flatten().any(|it| *it == key);
+            let is_row = is_omitted || is_in(&self.absent) || is_in(&self.remade) || is_in(&self.lost);
             let id = builder.key(Datum::text(if is_row { format!("{name}/1") } else { name }));
-            builder.initial(id, zero, Place::default());
+            if !self.absent[0].contains(&key) && self.appended_to(key).is_none() {
+                builder.initial(id, zero, Place::default());
+            }
             keys[key] = Some(id);
         }
         keys
+    }
+
+    /// Who appended to a key, first to last, if it is a list.
+    fn appended_to(&self, key: usize) -> Option<&[usize]> {
+        self.lists.iter().find(|it| it.0 == key).map(|it| &it.1[..])
     }
 
     /// The keys in the order in which a reader of the history meets them.
     fn keys_as_mentioned(&self) -> Vec<usize> {
         let mut mentioned: Vec<usize> = Vec::new();
         for txn in self.order() {
-            let own = self.reads[txn].iter().map(|it| it.0).chain(self.writes[txn].iter().copied());
+            let own = self.reads[txn].iter().map(|it| it.key).chain(self.writes[txn].iter().copied());
             for key in own {
                 if !mentioned.contains(&key) {
                     mentioned.push(key);
@@ -257,6 +353,32 @@ impl Draft {
         let last = (1..self.n_txns).map(begin).max().unwrap_or(0);
         Some((begin(txn), first_after.map_or(last + 1, |it| it - 1)))
     }
+}
+
+impl DraftRead {
+    /// A read that is a statement by itself.
+    fn plain(key: usize, source: usize) -> Self {
+        Self { key, source, returned: Returned::Yes, statement: 0, updates: false, locking: false }
+    }
+}
+
+/// By transaction the keys that a sketch relates it to.
+fn rows_of(matrix: &Matrix, values: &Values) -> Vec<Vec<usize>> {
+    let of = |txn: usize| (0..matrix.n_cols()).filter(|it| values.of(matrix.at(txn, *it))).collect();
+    (0..matrix.n_rows()).map(of).collect()
+}
+
+/// The lists of a sketch, each with its writers in the order of the list.
+fn lists_of(sketch: &Sketch, values: &Values) -> Vec<(usize, Vec<usize>)> {
+    let is_list = |it: &usize| values.of(sketch.lists.is_list[*it]) && values.of(sketch.used[*it]);
+    let writers = |key: usize| {
+        let mut writers: Vec<usize> = (1..sketch.n_txns).filter(|it| values.of(sketch.writes.at(*it, key))).collect();
+        let n_before =
+            |it: usize| (1..sketch.n_txns).filter(|other| values.of(sketch.lists.orders[key].at(*other, it))).count();
+        writers.sort_by_key(|it| n_before(*it));
+        writers
+    };
+    (0..sketch.n_keys).filter(is_list).map(|it| (it, writers(it))).collect()
 }
 
 fn key_name(nth: usize) -> String {

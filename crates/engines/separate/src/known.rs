@@ -1,8 +1,10 @@
 //! A history that is known, as a sketch without inputs.
 
+use crate::lists::ListSketch;
 use crate::matrix::Matrix;
 use crate::question::Aspects;
 use crate::sketch::{Numbering, Sketch, Slot};
+use crate::statements::StatementSketch;
 use iso_history::{Facts, KeyId, Op, Standing, TxnId};
 use iso_solve::Wire;
 
@@ -15,12 +17,11 @@ pub(crate) struct KnownHistory {
 }
 
 impl KnownHistory {
-    /// Nothing if it is open who took part or who wrote what a read saw, or if statements have several operations.
+    /// Nothing if it is open who took part or who wrote what a read saw.
     pub(crate) fn new(facts: &Facts<'_>, session_order: Option<&[(TxnId, TxnId)]>) -> Option<Self> {
         let history = facts.history();
         let is_open = facts.txns().any(|it| facts.standing(it) == Standing::Optional) || facts.has_ambiguous_reads();
-        let has_many = |txn: TxnId| history.ops(txn).any(|it| history.statement_of(it).ops().len() > 1);
-        if is_open || !facts.local().is_empty() || history.txns().any(has_many) {
+        if is_open || !facts.local().is_empty() {
             return None;
         }
         let is_omitted = |it: &usize| matches!(history.op(facts.reads()[*it].op), Op::Omit { .. });
@@ -56,6 +57,8 @@ impl KnownHistory {
             po: Matrix::empty(reads.len(), reads.len()),
             active: vec![Wire::TRUE; reads.len()],
             omitted: reads.iter().map(|it| Wire::constant(is_omitted(it))).collect(),
+            statements: StatementSketch::none(reads.len(), n, n_keys),
+            lists: ListSketch::none(n, n_keys),
             used: vec![Wire::TRUE; n_keys],
             inputs: Vec::new(),
             laws: Vec::new(),
@@ -72,8 +75,34 @@ impl KnownHistory {
             sketch.wr.set(source, txn, Wire::TRUE);
             for earlier in (0..slot).filter(|it| sketch.slots[*it].txn == txn) {
                 sketch.po.set(earlier, slot, Wire::TRUE);
+                if history.statement_of(read.op).has(facts.reads()[reads[earlier]].op) {
+                    sketch.statements.same.set(earlier, slot, Wire::TRUE);
+                    sketch.statements.same.set(slot, earlier, Wire::TRUE);
+                }
             }
+            sketch.statements.newest[slot] = Wire::constant(history.sees_newest(read.op));
+            sketch.statements.inserts[slot] = Wire::constant(history.is_insert(read.op));
         }
+        for (key, listed) in keys.iter().zip(&mut sketch.lists.listed) {
+            *listed = shown(facts, *key, &txns);
+        }
+        sketch.statements.makes =
+            Matrix::from_fn(n, n_keys, |txn, key| Wire::constant(history.makes(txns[txn], keys[key])));
         Some(Self { sketch, txns, keys })
     }
+}
+
+/// Who is shown before whom by reads of a list.
+fn shown(facts: &Facts<'_>, key: KeyId, txns: &[TxnId]) -> Matrix {
+    let Some(recovered) = facts.recovered_order(key) else { return Matrix::empty(txns.len(), txns.len()) };
+    let place = |txn: TxnId| match recovered.writers.iter().position(|it| *it == txn) {
+        _ if txn.is_initial() => 0,
+        Some(nth) => nth + 1,
+        None => usize::MAX,
+    };
+    let writes = |txn: TxnId| txn.is_initial() || facts.writes(txn, key);
+    Matrix::from_fn(txns.len(), txns.len(), |a, b| {
+        let (a, b) = (txns[a], txns[b]);
+        Wire::constant(writes(a) && writes(b) && place(a) < place(b))
+    })
 }

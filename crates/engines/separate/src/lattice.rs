@@ -23,6 +23,8 @@ pub struct Lattice {
     pub aspects: Aspects,
     /// How many pairs were searched for.
     pub n_searches: usize,
+    /// Of how many pairs some history says that the first does not imply the second.
+    pub n_apart: usize,
     /// What it took.
     pub effort: Effort,
 }
@@ -250,6 +252,14 @@ impl<'a> Table<'a> {
                 }
             }
         }
-        Lattice { classes, edges, unknown, aspects: self.aspects, n_searches: self.n_searches, effort: self.effort }
+        Lattice {
+            classes,
+            edges,
+            unknown,
+            aspects: self.aspects,
+            n_searches: self.n_searches,
+            n_apart: self.known.iter().flatten().filter(|it| **it == Known::Apart).count(),
+            effort: self.effort,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What is asked: which specs, within which scope, and by which method.
 
+use crate::statements::Statements;
 use iso_spec::Spec;
 
 /// Is there a history that all of the first specs allow and all of the others forbid?
@@ -32,8 +33,31 @@ pub struct Scope {
     pub blind_writes: BlindWrites,
     /// May a transaction read a key twice, and see two versions of it?
     pub rereads: Rereads,
-    /// So many reads at most are of rows that a scan did not return.
-    pub scans: usize,
+    /// So many reads at most are of rows that a scan did not return; if nothing is said, one where a spec tells them from
+    /// other reads, and otherwise none.
+    pub scans: Option<usize>,
+    /// May statements be more than single reads and writes?
+    pub statements: StatementsWanted,
+    /// May keys be lists?
+    pub lists: Lists,
+}
+
+/// May keys be lists?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// Yes, if registers show nothing, and of few transactions: so many at most.
+    Few(usize),
+    /// No.
+    No,
+}
+
+/// May statements be more than single reads and writes: updates, inserts, deletes, locks, several reads at once?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementsWanted {
+    /// Yes, as far as a spec of the question looks at them; otherwise it makes no difference.
+    IfMentioned,
+    /// No.
+    No,
 }
 
 /// What the number of transactions in a scope means.
@@ -87,6 +111,12 @@ pub struct Aspects {
     pub read_order: bool,
     /// When transactions began and ended.
     pub real_time: bool,
+    /// What statements do.
+    pub statements: Statements,
+    /// So many reads at most were of rows that a scan did not return.
+    pub scans: usize,
+    /// Keys may be lists. That is looked at last, for few transactions and one key.
+    pub lists: bool,
 }
 
 impl Aspects {
@@ -97,6 +127,9 @@ impl Aspects {
             rereads: self.rereads || other.rereads,
             read_order: self.read_order || other.read_order,
             real_time: self.real_time || other.real_time,
+            statements: self.statements.and(other.statements),
+            scans: self.scans.max(other.scans),
+            lists: self.lists || other.lists,
         }
     }
 }
@@ -123,14 +156,24 @@ impl Scope {
             sessions: Sessions::Chains { at_most: None },
             blind_writes: BlindWrites::Allowed,
             rereads: Rereads::IfAllowed,
-            scans: 0,
+            scans: None,
+            statements: StatementsWanted::IfMentioned,
+            lists: Lists::Few(3),
         }
     }
 
     /// The setting of the paper on Isolde: any partial order of sessions, no blind writes, each key read once.
     #[must_use]
     pub fn as_in_isolde(self) -> Self {
-        Self { sessions: Sessions::PartialOrder, blind_writes: BlindWrites::Excluded, rereads: Rereads::No, ..self }
+        Self {
+            sessions: Sessions::PartialOrder,
+            blind_writes: BlindWrites::Excluded,
+            rereads: Rereads::No,
+            scans: Some(0),
+            statements: StatementsWanted::No,
+            lists: Lists::No,
+            ..self
+        }
     }
 }
 

@@ -1,16 +1,17 @@
 //! One history for a question: the smallest, or one of an exact size.
 
 use crate::draft::{Draft, Returned};
-use crate::question::{Aspects, Method, Question, Rereads, Scope, Size};
+use crate::question::{Aspects, Lists, Method, Question, Rereads, Scope, Sessions, Size, StatementsWanted};
 use crate::search::{CandidateSearch, Effort, Forms, Model};
 use crate::sketch::at_most;
+use crate::statements::{Statements, cells};
 use crate::translate::WitnessValue;
 use crate::witness::SpecWitness;
 use iso_evidence::{Budget, StopReason};
 use iso_form::mentions;
 use iso_history::{Facts, History, KeyId, OpId, TxnId};
 use iso_solve::Wire;
-use iso_spec::{Catalogue, Execution, Given, NamedRelation, Spec};
+use iso_spec::{Catalogue, Execution, Given, HiddenRows, NamedRelation, Spec};
 
 /// The answer to a question, and what it took.
 #[derive(Clone, Debug)]
@@ -107,6 +108,31 @@ impl<'q, 's> QuestionSearch<'q, 's> {
                 return Ok(Some(found));
             }
         }
+        match self.question.scope.lists {
+            Lists::Few(at_most) if !exact => self.among_lists(at_most),
+            _ => Ok(None),
+        }
+    }
+
+    /// A history with a list, where registers show nothing.
+    fn among_lists(&mut self, at_most: usize) -> Result<Option<Found>, StopReason> {
+        let mut all = self.question.allowed.iter().chain(&self.question.forbidden);
+        if !all.all(|it| mentions(it, Given::Listed)) {
+            return Ok(None);
+        }
+        let scope = Scope { keys: 1, ..self.question.scope };
+        let of_lists = Aspects { lists: true, statements: Statements::default(), scans: 0, ..self.aspects };
+        self.aspects.lists = true;
+        for n_txns in 1..=self.question.scope.txns.min(at_most) {
+            let mut search =
+                CandidateSearch::new(self.forms, &scope, n_txns, of_lists, self.question.method, self.budget);
+            search.begin();
+            let found = Self::smallest(&mut search);
+            self.add(&search);
+            if let Some(model) = found? {
+                return Ok(Some(found_history(&search, &model)));
+            }
+        }
         Ok(None)
     }
 
@@ -132,12 +158,19 @@ impl<'q, 's> QuestionSearch<'q, 's> {
         self.effort.add(&search.effort());
     }
 
+    /// What matters to the specs of the question.
     pub(crate) fn aspects_of_question(&self) -> Result<Aspects, StopReason> {
         let all = || self.question.allowed.iter().chain(&self.question.forbidden);
+        let any = |given: &[Given]| all().any(|it| given.iter().any(|given| mentions(it, *given)));
+        let statements = self.statements_of_question();
+        let tells_omissions = any(&[Given::Omits, Given::Newest, Given::Locks]);
         let aspects = Aspects {
-            read_order: all().any(|it| mentions(it, Given::ProgramOrder)),
-            real_time: all().any(|it| mentions(it, Given::RealTime)),
+            read_order: any(&[Given::ProgramOrder]) || statements.several_reads,
+            real_time: any(&[Given::RealTime]),
             rereads: false,
+            statements,
+            scans: self.question.scope.scans.unwrap_or(usize::from(tells_omissions)),
+            lists: false,
         };
         let rereads = match self.question.scope.rereads {
             Rereads::Yes => true,
@@ -145,6 +178,23 @@ impl<'q, 's> QuestionSearch<'q, 's> {
             Rereads::IfAllowed => self.allows_rereads(aspects)?,
         };
         Ok(Aspects { rereads, ..aspects })
+    }
+
+    /// Which statements matter to the specs of the question.
+    fn statements_of_question(&self) -> Statements {
+        if self.question.scope.statements == StatementsWanted::No {
+            return Statements::default();
+        }
+        let all = || self.question.allowed.iter().chain(&self.question.forbidden);
+        let any = |given: &[Given]| all().any(|it| given.iter().any(|given| mentions(it, *given)));
+        // Sessions that are no chains have no numbers, by which those that hide rows are told apart.
+        let has_sessions = matches!(self.question.scope.sessions, Sessions::Chains { .. });
+        Statements {
+            several_reads: any(&[Given::Statement]),
+            locks: any(&[Given::Locks, Given::Newest]),
+            absent_rows: any(&[Given::Inserts, Given::Makes]),
+            hidden_rows: has_sessions && all().any(|it| it.hidden_rows() == HiddenRows::Allowed),
+        }
     }
 
     /// Do the allowed specs allow that some transaction reads a key twice and sees two versions?
@@ -198,6 +248,10 @@ impl<'q, 's> QuestionSearch<'q, 's> {
             return Ok(Some(model));
         }
         let mut assumed = unused(model.draft.keys().len());
+        let marks = marks(search);
+        if !marks.is_empty() {
+            model = Self::fewest_of(search, model, &marks, Draft::n_marks, &mut assumed)?;
+        }
         model = Self::fewest_of(search, model, &operations(search), Draft::n_operations, &mut assumed)?;
         let facts = [operations(search), order_steps(search)].concat();
         Self::fewest_of(search, model, &facts, Draft::n_facts, &mut assumed).map(Some)
@@ -245,7 +299,7 @@ impl<'q, 's> QuestionSearch<'q, 's> {
     fn padded(&mut self, draft: &Draft) -> Result<Option<Found>, StopReason> {
         let mut search = self.bare_search(self.question.scope.txns);
         let padding = self.question.scope.txns + 1 - draft.n_txns;
-        let is_limited = matches!(self.question.scope.sessions, crate::Sessions::Chains { at_most: Some(_) });
+        let is_limited = matches!(self.question.scope.sessions, Sessions::Chains { at_most: Some(_) });
         let assumed = fixed_to(&search, &draft.with_padding(padding, is_limited));
         let found = search.find(&assumed);
         self.add(&search);
@@ -258,7 +312,15 @@ fn operations(search: &CandidateSearch<'_, '_>) -> Vec<Wire> {
     let sketch = search.sketch();
     let writes = (1..sketch.n_txns).flat_map(|txn| (0..sketch.n_keys).map(move |key| (txn, key)));
     let writes = writes.map(|it| sketch.writes.at(it.0, it.1));
-    sketch.active.iter().copied().chain(writes).collect()
+    let scripted = [&sketch.statements.remade, &sketch.statements.lost].into_iter().flat_map(cells);
+    sketch.active.iter().copied().chain(writes).chain(scripted).collect()
+}
+
+/// What makes statements more than single plain operations.
+fn marks(search: &CandidateSearch<'_, '_>) -> Vec<Wire> {
+    let sketch = search.sketch();
+    let omitted = sketch.omitted.iter().copied().filter(|it| it.as_constant().is_none());
+    sketch.statements.marks().into_iter().chain(omitted).collect()
 }
 
 /// Who comes before whom, in sessions and in time.
@@ -283,7 +345,7 @@ fn removable(search: &CandidateSearch<'_, '_>) -> Vec<Wire> {
     wires.extend(
         (0..sketch.slots.len()).flat_map(|slot| (0..n).map(move |it| (slot, it))).map(|it| sketch.from.at(it.0, it.1)),
     );
-    wires.extend(&sketch.omitted);
+    wires.extend(marks(search));
     wires.retain(|it| it.as_constant().is_none());
     wires
 }
@@ -294,7 +356,15 @@ pub(crate) fn fixed_to(search: &CandidateSearch<'_, '_>, draft: &Draft) -> Vec<W
     let n = sketch.n_txns;
     let mut wires = Vec::new();
     let mut fix = |wire: Wire, is_in: bool| wires.push(if is_in { wire } else { !wire });
+    for key in 0..sketch.n_keys {
+        for txn in 0..n {
+            fix(sketch.statements.absent.at(txn, key), draft.absent[txn].contains(&key));
+            fix(sketch.statements.remade.at(txn, key), draft.remade[txn].contains(&key));
+            fix(sketch.statements.lost.at(txn, key), draft.lost[txn].contains(&key));
+        }
+    }
     for txn in 1..n {
+        let mut slots = Vec::new();
         for key in 0..sketch.n_keys {
             fix(sketch.writes.at(txn, key), draft.writes[txn].contains(&key));
         }
@@ -306,12 +376,21 @@ pub(crate) fn fixed_to(search: &CandidateSearch<'_, '_>, draft: &Draft) -> Vec<W
         }
         for slot in sketch.slots_of(txn) {
             let place = sketch.slots[slot];
-            let mut of_key = draft.reads[txn].iter().filter(|it| it.0 == place.key);
+            let mut of_key = draft.reads[txn].iter().filter(|it| it.key == place.key);
             let read = of_key.nth(place.copy);
+            slots.push((slot, read.copied()));
             for other in 0..n {
-                fix(sketch.from.at(slot, other), read.is_some_and(|it| it.1 == other));
+                fix(sketch.from.at(slot, other), read.is_some_and(|it| it.source == other));
             }
-            fix(sketch.omitted[slot], read.is_some_and(|it| it.2 == Returned::No));
+            fix(sketch.omitted[slot], read.is_some_and(|it| it.returned == Returned::No));
+            fix(sketch.statements.updates[slot], read.is_some_and(|it| it.updates));
+            fix(sketch.statements.locking[slot], read.is_some_and(|it| it.locking));
+        }
+        for (idx, (later, read)) in slots.iter().enumerate() {
+            for (earlier, other) in &slots[..idx] {
+                let is_same = read.zip(*other).is_some_and(|it| it.0.statement == it.1.statement);
+                fix(sketch.statements.same.at(*earlier, *later), is_same);
+            }
         }
     }
     wires

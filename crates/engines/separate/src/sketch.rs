@@ -3,8 +3,10 @@
 //! Which writer each read saw is an input; there are no values. Transaction 0 is the initial one. A key exists if
 //! somebody reads or writes it, and the initial transaction writes just the keys that exist.
 
+use crate::lists::ListSketch;
 use crate::matrix::Matrix;
 use crate::question::{Aspects, BlindWrites, Scope, Sessions};
+use crate::statements::StatementSketch;
 use iso_solve::{Circuit, Wire};
 
 /// What goes forward in the numbering of transactions.
@@ -51,6 +53,10 @@ pub(crate) struct Sketch {
     pub(crate) active: Vec<Wire>,
     /// By slot: is it a row that a scan did not return?
     pub(crate) omitted: Vec<Wire>,
+    /// Which reads are one statement, and what it does.
+    pub(crate) statements: StatementSketch,
+    /// Which keys are lists.
+    pub(crate) lists: ListSketch,
     /// By key: does it exist?
     pub(crate) used: Vec<Wire>,
     /// All inputs that make the history.
@@ -84,14 +90,15 @@ impl Sketch {
             po: Matrix::empty(0, 0),
             active: Vec::new(),
             omitted: Vec::new(),
+            statements: StatementSketch::none(0, n, n_keys),
+            lists: ListSketch::none(n, n_keys),
             used: Vec::new(),
             inputs: Vec::new(),
             laws: Vec::new(),
         };
         sketch.draw_operations(circuit);
-        sketch.draw_scans(circuit, scope.scans);
+        sketch.draw_scans(circuit, aspects.scans);
         sketch.draw_sessions(circuit);
-        sketch.limit_operations(circuit, scope);
         sketch.limit_sessions(circuit, scope.sessions);
         if aspects.real_time {
             sketch.draw_times(circuit);
@@ -99,10 +106,15 @@ impl Sketch {
         if aspects.read_order {
             sketch.draw_read_order(circuit);
         }
+        sketch.draw_statements(circuit);
+        if aspects.lists {
+            sketch.draw_lists(circuit);
+        }
+        sketch.limit_operations(circuit, scope);
         sketch
     }
 
-    fn input(&mut self, circuit: &mut Circuit) -> Wire {
+    pub(crate) fn input(&mut self, circuit: &mut Circuit) -> Wire {
         let input = circuit.input();
         self.inputs.push(input);
         input
@@ -134,6 +146,7 @@ impl Sketch {
                 }
             }
         }
+        self.statements = StatementSketch::none(self.slots.len(), n, self.n_keys);
         self.active = (0..self.slots.len()).map(|slot| circuit.or((0..n).map(|it| self.from.at(slot, it)))).collect();
         self.derive_reads(circuit);
     }

@@ -386,9 +386,15 @@ impl<'c> Translator<'c> {
             Given::From => sketch.from.at(row, col),
             Given::KeyOf => self.circuit.both(sketch.active[row], Wire::constant(sketch.slots[row].key == col)),
             Given::Omits => self.circuit.both(sketch.omitted[row], Wire::constant(sketch.slots[row].key == col)),
-            // Histories that are looked for have no lists, and no statements of several operations.
-            Given::Listed | Given::Locks | Given::Newest | Given::Inserts | Given::Makes => Wire::FALSE,
-            Given::Statement | Given::Identity => Wire::constant(row == col),
+            Given::Listed => self.circuit.or(sketch.lists.listed.iter().map(|it| it.at(row, col))),
+            Given::Statement if row == col => Wire::TRUE,
+            Given::Statement => sketch.statements.same.at(row, col),
+            Given::Newest | Given::Inserts | Given::Locks if sketch.slots[row].key != col => Wire::FALSE,
+            Given::Newest => sketch.statements.newest[row],
+            Given::Inserts => sketch.statements.inserts[row],
+            Given::Locks => self.circuit.both(sketch.statements.newest[row], !sketch.omitted[row]),
+            Given::Makes => sketch.statements.makes.at(row, col),
+            Given::Identity => Wire::constant(row == col),
             Given::Witness(idx) => match &self.witness[idx] {
                 WitnessValue::Binary(matrix) => matrix.at(row, col),
                 WitnessValue::Versions { by_key, .. } => {
@@ -402,6 +408,7 @@ impl<'c> Translator<'c> {
     fn given_at(&mut self, given: Given, key: usize, row: usize, col: usize) -> Wire {
         match given {
             Given::WriteRead => self.sketch.wr_at[key].at(row, col),
+            Given::Listed => self.sketch.lists.listed[key].at(row, col),
             Given::Witness(idx) => match &self.witness[idx] {
                 WitnessValue::Versions { by_key, .. } => by_key[key].at(row, col),
                 WitnessValue::Binary(_) => unreachable!("only versions have keys"),

@@ -6,7 +6,7 @@ use crate::sketch::Sketch;
 use crate::translate::{KeyRange, Translator, WitnessValue};
 use iso_form::{Conjunct, Form, Rule, Signed, Source};
 use iso_solve::{Circuit, Wire};
-use iso_spec::{Elem, Formula, Variable};
+use iso_spec::{Elem, Formula, HiddenRows, Variable};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -81,6 +81,9 @@ impl Board {
     pub(crate) fn holds(&mut self, form: &Form<'_>, witness: &SpecWitness) -> Wire {
         let mut all = witness.laws.clone();
         let Self { circuit, sketch, plans } = self;
+        if form.spec.hidden_rows() == HiddenRows::Forbidden {
+            all.push(!sketch.any_lost(circuit));
+        }
         let mut translator = Translator::new(circuit, sketch, plans, &witness.values);
         for part in &form.conjuncts {
             let wire = match (part, &witness.order) {
@@ -115,6 +118,10 @@ impl Board {
     pub(crate) fn failures(&mut self, form: &Form<'_>, witness: &SpecWitness, keys: KeyRange) -> Vec<Wire> {
         let mut failures: Vec<Wire> = witness.laws.iter().map(|it| !*it).collect();
         let Self { circuit, sketch, plans } = self;
+        if form.spec.hidden_rows() == HiddenRows::Forbidden {
+            let lost = sketch.any_lost(circuit);
+            alternatives(circuit, lost, &mut failures);
+        }
         let mut translator = Translator::new(circuit, sketch, plans, &witness.values);
         for part in &form.conjuncts {
             match (part, &witness.order) {

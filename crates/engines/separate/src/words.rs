@@ -33,26 +33,9 @@ impl Namer<'_> {
 
     fn given(&self, given: Given) -> String {
         match given {
-            Given::SessionOrder => "so",
-            Given::WriteRead => "wr",
-            Given::RealTime => "rt",
-            Given::Listed => "listed",
-            Given::Writes => "writes",
-            Given::Reads => "reads",
-            Given::ProgramOrder => "po",
-            Given::Of => "of",
-            Given::From => "from",
-            Given::KeyOf => "key",
-            Given::Statement => "stmt",
-            Given::Omits => "omits",
-            Given::Locks => "locks",
-            Given::Newest => "at_newest",
-            Given::Inserts => "inserts",
-            Given::Makes => "makes",
-            Given::Identity => "id",
-            Given::Witness(idx) => return self.spec.witnesses()[idx].name.clone(),
+            Given::Witness(idx) => self.spec.witnesses()[idx].name.clone(),
+            other => other.name().to_owned(),
         }
-        .to_owned()
     }
 
     /// A relation as it is written in a spec, cut if it is long.

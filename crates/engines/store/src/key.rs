@@ -45,7 +45,7 @@ impl FromStr for Key {
 }
 
 /// Which rows of a table a scan reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rows {
     /// All of them.
     All,

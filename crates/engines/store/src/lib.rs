@@ -21,26 +21,40 @@
 //! assert!(store.put(other, &account, 80.into()).unwrap_err().conflict().is_some());
 //! # Ok::<(), iso_store::Error>(())
 //! ```
+//!
+//! For SQL there are updates in one statement, which act on the newest version of a row ([`Store::update`]), scans by
+//! predicate ([`Store::scan_where`]), savepoints ([`Store::savepoint`]), calls that are one statement of the history
+//! ([`Store::begin_statement`]), and rows of the initial state that are loaded when they are first named ([`Store::load`]).
 
 mod adversary;
 mod choose;
+mod condition;
 mod error;
 mod key;
+mod locks;
 mod open;
 mod past;
 mod plan;
 mod random;
+mod reading;
 mod record;
+mod savepoint;
+mod scan;
+mod statement;
 mod store;
 mod view;
+mod writing;
 
-pub use error::{Conflict, Error};
+pub use condition::Condition;
+pub use error::{Cause, Conflict, Error};
 pub use iso_evidence::{Source, Witness};
-pub use iso_history::SessionId;
+pub use iso_history::{Locking, Predicate, SessionId};
 pub use key::{Key, NotAKey, Rows, TxnName, Writer};
 pub use plan::{Divergence, Plan, Why};
-pub use record::Values;
+pub use savepoint::Savepoint;
+pub use statement::Change;
 pub use store::{Committed, Policy, Store};
+pub use writing::Values;
 
 use iso_spec::Level;
 
@@ -54,3 +68,7 @@ pub const LEVELS: [Level; 7] = [
     Level::SnapshotIsolation,
     Level::Serializable,
 ];
+
+/// The levels of databases that a store can have, and no paper. Others of databases are called so and are among [`LEVELS`].
+pub const DATABASE_LEVELS: [Level; 4] =
+    [Level::StatementSnapshots, Level::TransactionSnapshot, Level::RowSnapshots, Level::StrictSerializable];

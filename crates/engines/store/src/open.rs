@@ -3,14 +3,18 @@
 use crate::adversary::Ancestors;
 use crate::past::{KeyIdx, Past, ValueIdx};
 use crate::record::Recorded;
+use crate::savepoint::OpenSavepoint;
 use crate::view::{Reads, View};
 use crate::{Key, Rows, Writer};
+use iso_history::Locking;
 use rustc_hash::FxHashMap;
 
 /// A transaction that was begun and has not ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Open {
     pub(crate) nth: u32,
+    /// How many transactions had begun or ended.
+    pub(crate) begun_at: i64,
     pub(crate) view: View,
     /// What each key was when it was read from others; not kept by levels at which it may change.
     pub(crate) reads: Reads,
@@ -20,6 +24,16 @@ pub(crate) struct Open {
     pub(crate) ops: Vec<Recorded>,
     pub(crate) scans: Vec<OpenScan>,
     pub(crate) n_calls: usize,
+    /// Where the open statement begins among the operations.
+    pub(crate) statement: Option<usize>,
+    /// Whether the statement asks for locks.
+    pub(crate) locking: Locking,
+    /// The rows that it has locked.
+    pub(crate) locked: Vec<KeyIdx>,
+    /// The rows that it made by inserts before it did anything else to them.
+    pub(crate) made: Vec<KeyIdx>,
+    pub(crate) savepoints: Vec<OpenSavepoint>,
+    pub(crate) n_savepoints: u32,
     pub(crate) mood: Mood,
     /// What is left of the plan.
     pub(crate) planned: Vec<(Key, Writer)>,
@@ -49,6 +63,14 @@ pub(crate) struct OpenScan {
 }
 
 impl Open {
+    /// A statement begins, which may have a snapshot of its own.
+    pub(crate) fn renew(&mut self) {
+        if self.view.begin_statement() {
+            self.reads.clear();
+            self.scans.clear();
+        }
+    }
+
     /// Takes in what others committed since the last operation.
     pub(crate) fn refresh(&mut self, past: &Past) {
         // Before later rows are noted, as their writers may come after the first one who changed what was read.

@@ -2,7 +2,7 @@
 
 use crate::{Key, Rows};
 use iso_history::Datum;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -40,6 +40,10 @@ pub(crate) struct KeyPast {
     /// By session in ascending order: which versions are its own.
     by_session: Vec<(u32, Vec<u32>)>,
     is_row: bool,
+    /// Who had it locked last, committed here.
+    free_since: Pos,
+    /// Has somebody read or written it?
+    is_touched: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +58,8 @@ pub(crate) struct Table {
     rows: BTreeMap<Arc<str>, KeyIdx>,
     /// Those that are not of the initial state, in the order in which they came.
     pub(crate) born: Vec<KeyIdx>,
+    /// Which rows were asked for by scans.
+    scanned: FxHashSet<Rows>,
 }
 
 /// A transaction that wrote something.
@@ -88,7 +94,15 @@ impl Past {
         let idx = self.keys.len() as KeyIdx;
         let table = self.intern_table(&key.table);
         let versions = vec![Version { pos: 0, value: ABSENT }];
-        self.keys.push(KeyPast { key: key.clone(), table, versions, by_session: Vec::new(), is_row: false });
+        self.keys.push(KeyPast {
+            key: key.clone(),
+            table,
+            versions,
+            by_session: Vec::new(),
+            is_row: false,
+            free_since: 0,
+            is_touched: false,
+        });
         self.key_ids.insert(key.clone(), idx);
         idx
     }
@@ -149,6 +163,31 @@ impl Past {
         &self.written[start_of(first)..start_of(last + 1)]
     }
 
+    /// Somebody reads or writes a key.
+    pub(crate) fn touch(&mut self, key: KeyIdx) {
+        self.keys[key as usize].is_touched = true;
+    }
+
+    /// Whoever had a key locked commits here.
+    pub(crate) fn set_free(&mut self, key: KeyIdx, since: Pos) {
+        self.keys[key as usize].free_since = since;
+    }
+
+    /// A scan reads these rows of a table, missing ones included.
+    pub(crate) fn note_scan(&mut self, table: u32, rows: &Rows) {
+        let scanned = &mut self.tables[table as usize].scanned;
+        if !scanned.contains(rows) {
+            scanned.insert(rows.clone());
+        }
+    }
+
+    /// Has somebody read or written a key?
+    pub(crate) fn is_touched(&self, key: KeyIdx) -> bool {
+        let entry = self.key(key);
+        let scanned = &self.tables[entry.table as usize].scanned;
+        entry.is_touched || scanned.iter().any(|it| it.contains(&entry.key.row))
+    }
+
     /// Sets the initial value of a key.
     pub(crate) fn load(&mut self, key: KeyIdx, value: Datum) {
         let value = self.add_value(Some(value));
@@ -198,6 +237,11 @@ impl KeyPast {
             Ok(at) => self.by_session[at].1.push(idx),
             Err(at) => self.by_session.insert(at, (session, vec![idx])),
         }
+    }
+
+    /// Nobody has had it locked since this place of the log.
+    pub(crate) fn free_since(&self) -> Pos {
+        self.free_since
     }
 
     /// Is it a row of its table: loaded, or written by somebody who committed?

@@ -1,24 +1,13 @@
-//! What happened, as a history.
+//! What happened: every transaction that has ended, with its operations, and how it came to be.
 
-use crate::Rows;
-use crate::past::{ABSENT, KeyIdx, Past, Pos, ValueIdx};
+use crate::past::{KeyIdx, Past, Pos, ValueIdx};
+use crate::writing::{Writing, WritingScans};
+use crate::{Condition, Rows, Values};
 use iso_evidence::{Event, Schedule, Source, Witness};
-use iso_history::{
-    Column, Datum, History, HistoryBuilder, KeyId, OpId, Outcome, Place, Predicate, SessionId, TxnId, ValueId,
-};
+use iso_history::{History, Locking, OpId, Outcome, PieceKind, Place, SessionId, Snapshots, TxnId};
 use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-
-/// How values are spelled in a history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Values {
-    /// As they were written; a row that is not there is null. Several writes of a key may look alike.
-    AsWritten,
-    /// What is written to a key again is numbered, as in `5#2`; so are deleted rows (`deleted`), and a row that was
-    /// never there is null. Each read then has one possible writer.
-    Distinct,
-}
 
 /// An operation that was served.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +32,95 @@ pub(crate) enum Recorded {
         scan: u32,
         n_reads: u32,
     },
+    /// The next so many entries are one statement.
+    Statement {
+        n_ops: u32,
+        locking: Locking,
+        /// It looked at the log up to here, at levels where statements have snapshots of their own.
+        moment: Pos,
+        /// What it locked was free here, at levels that lock.
+        locked: Pos,
+    },
+}
+
+impl Recorded {
+    /// What it wrote, if it is a write.
+    pub(crate) fn written(&self) -> Option<(KeyIdx, ValueIdx)> {
+        match *self {
+            Self::Write { key, value } => Some((key, value)),
+            _ => None,
+        }
+    }
+
+    /// The row that it reads or writes.
+    pub(crate) fn key(&self) -> Option<KeyIdx> {
+        match *self {
+            Self::Read { key, .. } | Self::ReadOwn { key, .. } | Self::Write { key, .. } => Some(key),
+            Self::Scan { .. } | Self::Statement { .. } => None,
+        }
+    }
+}
+
+/// Operations that belong together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Units<'r> {
+    Statement {
+        body: &'r [Recorded],
+        locking: Locking,
+        moment: Pos,
+        locked: Pos,
+    },
+    /// One operation, or one scan with its reads.
+    Alone(&'r [Recorded]),
+}
+
+impl<'r> Units<'r> {
+    /// Its operations.
+    pub(crate) fn body(&self) -> &'r [Recorded] {
+        match self {
+            Units::Statement { body, .. } | Units::Alone(body) => body,
+        }
+    }
+}
+
+/// Takes operations apart.
+pub(crate) fn units(mut left: &[Recorded]) -> Vec<Units<'_>> {
+    let mut units = Vec::new();
+    while let [first, rest @ ..] = left {
+        let (unit, next) = match *first {
+            Recorded::Statement { n_ops, locking, moment, locked } => {
+                let (body, next) = rest.split_at(n_ops as usize);
+                (Units::Statement { body, locking, moment, locked }, next)
+            }
+            Recorded::Scan { n_reads, .. } => {
+                let (body, next) = left.split_at(1 + n_reads as usize);
+                (Units::Alone(body), next)
+            }
+            _ => (Units::Alone(&left[..1]), rest),
+        };
+        units.push(unit);
+        left = next;
+    }
+    units
+}
+
+/// What a history has of a transaction, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step<'r> {
+    Begin,
+    Op(Recorded),
+    Scan(&'r Scanned, &'r [Recorded]),
+    End(Locking),
+}
+
+/// What a scan asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Scanned {
+    pub(crate) table: u32,
+    pub(crate) rows: Rows,
+    pub(crate) condition: Option<Condition>,
+    /// Whether it locks what it returns, and says nothing of other rows.
+    pub(crate) locking: Locking,
 }
 
 /// Everything that transactions that have ended did.
@@ -50,7 +128,7 @@ pub(crate) enum Recorded {
 pub(crate) struct Record {
     txns: Vec<Ended>,
     ops: Vec<Recorded>,
-    scans: Vec<(u32, Rows)>,
+    scans: Vec<Scanned>,
 }
 
 /// A transaction that has ended.
@@ -63,24 +141,33 @@ struct Ended {
     /// It has seen the log up to this place, at levels with snapshots.
     snapshot: Pos,
     ops_start: u32,
+    /// When it began and ended, at levels that look at it.
+    times: Option<(i64, i64)>,
 }
 
 impl Record {
-    pub(crate) fn add_scan(&mut self, table: u32, rows: Rows) -> u32 {
-        self.scans.push((table, rows));
+    pub(crate) fn add_scan(&mut self, scan: Scanned) -> u32 {
+        self.scans.push(scan);
         self.scans.len() as u32 - 1
     }
 
     /// A transaction commits, at a place of the log if it wrote.
-    pub(crate) fn commit(&mut self, session: u32, snapshot: Pos, pos: Option<Pos>, ops: &[Recorded]) {
-        let ops_start = self.ops.len() as u32;
-        self.txns.push(Ended { session, outcome: Outcome::Committed, pos: pos.unwrap_or(0), snapshot, ops_start });
+    pub(crate) fn commit(
+        &mut self,
+        session: u32,
+        snapshot: Pos,
+        pos: Option<Pos>,
+        ops: &[Recorded],
+        times: Option<(i64, i64)>,
+    ) {
+        let (ops_start, outcome, pos) = (self.ops.len() as u32, Outcome::Committed, pos.unwrap_or(0));
+        self.txns.push(Ended { session, outcome, pos, snapshot, ops_start, times });
         self.ops.extend_from_slice(ops);
     }
 
-    pub(crate) fn abort(&mut self, session: u32, ops: &[Recorded]) {
+    pub(crate) fn abort(&mut self, session: u32, ops: &[Recorded], times: Option<(i64, i64)>) {
         let ops_start = self.ops.len() as u32;
-        self.txns.push(Ended { session, outcome: Outcome::Aborted, pos: 0, snapshot: 0, ops_start });
+        self.txns.push(Ended { session, outcome: Outcome::Aborted, pos: 0, snapshot: 0, ops_start, times });
         self.ops.extend_from_slice(ops);
     }
 
@@ -93,16 +180,49 @@ impl Record {
         &self.ops[self.txns[txn_idx].ops_start as usize..end]
     }
 
-    /// The transactions that have ended, in the order in which they did.
-    pub(crate) fn history(&self, past: &Past, sessions: &[Arc<str>], values: Values) -> History {
-        let mut writing = Writing::new(past, sessions, values);
-        self.for_each(past, &mut |session, outcome, ops| {
-            writing.builder.begin(SessionId::from_index(session as usize), Place::default());
-            for op in ops {
-                writing.write_down(*op);
+    /// Calls with each step of a transaction.
+    fn walk<'r>(&'r self, txn_idx: usize, call: &mut dyn FnMut(Step<'r>)) {
+        for unit in units(self.ops_of(txn_idx)) {
+            match unit {
+                Units::Alone(body) => self.walk_ops(body, call),
+                Units::Statement { body, locking, .. } => {
+                    call(Step::Begin);
+                    self.walk_ops(body, call);
+                    call(Step::End(locking));
+                }
             }
-            writing.builder.end(outcome);
-        });
+        }
+    }
+
+    fn walk_ops<'r>(&'r self, mut left: &'r [Recorded], call: &mut dyn FnMut(Step<'r>)) {
+        while let [first, rest @ ..] = left {
+            left = rest;
+            if let Recorded::Scan { scan, n_reads } = *first {
+                let (reads, rest) = left.split_at(n_reads as usize);
+                call(Step::Scan(&self.scans[scan as usize], reads));
+                left = rest;
+            } else {
+                call(Step::Op(*first));
+            }
+        }
+    }
+
+    /// The transactions that have ended, in the order in which they did.
+    pub(crate) fn history(&self, past: &Past, sessions: &[Arc<str>], values: Values, level: Level) -> History {
+        let mut writing = Writing::new(past, sessions, values, level);
+        for (idx, ended) in self.txns.iter().enumerate() {
+            writing.builder.begin(SessionId::from_index(ended.session as usize), Place::default());
+            self.walk(idx, &mut |step| match step {
+                Step::Begin => writing.builder.begin_statement(),
+                Step::Op(op) => writing.write_down(op),
+                Step::Scan(scan, reads) => scan.expanded(past, reads).for_each(|it| writing.write_down(it)),
+                Step::End(locking) => writing.builder.end_statement(locking),
+            });
+            if let Some((begin, end)) = ended.times {
+                writing.builder.times(Some(begin), Some(end));
+            }
+            writing.builder.end(ended.outcome);
+        }
         match writing.builder.finish() {
             Ok(history) => history,
             Err(defects) => unreachable!("transactions are ended and keys are registers: {defects:?}"),
@@ -112,23 +232,17 @@ impl Record {
     /// The same transactions, where scans are scans: rows that they did not return are not mentioned. Rows are called
     /// `table/row`, values are as they were written, and a row that is not there is null.
     pub(crate) fn history_with_scans(&self, past: &Past, sessions: &[Arc<str>]) -> History {
-        let mut writing = WritingScans { past, builder: HistoryBuilder::new(), keys: vec![None; past.n_keys()] };
-        for session in sessions {
-            writing.builder.session(session);
-        }
+        let mut writing = WritingScans::new(past, sessions, &self.scans);
         for (idx, ended) in self.txns.iter().enumerate() {
             writing.builder.begin(SessionId::from_index(ended.session as usize), Place::default());
-            let mut left = self.ops_of(idx);
-            while let [first, rest @ ..] = left {
-                left = rest;
-                if let Recorded::Scan { scan, n_reads } = first {
-                    let (reads, rest) = left.split_at(*n_reads as usize);
-                    let (table, rows) = &self.scans[*scan as usize];
-                    writing.scan(*table, rows, reads);
-                    left = rest;
-                } else {
-                    writing.write_down(*first);
-                }
+            self.walk(idx, &mut |step| match step {
+                Step::Begin => writing.builder.begin_statement(),
+                Step::Op(op) => writing.write_down(op),
+                Step::Scan(scan, reads) => writing.scan(scan, reads),
+                Step::End(locking) => writing.builder.end_statement(locking),
+            });
+            if let Some((begin, end)) = ended.times {
+                writing.builder.times(Some(begin), Some(end));
             }
             writing.builder.end(ended.outcome);
         }
@@ -150,16 +264,21 @@ impl Record {
             writers.insert(ended.pos, TxnId::from_index(idx + 1));
         }
         let (mut n_ops, mut sources) = (0, Vec::new());
-        self.for_each(past, &mut |_, outcome, ops| {
-            for op in ops {
+        for (idx, ended) in self.txns.iter().enumerate() {
+            let mut note = |op: Recorded| {
                 if let Recorded::Read { source, .. } = op
-                    && is_wanted(outcome)
+                    && is_wanted(ended.outcome)
                 {
-                    sources.push(Source { read: OpId::from_index(n_ops), writer: writers[source] });
+                    sources.push(Source { read: OpId::from_index(n_ops), writer: writers[&source] });
                 }
                 n_ops += 1;
-            }
-        });
+            };
+            self.walk(idx, &mut |step| match step {
+                Step::Op(op) => note(op),
+                Step::Scan(scan, reads) => scan.expanded(past, reads).for_each(&mut note),
+                Step::Begin | Step::End(_) => {}
+            });
+        }
         sources
     }
 
@@ -168,8 +287,11 @@ impl Record {
         let is_committed = |txn: TxnId| self.txns[txn.index() - 1].outcome == Outcome::Committed;
         let txns = (1..=self.txns.len()).map(TxnId::from_index).filter(|it| is_committed(*it));
         let schedule = match level {
-            Level::PrefixConsistency | Level::SnapshotIsolation => Schedule::Events(self.events(txns)),
-            Level::Serializable => {
+            Level::PrefixConsistency | Level::SnapshotIsolation | Level::RowSnapshots => {
+                Schedule::Events(self.events(txns))
+            }
+            Level::StatementSnapshots | Level::TransactionSnapshot => Schedule::Pieces(self.pieces(past, level)),
+            Level::Serializable | Level::StrictSerializable => {
                 let is_commit = |it: Event| match it {
                     Event::Commit(txn) => Some(txn),
                     Event::Snapshot(_) => None,
@@ -179,6 +301,61 @@ impl Record {
             _ => Schedule::Order(txns.collect()),
         };
         Witness { schedule, sources: self.sources_of(past, |it| it == Outcome::Committed).into() }
+    }
+
+    /// Moments and commits in the order of the log. Who neither locks nor writes commits right after its last moment.
+    fn pieces(&self, past: &Past, level: Level) -> Vec<(TxnId, PieceKind)> {
+        let snapshots = level.snapshots().unwrap_or(Snapshots::PerStatement);
+        let sessions: Vec<Arc<str>> = (0..self.n_sessions()).map(|it| it.to_string().into()).collect();
+        let history = self.history(past, &sessions, Values::AsWritten, level);
+        let at = self.moments(past);
+        let pieces = history.pieces(snapshots);
+        let mut order = Vec::new();
+        // By session, where its last piece is.
+        let mut last: FxHashMap<u32, Pos> = FxHashMap::default();
+        for (idx, (txn, kind)) in pieces.txns.iter().zip(&pieces.kinds).enumerate().skip(1) {
+            let ended = &self.txns[txn.index() - 1];
+            if ended.outcome != Outcome::Committed {
+                continue;
+            }
+            // What was locked stays as it is, and so may have been locked later.
+            let earliest = last.get(&ended.session).copied().unwrap_or(0);
+            let place = match kind {
+                PieceKind::Commit if ended.pos != 0 => (ended.pos, 0),
+                PieceKind::Moment(Some(op)) if history.sees_newest(*op) => (at[op.index()].1.max(earliest), 1),
+                PieceKind::Moment(Some(op)) if snapshots == Snapshots::PerStatement => {
+                    (at[op.index()].0.max(earliest), 1)
+                }
+                PieceKind::Moment(Some(_)) => (ended.snapshot.max(earliest), 1),
+                PieceKind::Moment(None) | PieceKind::Before(_) | PieceKind::Commit => (earliest, 1),
+            };
+            last.insert(ended.session, place.0);
+            order.push(((place, *txn, idx), (*txn, *kind)));
+        }
+        order.sort_by_key(|it| it.0);
+        order.into_iter().map(|it| it.1).collect()
+    }
+
+    fn n_sessions(&self) -> usize {
+        self.txns.iter().map(|it| it.session as usize + 1).max().unwrap_or(0)
+    }
+
+    /// For each operation of the history, where its statement looked at the log, and where it locked.
+    fn moments(&self, past: &Past) -> Vec<(Pos, Pos)> {
+        let mut at = Vec::new();
+        for idx in 0..self.txns.len() {
+            for unit in units(self.ops_of(idx)) {
+                let (body, places) = match unit {
+                    Units::Alone(body) => (body, (0, 0)),
+                    Units::Statement { body, moment, locked, .. } => (body, (moment, locked)),
+                };
+                self.walk_ops(body, &mut |step| match step {
+                    Step::Scan(scan, reads) => at.extend(scan.expanded(past, reads).map(|_| places)),
+                    _ => at.push(places),
+                });
+            }
+        }
+        at
     }
 
     /// Snapshots and commits in the order of the log. Who only reads commits right after its snapshot.
@@ -194,199 +371,21 @@ impl Record {
         events.sort_by_key(|it| it.0);
         events.into_iter().map(|it| it.1).collect()
     }
+}
 
-    /// Calls with each transaction and its operations; scans are reads of all their rows, later ones included.
-    fn for_each(&self, past: &Past, call: &mut dyn FnMut(u32, Outcome, &[Recorded])) {
-        let mut ops = Vec::new();
-        for (idx, ended) in self.txns.iter().enumerate() {
-            ops.clear();
-            let mut left = self.ops_of(idx);
-            while let [first, rest @ ..] = left {
-                left = rest;
-                if let Recorded::Scan { scan, n_reads } = first {
-                    let (reads, rest) = left.split_at(*n_reads as usize);
-                    self.expand_scan(past, *scan, reads, &mut ops);
-                    left = rest;
-                } else {
-                    ops.push(*first);
-                }
-            }
-            call(ended.session, ended.outcome, &ops);
-        }
+impl Scanned {
+    /// Is a row with this value an answer?
+    pub(crate) fn returns(&self, past: &Past, key: KeyIdx, value: ValueIdx) -> bool {
+        let row = &past.key(key).key.row;
+        past.value(value).is_some_and(|it| self.condition.as_ref().is_none_or(|condition| condition.matches(row, it)))
     }
 
     /// The reads of a scan, and those of rows that were not there yet.
-    fn expand_scan(&self, past: &Past, scan: u32, reads: &[Recorded], ops: &mut Vec<Recorded>) {
-        let (table, rows) = &self.scans[scan as usize];
-        let key_of = |it: &Recorded| match it {
-            Recorded::Read { key, .. } | Recorded::ReadOwn { key, .. } => *key,
-            Recorded::Write { .. } | Recorded::Scan { .. } => unreachable!("a scan has reads only"),
-        };
-        let known: FxHashSet<KeyIdx> = reads.iter().map(key_of).collect();
-        ops.extend_from_slice(reads);
-        let is_later = |it: &KeyIdx| !known.contains(it);
-        let later = past.rows(*table, rows).into_iter().filter(is_later);
-        ops.extend(later.map(|key| Recorded::Read { key, value: ABSENT, source: 0 }));
+    fn expanded(&self, past: &Past, reads: &[Recorded]) -> impl Iterator<Item = Recorded> {
+        let known: FxHashSet<KeyIdx> = reads.iter().filter_map(Recorded::key).collect();
+        let all = if self.locking == Locking::Free { past.rows(self.table, &self.rows) } else { Vec::new() };
+        let later = all.into_iter().filter(move |it| !known.contains(it));
+        let missed = later.map(|key| Recorded::Read { key, value: past.key(key).versions[0].value, source: 0 });
+        reads.iter().copied().chain(missed)
     }
-}
-
-/// A history that is being written down.
-struct Writing<'s> {
-    past: &'s Past,
-    values: Values,
-    builder: HistoryBuilder,
-    keys: Vec<Option<KeyId>>,
-    /// By value, how it is spelled.
-    spelled: FxHashMap<ValueIdx, ValueId>,
-    used: FxHashSet<(KeyIdx, ValueId)>,
-    /// By key and plain value, how many more there were.
-    n_again: FxHashMap<(KeyIdx, ValueId), u32>,
-}
-
-impl<'s> Writing<'s> {
-    fn new(past: &'s Past, sessions: &[Arc<str>], values: Values) -> Self {
-        let mut builder = HistoryBuilder::new();
-        for session in sessions {
-            builder.session(session);
-        }
-        Self {
-            past,
-            values,
-            builder,
-            keys: vec![None; past.n_keys()],
-            spelled: FxHashMap::default(),
-            used: FxHashSet::default(),
-            n_again: FxHashMap::default(),
-        }
-    }
-
-    fn write_down(&mut self, op: Recorded) {
-        match op {
-            Recorded::Read { key, value, .. } | Recorded::ReadOwn { key, value } => {
-                let (key_id, value) = (self.key(key), self.spelling(value));
-                self.builder.read(key_id, value);
-            }
-            Recorded::Write { key, value } => {
-                let key_id = self.key(key);
-                let value_id = self.spell(key, value);
-                self.builder.write(key_id, value_id);
-            }
-            Recorded::Scan { .. } => unreachable!("scans are written down as reads"),
-        }
-    }
-
-    /// The key, with its initial value told.
-    fn key(&mut self, key: KeyIdx) -> KeyId {
-        if let Some(id) = self.keys[key as usize] {
-            return id;
-        }
-        let entry = self.past.key(key);
-        let id = self.builder.key(Datum::text(entry.key.to_string()));
-        self.keys[key as usize] = Some(id);
-        let initial = self.spell(key, entry.versions[0].value);
-        self.builder.initial(id, initial, Place::default());
-        id
-    }
-
-    fn spelling(&mut self, value: ValueIdx) -> ValueId {
-        // Whoever is read from ended before, so its values are spelled.
-        match self.spelled.get(&value) {
-            Some(spelled) => *spelled,
-            None => self.builder.value(Datum::Null),
-        }
-    }
-
-    /// Chooses how a write's value is spelled.
-    fn spell(&mut self, key: KeyIdx, value: ValueIdx) -> ValueId {
-        let datum = self.past.value(value);
-        let plain = match (datum, self.values) {
-            (Some(datum), _) => datum.clone(),
-            (None, Values::Distinct) if value != ABSENT => Datum::text("deleted"),
-            (None, _) => Datum::Null,
-        };
-        let mut id = self.builder.value_named(plain.as_name());
-        if self.values == Values::Distinct {
-            let plain_id = id;
-            while !self.used.insert((key, id)) {
-                let n_again = self.n_again.entry((key, plain_id)).or_insert(1);
-                *n_again += 1;
-                id = self.builder.value(again(&plain, *n_again));
-            }
-        }
-        self.spelled.insert(value, id);
-        id
-    }
-}
-
-/// A history with scans that is being written down.
-struct WritingScans<'s> {
-    past: &'s Past,
-    builder: HistoryBuilder,
-    keys: Vec<Option<KeyId>>,
-}
-
-impl WritingScans<'_> {
-    fn scan(&mut self, table: u32, rows: &Rows, reads: &[Recorded]) {
-        let mut returned = Vec::new();
-        for read in reads {
-            if let Recorded::Read { key, value, .. } | Recorded::ReadOwn { key, value } = *read
-                && self.past.value(value).is_some()
-            {
-                returned.push((self.key(key), self.value(value)));
-            }
-        }
-        // Names of rows are compared as texts here and as numbers there, so a part of a table is a list of its rows.
-        let predicate = match rows {
-            Rows::All => Predicate::All,
-            Rows::Prefix(prefix) if prefix.is_empty() => Predicate::All,
-            _ => {
-                let row = |it: &KeyIdx| {
-                    let name = &*self.past.key(*it).key.row;
-                    name.parse::<i64>().ok().filter(|it| it.to_string() == *name).map_or(Datum::text(name), Datum::Int)
-                };
-                Predicate::OneOf(Column::Key, self.past.rows(table, rows).iter().map(row).collect())
-            }
-        };
-        let name = self.past.table_name(table).to_owned();
-        self.builder.scan(&name, predicate, returned);
-    }
-
-    fn write_down(&mut self, op: Recorded) {
-        match op {
-            Recorded::Read { key, value, .. } | Recorded::ReadOwn { key, value } => {
-                let (key, value) = (self.key(key), self.value(value));
-                self.builder.read(key, value);
-            }
-            Recorded::Write { key, value } => {
-                let (key, value) = (self.key(key), self.value(value));
-                self.builder.write(key, value);
-            }
-            Recorded::Scan { .. } => unreachable!("scans come with their reads"),
-        }
-    }
-
-    fn key(&mut self, key: KeyIdx) -> KeyId {
-        if let Some(id) = self.keys[key as usize] {
-            return id;
-        }
-        let entry = self.past.key(key);
-        let id = self.builder.key(Datum::text(format!("{}/{}", entry.key.table, entry.key.row)));
-        self.keys[key as usize] = Some(id);
-        let initial = self.value(entry.versions[0].value);
-        self.builder.initial(id, initial, Place::default());
-        id
-    }
-
-    fn value(&mut self, value: ValueIdx) -> ValueId {
-        self.builder.value(self.past.value(value).cloned().unwrap_or(Datum::Null))
-    }
-}
-
-/// How a value is spelled when it is written for the nth time.
-fn again(plain: &Datum, nth: u32) -> Datum {
-    Datum::text(match plain {
-        Datum::Null => format!("null#{nth}"),
-        Datum::Int(number) => format!("{number}#{nth}"),
-        Datum::Number(text) | Datum::Text(text) | Datum::Record(text) => format!("{text}#{nth}"),
-    })
 }

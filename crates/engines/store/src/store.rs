@@ -2,17 +2,18 @@
 
 use crate::adversary::{Adversary, Ancestors};
 use crate::choose;
-use crate::open::{Mood, Open, OpenScan};
-use crate::past::{KeyIdx, Past, Pos, ValueIdx};
+use crate::locks::Stop;
+use crate::open::{Mood, Open};
+use crate::past::{KeyIdx, Past, ValueIdx};
 use crate::random::Random;
 use crate::record::{Record, Recorded};
+use crate::statement::Grouping;
 use crate::view::{Blocked, Reads, Seen, View};
-use crate::{Conflict, Divergence, Error, Key, LEVELS, Plan, Rows, Source, TxnName, Values, Why, Writer};
+use crate::{DATABASE_LEVELS, Divergence, Error, Key, LEVELS, Plan, Source, TxnName, Values, Writer};
 use iso_evidence::Witness;
-use iso_history::{Datum, History, SessionId};
+use iso_history::{Datum, History, Locking, SessionId};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Which of the versions that the level allows a read gets.
@@ -36,25 +37,31 @@ pub enum Policy {
 /// The same calls with the same seed give the same answers.
 #[derive(Clone, Debug)]
 pub struct Store {
-    level: Level,
-    policy: Policy,
-    random: Random,
-    past: Past,
-    sessions: Vec<Session>,
-    session_ids: FxHashMap<Arc<str>, SessionId>,
-    record: Record,
-    divergences: Vec<Divergence>,
+    pub(crate) level: Level,
+    pub(crate) policy: Policy,
+    pub(crate) random: Random,
+    pub(crate) past: Past,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) session_ids: FxHashMap<Arc<str>, SessionId>,
+    pub(crate) record: Record,
+    pub(crate) divergences: Vec<Divergence>,
     /// Only with that policy.
-    adversary: Option<Adversary>,
+    pub(crate) adversary: Option<Adversary>,
+    /// Who has which row locked.
+    pub(crate) locks: FxHashMap<KeyIdx, SessionId>,
+    /// How many transactions have begun or ended: a clock for levels that look at times.
+    n_events: i64,
 }
 
 #[derive(Clone, Debug)]
-struct Session {
-    name: Arc<str>,
-    n_begun: u32,
-    seen: Seen,
-    open: Option<Open>,
-    mood: Mood,
+pub(crate) struct Session {
+    pub(crate) name: Arc<str>,
+    pub(crate) n_begun: u32,
+    pub(crate) seen: Seen,
+    pub(crate) open: Option<Open>,
+    pub(crate) mood: Mood,
+    /// The row that its last call would have had to wait for.
+    pub(crate) waits_for: Option<KeyIdx>,
 }
 
 /// A transaction that was committed.
@@ -67,9 +74,9 @@ pub struct Committed {
 }
 
 impl Store {
-    /// An empty store of one of the [`LEVELS`].
+    /// An empty store of one of the [`LEVELS`] or the [`DATABASE_LEVELS`].
     pub fn new(level: Level, policy: Policy, seed: u64) -> Result<Self, Error> {
-        if !LEVELS.contains(&level) {
+        if !LEVELS.contains(&level) && !DATABASE_LEVELS.contains(&level) {
             return Err(Error::UnknownLevel { level });
         }
         let adversary = (policy == Policy::Adversarial).then(Adversary::default);
@@ -83,6 +90,8 @@ impl Store {
             session_ids: FxHashMap::default(),
             record: Record::default(),
             divergences: Vec::new(),
+            locks: FxHashMap::default(),
+            n_events: 0,
         })
     }
 
@@ -91,13 +100,14 @@ impl Store {
         self.level
     }
 
-    /// Sets a row of the initial state, before any transaction begins.
+    /// Sets a row of the initial state. This may come late, as long as no transaction has read or written the row; a scan
+    /// reads all rows that it asks for by name, missing ones included.
     pub fn load(&mut self, key: &Key, value: Datum) -> Result<(), Error> {
-        if self.sessions.iter().any(|it| it.n_begun > 0) {
+        let idx = self.past.intern(key);
+        if self.past.is_touched(idx) {
             return Err(Error::LoadedLate { key: key.clone() });
         }
-        let key = self.past.intern(key);
-        self.past.load(key, value);
+        self.past.load(idx, value);
         Ok(())
     }
 
@@ -109,7 +119,14 @@ impl Store {
         let session = SessionId::from_index(self.sessions.len());
         let name: Arc<str> = name.into();
         self.session_ids.insert(name.clone(), session);
-        self.sessions.push(Session { name, n_begun: 0, seen: Seen::default(), open: None, mood: Mood::Free });
+        self.sessions.push(Session {
+            name,
+            n_begun: 0,
+            seen: Seen::default(),
+            open: None,
+            mood: Mood::Free,
+            waits_for: None,
+        });
         session
     }
 
@@ -128,6 +145,7 @@ impl Store {
         };
         entry.open = Some(Open {
             nth: entry.n_begun,
+            begun_at: self.n_events,
             view,
             reads: Reads::default(),
             own: FxHashMap::default(),
@@ -135,20 +153,26 @@ impl Store {
             ops: Vec::new(),
             scans: Vec::new(),
             n_calls: 0,
+            statement: None,
+            locking: Locking::Free,
+            locked: Vec::new(),
+            made: Vec::new(),
+            savepoints: Vec::new(),
+            n_savepoints: 0,
             mood: std::mem::replace(&mut entry.mood, Mood::Free),
             planned,
             taken: Vec::new(),
             ancestors: self.adversary.as_ref().map_or_else(Ancestors::default, |it| it.begin(session.raw())),
         });
         entry.n_begun += 1;
+        self.n_events += 1;
         Ok(txn)
     }
 
     /// Reads a row; none if it is not there.
     pub fn get(&mut self, session: SessionId, key: &Key) -> Result<Option<Datum>, Error> {
-        self.serve(session, |store, open| {
+        self.call(session, Grouping::Alone, |store, open| {
             let key = store.past.intern(key);
-            store.start_call(open)?;
             let value = store.read(session, open, key, None);
             Ok(store.past.value(value).cloned())
         })
@@ -163,9 +187,8 @@ impl Store {
             let reader = self.name(session, open.nth);
             return Err(Error::NotReadable { reader, key: key.clone(), writer: writer.clone() });
         }
-        self.serve(session, |store, open| {
+        self.call(session, Grouping::Alone, |store, open| {
             let key = store.past.intern(key);
-            store.start_call(open)?;
             let version = store.version_of(key, writer);
             let value = store.read(session, open, key, version);
             Ok(store.past.value(value).cloned())
@@ -176,6 +199,9 @@ impl Store {
     pub fn legal(&mut self, session: SessionId, key: &Key) -> Result<Vec<Writer>, Error> {
         self.serve(session, |store, open| {
             let key = store.past.intern(key);
+            if open.statement.is_none() {
+                open.renew();
+            }
             open.refresh(&store.past);
             if open.own.contains_key(&key) {
                 return Ok(vec![Writer::Txn(store.name(session, open.nth))]);
@@ -188,52 +214,21 @@ impl Store {
         })
     }
 
-    /// Reads every row of a table that is asked for and that is there, in the order of their names.
-    ///
-    /// This reads missing rows as well: whoever inserts one later comes after this read.
-    pub fn scan(&mut self, session: SessionId, table: &str, rows: &Rows) -> Result<Vec<(Key, Datum)>, Error> {
-        self.serve(session, |store, open| {
-            let table = store.past.intern_table(table);
-            store.start_call(open)?;
-            let keys = store.rows_for(open, table, rows);
-            let scan = store.record.add_scan(table, rows.clone());
-            open.ops.push(Recorded::Scan { scan, n_reads: keys.len() as u32 });
-            let mut found = Vec::new();
-            for key in &keys {
-                let value = store.read(session, open, *key, None);
-                if let Some(datum) = store.past.value(value) {
-                    found.push((store.past.key(*key).key.clone(), datum.clone()));
-                }
-            }
-            let own = keys.into_iter().filter(|it| open.own.contains_key(it)).collect();
-            let n_born = store.past.table(table).born.len();
-            store.note_missing(session, open, table, rows);
-            if store.level != Level::ReadCommitted {
-                open.scans.push(OpenScan { table, rows: rows.clone(), own, n_born });
-            }
-            Ok(found)
-        })
-    }
-
-    /// As [`Store::scan`], but the newest version of each row is read: a state that was there all at once.
-    pub fn scan_newest(&mut self, session: SessionId, table: &str, rows: &Rows) -> Result<Vec<(Key, Datum)>, Error> {
-        let entry = self.sessions.get_mut(session.index()).ok_or(Error::UnknownSession { session })?;
-        let before = entry.open.as_mut().map(|it| std::mem::replace(&mut it.mood, Mood::Careful));
-        let found = self.scan(session, table, rows);
-        if let (Some(mood), Some(open)) = (before, &mut self.sessions[session.index()].open) {
-            open.mood = mood;
-        }
-        found
-    }
-
     /// Writes a row.
     pub fn put(&mut self, session: SessionId, key: &Key, value: Datum) -> Result<(), Error> {
         self.write(session, key, Some(value))
     }
 
-    /// Writes a row that is new: the same as [`Store::put`]. Whether it was there is asked by a read.
+    /// Writes a row that is new. At levels of papers this is the same as [`Store::put`], and whether it was there is asked by
+    /// a read. Databases look at its newest version, and a row that is there is [`Error::Exists`].
     pub fn insert(&mut self, session: SessionId, key: &Key, value: Datum) -> Result<(), Error> {
-        self.write(session, key, Some(value))
+        if !self.level.is_of_databases() {
+            return self.write(session, key, Some(value));
+        }
+        self.call(session, Grouping::Statement, |store, open| {
+            let key = store.past.intern(key);
+            store.insert_row(session, open, key, value)
+        })
     }
 
     /// Removes a row, which is a write as well.
@@ -245,25 +240,43 @@ impl Store {
     pub fn commit(&mut self, session: SessionId) -> Result<Committed, Error> {
         self.serve(session, Self::start_commit)?;
         let mut open = self.close(session)?;
+        open.end_statement(Locking::Free);
         let writes: Vec<(KeyIdx, ValueIdx)> = open.own_keys.iter().map(|key| (*key, open.own[key])).collect();
-        let pos = (!writes.is_empty()).then(|| {
+        // Whoever had locked something has a place, too: others get the row from there on.
+        let has_place = !writes.is_empty() || !open.locked.is_empty();
+        let pos = has_place.then(|| {
             let clock = open.view.clock(session.raw(), open.nth);
             self.past.commit(session.raw(), open.nth, clock, &writes)
         });
+        self.unlock(&open);
+        if let Some(pos) = pos {
+            open.locked.iter().for_each(|it| self.past.set_free(*it, pos));
+        }
         if let Some(adversary) = &mut self.adversary {
             adversary.commit(&self.past, session.raw(), &open, pos);
         }
-        self.record.commit(session.raw(), open.view.snapshot(), pos, &open.ops);
+        let times = self.times_of(&open);
+        self.record.commit(session.raw(), open.view.snapshot(), pos, &open.ops, times);
         let txn = self.name(session, open.nth);
         self.sessions[session.index()].seen = open.view.into_seen(pos);
-        Ok(Committed { txn, position: pos.map(|it| it as usize) })
+        Ok(Committed { txn, position: pos.filter(|_| !writes.is_empty()).map(|it| it as usize) })
     }
 
     /// Ends the session's transaction, and forgets its writes.
     pub fn abort(&mut self, session: SessionId) -> Result<(), Error> {
-        let open = self.close(session)?;
-        self.record.abort(session.raw(), &open.ops);
+        let mut open = self.close(session)?;
+        self.sessions[session.index()].waits_for = None;
+        open.end_statement(Locking::Free);
+        self.unlock(&open);
+        let times = self.times_of(&open);
+        self.record.abort(session.raw(), &open.ops, times);
         Ok(())
+    }
+
+    /// When a transaction that ends now began and ended, at levels that look at it.
+    fn times_of(&mut self, open: &Open) -> Option<(i64, i64)> {
+        self.n_events += 1;
+        self.level.needs_times().then_some((open.begun_at, self.n_events))
     }
 
     /// What happened: the transactions that have ended, in the order in which they did.
@@ -271,7 +284,7 @@ impl Store {
     /// A scan is a read of each row that it asks for and that is there at any time.
     pub fn history(&self, values: Values) -> History {
         let sessions: Vec<Arc<str>> = self.sessions.iter().map(|it| it.name.clone()).collect();
-        self.record.history(&self.past, &sessions, values)
+        self.record.history(&self.past, &sessions, values, self.level)
     }
 
     /// What happened, where a scan is a scan, and a row that it did not return is not mentioned: for levels from read atomic
@@ -301,193 +314,71 @@ impl Store {
         self.record.n_ops()
     }
 
-    fn open(&self, session: SessionId) -> Result<&Open, Error> {
+    pub(crate) fn open(&self, session: SessionId) -> Result<&Open, Error> {
         let entry = self.sessions.get(session.index()).ok_or(Error::UnknownSession { session })?;
         entry.open.as_ref().ok_or_else(|| Error::NoTransaction { session: entry.name.to_string() })
     }
 
-    fn close(&mut self, session: SessionId) -> Result<Open, Error> {
+    pub(crate) fn close(&mut self, session: SessionId) -> Result<Open, Error> {
         let entry = self.sessions.get_mut(session.index()).ok_or(Error::UnknownSession { session })?;
         entry.open.take().ok_or_else(|| Error::NoTransaction { session: entry.name.to_string() })
     }
 
     /// Makes one call of an open transaction. A conflict aborts it.
-    fn serve<T>(
+    pub(crate) fn serve<T>(
         &mut self,
         session: SessionId,
-        call: impl FnOnce(&mut Self, &mut Open) -> Result<T, Blocked>,
+        call: impl FnOnce(&mut Self, &mut Open) -> Result<T, Stop>,
     ) -> Result<T, Error> {
         let mut open = self.close(session)?;
+        self.sessions[session.index()].waits_for = None;
         let answer = call(self, &mut open);
         let nth = open.nth;
         self.sessions[session.index()].open = Some(open);
-        answer.map_err(|blocked| self.conflict(session, nth, blocked))
+        answer.map_err(|stop| self.stopped(session, nth, stop))
     }
 
-    fn conflict(&mut self, session: SessionId, nth: u32, blocked: Blocked) -> Error {
-        let commit = self.past.commit_at(blocked.by);
-        let other = self.name(SessionId::from_index(commit.session as usize), commit.nth);
-        let key = self.past.key(blocked.key).key.clone();
-        self.sessions[session.index()].mood = Mood::Careful;
-        match self.abort(session) {
-            Ok(()) => Conflict { txn: self.name(session, nth), key, other }.into(),
-            Err(error) => error,
-        }
-    }
-
-    fn start_call(&mut self, open: &mut Open) -> Result<(), Blocked> {
+    pub(crate) fn start_call(&mut self, open: &mut Open) -> Result<(), Blocked> {
         open.n_calls += 1;
         open.refresh(&self.past);
         open.view.blocked().map_or(Ok(()), Err)
     }
 
-    fn start_commit(&mut self, open: &mut Open) -> Result<(), Blocked> {
+    fn start_commit(&mut self, open: &mut Open) -> Result<(), Stop> {
         self.start_call(open)?;
-        open.own_keys.iter().try_for_each(|key| open.view.write(&self.past, *key))
+        let mut overwritten = open.own_keys.iter().filter(|it| !open.made.contains(it));
+        overwritten.try_for_each(|key| open.view.write(&self.past, *key)).map_err(Stop::from)
     }
 
     fn write(&mut self, session: SessionId, key: &Key, value: Option<Datum>) -> Result<(), Error> {
-        self.serve(session, |store, open| {
+        self.call(session, Grouping::Alone, |store, open| {
             let key = store.past.intern(key);
-            store.start_call(open)?;
-            open.view.write(&store.past, key)?;
-            let value = store.past.add_value(value);
-            if open.own.insert(key, value).is_none() {
-                open.own_keys.push(key);
-                if let Some(adversary) = &store.adversary {
-                    adversary.note_write(&store.past, &mut open.ancestors, key);
-                }
-            }
-            open.ops.push(Recorded::Write { key, value });
-            Ok(())
+            store.check_free(session, key)?;
+            store.part_from_reads(open, key);
+            store.write_row(session, open, key, value)
         })
     }
 
-    /// Reads this version, or the one that the policy chooses.
-    fn read(&mut self, session: SessionId, open: &mut Open, key: KeyIdx, version: Option<u32>) -> ValueIdx {
-        if let Some(value) = open.own.get(&key) {
-            open.ops.push(Recorded::ReadOwn { key, value: *value });
-            return *value;
+    pub(crate) fn write_row(
+        &mut self,
+        session: SessionId,
+        open: &mut Open,
+        key: KeyIdx,
+        value: Option<Datum>,
+    ) -> Result<(), Stop> {
+        self.lock(session, open, key)?;
+        if !open.made.contains(&key) {
+            open.view.write(&self.past, key)?;
         }
-        let version = version.unwrap_or_else(|| self.choose(session, open, key));
-        if self.repeated(open, key).is_none() {
-            open.view.take(&self.past, key, version);
-            if self.level != Level::ReadCommitted {
-                open.reads.insert(key, version);
+        self.past.touch(key);
+        let value = self.past.add_value(value);
+        if open.own.insert(key, value).is_none() {
+            open.own_keys.push(key);
+            if let Some(adversary) = &self.adversary {
+                adversary.note_write(&self.past, &mut open.ancestors, key);
             }
         }
-        let chosen = self.past.key(key).versions[version as usize];
-        if let Some(adversary) = &self.adversary {
-            open.taken.push((key, version));
-            adversary.note_read(&mut open.ancestors, chosen.pos);
-        }
-        open.ops.push(Recorded::Read { key, value: chosen.value, source: chosen.pos });
-        chosen.value
-    }
-
-    /// The version that was read before, at levels at which a second read sees the same.
-    fn repeated(&self, open: &Open, key: KeyIdx) -> Option<u32> {
-        open.reads.get(key).filter(|_| self.level != Level::ReadCommitted)
-    }
-
-    fn choose(&mut self, session: SessionId, open: &mut Open, key: KeyIdx) -> u32 {
-        let repeated = self.repeated(open, key);
-        let newest = |store: &Self, open: &Open| repeated.unwrap_or_else(|| choose::newest(&store.past, open, key));
-        match &self.policy {
-            Policy::Replay(_) => match open.take_planned(&self.past.key(key).key) {
-                None => newest(self, open),
-                Some(planned) => self.follow(session, open, key, &planned),
-            },
-            _ if repeated.is_some() => newest(self, open),
-            Policy::Latest => newest(self, open),
-            _ if open.mood == Mood::Careful => newest(self, open),
-            Policy::Random => choose::any(&self.past, open, key, &mut self.random),
-            Policy::Adversarial => match &self.adversary {
-                Some(adversary) => adversary.choose(&self.past, open, key, &mut self.random),
-                None => newest(self, open),
-            },
-        }
-    }
-
-    /// The planned version if it can be read, else the newest one that can.
-    fn follow(&mut self, session: SessionId, open: &Open, key: KeyIdx, planned: &Writer) -> u32 {
-        let repeated = self.repeated(open, key);
-        let is_legal = |version: u32| {
-            let (oldest, newest) = open.view.span(&self.past, key);
-            let is_free =
-                (oldest..=newest).contains(&version) && open.view.allows(&self.past, &open.reads, key, version);
-            repeated.map_or(is_free, |it| it == version)
-        };
-        let version = self.version_of(key, planned);
-        if let Some(version) = version.filter(|it| is_legal(*it)) {
-            return version;
-        }
-        let took = repeated.unwrap_or_else(|| choose::newest(&self.past, open, key));
-        let why = if version.is_none() { Why::NotWritten } else { Why::NotAllowed };
-        self.diverge(session, open, key, planned, self.past.key(key).pos(took), why);
-        took
-    }
-
-    fn diverge(&mut self, session: SessionId, open: &Open, key: KeyIdx, planned: &Writer, took: Pos, why: Why) {
-        self.divergences.push(Divergence {
-            txn: self.name(session, open.nth),
-            position: open.n_calls - 1,
-            key: self.past.key(key).key.clone(),
-            planned: planned.clone(),
-            took: self.writer(took),
-            why,
-        });
-    }
-
-    /// The rows that a scan reads: those that have ever been there, and its transaction's own.
-    fn rows_for(&self, open: &Open, table: u32, rows: &Rows) -> Vec<KeyIdx> {
-        let mut keys = self.past.rows(table, rows);
-        let n_rows = keys.len();
-        let is_new = |key: &KeyIdx| {
-            let entry = self.past.key(*key);
-            entry.table == table && rows.contains(&entry.key.row) && !entry.is_row()
-        };
-        keys.extend(open.own_keys.iter().copied().filter(is_new));
-        if keys.len() > n_rows {
-            keys.sort_by(|left, right| self.past.key(*left).key.row.cmp(&self.past.key(*right).key.row));
-        }
-        keys
-    }
-
-    /// Notes which planned rows a scan did not find, as nobody has written them yet.
-    fn note_missing(&mut self, session: SessionId, open: &mut Open, table: u32, rows: &Rows) {
-        let keys: BTreeSet<Key> = open.planned.iter().map(|it| it.0.clone()).collect();
-        for key in keys {
-            let idx = self.past.intern(&key);
-            let entry = self.past.key(idx);
-            let is_missing = entry.table == table && rows.contains(&key.row) && !entry.is_row();
-            if !is_missing || open.own.contains_key(&idx) {
-                continue;
-            }
-            if let Some(planned @ Writer::Txn(_)) = open.take_planned(&key) {
-                self.diverge(session, open, idx, &planned, 0, Why::NotWritten);
-            }
-        }
-    }
-
-    fn name(&self, session: SessionId, nth: u32) -> TxnName {
-        TxnName { session: self.sessions[session.index()].name.clone(), nth: nth as usize }
-    }
-
-    fn writer(&self, pos: Pos) -> Writer {
-        let commit = self.past.commit_at(pos);
-        if pos == 0 {
-            return Writer::Initial;
-        }
-        Writer::Txn(self.name(SessionId::from_index(commit.session as usize), commit.nth))
-    }
-
-    /// The version of a key that somebody wrote, if there is one.
-    fn version_of(&self, key: KeyIdx, writer: &Writer) -> Option<u32> {
-        let Writer::Txn(txn) = writer else { return Some(0) };
-        let session = self.session_ids.get(&txn.session)?;
-        let entry = self.past.key(key);
-        let is_it = |it: &&u32| self.past.commit_at(entry.pos(**it)).nth as usize == txn.nth;
-        entry.of_session(session.raw()).iter().find(is_it).copied()
+        open.ops.push(Recorded::Write { key, value });
+        Ok(())
     }
 }

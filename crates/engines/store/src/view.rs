@@ -5,12 +5,14 @@
 
 mod atomic;
 mod causal;
+mod moments;
 mod prefix;
 
 use crate::past::{KeyIdx, Past, Pos};
 use atomic::Atomic;
 use causal::Causal;
 use iso_spec::Level;
+use moments::Moments;
 use prefix::Prefix;
 use rustc_hash::FxHashMap;
 
@@ -24,6 +26,11 @@ pub(crate) struct Reads {
 impl Reads {
     pub(crate) fn get(&self, key: KeyIdx) -> Option<u32> {
         self.by_key.get(&key).copied()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.by_key.clear();
+        self.list.clear();
     }
 
     pub(crate) fn insert(&mut self, key: KeyIdx, version: u32) {
@@ -55,6 +62,8 @@ pub(crate) enum View {
     Causal(Causal),
     /// Prefix consistency, snapshot isolation and serializability.
     Prefix(Prefix),
+    /// Levels of databases whose locks act on the newest version.
+    Moments(Moments),
 }
 
 /// A transaction can never commit: another one changed the key.
@@ -67,14 +76,21 @@ pub(crate) struct Blocked {
 impl View {
     /// The view at the beginning of a session's next transaction; none for a level without views.
     pub(crate) fn new(level: Level, session: u32, seen: &Seen, past: &Past) -> Option<Self> {
+        if let Some(snapshots) = level.snapshots() {
+            return Some(Self::Moments(Moments::new(snapshots, seen.until)));
+        }
         Some(match level {
             Level::ReadCommitted => Self::Atomic(Atomic::by_read()),
             Level::ReadAtomic => Self::Atomic(Atomic::by_txn(session)),
             Level::CausalConsistency => Self::Causal(Causal::new(causal::Writes::Free, &seen.clock, past)),
             Level::ParallelSnapshotIsolation => Self::Causal(Causal::new(causal::Writes::Seen, &seen.clock, past)),
             Level::PrefixConsistency => Self::Prefix(Prefix::new(prefix::Writes::Free, seen.until, past)),
-            Level::SnapshotIsolation => Self::Prefix(Prefix::new(prefix::Writes::Seen, seen.until, past)),
+            Level::SnapshotIsolation | Level::RowSnapshots => {
+                Self::Prefix(Prefix::new(prefix::Writes::Seen, seen.until, past))
+            }
             Level::Serializable => Self::Prefix(Prefix::new(prefix::Writes::AtTheEnd, seen.until, past)),
+            // What ended before it began is seen.
+            Level::StrictSerializable => Self::Prefix(Prefix::new(prefix::Writes::AtTheEnd, past.end(), past)),
             _ => return None,
         })
     }
@@ -85,6 +101,7 @@ impl View {
             Self::Atomic(_) => {}
             Self::Causal(view) => view.refresh(past, reads),
             Self::Prefix(view) => view.refresh(past, reads),
+            Self::Moments(view) => view.refresh(past, reads),
         }
     }
 
@@ -102,6 +119,7 @@ impl View {
             Self::Atomic(view) => view.span(past, key),
             Self::Causal(view) => view.span(past, key),
             Self::Prefix(view) => view.span(past, key),
+            Self::Moments(view) => view.span(past, key),
         }
     }
 
@@ -110,7 +128,7 @@ impl View {
         match self {
             Self::Atomic(view) => view.allows(past, reads, past.key(key).pos(version)),
             Self::Causal(view) => view.allows(past, past.key(key).pos(version)),
-            Self::Prefix(_) => true,
+            Self::Prefix(_) | Self::Moments(_) => true,
         }
     }
 
@@ -120,6 +138,7 @@ impl View {
             Self::Atomic(view) => view.take(past, past.key(key).pos(version)),
             Self::Causal(view) => view.take(past, key, version),
             Self::Prefix(view) => view.take(past, key, version),
+            Self::Moments(view) => view.take(past, key, version),
         }
     }
 
@@ -129,15 +148,46 @@ impl View {
             Self::Atomic(_) => {}
             Self::Causal(view) => view.take(past, key, 0),
             Self::Prefix(view) => view.take(past, key, 0),
+            Self::Moments(view) => view.take(past, key, 0),
         }
     }
 
     /// The transaction is to write this key after its last version.
     pub(crate) fn write(&mut self, past: &Past, key: KeyIdx) -> Result<(), Blocked> {
         match self {
-            Self::Atomic(_) => Ok(()),
+            Self::Atomic(_) | Self::Moments(_) => Ok(()),
             Self::Causal(view) => view.write(past, key),
             Self::Prefix(view) => view.write(past, key),
+        }
+    }
+
+    /// A statement begins. Answers whether it forgets what was read before.
+    pub(crate) fn begin_statement(&mut self) -> bool {
+        match self {
+            Self::Moments(view) => view.begin_statement(),
+            _ => false,
+        }
+    }
+
+    /// A row is locked that was free from this place on.
+    pub(crate) fn lock(&mut self, free_since: Pos) {
+        if let Self::Moments(view) = self {
+            view.lock(free_since);
+        }
+    }
+
+    /// A snapshot that was taken has nothing that comes after this place.
+    pub(crate) fn end_snapshot(&mut self, last: Pos) {
+        if let Self::Moments(view) = self {
+            view.end_snapshot(last);
+        }
+    }
+
+    /// What comes next is not earlier than this place, where statements have moments.
+    pub(crate) fn since(&self) -> Pos {
+        match self {
+            Self::Moments(view) => view.first(),
+            _ => 0,
         }
     }
 
@@ -153,6 +203,7 @@ impl View {
     pub(crate) fn snapshot(&self) -> Pos {
         match self {
             Self::Prefix(view) => view.first(),
+            Self::Moments(view) => view.snapshot(),
             _ => 0,
         }
     }
@@ -164,6 +215,7 @@ impl View {
             Self::Causal(view) => Seen { clock: view.into_seen(), until: 0 },
             // Who only reads takes place where its snapshot is, as early as can be.
             Self::Prefix(view) => Seen { clock: Vec::new(), until: pos.unwrap_or(view.first()) },
+            Self::Moments(view) => Seen { clock: Vec::new(), until: pos.unwrap_or(view.first()) },
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The levels that programs can be verified under, and what each asks for.
 
 use crate::encode::{Axiom, Visibility};
+use iso_program::{Program, Stmt};
 use iso_spec::Level;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The levels of papers that programs can be verified under, weaker ones first.
@@ -40,6 +42,36 @@ pub struct DatabaseLevel {
     pub sql: &'static str,
     /// What its histories satisfy. Programs have no clock, so real time is left out.
     pub level: Level,
+}
+
+impl DatabaseLevel {
+    /// Does "holds" at this level leave out runs of this program that the server has? `PostgreSQL` takes a row that is deleted and
+    /// inserted again for another one, and not every run with such rows is looked at (decision 0023).
+    pub fn leaves_out_remade_rows(self, program: &Program) -> bool {
+        let is_concerned = matches!(self.level, Level::StatementSnapshots | Level::RowSnapshots);
+        self.database == Database::Postgres && is_concerned && has_remade_rows(program)
+    }
+}
+
+/// May a row be deleted, and inserted again?
+fn has_remade_rows(program: &Program) -> bool {
+    let (mut deleted, mut inserted) = (BTreeSet::new(), BTreeSet::new());
+    for instance in program.instances() {
+        let mut left: Vec<&Stmt> = instance.body.iter().collect();
+        while let Some(stmt) = left.pop() {
+            match stmt {
+                Stmt::If { then, otherwise, .. } => left.extend(then.iter().chain(otherwise)),
+                Stmt::Write { unit, row: None, .. } => {
+                    deleted.insert(*unit);
+                }
+                Stmt::Write { unit, span, .. } if program.place(*span).text.starts_with("insert") => {
+                    inserted.insert(*unit);
+                }
+                _ => {}
+            }
+        }
+    }
+    !deleted.is_disjoint(&inserted)
 }
 
 /// A level under which a program is verified.

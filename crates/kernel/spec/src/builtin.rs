@@ -48,6 +48,13 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("empty", Builtin::Predicate(Predicate::Empty)),
 ];
 
+impl Given {
+    /// The name of a relation of histories in a spec. A witness has its name from its framework, and none here.
+    pub fn name(self) -> &'static str {
+        BUILTINS.iter().find(|it| it.1 == Builtin::Given(self)).map_or("", |it| it.0)
+    }
+}
+
 pub(crate) fn builtin(name: &str) -> Option<Builtin> {
     BUILTINS.iter().find(|it| it.0 == name).map(|it| it.1)
 }

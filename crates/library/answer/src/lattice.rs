@@ -27,10 +27,23 @@ pub struct Lattice {
     pub proved: Vec<(usize, usize, Certified<Implication>)>,
     /// Where a proof was looked for and none was found, with the reason.
     pub open: Vec<(usize, usize, String)>,
+    /// Of how many pairs of levels some history says that the first does not imply the second.
+    pub n_apart: usize,
     /// What was varied for some pair.
     pub aspects: Aspects,
     /// What it took.
     pub effort: Effort,
+}
+
+/// How many pairs of different levels are decided: does the first imply the second?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pairs {
+    /// It does, for every size: that is proved, or follows from what is.
+    pub proved: usize,
+    /// It does not: some history says so.
+    pub refuted: usize,
+    /// Neither is known.
+    pub open: usize,
 }
 
 /// One class of levels implies another, and not the other way round.
@@ -73,6 +86,7 @@ pub fn lattice(
         searched: Searched::new(*scope),
         proved: Vec::new(),
         open: Vec::new(),
+        n_apart: drawn.n_apart,
         aspects: drawn.aspects,
         effort: drawn.effort,
     };
@@ -96,6 +110,25 @@ impl Lattice {
                 Err(NoProof::Wrong(wrong)) => self.refused.push((*stronger, *weaker, wrong)),
             }
         }
+    }
+
+    /// How many pairs of so many levels are decided for histories of any size.
+    pub fn pairs(&self, n_levels: usize) -> Pairs {
+        let mut implies = vec![vec![false; n_levels]; n_levels];
+        for (stronger, weaker, _) in &self.proved {
+            implies[*stronger][*weaker] = true;
+        }
+        for via in 0..n_levels {
+            for from in 0..n_levels {
+                for to in 0..n_levels {
+                    implies[from][to] |= implies[from][via] && implies[via][to];
+                }
+            }
+        }
+        let all = (0..n_levels).flat_map(|a| (0..n_levels).map(move |b| (a, b))).filter(|it| it.0 != it.1);
+        let proved = all.filter(|it| implies[it.0][it.1]).count();
+        let n_all = n_levels * n_levels.saturating_sub(1);
+        Pairs { proved, refuted: self.n_apart, open: n_all - proved - self.n_apart }
     }
 
     /// Who implies whom, without what follows from others: each level of a class and its first one, and edges.

@@ -9,14 +9,16 @@ use crate::certified::Withheld;
 use crate::check::{self, check_facts};
 use crate::{Certified, Searched, WrongEvidence};
 use iso_evidence::{Budget, Event, Note, Refutation, Schedule, Stage, StopReason, Witness};
-use iso_history::{Facts, History, OpId, TxnId};
+use iso_history::{Facts, History, OpId, PieceKind, TxnId};
 use iso_predict::Refused;
 use iso_spec::Level;
 use repetition::{Observed, repeats};
 use std::error::Error;
 use std::fmt;
 
-pub use iso_predict::{Boundary, ChangedRead, Cut, Effort, LEVELS, Precision, Prediction, Question, TARGETS, Unknown};
+pub use iso_predict::{
+    Boundary, ChangedRead, Cut, DATABASE_LEVELS, Effort, LEVELS, Precision, Prediction, Question, TARGETS, Unknown,
+};
 
 /// Could a run have happened that the level allows and the target forbids?
 #[derive(Clone, Debug)]
@@ -61,10 +63,12 @@ impl Judged {
 /// Why nothing can be predicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unasked {
-    /// The level is none of [`LEVELS`], or the target none of [`TARGETS`] that is stronger.
+    /// The level is none of [`LEVELS`] and [`DATABASE_LEVELS`], or the target none of [`TARGETS`] that is stronger.
     WrongLevels,
     /// A key holds lists; only registers can be predicted.
     List(OpId),
+    /// A scan did not return this row; at levels of databases only runs of reads by key can be predicted.
+    Scan(OpId),
     /// The level forbids the observed run, so it is no run under that level.
     Forbidden {
         /// The level.
@@ -79,6 +83,9 @@ impl fmt::Display for Unasked {
         match self {
             Self::WrongLevels => f.write_str("nothing can be predicted at these levels"),
             Self::List(_) => f.write_str("only runs with registers can be predicted, and this one has lists"),
+            Self::Scan(_) => {
+                f.write_str("at levels of databases only runs of reads by key can be predicted, and this one has scans")
+            }
             Self::Forbidden { level, .. } => {
                 write!(f, "{} forbids the observed run, so it is no run under that level", level.full_name())
             }
@@ -156,7 +163,8 @@ impl<'h> ObservedRun<'h> {
     /// Predictions for a question, one after the other.
     pub fn predictions(&mut self, question: Question, budget: &Budget<'_>) -> Result<Predictions<'h>, Unasked> {
         let Question { level, target, .. } = question;
-        if !LEVELS.contains(&level) || !TARGETS.contains(&target) || level == target || !target.implies(level) {
+        let is_known = LEVELS.contains(&level) || DATABASE_LEVELS.contains(&level);
+        if !is_known || !TARGETS.contains(&target) || level == target || !target.implies(level) {
             return Err(Unasked::WrongLevels);
         }
         // A serial order explains the run at every level.
@@ -212,6 +220,7 @@ impl<'h> Predictions<'h> {
         let predictor = match iso_predict::Predictor::new(facts, &witness, question) {
             Ok(predictor) => predictor,
             Err(Refused::List(op)) => return Err(Unasked::List(op)),
+            Err(Refused::Scan(op)) => return Err(Unasked::Scan(op)),
             Err(Refused::WrongLevels) => return Err(Unasked::WrongLevels),
             Err(refused) => {
                 let wrong = WrongEvidence::new(&question.level, &wrong_witness(facts.history(), &refused));
@@ -261,7 +270,7 @@ fn wrong_witness(history: &History, refused: &Refused) -> String {
             format!("the order of check does not say whose write {} of {reader} saw", history.render_op(*read))
         }
         Refused::WrongOrder(txn) => format!("the order of check has {} too early", history.label(*txn)),
-        Refused::List(_) | Refused::WrongLevels => "the question cannot be asked".to_owned(),
+        Refused::List(_) | Refused::Scan(_) | Refused::WrongLevels => "the question cannot be asked".to_owned(),
     }
 }
 
@@ -346,6 +355,7 @@ fn commits(witness: &Witness) -> Vec<TxnId> {
     match &witness.schedule {
         Schedule::Order(order) => order.clone(),
         Schedule::Events(events) => events.iter().filter_map(commit).collect(),
-        Schedule::Pieces(_) | Schedule::Execution(_) => Vec::new(),
+        Schedule::Pieces(pieces) => pieces.iter().filter(|it| it.1 == PieceKind::Commit).map(|it| it.0).collect(),
+        Schedule::Execution(_) => Vec::new(),
     }
 }

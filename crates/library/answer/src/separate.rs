@@ -14,7 +14,8 @@ use iso_separate::Found;
 use iso_spec::{Catalogue, Evaluation, Execution, Level, Prepared, Spec, holds, holds_with_session_order};
 
 pub use iso_separate::{
-    Aspects, BlindWrites, Effort, Explanation, Failure, Method, Question, Rereads, Scope, Sessions, Size, explain,
+    Aspects, BlindWrites, Effort, Explanation, Failure, Lists, Method, Question, Rereads, Scope, Sessions, Size,
+    Statements, StatementsWanted, explain,
 };
 
 /// The reference evaluator takes seconds for so many.

@@ -292,6 +292,9 @@ impl InputJudge<'_> {
         let hear = |note| {
             if let Note::Begins(stage) = note {
                 self.progress.detail(doing(stage));
+                if matches!(stage, Stage::Explanation | Stage::Derivation) {
+                    self.progress.news("a violation is found; why it is one follows");
+                }
                 explaining_since.set(Instant::now());
             }
             self.effort.borrow_mut().hear(note);

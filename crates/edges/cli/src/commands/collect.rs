@@ -280,12 +280,7 @@ pub(crate) fn isolation(database: &dyn Database, name: &str) -> anyhow::Result<&
     let known = database.isolations();
     let found = known.iter().find(|it| **it == plain || **it == long).copied();
     found.ok_or_else(|| {
-        anyhow!(
-            "{} has no isolation level `{}`; choose one of {}",
-            database.describe(),
-            name.trim(),
-            known.join(", ")
-        )
+        anyhow!("{} has no isolation level `{}`; choose one of {}", database.describe(), name.trim(), known.join(", "))
     })
 }
 

@@ -15,7 +15,7 @@ use iso_answer::compare::{Comparison, Extent, Proofs, Relation, compare};
 use iso_answer::separate::{Answer, Aspects, Method, Scope, Separating};
 use iso_evidence::{Budget, Implication, Theory};
 use iso_report::{CompareReport, Direction, ImplicationProof, Implied, Report, SpecRelation};
-use iso_spec::Spec;
+use iso_spec::{DirtyReads, Spec};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -114,7 +114,19 @@ fn direction(comparison: &Comparison, which: usize, stronger: &Spec, weaker: &Sp
         Answer::None(_) => Implied::UpTo,
         Answer::Undecided(_) | Answer::Refused(_) => Implied::Unknown,
     };
-    Direction { implied, proof, reason: comparison.open[which].clone() }
+    let only = proof.as_ref().and_then(|_| known_outcomes_only(stronger, weaker));
+    Direction { implied, proof, only, reason: comparison.open[which].clone() }
+}
+
+/// A level that allows dirty reads takes transactions of unknown outcome as aborted, and one that does not may count them.
+pub(crate) fn known_outcomes_only(stronger: &Spec, weaker: &Spec) -> Option<String> {
+    let is_mixed = stronger.dirty_reads() == DirtyReads::Forbidden && weaker.dirty_reads() == DirtyReads::Allowed;
+    is_mixed.then(|| {
+        format!(
+            "{} allows dirty reads: what is proved of it is so for histories whose transactions all have a known outcome.",
+            weaker.name()
+        )
+    })
 }
 
 /// The document of a proof.

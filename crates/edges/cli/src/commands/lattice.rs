@@ -1,7 +1,7 @@
 //! `isoscope lattice`: how do many levels relate?
 
 use crate::args::LatticeArgs;
-use crate::commands::compare::shown_proof;
+use crate::commands::compare::{known_outcomes_only, shown_proof};
 use crate::exit::Exit;
 use crate::found::shown;
 use crate::limits::Alarm;
@@ -15,7 +15,9 @@ use iso_answer::WrongEvidence;
 use iso_answer::lattice::{Lattice, LatticeProgress, lattice};
 use iso_answer::separate::{Aspects, Method, Scope};
 use iso_evidence::Budget;
-use iso_report::{Direction, Implied, LatticeEdge, LatticeImplication, LatticeReport, Report, SpecName, UnknownPair};
+use iso_report::{
+    DecidedPairs, Direction, Implied, LatticeEdge, LatticeImplication, LatticeReport, Report, SpecName, UnknownPair,
+};
 use iso_spec::{Catalogue, Level, Spec};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -80,6 +82,7 @@ impl<'s> Asked<'s> {
             edges: Vec::new(),
             unknown: pairs.map(unknown).collect(),
             implications: Vec::new(),
+            pairs: None,
             scope: scope::document(&self.scope, Aspects::default()),
             not_certified: None,
             effort: iso_report::Effort::default(),
@@ -117,6 +120,11 @@ impl<'s> Asked<'s> {
             unknown: self.unknown(lattice),
             scope: scope::document(&self.scope, lattice.aspects),
             implications: self.implications(lattice),
+            pairs: self.is_proof_wanted.then(|| {
+                let pairs = lattice.pairs(self.specs.len());
+                let [proved, refuted, open] = [pairs.proved, pairs.refuted, pairs.open].map(|it| it as u64);
+                DecidedPairs { proved, refuted, open }
+            }),
             not_certified: self.uncertified(lattice),
             effort: effort(&lattice.effort),
             ..self.blank()
@@ -137,11 +145,12 @@ impl<'s> Asked<'s> {
         let name = |spec: usize| self.specs[spec].name().to_owned();
         let proved = lattice.proved.iter().map(|(stronger, weaker, proof)| {
             let proof = shown_proof(self.specs[*stronger], self.specs[*weaker], proof);
-            let direction = Direction { implied: Implied::EverySize, proof, reason: None };
+            let only = known_outcomes_only(self.specs[*stronger], self.specs[*weaker]);
+            let direction = Direction { implied: Implied::EverySize, proof, only, reason: None };
             LatticeImplication { stronger: name(*stronger), weaker: name(*weaker), direction }
         });
         let open = lattice.open.iter().map(|(stronger, weaker, reason)| {
-            let direction = Direction { implied: Implied::UpTo, proof: None, reason: Some(reason.clone()) };
+            let direction = Direction { implied: Implied::UpTo, proof: None, only: None, reason: Some(reason.clone()) };
             LatticeImplication { stronger: name(*stronger), weaker: name(*weaker), direction }
         });
         proved.chain(open).collect()

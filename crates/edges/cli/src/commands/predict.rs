@@ -8,10 +8,11 @@ use crate::prediction::{observed_run, predicted_run};
 use crate::reporter::{Limited, Reporter, complain_of_limit};
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::target::Target;
-use crate::validation::{self, Validator};
+use crate::validation::{self, Validates};
 use anyhow::{anyhow, bail};
 use iso_answer::predict::{
-    Answer, Boundary, LEVELS, ObservedRun, Precision, Predicted, Predictions, Question, TARGETS, Unasked, Unknown,
+    Answer, Boundary, DATABASE_LEVELS, LEVELS, ObservedRun, Precision, Predicted, Predictions, Question, TARGETS,
+    Unasked, Unknown,
 };
 use iso_answer::{WrongEvidence, check};
 use iso_evidence::{Budget, Note, Refutation, Stage};
@@ -37,6 +38,8 @@ struct Predict {
     precision: Precision,
     all: bool,
     validator: Option<validation::Asked>,
+    #[cfg(feature = "record")]
+    command: Option<crate::validated_command::Asked>,
     output: Option<Target>,
 }
 
@@ -51,7 +54,7 @@ enum Asked {
 /// The observed run, and who can run it again, if somebody can.
 struct Given<'a> {
     history: &'a History,
-    validator: Option<&'a Validator>,
+    validator: Option<&'a dyn Validates>,
 }
 
 /// Runs the verb.
@@ -75,8 +78,13 @@ pub(crate) fn run(raw: &PredictArgs, started: Instant) -> anyhow::Result<Exit> {
         Some(validator) => Some(validator.of_run(&history, reading.header.origin.as_deref(), &asked.input)?),
         None => None,
     };
+    let validator = validator.as_ref().map(|it| it as &dyn Validates);
+    #[cfg(feature = "record")]
+    let command = asked.command.as_ref().map(|it| it.of_run(&history));
+    #[cfg(feature = "record")]
+    let validator = validator.or(command.as_ref().map(|it| it as &dyn Validates));
     let defects = reading.defects.into_iter().map(Defect::from).collect();
-    asked.answer(&Given { history: &history, validator: validator.as_ref() }, defects, &reporter, &alarm)
+    asked.answer(&Given { history: &history, validator }, defects, &reporter, &alarm)
 }
 
 impl Predict {
@@ -92,6 +100,11 @@ impl Predict {
             precision,
             all: raw.all,
             validator: raw.validate.as_deref().map(|it| validation::Asked::new(it, raw.seed)).transpose()?,
+            #[cfg(feature = "record")]
+            command: match &raw.validate_command {
+                Some(command) => Some(crate::validated_command::Asked::new(command, raw.schema.as_deref())?),
+                None => None,
+            },
             output: output(raw)?,
         })
     }
@@ -259,7 +272,7 @@ struct LevelSearch<'a> {
     asked: &'a Predict,
     history: &'a History,
     observed: ObservedRun<'a>,
-    validator: Option<&'a Validator>,
+    validator: Option<&'a dyn Validates>,
     reporter: &'a Reporter,
     budget: Budget<'a>,
     effort: Effort,
@@ -450,7 +463,13 @@ fn asked(names: &[String], target: Level) -> anyhow::Result<Asked> {
     if names.is_empty() {
         return Ok(Asked::Everything(LEVELS.into_iter().filter(is_below).collect()));
     }
-    let wanted: Vec<Level> = names.iter().map(|it| named(it, "level", &LEVELS)).collect::<anyhow::Result<_>>()?;
+    let all: Vec<Level> = LEVELS.into_iter().chain(DATABASE_LEVELS).collect();
+    let wanted: Vec<Level> = names.iter().map(|it| named(it, "level", &all)).collect::<anyhow::Result<_>>()?;
+    if target == Level::SnapshotIsolation && wanted.contains(&Level::RowSnapshots) {
+        bail!(
+            "postgres.rr is looked at as snapshot isolation, so nothing can be predicted below si; choose --target ser"
+        );
+    }
     if let Some(level) = wanted.iter().find(|it| !is_below(it)) {
         let above: Vec<&str> =
             TARGETS.iter().filter(|it| *it != level && it.implies(*level)).map(|it| it.short_name()).collect();
@@ -462,7 +481,7 @@ fn asked(names: &[String], target: Level) -> anyhow::Result<Asked> {
             above.join(", ")
         );
     }
-    Ok(Asked::Levels(LEVELS.into_iter().filter(|it| wanted.contains(it)).collect()))
+    Ok(Asked::Levels(all.into_iter().filter(|it| wanted.contains(it)).collect()))
 }
 
 /// One of some levels by its name.

@@ -6,11 +6,12 @@ use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output;
 use crate::progress::Progress;
+use crate::proxied::{counts, missing, missing_words, n_transactions, plural, progress_words, spawn, stop};
 use anyhow::{Context, anyhow};
-use iso_serve::{RecordError, RecordSetup, Recorded, Recording, Start, Tally};
+use iso_serve::{RecordSetup, Recorded, Recording, ServeError, Start, Tally};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,37 +33,29 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
     let address = recording.address();
     let ends = if raw.command.is_empty() { "; Ctrl-C ends the recording" } else { "" };
     output::say_aside(&format!("recording {}; connect to {address}{ends}", recording.database()));
-    let mut command = match raw.command.split_first() {
-        Some((program, arguments)) => {
-            let (host, port) = (address.ip().to_string(), address.port().to_string());
-            let mut command = Command::new(program);
-            command.args(arguments).env("PGHOST", host).env("PGPORT", port);
-            match command.spawn() {
-                Ok(child) => Some(child),
-                Err(error) => {
-                    recording.end()?;
-                    return Err(anyhow!(error).context(format!("cannot run {}", program.to_string_lossy())));
-                }
-            }
+    let mut command = match spawn(&raw.command, address) {
+        Ok(command) => command,
+        Err(error) => {
+            recording.end()?;
+            return Err(error);
         }
-        None => None,
     };
     let progress = Progress::new(raw.progress, started);
     let mut ended = None;
     while !is_interrupted.load(Ordering::Relaxed) && ended.is_none() && !recording.has_failed() {
         thread::sleep(TICK);
-        progress.stage(progress_words(&recording));
+        progress.stage(progress_words(recording.is_on(), recording.n_connected(), &recording.tally()));
         progress.paint();
         ended = command.as_mut().map(Child::try_wait).transpose().context("cannot wait for the command")?.flatten();
     }
     progress.clear();
     let recorded = match recording.end() {
         Ok(recorded) => recorded,
-        Err(RecordError::Write(error)) => return Err(anyhow!(error).context(target.cannot_write())),
+        Err(ServeError::Write(error)) => return Err(anyhow!(error).context(target.cannot_write())),
         Err(error) => return Err(error.into()),
     };
     if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
-        child.kill().and_then(|()| child.wait()).ok();
+        stop(child);
     }
     let said = if raw.json { format!("{}\n", document(raw, &recorded)) } else { words(raw, &recorded) };
     match target {
@@ -78,23 +71,10 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
     Ok(Exit::Good)
 }
 
-fn progress_words(recording: &Recording) -> String {
-    if !recording.is_on() {
-        return format!("{} connected; waiting for SET isoscope.run = 'start'", recording.n_connected());
-    }
-    let tally = recording.tally();
-    let unknown = if tally.unknown > 0 { format!(", {} unknown", tally.unknown) } else { String::new() };
-    format!("{} connected, {} committed, {} aborted{unknown}", recording.n_connected(), tally.committed, tally.aborted)
-}
-
 fn document(raw: &RecordArgs, recorded: &Recorded) -> Value {
-    let Tally { sessions, committed, aborted, unknown, operations, outside, statements, levels, missing } =
-        &recorded.tally;
-    let missing: Vec<Value> = missing
-        .iter()
-        .map(|(why, (count, example))| json!({ "why": why, "statements": count, "example": example }))
-        .collect();
+    let Tally { sessions, committed, aborted, unknown, operations, outside, statements, levels, .. } = &recorded.tally;
     json!({
+        "isoscope": 2,
         "verb": "record",
         "database": recorded.database,
         "output": raw.output.display().to_string(),
@@ -106,7 +86,7 @@ fn document(raw: &RecordArgs, recorded: &Recorded) -> Value {
         "outside": outside,
         "statements": statements,
         "isolation": levels,
-        "missing": missing,
+        "missing": missing(&recorded.tally),
         "tables_without_key": recorded.without_key,
         "seconds": (recorded.elapsed.as_secs_f64() * 1e3).round() / 1e3,
         "bytes": recorded.bytes,
@@ -116,17 +96,7 @@ fn document(raw: &RecordArgs, recorded: &Recorded) -> Value {
 
 fn words(raw: &RecordArgs, recorded: &Recorded) -> String {
     let tally = &recorded.tally;
-    let plural = |n: u64, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
-    let mut text = format!(
-        "{}: {} of {}.\n{} committed, {} aborted, {} unknown; {}.\n",
-        recorded.database,
-        plural(tally.committed + tally.aborted + tally.unknown, "transaction", "transactions"),
-        plural(tally.sessions, "session", "sessions"),
-        tally.committed,
-        tally.aborted,
-        tally.unknown,
-        plural(tally.operations, "operation", "operations"),
-    );
+    let mut text = format!("{}: {}", recorded.database, counts(tally));
     if !tally.levels.is_empty() {
         let levels: Vec<String> = tally.levels.iter().map(|(level, n)| format!("{level} ({n})")).collect();
         let _ = writeln!(text, "Isolation: {}.", levels.join(", "));
@@ -138,17 +108,7 @@ fn words(raw: &RecordArgs, recorded: &Recorded) -> String {
             "{others} not made through isoscope; what they wrote is recorded, in sessions named outside-N."
         );
     }
-    if tally.n_missing() > 0 {
-        let _ = write!(
-            text,
-            "\n{} of {} are not recorded whole; what they read is missing, in part or at all:\n",
-            tally.n_missing(),
-            plural(tally.statements, "statement", "statements")
-        );
-        for (why, (count, example)) in &tally.missing {
-            let _ = write!(text, "  {count:>5}  {why}\n         {example}\n");
-        }
-    }
+    text += &missing_words(tally);
     if !recorded.without_key.is_empty() {
         let tables = recorded.without_key.join(", ");
         let _ = write!(text, "\nTables without a primary key, or with partitions, are not recorded: {tables}.\n");
@@ -157,7 +117,7 @@ fn words(raw: &RecordArgs, recorded: &Recorded) -> String {
         return text;
     }
     let path = raw.output.display();
-    if tally.committed + tally.aborted + tally.unknown == 0 {
+    if n_transactions(tally) == 0 {
         return format!("{text}\nNothing was recorded; {path} has no transactions.\n");
     }
     format!("{text}\nThe history is in {path}. Next:\n  isoscope check {path}\n")

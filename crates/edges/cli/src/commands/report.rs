@@ -35,14 +35,15 @@ pub(crate) fn run(raw: ReportArgs) -> anyhow::Result<Exit> {
 }
 
 /// One document, or one a line as `check` prints them for several inputs.
-fn reports(text: &str) -> anyhow::Result<Vec<Report>> {
+pub(crate) fn reports(text: &str) -> anyhow::Result<Vec<Report>> {
     let lines: Vec<&str> = text.lines().filter(|it| !it.trim().is_empty()).collect();
     let is_each_whole = lines.len() > 1 && lines.iter().all(|it| it.starts_with("{\"isoscope\"") && it.ends_with('}'));
     let documents = if is_each_whole { lines } else { vec![text] };
     documents.into_iter().map(|it| Ok(Report::from_json(it)?)).collect()
 }
 
-fn text_of(input: &str) -> anyhow::Result<String> {
+/// The text of a saved result.
+pub(crate) fn text_of(input: &str) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     match input {
         "-" => io::stdin().lock().take(LONGEST).read_to_end(&mut bytes),

@@ -7,12 +7,13 @@ use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use crate::results::stopped;
 use anyhow::{Context, anyhow, bail};
+use iso_answer::predict;
 use iso_collect::{APPLICATIONS, Application, Assertion, Choice, Ending, Run, RunStep, Setup, application, drive};
 use iso_formats::{WriteError, write_recorded, write_recorded_path};
 use iso_history::History;
 use iso_report::{Asserted, Counts, JsonLayout, Listing, Report, StoreReport, StoreStep, store_text};
 use iso_spec::Level;
-use iso_store::LEVELS;
+use iso_store::{DATABASE_LEVELS, LEVELS};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io;
@@ -95,11 +96,11 @@ pub(crate) fn no_application(name: &str) -> anyhow::Error {
     anyhow!("there is no application `{}`; choose one of {}", name.trim(), known.join(", "))
 }
 
-fn level(name: &str) -> anyhow::Result<Level> {
-    let known: Vec<&str> = LEVELS.iter().map(|it| it.short_name()).collect();
+pub(crate) fn level(name: &str) -> anyhow::Result<Level> {
+    let known: Vec<&str> = LEVELS.iter().map(|it| it.short_name()).chain(database_levels()).collect();
     let known = known.join(", ");
     match Level::from_name(name) {
-        Some(level) if LEVELS.contains(&level) => Ok(level),
+        Some(level) if LEVELS.contains(&level) || DATABASE_LEVELS.contains(&level) => Ok(level),
         Some(level) => Err(anyhow!(
             "the store cannot be as weak or strong as {} (`{}`); choose one of {known}",
             level.full_name(),
@@ -109,7 +110,13 @@ fn level(name: &str) -> anyhow::Result<Level> {
     }
 }
 
-fn policy(name: &str) -> anyhow::Result<Choice> {
+/// What databases call levels that a store can have, of those databases that can run.
+fn database_levels() -> impl Iterator<Item = &'static str> {
+    ["postgres.rc", "postgres.rr", "postgres.ser", "mysql.rc", "mysql.rr", "mysql.ser", "mariadb.si", "sqlite.ser"]
+        .into_iter()
+}
+
+pub(crate) fn policy(name: &str) -> anyhow::Result<Choice> {
     Choice::from_name(&name.to_ascii_lowercase()).ok_or_else(|| {
         let known = Choice::ALL.map(Choice::name).join(", ");
         anyhow!("there is no policy `{name}`; choose one of {known}")
@@ -210,7 +217,7 @@ fn next(setup: &Setup, target: &Target) -> Vec<String> {
     let Target::File(path) = target else { return Vec::new() };
     let (path, level, app) = (path.display(), setup.level, setup.application.name());
     let predict = format!("isoscope predict {path} --level {level} --validate {app}");
-    let is_predictable = iso_answer::predict::LEVELS.contains(&setup.level);
+    let is_predictable = [predict::LEVELS.as_slice(), &predict::DATABASE_LEVELS].concat().contains(&setup.level);
     [Some(format!("isoscope check {path}")), is_predictable.then_some(predict)].into_iter().flatten().collect()
 }
 
@@ -246,9 +253,11 @@ pub(crate) fn tables() -> String {
         format!("  {:<16}{about}", it.name())
     };
     format!(
-        "{}\n\nLevels, weakest first (short and full names):\n{}\n\nPolicies:\n{}",
+        "{}\n\nLevels, weakest first (short and full names):\n{}\n\nLevels of databases, where UPDATE is one statement:\n  \
+         {}\n\nPolicies:\n{}",
         applications(),
         levels.join("\n"),
+        database_levels().collect::<Vec<_>>().join(", "),
         Choice::ALL.map(policy).join("\n")
     )
 }

@@ -98,6 +98,7 @@ impl Verify {
             hint: matches!(self.asked, Asked::Everything).then(|| DATABASE_HINT.to_owned()),
             repairs: Vec::new(),
             not_certified: None,
+            covers: None,
             effort: Effort::default(),
         }
     }
@@ -112,6 +113,7 @@ impl Verify {
         if answers.iter().any(|it| matches!(it.1.answer, Answer::Holds(_))) {
             report.not_certified = Some("\"holds\" rests on the search itself".to_owned());
         }
+        report.covers = self.covers(&answers);
         let decided = || answers.iter().map(|it| it.0).zip(&report.levels);
         if self.names_weakest {
             let holding = decided().filter(|it| it.1.verdict == VerifyVerdict::Holds).map(|it| it.0);
@@ -136,6 +138,25 @@ impl Verify {
             complain_of_limit(&reason, Limited::Verification);
         }
         Ok(exit)
+    }
+
+    /// Which runs a "holds" is not about.
+    fn covers(&self, answers: &[(Isolation, Verification)]) -> Option<String> {
+        let is_partial = |(isolation, it): &&(Isolation, Verification)| {
+            let level = match isolation {
+                Isolation::Database(level) => level,
+                Isolation::Paper(_) => return false,
+            };
+            matches!(it.answer, Answer::Holds(_)) && level.leaves_out_remade_rows(&self.program)
+        };
+        let partial: Vec<String> = answers.iter().filter(is_partial).map(|it| level_name(it.0).short).collect();
+        let levels = partial.join(" and ");
+        (!partial.is_empty()).then(|| {
+            format!(
+                "At {levels}, \"holds\" is about rows that are made once: PostgreSQL takes a row that is deleted and \
+                 inserted again for another one, and not all of its runs with such rows are looked at."
+            )
+        })
     }
 
     fn decide(&self, reporter: &Reporter, budget: &Budget<'_>) -> Vec<(Isolation, Verification)> {

@@ -86,11 +86,12 @@ fn place_bid(client: &mut dyn Client, user: usize, item: usize, raise: i64, bid:
     if client.find("sale", item)?.is_some() {
         return Err(Failure::aborted(format!("item {item} is sold")));
     }
-    let mut row = client.record("item", item)?;
+    let row = client.record("item", item)?;
     let amount = row.int("highest")? + raise;
-    row.set("highest", amount);
-    row.add("bids", 1)?;
-    client.write("item", item, row)?;
+    client.change_from("item", item, row, |it| {
+        it.set("highest", amount);
+        it.add("bids", 1)
+    })?;
     client.add("bid", format!("{item}.{bid}"), Record::new().with("user", user).with("amount", amount))
 }
 

@@ -100,13 +100,15 @@ fn enrolment_key(course: usize, student: usize) -> String {
 }
 
 fn set_status(client: &mut dyn Client, course: usize, from: &str, to: &str) -> Result<(), Failure> {
-    let mut row = client.record("course", course)?;
+    let row = client.record("course", course)?;
     if row.word("status")? != from {
         return Ok(());
     }
-    row.set("status", to);
-    row.add("changes", 1)?;
-    client.write("course", course, row)
+    client.change_from("course", course, row, |it| {
+        it.set("status", to);
+        it.add("changes", 1)
+    })?;
+    Ok(())
 }
 
 fn enrol(client: &mut dyn Client, student: usize, course: usize) -> Result<(), Failure> {

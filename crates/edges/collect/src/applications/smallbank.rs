@@ -92,7 +92,7 @@ impl Transaction for Call {
             }
             Self::DepositChecking { customer, amount, entry } => {
                 let checking = client.int("checking", customer)?;
-                client.write("checking", customer, checking + amount)?;
+                client.increase_from("checking", customer, checking, *amount)?;
                 client.add("ledger", entry, *amount)
             }
             Self::SendPayment { from, to, amount } => send_payment(client, *from, *to, *amount),
@@ -101,14 +101,14 @@ impl Transaction for Call {
                 if savings + amount < 0 {
                     return Err(Failure::aborted(format!("customer {customer} has only {savings} in savings")));
                 }
-                client.write("savings", customer, savings + amount)?;
+                client.increase_from("savings", customer, savings, *amount)?;
                 client.add("ledger", entry, *amount)
             }
             Self::WriteCheck { customer, amount, entry } => {
                 let savings = client.int("savings", customer)?;
                 let checking = client.int("checking", customer)?;
                 let drawn = if savings + checking < *amount { amount + 1 } else { *amount };
-                client.write("checking", customer, checking - drawn)?;
+                client.increase_from("checking", customer, checking, -drawn)?;
                 client.add("ledger", entry, -drawn)
             }
         }
@@ -121,7 +121,7 @@ fn amalgamate(client: &mut dyn Client, from: usize, to: usize) -> Result<(), Fai
     let received = client.int("checking", to)?;
     client.write("savings", from, 0)?;
     client.write("checking", from, 0)?;
-    client.write("checking", to, received + savings + checking)
+    client.increase_from("checking", to, received, savings + checking)
 }
 
 fn send_payment(client: &mut dyn Client, from: usize, to: usize, amount: i64) -> Result<(), Failure> {
@@ -130,8 +130,8 @@ fn send_payment(client: &mut dyn Client, from: usize, to: usize, amount: i64) ->
         return Err(Failure::aborted(format!("customer {from} has only {sent} in checking")));
     }
     let received = client.int("checking", to)?;
-    client.write("checking", from, sent - amount)?;
-    client.write("checking", to, received + amount)
+    client.increase_from("checking", from, sent, -amount)?;
+    client.increase_from("checking", to, received, amount)
 }
 
 impl Application for Smallbank {

@@ -102,23 +102,23 @@ impl Transaction for Call {
 /// Clause 2.4.
 fn new_order(client: &mut dyn Client, district: usize, customer: usize, lines: &[Line]) -> Result<(), Failure> {
     let warehouse_tax = client.record("warehouse", 1)?.int("tax")?;
-    let mut taken = client.record("district", district)?;
+    let taken = client.record("district", district)?;
     let tax = warehouse_tax + taken.int("tax")?;
     let order = taken.int("next")?;
-    taken.add("next", 1)?;
-    client.write("district", district, taken)?;
+    client.change_from("district", district, taken, |it| it.add("next", 1))?;
     let discount = client.record("customer", customer_key(district, customer))?.int("discount")?;
     let row = Record::new().with("customer", customer).with("carrier", NONE).with("lines", lines.len());
     client.add("order", order_key(district, order), row)?;
     client.add("new-order", order_key(district, order), order)?;
     for (nth, line) in lines.iter().enumerate() {
         let price = client.record("item", line.item)?.int("price")?;
-        let mut stock = client.record("stock", line.item)?;
+        let stock = client.record("stock", line.item)?;
         let left = stock.int("quantity")? - line.quantity;
-        stock.set("quantity", if left >= 10 { left } else { left + 91 });
-        stock.add("ytd", line.quantity)?;
-        stock.add("orders", 1)?;
-        client.write("stock", line.item, stock)?;
+        client.change_from("stock", line.item, stock, |it| {
+            it.set("quantity", if left >= 10 { left } else { left + 91 });
+            it.add("ytd", line.quantity)?;
+            it.add("orders", 1)
+        })?;
         // In cents, so that no share of it is lost.
         let amount = price * line.quantity * (100 + tax) * (100 - discount) / 100;
         let row = Record::new().with("item", line.item).with("quantity", line.quantity).with("amount", amount);
@@ -130,9 +130,8 @@ fn new_order(client: &mut dyn Client, district: usize, customer: usize, lines: &
 /// Clause 2.5.
 fn payment(client: &mut dyn Client, district: usize, customer: usize, amount: i64, entry: Slot) -> Result<(), Failure> {
     for (table, row) in [("warehouse", 1), ("district", district)] {
-        let mut receiver = client.record(table, row)?;
-        receiver.add("ytd", amount)?;
-        client.write(table, row, receiver)?;
+        let receiver = client.record(table, row)?;
+        client.change_from(table, row, receiver, |it| it.add("ytd", amount))?;
     }
     let mut payer = client.record("customer", customer_key(district, customer))?;
     payer.add("balance", -amount)?;
@@ -165,20 +164,26 @@ fn order_status(client: &mut dyn Client, district: usize, customer: usize) -> Re
 fn deliver(client: &mut dyn Client, district: usize, carrier: usize) -> Result<(), Failure> {
     let Some((key, _)) = client.ints("new-order", format!("{district}."))?.into_iter().next() else { return Ok(()) };
     client.remove("new-order", &key)?;
-    let mut order = client.record("order", &key)?;
-    order.set("carrier", carrier);
+    let order = client.record("order", &key)?;
     let customer = customer_key(district, order.int("customer")?);
-    client.write("order", &key, order)?;
+    client.change_from("order", &key, order, |it| {
+        it.set("carrier", carrier);
+        Ok(())
+    })?;
     let mut amount = 0;
-    for (line, mut row) in client.records("line", format!("{key}."))? {
+    for (line, row) in client.records("line", format!("{key}."))? {
         amount += row.int("amount")?;
-        row.set("delivered", 1);
-        client.write("line", line, row)?;
+        client.change_from("line", line, row, |it| {
+            it.set("delivered", 1);
+            Ok(())
+        })?;
     }
-    let mut receiver = client.record("customer", &customer)?;
-    receiver.add("balance", amount)?;
-    receiver.add("deliveries", 1)?;
-    client.write("customer", customer, receiver)
+    let receiver = client.record("customer", &customer)?;
+    client.change_from("customer", customer, receiver, |it| {
+        it.add("balance", amount)?;
+        it.add("deliveries", 1)
+    })?;
+    Ok(())
 }
 
 /// Clause 2.8.

@@ -92,11 +92,8 @@ fn pair(one: impl fmt::Display, other: impl fmt::Display) -> String {
 
 /// Adds to a number in the profile of a user, who must be here, and says what it is now.
 fn count(client: &mut dyn Client, user: usize, what: &str, change: i64) -> Result<i64, Failure> {
-    let mut row = client.record("user", user)?;
-    row.add(what, change)?;
-    let now = row.int(what)?;
-    client.write("user", user, row)?;
-    Ok(now)
+    let row = client.record("user", user)?;
+    client.change_from("user", user, row, |it| it.add(what, change))?.int(what)
 }
 
 fn follow(client: &mut dyn Client, user: usize, whom: usize) -> Result<(), Failure> {

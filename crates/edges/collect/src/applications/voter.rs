@@ -37,7 +37,7 @@ impl Transaction for Vote {
         }
         let vote = Record::new().with("contestant", CONTESTANT);
         client.add("votes", format!("{}.{}", self.phone, self.vote), vote)?;
-        client.write("votes-by-phone", self.phone, counted + 1)
+        client.increase_from("votes-by-phone", self.phone, counted, 1)
     }
 }
 

@@ -84,10 +84,12 @@ fn watch_key(user: usize, page: usize) -> String {
 
 /// The user was here, and made so many edits.
 fn touch(client: &mut dyn Client, user: usize, n_edits: i64) -> Result<(), Failure> {
-    let mut row = client.record("user", user)?;
-    row.add("edits", n_edits)?;
-    row.add("touched", 1)?;
-    client.write("user", user, row)
+    let row = client.record("user", user)?;
+    client.change_from("user", user, row, |it| {
+        it.add("edits", n_edits)?;
+        it.add("touched", 1)
+    })?;
+    Ok(())
 }
 
 /// A page and its latest revision. Who finds no text sees an error page.
@@ -98,14 +100,15 @@ fn get_page(client: &mut dyn Client, page: usize) -> Result<(Record, Record), Fa
 }
 
 fn update_page(client: &mut dyn Client, user: usize, page: usize, edit: Slot) -> Result<(), Failure> {
-    let (mut row, _) = get_page(client, page)?;
+    let (row, _) = get_page(client, page)?;
     let parent = row.word("latest")?.to_owned();
     let revision = edit.to_string();
     let made = Record::new().with("page", page).with("user", user).with("parent", parent.clone());
     client.add("revision", &revision, made)?;
-    row.set("latest", revision.clone());
-    row.add("edits", 1)?;
-    client.write("page", page, row)?;
+    client.change_from("page", page, row, |it| {
+        it.set("latest", revision.clone());
+        it.add("edits", 1)
+    })?;
     let change = Record::new().with("page", page).with("user", user);
     client.add("recent-changes", &revision, change.clone().with("old", parent))?;
     for (watch, mut row) in client.records("watch", format!("{page}."))? {

@@ -5,6 +5,7 @@
 //! belongs to a transaction that lasts as long as the run. A direct connection has its settings from the start, which
 //! poolers refuse or ignore: that tells them apart.
 
+mod condition;
 mod endpoint;
 mod values;
 
@@ -21,6 +22,7 @@ use crate::database::isolation_of;
 use crate::dialect::Statement;
 use crate::environment::Environment;
 use crate::{Cause, Client, Database, Dialect, Failure, OpenError, Preview, Table, Value, Watcher};
+use condition::Condition;
 use iso_formats::RecordedDatabase;
 use postgres::config::SslMode;
 use postgres::error::SqlState;
@@ -122,7 +124,8 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<Postg
     };
     match database.connect_now() {
         Ok(client) => {
-            let Server { link, version, default_isolation, may_hurry } = PostgreSql::ask(client).map_err(unreachable)?;
+            let Server { link, version, default_isolation, may_hurry } =
+                PostgreSql::ask(client).map_err(unreachable)?;
             if link == Link::Direct {
                 return Ok(PostgreSql { version, default_isolation, may_hurry, ..database });
             }
@@ -246,10 +249,8 @@ impl PostgreSql {
         }
         let (lock, statement) = (LOCK_TIMEOUT.as_millis(), STATEMENT_TIMEOUT.as_millis());
         let schema = self.schema.as_ref().map(|it| format!("; SET LOCAL search_path = {it}")).unwrap_or_default();
-        let hurry = match self.may_hurry {
-            true => format!("; SET LOCAL deadlock_timeout = {}", DEADLOCK_TIMEOUT.as_millis()),
-            false => String::new(),
-        };
+        let timeout = DEADLOCK_TIMEOUT.as_millis();
+        let hurry = if self.may_hurry { format!("; SET LOCAL deadlock_timeout = {timeout}") } else { String::new() };
         format!("; SET LOCAL lock_timeout = {lock}; SET LOCAL statement_timeout = {statement}{hurry}{schema}")
     }
 
@@ -300,46 +301,6 @@ fn existing(connection: &mut PgConnection) -> Result<Vec<String>, Failure> {
                AND pg_table_is_visible(oid) ORDER BY relname";
     let existing = connection.rows(&Statement { sql: sql.to_owned(), values: Vec::new() })?;
     Ok(existing.into_iter().flatten().map(|it| it.to_string()).collect())
-}
-
-/// What a server says about itself before a run.
-struct Condition {
-    is_standby: bool,
-    is_read_only: bool,
-    schema: String,
-    may_create: bool,
-    user: String,
-    database: String,
-    /// How many connections there may be, and how many there are.
-    connections: (u64, u64),
-}
-
-impl Condition {
-    fn ask(connection: &mut PgConnection) -> Result<Self, Failure> {
-        let sql = "SELECT pg_is_in_recovery()::int::bigint, (current_setting('transaction_read_only') = 'on')::int::bigint, \
-             coalesce(current_schema()::text, ''), \
-             coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)::int::bigint, \
-             current_user::text, current_database()::text, \
-             least(current_setting('max_connections')::bigint - CASE WHEN rolsuper THEN 0 ELSE \
-                 current_setting('superuser_reserved_connections')::bigint \
-                 + coalesce(current_setting('reserved_connections', true), '0')::bigint END, \
-                 nullif(rolconnlimit, -1), nullif(datconnlimit, -1))::bigint, \
-             (SELECT sum(numbackends)::bigint FROM pg_stat_database) \
-             FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()";
-        let row = connection.rows(&Statement { sql: sql.to_owned(), values: Vec::new() })?;
-        let row: Vec<Value> = row.into_iter().flatten().collect();
-        let text = |idx: usize| row.get(idx).map(ToString::to_string).unwrap_or_default();
-        let number = |idx: usize| text(idx).parse::<u64>().unwrap_or_default();
-        Ok(Self {
-            is_standby: number(0) == 1,
-            is_read_only: number(1) == 1,
-            schema: text(2),
-            may_create: number(3) == 1,
-            user: text(4),
-            database: text(5),
-            connections: (number(6), number(7)),
-        })
-    }
 }
 
 impl Database for PostgreSql {

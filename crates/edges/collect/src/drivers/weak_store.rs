@@ -1,14 +1,20 @@
 //! The weak store as a database: one store of this process, for all connections.
 
 use crate::address::Address;
+use crate::answered::only_row;
+use crate::client::{delete_by_steps, increase_by_steps, select_by_steps};
 use crate::database::isolation_of;
 use crate::drive::session_name;
-use crate::store_client::failure;
-use crate::{Choice, Client, Database, Dialect, Failure, Inserts, OpenError, Table, Uncommitted, Value};
+use crate::store_client::{failure, store_update};
+use crate::{
+    Cause, Changing, Choice, Client, Database, Dialect, Failure, Inserts, OpenError, Table, Uncommitted, Updates, Value,
+};
 use iso_formats::RecordedDatabase;
+use iso_history::{Datum, Locking, Predicate};
 use iso_spec::Level;
-use iso_store::{Key, LEVELS, Rows, SessionId, Store};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use iso_store::{Change, Condition, DATABASE_LEVELS, Key, LEVELS, Rows, SessionId, Store};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A store that connections share.
 #[derive(Debug)]
@@ -16,7 +22,14 @@ pub(crate) struct WeakStore {
     level: Level,
     policy: Choice,
     seed: u64,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Door>,
+}
+
+/// The store, and a bell that rings whenever a transaction has ended.
+#[derive(Debug)]
+struct Door {
+    shared: Mutex<Shared>,
+    ended: Condvar,
 }
 
 #[derive(Debug)]
@@ -30,8 +43,10 @@ struct Shared {
 /// Makes an empty store.
 pub(crate) fn open(address: &Address) -> Result<WeakStore, OpenError> {
     address.expect_options(&["policy", "seed"])?;
-    let level = Level::from_name(&address.path).filter(|it| LEVELS.contains(it)).ok_or_else(|| {
-        let known = LEVELS.map(Level::short_name).join(", ");
+    let is_known = |it: &Level| LEVELS.contains(it) || DATABASE_LEVELS.contains(it);
+    let level = Level::from_name(&address.path).filter(is_known).ok_or_else(|| {
+        let known: Vec<&str> = LEVELS.iter().chain(&DATABASE_LEVELS).map(|it| store_level_name(*it)).collect();
+        let known = known.join(", ");
         OpenError::NoSuchDatabase {
             message: format!("there is no store `{}`; its level is one of {known}", address.path),
         }
@@ -45,13 +60,14 @@ pub(crate) fn open(address: &Address) -> Result<WeakStore, OpenError> {
     let policy = policy.ok_or_else(|| wrong("policy", "latest, random or adversarial"))?;
     let seed = address.option("seed").map_or(Ok(1), str::parse).map_err(|_| wrong("seed", "a whole number"))?;
     let store = Store::new(level, policy.of_store(), seed).expect("the level is one of a store");
-    let shared = Arc::new(Mutex::new(Shared { store, n_sessions: 0, generation: 0 }));
+    let shared = Mutex::new(Shared { store, n_sessions: 0, generation: 0 });
+    let shared = Arc::new(Door { shared, ended: Condvar::new() });
     Ok(WeakStore { level, policy, seed, shared })
 }
 
 impl WeakStore {
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -61,7 +77,7 @@ impl Database for WeakStore {
     }
 
     fn describe(&self) -> String {
-        format!("the weak store at level {}, policy {}, seed {}", self.level.short_name(), self.policy, self.seed)
+        format!("the weak store at level {}, policy {}, seed {}", store_level_name(self.level), self.policy, self.seed)
     }
 
     fn isolations(&self) -> &'static [&'static str] {
@@ -72,6 +88,10 @@ impl Database for WeakStore {
             Level::PrefixConsistency => &["pc", "prefix-consistency"],
             Level::ParallelSnapshotIsolation => &["psi", "parallel-snapshot-isolation"],
             Level::SnapshotIsolation => &["si", "snapshot-isolation"],
+            Level::StatementSnapshots => &["postgres.rc", "read-committed"],
+            Level::RowSnapshots => &["postgres.rr", "repeatable-read"],
+            Level::TransactionSnapshot => &["mysql.rr", "repeatable-read"],
+            Level::StrictSerializable => &["sqlite.ser", "serializable"],
             _ => &["ser", "serializable"],
         }
     }
@@ -81,6 +101,7 @@ impl Database for WeakStore {
         let mut shared = self.shared();
         let generation = shared.generation + 1;
         *shared = Shared { store, n_sessions: 0, generation };
+        self.shared.ended.notify_all();
         Ok(())
     }
 
@@ -102,18 +123,27 @@ impl Database for WeakStore {
         let name = session_name(shared.n_sessions);
         shared.n_sessions += 1;
         let session = shared.store.session(&name);
-        Ok(Box::new(SharedClient { shared: self.shared.clone(), session, generation: shared.generation }))
+        Ok(Box::new(SharedClient {
+            shared: self.shared.clone(),
+            session,
+            generation: shared.generation,
+            level: self.level,
+        }))
     }
 
     fn dialect(&self) -> Dialect {
         Dialect::Store
     }
 
-    /// The store has no statement that appends: that is a read and a write, and only a level that forbids lost updates
-    /// keeps what others appended in between.
+    fn inserts(&self) -> Inserts {
+        if self.level.is_of_databases() { Inserts::Checked } else { Inserts::Blind }
+    }
+
+    /// At levels of papers the store has no statement that appends: that is a read and a write, and only a level that forbids
+    /// lost updates keeps what others appended in between.
     fn no_lists(&self) -> Option<String> {
         let keeps = [Level::ParallelSnapshotIsolation, Level::SnapshotIsolation, Level::Serializable];
-        if keeps.contains(&self.level) {
+        if keeps.contains(&self.level) || DATABASE_LEVELS.contains(&self.level) {
             return None;
         }
         Some(format!(
@@ -125,22 +155,90 @@ impl Database for WeakStore {
     }
 }
 
+/// What a level of the store is called: as databases do, where no paper has it.
+fn store_level_name(level: Level) -> &'static str {
+    if level == Level::StrictSerializable { "sqlite.ser" } else { level.short_name() }
+}
+
 #[derive(Debug)]
 struct SharedClient {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Door>,
     session: SessionId,
     generation: usize,
+    level: Level,
 }
 
 impl SharedClient {
-    /// Does something while no other session can; what needs nobody else's is best done before.
-    fn with<T>(&self, act: impl FnOnce(&mut Store, SessionId) -> Result<T, iso_store::Error>) -> Result<T, Failure> {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        if shared.generation != self.generation {
-            return Err(Failure::lost("the store was set up again"));
+    /// Does something while no other session can; what needs nobody else's is best done before. Whoever needs a locked row
+    /// waits until somebody has ended, and tries again.
+    fn with<T>(&self, mut act: impl FnMut(&mut Store, SessionId) -> Result<T, iso_store::Error>) -> Result<T, Failure> {
+        let mut shared = self.shared.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = Instant::now();
+        loop {
+            if shared.generation != self.generation {
+                return Err(Failure::lost("the store was set up again"));
+            }
+            match act(&mut shared.store, self.session) {
+                Err(iso_store::Error::Locked { .. }) if began.elapsed() < LOCK_TIMEOUT => {
+                    let waited = self.shared.ended.wait_timeout(shared, LOCK_TIMEOUT);
+                    shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                Err(error @ iso_store::Error::Locked { .. }) => {
+                    shared.store.abort(self.session).map_err(failure)?;
+                    self.shared.ended.notify_all();
+                    return Err(Failure::conflict_by(Cause::LockTimeout, error.to_string()));
+                }
+                Err(error) => {
+                    if error.conflict().is_some() {
+                        self.shared.ended.notify_all();
+                    }
+                    return Err(failure(error));
+                }
+                Ok(answer) => return Ok(answer),
+            }
         }
-        act(&mut shared.store, self.session).map_err(failure)
     }
+
+    /// Ends the transaction.
+    fn end<T>(&self, act: impl FnMut(&mut Store, SessionId) -> Result<T, iso_store::Error>) -> Result<(), Failure> {
+        let ended = self.with(act);
+        self.shared.ended.notify_all();
+        ended.map(|_| ())
+    }
+
+    /// Does the store act as databases do: does it lock, look before it inserts, and update in one statement?
+    fn is_database(&self) -> bool {
+        self.level.is_of_databases()
+    }
+
+    /// Reads and changes the rows that match a predicate in one statement, where the store can.
+    fn change_where(
+        &self,
+        table: &str,
+        predicate: &Predicate,
+        change: impl Fn(&Datum) -> Change,
+    ) -> Option<Result<Vec<(String, Value)>, Failure>> {
+        let condition = Condition::new(predicate.clone()).filter(|_| self.is_database())?;
+        let found = match only_row(predicate) {
+            Some(row) => {
+                let key = Key::new(table, row);
+                let keep = |old: Option<&Datum>| old.map_or(Change::Keep, &change);
+                self.with(|store, session| store.update(session, &key, keep))
+                    .map(|old| old.map(|it| (key, it)).into_iter().collect())
+            }
+            None => self.with(|store, session| {
+                store.update_where(session, table, &Rows::All, &condition, |_, old| change(old))
+            }),
+        };
+        Some(found.and_then(|it| values(&it)))
+    }
+}
+
+/// So long a session waits for a row.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+fn values(rows: &[(Key, Datum)]) -> Result<Vec<(String, Value)>, Failure> {
+    rows.iter().map(|(key, datum)| Ok((key.row.to_string(), Value::try_from(datum)?))).collect()
 }
 
 impl Client for SharedClient {
@@ -156,12 +254,12 @@ impl Client for SharedClient {
 
     fn put(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
         let key = Key::new(table, row);
-        self.with(|store, session| store.put(session, &key, value.into()))
+        self.with(|store, session| store.put(session, &key, value.clone().into()))
     }
 
     fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
         let key = Key::new(table, row);
-        self.with(|store, session| store.insert(session, &key, value.into()))
+        self.with(|store, session| store.insert(session, &key, value.clone().into()))
     }
 
     fn delete(&mut self, table: &str, row: &str) -> Result<(), Failure> {
@@ -175,19 +273,82 @@ impl Client for SharedClient {
             Level::ReadCommitted => store.scan_newest(session, table, &Rows::prefix(prefix)),
             _ => store.scan(session, table, &Rows::prefix(prefix)),
         })?;
-        rows.iter().map(|(key, datum)| Ok((key.row.to_string(), Value::try_from(datum)?))).collect()
+        values(&rows)
+    }
+
+    fn select(
+        &mut self,
+        table: &str,
+        predicate: &Predicate,
+        locking: Locking,
+    ) -> Result<Vec<(String, Value)>, Failure> {
+        let locked = match locking {
+            Locking::ForUpdate => self.change_where(table, predicate, |_| Change::Keep),
+            Locking::Free => None,
+        };
+        if let Some(rows) = locked {
+            return rows;
+        }
+        select_by_steps(self, table, predicate)
+    }
+
+    fn increase(&mut self, table: &str, predicate: &Predicate, by: i64) -> Result<Vec<(String, Value)>, Failure> {
+        let add = |old: &Datum| match old {
+            Datum::Int(number) => Change::Put(number.wrapping_add(by).into()),
+            _ => Change::Keep,
+        };
+        match self.change_where(table, predicate, add) {
+            Some(rows) => rows,
+            None => increase_by_steps(self, table, predicate, by),
+        }
+    }
+
+    fn delete_where(&mut self, table: &str, predicate: &Predicate) -> Result<Vec<(String, Value)>, Failure> {
+        match self.change_where(table, predicate, |_| Change::Delete) {
+            Some(rows) => rows,
+            None => delete_by_steps(self, table, predicate),
+        }
+    }
+
+    fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {
+        let key = Key::new(table, row);
+        let longer = |old: Option<&Datum>| match old.and_then(|it| Value::try_from(it).ok()).map(|it| it.to_string()) {
+            Some(list) if !list.is_empty() => format!("{list},{element}"),
+            _ => element.to_string(),
+        };
+        if self.is_database() {
+            return self
+                .with(|store, session| store.update(session, &key, |old| Change::Put(Datum::text(longer(old)))))
+                .map(|_| ());
+        }
+        let list = self.with(|store, session| store.get(session, &key))?;
+        self.put(table, row, Value::Text(longer(list.as_ref())))
+    }
+
+    fn update(&mut self, table: &str, row: &str, change: &mut Changing<'_>) -> Result<Option<(Value, Value)>, Failure> {
+        let key = Key::new(table, row);
+        let mut done = Ok(None);
+        self.with(|store, session| {
+            done = Ok(None);
+            store_update(store, session, &key, change, &mut done)
+        })?;
+        done
+    }
+
+    fn updates(&self) -> Updates {
+        if self.is_database() { Updates::Atomic } else { Updates::ReadAndWrite }
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
-        self.with(|store, session| store.commit(session).map(|_| ()))
+        self.end(Store::commit)
     }
 
     fn abort(&mut self) -> Result<(), Failure> {
-        self.with(Store::abort)
+        self.end(Store::abort)
     }
 
     fn inserts(&self) -> Inserts {
-        Inserts::Blind
+        if self.is_database() { Inserts::Checked } else { Inserts::Blind }
     }
 
     fn uncommitted_writes(&self) -> Uncommitted {

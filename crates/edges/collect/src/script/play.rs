@@ -97,7 +97,7 @@ impl Script {
                 pending: BTreeMap::new(),
                 watcher: database.watcher(),
                 processes: BTreeMap::new(),
-                log: Log::new(self, database.dialect().inserts()),
+                log: Log::new(self, database.inserts()),
             };
             for name in self.sessions() {
                 let (sender, orders) = mpsc::channel();

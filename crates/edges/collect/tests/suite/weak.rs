@@ -4,7 +4,7 @@ use iso_check::check;
 use iso_collect::{APPLICATIONS, Application, Choice, Ending, Run, Setup, application, drive, transaction};
 use iso_evidence::{Budget, Verdict, certify};
 use iso_spec::Level;
-use iso_store::LEVELS;
+use iso_store::{DATABASE_LEVELS, LEVELS};
 
 pub(crate) fn setup(application: &'static dyn Application, level: Level, policy: Choice, seed: u64) -> Setup {
     Setup { application, level, policy, sessions: 3, txns: 8, seed, retries: false }
@@ -31,7 +31,7 @@ fn the_same_seed_gives_the_same_bytes() {
 #[test]
 fn histories_satisfy_the_level_of_the_store() {
     for app in APPLICATIONS {
-        for level in LEVELS {
+        for level in LEVELS.into_iter().chain(DATABASE_LEVELS) {
             for (policy, retries) in [(Choice::Latest, false), (Choice::Random, true), (Choice::Adversarial, false)] {
                 for seed in 0..5 {
                     let run = drive(&Setup { retries, ..setup(app, level, policy, seed) }).unwrap();
@@ -48,7 +48,7 @@ fn histories_satisfy_the_level_of_the_store() {
 #[test]
 fn a_run_of_newest_values_is_serializable_at_every_level() {
     for app in APPLICATIONS {
-        for level in LEVELS {
+        for level in LEVELS.into_iter().chain(DATABASE_LEVELS) {
             for seed in 0..20 {
                 let run = drive(&setup(app, level, Choice::Latest, seed)).unwrap();
                 assert!(run.holds(), "{} {level} {seed}: {:?}", app.name(), run.assertions);
@@ -69,6 +69,30 @@ fn assertions_hold_on_a_serializable_store() {
                 assert!(run.holds(), "{} {policy} {seed}: {:?}", app.name(), run.assertions);
             }
         }
+    }
+}
+
+/// How many runs of an application break an assertion.
+fn n_broken(app: &str, level: Level, assertion: &str) -> usize {
+    let app = application(app).unwrap();
+    let is_broken = |seed: &u64| {
+        let run = drive(&setup(app, level, Choice::Adversarial, *seed)).unwrap();
+        run.assertions.iter().any(|it| it.name == assertion && !it.holds)
+    };
+    (0..60).filter(is_broken).count()
+}
+
+#[test]
+fn databases_lose_updates_only_where_an_application_selects_and_then_updates() {
+    let (rc, paper) = (Level::StatementSnapshots, Level::ReadCommitted);
+    // TPC-C adds to the sums of warehouses and districts by one UPDATE each.
+    let sums = "1: the warehouse has received what its districts have";
+    assert_eq!(n_broken("tpcc", rc, sums), 0);
+    assert!(n_broken("tpcc", paper, sums) > 0);
+    // Whoever amalgamates accounts reads them, and then sets them to 0.
+    assert!(n_broken("smallbank", rc, "money is conserved") > 0);
+    for level in [Level::RowSnapshots, Level::StrictSerializable] {
+        assert_eq!(n_broken("smallbank", level, "money is conserved"), 0, "{level}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! From the events of processes to transactions of sessions.
 
 use super::clock::{Clock, Stamp};
+use super::rows::{self, Rows, Scan};
 use crate::ReadError;
 use crate::form::{Form, Syntax};
 use crate::ops::TxnOps;
@@ -24,6 +25,9 @@ pub(super) struct Events {
     elements: Vec<ValueId>,
     key_is_list: Vec<bool>,
     processes: FxHashMap<i64, Process>,
+    /// Keys are rows of a table, since an operation `:init` said which there are.
+    rows: Option<Rows>,
+    scans: Vec<Scan>,
 }
 
 #[derive(Default)]
@@ -52,18 +56,21 @@ struct Txn {
 }
 
 #[derive(Clone, Copy)]
-struct Mop {
-    key: KeyId,
-    seen: Seen,
-}
-
-#[derive(Clone, Copy)]
 enum Seen {
     Value(Access, ValueId),
     /// A read of nil: the empty list, or the nil of a register.
     Nil(ValueId),
     /// A read of a list: where its elements are.
     List(usize, usize),
+}
+
+/// What a micro-operation does.
+#[derive(Clone, Copy)]
+enum Mop {
+    /// To one key.
+    Of(KeyId, Seen),
+    /// A read by predicate, by its number.
+    Scan(usize),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,6 +91,8 @@ impl Events {
             elements: Vec::new(),
             key_is_list: Vec::new(),
             processes: FxHashMap::default(),
+            rows: None,
+            scans: Vec::new(),
         }
     }
 
@@ -94,13 +103,8 @@ impl Events {
             return Ok(());
         };
         let Some(process) = process(event, line, sink) else { return Ok(()) };
-        if event.get("f").and_then(Form::as_name) == Some("init") {
-            let why = "an operation :init belongs to Elle's workload of closed predicates, which is not read; record \
-                       scans in our own formats instead (docs/elle.md)";
-            sink.error(line, why);
-            return Ok(());
-        }
-        if let Some(other) = event.get("f").filter(|it| it.as_name() != Some("txn")) {
+        let is_init = event.get("f").and_then(Form::as_name) == Some("init");
+        if let Some(other) = event.get("f").filter(|it| !is_init && it.as_name() != Some("txn")) {
             sink.error(line, format!("the :f of an operation must be :txn, not {}", other.show(self.syntax)));
             return Ok(());
         }
@@ -115,6 +119,9 @@ impl Events {
             }
         };
         let stamp = self.clock.stamp(event, line, sink);
+        if is_init {
+            return self.init(event.get("value"), kind, line, sink);
+        }
         match self.mops(event.get("value"), kind, sink)? {
             Ok(mops) => self.step(process, (kind, stamp), mops, line, sink),
             Err(problem) => {
@@ -122,6 +129,29 @@ impl Events {
                 Ok(())
             }
         }
+    }
+
+    /// Takes the rows that there are to begin with.
+    fn init(&mut self, value: Option<&Form>, kind: Kind, line: u64, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+        let has_begun = !self.txns.is_empty() || self.processes.values().any(|it| it.open.is_some());
+        let why = match (kind, &self.rows) {
+            (Kind::Invoke, _) => return Ok(()),
+            (Kind::Fail | Kind::Info, _) => {
+                "it is not known whether :init was done, so nobody knows which rows there were"
+            }
+            (Kind::Ok, Some(_)) => "there is one operation :init, and it was before",
+            (Kind::Ok, None) if has_begun => "the operation :init comes before all transactions",
+            (Kind::Ok, None) => {
+                let begun = rows::begin(value, line, sink)?;
+                match begun {
+                    Some(rows) => self.rows = Some(rows),
+                    None => sink.error(line, "the :value of an operation :init is a map of keys and values, as {:x 1}"),
+                }
+                return Ok(());
+            }
+        };
+        sink.error(line, why);
+        Ok(())
     }
 
     fn step(
@@ -191,14 +221,18 @@ impl Events {
         };
         let mut mops = Vec::with_capacity(forms.len());
         for form in forms {
-            match self.mop(form, sink)? {
+            let mop = match self.rows {
+                Some(rows) => self.mop_of_rows(rows, form, kind, sink)?,
+                None => self.mop(form, sink)?,
+            };
+            match mop {
                 Some(mop) if kind == Kind::Ok || mop.is_write() => mops.push(mop),
                 Some(_) => {}
-                None if is_of_predicates(form) => {
+                None if self.rows.is_none() && rows::is_of_rows(form) => {
                     let found = form.show(self.syntax);
                     return Ok(Err(format!(
-                        "{found} belongs to Elle's workload of closed predicates, which is not read; record scans in our \
-                         own formats instead (docs/elle.md)"
+                        "{found} is about rows, and it is not known which there were at first: an operation :init must \
+                         come before all transactions (docs/elle.md)"
                     )));
                 }
                 None => {
@@ -211,9 +245,34 @@ impl Events {
 
     fn known_mops(&self) -> &'static str {
         match self.syntax {
+            syntax if self.rows.is_some() => rows::known_mops(syntax),
             Syntax::Edn => "[:r key value], [:w key value] or [:append key value]",
             Syntax::Json => "[\"r\",key,value], [\"w\",key,value] or [\"append\",key,value]",
         }
+    }
+
+    /// A micro-operation where keys are rows. What an invocation would read is not known yet.
+    fn mop_of_rows(
+        &mut self,
+        rows: Rows,
+        form: &Form,
+        kind: Kind,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Mop>, ReadError> {
+        Ok(match rows.read(form, kind == Kind::Ok, sink)? {
+            Some(rows::RowMop::Of(access, key, value)) => {
+                if self.key_is_list.len() <= key.index() {
+                    self.key_is_list.resize(key.index() + 1, false);
+                }
+                Some(Mop::Of(key, Seen::Value(access, value)))
+            }
+            Some(rows::RowMop::Scan(scan)) => {
+                sink.meter().keep(scan.bytes())?;
+                self.scans.push(scan);
+                Some(Mop::Scan(self.scans.len() - 1))
+            }
+            None => None,
+        })
     }
 
     fn mop(&mut self, form: &Form, sink: &mut Sink<'_>) -> Result<Option<Mop>, ReadError> {
@@ -236,7 +295,7 @@ impl Events {
         };
         self.key_is_list[key.index()] |= access == Access::Append;
         let Some(value) = value.and_then(Form::to_datum) else { return Ok(None) };
-        Ok(Some(Mop { key, seen: Seen::Value(access, sink.value(value)?) }))
+        Ok(Some(Mop::Of(key, Seen::Value(access, sink.value(value)?))))
     }
 
     fn read_mop(&mut self, key: KeyId, value: Option<&Form>, sink: &mut Sink<'_>) -> Result<Option<Mop>, ReadError> {
@@ -257,7 +316,7 @@ impl Events {
                 Seen::Value(Access::Read, sink.value(value)?)
             }
         };
-        Ok(Some(Mop { key, seen }))
+        Ok(Some(Mop::Of(key, seen)))
     }
 
     /// Ends what never ended, and adds everything to the history, sessions in the order of their processes.
@@ -289,13 +348,14 @@ impl Events {
         for txn in &self.txns {
             ops.clear();
             for mop in &self.mops[start..txn.end] {
-                match mop.seen {
-                    Seen::Value(access, value) => ops.push(access, mop.key, value),
-                    Seen::Nil(_) if self.key_is_list[mop.key.index()] => ops.push_list(mop.key),
-                    Seen::Nil(nil) => ops.push(Access::Read, mop.key, nil),
-                    Seen::List(from, to) => {
+                match *mop {
+                    Mop::Scan(nth) => self.scans[nth].push_to(&mut ops),
+                    Mop::Of(key, Seen::Value(access, value)) => ops.push(access, key, value),
+                    Mop::Of(key, Seen::Nil(_)) if self.key_is_list[key.index()] => ops.push_list(key),
+                    Mop::Of(key, Seen::Nil(nil)) => ops.push(Access::Read, key, nil),
+                    Mop::Of(key, Seen::List(from, to)) => {
                         self.elements[from..to].iter().for_each(|it| ops.element(*it));
-                        ops.push_list(mop.key);
+                        ops.push_list(key);
                     }
                 }
             }
@@ -309,16 +369,9 @@ impl Events {
     }
 }
 
-/// Is this a micro-operation of Elle's workload of closed predicates: a read by predicate, or a row that comes or goes?
-fn is_of_predicates(form: &Form) -> bool {
-    let Form::Vector(parts) = form else { return false };
-    let name = parts.first().and_then(Form::as_name);
-    name.is_some_and(|it| matches!(it, "rp" | "insert" | "delete"))
-}
-
 impl Mop {
     fn is_write(&self) -> bool {
-        matches!(self.seen, Seen::Value(Access::Write | Access::Append, _))
+        matches!(self, Self::Of(_, Seen::Value(Access::Write | Access::Append, _)))
     }
 }
 

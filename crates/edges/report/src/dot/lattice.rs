@@ -3,7 +3,7 @@
 use super::quoted;
 use crate::hasse::{class_name, class_names};
 use crate::phrases::{anomalies, claim, lattice_headline, sizes};
-use crate::search::{LatticeEdge, LatticeReport};
+use crate::search::{LatticeEdge, LatticeReport, Sureness};
 
 /// The Hasse diagram.
 pub(crate) fn lattice_dot(report: &LatticeReport) -> String {
@@ -18,6 +18,9 @@ pub(crate) fn lattice_dot(report: &LatticeReport) -> String {
     for edge in &report.edges {
         out += &format!("  {}\n", line(report, edge));
     }
+    if !report.implications.is_empty() {
+        out += "  legend [shape=plaintext, style=\"\", fontname=\"Helvetica\", label=\"green: proved for every size\\norange, dashed: only up to the scope\"];\n";
+    }
     out + "}\n"
 }
 
@@ -26,10 +29,15 @@ fn line(report: &LatticeReport, edge: &LatticeEdge) -> String {
     let names = edge.found.refutations.iter().map(anomalies).find(|it| !it.is_empty()).unwrap_or_default();
     let (n_txns, n_keys) = sizes(&edge.found);
     format!(
-        "class_{} -> class_{} [label={}, tooltip={}];",
+        "class_{} -> class_{} [label={}, tooltip={}{}];",
         edge.stronger,
         edge.weaker,
         quoted(&format!("{n_txns},\n{n_keys}")),
-        quoted(&format!("{}{names}\n{}", claim(&[weaker], &[stronger], "this"), edge.found.history.trim_end()))
+        quoted(&format!("{}{names}\n{}", claim(&[weaker], &[stronger], "this"), edge.found.history.trim_end())),
+        match report.sureness_of_edge(edge) {
+            Sureness::Unasked => "",
+            Sureness::Proved => ", color=\"#1a7f37\"",
+            Sureness::Bounded => ", color=\"#bc4c00\", style=dashed",
+        }
     )
 }

@@ -22,6 +22,9 @@ pub(crate) fn verify_html(report: &VerifyReport) -> Page {
     if let Some(words) = not_certified(report.not_certified.as_ref()) {
         body += &format!("<p class=\"size\">{}</p>\n", xml(&words));
     }
+    if let Some(covers) = &report.covers {
+        body += &format!("<p class=\"size\">{}</p>\n", xml(covers));
+    }
     if let Some(line) = weakest_line(report) {
         body += &format!("<p class=\"lead\"><b>{}</b></p>\n", xml(&line));
     }

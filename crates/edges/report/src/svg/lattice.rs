@@ -4,7 +4,7 @@ use super::figure::{FAINT, Figure, GREEN, INK, MONO, line, n};
 use crate::hasse::class_name;
 use crate::phrases::{anomalies, claim, lattice_headline, not_certified, scope_line};
 use crate::picture::{ClassBox, Hasse, HasseLine, Metrics};
-use crate::search::LatticeReport;
+use crate::search::{LatticeReport, Sureness};
 use crate::words::xml;
 
 /// Where lines of a diagram lead.
@@ -46,7 +46,8 @@ fn diagram(report: &LatticeReport, links: Links) -> Figure {
         // Line by line, since a line break inside of a text is shown as what it is.
         let lines: Vec<String> = title(report, idx).lines().map(xml).collect();
         let title = format!("<title>{}</title>", lines.join("&#10;"));
-        let inside = format!("{title}{}", line_body(drawn));
+        let sureness = report.sureness_of_edge(&report.edges[idx]);
+        let inside = format!("{title}{}", line_body(drawn, sureness));
         figure.body += &match links {
             Links::None => format!("<g>{inside}</g>\n"),
             Links::Sections => format!("<a href=\"#edge-{}\">{inside}</a>\n", idx + 1),
@@ -62,8 +63,41 @@ fn diagram(report: &LatticeReport, links: Links) -> Figure {
                      allows has n transactions and m keys.";
         figure.paragraph(words, 12.0, FAINT, "normal");
     }
+    if !report.implications.is_empty() {
+        legend(&mut figure);
+    }
     figure.height += Metrics::BOX_PADDING;
     figure
+}
+
+/// How a line or a border is drawn that is so sure: its colour, its width, and dashes.
+fn stroke(sureness: Sureness) -> (&'static str, &'static str, &'static str) {
+    match sureness {
+        Sureness::Unasked => ("#8c959f", "1.4", ""),
+        Sureness::Proved => (GREEN, "1.8", ""),
+        Sureness::Bounded => (ORANGE, "1.8", " stroke-dasharray=\"6 4\""),
+    }
+}
+
+/// What is not proved is not green.
+const ORANGE: &str = "#bc4c00";
+
+/// What the kinds of lines mean.
+fn legend(figure: &mut Figure) {
+    for (sureness, words) in [
+        (Sureness::Proved, "proved for every size, and certified"),
+        (Sureness::Bounded, "only up to the scope: no proof, and no history against it"),
+    ] {
+        let (colour, width, dashes) = stroke(sureness);
+        let y = figure.height + 10.0;
+        figure.body += &format!(
+            "<path d=\"M 24 {0} L 64 {0}\" stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}/>\
+             <text x=\"74\" y=\"{1}\" font-size=\"12\" fill=\"{FAINT}\">{words}</text>\n",
+            n(y),
+            n(y + 4.0)
+        );
+        figure.height += 20.0;
+    }
 }
 
 /// What the tooltip of a line says.
@@ -75,12 +109,13 @@ fn title(report: &LatticeReport, idx: usize) -> String {
 }
 
 /// A line with its label, and an invisible broad one that is easy to hit.
-fn line_body(drawn: &HasseLine) -> String {
+fn line_body(drawn: &HasseLine, sureness: Sureness) -> String {
+    let (colour, width, dashes) = stroke(sureness);
     let path = line(&drawn.path);
     let rect = drawn.label_rect;
     format!(
         "<path d=\"{path}\" fill=\"none\" stroke=\"#ffffff\" stroke-opacity=\"0\" stroke-width=\"12\"/>\
-         <path d=\"{path}\" fill=\"none\" stroke=\"#8c959f\" stroke-width=\"1.4\"/>\
+         <path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dashes}/>\
          <rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"4\" fill=\"#ffffff\" fill-opacity=\"0.92\"/>\
          <text x=\"{}\" y=\"{}\" font-size=\"10.5\" text-anchor=\"middle\" fill=\"{FAINT}\">{}</text>",
         n(rect.x),
@@ -94,7 +129,12 @@ fn line_body(drawn: &HasseLine) -> String {
 }
 
 fn class_body(report: &LatticeReport, class: &ClassBox) -> String {
-    let (fill, stroke) = if class.names.len() > 1 { ("#f0fff4", GREEN) } else { ("#ffffff", "#57606a") };
+    let names: Vec<String> = class.names.iter().map(|it| it.1.clone()).collect();
+    let (fill, stroke) = match report.sureness_of_class(&names) {
+        _ if names.len() == 1 => ("#ffffff", "#57606a"),
+        Sureness::Bounded => ("#fff8f0", ORANGE),
+        Sureness::Unasked | Sureness::Proved => ("#f0fff4", GREEN),
+    };
     let rect = class.rect;
     let mut body = format!(
         "<g font-family=\"{MONO}\" font-size=\"12\" text-anchor=\"middle\">\n<rect x=\"{}\" y=\"{}\" width=\"{}\" \

@@ -31,6 +31,23 @@ pub fn text(report: &CheckReport, options: TextOptions) -> String {
     options.spelled(page.out)
 }
 
+/// The beginning of [`text`], as far as it is known before all levels are decided: what was promised, or the first rows of the
+/// table. Nothing if there is no such beginning.
+pub fn text_so_far(report: &CheckReport, is_decided: impl Fn(&LevelReport) -> bool, options: TextOptions) -> String {
+    let mut page = Page::new(options);
+    page.head(report);
+    match (&report.promise, report.levels.as_slice()) {
+        (Some(promise), levels) if levels.iter().any(|it| it.level == promise.level && is_decided(it)) => {
+            page.promised(report, promise);
+        }
+        (None, levels @ [first, _, ..]) if is_decided(first) => {
+            page.rows(levels, levels.iter().take_while(|it| is_decided(it)).count());
+        }
+        _ => return String::new(),
+    }
+    options.spelled(page.out)
+}
+
 impl Page {
     fn head(&mut self, report: &CheckReport) {
         for defect in &report.defects {
@@ -41,8 +58,8 @@ impl Page {
         self.gap();
     }
 
-    /// Whether the promise was kept, and then in short what else holds.
-    fn promise(&mut self, report: &CheckReport, promise: &PromiseReport) {
+    /// Whether the promise was kept.
+    fn promised(&mut self, report: &CheckReport, promise: &PromiseReport) {
         let tone = match promise.verdict {
             PromiseVerdict::Kept => Tone::Good,
             PromiseVerdict::Broken => Tone::Bad,
@@ -59,6 +76,11 @@ impl Page {
                 Judgement::Violated { .. } => {}
             }
         }
+    }
+
+    /// Whether the promise was kept, and then in short what else holds.
+    fn promise(&mut self, report: &CheckReport, promise: &PromiseReport) {
+        self.promised(report, promise);
         if let Some(more) = on_one_server(report) {
             self.sentence("  ", 2, &more);
         }
@@ -104,10 +126,17 @@ impl Page {
     }
 
     fn table(&mut self, report: &CheckReport, levels: &[LevelReport]) {
+        self.rows(levels, levels.len());
+        self.gap();
+        self.strongest(report);
+    }
+
+    /// The first rows of the table.
+    fn rows(&mut self, levels: &[LevelReport], n_rows: usize) {
         let columns =
             |of: fn(&LevelReport) -> &str| levels.iter().map(|it| width(&harmless(of(it)))).max().unwrap_or(0);
         let (short, full) = (columns(|it| &it.level.short), columns(|it| &it.level.full));
-        for (nth, level) in levels.iter().enumerate() {
+        for (nth, level) in levels.iter().enumerate().take(n_rows) {
             if nth > 0 && level.level.is_of_databases() && !levels[nth - 1].level.is_of_databases() {
                 self.gap();
                 self.line(DATABASES_LEAD);
@@ -121,8 +150,6 @@ impl Page {
             let gap = " ".repeat("violated".len() - level.judgement.word().len());
             self.line(&format!("{}  {full_name}  {verdict}{gap}  {note}", self.tinted(Tone::Bold, &name)));
         }
-        self.gap();
-        self.strongest(report);
     }
 
     fn strongest(&mut self, report: &CheckReport) {

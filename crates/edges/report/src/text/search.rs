@@ -48,6 +48,9 @@ pub(crate) fn compare(report: &CompareReport, options: TextOptions) -> String {
         for line in proof_lines(stronger, weaker, proof) {
             page.sentence("", 4, &line);
         }
+        if let Some(only) = direction.as_ref().and_then(|it| it.only.as_ref()) {
+            page.sentence("", 4, only);
+        }
     }
     let found: Vec<&Found> = sides.iter().filter_map(|it| it.2.as_deref()).collect();
     page.not_certified(report.not_certified.as_ref());

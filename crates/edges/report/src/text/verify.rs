@@ -23,6 +23,9 @@ pub(crate) fn verify(report: &VerifyReport, options: TextOptions) -> String {
     if let Some(words) = not_certified(report.not_certified.as_ref()) {
         page.sentence("", 0, &words);
     }
+    if let Some(covers) = &report.covers {
+        page.sentence("", 0, covers);
+    }
     if let Some(hint) = &report.hint {
         page.sentence("", 0, hint);
     }

@@ -26,6 +26,8 @@ pub fn scope() -> Scope {
         real_time: false,
         read_order: false,
         scans: 0,
+        statements: Vec::new(),
+        lists: 0,
     }
 }
 
@@ -247,6 +249,7 @@ pub fn lattice() -> LatticeReport {
             edge(2, 4, long_fork()),
             edge(3, 4, lost_update()),
         ],
+        pairs: None,
         implications: Vec::new(),
         unknown: vec![UnknownPair {
             left: "biswas.pc".to_owned(),

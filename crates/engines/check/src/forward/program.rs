@@ -16,6 +16,9 @@ const MAX_SESSIONS: usize = 64;
 /// reads.
 pub(crate) type Version = u32;
 
+/// A part of the whole, in parts of 2 to the power of 32.
+pub(super) type Share = u64;
+
 /// A transaction, as far as its execution matters.
 #[derive(Debug)]
 pub(crate) struct Task {
@@ -25,6 +28,8 @@ pub(crate) struct Task {
     pub(crate) writes: Vec<Version>,
     /// What it reads and overwrites: nobody else overwrites the same write of it.
     pub(super) updates: Vec<Version>,
+    /// How many of its session come before it, those that aborted included.
+    pub(super) nth: u32,
     pub(super) begin: i64,
     /// No later one of its session has ended before this.
     pub(super) end: i64,
@@ -34,6 +39,10 @@ pub(crate) struct Task {
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) sessions: Vec<Vec<Task>>,
+    /// How many transactions each session began, those that aborted included.
+    pub(super) n_begun: Vec<u32>,
+    /// When tasks happen if all sessions do the same share of their work in the same time: shares of the whole, ascending.
+    pub(super) moments: Vec<Share>,
     pub(crate) initial: Vec<Version>,
     /// The key of each version.
     pub(crate) key: Vec<u32>,
@@ -66,6 +75,8 @@ impl Program {
         let versions = Versions::new(frame)?;
         let mut program = Self {
             sessions: Vec::new(),
+            n_begun: history.sessions().map(|it| history.session_txns(it).len() as u32).collect(),
+            moments: Vec::new(),
             initial: history.keys().map(|it| versions.of(it, history.initial_value(it))).collect(),
             n_readers: vec![0; versions.key.len()],
             n_writers: vec![0; versions.key.len()],
@@ -84,6 +95,7 @@ impl Program {
             program.versions[*key as usize].push(version);
         }
         program.key = versions.key;
+        program.moments = program.in_step().iter().map(|it| it.0).collect();
         Some(program)
     }
 
@@ -109,20 +121,31 @@ impl Program {
         self.sessions.push(tasks);
     }
 
-    /// The transactions of all sessions, as if each session did the same share of its work in the same time.
+    /// The transactions of all sessions, as if each session did the same share of its work in the same time. What aborted
+    /// was work, too.
     pub(crate) fn side_by_side(&self) -> Vec<TxnId> {
-        let mut txns = Vec::new();
-        for tasks in &self.sessions {
-            let share = |nth: usize| ((2 * nth as u64 + 1) << 32) / (2 * tasks.len() as u64);
-            txns.extend(tasks.iter().enumerate().map(|(nth, task)| (share(nth), task.txn)));
+        self.in_step().into_iter().map(|it| it.1).collect()
+    }
+
+    fn in_step(&self) -> Vec<(Share, TxnId)> {
+        let mut txns = Vec::with_capacity(self.n_tasks);
+        for (tasks, n_begun) in self.sessions.iter().zip(&self.n_begun) {
+            let share = |nth: u32| ((2 * u64::from(nth) + 1) << 32) / (2 * u64::from(*n_begun));
+            txns.extend(tasks.iter().map(|it| (share(it.nth), it.txn)));
         }
         txns.sort_unstable();
-        txns.into_iter().map(|it| it.1).collect()
+        txns
     }
 
     /// Are states small enough to keep many of them?
     pub(crate) fn has_small_states(&self) -> bool {
         self.sessions.len() <= MAX_SESSIONS && self.key.len() <= MAX_VERSIONS
+    }
+
+    /// Do two tasks write a common key?
+    pub(super) fn conflict(&self, one: &Task, other: &Task) -> bool {
+        let key = |it: &Version| self.key[*it as usize];
+        one.writes.iter().any(|it| other.writes.iter().any(|written| key(it) == key(written)))
     }
 
     pub(super) fn versions_of(&self, key: u32) -> &[Version] {
@@ -181,7 +204,8 @@ impl Versions {
             frame.rule.events != Events::StartAndCommit && writes.iter().any(|write| key(*write) == key(*it))
         });
         let begin = frame.begin(txn).unwrap_or(i64::MIN);
-        Task { txn, reads, writes, updates, begin, end: frame.end(txn).unwrap_or(i64::MAX) }
+        let nth = facts.history().nth_in_session(txn) as u32;
+        Task { txn, reads, writes, updates, nth, begin, end: frame.end(txn).unwrap_or(i64::MAX) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! One state of an execution: how far each session is, what each key holds, and who has a snapshot already.
 
 use super::program::{Program, Task, Version};
-use super::{Aim, Taste};
+use super::{Aim, Taste, log};
 use crate::rule::Events;
 
 /// What a state costs: how hard it looks to go on from there.
@@ -10,9 +10,6 @@ pub(super) struct Cost(u32);
 
 /// A session that cannot go on now is as bad as this much of what versions cost.
 const WAITING: u32 = 4;
-
-/// A session that is as far from its share as usual is as bad as this much of what versions cost.
-const UNEVENNESS: u128 = 100;
 
 /// So many rounds are looked ahead, in each of which a session commits once at most.
 const ROUNDS_AHEAD: u32 = 12;
@@ -344,22 +341,7 @@ impl<'p> State<'p> {
             return Cost(self.delay);
         }
         let n_waiting = (0..self.program.sessions.len()).filter(|it| !self.can_commit(*it)).count() as u32;
-        let unevenness = if self.aim.taste == Taste::Even { self.unevenness() } else { 0 };
-        Cost((self.missing + WAITING * n_waiting).saturating_add(unevenness))
-    }
-
-    /// How unlikely it is that sessions come so far, if each has done about the same share of what it does.
-    ///
-    /// Sums up, for all sessions, squares of how far they are from their share, by how far they are from it usually.
-    fn unevenness(&self) -> u32 {
-        let (n_done, n_tasks) = (self.n_done() as u128, self.program.n_tasks as u128);
-        let of_session = |(place, tasks): (&u32, &Vec<Task>)| {
-            let n_own = tasks.len() as u128;
-            let distance = (u128::from(*place) * n_tasks).abs_diff(n_done * n_own);
-            UNEVENNESS * distance * distance / (n_tasks * n_tasks + n_done * n_own * (n_tasks - n_done)).max(1)
-        };
-        let sum: u128 = self.words.iter().zip(&self.program.sessions).map(of_session).sum();
-        u32::try_from(sum).unwrap_or(u32::MAX)
+        Cost(self.missing + WAITING * n_waiting)
     }
 
     /// Equal states have equal numbers; a version that nobody reads any more is as good as any other.
@@ -382,12 +364,6 @@ enum Settled {
     /// It did something.
     Moved,
     Waits,
-}
-
-/// The logarithm to the base of 2 in steps of 1/64, straight between powers of 2; of 0 as of 1.
-fn log(n: u32) -> u32 {
-    let n_bits = n.max(1).ilog2();
-    64 * n_bits + ((n.max(1) << 6) >> n_bits) - 64
 }
 
 #[cfg(test)]

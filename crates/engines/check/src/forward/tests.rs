@@ -1,34 +1,15 @@
 //! Whole executions of stores with few values, found without looking at the order of the input.
 
-use super::{Aim, Program, Run, Taste, run};
+use super::{Aim, Nearness, Program, Run, Taste, run, run_in_step};
 use crate::order::{self, Frame};
 use crate::rule::Rule;
-use crate::test_store::{self, Clock, Input, Manner, Random, Sight, Values};
+use crate::test_store::few_values::{STORES, some};
+use crate::test_store::{Sight, history};
 use iso_evidence::{Budget, StopReason};
-use iso_history::{Facts, History};
+use iso_history::Facts;
 use iso_spec::Level;
 
-const STORES: [(Sight, Level); 3] = [
-    (Sight::Serial, Level::Serializable),
-    (Sight::Snapshot, Level::SnapshotIsolation),
-    (Sight::Careless, Level::PrefixConsistency),
-];
-
-fn some(sight: Sight, seed: u64) -> History {
-    let manner = Manner {
-        n_txns: 60,
-        n_sessions: 5,
-        n_keys: 4,
-        max_ops: 4,
-        sight,
-        writes: 50,
-        values: Values::Few(3),
-        clock: Clock::Exact,
-        input: Input::Sessions,
-        ..Manner::default()
-    };
-    test_store::run(&mut Random::new(seed), manner)
-}
+const N_KEYS: usize = 4;
 
 fn aim(width: usize, taste: Taste) -> Aim {
     Aim { width, slack: None, taste }
@@ -40,7 +21,7 @@ fn executions_that_are_found_are_right_and_most_are_found() {
     for (sight, level) in STORES {
         let mut n_found = [0; Taste::ALL.len()];
         for seed in 0..20 {
-            let history = some(sight, seed);
+            let history = some(sight, N_KEYS, seed);
             let facts = Facts::new(&history);
             let frame = Frame::new(&facts, Rule::of(level));
             let program = Program::new(&frame).unwrap();
@@ -58,13 +39,46 @@ fn executions_that_are_found_are_right_and_most_are_found() {
 }
 
 #[test]
+fn sessions_in_step_are_found_to_the_end_with_enough_states() {
+    for (sight, level) in STORES {
+        let mut n_found = [0; 2];
+        for seed in 0..20 {
+            let history = some(sight, N_KEYS, seed);
+            let facts = Facts::new(&history);
+            let frame = Frame::new(&facts, Rule::of(level));
+            let program = Program::new(&frame).unwrap();
+            for (nearness, count) in [Nearness::Near, Nearness::Chance].into_iter().zip(&mut n_found) {
+                let found = || run_in_step(&program, nearness, 2_000, &Budget::unlimited()).unwrap();
+                let Run::Whole(commits) = found() else { continue };
+                assert!(order::explains(&frame, &commits), "{level}, seed {seed}, {nearness:?}");
+                assert!(matches!(found(), Run::Whole(again) if again == commits), "{level}, seed {seed}, {nearness:?}");
+                *count += 1;
+            }
+        }
+        assert!(n_found.iter().all(|it| *it >= 15), "{level}: {n_found:?} of 20");
+    }
+}
+
+/// Two transactions of each session are alike, but the first session aborted six of them first: the other one is done by then.
+#[test]
+fn what_aborted_took_time() {
+    let lines =
+        ["a! wy1", "a! wy1", "a! wy1", "a! wy1", "a! wy1", "a! wy1", "a wx1", "a wx2", "b wx3", "b wx4", "c rx4"];
+    let history = history(&lines);
+    let facts = Facts::new(&history);
+    let program = Program::new(&Frame::new(&facts, Rule::of(Level::Serializable))).unwrap();
+    let order: Vec<usize> = program.side_by_side().iter().map(|it| it.index()).collect();
+    assert_eq!(order, [9, 11, 10, 7, 8]);
+}
+
+#[test]
 fn executions_that_keep_to_times_are_found_with_few_states() {
     for (sight, level) in
         [(Sight::Serial, Level::StrictSerializable), (Sight::Snapshot, Level::StrongSnapshotIsolation)]
     {
         let mut n_found = 0;
         for seed in 0..20 {
-            let history = some(sight, seed);
+            let history = some(sight, N_KEYS, seed);
             let facts = Facts::new(&history);
             let frame = Frame::new(&facts, Rule::of(level));
             let program = Program::new(&frame).unwrap();
@@ -80,10 +94,12 @@ fn executions_that_keep_to_times_are_found_with_few_states() {
 
 #[test]
 fn a_budget_that_ends_is_said() {
-    let history = some(Sight::Serial, 1);
+    let history = some(Sight::Serial, N_KEYS, 1);
     let facts = Facts::new(&history);
     let program = Program::new(&Frame::new(&facts, Rule::of(Level::Serializable))).unwrap();
     let stop = || Some(StopReason::Timeout);
     let ran = run(&program, aim(10, Taste::Likely), &Budget::new(&stop));
+    assert!(matches!(ran, Err(StopReason::Timeout)));
+    let ran = run_in_step(&program, Nearness::Near, 10, &Budget::new(&stop));
     assert!(matches!(ran, Err(StopReason::Timeout)));
 }

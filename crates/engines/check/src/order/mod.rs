@@ -94,6 +94,26 @@ pub(crate) fn decide_by_order(
     Ok(decision_of(&frame, repaired))
 }
 
+/// A witness by an order that begins like this one, if there is one.
+pub(crate) fn witness_from(
+    facts: &Facts<'_>,
+    rule: Rule,
+    order: &[TxnId],
+    budget: &Budget<'_>,
+) -> Result<Option<Witness>, StopReason> {
+    let frame = Frame::new(facts, rule);
+    let Ok(commits) = start::repair_order(&frame, order) else { return Ok(None) };
+    let placement = place(&frame, &commits);
+    if placement.misfits.is_empty() {
+        return Ok(Some(witness_of(&frame, &commits, &placement)));
+    }
+    let repaired = Repair::new(&frame, commits, placement).run(budget)?;
+    Ok(match decision_of(&frame, repaired) {
+        Some(Decision::Allowed(witness)) => Some(witness),
+        _ => None,
+    })
+}
+
 fn decision_of(frame: &Frame<'_>, repaired: Repaired) -> Option<Decision> {
     match repaired {
         Repaired::Order(commits, placement) => Some(Decision::Allowed(witness_of(frame, &commits, &placement))),

@@ -12,7 +12,7 @@ use super::place::{Placement, place};
 use super::repair::{Repair, Repaired};
 use super::{decide_by_order, decision_of, start};
 use crate::decision::{Decision, within};
-use crate::forward::{self, Aim, Program, Run, Taste};
+use crate::forward::{self, Aim, Nearness, Program, Run, Taste};
 use crate::rule::{Events, Rule};
 use crate::witness::with_snapshots;
 use iso_evidence::{Budget, StopReason};
@@ -40,6 +40,10 @@ const TURNS: [Turn; 6] = [
 
 /// Of so many transactions, one that misfits is little.
 const FEW_MISFITS: usize = 20;
+
+/// States of sessions that are in step are smaller: so many times as many are kept.
+const TIMES_IN_STEP: usize = 8;
+const TIMES_NEAR: usize = 32;
 
 /// A stronger rule may take so many times the steps of a repair, since it takes turns, too.
 const STEPS_OF_STRONGER: u32 = 4;
@@ -78,13 +82,13 @@ impl Ways<'_> {
         if let Some(decision) = repaired.and_then(|it| decision_of(self.frame, it)) {
             return Ok(Some(decision));
         }
+        if let Some(decision) = self.run_forward(turn, budget)? {
+            return Ok(Some(decision));
+        }
         if let Some(decision) = self.assume_more(turn, budget)? {
             return Ok(Some(decision));
         }
-        if let Some(decision) = self.anneal(turn, budget)? {
-            return Ok(Some(decision));
-        }
-        self.run_forward(turn, budget)
+        self.anneal(turn, budget)
     }
 
     fn repair(&self, budget: &Budget<'_>) -> Result<Repaired, StopReason> {
@@ -136,23 +140,37 @@ impl Ways<'_> {
     fn run_forward(&mut self, turn: Turn, budget: &Budget<'_>) -> Result<Option<Decision>, StopReason> {
         let Some(program) = self.program.as_ref().filter(|it| it.has_small_states()) else { return Ok(None) };
         let mut furthest = Vec::new();
-        for slack in &self.slacks {
-            for taste in Taste::worth_a_try(*slack) {
-                let commits =
-                    match forward::run(program, Aim { width: turn.width, slack: *slack, taste: *taste }, budget)? {
-                        Run::Whole(commits) => commits,
-                        Run::Part(commits) => {
-                            furthest = if commits.len() > furthest.len() { commits } else { furthest };
-                            continue;
-                        }
-                    };
-                let placement = place(self.frame, &commits);
-                if placement.misfits.is_empty() {
-                    return Ok(decision_of(self.frame, Repaired::Order(commits, placement)));
+        let mut take = |run: Run| match run {
+            Run::Whole(commits) => Some(commits),
+            Run::Part(commits) => {
+                furthest = if commits.len() > furthest.len() { commits } else { std::mem::take(&mut furthest) };
+                None
+            }
+        };
+        let mut found = None;
+        if self.slacks == [None] {
+            for (nearness, times) in [(Nearness::Near, TIMES_NEAR), (Nearness::Chance, TIMES_IN_STEP)] {
+                if found.is_none() {
+                    found = take(forward::run_in_step(program, nearness, turn.width * times, budget)?);
                 }
             }
         }
-        self.begin_with(furthest);
+        for slack in &self.slacks {
+            for taste in Taste::ALL {
+                if found.is_none() {
+                    found = take(forward::run(program, Aim { width: turn.width, slack: *slack, taste }, budget)?);
+                }
+            }
+        }
+        let Some(commits) = found else {
+            self.begin_with(furthest);
+            return Ok(None);
+        };
+        let placement = place(self.frame, &commits);
+        if placement.misfits.is_empty() {
+            return Ok(decision_of(self.frame, Repaired::Order(commits, placement)));
+        }
+        self.begin_with(commits);
         Ok(None)
     }
 

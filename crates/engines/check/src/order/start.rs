@@ -2,7 +2,8 @@
 //!
 //! Recorded ends are a good guess of commits. Without times, so is the order of the input, unless it lists one session
 //! after the other; then the longest chains of known predecessors and successors of a transaction say how early or
-//! late it must be, which brings sessions of different speed into step wherever one read from another.
+//! late it must be, which brings sessions of different speed into step wherever one read from another. Where few sources are
+//! known, sessions side by side are tried, too: each has begun the same share of its transactions in the same time.
 //! Whoever must come before a transaction and has not come yet is placed right before it, depth first.
 //! Cost: linear in reads, plus sorting transactions where the input is not sorted already.
 
@@ -11,7 +12,7 @@ use iso_history::TxnId;
 
 /// An order of the transactions that count, or a cycle of those that must come before each other.
 ///
-/// With a guess by chains there are two; the caller takes the better one.
+/// With a guess by chains there are several; the caller takes the best one.
 pub(super) fn first_orders(frame: &Frame<'_>) -> Result<Vec<Vec<TxnId>>, Vec<TxnId>> {
     let input: Vec<TxnId> = frame.facts.txns().collect();
     let history = frame.facts.history();
@@ -35,7 +36,12 @@ pub(super) fn first_orders(frame: &Frame<'_>) -> Result<Vec<Vec<TxnId>>, Vec<Txn
     });
     let by_both =
         order_by(&|txn| u64::from(chains.before[txn.index()]) + u64::from(u32::MAX - chains.after[txn.index()]));
-    Ok(vec![by_both?, by_depth?])
+    let mut orders = vec![by_both?, by_depth?];
+    if frame.sources.is_open() {
+        // Few sources are known, and chains of them say little.
+        orders.push(order_by(&|txn| (2 * place(txn) + (1 << 32)) / (2 * length(txn)))?);
+    }
+    Ok(orders)
 }
 
 /// Is one session written down after the other?

@@ -13,12 +13,12 @@ pub(crate) fn history(lines: &[&str]) -> History {
     for line in lines {
         let mut words = line.split_whitespace();
         let session = words.next().unwrap();
-        let outcome = match session.as_bytes()[1..] {
-            [b'?'] => Outcome::Indeterminate,
-            [b'!'] => Outcome::Aborted,
+        let outcome = match session.as_bytes() {
+            [.., b'?'] => Outcome::Indeterminate,
+            [.., b'!'] => Outcome::Aborted,
             _ => Outcome::Committed,
         };
-        let session = builder.session(&session[..1]);
+        let session = builder.session(session.trim_end_matches(['?', '!']));
         builder.begin(session, Place::default());
         for word in words {
             match word.strip_prefix('@') {

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "counts are shown with --nocapture")]
 
 mod compare;
+mod databases;
 mod draft;
 mod generate;
 mod known;

@@ -7,7 +7,7 @@
 //! Cost: the product of what the sessions can do, times the search of the reference evaluator.
 
 use iso_evidence::Witness;
-use iso_history::{Datum, Facts, History, HistoryBuilder, KeyId, Name, Op, OpId, Outcome, Place, TxnId};
+use iso_history::{Datum, Facts, History, HistoryBuilder, KeyId, Locking, Name, Op, OpId, Outcome, Place, TxnId};
 use iso_predict::Boundary;
 use iso_spec::{Catalogue, Level, Prepared, Steps};
 use rustc_hash::FxHashMap;
@@ -167,13 +167,29 @@ impl Run {
             let session = builder.session(history.session_name(history.session_of(*txn).unwrap()));
             builder.begin(session, Place::default());
             for op in history.ops(*txn).take(*n_ops) {
+                if history.statement_of(op).ops().next() == Some(op) {
+                    if builder.is_statement_open() {
+                        builder.end_statement(Locking::Free);
+                    }
+                    builder.begin_statement();
+                }
                 let (key, seen) = (observed.key(op), self.version(observed, op));
                 let value = match seen.map(|it| (it, history.op(it))) {
                     Some((seen, Op::Write { value, .. })) => numbered(history.value(value), seen.raw()),
                     _ => history.value(history.initial_value(key)).to_datum(),
                 };
                 let (key, value) = (builder.key(history.key_name(key).to_datum()), builder.value(value));
-                if history.op(op).is_write() { builder.write(key, value) } else { builder.read(key, value) }
+                if history.op(op).is_write() {
+                    builder.write(key, value);
+                    continue;
+                }
+                builder.read(key, value);
+                if history.sees_newest(op) {
+                    builder.lock_last_read();
+                }
+            }
+            if builder.is_statement_open() {
+                builder.end_statement(Locking::Free);
             }
             builder.end(Outcome::Committed);
         }

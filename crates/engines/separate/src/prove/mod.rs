@@ -118,6 +118,14 @@ impl<'p> Prover<'p> {
             if effort != Simple::Names && bounded.bounds.len() == n_before {
                 continue;
             }
+            // The new bounds are often enough, and what is not needed would have to be taken out again.
+            if n_before > 0 {
+                let mut alone = bounded.clone();
+                alone.bounds.drain(..n_before);
+                if let Ok((_, refutations)) = self.show_all(&alone) {
+                    return Ok(Implication { construction: alone, refutations });
+                }
+            }
             match self.show_all(&bounded) {
                 Ok((theory, refutations)) => return self.without_unneeded(bounded, &theory, refutations),
                 // A bound of a closure helps where the text has one, or where one was made.

@@ -3,7 +3,7 @@
 use crate::oracle::{self, Abstract, Order, ReadOrder, Reads, Times, allowed_by, interval_orders};
 use iso_evidence::Budget;
 use iso_history::Facts;
-use iso_separate::{Answer, Aspects, BlindWrites, Found, Question, Scope, Sessions, separate};
+use iso_separate::{Answer, Aspects, BlindWrites, Found, Lists, Question, Scope, Sessions, StatementsWanted, separate};
 use iso_spec::{Catalogue, Prepared, Spec, Steps, holds, holds_with_session_order};
 
 /// What the engine says.
@@ -23,8 +23,11 @@ impl Reply {
     }
 }
 
-/// Asks the engine. What it finds should be explained by all allowed specs, forbidden by all others, and in the scope.
+/// Asks the engine for histories of reads and writes alone, which is what brute force knows. What it finds should be
+/// explained by all allowed specs, forbidden by all others, and in the scope.
 pub(crate) fn ask(question: &Question<'_>) -> Reply {
+    let scope = Scope { scans: Some(0), statements: StatementsWanted::No, lists: Lists::No, ..question.scope };
+    let question = &Question { scope, ..question.clone() };
     let separation = separate(question, &Budget::unlimited());
     let aspects = separation.aspects;
     let mut faults = Vec::new();

@@ -42,7 +42,7 @@ pub(crate) fn compare(
         {
             comparison.reducible.push(format!("{}: {} has {}", name(&question), found.show(), part.show()));
         }
-        let Aspects { rereads, read_order, real_time } = reply.aspects;
+        let Aspects { rereads, read_order, real_time, .. } = reply.aspects;
         by_aspects.entry([rereads, read_order, real_time]).or_default().push((asked, reply));
     }
     println!("{} of {} answers can be reduced", comparison.reducible.len(), questions.len());

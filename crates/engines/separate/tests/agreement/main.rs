@@ -11,6 +11,7 @@ mod catalogue;
 mod oracle;
 mod paper;
 mod scopes;
+mod statements;
 mod survey;
 mod user_specs;
 

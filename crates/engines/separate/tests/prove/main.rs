@@ -85,9 +85,10 @@ fn that_nobody_overwrites_the_unseen_does_not_follow_from_seeing_the_last_writer
 fn what_a_history_refutes_is_not_proved() {
     let specs: Vec<&Spec> = Catalogue::builtin().levels().collect();
     let pairs = specs.iter().flat_map(|a| specs.iter().map(move |b| (*a, *b)));
-    // Every so many, with a step that has no divisor in common with the number of levels.
+    // Every so many, with a step that has no divisor in common with the number of levels; more in a soak.
+    let step = if std::env::var_os("ISOSCOPE_CASES").is_some() { 13 } else { 607 };
     let mut n_refuted = 0;
-    for (stronger, weaker) in pairs.step_by(607) {
+    for (stronger, weaker) in pairs.step_by(step) {
         if is_separated(stronger, weaker) {
             n_refuted += 1;
             assert!(proof(stronger, weaker).is_none(), "{} implies {}?", stronger.name(), weaker.name());

@@ -64,8 +64,10 @@ impl Random {
 
 #[test]
 fn no_random_level_has_a_proof_and_a_history_against_it() {
-    let n_pairs = std::env::var("ISOSCOPE_SOAK").ok().and_then(|it| it.parse().ok()).unwrap_or(25);
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let number = |name: &str| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
+    let (n_pairs, seed) = (number("ISOSCOPE_CASES").unwrap_or(25), number("ISOSCOPE_SEED").unwrap_or(0));
+    println!("ISOSCOPE_SEED={seed}");
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed.wrapping_mul(0xbf58_476d_1ce4_e5b9));
     let (mut n_proved, mut n_separated) = (0, 0);
     for _ in 0..n_pairs {
         let (one, other) = (random.level(), random.level());

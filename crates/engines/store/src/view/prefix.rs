@@ -38,6 +38,11 @@ impl Prefix {
         Self { writes, lo: seen, hi: OPEN, changed: 0, checked: past.end(), is_updating: false }
     }
 
+    /// A snapshot of somebody whose writes do not matter to it.
+    pub(crate) fn reading(since: Pos, past: &Past) -> Self {
+        Self::new(Writes::Free, since, past)
+    }
+
     /// The earliest place that the snapshot can have.
     pub(crate) fn first(&self) -> Pos {
         self.lo
@@ -74,6 +79,11 @@ impl Prefix {
         if pos - 1 < self.hi {
             (self.hi, self.changed) = (pos - 1, key);
         }
+    }
+
+    /// The snapshot has nothing that comes after this place.
+    pub(crate) fn end_at(&mut self, last: Pos) {
+        self.hi = self.hi.min(last);
     }
 
     pub(crate) fn blocked(&self) -> Option<Blocked> {

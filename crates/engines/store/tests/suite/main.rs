@@ -8,10 +8,12 @@
 
 mod calls;
 mod complete;
+mod databases;
 mod dice;
 mod replay;
 mod run;
 mod sound;
+mod sql;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)

@@ -1,9 +1,9 @@
 //! Random runs: sessions whose operations are interleaved in any order.
 
 use crate::dice::Dice;
-use iso_history::Datum;
+use iso_history::{Column, Comparison, Datum, Locking, Predicate};
 use iso_spec::Level;
-use iso_store::{Error, Key, Policy, Rows, SessionId, Store};
+use iso_store::{Change, Condition, Error, Key, Policy, Rows, Savepoint, SessionId, Store};
 
 /// What a random run looks like.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,16 @@ pub(crate) struct Shape {
     pub(crate) aborts: usize,
     pub(crate) writes: usize,
     pub(crate) interleaving: Interleaving,
+    /// So many of a hundred operations are updates or reads of the newest version, make savepoints or go back to them, and
+    /// scan by a predicate; and so many of a hundred rows of the initial state are loaded when they are first named.
+    pub(crate) updates: usize,
+    pub(crate) savepoints: usize,
+    pub(crate) predicates: usize,
+    pub(crate) late: usize,
+    /// So many of a hundred writes are inserts.
+    pub(crate) inserts: usize,
+    /// So many of a hundred operations begin a statement of several.
+    pub(crate) statements: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +52,25 @@ impl Shape {
             aborts: [0, 5][dice.below(2)],
             writes: 30 + dice.below(40),
             interleaving: Interleaving::Any,
+            updates: 0,
+            savepoints: 0,
+            predicates: 0,
+            late: 0,
+            inserts: 0,
+            statements: 0,
+        }
+    }
+
+    /// With everything that SQL has.
+    pub(crate) fn sql(dice: &mut Dice) -> Self {
+        Self {
+            updates: [0, 20, 50][dice.below(3)],
+            savepoints: [0, 15][dice.below(2)],
+            predicates: [0, 20][dice.below(2)],
+            late: [0, 50][dice.below(2)],
+            inserts: [0, 50][dice.below(2)],
+            statements: [0, 15][dice.below(2)],
+            ..Self::small(dice)
         }
     }
 
@@ -62,20 +91,27 @@ struct Client {
     session: SessionId,
     /// Operations left of the open transaction.
     left: Option<usize>,
+    savepoints: Vec<Savepoint>,
+    is_in_statement: bool,
 }
 
 /// Runs transactions until so many have ended, and the rest until all have.
 pub(crate) fn run(dice: &mut Dice, shape: &Shape, level: Level, policy: Policy, seed: u64) -> Store {
     let mut store = Store::new(level, policy, seed).unwrap();
+    let mut late = Vec::new();
     for row in 0..shape.n_rows {
         if dice.percent(50) {
             let value = value(dice, shape);
-            store.load(&key(row), value).unwrap();
+            if shape.late > 0 && dice.percent(shape.late) {
+                late.push((key(row), value));
+            } else {
+                store.load(&key(row), value).unwrap();
+            }
         }
     }
-    let mut clients: Vec<Client> = (0..shape.n_sessions)
-        .map(|idx| Client { session: store.session(&format!("s{}", idx + 1)), left: None })
-        .collect();
+    let client = |session| Client { session, left: None, savepoints: Vec::new(), is_in_statement: false };
+    let mut clients: Vec<Client> =
+        (0..shape.n_sessions).map(|idx| client(store.session(&format!("s{}", idx + 1)))).collect();
     let mut n_begun = 0;
     loop {
         let open = clients.iter().position(|it| it.left.is_some() && shape.interleaving == Interleaving::Serial);
@@ -91,11 +127,56 @@ pub(crate) fn run(dice: &mut Dice, shape: &Shape, level: Level, policy: Policy, 
             None => {
                 store.begin(clients[at].session).unwrap();
                 n_begun += 1;
-                clients[at].left = Some(1 + dice.below(shape.max_ops));
+                let left = Some(1 + dice.below(shape.max_ops));
+                clients[at] = Client { left, ..client(clients[at].session) };
             }
-            Some(n_ops) => clients[at].left = step(dice, shape, &mut store, clients[at].session, n_ops),
+            Some(n_ops) => {
+                if let Some((key, value)) = late.pop() {
+                    match store.load(&key, value) {
+                        Ok(()) | Err(Error::LoadedLate { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                if !mark(dice, shape, &mut store, &mut clients[at]) {
+                    clients[at].left = step(dice, shape, &mut store, clients[at].session, n_ops);
+                }
+            }
         }
     }
+}
+
+/// Perhaps begins or ends a statement, or makes a savepoint, goes back to one or forgets it.
+fn mark(dice: &mut Dice, shape: &Shape, store: &mut Store, client: &mut Client) -> bool {
+    if client.is_in_statement && dice.percent(40) {
+        client.is_in_statement = false;
+        store.end_statement(client.session, Locking::Free).unwrap();
+        return true;
+    }
+    if shape.statements > 0 && !client.is_in_statement && dice.percent(shape.statements) {
+        client.is_in_statement = true;
+        store.begin_statement(client.session).unwrap();
+        return true;
+    }
+    if shape.savepoints == 0 || !dice.percent(shape.savepoints) {
+        return false;
+    }
+    client.is_in_statement = false;
+    let n = client.savepoints.len();
+    match dice.below(4) {
+        _ if n == 0 => client.savepoints.push(store.savepoint(client.session).unwrap()),
+        0 => client.savepoints.push(store.savepoint(client.session).unwrap()),
+        1 => {
+            let at = dice.below(n);
+            store.release(client.session, client.savepoints[at]).unwrap();
+            client.savepoints.truncate(at);
+        }
+        _ => {
+            let at = dice.below(n);
+            store.rollback_to(client.session, client.savepoints[at]).unwrap();
+            client.savepoints.truncate(at + 1);
+        }
+    }
+    true
 }
 
 /// The next operation of a client; answers how many are left.
@@ -110,19 +191,29 @@ fn step(dice: &mut Dice, shape: &Shape, store: &mut Store, session: SessionId, n
             assert!(error.conflict().is_some(), "{error}");
         }
         return None;
+    } else if shape.predicates > 0 && dice.percent(shape.predicates) {
+        scan_where(dice, store, session)
+    } else if shape.updates > 0 && dice.percent(shape.updates) {
+        update(dice, shape, store, session, &row)
     } else if drawn < shape.scans {
         scan(dice, store, session)
     } else if drawn < shape.scans + shape.deletes {
         store.delete(session, &row)
     } else if dice.percent(shape.writes) {
         let value = value(dice, shape);
-        store.put(session, &row, value)
+        if shape.inserts > 0 && dice.percent(shape.inserts) {
+            store.insert(session, &row, value)
+        } else {
+            store.put(session, &row, value)
+        }
     } else {
         store.get(session, &row).map(|_| ())
     };
     match answer {
-        Ok(()) => Some(n_left - 1),
+        Ok(()) | Err(Error::Exists { .. }) => Some(n_left - 1),
         Err(Error::Conflict(_)) => None,
+        // The session tries something else when it is its turn again.
+        Err(Error::Locked { .. }) => Some(n_left),
         Err(error) => panic!("{error}"),
     }
 }
@@ -137,6 +228,40 @@ fn scan(dice: &mut Dice, store: &mut Store, session: SessionId) -> Result<(), Er
     assert!(found.is_sorted_by(|left, right| left.0 < right.0));
     assert!(found.iter().all(|it| rows.contains(&it.0.row)));
     Ok(())
+}
+
+fn scan_where(dice: &mut Dice, store: &mut Store, session: SessionId) -> Result<(), Error> {
+    let low = dice.below(3) as i64;
+    let predicate = Predicate::Compare(Column::Named("value".into()), Comparison::AtLeast, low.into());
+    let is_match = move |_: &str, value: &Datum| matches!(value, Datum::Int(number) if *number >= low);
+    let condition = match dice.below(2) {
+        0 => Condition::new(predicate).unwrap(),
+        _ => Condition::foreign(&format!("at least {low}"), is_match),
+    };
+    let rows = if dice.percent(50) { Rows::All } else { Rows::prefix("0") };
+    let table = ["even", "odd"][dice.below(2)];
+    let found = match dice.below(3) {
+        0 => store.update_where(session, table, &rows, &condition, |_, old| match old {
+            Datum::Int(number) if number % 3 == 0 => Change::Delete,
+            Datum::Int(number) => Change::Put((number + 1).into()),
+            _ => Change::Keep,
+        })?,
+        1 if low == 0 => store.update_where(session, table, &rows, &condition, |_, _| Change::Keep)?,
+        _ => store.scan_where(session, table, &rows, &condition)?,
+    };
+    assert!(found.iter().all(|it| is_match(&it.0.row, &it.1)));
+    Ok(())
+}
+
+fn update(dice: &mut Dice, shape: &Shape, store: &mut Store, session: SessionId, row: &Key) -> Result<(), Error> {
+    let value = value(dice, shape);
+    let drawn = dice.below(10);
+    let change = |old: Option<&Datum>| match (drawn, old) {
+        (0, _) | (1, None) => Change::Keep,
+        (1, Some(_)) => Change::Delete,
+        _ => Change::Put(value),
+    };
+    store.update(session, row, change).map(|_| ())
 }
 
 fn key(row: usize) -> Key {

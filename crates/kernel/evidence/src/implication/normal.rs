@@ -235,8 +235,12 @@ impl Naming<'_> {
     }
 
     fn unused(&self, name: &str) -> String {
-        let mut tried = name.to_owned();
-        let mut number = 1;
+        // There may be hundreds of the same name, which have the numbers up to how many they are.
+        let is_numbered = |it: &&Function| {
+            it.name.strip_prefix(name).is_some_and(|rest| rest.bytes().all(|digit| digit.is_ascii_digit()))
+        };
+        let mut number = self.functions.iter().filter(is_numbered).count() + 1;
+        let mut tried = if number == 1 { name.to_owned() } else { format!("{name}{number}") };
         while self.functions.iter().any(|it| it.name == tried) {
             number += 1;
             tried = format!("{name}{number}");

@@ -68,30 +68,6 @@ struct Writer<'w> {
     variables: VariableNames,
 }
 
-/// The name of a relation of histories.
-fn given_name(given: Given) -> &'static str {
-    match given {
-        Given::SessionOrder => "so",
-        Given::WriteRead => "wr",
-        Given::RealTime => "rt",
-        Given::Listed => "listed",
-        Given::Writes => "writes",
-        Given::Reads => "reads",
-        Given::ProgramOrder => "po",
-        Given::Of => "of",
-        Given::From => "from",
-        Given::KeyOf => "key",
-        Given::Statement => "stmt",
-        Given::Omits => "omits",
-        Given::Locks => "locks",
-        Given::Newest => "at_newest",
-        Given::Inserts => "inserts",
-        Given::Makes => "makes",
-        Given::Identity => "id",
-        Given::Witness(_) => "",
-    }
-}
-
 impl Writer<'_> {
     fn variable(&self, id: u32, name: &str) -> String {
         match self.variables {
@@ -191,9 +167,9 @@ impl Writer<'_> {
         };
         match relation {
             Relation::Given(Given::Witness(idx)) => (self.witness)(*idx),
-            Relation::Given(given) => given_name(*given).to_owned(),
+            Relation::Given(given) => given.name().to_owned(),
             Relation::At(Given::Witness(idx), key) => format!("{}[{}]", (self.witness)(*idx), Self::elem(*key, names)),
-            Relation::At(given, key) => format!("{}[{}]", given_name(*given), Self::elem(*key, names)),
+            Relation::At(given, key) => format!("{}[{}]", given.name(), Self::elem(*key, names)),
             Relation::Union(left, right) => two("|", left, right),
             Relation::Intersection(left, right) => two("&", left, right),
             Relation::Difference(left, right) => two("-", left, right),
@@ -278,11 +254,11 @@ impl Theory {
             // That there is a key or a read goes without saying.
             Predicate::Some(_) => return None,
             Predicate::Given(Given::Witness(idx)) => pair(&self.names.witness(idx, Side::Stronger)),
-            Predicate::Given(given) => pair(given_name(given)),
+            Predicate::Given(given) => pair(given.name()),
             Predicate::At(given) => {
                 let name = match given {
                     Given::Witness(idx) => self.names.witness(idx, Side::Stronger),
-                    _ => given_name(given).to_owned(),
+                    _ => given.name().to_owned(),
                 };
                 format!("{name}[{}]({}, {})", terms[0], terms[1], terms[2])
             }

@@ -5,38 +5,19 @@ use super::{Heat, Random, anneal};
 use crate::forward::Program;
 use crate::order::{self, Frame};
 use crate::rule::Rule;
-use crate::test_store::{self, Clock, Input, Manner, Sight, Values};
+use crate::test_store::Sight;
+use crate::test_store::few_values::{STORES, some};
 use iso_evidence::{Budget, StopReason};
-use iso_history::{Facts, History};
+use iso_history::Facts;
 use iso_spec::Level;
 
-const STORES: [(Sight, Level); 3] = [
-    (Sight::Serial, Level::Serializable),
-    (Sight::Snapshot, Level::SnapshotIsolation),
-    (Sight::Careless, Level::PrefixConsistency),
-];
-
-fn some(sight: Sight, seed: u64) -> History {
-    let manner = Manner {
-        n_txns: 60,
-        n_sessions: 5,
-        n_keys: 6,
-        max_ops: 4,
-        sight,
-        writes: 50,
-        values: Values::Few(3),
-        clock: Clock::Exact,
-        input: Input::Sessions,
-        ..Manner::default()
-    };
-    test_store::run(&mut test_store::Random::new(seed), manner)
-}
+const N_KEYS: usize = 6;
 
 #[test]
 fn what_a_move_changes_is_what_counting_anew_says() {
     for (sight, level) in STORES {
         for seed in 0..5 {
-            let history = some(sight, seed);
+            let history = some(sight, N_KEYS, seed);
             let facts = Facts::new(&history);
             let frame = Frame::new(&facts, Rule::of(level));
             let program = Program::new(&frame).unwrap();
@@ -65,7 +46,7 @@ fn orders_that_are_found_are_right_and_most_are_found() {
     for (sight, level) in STORES {
         let mut n_found = 0;
         for seed in 0..20 {
-            let history = some(sight, seed);
+            let history = some(sight, N_KEYS, seed);
             let facts = Facts::new(&history);
             let frame = Frame::new(&facts, Rule::of(level));
             let program = Program::new(&frame).unwrap();
@@ -85,7 +66,7 @@ fn orders_that_are_found_are_right_and_most_are_found() {
 
 #[test]
 fn the_same_order_comes_out_each_time() {
-    let history = some(Sight::Snapshot, 3);
+    let history = some(Sight::Snapshot, N_KEYS, 3);
     let facts = Facts::new(&history);
     let program = Program::new(&Frame::new(&facts, Rule::of(Level::SnapshotIsolation))).unwrap();
     let board = Board::new(&program, &program.side_by_side());
@@ -96,7 +77,7 @@ fn the_same_order_comes_out_each_time() {
 
 #[test]
 fn a_budget_that_ends_is_said() {
-    let history = some(Sight::Serial, 1);
+    let history = some(Sight::Serial, N_KEYS, 1);
     let facts = Facts::new(&history);
     let program = Program::new(&Frame::new(&facts, Rule::of(Level::Serializable))).unwrap();
     let stop = || Some(StopReason::Timeout);

@@ -71,7 +71,9 @@ pub(crate) fn client(program: &str, port: u16, arguments: &[&str]) -> Command {
 /// What a program prints that ends well.
 pub(crate) fn said(mut command: Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap();
-    assert!(status.success(), "{command:?}: {}", String::from_utf8_lossy(&stderr));
+    let stderr = String::from_utf8_lossy(&stderr);
+    // A thread of Python may fail without its process.
+    assert!(status.success() && !stderr.contains("Traceback"), "{command:?}: {stderr}");
     String::from_utf8(stdout).unwrap()
 }
 

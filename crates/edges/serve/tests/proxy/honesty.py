@@ -89,6 +89,7 @@ def work(connection, dice, log):
         except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
             connection.rollback()
             log.append({"status": "abort", "ops": ops})
+    connection.close()
 
 
 def main():
@@ -106,8 +107,6 @@ def main():
         thread.start()
     for thread in threads:
         thread.join()
-    for connection in connections:
-        connection.close()
     for log in logs:
         print(json.dumps(log))
 

@@ -1,0 +1,259 @@
+//! `isoscope serve`: a PostgreSQL that answers an application as a weak level allows.
+
+use crate::args::ServeArgs;
+use crate::commands::collect::Output;
+use crate::commands::store::{level, policy};
+use crate::exit::Exit;
+use crate::interrupt::on_interrupt;
+use crate::output;
+use crate::progress::Progress;
+use crate::proxied::{counts, missing, missing_words, n_transactions, progress_words, spawn, stop};
+use anyhow::{Context, anyhow, bail};
+use iso_answer::check as decide;
+use iso_answer::check::Answer;
+use iso_collect::{Choice, Target};
+use iso_evidence::Budget;
+use iso_formats::{ReadOptions, read_path};
+use iso_history::History;
+use iso_serve::{Along, ServeError, ServeSetup, Served, Serving, Start, Tally};
+use iso_spec::Level;
+use iso_store::Policy;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the command looks whether it is over.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Runs the verb.
+pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
+    let output = raw.output.as_ref().map(|it| Output::of(it, raw.json, raw.overwrite)).transpose()?;
+    let asked: Vec<Level> = raw.check.iter().map(|it| checked(it)).collect::<anyhow::Result<_>>()?;
+    if !asked.is_empty() && matches!(output, Some(Output::StandardOutput)) {
+        bail!("--check reads the history again, so give it a file with -o");
+    }
+    let is_interrupted = on_interrupt()?;
+    let (policy, order) = match &raw.replay {
+        Some(path) => {
+            let Along { plan, order } = Along::history(&read(path)?);
+            (Policy::Replay(plan), order)
+        }
+        None => (policy_of(policy(raw.policy.trim())?), VecDeque::new()),
+    };
+    let setup = ServeSetup {
+        level: level(raw.level.trim())?,
+        policy,
+        seed: raw.seed,
+        sessions: raw.sessions,
+        order,
+        patience: Duration::from_millis(raw.patience),
+        schema: raw.schema.as_deref().map(schema).transpose()?,
+        engine: raw.engine.clone(),
+        listen: raw.listen.trim().to_owned(),
+        target: output.as_ref().map_or(Target::Nowhere, Output::target),
+        start: if raw.after_setup { Start::AtMarker } else { Start::AtOnce },
+    };
+    let level = setup.level;
+    let serving = Serving::start(setup).map_err(|it| match (it, &raw.schema) {
+        (it @ ServeError::Schema(_), Some(path)) => anyhow!(it).context(path.display().to_string()),
+        (other, _) => other.into(),
+    })?;
+    let ends = if raw.command.is_empty() { "; Ctrl-C ends the run" } else { "" };
+    output::say_aside(&format!(
+        "serving {} ({}) by {}; connect to {}{ends}",
+        level.full_name(),
+        level.short_name(),
+        serving.engine(),
+        serving.address()
+    ));
+    let progress = Progress::new(raw.progress, started);
+    let (served, ended) = until_the_end(serving, raw, &progress, &is_interrupted)?;
+    let served = match served {
+        Ok(served) => served,
+        Err(ServeError::Write(error)) => {
+            let place = output.as_ref().map_or_else(String::new, Output::cannot_write);
+            return Err(anyhow!(error).context(place));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let judged = match &raw.output {
+        Some(path) if !asked.is_empty() => judge(path, &asked, &progress)?,
+        _ => Vec::new(),
+    };
+    let said = if raw.json {
+        format!("{}\n", document(raw, level, &served, &judged, ended))
+    } else {
+        words(raw, &served, &judged)
+    };
+    match output {
+        Some(Output::StandardOutput) => output::say_aside(said.trim_end()),
+        _ => output::print(&said)?,
+    }
+    if let Some(failure) = &served.failure {
+        output::complain(failure);
+    }
+    let has_failed = ended.is_some_and(|it| !it.success());
+    if let Some(status) = ended.filter(|_| has_failed) {
+        output::say_aside(&format!("the command ended with {status}"));
+    }
+    Ok(if has_failed || judged.iter().any(|it| it.verdict == "violated") {
+        Exit::Found
+    } else if judged.iter().any(|it| it.verdict == "unknown") {
+        Exit::Unknown
+    } else {
+        Exit::Good
+    })
+}
+
+/// Waits for the end of the command, or for Ctrl-C.
+fn until_the_end(
+    serving: Serving,
+    raw: &ServeArgs,
+    progress: &Progress,
+    is_interrupted: &AtomicBool,
+) -> anyhow::Result<(Result<Served, ServeError>, Option<ExitStatus>)> {
+    let mut command = match spawn(&raw.command, serving.address()) {
+        Ok(command) => command,
+        Err(error) => {
+            serving.end()?;
+            return Err(error);
+        }
+    };
+    let mut ended = None;
+    while !is_interrupted.load(Ordering::Relaxed) && ended.is_none() && !serving.has_failed() {
+        thread::sleep(TICK);
+        progress.stage(progress_words(serving.is_on(), serving.n_connected(), &serving.tally()));
+        progress.paint();
+        ended = command.as_mut().map(Child::try_wait).transpose().context("cannot wait for the command")?.flatten();
+    }
+    progress.clear();
+    let served = serving.end();
+    if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
+        stop(child);
+    }
+    Ok((served, ended))
+}
+
+pub(crate) fn policy_of(choice: Choice) -> Policy {
+    match choice {
+        Choice::Latest => Policy::Latest,
+        Choice::Random => Policy::Random,
+        Choice::Adversarial => Policy::Adversarial,
+    }
+}
+
+pub(crate) fn schema(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// A history that a run is to follow, or that a run has left.
+pub(crate) fn read(path: &Path) -> anyhow::Result<History> {
+    let reading = read_path(path, &ReadOptions::default())?;
+    reading.into_history().map_err(|defects| {
+        let first = defects.first().map(ToString::to_string).unwrap_or_default();
+        anyhow!("{}: {first}", path.display())
+    })
+}
+
+fn checked(name: &str) -> anyhow::Result<Level> {
+    let name = name.trim();
+    Level::from_name(name).ok_or_else(|| anyhow!("there is no level `{name}` to check; `isoscope levels` lists them"))
+}
+
+/// What a level says of the run.
+struct Judged {
+    level: Level,
+    verdict: &'static str,
+    anomalies: Vec<String>,
+}
+
+fn judge(path: &Path, levels: &[Level], progress: &Progress) -> anyhow::Result<Vec<Judged>> {
+    let history = read(path)?;
+    let judged = levels.iter().map(|level| {
+        progress.stage(format!("checking {}", level.full_name()));
+        progress.paint();
+        let (verdict, anomalies) = match decide(&history, *level, &Budget::unlimited()) {
+            Answer::Allowed(_) => ("holds", Vec::new()),
+            Answer::Forbidden(it) => ("violated", it.anomalies.iter().map(ToString::to_string).collect()),
+            _ => ("unknown", Vec::new()),
+        };
+        Judged { level: *level, verdict, anomalies }
+    });
+    let judged = judged.collect();
+    progress.clear();
+    Ok(judged)
+}
+
+fn document(raw: &ServeArgs, level: Level, served: &Served, judged: &[Judged], ended: Option<ExitStatus>) -> Value {
+    let Tally { sessions, committed, aborted, unknown, operations, statements, .. } = &served.tally;
+    let judged = judged
+        .iter()
+        .map(|it| json!({ "level": it.level.short_name(), "verdict": it.verdict, "anomalies": it.anomalies }));
+    json!({
+        "isoscope": 2,
+        "verb": "serve",
+        "level": level.short_name(),
+        "policy": if raw.replay.is_some() { "replay" } else { raw.policy.trim() },
+        "seed": raw.seed,
+        "engine": served.engine,
+        "output": raw.output.as_ref().map(|it| it.display().to_string()),
+        "sessions": sessions,
+        "committed": committed,
+        "aborted": aborted,
+        "unknown": unknown,
+        "operations": operations,
+        "statements": statements,
+        "missing": missing(&served.tally),
+        "tables_without_key": served.without_key,
+        "check": judged.collect::<Vec<Value>>(),
+        "divergences": divergences(served),
+        "command": ended.and_then(|it| it.code()),
+        "seconds": (served.elapsed.as_secs_f64() * 1e3).round() / 1e3,
+        "bytes": served.bytes,
+        "failure": served.failure,
+    })
+}
+
+/// Where a run did something else than it was to do.
+pub(crate) fn divergences(served: &Served) -> Vec<String> {
+    let reads = served.divergences.iter().map(ToString::to_string);
+    let never = served.never_came.iter().map(|it| format!("a transaction of session {it} did not come"));
+    reads.chain(never).collect()
+}
+
+fn words(raw: &ServeArgs, served: &Served, judged: &[Judged]) -> String {
+    let mut text = counts(&served.tally) + &missing_words(&served.tally);
+    if !served.without_key.is_empty() {
+        let tables = served.without_key.join(", ");
+        let _ = write!(text, "\nTables without a primary key, or with partitions, are served as they are: {tables}.\n");
+    }
+    if raw.replay.is_some() {
+        let divergences = divergences(served);
+        if divergences.is_empty() {
+            text += "\nThe run went as the history says.\n";
+        } else {
+            text += "\nThe run went another way than the history says:\n";
+            for one in &divergences {
+                let _ = writeln!(text, "  {one}");
+            }
+        }
+    }
+    if !judged.is_empty() {
+        text.push('\n');
+    }
+    for Judged { level, verdict, anomalies } in judged {
+        let names = if anomalies.is_empty() { String::new() } else { format!("  {}", anomalies.join(", ")) };
+        let _ = writeln!(text, "{:<5} {:<28} {verdict}{names}", level.short_name(), level.full_name());
+    }
+    let Some(path) = raw.output.as_ref().filter(|it| it.as_os_str() != "-") else { return text };
+    let path = path.display();
+    if n_transactions(&served.tally) == 0 {
+        return format!("{text}\nNothing was recorded; {path} has no transactions.\n");
+    }
+    format!("{text}\nThe history is in {path}. Next:\n  isoscope check {path}\n")
+}

@@ -1,0 +1,208 @@
+//! Serving at every level: what clients saw is what was recorded, and the level allows it.
+
+use crate::honesty::{PYTHON, compare, has_psycopg};
+use crate::stage::{client, psql, said, text_of};
+use iso_answer::check as decide;
+use iso_answer::check::Answer;
+use iso_collect::Target;
+use iso_evidence::Budget;
+use iso_formats::{ReadOptions, read_path};
+use iso_history::History;
+use iso_serve::{ServeError, ServeSetup, Served, Serving, Start};
+use iso_servers::{Kind, is_installed};
+use iso_spec::Level;
+use iso_store::{LEVELS, Policy};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A served database whose history goes to a file.
+pub(crate) struct Stage {
+    folder: TempDir,
+    serving: Serving,
+}
+
+/// What is served, if nothing else is said: prefix consistency, by chance.
+pub(crate) fn setup(level: Level, schema: &str) -> ServeSetup {
+    ServeSetup {
+        level,
+        policy: Policy::Random,
+        seed: 7,
+        sessions: None,
+        order: VecDeque::new(),
+        patience: Duration::from_millis(300),
+        schema: Some(schema.to_owned()),
+        engine: None,
+        listen: "127.0.0.1:0".to_owned(),
+        target: Target::Nowhere,
+        start: Start::AtOnce,
+    }
+}
+
+/// Can a database be served here? If not, that is said.
+pub(crate) fn can_serve() -> bool {
+    let can = is_installed(Kind::PostgreSql);
+    assert!(can || std::env::var_os("ISOSCOPE_SERVERS").is_none(), "PostgreSQL is not installed");
+    if !can {
+        eprintln!("skipped: PostgreSQL is not installed");
+    }
+    can
+}
+
+impl Stage {
+    pub(crate) fn new(setup: ServeSetup) -> Self {
+        let folder = TempDir::new().unwrap();
+        let target = Target::File(folder.path().join("h.jsonl"));
+        let serving = Serving::start(ServeSetup { target, ..setup }).unwrap();
+        Self { folder, serving }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.serving.address().port()
+    }
+
+    /// Ends it; gives what came of it, the lines of the file, and the history.
+    pub(crate) fn end(self) -> (Served, String, History) {
+        let path = self.folder.path().join("h.jsonl");
+        let served = self.serving.end().unwrap();
+        let lines = std::fs::read_to_string(&path).unwrap();
+        let reading = read_path(&path, &ReadOptions::default()).unwrap();
+        let history = reading.into_history().unwrap_or_else(|defects| panic!("{defects:?}\n{lines}"));
+        (served, lines, history)
+    }
+}
+
+const ACCOUNTS: &str = "CREATE TABLE accounts (id int PRIMARY KEY, owner text, balance bigint);
+    INSERT INTO accounts SELECT n, CASE n % 2 WHEN 0 THEN 'ann' ELSE 'bob' END, 100 FROM generate_series(0, 5) n";
+
+#[test]
+fn what_clients_saw_is_what_was_served_at_every_level() {
+    if !can_serve() || !has_psycopg() {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proxy/honesty.py");
+    let mut n_unserializable = 0;
+    let of_postgres = [Level::StatementSnapshots, Level::TransactionSnapshot];
+    for (seed, level) in LEVELS.into_iter().chain(of_postgres).enumerate() {
+        let patience = Duration::from_millis(5);
+        let stage = Stage::new(ServeSetup { seed: seed as u64, patience, ..setup(level, ACCOUNTS) });
+        let arguments = [script.to_str().unwrap(), "serializable", &seed.to_string()];
+        let logs = said(client(PYTHON, stage.port(), &arguments));
+        let (served, lines, history) = stage.end();
+        assert_eq!((served.tally.n_missing(), served.failure), (0, None), "{:?}", served.tally);
+        for (nth, log) in logs.lines().enumerate() {
+            compare(&serde_json::from_str(log).unwrap(), &lines, &format!("s{}", nth + 1));
+        }
+        assert!(served.tally.committed > 30, "{level}: {:?}", served.tally);
+        let answer = decide(&history, level, &Budget::unlimited());
+        assert!(matches!(answer, Answer::Allowed(_)), "{level}: {answer:?}");
+        let answer = decide(&history, Level::Serializable, &Budget::unlimited());
+        n_unserializable += usize::from(matches!(answer, Answer::Forbidden(_)));
+    }
+    assert!(n_unserializable >= 4, "{n_unserializable}");
+}
+
+#[test]
+fn the_same_seed_and_declared_sessions_give_the_same_history() {
+    if !can_serve() || !has_psycopg() {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proxy/honesty.py");
+    let run = |seed: u64| {
+        let patience = Duration::from_secs(3);
+        let declared = ServeSetup { seed, patience, sessions: Some(4), ..setup(Level::CausalConsistency, ACCOUNTS) };
+        let stage = Stage::new(declared);
+        said(client(PYTHON, stage.port(), &[script.to_str().unwrap(), "serializable", "3"]));
+        text_of(&stage.end().2)
+    };
+    let first = run(7);
+    assert!(first == run(7), "two runs differ");
+    assert!(first != run(8), "the seed does not matter");
+}
+
+#[test]
+fn a_client_that_is_lost_leaves_an_aborted_transaction() {
+    if !can_serve() {
+        return;
+    }
+    let stage = Stage::new(setup(Level::CausalConsistency, ACCOUNTS));
+    let mut lost =
+        client("psql", stage.port(), &["-XqAt"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let sql = "BEGIN; UPDATE accounts SET balance = 1 WHERE id = 1; SELECT 'done';\n";
+    lost.stdin.as_mut().unwrap().write_all(sql.as_bytes()).unwrap();
+    let mut first = String::new();
+    BufReader::new(lost.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "done\n");
+    lost.kill().unwrap();
+    lost.wait().unwrap();
+    let told = psql(stage.port(), "UPDATE accounts SET balance = balance + 1 WHERE id = 1 RETURNING balance");
+    assert_eq!(told.trim(), "101");
+    let (served, _, history) = stage.end();
+    assert_eq!((served.tally.committed, served.tally.aborted, served.failure), (1, 1, None));
+    let text = text_of(&history);
+    assert!(text.contains("s1: { w(accounts/1,{balance: 1, id: 1, owner: bob}) } abort"), "{text}");
+}
+
+#[test]
+fn an_engine_that_dies_leaves_whole_lines() {
+    if !can_serve() {
+        return;
+    }
+    let stage = Stage::new(setup(Level::CausalConsistency, ACCOUNTS));
+    psql(stage.port(), "UPDATE accounts SET balance = 1 WHERE id = 1");
+    let pid = stage.serving.engine_process().unwrap().to_string();
+    said(client("kill", 0, &["-KILL", &pid]));
+    let (served, lines, history) = stage.end();
+    assert_eq!(served.failure.as_deref(), Some("the engine ended before the run did"));
+    assert_eq!((history.txns().count(), lines.ends_with('\n')), (1, true), "{lines}");
+}
+
+#[test]
+fn statements_of_psql_are_served() {
+    if !can_serve() {
+        return;
+    }
+    let stage = Stage::new(ServeSetup { policy: Policy::Latest, ..setup(Level::Serializable, ACCOUNTS) });
+    for (sql, expected) in CASES {
+        assert_eq!(psql(stage.port(), sql).trim(), *expected, "{sql}");
+    }
+    let (served, _, history) = stage.end();
+    assert_eq!(served.failure, None);
+    let answer = decide(&history, Level::Serializable, &Budget::unlimited());
+    assert!(matches!(answer, Answer::Allowed(_)), "{answer:?}");
+}
+
+/// What psql says, and what it hears, with the newest versions.
+const CASES: &[(&str, &str)] = &[
+    ("SELECT 1; SELECT 2", "1\n2"),
+    ("SHOW transaction_isolation", "read committed"),
+    ("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY; SELECT balance FROM accounts WHERE id = 1; COMMIT", "100"),
+    (
+        "CREATE TABLE towns (name text PRIMARY KEY, people int UNIQUE); INSERT INTO towns VALUES ('Ulm', 7), ('Rom', 9)",
+        "",
+    ),
+    ("UPDATE towns SET people = 8 WHERE name = 'Ulm'; SELECT * FROM towns ORDER BY name", "Rom|9\nUlm|8"),
+    ("CREATE VIEW big AS SELECT * FROM towns WHERE people > 8; SELECT name FROM big", "Rom"),
+    ("SELECT name FROM towns WHERE people = (SELECT max(people) FROM towns)", "Rom"),
+    ("BEGIN; SAVEPOINT a; DELETE FROM towns; ROLLBACK TO a; SELECT count(*) FROM towns; COMMIT", "2"),
+    ("BEGIN; INSERT INTO towns VALUES ('Bonn', 1); ROLLBACK; SELECT count(*) FROM towns", "2"),
+    ("ALTER TABLE towns ADD COLUMN far bool DEFAULT true; SELECT * FROM towns WHERE name = 'Ulm'", "Ulm|8|t"),
+    ("WITH gone AS (DELETE FROM towns WHERE name = 'Rom' RETURNING *) SELECT name FROM gone", "Rom"),
+    ("COPY towns TO STDOUT", "Ulm\t8\tt"),
+    ("DROP TABLE towns CASCADE; CREATE TABLE towns (name text PRIMARY KEY); SELECT count(*) FROM towns", "0"),
+    ("VACUUM towns", ""),
+];
+
+#[test]
+fn what_cannot_be_served_is_said() {
+    if !can_serve() {
+        return;
+    }
+    let error = Serving::start(setup(Level::ReadCommitted, "CREATE TABLE")).unwrap_err();
+    assert!(error.to_string().contains("the schema does not work"), "{error}");
+    let error = Serving::start(setup(Level::ReadUncommitted, "")).unwrap_err();
+    assert!(matches!(error, ServeError::UnknownLevel { .. }), "{error}");
+}

@@ -1,0 +1,187 @@
+//! `isoscope certify`: saved evidence is checked again, and changed evidence is refused.
+
+use crate::tool::{Folder, Said};
+use serde_json::{Value, json};
+
+fn saved(folder: &Folder, arguments: &[&str]) -> Value {
+    let arguments = [arguments, &["--json"]].concat();
+    folder.run(&arguments).json().remove(0)
+}
+
+fn certify(folder: &Folder, document: &Value) -> Said {
+    folder.write("saved.json", document.to_string());
+    folder.run(&["certify", "saved.json"])
+}
+
+/// Is the document refused once this is done to it?
+fn refuses(folder: &Folder, document: &Value, change: impl FnOnce(&mut Value)) {
+    let mut changed = document.clone();
+    change(&mut changed);
+    assert_ne!(changed, *document, "the change changes something");
+    certify(folder, &changed).ends(1).tells("Not certified: the evidence").tells("refused");
+}
+
+fn reverse(list: &mut Value) {
+    list.as_array_mut().unwrap().reverse();
+}
+
+/// The entry of a level in a result of check.
+fn entry(document: &Value, level: &str) -> usize {
+    document["levels"].as_array().unwrap().iter().position(|it| it["level"] == level).unwrap()
+}
+
+#[test]
+fn verdicts_of_check_are_certified_again() {
+    let folder = Folder::with_histories();
+    let document = saved(&folder, &["check", "skew.history"]);
+    let said = certify(&folder, &document).ends(0).tells("Certified: all").tells("ser forbids the core");
+    said.tells("si allows the history").tells("no engine was asked");
+    let (ser, si, rc) = (entry(&document, "ser"), entry(&document, "si"), entry(&document, "rc"));
+    refuses(&folder, &document, |it| it["levels"][ser]["anomalies"] = json!(["lost-update"]));
+    refuses(&folder, &document, |it| it["levels"][ser]["level"] = json!("si"));
+    refuses(&folder, &document, |it| it["levels"][ser]["evidence"]["transactions"][0]["ops"][0]["value"] = json!(7));
+    refuses(&folder, &document, |it| reverse(&mut it["levels"][si]["evidence"]["events"]));
+    refuses(&folder, &document, |it| it["levels"][rc]["evidence"]["order"] = json!(["s1.1"]));
+    refuses(&folder, &document, |it| it["levels"][rc]["level"] = json!("ser"));
+    refuses(&folder, &document, |it| it["whole"]["history"] = json!("s1: { r(x,5) }"));
+    // Without the history there is nothing to replay the witness on.
+    let mut without = document.clone();
+    without.as_object_mut().unwrap().remove("whole");
+    certify(&folder, &without).ends(3).tells("missing").tells("not in the document");
+}
+
+#[test]
+fn separating_histories_are_certified_again() {
+    let folder = Folder::new();
+    for (allowed, forbidden) in [("cc", "pc"), ("postgres.rr", "si"), ("adya.pl299", "adya.pl3"), ("crooks.ru", "ru")] {
+        let document = saved(&folder, &["separate", "--allow", allowed, "--forbid", forbidden]);
+        certify(&folder, &document).ends(0).tells("Certified: all 2 claims");
+    }
+    let document = saved(&folder, &["separate", "--allow", "cc", "--forbid", "pc"]);
+    refuses(&folder, &document, |it| reverse(&mut it["found"][0]["witnesses"][0]["relations"][0]["order"]));
+    refuses(&folder, &document, |it| it["forbidden"][0]["name"] = json!("biswas.ra"));
+    refuses(&folder, &document, |it| it["found"][0]["history"] = json!("s1: { w(x,1) }"));
+    let none = saved(&folder, &["separate", "--allow", "ser", "--forbid", "si", "--txns", "2"]);
+    certify(&folder, &none).ends(3).tells("it rests on the search itself");
+}
+
+#[test]
+fn proofs_for_every_size_are_replayed() {
+    let folder = Folder::new();
+    let document = saved(&folder, &["compare", "biswas.si", "cerone.si"]);
+    certify(&folder, &document).ends(0).tells("biswas.si implies cerone.si, for every size");
+    let proof = |it: &mut Value| it["left_implies_right"]["proof"].take();
+    let long = document["left_implies_right"]["proof"]["shown"].as_array().unwrap();
+    let long = (0..long.len()).max_by_key(|it| long[*it]["instances"].as_array().unwrap().len()).unwrap();
+    let part =
+        |it: &mut Value, change: &dyn Fn(&mut Value)| change(&mut it["left_implies_right"]["proof"]["shown"][long]);
+    refuses(&folder, &document, |it| it["right_implies_left"]["proof"] = proof(it));
+    refuses(&folder, &document, |it| it["left_implies_right"]["proof"]["made"][0]["is"] = json!("so"));
+    refuses(&folder, &document, |it| {
+        part(it, &|part| {
+            part["instances"].as_array_mut().unwrap().pop();
+        })
+    });
+    refuses(&folder, &document, |it| part(it, &|part| part["instances"][0]["clause"] = json!(100_000)));
+    refuses(&folder, &document, |it| {
+        part(it, &|part| {
+            let instances = part["instances"].as_array_mut().unwrap();
+            let about = instances.iter_mut().find(|it| !it["values"].as_array().unwrap().is_empty()).unwrap();
+            about["values"][0] = json!("nobody");
+        })
+    });
+    refuses(&folder, &document, |it| part(it, &|part| part["instances"][0]["says"] = json!("everything")));
+    refuses(&folder, &document, |it| part(it, &|part| part["steps"] = json!([])));
+    let mut without = document.clone();
+    without["left_implies_right"].as_object_mut().unwrap().remove("proof");
+    certify(&folder, &without).ends(3).tells("the proof is not in the document");
+    let bounded = saved(&folder, &["compare", "biswas.si", "cerone.si", "--bounded", "3"]);
+    certify(&folder, &bounded).ends(3).tells("up to a size");
+    let apart = saved(&folder, &["compare", "psi", "pc"]);
+    certify(&folder, &apart).ends(0);
+    refuses(&folder, &apart, |it| it["left_only"] = it["right_only"].clone());
+    let mut without = apart;
+    without.as_object_mut().unwrap().remove("left_only");
+    certify(&folder, &without).ends(3).tells("no history is in the document");
+}
+
+#[test]
+fn a_lattice_is_certified_line_by_line() {
+    let folder = Folder::new();
+    let document = saved(&folder, &["lattice", "cc", "pc", "cerone.pc", "--prove"]);
+    certify(&folder, &document).ends(0).tells("biswas.pc implies cerone.pc, for every size");
+    refuses(&folder, &document, |it| {
+        let edge = &mut it["edges"][0];
+        (edge["weaker"], edge["stronger"]) = (edge["stronger"].clone(), edge["weaker"].clone());
+    });
+    let mut damaged = document.clone();
+    damaged["edges"][0]["stronger"] = json!(9);
+    certify(&folder, &damaged).ends(2).complains("damaged");
+    refuses(&folder, &document, |it| {
+        let other = it["implications"][1]["proof"].clone();
+        it["implications"][0]["proof"] = other;
+    });
+    let mut fewer = document.clone();
+    fewer["implications"].as_array_mut().unwrap().pop();
+    certify(&folder, &fewer).ends(3).tells("missing");
+    let unproved = saved(&folder, &["lattice", "cc", "pc"]);
+    certify(&folder, &unproved).ends(3).tells("up to a size");
+}
+
+#[test]
+fn predictions_are_certified_again() {
+    let folder = Folder::new();
+    folder.write("run.history", "init x=0\ns1: { r(x,0) w(x,1) }\ns2: { r(x,1) w(x,2) }\n");
+    let document = saved(&folder, &["predict", "run.history", "--level", "rc"]);
+    certify(&folder, &document).ends(0).tells("rc allows").tells("Not looked at: that a prediction repeats");
+    refuses(&folder, &document, |it| it["target"]["level"] = json!("rc"));
+    refuses(&folder, &document, |it| it["levels"][0]["level"] = json!("ser"));
+    refuses(&folder, &document, |it| {
+        it["levels"][0]["predictions"][0]["forbidden"]["anomalies"] = json!(["long-fork"])
+    });
+}
+
+#[test]
+fn what_a_program_does_is_not_said_to_be_certified() {
+    let folder = Folder::new();
+    let program = "var hits: int = 0\ntxn hit() { hits += 1 }\nrun hit() || hit()\ninvariant hits == 2\n";
+    folder.write("hits.txn", program);
+    let document = saved(&folder, &["verify", "hits.txn", "--level", "rc"]);
+    certify(&folder, &document).ends(3).tells("rc allows the run").tells("what the program does is not replayed");
+    refuses(&folder, &document, |it| it["levels"][0]["level"] = json!("ser"));
+}
+
+#[test]
+fn levels_of_ones_own_need_their_file() {
+    let folder = Folder::new();
+    folder.write("mine.spec", crate::separate::MINE);
+    let document = saved(&folder, &["compare", "mine", "pc", "--spec", "mine.spec"]);
+    certify(&folder, &document).ends(3).tells("--spec");
+    folder.run(&["certify", "saved.json", "--spec", "mine.spec"]).ends(0);
+}
+
+#[test]
+fn the_json_lists_claims_with_what_became_of_them() {
+    let folder = Folder::new();
+    let document = saved(&folder, &["separate", "--allow", "cc", "--forbid", "pc"]);
+    folder.write("saved.json", document.to_string());
+    let answer = folder.run(&["certify", "saved.json", "--json"]).json().remove(0);
+    assert_eq!(
+        (&answer["verb"], &answer["of"], &answer["verdict"]),
+        (&json!("certify"), &json!("separate"), &json!("certified"))
+    );
+    assert_eq!(answer["claims"][0]["result"], "certified");
+}
+
+#[test]
+fn what_has_no_evidence_is_not_taken() {
+    let folder = Folder::with_histories();
+    folder.write("no.json", "{}");
+    folder.write("cut.json", "{\"isoscope\":2,\"verb\":\"check\"");
+    for name in ["no.json", "cut.json", "gone.json", "skew.history"] {
+        folder.run(&["certify", name]).ends(2).complains(name);
+    }
+    let run = saved(&folder, &["store", "run", "smallbank", "--level", "cc", "--seed", "7", "-o", "run.jsonl"]);
+    folder.write("run.json", run.to_string());
+    folder.run(&["certify", "run.json"]).ends(2).complains("has no evidence");
+}
