@@ -3,7 +3,7 @@
 //! observed run?
 //!
 //! Each question is a function, with a module of the same name for its types: [`check()`], [`separate()`],
-//! [`compare()`], [`lattice()`], [`verify()`] and [`predict()`]. Answers come certified: code that has no part in the
+//! [`compare()`], [`lattice()`], [`verify()`], [`allocate()`] and [`predict()`]. Answers come certified: code that has no part in the
 //! search has checked their evidence. Where an answer has no evidence that could be checked, its type says so.
 //!
 //! ```
@@ -122,7 +122,7 @@
 //! | `cli` | the binary `isoscope` |
 
 pub use iso_answer::{
-    Certification, Certified, Searched, WrongEvidence, check, compare, lattice, predict, separate, verify,
+    Certification, Certified, Searched, WrongEvidence, allocate, check, compare, lattice, predict, separate, verify,
 };
 #[cfg(feature = "collect")]
 pub use iso_collect as collect;
@@ -141,6 +141,7 @@ pub use iso_store as store;
 
 /// Engines find answers, and nobody has checked these. For those who compare engines, or certify themselves.
 pub mod engines {
+    pub use iso_allocate as allocate;
     pub use iso_check as check;
     pub use iso_predict as predict;
     pub use iso_separate as separate;

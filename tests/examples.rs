@@ -96,3 +96,9 @@ fn the_certify_example_replays_proofs_and_refuses_a_changed_one() {
     assert!(out.contains("cerone.si implies biswas.si, for every size. Certified."), "{out}");
     assert!(out.contains("Without its last part it is refused"), "{out}");
 }
+
+#[test]
+fn the_allocate_example_prints_a_level_for_each_transaction() {
+    let out = said("allocate", &["corpus/templates/smallbank.txn"]);
+    assert!(out.contains("write_check: ser") && out.contains("amalgamate: postgres.rc"), "{out}");
+}

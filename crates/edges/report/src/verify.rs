@@ -139,7 +139,7 @@ pub enum VerifyVerdict {
 }
 
 /// Scripts find the history where they look for the run.
-fn with_history<S: Serializer>(run: &BadRun, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn with_history<S: Serializer>(run: &BadRun, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Members<'r> {
         history: &'r str,

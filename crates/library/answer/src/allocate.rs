@@ -99,6 +99,9 @@ pub fn allocate(templates: &Templates, ladder: &[TxnLevel], budget: &Budget<'_>)
     let mut answer = Allocated { transactions, robust, certification: Certification::Certified };
     answer.fill_in(templates, budget)?;
     answer.certification = certification(templates, &found.levels)?;
+    for (level, _) in answer.robust.iter().filter(|it| it.1 == Some(true)) {
+        certification(templates, &vec![Some(*level); found.levels.len()])?;
+    }
     Ok(answer)
 }
 

@@ -57,8 +57,7 @@ fn section(report: &AllocateReport, txn: &AllocatedTxn, blocked: &BlockedLevel) 
         Some(run) => {
             let place = |it: &[AllocatedTxn]| it.iter().position(|it| it == txn).unwrap_or(0);
             let nth = txn.blocked.len() - 1;
-            let path =
-                format!("transactions.{}.blocked.{nth}.counterexample.evidence.history", place(&report.transactions));
+            let path = format!("transactions.{}.blocked.{nth}.counterexample.history", place(&report.transactions));
             out += &run_section(&blocked.level, run, &path);
         }
         None => out += "<p>No values were found with which the program does this; its branches may forbid it.</p>\n",

@@ -143,24 +143,24 @@ enum End {
 
 /// What a value is, as far as it names rows.
 #[derive(Clone, Debug, PartialEq)]
-enum Term {
+pub(super) enum Term {
     Key(RowKey),
     /// Something that was computed or read.
     Other,
 }
 
 #[derive(Clone, Debug)]
-enum Bound {
+pub(super) enum Bound {
     Value(Term),
     /// The row of a loop or quantifier.
     Row(usize),
 }
 
 pub(super) struct Walk<'d, 's> {
-    declared: &'d Declared<'s>,
+    pub(super) declared: &'d Declared<'s>,
     pub(super) relations: &'d [Relation],
     branches: Branches,
-    names: Vec<(String, Bound)>,
+    pub(super) names: Vec<(String, Bound)>,
     pub(super) variables: Vec<Variable>,
     pub(super) equal: Vec<(RowKey, RowKey)>,
     pub(super) different: Vec<(RowKey, RowKey)>,
@@ -170,7 +170,7 @@ pub(super) struct Walk<'d, 's> {
     /// Whether the row that a `for update` looked at last was there.
     last_locked: Option<bool>,
     /// How many loops are around: in them, a key that was computed may be any.
-    n_loops: usize,
+    pub(super) n_loops: usize,
     /// Does what comes next happen for certain?
     is_certain: bool,
 }
@@ -219,7 +219,7 @@ impl<'d, 's> Walk<'d, 's> {
     }
 
     /// Does something that may not happen.
-    fn perhaps<T>(&mut self, act: impl FnOnce(&mut Self) -> Checked<T>) -> Checked<T> {
+    pub(super) fn perhaps<T>(&mut self, act: impl FnOnce(&mut Self) -> Checked<T>) -> Checked<T> {
         let before = std::mem::replace(&mut self.is_certain, false);
         let done = act(self);
         self.is_certain = before;
@@ -468,12 +468,12 @@ impl<'d, 's> Walk<'d, 's> {
         self.accesses.push(Access { relation, key, reads, writes, locks, is_certain, kind, span });
     }
 
-    fn scan(&mut self, relation: usize, fields: Parts, mode: ReadMode, span: Span) {
+    pub(super) fn scan(&mut self, relation: usize, fields: Parts, mode: ReadMode, span: Span) {
         let locks = mode == ReadMode::ForUpdate;
         self.push(AccessKind::Read, relation, RowKey::All, fields, Parts::default(), locks, span);
     }
 
-    fn read(&mut self, relation: usize, key: RowKey, parts: Parts, mode: ReadMode, span: Span) {
+    pub(super) fn read(&mut self, relation: usize, key: RowKey, parts: Parts, mode: ReadMode, span: Span) {
         if mode != ReadMode::ForUpdate {
             self.push(AccessKind::Read, relation, key, parts, Parts::default(), false, span);
             return;
@@ -487,7 +487,7 @@ impl<'d, 's> Walk<'d, 's> {
         }
     }
 
-    fn row(&mut self, row: &Row) -> Checked<(usize, RowKey)> {
+    pub(super) fn row(&mut self, row: &Row) -> Checked<(usize, RowKey)> {
         let relation = self.table(&row.table)?;
         let key = match self.expr(&row.key)? {
             Term::Key(key) => key,
@@ -496,7 +496,7 @@ impl<'d, 's> Walk<'d, 's> {
         Ok((relation, key))
     }
 
-    fn target(&mut self, target: &Target) -> Checked<(usize, RowKey)> {
+    pub(super) fn target(&mut self, target: &Target) -> Checked<(usize, RowKey)> {
         match target {
             Target::Row(row) => self.row(row),
             Target::Name(name) => match self.lookup(&name.text) {
@@ -510,91 +510,11 @@ impl<'d, 's> Walk<'d, 's> {
         }
     }
 
-    fn expr(&mut self, expr: &Expr) -> Checked<Term> {
-        self.value(expr, ReadMode::Plain)
-    }
-
-    fn value(&mut self, expr: &Expr, mode: ReadMode) -> Checked<Term> {
-        match &expr.kind {
-            ExprKind::Int(number) => return Ok(Term::Key(RowKey::Constant(Constant::Int(*number)))),
-            ExprKind::Text(text) => return Ok(Term::Key(RowKey::Constant(Constant::Text(text.clone())))),
-            ExprKind::Bool(_) => {}
-            ExprKind::Name(name) => return self.name(name, mode, expr.span),
-            ExprKind::Field(Target::Row(row), field) => {
-                let (relation, key) = self.row(row)?;
-                let parts = self.field(relation, field)?.with(Parts::EXISTENCE);
-                self.read(relation, key, parts, mode, expr.span);
-            }
-            ExprKind::Field(Target::Name(name), field) => {
-                let (relation, _) = self.target(&Target::Name(name.clone()))?;
-                if self.declared.tables[relation - self.declared.vars.len()].key == field.text {
-                    return Ok(Term::Key(RowKey::All));
-                }
-                // The loop has read it already.
-                self.field(relation, field)?;
-            }
-            ExprKind::RowExists(row) => {
-                let (relation, key) = self.row(row)?;
-                self.read(relation, key, Parts::EXISTENCE, mode, expr.span);
-            }
-            ExprKind::Over { row, table, mode: scan_mode, body, .. } => {
-                let relation = self.table(table)?;
-                let mut fields = Parts::EXISTENCE;
-                self.fields_of_row(&row.text, relation, body, &mut fields);
-                self.scan(relation, fields, *scan_mode, expr.span);
-                self.names.push((row.text.clone(), Bound::Row(relation)));
-                self.n_loops += 1;
-                let done = self.perhaps(|it| it.expr(body));
-                self.n_loops -= 1;
-                self.names.pop();
-                done?;
-            }
-            ExprKind::Locked(inner) => return self.value(inner, ReadMode::ForUpdate),
-            ExprKind::Negated(inner) | ExprKind::Not(inner) => {
-                self.expr(inner)?;
-            }
-            ExprKind::Binary(Binary::And | Binary::Or | Binary::Implies, left, right) => {
-                self.expr(left)?;
-                self.perhaps(|it| it.expr(right))?;
-            }
-            ExprKind::Binary(_, left, right) => {
-                self.expr(left)?;
-                self.expr(right)?;
-            }
-            ExprKind::If(condition, yes, no) => {
-                self.expr(condition)?;
-                self.perhaps(|it| it.expr(yes))?;
-                self.perhaps(|it| it.expr(no))?;
-            }
-            ExprKind::Any { .. } => {
-                return fail(expr.span, "a transaction leaves nothing open", "make it a parameter");
-            }
-        }
-        Ok(Term::Other)
-    }
-
-    fn name(&mut self, name: &str, mode: ReadMode, span: Span) -> Checked<Term> {
-        match self.lookup(name) {
-            Some(Bound::Value(term)) => return Ok(term.clone()),
-            Some(Bound::Row(_)) => return fail(span, format!("`{name}` is a row"), "name one of its fields"),
-            None => {}
-        }
-        match self.declared.global(name) {
-            Some(Global::Var(idx)) => {
-                self.read(idx, RowKey::Constant(Constant::Only), Parts::field(0), mode, span);
-                Ok(Term::Other)
-            }
-            Some(Global::Member(..)) => Ok(Term::Other),
-            Some(other) => fail(span, format!("`{name}` is {}", other.describe()), "a value is wanted here"),
-            None => self.unknown(name, span),
-        }
-    }
-
-    fn lookup(&self, name: &str) -> Option<&Bound> {
+    pub(super) fn lookup(&self, name: &str) -> Option<&Bound> {
         self.names.iter().rev().find(|it| it.0 == name).map(|it| &it.1)
     }
 
-    fn unknown<T>(&self, name: &str, span: Span) -> Checked<T> {
+    pub(super) fn unknown<T>(&self, name: &str, span: Span) -> Checked<T> {
         let known = self.names.iter().map(|it| it.0.as_str()).chain(self.declared.global_names());
         let hint = did_you_mean(name, known, "names are those of parameters, `let`, variables and tables");
         fail(span, format!("`{name}` is not known here"), hint)
@@ -611,11 +531,11 @@ impl<'d, 's> Walk<'d, 's> {
         }
     }
 
-    fn table(&self, name: &Ident) -> Checked<usize> {
+    pub(super) fn table(&self, name: &Ident) -> Checked<usize> {
         Ok(self.declared.vars.len() + self.declared.table_named(name)?.index())
     }
 
-    fn field(&self, relation: usize, field: &Ident) -> Checked<Parts> {
+    pub(super) fn field(&self, relation: usize, field: &Ident) -> Checked<Parts> {
         let table = crate::ids::TableId::from_index(relation - self.declared.vars.len());
         self.declared.field_named(table, field).map(Parts::field)
     }

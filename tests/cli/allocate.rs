@@ -1,0 +1,99 @@
+//! `isoscope allocate`.
+
+use crate::tool::Folder;
+use serde_json::json;
+use std::fs;
+
+/// Two doctors go home, and somebody counts what they earn.
+const DOCTORS: &str = "table doctors(name) { on_call: bool, earned: int }\n\
+    txn go_home(me, other) {\n    if doctors[other].on_call { doctors[me].on_call = false }\n}\n\
+    txn pay(who, amount) { doctors[who].earned += amount }\n\
+    txn payslip(who) { let earned = doctors[who].earned }\n";
+
+fn folder(program: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("p.txn", program);
+    folder
+}
+
+#[test]
+fn each_transaction_has_the_weakest_level_with_its_statement() {
+    let said = folder(DOCTORS).run(&["allocate", "p.txn", "--database", "postgres"]).ends(0);
+    assert!(said.err.is_empty(), "{said:#?}");
+    said.tells("Every run of any number of these 3 transactions is serializable, if each is at its level:")
+        .says("  go_home  postgres.ser  SET TRANSACTION ISOLATION LEVEL SERIALIZABLE\n")
+        .says("  pay      postgres.rc   SET TRANSACTION ISOLATION LEVEL READ COMMITTED\n")
+        .says("  payslip  postgres.rc   SET TRANSACTION ISOLATION LEVEL READ COMMITTED\n")
+        .tells("All of them at one level: postgres.rc not robust, postgres.rr not robust, postgres.ser robust.")
+        .says("go_home at REPEATABLE READ on PostgreSQL (postgres.rr) is not enough\n")
+        .tells("go_home is interrupted, and another go_home runs in between.")
+        .tells("`doctors[other].on_call` (line 3), then `doctors[me].on_call = false` (line 3)")
+        .tells("is enough if what is read is locked, with `for update`: line 3, column 8: `doctors[other].on_call`")
+        .tells("which postgres.rr allows and ser forbids (write-skew):");
+}
+
+#[test]
+fn scripts_get_robust_and_allocation() {
+    let document = &folder(DOCTORS).run(&["allocate", "p.txn", "--json"]).ends(0).json()[0];
+    assert_eq!(document["verb"], "allocate");
+    assert_eq!(document["verdict"], "robust");
+    assert_eq!(document["robust"], json!({ "postgres.rc": false, "ser": true, "si": false }));
+    assert_eq!(document["allocation"], json!({ "go_home": "ser", "pay": "postgres.rc", "payslip": "postgres.rc" }));
+    assert_eq!(document["not_certified"], json!(null));
+    let blocked = &document["transactions"][0]["blocked"][1];
+    assert_eq!(blocked["level"], "si");
+    assert_eq!(blocked["members"], json!(["go_home", "go_home"]));
+    assert!(blocked["counterexample"]["history"].as_str().unwrap().contains("doctors.on_call/1"));
+}
+
+#[test]
+fn one_level_is_a_question_with_an_exit_code() {
+    let bad = folder(DOCTORS);
+    bad.run(&["allocate", "p.txn", "--levels", "si"])
+        .ends(1)
+        .tells("Not robust: at snapshot-isolation (si), there are runs");
+    let good = folder(&DOCTORS.replace("doctors[other].on_call {", "doctors[other].on_call for update {"));
+    good.run(&["allocate", "p.txn", "--levels", "rc"]).ends(0).tells(
+        "Robust: every run of any number of these 3 transactions is serializable, with all of them at READ COMMITTED",
+    );
+    let document = &good.run(&["allocate", "p.txn", "--levels", "si", "--json"]).ends(0).json()[0];
+    assert_eq!(document["robust"], json!({ "si": true }));
+}
+
+#[test]
+fn a_page_shows_levels_and_runs() {
+    let folder = folder(DOCTORS);
+    folder
+        .run(&[
+            "allocate", "p.txn", "--report", "p.html", "--report", "p.svg", "--report", "p.dot", "--report", "p.json",
+        ])
+        .ends(0);
+    let page = fs::read_to_string(folder.path("p.html")).unwrap();
+    assert!(page.contains("go_home at snapshot-isolation (si) is not enough"), "{page}");
+    assert!(page.contains("Why no serial order explains it"));
+    assert!(fs::read_to_string(folder.path("p.svg")).unwrap().contains("go_home"));
+    assert!(fs::read_to_string(folder.path("p.dot")).unwrap().contains("\"go_home\" -> \"go_home\""));
+    let again = folder.run(&["report", "p.json"]).ends(0);
+    assert!(again.out.contains("go_home"), "{again:#?}");
+}
+
+#[test]
+fn what_values_forbid_is_not_called_a_run() {
+    let text = "table seats(no) { taken: bool }\ntable names(no)\n\
+        txn rename(no, to) {\n    if 1 == 2 { if exists names[no] { insert names[to] } }\n}\n";
+    let document = &folder(text).run(&["allocate", "p.txn", "--json"]).ends(0).json()[0];
+    assert_eq!(document["allocation"]["rename"], "postgres.rc");
+}
+
+#[test]
+fn questions_that_cannot_be_asked_say_why() {
+    let folder = folder(DOCTORS);
+    folder.run(&["allocate", "p.txn", "--levels", "pc"]).ends(2).complains("choose from rc, si, rr and ser");
+    folder.run(&["allocate", "p.txn", "--levels", "si,rr"]).ends(2).complains("choose one of them");
+    folder.run(&["allocate", "p.txn", "--database", "mysql"]).ends(2).complains("only postgres");
+    folder.run(&["allocate", "none.txn"]).ends(2).complains("cannot open none.txn");
+    folder.write("bad.txn", "table t(id) { a: int }\ntxn x(k) { t[k].b = 1 }\n");
+    folder.run(&["allocate", "bad.txn"]).ends(2).complains("bad.txn: line 2, column 17: `t` has no field `b`");
+    folder.write("empty.txn", "table t(id) { a: int }\n");
+    folder.run(&["allocate", "empty.txn"]).ends(2).complains("there are no transactions");
+}
