@@ -16,11 +16,17 @@ pub(crate) fn with_tables(command: Command) -> Command {
 /// Wider lines are hard to read.
 const WIDEST: usize = 100;
 
+/// The verbs that stand before a database.
+#[cfg(feature = "record")]
+fn with_proxies(command: Command) -> Command {
+    command
+        .mut_subcommand("record", |it| it.after_help(format!("{RECORD_EXAMPLES}\n\n{RECORD_CODES}")))
+        .mut_subcommand("serve", |it| it.after_help(format!("{SERVE_EXAMPLES}\n\n{SERVE_CODES}")))
+}
+
 fn tables(command: Command) -> Command {
     #[cfg(feature = "record")]
-    let command = command
-        .mut_subcommand("record", |it| it.after_help(format!("{RECORD_EXAMPLES}\n\n{RECORD_CODES}")))
-        .mut_subcommand("serve", |it| it.after_help(format!("{SERVE_EXAMPLES}\n\n{SERVE_CODES}")));
+    let command = with_proxies(command);
     command
         .after_help(format!("{FIRST_STEPS}\n\n{EXIT_CODES}"))
         .mut_subcommand("check", |it| {

@@ -1,4 +1,4 @@
-//! `isoscope serve`: a PostgreSQL that answers an application as a weak level allows.
+//! `isoscope serve`: a `PostgreSQL` that answers an application as a weak level allows.
 
 use crate::args::ServeArgs;
 use crate::commands::collect::Output;
@@ -38,26 +38,7 @@ pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
         bail!("--check reads the history again, so give it a file with -o");
     }
     let is_interrupted = on_interrupt()?;
-    let (policy, order) = match &raw.replay {
-        Some(path) => {
-            let Along { plan, order } = Along::history(&read(path)?);
-            (Policy::Replay(plan), order)
-        }
-        None => (policy_of(policy(raw.policy.trim())?), VecDeque::new()),
-    };
-    let setup = ServeSetup {
-        level: level(raw.level.trim())?,
-        policy,
-        seed: raw.seed,
-        sessions: raw.sessions,
-        order,
-        patience: Duration::from_millis(raw.patience),
-        schema: raw.schema.as_deref().map(schema).transpose()?,
-        engine: raw.engine.clone(),
-        listen: raw.listen.trim().to_owned(),
-        target: output.as_ref().map_or(Target::Nowhere, Output::target),
-        start: if raw.after_setup { Start::AtMarker } else { Start::AtOnce },
-    };
+    let setup = setup(raw, output.as_ref())?;
     let level = setup.level;
     let serving = Serving::start(setup).map_err(|it| match (it, &raw.schema) {
         (it @ ServeError::Schema(_), Some(path)) => anyhow!(it).context(path.display().to_string()),
@@ -107,6 +88,30 @@ pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
         Exit::Unknown
     } else {
         Exit::Good
+    })
+}
+
+/// What the arguments ask for.
+fn setup(raw: &ServeArgs, output: Option<&Output>) -> anyhow::Result<ServeSetup> {
+    let (policy, order) = match &raw.replay {
+        Some(path) => {
+            let Along { plan, order } = Along::history(&read(path)?);
+            (Policy::Replay(plan), order)
+        }
+        None => (policy_of(policy(raw.policy.trim())?), VecDeque::new()),
+    };
+    Ok(ServeSetup {
+        level: level(raw.level.trim())?,
+        policy,
+        seed: raw.seed,
+        sessions: raw.sessions,
+        order,
+        patience: Duration::from_millis(raw.patience),
+        schema: raw.schema.as_deref().map(schema).transpose()?,
+        engine: raw.engine.clone(),
+        listen: raw.listen.trim().to_owned(),
+        target: output.map_or(Target::Nowhere, Output::target),
+        start: if raw.after_setup { Start::AtMarker } else { Start::AtOnce },
     })
 }
 
