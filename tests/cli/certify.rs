@@ -82,7 +82,7 @@ fn proofs_for_every_size_are_replayed() {
     refuses(&folder, &document, |it| {
         part(it, &|part| {
             part["instances"].as_array_mut().unwrap().pop();
-        })
+        });
     });
     refuses(&folder, &document, |it| part(it, &|part| part["instances"][0]["clause"] = json!(100_000)));
     refuses(&folder, &document, |it| {
@@ -90,7 +90,7 @@ fn proofs_for_every_size_are_replayed() {
             let instances = part["instances"].as_array_mut().unwrap();
             let about = instances.iter_mut().find(|it| !it["values"].as_array().unwrap().is_empty()).unwrap();
             about["values"][0] = json!("nobody");
-        })
+        });
     });
     refuses(&folder, &document, |it| part(it, &|part| part["instances"][0]["says"] = json!("everything")));
     refuses(&folder, &document, |it| part(it, &|part| part["steps"] = json!([])));
@@ -139,7 +139,7 @@ fn predictions_are_certified_again() {
     refuses(&folder, &document, |it| it["target"]["level"] = json!("rc"));
     refuses(&folder, &document, |it| it["levels"][0]["level"] = json!("ser"));
     refuses(&folder, &document, |it| {
-        it["levels"][0]["predictions"][0]["forbidden"]["anomalies"] = json!(["long-fork"])
+        it["levels"][0]["predictions"][0]["forbidden"]["anomalies"] = json!(["long-fork"]);
     });
 }
 

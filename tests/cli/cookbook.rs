@@ -51,8 +51,18 @@ fn pages() -> Vec<PathBuf> {
     let folders = ["docs/levels/cookbook", "docs/reference"].map(|it| fs::read_dir(root().join(it)).unwrap());
     let mut pages: Vec<PathBuf> = folders.into_iter().flatten().map(|it| it.unwrap().path()).collect();
     pages.retain(|it| it.extension().is_some_and(|it| it == "md"));
-    let others =
-        ["allocate", "applications", "certify", "collect", "compare", "generate", "hunt", "predict", "replay", "verify"];
+    let others = [
+        "allocate",
+        "applications",
+        "certify",
+        "collect",
+        "compare",
+        "generate",
+        "hunt",
+        "predict",
+        "replay",
+        "verify",
+    ];
     pages.extend(others.map(|it| root().join(format!("docs/{it}.md"))));
     pages.push(root().join("README.md"));
     pages.sort();

@@ -25,6 +25,7 @@ fn what_cannot_be_served_is_said_before_anything_happens() {
 }
 
 /// Are a server and a driver here? If not, that is said; `cargo xtask test` installs both where it can.
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn can_serve() -> bool {
     let python = Command::new("/usr/bin/python3").args(["-c", "import psycopg"]).output();
     let can = is_installed(Kind::PostgreSql) && python.is_ok_and(|it| it.status.success());

@@ -24,6 +24,16 @@ fn with_proxies(command: Command) -> Command {
         .mut_subcommand("serve", |it| it.after_help(format!("{SERVE_EXAMPLES}\n\n{SERVE_CODES}")))
 }
 
+fn with_applications(store: Command) -> Command {
+    store
+        .after_help(format!("{STORE_EXAMPLES}\n\n{STORE_CODES}"))
+        .mut_subcommand("run", |it| {
+            it.after_help(short(STORE_EXAMPLES, STORE_CODES, "applications, levels and policies"))
+                .after_long_help(format!("{STORE_EXAMPLES}\n\n{STORE_CODES}\n\n{}", store::tables()))
+        })
+        .mut_subcommand("apps", |it| it.after_help(DONE_CODES))
+}
+
 fn tables(command: Command) -> Command {
     #[cfg(feature = "record")]
     let command = with_proxies(command);
@@ -76,14 +86,7 @@ fn tables(command: Command) -> Command {
             it.after_help(short(REPLAY_EXAMPLES, REPLAY_CODES, "level names, and addresses of databases"))
                 .after_long_help(format!("{REPLAY_EXAMPLES}\n\n{REPLAY_CODES}\n\n{}\n\n{COLLECT_ADDRESSES}", levels()))
         })
-        .mut_subcommand("store", |it| {
-            it.after_help(format!("{STORE_EXAMPLES}\n\n{STORE_CODES}"))
-                .mut_subcommand("run", |it| {
-                    it.after_help(short(STORE_EXAMPLES, STORE_CODES, "applications, levels and policies"))
-                        .after_long_help(format!("{STORE_EXAMPLES}\n\n{STORE_CODES}\n\n{}", store::tables()))
-                })
-                .mut_subcommand("apps", |it| it.after_help(DONE_CODES))
-        })
+        .mut_subcommand("store", with_applications)
         .mut_subcommand("levels", |it| it.after_help(format!("{LEVELS_EXAMPLES}\n\n{DONE_CODES}")))
         .mut_subcommand("convert", |it| it.after_help(format!("{CONVERT_EXAMPLES}\n\n{}\n\n{LIMIT_CODES}", formats())))
         .mut_subcommand("generate", |it| {

@@ -40,18 +40,7 @@ pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
     let is_interrupted = on_interrupt()?;
     let setup = setup(raw, output.as_ref())?;
     let level = setup.level;
-    let serving = Serving::start(setup).map_err(|it| match (it, &raw.schema) {
-        (it @ ServeError::Schema(_), Some(path)) => anyhow!(it).context(path.display().to_string()),
-        (other, _) => other.into(),
-    })?;
-    let ends = if raw.command.is_empty() { "; Ctrl-C ends the run" } else { "" };
-    output::say_aside(&format!(
-        "serving {} ({}) by {}; connect to {}{ends}",
-        level.full_name(),
-        level.short_name(),
-        serving.engine(),
-        serving.address()
-    ));
+    let serving = start(raw, setup)?;
     let progress = Progress::new(raw.progress, started);
     let (served, ended) = until_the_end(serving, raw, &progress, &is_interrupted)?;
     let served = match served {
@@ -89,6 +78,24 @@ pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
     } else {
         Exit::Good
     })
+}
+
+/// Starts the engine, and says where to connect.
+fn start(raw: &ServeArgs, setup: ServeSetup) -> anyhow::Result<Serving> {
+    let level = setup.level;
+    let serving = Serving::start(setup).map_err(|it| match (it, &raw.schema) {
+        (it @ ServeError::Schema(_), Some(path)) => anyhow!(it).context(path.display().to_string()),
+        (other, _) => other.into(),
+    })?;
+    let ends = if raw.command.is_empty() { "; Ctrl-C ends the run" } else { "" };
+    output::say_aside(&format!(
+        "serving {} ({}) by {}; connect to {}{ends}",
+        level.full_name(),
+        level.short_name(),
+        serving.engine(),
+        serving.address()
+    ));
+    Ok(serving)
 }
 
 /// What the arguments ask for.

@@ -14,7 +14,7 @@ pub(super) fn allocate(report: &AllocateReport, levels: Levels<'_>, findings: &m
     let allocated = report.transactions.iter().map(|it| it.level.as_ref().map(|it| it.short.as_str()));
     match allocated.collect::<Option<Vec<&str>>>() {
         Some(names) => {
-            findings.add("any number of transactions at these levels is serializable", robust(report, &names))
+            findings.add("any number of transactions at these levels is serializable", robust(report, &names));
         }
         None => findings.missing("some transaction has none of these levels", "see what blocks them, below"),
     }
