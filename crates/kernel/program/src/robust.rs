@@ -112,8 +112,8 @@ impl World<'_> {
         for known in &self.ways {
             for (read, access) in known.way.accesses.iter().enumerate() {
                 // What is read and locked at once is not overwritten before the end.
-                let can_be_overwritten = !access.reads.is_empty() && !(access.locks && access.is_certain);
-                for vals in self.all_vals(known.way, read).into_iter().filter(|_| can_be_overwritten) {
+                let is_safe = access.reads.is_empty() || access.locks && access.is_certain;
+                for vals in self.all_vals(known.way, read).into_iter().filter(|_| !is_safe) {
                     let is_watched = known.level == TxnLevel::Serializable;
                     let seconds: &[Option<bool>] = if is_watched { &[Some(true), Some(false)] } else { &[None] };
                     for second_is_serializable in seconds.iter().copied() {
