@@ -1,5 +1,7 @@
 //! What the search says of any number of transactions is compared with all runs of a few.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
 mod server;
 
 use iso_allocate::{Danger, Edges, RowValue, allocate, danger, is_robust};
