@@ -39,6 +39,7 @@ pub(crate) enum Role {
 
 /// What a slot with a value means to the split transaction.
 #[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct SlotFacts {
     /// The two would wait for each other, or one would not commit.
     is_blocked: bool,

@@ -1,5 +1,7 @@
 //! What papers say about well-known sets of transactions, and how long it takes to find out.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
 use iso_allocate::{Edges, allocate, is_robust};
 use iso_evidence::Budget;
 use iso_program::{Templates, TxnLevel};

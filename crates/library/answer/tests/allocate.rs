@@ -1,5 +1,7 @@
 //! Levels of known programs, and the runs that are in the way of weaker ones.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
 use iso_answer::allocate::{Allocated, allocate};
 use iso_evidence::Budget;
 use iso_program::{Templates, TxnLevel};

@@ -137,7 +137,7 @@ impl State {
             TxnLevel::SnapshotIsolation => since.next().is_some(),
             TxnLevel::RepeatableRead | TxnLevel::Serializable => {
                 let is_insert = access.kind == AccessKind::Insert;
-                since.any(|it| !it.only_locked && !(is_insert && it.is_delete))
+                since.any(|it| !(it.only_locked || is_insert && it.is_delete))
             }
         }
     }
