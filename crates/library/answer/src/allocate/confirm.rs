@@ -141,13 +141,13 @@ impl Random {
                 let usual: [i64; 10] = [0, 1, 2, 3, 4, 5, 10, 100, -1, 1000];
                 let first = if is_initial { 100 } else { 10 };
                 // Small differences, so that values can be told apart.
-                let some = usual[self.below(usual.len() as u64) as usize] + self.below(3) as i64;
+                let some = usual[self.below(usual.len() as u64) as usize] + self.below(3).cast_signed();
                 let (low, high) = program.int_range();
-                let chosen = if attempt < 40 { first + self.below(8) as i64 } else { some };
+                let chosen = if attempt < 40 { first + self.below(8).cast_signed() } else { some };
                 chosen.clamp(low, high)
             }
-            Type::Bool if symbol.name.starts_with("exists ") && attempt % 4 < 2 => 1 - (attempt % 2) as i64,
-            _ => symbol.low + self.below(symbol.n_values()) as i64,
+            Type::Bool if symbol.name.starts_with("exists ") && attempt % 4 < 2 => 1 - (attempt % 2).cast_signed(),
+            _ => symbol.low + self.below(symbol.n_values()).cast_signed(),
         };
         symbol.ty.value_of(code.clamp(symbol.low, symbol.high))
     }
