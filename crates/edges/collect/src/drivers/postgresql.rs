@@ -238,7 +238,8 @@ impl PostgreSql {
         let default_isolation = answer.next().unwrap_or_default();
         let hurry = format!("BEGIN; SET LOCAL deadlock_timeout = {}", DEADLOCK_TIMEOUT.as_millis());
         let may_hurry = connection.command(&hurry).is_ok();
-        connection.command("ROLLBACK")?;
+        // A pooler that takes no transactions has hung up by then, and is asked why later on.
+        connection.command("ROLLBACK").ok();
         Ok(Server { link, version, default_isolation, may_hurry })
     }
 
