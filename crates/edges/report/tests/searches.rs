@@ -147,8 +147,8 @@ fn failed_certificates_are_loud() {
 fn what_is_no_report_is_refused() {
     let error = Report::from_json("{\"isoscope\":1,\"verb\":\"bake\"}").unwrap_err();
     let expected = "this is a report of \"bake\", and only those of \"check\", \"separate\", \"compare\", \
-                    \"lattice\", \"verify\", \"predict\", \"collect\", \"hunt\", \"replay\", \"demo\" and \
-                    \"store\" are read here";
+                    \"lattice\", \"verify\", \"allocate\", \"predict\", \"collect\", \"hunt\", \"replay\", \"demo\" \
+                    and \"store\" are read here";
     assert_eq!(error.to_string(), expected);
     let json = case("lattice").to_json(JsonLayout::Compact).replace("\"stronger\":0", "\"stronger\":5");
     let error = Report::from_json(&json).unwrap_err();
