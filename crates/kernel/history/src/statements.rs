@@ -246,6 +246,32 @@ impl History {
         self.op_access[op] == Access::Write && self.op_key[op] == key
     }
 
+    /// The history for databases whose updates act on the newest version, or none if that makes no difference: an append is
+    /// an update, so a list that is read after an append of its own is the newest version, and not one of a snapshot.
+    pub fn with_locked_lists(&self) -> Option<Self> {
+        let is_new = |it: &u32| self.sql.newest.binary_search(it).is_err();
+        let mut locked = self.lists_after_own_appends();
+        locked.retain(is_new);
+        (!locked.is_empty()).then(|| {
+            let mut history = self.clone();
+            history.sql.newest.append(&mut locked);
+            history.sql.newest.sort_unstable();
+            history
+        })
+    }
+
+    fn lists_after_own_appends(&self) -> Vec<u32> {
+        let mut found = Vec::new();
+        for txn in self.txns() {
+            let ops = self.op_range(txn);
+            let appends = |it: usize, key: KeyId| self.op_access[it] == Access::Append && self.op_key[it] == key;
+            let lists = ops.clone().filter(|it| self.op_access[*it] == Access::ReadList);
+            let after = lists.filter(|read| (ops.start..*read).any(|it| appends(it, self.op_key[*read])));
+            found.extend(after.map(|it| it as u32));
+        }
+        found
+    }
+
     /// The history for databases that know a row by more than its key, or none if that makes no difference: a row that
     /// somebody deletes and makes again is another one. A statement that locks, and waited for the old one, finds neither.
     ///

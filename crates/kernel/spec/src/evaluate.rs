@@ -185,13 +185,19 @@ impl<'f, 'h> Prepared<'f, 'h> {
 }
 
 /// For a level that allows dirty reads, whoever is indeterminate may as well have aborted, which asks for least. Where
-/// rows may be hidden, those that may have been say nothing.
+/// rows may be hidden, those that may have been say nothing. A list that a transaction has appended to is read at its newest,
+/// for levels that tell newest versions from others.
 pub(crate) fn most_favourable(facts: &Facts<'_>, spec: &Spec) -> Option<History> {
-    match (spec.dirty_reads(), spec.hidden_rows()) {
-        (DirtyReads::Allowed, _) => facts.history().favouring_dirty_reads(),
-        (DirtyReads::Forbidden, HiddenRows::Allowed) => facts.history().with_hidden_rows(),
-        (DirtyReads::Forbidden, HiddenRows::Forbidden) => None,
+    let history = facts.history();
+    if spec.dirty_reads() == DirtyReads::Allowed {
+        return history.favouring_dirty_reads();
     }
+    let locked = history.with_locked_lists();
+    let hidden = match spec.hidden_rows() {
+        HiddenRows::Allowed => locked.as_ref().unwrap_or(history).with_hidden_rows(),
+        HiddenRows::Forbidden => None,
+    };
+    hidden.or(locked)
 }
 
 /// The answer, if the history shows it without any search.

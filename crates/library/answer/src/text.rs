@@ -8,10 +8,10 @@
 use crate::check::{Answer, Certifying, NotCertified, certified};
 use crate::reference;
 use iso_evidence::{Budget, Event, Note, Refutation, Schedule, Stage, StopReason, Verdict, Witness, certify_spec};
-use iso_form::mentions_real_time;
+use iso_form::{mentions, mentions_real_time};
 use iso_history::{Facts, PieceKind, TxnId};
 use iso_realize::{Realized, World, execution, realize};
-use iso_spec::{DirtyReads, HiddenRows, Level, Spec};
+use iso_spec::{DirtyReads, Given, HiddenRows, Level, Spec};
 
 /// Relations between more transactions than this take too much memory: a bit for each pair.
 const MAX_TXNS: usize = 20_000;
@@ -54,11 +54,15 @@ impl Question<'_> {
 
     /// The answer without the reference evaluator, as far as there is one.
     fn large(self) -> Answer {
-        let favourable = match (self.spec.dirty_reads(), self.spec.hidden_rows()) {
-            (DirtyReads::Allowed, _) => self.facts.history().favouring_dirty_reads(),
-            (DirtyReads::Forbidden, HiddenRows::Allowed) => self.facts.history().with_hidden_rows(),
-            (DirtyReads::Forbidden, HiddenRows::Forbidden) => None,
+        let history = self.facts.history();
+        let is_clean = self.spec.dirty_reads() == DirtyReads::Forbidden;
+        let locked = if mentions(self.spec, Given::Newest) { history.with_locked_lists() } else { None };
+        let favourable = match self.spec.hidden_rows() {
+            _ if !is_clean => history.favouring_dirty_reads(),
+            HiddenRows::Allowed => locked.as_ref().unwrap_or(history).with_hidden_rows(),
+            HiddenRows::Forbidden => None,
         };
+        let favourable = favourable.or(locked.filter(|_| is_clean));
         match favourable.as_ref().map(Facts::new) {
             Some(facts) => Question { facts: &facts, ..self }.guess_and_search(),
             None => self.guess_and_search(),
