@@ -41,7 +41,8 @@ pub(crate) fn weaken(facts: &Facts<'_>, witness: &Witness, level: Level) -> Witn
     let schedule = match &witness.schedule {
         Schedule::Order(order) if level.snapshots().is_some() => {
             let snapshots = level.snapshots().unwrap_or(Snapshots::PerStatement);
-            in_pieces(facts.history(), order, snapshots)
+            let locked = facts.history().with_locked_lists();
+            in_pieces(locked.as_ref().unwrap_or(facts.history()), order, snapshots)
         }
         Schedule::Order(_) if has_snapshots => with_snapshots(witness).schedule,
         Schedule::Events(events) if !has_snapshots => Schedule::Order(commits(events)),
