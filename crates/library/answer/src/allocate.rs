@@ -77,13 +77,13 @@ impl From<StopReason> for NoAllocation {
 /// use iso_answer::allocate::allocate;
 /// use iso_evidence::Budget;
 /// use iso_program::{Templates, TxnLevel};
-/// let text = "table t(id) { n: int }\ntxn add(k) { t[k].n += 1 }\ntxn copy(k, l) { t[l].n = t[k].n }\n";
+/// let text = "table t(id) { n: int }\ntxn add(k) { t[k].n += 1 }\ntxn double(k) { t[k].n = t[k].n + t[k].n }\n";
 /// let templates = Templates::parse(text, "t.txn").unwrap();
 /// let ladder = [TxnLevel::ReadCommitted, TxnLevel::RepeatableRead, TxnLevel::Serializable];
 /// let answer = allocate(&templates, &ladder, &Budget::unlimited()).unwrap();
 /// assert_eq!(answer.transactions[0].level, Some(TxnLevel::ReadCommitted));
-/// assert_eq!(answer.transactions[1].level, Some(TxnLevel::Serializable));
-/// assert!(answer.transactions[1].blocked[0].run.is_some(), "two copies in opposite directions");
+/// assert_eq!(answer.transactions[1].level, Some(TxnLevel::RepeatableRead));
+/// assert!(answer.transactions[1].blocked[0].run.is_some(), "something is added between read and write");
 /// ```
 pub fn allocate(templates: &Templates, ladder: &[TxnLevel], budget: &Budget<'_>) -> Result<Allocated, NoAllocation> {
     let found = iso_allocate::allocate(templates, ladder, budget)?;
