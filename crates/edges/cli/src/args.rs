@@ -261,6 +261,11 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "DATABASE", conflicts_with = "levels")]
     pub(crate) database: Option<String>,
 
+    /// Ask about any number of the program's transactions, with any arguments; `run` does not matter. The levels are
+    /// postgres.rc, si and ser by default, and with --database postgres those of PostgreSQL
+    #[arg(long, conflicts_with_all = ["repair", "run"])]
+    pub(crate) any_number: bool,
+
     /// Name the weakest level that holds; the default without --level
     #[arg(long)]
     pub(crate) weakest: bool,

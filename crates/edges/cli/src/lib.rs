@@ -1,6 +1,7 @@
 //! The command line of Isoscope: arguments in, answers on standard output, and an exit code.
 #![allow(clippy::exit, reason = "a verdict is an exit code, and a limit ends the process from another thread")]
 
+mod any_number;
 mod args;
 mod commands;
 mod construction_file;
