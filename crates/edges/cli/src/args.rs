@@ -319,6 +319,14 @@ pub(crate) struct CollectArgs {
     #[arg(long, short = 'w', value_name = "WORKLOAD", default_value = "rw")]
     pub(crate) workload: String,
 
+    /// Run the transactions of this program instead, with arguments that are drawn. Tables without rows get --keys of them
+    #[arg(long, value_name = "FILE.txn", conflicts_with_all = ["workload", "mix"])]
+    pub(crate) program: Option<PathBuf>,
+
+    /// With --program, run each transaction at its own level: an answer of `isoscope allocate --json`
+    #[arg(long, value_name = "FILE.json", requires = "program", conflicts_with = "isolation")]
+    pub(crate) levels: Option<String>,
+
     /// Number of sessions, each with its own connection
     #[arg(long, value_name = "N", default_value = "10", value_parser = parse_collect_sessions, allow_hyphen_values = true)]
     pub(crate) sessions: usize,

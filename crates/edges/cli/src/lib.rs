@@ -20,6 +20,7 @@ mod names;
 mod on_server;
 mod output;
 mod prediction;
+mod program_workload;
 mod progress;
 mod promise;
 #[cfg(feature = "record")]
