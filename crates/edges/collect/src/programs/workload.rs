@@ -56,10 +56,10 @@ impl ProgramWorkload {
 fn draw(program: &Program, random: &mut Random) -> Option<Vec<Value>> {
     for attempt in 0..MAX_DRAWS {
         let mut value = |it: &Symbol| {
-            // Large numbers soon leave the width when they are added up.
-            let is_large = it.ty == Type::Int && it.n_values() > 1000 && attempt < MAX_DRAWS / 2;
-            let (low, high) =
-                if is_large { (it.low.max(0), it.high.min(it.low.max(0) + 50)) } else { (it.low, it.high) };
+            // Large numbers, and those that only add up, soon leave the width.
+            let is_small = it.ty == Type::Int && it.n_values() > 1000 && attempt < MAX_DRAWS / 2;
+            let (low, high) = if is_small { (it.low.max(-25), it.high.min(25)) } else { (it.low, it.high) };
+            let (low, high) = if low <= high { (low, high) } else { (it.low, it.high) };
             it.ty.value_of(random.amount(low, high))
         };
         let symbols: Vec<Value> = program.symbols().iter().map(&mut value).collect();
