@@ -10,9 +10,9 @@ use crate::execution::run_execution;
 use crate::ids::{TableId, UnitId};
 use crate::interpret::{Judgement, Outcome, judge, judge_assumptions};
 use crate::parser::parse_items;
-use crate::print::quoted;
+use crate::print::{print, quoted};
 use crate::program::{Expr, Program, UnitKind};
-use crate::syntax::{ClaimKind, Item, ItemKind};
+use crate::syntax::{self, ClaimKind, Item, ItemKind};
 use crate::templates::{Constant, RowKey, Templates};
 use crate::value::{Type, Value};
 use std::collections::BTreeSet;
@@ -42,9 +42,9 @@ struct Part {
 enum PartKind {
     Run,
     Init,
-    Assume { condition: Span },
-    Observer { label: Option<String>, condition: Span },
-    Invariant { condition: Span },
+    Assume { condition: String },
+    Observer { label: Option<String>, condition: String },
+    Invariant { condition: String },
     Var { name: String, ty: String },
     Table { name: String },
 }
@@ -96,18 +96,15 @@ impl AnyNumber {
         let parts: Vec<Part> = parsed.items.iter().filter_map(part).collect();
         let run = parts.iter().find(|it| matches!(it.kind, PartKind::Run));
         let names: Vec<&str> = templates.templates().iter().map(|it| it.name.as_str()).collect();
-        let program = match run {
-            Some(_) => crate::parse(text, file)?,
-            None => {
-                // Nothing runs, so nothing can be assumed about it.
-                let rest = idle(text);
-                let is_about_txns = |condition: Span| !mentioned(&text[range(condition)], &names).is_empty();
-                let based = edited(text, &parts, &rest, &|part| match part.kind {
-                    PartKind::Assume { condition } if is_about_txns(condition) => Some(String::new()),
-                    _ => None,
-                });
-                crate::parse(&based, file)?
-            }
+        let program = if run.is_some() {
+            crate::parse(text, file)?
+        } else {
+            // Nothing runs, so nothing can be assumed about it.
+            let based = edited(text, &parts, &idle(text), &|part| match &part.kind {
+                PartKind::Assume { condition } if !mentioned(condition, &names).is_empty() => Some(String::new()),
+                _ => None,
+            });
+            crate::parse(&based, file)?
         };
         let texts = run.map(|it| texts_in(&text[range(it.span)])).unwrap_or_default();
         let tables = tables(&program, &templates);
@@ -175,9 +172,9 @@ impl AnyNumber {
     pub fn transactions_text(&self) -> String {
         let mut text = self.text.clone();
         for (idx, part) in self.parts.iter().enumerate() {
-            if let PartKind::Observer { condition, .. } = part.kind {
+            if let PartKind::Observer { condition, .. } = &part.kind {
                 let name = self.fresh(&format!("observer_{idx}"));
-                let _ = write!(text, "\ntxn {name}() {{ let {name}_sees = ({}) }}\n", self.at(condition));
+                let _ = write!(text, "\ntxn {name}() {{ let {name}_sees = ({condition}) }}\n");
             }
         }
         text
@@ -188,8 +185,8 @@ impl AnyNumber {
         let rest = idle(&self.text);
         self.edited(&rest, &|part| match &part.kind {
             PartKind::Run => Some(String::new()),
-            PartKind::Assume { condition } => (!self.mentions(*condition).is_empty()).then(String::new),
-            PartKind::Observer { label, condition } => Some(self.invariant(label.as_ref(), *condition)),
+            PartKind::Assume { condition } => (!self.mentions(condition).is_empty()).then(String::new),
+            PartKind::Observer { label, condition } => Some(invariant(label.as_ref(), condition)),
             PartKind::Table { name } => self.declared(name),
             _ => None,
         })
@@ -207,20 +204,20 @@ impl AnyNumber {
         }
         rest += "}\n";
         for part in &self.parts {
-            if let PartKind::Invariant { condition } | PartKind::Observer { condition, .. } = part.kind {
-                let _ = writeln!(rest, "assume {}", self.at(condition));
+            if let PartKind::Invariant { condition } | PartKind::Observer { condition, .. } = &part.kind {
+                let _ = writeln!(rest, "assume {condition}");
             }
         }
-        rest += &self.key_assumptions(&[txn]);
+        rest += &key_assumptions(&[txn]);
         let _ = writeln!(rest, "run {}", txn.call());
         self.edited(&rest, &|part| match &part.kind {
             PartKind::Run | PartKind::Init => Some(String::new()),
             PartKind::Assume { condition } => {
-                let mentioned = self.mentions(*condition);
-                let is_kept = mentioned == BTreeSet::from([txn.name.clone()]) && !self.mentions_state(*condition);
+                let mentioned = self.mentions(condition);
+                let is_kept = mentioned == BTreeSet::from([txn.name.clone()]) && !self.mentions_state(condition);
                 (!is_kept).then(String::new)
             }
-            PartKind::Observer { label, condition } => Some(self.invariant(label.as_ref(), *condition)),
+            PartKind::Observer { label, condition } => Some(invariant(label.as_ref(), condition)),
             PartKind::Invariant { .. } => None,
             PartKind::Var { name, ty } => Some(format!("var {name}: {ty} = any {ty}")),
             PartKind::Table { name } => self.declared(name),
@@ -234,12 +231,12 @@ impl AnyNumber {
     pub fn run_text(&self, txns: &[usize]) -> String {
         let chosen: Vec<&OpenTxn> = txns.iter().map(|it| &self.txns[*it]).collect();
         let names: BTreeSet<String> = chosen.iter().map(|it| it.name.clone()).collect();
-        let mut rest = self.key_assumptions(&chosen);
+        let mut rest = key_assumptions(&chosen);
         let calls: Vec<String> = chosen.iter().map(|it| it.call()).collect();
         let _ = writeln!(rest, "run {}", calls.join(" || "));
         self.edited(&rest, &|part| match &part.kind {
             PartKind::Run => Some(String::new()),
-            PartKind::Assume { condition } => (!self.mentions(*condition).is_subset(&names)).then(String::new),
+            PartKind::Assume { condition } => (!self.mentions(condition).is_subset(&names)).then(String::new),
             PartKind::Table { name } => self.declared(name),
             _ => None,
         })
@@ -247,23 +244,13 @@ impl AnyNumber {
 
     /// The text with some of its items replaced, and the rest behind it.
     fn edited(&self, rest: &str, edit: &dyn Fn(&Part) -> Option<String>) -> String {
-        let known: String = self.texts.iter().map(|it| format!("assume {it} == {it}\n")).collect();
-        edited(&self.text, &self.parts, &(known + rest), edit)
+        let known: Vec<String> = self.texts.iter().map(|it| format!("assume {it} == {it}\n")).collect();
+        edited(&self.text, &self.parts, &(known.concat() + rest), edit)
     }
 
     /// The declaration of a table with all of its keys.
     fn declared(&self, name: &str) -> Option<String> {
         self.tables.iter().find(|it| it.name == name).map(OpenTable::declared)
-    }
-
-    fn at(&self, span: Span) -> &str {
-        &self.text[range(span)]
-    }
-
-    fn invariant(&self, label: Option<&String>, condition: Span) -> String {
-        let label = label.map(|it| format!("{}: ", quoted(it))).unwrap_or_default();
-        // Lines that the condition has are added again after it.
-        format!("invariant {label}{}", self.at(condition).replace('\n', " "))
     }
 
     /// A name that the text does not have.
@@ -272,31 +259,17 @@ impl AnyNumber {
     }
 
     /// The transactions whose parameters a condition speaks of.
-    fn mentions(&self, condition: Span) -> BTreeSet<String> {
-        mentioned(self.at(condition), &self.names())
+    fn mentions(&self, condition: &str) -> BTreeSet<String> {
+        mentioned(condition, &self.names())
     }
 
-    fn mentions_state(&self, condition: Span) -> bool {
+    fn mentions_state(&self, condition: &str) -> bool {
         let vars = self.parts.iter().filter_map(|it| match &it.kind {
             PartKind::Var { name, .. } => Some(name.as_str()),
             _ => None,
         });
         let names: BTreeSet<&str> = vars.chain(self.tables.iter().map(|it| it.name.as_str())).collect();
-        words(self.at(condition)).iter().any(|it| names.contains(it.0))
-    }
-
-    fn key_assumptions(&self, txns: &[&OpenTxn]) -> String {
-        let mut seen = BTreeSet::new();
-        let mut text = String::new();
-        for txn in txns.iter().filter(|it| seen.insert(it.name.as_str())) {
-            for param in &txn.params {
-                let Some(keys) = &param.keys else { continue };
-                let each: Vec<String> =
-                    keys.iter().map(|it| format!("{}.{} == {}", txn.name, param.name, it.1)).collect();
-                let _ = writeln!(text, "assume {}", each.join(" or "));
-            }
-        }
-        text
+        words(condition).iter().any(|it| names.contains(it.0))
     }
 
     /// Parameters whose types nothing says get the first that fits.
@@ -334,7 +307,8 @@ impl OpenTable {
         let record = if fields.is_empty() { String::new() } else { format!(" {{ {} }}", fields.join(", ")) };
         let word = if self.grows { "maybe" } else { "insert" };
         let there = self.rows.iter().filter(|it| self.grows || it.2);
-        there.map(|it| format!("{word} {}[{}]{record}\n", self.name, it.1)).collect()
+        let there: Vec<String> = there.map(|it| format!("{word} {}[{}]{record}\n", self.name, it.1)).collect();
+        there.concat()
     }
 }
 
@@ -361,16 +335,28 @@ fn part(item: &Item) -> Option<Part> {
     let kind = match &item.kind {
         ItemKind::Run(_) => PartKind::Run,
         ItemKind::Init(_) => PartKind::Init,
-        ItemKind::Assume(holds) => PartKind::Assume { condition: holds.span },
+        ItemKind::Assume(holds) => PartKind::Assume { condition: printed(holds) },
         ItemKind::Claim { kind: ClaimKind::Observer, label, holds } => {
-            PartKind::Observer { label: label.clone(), condition: holds.span }
+            PartKind::Observer { label: label.clone(), condition: printed(holds) }
         }
-        ItemKind::Claim { kind: ClaimKind::Invariant, holds, .. } => PartKind::Invariant { condition: holds.span },
+        ItemKind::Claim { kind: ClaimKind::Invariant, holds, .. } => PartKind::Invariant { condition: printed(holds) },
         ItemKind::Var { name, ty, .. } => PartKind::Var { name: name.text.clone(), ty: ty.text.clone() },
         ItemKind::Table(table) => PartKind::Table { name: table.name.text.clone() },
         _ => return None,
     };
     Some(Part { span: item.span, kind })
+}
+
+/// A condition on one line. Its span would not do: parentheses around its first part are outside of that.
+fn printed(condition: &syntax::Expr) -> String {
+    let span = condition.span;
+    let text = print(&[Item { kind: ItemKind::Assume(condition.clone()), span }]);
+    text.trim().strip_prefix("assume ").unwrap_or_default().to_owned()
+}
+
+fn invariant(label: Option<&String>, condition: &str) -> String {
+    let label = label.map(|it| format!("{}: ", quoted(it))).unwrap_or_default();
+    format!("invariant {label}{condition}")
 }
 
 /// A text with some of its items replaced, and the rest behind it. Lines stay where they are.
@@ -395,6 +381,20 @@ fn mentioned(condition: &str, names: &[&str]) -> BTreeSet<String> {
     let words = words(condition);
     let is_in = |it: &&&str| words.iter().any(|(word, is_followed_by_dot)| word == *it && *is_followed_by_dot);
     names.iter().filter(is_in).map(|it| (*it).to_owned()).collect()
+}
+
+/// Parameters that name rows name those that there are.
+fn key_assumptions(txns: &[&OpenTxn]) -> String {
+    let mut seen = BTreeSet::new();
+    let mut text = String::new();
+    for txn in txns.iter().filter(|it| seen.insert(it.name.as_str())) {
+        for param in &txn.params {
+            let Some(keys) = &param.keys else { continue };
+            let each: Vec<String> = keys.iter().map(|it| format!("{}.{} == {}", txn.name, param.name, it.1)).collect();
+            let _ = writeln!(text, "assume {}", each.join(" or "));
+        }
+    }
+    text
 }
 
 fn range(span: Span) -> std::ops::Range<usize> {

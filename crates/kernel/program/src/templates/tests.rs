@@ -169,11 +169,9 @@ fn every_run_is_one_of_the_ways() {
     for seed in 0..150_u64 {
         let mut random = seed;
         let ifs: Vec<String> = (0..4).map(|it| format!("if {} {{ x{it} = 1 }}\n", condition(&mut random, 2))).collect();
-        let vars: String = (0..4).map(|it| format!("var x{it}: int = 0\n")).collect();
-        let text = format!(
-            "width 4\n{vars}txn t(n: int, m: int, f: bool) {{\nlet k = m\n{}}}\ninvariant true\n",
-            ifs.concat()
-        );
+        let vars: Vec<String> = (0..4).map(|it| format!("var x{it}: int = 0\n")).collect();
+        let (vars, ifs) = (vars.concat(), ifs.concat());
+        let text = format!("width 4\n{vars}txn t(n: int, m: int, f: bool) {{\nlet k = m\n{ifs}}}\ninvariant true\n");
         let templates = Templates::parse(&text, "a.txn").unwrap();
         let known: Vec<Vec<usize>> =
             templates.templates()[0].ways.iter().map(|it| it.accesses.iter().map(|it| it.relation).collect()).collect();
