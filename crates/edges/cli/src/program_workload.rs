@@ -30,12 +30,11 @@ pub(crate) fn resolve(raw: &CollectArgs, path: &Path, database: &dyn Database) -
     let asked = AnyNumber::with_rows(&text, &path.display().to_string(), raw.keys.min(MAX_ROWS))
         .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, &text))?;
     let names = asked.names();
-    let levels = match &raw.levels {
-        Some(file) => allocated(file, &text, &names, database)?,
-        None => {
-            let name = raw.isolation.as_deref().unwrap_or(database.isolations()[0]);
-            vec![isolation(database, name)?.to_owned(); names.len()]
-        }
+    let levels = if let Some(file) = &raw.levels {
+        allocated(file, &text, &names, database)?
+    } else {
+        let name = raw.isolation.as_deref().unwrap_or(database.isolations()[0]);
+        vec![isolation(database, name)?.to_owned(); names.len()]
     };
     let all: Vec<usize> = (0..names.len()).collect();
     let program = parse(&asked.run_text(&all), &path.display().to_string())
