@@ -22,6 +22,7 @@ mod known;
 mod lattice;
 mod local;
 mod lost_update;
+mod mixed;
 mod name;
 mod order;
 mod outcomes;
@@ -36,6 +37,7 @@ mod settled;
 mod shrink;
 mod simple;
 mod stronger;
+mod stuck;
 #[cfg(test)]
 mod test_store;
 mod weak;

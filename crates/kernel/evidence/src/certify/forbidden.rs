@@ -1,18 +1,20 @@
 //! Is the core that a refutation names forbidden, and does that make the whole history forbidden?
 //!
 //! Whether the core stands for the whole is checked on the raw operations (`stands`). That it is forbidden is shown by a
-//! derivation; without one it is decided by the reference evaluator, or for a large core by `closure`, which derives what
-//! any order must contain until that is cyclic.
+//! derivation; without one it is decided by the reference evaluator. For a large core all executions are tried
+//! (`executions`), or `closure` derives what any order must contain until that is cyclic.
 
 use super::closure::is_refuted;
 use super::derivation::certify_derivation;
+use super::executions::has_no_execution;
 use super::favourable::most_favourable;
 use super::local::certify_local;
+use super::mixed::{check_mixed, has_mixed_reads};
 use super::name::{check_local_names, check_names};
 use super::pieces::certify_in_pieces;
 use super::proof::check_proof;
 use super::stands::{check_membership, check_none_aborted, check_reads_stand, project};
-use super::uncertified::{Uncertified, wrong};
+use super::uncertified::Uncertified;
 use crate::{Derivation, Edge, Reason, Refutation};
 use iso_history::{Facts, History, KeyId, OpId, Projection, TxnId};
 use iso_spec::{Catalogue, Evaluation, Level, Steps, evaluate};
@@ -41,14 +43,12 @@ fn check_refutation(facts: &Facts<'_>, level: Level, refutation: &Refutation) ->
         return check_forbidden(&Projection::verbatim(facts.history(), &refutation.txns, is_named).history, level);
     }
     let history = facts.history();
+    if level == Level::ReadUncommitted && has_mixed_reads(history, refutation) {
+        return check_mixed(facts, level, refutation);
+    }
     check_membership(history, refutation)?;
     check_none_aborted(history, refutation)?;
     check_reads_stand(facts, refutation)?;
-    if level == Level::ReadUncommitted
-        && let Some(read) = history.mixed_lists().iter().find(|it| refutation.ops.binary_search(it).is_ok())
-    {
-        return Err(wrong(history, history.txn_of(*read), "may have read dirty, but that read is in the core"));
-    }
     let core = project(facts, refutation)?;
     decide_core(&core.history, level, refutation.derivation.as_deref())?;
     check_cycle(facts, &refutation.cycle)?;
@@ -83,15 +83,15 @@ fn decide_core(core: &History, level: Level, derivation: Option<&Derivation>) ->
 }
 
 /// The catalogue's definition of the level forbids a history.
-fn check_forbidden(core: &History, level: Level) -> Result<(), Uncertified> {
+pub(super) fn check_forbidden(core: &History, level: Level) -> Result<(), Uncertified> {
     let facts = Facts::new(core);
     let spec = Catalogue::builtin().of(level);
     match evaluate(&facts, spec, &mut Steps::new(steps_of_a_second(core))) {
         Evaluation::Forbidden => Ok(()),
         Evaluation::Allowed(_) => Err(Uncertified::new(format!("{} allows the core of a refutation", spec.name()))),
-        Evaluation::AmbiguousList(_) => Err(Uncertified::new("a list read of the core may be a dirty one")),
         Evaluation::OutOfSteps | Evaluation::TooLarge
-            if level != Level::RowSnapshots && is_refuted_in_pieces(&facts, level) =>
+            if has_no_execution(&facts, level)
+                || (level != Level::RowSnapshots && is_refuted_in_pieces(&facts, level)) =>
         {
             Ok(())
         }
