@@ -14,9 +14,9 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use in_step::{Nearness, run_in_step};
 use crate::order::Frame;
 use crate::rule::Visibility;
+pub(crate) use in_step::{Nearness, run_in_step};
 use iso_evidence::{Budget, StopReason};
 use iso_history::TxnId;
 pub(crate) use program::{Program, Version};

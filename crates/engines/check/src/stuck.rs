@@ -89,3 +89,34 @@ impl Stuck<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_store::few_values::{STORES, nearly};
+    use iso_evidence::{Verdict, certify};
+    use iso_history::TxnId;
+
+    /// Without time to make it smaller, the core is the whole history.
+    #[test]
+    fn a_core_without_executions_is_certified_at_any_size() {
+        let at_once = || Some(StopReason::Timeout);
+        let never = || None;
+        let budget = Budget::new(&never).explained_until(&at_once);
+        for (sight, level) in STORES {
+            let mut n_refuted = 0;
+            for seed in 0..12 {
+                let history = nearly(sight, seed);
+                let facts = Facts::new(&history);
+                let txns: Vec<TxnId> = facts.txns().collect();
+                let n_txns = txns.len();
+                let Some(refutation) = refute_by_executions(&facts, level, &Core::of(txns), &budget) else { continue };
+                assert_eq!(refutation.txns.len(), n_txns);
+                let verdict = Verdict::Forbidden(refutation);
+                certify(&history, level, &verdict).unwrap_or_else(|it| panic!("{level}, seed {seed}: {it:?}"));
+                n_refuted += 1;
+            }
+            assert!(level == Level::PrefixConsistency || n_refuted > 2, "{level}: {n_refuted} of 12");
+        }
+    }
+}

@@ -165,12 +165,7 @@ impl<'f, 'h> Prepared<'f, 'h> {
     }
 
     /// A list read has several meanings: the history is allowed if it is in one of the cases.
-    fn each_case(
-        &self,
-        cases: impl IntoIterator<Item = History>,
-        spec: &Spec,
-        limit: &mut Steps,
-    ) -> Evaluation {
+    fn each_case(&self, cases: impl IntoIterator<Item = History>, spec: &Spec, limit: &mut Steps) -> Evaluation {
         for case in cases {
             if !limit.take() {
                 return Evaluation::OutOfSteps;

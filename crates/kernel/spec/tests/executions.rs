@@ -3,7 +3,7 @@
 mod common;
 
 use common::{history, level, show};
-use iso_history::{Facts, History, KeyId, OpId, TxnId};
+use iso_history::{Facts, History, KeyId, TxnId};
 use iso_spec::{Catalogue, Evaluation, Execution, Steps, WitnessKind, evaluate, evaluate_plainly, holds};
 
 fn txns<const N: usize>(numbers: [usize; N]) -> [TxnId; N] {

@@ -207,9 +207,9 @@ impl<'p> March<'p> {
             let writes = |it: usize| it != session && self.last_writes[it][*version as usize] > self.state[it];
             u32::from(present) != *version && !(0..n_sessions).any(writes)
         };
-        (0..n_sessions).filter(|it| !self.has_snapshot(*it)).any(|session| {
-            self.head(session).is_some_and(|task| task.reads.iter().any(|it| is_missing(session, it)))
-        })
+        (0..n_sessions)
+            .filter(|it| !self.has_snapshot(*it))
+            .any(|session| self.head(session).is_some_and(|task| task.reads.iter().any(|it| is_missing(session, it))))
     }
 
     fn head(&self, session: usize) -> Option<&'p Task> {

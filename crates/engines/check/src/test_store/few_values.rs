@@ -44,3 +44,19 @@ pub(crate) fn small(sight: Sight, seed: u64) -> History {
     };
     run(&mut Random::new(seed), manner)
 }
+
+/// A history of one of these stores in which two reads were exchanged.
+pub(crate) fn nearly(sight: Sight, seed: u64) -> History {
+    let manner = Manner {
+        n_txns: 60,
+        n_sessions: 5,
+        n_keys: 5,
+        max_ops: 8,
+        n_exchanged: 1,
+        sight,
+        values: Values::Few(5),
+        input: Input::Sessions,
+        ..Manner::default()
+    };
+    run(&mut Random::new(seed), manner)
+}
