@@ -20,12 +20,12 @@ use crate::record::{Statements, record};
 use crate::run::{Role, Run, Writes};
 use crate::saturate::forced;
 use crate::shrink::{Shrink, changed};
-use crate::trace::{Trace, TxnIdx};
+use crate::trace::{INITIAL, Trace, TxnIdx};
 use crate::{
     Answer, Boundary, DATABASE_LEVELS, Effort, LEVELS, Precision, Prediction, Question, Refused, TARGETS, Unknown,
 };
 use iso_evidence::{Budget, StopReason, Witness};
-use iso_history::{Facts, History, Op, OpId};
+use iso_history::{Facts, History, Op, OpId, TxnId};
 use iso_solve::{Cadical, Lit, SatResult, SatSolver};
 use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -48,6 +48,8 @@ pub struct Predictor<'h> {
     stage: Stage,
     /// The changes of earlier predictions.
     found: Vec<Vec<Change>>,
+    /// The same in the observed run: reads, and whom they see instead.
+    told: Vec<Vec<(OpId, TxnId)>>,
     is_exhausted: bool,
     /// Runs in which transactions are cut that others may see; nothing if the boundary has none.
     variants: Option<Variants>,
@@ -83,6 +85,7 @@ impl<'h> Predictor<'h> {
             question,
             statements,
             found: Vec::new(),
+            told: Vec::new(),
             is_exhausted: false,
             variants,
             effort: Effort::default(),
@@ -135,12 +138,18 @@ impl<'h> Predictor<'h> {
 
     /// Goes on with the next run in which transactions are cut that others may see.
     fn begin_variant(&mut self) -> bool {
-        let Some(trace) = self.variants.as_mut().and_then(|it| it.next(self.history)) else { return false };
-        self.stage.add_effort(&mut self.effort);
-        let first = trace.prefix(trace.n_txns().min(FIRST_PREFIX));
-        self.stage = Stage::new(first, self.question, first_writes(self.question), &[]);
-        (self.trace, self.found, self.is_exhausted) = (trace, Vec::new(), false);
-        true
+        while let Some(trace) = self.variants.as_mut().and_then(|it| it.next(self.history)) {
+            let found: Vec<Vec<Change>> = self.told.iter().filter_map(|it| changes_in(&trace, it)).collect();
+            if found.iter().any(Vec::is_empty) {
+                continue;
+            }
+            self.stage.add_effort(&mut self.effort);
+            let first = trace.prefix(trace.n_txns().min(FIRST_PREFIX));
+            self.stage = Stage::new(first, self.question, first_writes(self.question), &found);
+            (self.trace, self.found, self.is_exhausted) = (trace, found, false);
+            return true;
+        }
+        false
     }
 
     /// Are all transactions seen that are cut early? If not, the run was found without that.
@@ -156,6 +165,7 @@ impl<'h> Predictor<'h> {
         let mut prediction = record(self.history, &stage.trace, run, self.statements);
         prediction.hides_conflict = stage.hides_conflict(run, budget)?;
         let changes = stage.changes(run);
+        self.told.push(prediction.changed.iter().map(|it| (it.observed_op, it.to)).collect());
         self.is_exhausted = changes.is_empty();
         if self.is_exhausted && self.trace.early.is_empty() {
             // Whatever else there is changes more.
@@ -165,6 +175,21 @@ impl<'h> Predictor<'h> {
         self.found.push(changes);
         Ok(prediction)
     }
+}
+
+/// Changes of an earlier prediction that are none of the early cuts of a run; nothing if that run cannot have them all.
+fn changes_in(trace: &Trace, told: &[(OpId, TxnId)]) -> Option<Vec<Change>> {
+    let is_early = |it: &&(OpId, TxnId)| trace.early.iter().any(|cut| (cut.read, cut.writer) == **it);
+    let number = |id: TxnId| match id {
+        TxnId::INITIAL => Some(INITIAL),
+        _ => trace.txns().find(|it| trace.ids[*it as usize] == id),
+    };
+    let change = |(read, to): &(OpId, TxnId)| {
+        let txn = trace.txns().find(|it| trace.reads[*it as usize].iter().any(|it| it.op == *read))?;
+        let nth = trace.reads[txn as usize].iter().position(|it| it.op == *read)?;
+        Some((txn, nth, number(*to)?))
+    };
+    told.iter().filter(|it| !is_early(it)).map(change).collect()
 }
 
 /// A row that a scan did not return: of which the history does not say what it saw.
