@@ -13,6 +13,8 @@ pub(crate) struct Prepared {
     /// None if the text was empty.
     pub(crate) plan: Option<Arc<Plan>>,
     pub(crate) types: Vec<u32>,
+    /// Columns of its result that the client must not see.
+    pub(crate) hidden: Vec<usize>,
 }
 
 /// A statement with its parameters.

@@ -6,7 +6,7 @@ use crate::ledger::{Ledger, Origin, Output, Tally};
 use crate::record::Start;
 use crate::shared::{Shared, listen, lock, word};
 use crate::turn::Turn;
-use crate::weak::{Login, Weak};
+use crate::weak::{Login, Opaque, Updates, Weak};
 use crate::wire::Place;
 use iso_collect::{Administration, Target};
 use iso_servers::{Kind, Server};
@@ -43,6 +43,10 @@ pub struct ServeSetup {
     pub target: Target,
     /// When the run begins.
     pub start: Start,
+    /// What UPDATE and DELETE act on.
+    pub updates: Updates,
+    /// What becomes of statements whose reads are not seen.
+    pub opaque: Opaque,
 }
 
 /// What came of it.
@@ -94,6 +98,9 @@ impl Serving {
             let known = levels().map(Level::short_name).collect::<Vec<&str>>().join(", ");
             return Err(ServeError::UnknownLevel { level: setup.level.short_name(), known });
         }
+        if setup.updates == Updates::Weak && setup.level.is_of_databases() {
+            return Err(ServeError::NewestOnly { level: setup.level.short_name() });
+        }
         let cannot = |reason| ServeError::Listen { place: setup.listen.clone(), reason };
         let listener = TcpListener::bind(&setup.listen).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
@@ -117,7 +124,7 @@ impl Serving {
         let login =
             server.is_some().then(|| Login { user: iso_servers::USER.to_owned(), database: "postgres".to_owned() });
         let turn = Turn::new(setup.sessions, setup.seed, setup.order.clone(), setup.patience);
-        let weak = Weak::new(setup.level, setup.policy.clone(), setup.seed, turn, login);
+        let weak = Weak::new(&setup, turn, login);
         let prepared = catalogue::attach(&mut administration, Purpose::Serve);
         let mut catalogue = prepared.inspect_err(|_| drop(catalogue::remove(&mut administration)))?;
         weak.name_tables(&mut catalogue);
@@ -128,8 +135,10 @@ impl Serving {
             "level": setup.level.short_name(),
             "policy": policy_name(&setup.policy),
             "seed": setup.seed,
+            "updates": if setup.updates == Updates::Weak { "weak" } else { "newest" },
         });
-        let ledger = Ledger::new(output, Origin::Serve { level: setup.level.short_name(), origin }, engine.clone());
+        let level = setup.level.short_name();
+        let ledger = Ledger::new(output, Origin::Serve { level, origin, opaque: setup.opaque }, engine.clone());
         let place = Place::of(&administration);
         let shared = Arc::new(Shared::new(place, ledger, word, administration, catalogue, Some(weak)));
         if let (Start::AtOnce, Some(weak)) = (setup.start, &shared.weak) {
@@ -168,6 +177,11 @@ impl Serving {
     /// How many applications are connected.
     pub fn n_connected(&self) -> usize {
         self.shared.n_connected()
+    }
+
+    /// The address of our own engine, if there is one: whoever asks there sees the newest state.
+    pub fn engine_url(&self) -> Option<String> {
+        self.server.as_ref().map(Server::url_of_socket)
     }
 
     /// The process of our own engine, if there is one.

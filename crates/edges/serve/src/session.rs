@@ -281,9 +281,9 @@ impl Session {
             let count = i16::try_from(types.len()).unwrap_or(i16::MAX).to_be_bytes();
             let name = name.to_owned();
             message.body = [name.as_bytes(), b"\0", plan.sql.as_bytes(), b"\0", &count, &rest].concat();
-            self.prepared.insert(name, Prepared { plan: Some(Arc::clone(plan)), types });
+            self.prepared.insert(name, Prepared { plan: Some(Arc::clone(plan)), types, hidden: Vec::new() });
         } else {
-            self.prepared.insert(name.to_owned(), Prepared { plan: None, types });
+            self.prepared.insert(name.to_owned(), Prepared { plan: None, types, hidden: Vec::new() });
         }
         self.owed.push_back(Owed::Parse);
     }

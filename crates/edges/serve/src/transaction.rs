@@ -42,6 +42,8 @@ pub(crate) struct Done {
     pub(crate) locking: Locking,
     /// What was in rows before they were written, and when.
     pub(crate) before: Vec<Touched>,
+    /// What the application said.
+    pub(crate) sql: Option<String>,
 }
 
 /// What a row held when it was written anew.
@@ -221,8 +223,9 @@ impl Running {
     /// What a statement did that ended well.
     pub(crate) fn done(self, plan: &Plan) -> (Done, Missing) {
         let before = touched(&self.written);
+        let sql = Some(said(&plan.text, &self.parameters));
         let (done, missing) = self.operations(plan);
-        (Done { before, ..done }, missing)
+        (Done { before, sql, ..done }, missing)
     }
 
     fn operations(self, plan: &Plan) -> (Done, Missing) {
@@ -263,8 +266,31 @@ pub(crate) fn wrote(written: Vec<Written>) -> Done {
     Done { before, ..free(written.into_iter().flat_map(changes).collect()) }
 }
 
-fn free(operations: Vec<Operation>) -> Done {
-    Done { operations, locking: Locking::Free, before: Vec::new() }
+pub(crate) fn free(operations: Vec<Operation>) -> Done {
+    Done { operations, locking: Locking::Free, before: Vec::new(), sql: None }
+}
+
+/// Longer texts are cut in a history.
+const LONGEST_SQL: usize = 600;
+
+/// A statement in one line, with its parameters as far as they are known.
+fn said(sql: &str, parameters: &[Parameter]) -> String {
+    let mut text = sql.split_whitespace().collect::<Vec<&str>>().join(" ");
+    for (nth, parameter) in parameters.iter().enumerate() {
+        text += if nth == 0 { " -- " } else { ", " };
+        match parameter {
+            Some(it) => {
+                let short: String = it.chars().take(60).collect();
+                let more = if short.len() < it.len() { ".." } else { "" };
+                text += &format!("${} = {short}{more}", nth + 1);
+            }
+            None => text += &format!("${} = ?", nth + 1),
+        }
+    }
+    if text.chars().count() > LONGEST_SQL {
+        text = text.chars().take(LONGEST_SQL).chain("..".chars()).collect();
+    }
+    text
 }
 
 /// What rows held before, by the keys under which they are known then or later.

@@ -5,6 +5,7 @@ use super::{Answered, Served, TICK};
 use crate::analyse::Plan;
 use crate::catalogue::TOLD;
 use crate::condition::Parameter;
+use crate::hidden;
 use crate::prepared::is_tagged;
 use crate::row::parse;
 use crate::transaction::{Running, Tale, seen_rows, tale};
@@ -22,7 +23,7 @@ impl Served<'_> {
     ) -> io::Result<(Answered, Running)> {
         match how {
             How::Query => self.engine.peer.push(&Message::text(b'Q', text_of(plan))),
-            How::Portal { name, bind } => {
+            How::Portal { name, bind, .. } => {
                 for message in bind.iter().flatten() {
                     self.engine.peer.push(message);
                 }
@@ -34,6 +35,7 @@ impl Served<'_> {
         self.engine.peer.flush()?;
         let is_query = matches!(how, How::Query);
         let is_tagged = is_tagged(plan);
+        let mut hidden = if let How::Portal { hidden, .. } = how { hidden.clone() } else { Vec::new() };
         let mut running = Running { parameters: parameters.to_vec(), ..Running::default() };
         let (mut answer, mut error) = (Vec::new(), None);
         loop {
@@ -48,7 +50,13 @@ impl Served<'_> {
                     continue;
                 }
                 b'2' | b'3' => continue,
-                b'T' if is_tagged => drop(drop_last_description(&mut message.body)),
+                b'T' => {
+                    if is_tagged {
+                        drop_last_description(&mut message.body);
+                    }
+                    hidden = hidden::places(&message);
+                    hidden::drop_columns(&mut message, &hidden);
+                }
                 b'D' => {
                     running.n_rows += 1;
                     if is_tagged {
@@ -58,6 +66,7 @@ impl Served<'_> {
                             None => running.is_garbled = true,
                         }
                     }
+                    hidden::drop_columns(&mut message, &hidden);
                 }
                 b'G' => {
                     answer.push(message);
