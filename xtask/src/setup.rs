@@ -27,7 +27,7 @@ pub(crate) enum Part {
     Pages,
 }
 
-const NEEDS: [Need; 15] = [
+const NEEDS: [Need; 16] = [
     Need { package: "g++", why: "compiles the SAT solver", part: Part::Build, is_there: || exists("g++") },
     Need {
         package: "postgresql",
@@ -100,6 +100,12 @@ const NEEDS: [Need; 15] = [
         why: "tests record and serve applications with it",
         part: Part::Servers,
         is_there: || std::path::Path::new("/usr/share/java/postgresql.jar").is_file(),
+    },
+    Need {
+        package: "junit4",
+        why: "tests run an example with it",
+        part: Part::Servers,
+        is_there: || std::path::Path::new("/usr/share/java/junit4.jar").is_file(),
     },
     Need {
         package: "npm",

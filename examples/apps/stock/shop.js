@@ -39,8 +39,9 @@ function order(client, customer, product, n) {
 
 /** Products of which more was sold than there was. */
 async function audit(client) {
-  const { rows } = await client.query("SELECT name, stock FROM products WHERE stock < 0 ORDER BY name");
-  return rows;
+  // Locked rows are those of the newest state, whatever else a transaction may see.
+  const { rows } = await client.query("SELECT name, stock FROM products ORDER BY name FOR UPDATE");
+  return rows.filter((it) => it.stock < 0);
 }
 
 async function connected(work, options = {}) {

@@ -4,7 +4,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::run_check::Watch;
 use anyhow::{Context, anyhow};
-use iso_serve::{Recording, Serving, Tally};
+use iso_serve::{Proxy, Tally};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -22,44 +22,12 @@ pub(crate) fn spawn(command: &[OsString], address: SocketAddr) -> anyhow::Result
     spawned.map(Some).map_err(|it| anyhow!(it).context(format!("cannot run {}", program.to_string_lossy())))
 }
 
-/// A proxy that runs.
-pub(crate) trait Proxied {
-    fn tally(&self) -> Tally;
-    fn is_on(&self) -> bool;
-    fn has_failed(&self) -> bool;
-    fn n_connected(&self) -> usize;
-}
-
-macro_rules! proxied {
-    ($($kind:ty),*) => {$(
-        impl Proxied for $kind {
-            fn tally(&self) -> Tally {
-                Self::tally(self)
-            }
-
-            fn is_on(&self) -> bool {
-                Self::is_on(self)
-            }
-
-            fn has_failed(&self) -> bool {
-                Self::has_failed(self)
-            }
-
-            fn n_connected(&self) -> usize {
-                Self::n_connected(self)
-            }
-        }
-    )*};
-}
-
-proxied!(Serving, Recording);
-
 /// How often the command looks whether it is over.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Waits until the command ends, if there is one, or somebody wants it to end. A command that still runs stays.
 pub(crate) fn wait(
-    proxy: &dyn Proxied,
+    proxy: &Proxy,
     command: Option<&mut Child>,
     progress: &Progress,
     is_interrupted: &AtomicBool,
@@ -75,7 +43,9 @@ pub(crate) fn wait(
             words += &state;
             if !news.is_empty() {
                 progress.clear();
-                news.iter().for_each(|it| output::say_aside(it));
+                for it in &news {
+                    output::say_aside(it);
+                }
             }
         }
         progress.stage(words);

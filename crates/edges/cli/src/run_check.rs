@@ -48,7 +48,8 @@ impl RunCheck {
         let levels = raw.check.iter().map(|it| level(it)).collect::<anyhow::Result<Vec<Level>>>()?;
         let reports = Rendering::to_each(raw.reports.clone())?;
         let is_readable = path.is_some_and(|it| it.as_os_str() != "-");
-        if !is_readable && !(levels.is_empty() && reports.is_empty()) {
+        let is_asked = !levels.is_empty() || !reports.is_empty();
+        if is_asked && !is_readable {
             let option = if levels.is_empty() { "--report" } else { "--check" };
             anyhow::bail!("{option} reads the history again, so give it a file with -o");
         }
@@ -119,7 +120,8 @@ impl RunCheck {
 
     /// Which files were written.
     pub(crate) fn report_words(&self) -> String {
-        self.reports.iter().map(|it| format!("The report is in {}.\n", it.0.display())).collect()
+        let line = |it: &(PathBuf, Rendering)| format!("The report is in {}.\n", it.0.display());
+        self.reports.iter().map(line).collect::<Vec<String>>().concat()
     }
 }
 

@@ -72,8 +72,7 @@ fn has(entry: &Json, op: &Operation) -> bool {
     let is_value = |it: Option<&Json>| it.is_some_and(|it| value(it) == op.value);
     match (kind.as_str(), op.kind) {
         ("stmt", _) => rest.first().and_then(Json::as_array).is_some_and(|it| it.iter().any(|it| has(it, op))),
-        ("r", OpKind::Read) | ("w", OpKind::Write) => is_key(rest.first()) && is_value(rest.get(1)),
-        ("u", OpKind::Read) => is_key(rest.first()) && is_value(rest.get(1)),
+        ("r" | "u", OpKind::Read) | ("w", OpKind::Write) => is_key(rest.first()) && is_value(rest.get(1)),
         ("u", OpKind::Write) => is_key(rest.first()) && is_value(rest.get(2)),
         ("del", OpKind::Write) => is_key(rest.first()) && op.value == Value::Missing,
         ("scan", OpKind::Read) => {

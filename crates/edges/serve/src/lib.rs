@@ -14,6 +14,7 @@ mod handshake;
 mod hidden;
 mod ledger;
 mod prepared;
+mod proxy;
 mod record;
 mod replay;
 mod row;
@@ -30,6 +31,7 @@ mod wire;
 
 pub use error::ServeError;
 pub use ledger::Tally;
+pub use proxy::Proxy;
 pub use record::{RecordSetup, Recorded, Recording, Start};
 pub use replay::{Along, name_in};
 pub use serve::{ServeSetup, Served, Serving};

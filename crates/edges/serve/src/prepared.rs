@@ -63,6 +63,13 @@ pub(crate) fn type_numbers(mut fields: Fields<'_>) -> Vec<u32> {
     (0..n).map_while(|_| fields.int()).map(i32::cast_unsigned).collect()
 }
 
+/// The body of a `Parse`.
+pub(crate) fn parse_body(name: &str, sql: &str, types: &[u32]) -> Vec<u8> {
+    let count = i16::try_from(types.len()).unwrap_or(i16::MAX).to_be_bytes();
+    let numbers: Vec<u8> = types.iter().flat_map(|it| it.to_be_bytes()).collect();
+    [name.as_bytes(), b"\0", sql.as_bytes(), b"\0", &count, &numbers].concat()
+}
+
 /// The parameters of a `Bind`, after the names.
 pub(crate) fn parameters(mut fields: Fields<'_>, types: &[u32]) -> Option<Vec<Parameter>> {
     let formats: Vec<i16> = (0..fields.count()?).map_while(|_| fields.short()).collect();

@@ -12,12 +12,12 @@ use crate::analyse::{Action, Plan};
 use crate::catalogue::Catalogue;
 use crate::condition::Parameter;
 use crate::engine::{Engine, close};
-use crate::handshake::{authenticate, greet};
+use crate::handshake::{Connected, hear_unasked, let_in};
 use crate::hidden;
-use crate::prepared::{Prepared, is_tagged, parameters, plan_all, type_numbers};
+use crate::prepared::{Prepared, is_tagged, parameters, parse_body, plan_all, type_numbers};
 use crate::shared::Shared;
 use crate::weak::Weak;
-use crate::wire::{Message, Peer, Stream, add_result_format, add_result_formats_at, drop_last_description, is_timeout};
+use crate::wire::{Message, Peer, add_result_format, add_result_formats_at, drop_last_description, is_timeout};
 use iso_history::Outcome;
 use statement::{How, Txn};
 use std::collections::{HashMap, VecDeque};
@@ -32,28 +32,11 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Serves one client until it leaves.
 pub(crate) fn serve_weakly(stream: TcpStream, shared: &Arc<Shared>, weak: &Weak) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut client = Peer::new(Stream::Network(stream));
-    let Some(startup) = greet(&mut client, shared)? else { return Ok(()) };
-    let mut engine = Peer::new(match shared.place.connect() {
-        Ok(stream) => stream,
-        Err(error) => {
-            let words = format!("isoscope cannot reach its engine: {error}");
-            client.push(&Message::error("FATAL", "08006", &words));
-            return client.flush();
-        }
-    });
-    engine.push_untagged(&startup.body);
-    engine.flush()?;
-    if !authenticate(&mut client, &mut engine)? {
-        return Ok(());
-    }
-    let number = shared.ledger.connected();
-    let watched = shared.watch(number, &engine)?;
+    let Some(Connected { client, engine, number, session, watched }) = let_in(stream, shared)? else { return Ok(()) };
     weak.turn.connect(number);
     client.wait_at_most(Some(TICK))?;
     let mut served = Served {
-        name: weak.take_name(startup.session.unwrap_or_else(|| format!("s{number}"))),
+        name: weak.take_name(session.unwrap_or_else(|| format!("s{number}"))),
         number,
         client,
         engine: Engine::new(engine),
@@ -120,7 +103,7 @@ impl Served<'_> {
                     if self.is_over() {
                         return self.say_goodbye();
                     }
-                    self.hear_idle_engine()?;
+                    hear_unasked(&mut self.engine.peer, &mut self.client)?;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -181,22 +164,6 @@ impl Served<'_> {
         self.weak.leave_name(&self.name);
         self.weak.turn.leave(self.number);
         self.client.stream().shut();
-    }
-
-    /// Notifications and the end of the engine come unasked.
-    fn hear_idle_engine(&mut self) -> io::Result<()> {
-        self.engine.peer.wait_at_most(Some(Duration::from_millis(1)))?;
-        let heard = loop {
-            match self.engine.peer.message() {
-                Ok(Some(message)) => self.client.push(&message),
-                Ok(None) => break Err(io::ErrorKind::ConnectionAborted.into()),
-                Err(error) if is_timeout(&error) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        self.engine.peer.wait_at_most(None)?;
-        self.client.flush()?;
-        heard
     }
 
     fn handle(&mut self, message: Message) -> io::Result<()> {
@@ -340,9 +307,7 @@ impl Served<'_> {
         let plans = self.plans(sql);
         let plan = plans.first().cloned().filter(|_| plans.len() == 1);
         let text = plan.as_ref().map_or(sql, |it| statement::text_of(it));
-        let count = i16::try_from(types.len()).unwrap_or(i16::MAX).to_be_bytes();
-        let numbers: Vec<u8> = types.iter().flat_map(|it| it.to_be_bytes()).collect();
-        let body = [name.as_bytes(), b"\0", text.as_bytes(), b"\0", &count, &numbers].concat();
+        let body = parse_body(name, text, &types);
         let name = name.to_owned();
         self.prepared.insert(name.clone(), Prepared { plan, types, hidden: Vec::new() });
         self.exchange(&[Message::new(b'P', body)], b"1")?;

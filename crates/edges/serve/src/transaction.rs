@@ -239,7 +239,8 @@ impl Running {
                 }
                 let is_whole = match reading.limit {
                     Limit::None => true,
-                    Limit::Rows(n) => self.n_rows < n,
+                    // No more than one row has a whole key.
+                    Limit::Rows(n) => self.n_rows < n || n > 0 && is_by_key(reading.asked.as_ref(), &self.parameters),
                     Limit::Unknown => false,
                 };
                 let whole = reading.asked.as_ref().filter(|_| is_whole && !self.is_garbled);
@@ -276,16 +277,15 @@ const LONGEST_SQL: usize = 600;
 /// A statement in one line, with its parameters as far as they are known.
 fn said(sql: &str, parameters: &[Parameter]) -> String {
     let mut text = sql.split_whitespace().collect::<Vec<&str>>().join(" ");
-    for (nth, parameter) in parameters.iter().enumerate() {
-        text += if nth == 0 { " -- " } else { ", " };
-        match parameter {
-            Some(it) => {
-                let short: String = it.chars().take(60).collect();
-                let more = if short.len() < it.len() { ".." } else { "" };
-                text += &format!("${} = {short}{more}", nth + 1);
-            }
-            None => text += &format!("${} = ?", nth + 1),
-        }
+    let value = |(nth, parameter): (usize, &Parameter)| {
+        let known = parameter.as_deref().unwrap_or("?");
+        let short: String = known.chars().take(60).collect();
+        let more = if short.len() < known.len() { ".." } else { "" };
+        format!("${} = {short}{more}", nth + 1)
+    };
+    if !parameters.is_empty() {
+        text += " -- ";
+        text += &parameters.iter().enumerate().map(value).collect::<Vec<String>>().join(", ");
     }
     if text.chars().count() > LONGEST_SQL {
         text = text.chars().take(LONGEST_SQL).chain("..".chars()).collect();
@@ -326,6 +326,12 @@ fn found(asked: Option<&Asked>, parameters: &[Parameter], rows: Vec<Seen>) -> (V
         return (vec![Operation::Read(rows.into_iter().next().unwrap_or_else(nothing))], true);
     }
     (vec![Operation::Scan { table: table.clone(), predicate, rows }], true)
+}
+
+/// Is one row asked for, by its whole key?
+fn is_by_key(asked: Option<&Asked>, parameters: &[Parameter]) -> bool {
+    let predicate = asked.and_then(|it| Some((it, predicate_of(it.condition.as_ref(), parameters)?)));
+    predicate.is_some_and(|(it, predicate)| only_row(&predicate, &it.table.key).is_some())
 }
 
 pub(crate) fn predicate_of(condition: Option<&Template>, parameters: &[Parameter]) -> Option<Predicate> {

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 /// does the end of COMMAND, if there is one.
 #[derive(Debug, Args)]
 #[allow(clippy::doc_markdown, reason = "it is the help, which shows everything as it is")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct ServeArgs {
     /// What reads and writes may do: rc, ra, cc, pc, psi, si or ser, as papers define them, which is weaker than what
     /// databases of these names do; or postgres.rc or postgres.rr, as PostgreSQL does it

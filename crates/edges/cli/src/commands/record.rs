@@ -39,14 +39,14 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
     let progress = Progress::new(raw.progress, started);
     let watch = check.watch(Some(&raw.output));
     let ended = wait(&recording, command.as_mut(), &progress, &is_interrupted, watch)?;
+    if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
+        stop(child);
+    }
     let recorded = match recording.end() {
         Ok(recorded) => recorded,
         Err(ServeError::Write(error)) => return Err(anyhow!(error).context(target.cannot_write())),
         Err(error) => return Err(error.into()),
     };
-    if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
-        stop(child);
-    }
     let judged = if n_transactions(&recorded.tally) > 0 { check.judge(&raw.output, &progress)? } else { Vec::new() };
     let said = if raw.json {
         format!("{}\n", document(raw, &recorded, &judged))

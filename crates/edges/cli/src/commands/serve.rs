@@ -136,11 +136,10 @@ fn until_the_end(
         }
     };
     let ended = wait(&serving, command.as_mut(), progress, is_interrupted, watch)?;
-    let served = serving.end();
     if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
         stop(child);
     }
-    Ok((served, ended))
+    Ok((serving.end(), ended))
 }
 
 pub(crate) fn policy_of(choice: Choice) -> Policy {

@@ -21,18 +21,7 @@ impl Served<'_> {
         parameters: &[Parameter],
         how: &How,
     ) -> io::Result<(Answered, Running)> {
-        match how {
-            How::Query => self.engine.peer.push(&Message::text(b'Q', text_of(plan))),
-            How::Portal { name, bind, .. } => {
-                for message in bind.iter().flatten() {
-                    self.engine.peer.push(message);
-                }
-                let execute = [name.as_bytes(), b"\0", &0_i32.to_be_bytes()].concat();
-                self.engine.peer.push(&Message::new(b'E', execute));
-                self.engine.peer.push(&Message::new(b'H', Vec::new()));
-            }
-        }
-        self.engine.peer.flush()?;
+        self.ask_engine(plan, how)?;
         let is_query = matches!(how, How::Query);
         let is_tagged = is_tagged(plan);
         let mut hidden = if let How::Portal { hidden, .. } = how { hidden.clone() } else { Vec::new() };
@@ -100,6 +89,22 @@ impl Served<'_> {
         let mut known = HashSet::new();
         running.rows.retain(|it| known.insert(it.key.clone()));
         Ok((error.map_or(Ok(answer), Err), running))
+    }
+
+    /// Sends a statement to the engine.
+    fn ask_engine(&mut self, plan: &Plan, how: &How) -> io::Result<()> {
+        match how {
+            How::Query => self.engine.peer.push(&Message::text(b'Q', text_of(plan))),
+            How::Portal { name, bind, .. } => {
+                for message in bind.iter().flatten() {
+                    self.engine.peer.push(message);
+                }
+                let execute = [name.as_bytes(), b"\0", &0_i32.to_be_bytes()].concat();
+                self.engine.peer.push(&Message::new(b'E', execute));
+                self.engine.peer.push(&Message::new(b'H', Vec::new()));
+            }
+        }
+        self.engine.peer.flush()
     }
 
     /// The client sends rows until it says that they are all.

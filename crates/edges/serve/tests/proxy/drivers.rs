@@ -7,7 +7,7 @@ use iso_answer::check as decide;
 use iso_answer::check::Answer;
 use iso_evidence::Budget;
 use iso_history::History;
-use iso_serve::{ServeSetup, Start, Tally};
+use iso_serve::{Start, Tally};
 use iso_spec::Level;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -107,7 +107,9 @@ impl Driver {
 
 fn assert_kept(name: &str, tally: &Tally, history: &History, level: Level) {
     assert!(tally.committed >= 5 && tally.unknown == 0, "{name}: {tally:?}");
-    // Aggregates and conditions of these programs are understood, but for those of their own catalogue queries.
+    // What a LIMIT leaves open is not known; everything else is.
+    let is_limit = |why: &String| why.starts_with("rows that did not match are not recorded");
+    assert!(tally.missing.keys().all(is_limit), "{name}: {tally:?}");
     let answer = decide(history, level, &Budget::unlimited());
     assert!(matches!(answer, Answer::Allowed(_)), "{name}: {answer:?}");
 }
@@ -118,11 +120,10 @@ fn drivers_and_frameworks_are_served_weakly() {
         return;
     }
     for driver in DRIVERS.iter().filter(|it| it.is_there()) {
-        let stage = served::Stage::new(ServeSetup { ..served::setup(Level::CausalConsistency, ACCOUNTS) });
+        let stage = served::Stage::new(served::setup(Level::CausalConsistency, ACCOUNTS));
         let heard = driver.run(stage.port());
         let (served, _, history) = stage.end();
         assert_eq!((heard.as_str(), served.failure), (SAID, None), "{}", driver.name);
-        assert_eq!(served.tally.n_missing(), 0, "{}: {:?}", driver.name, served.tally);
         assert_kept(driver.name, &served.tally, &history, Level::CausalConsistency);
     }
 }
@@ -136,7 +137,6 @@ fn drivers_and_frameworks_are_recorded() {
         let heard = driver.run(stage.port());
         let (recorded, _, history) = stage.end();
         assert_eq!((heard.as_str(), recorded.failure), (SAID, None), "{}", driver.name);
-        assert_eq!(recorded.tally.n_missing(), 0, "{}: {:?}", driver.name, recorded.tally);
         assert_kept(driver.name, &recorded.tally, &history, Level::StatementSnapshots);
     }
 }
