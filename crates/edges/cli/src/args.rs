@@ -8,6 +8,8 @@ mod predict;
 #[cfg(feature = "record")]
 mod record;
 mod replay;
+#[cfg(feature = "record")]
+mod run_check;
 mod saved;
 #[cfg(feature = "record")]
 mod serve;
@@ -21,6 +23,8 @@ pub(crate) use predict::{BoundaryName, PredictArgs, Strategy};
 #[cfg(feature = "record")]
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::ReplayArgs;
+#[cfg(feature = "record")]
+pub(crate) use run_check::RunCheckArgs;
 pub(crate) use saved::{CertifyArgs, ReportArgs};
 #[cfg(feature = "record")]
 pub(crate) use serve::ServeArgs;

@@ -25,6 +25,9 @@ mod promise;
 mod proxied;
 mod reporter;
 mod results;
+#[cfg(feature = "record")]
+mod run_check;
+mod said;
 mod saved;
 mod scope;
 mod source;
@@ -33,6 +36,7 @@ mod target;
 mod text_file;
 mod timeline;
 mod units;
+mod unseen;
 #[cfg(feature = "record")]
 mod validated_command;
 mod validation;

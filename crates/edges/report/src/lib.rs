@@ -66,7 +66,8 @@ pub use collect::{AbortCauses, Asserted, CollectReport, Outcomes, WorkloadParame
 pub use demo::{DemoAct, DemoReport};
 pub use document::{
     Case, Certified, CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport,
-    Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction, TxnRef,
+    Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, SqlStatement, Transaction,
+    TxnRef,
 };
 pub use dot::dot;
 pub use execution::{ExecutionRelation, RelationMembers};

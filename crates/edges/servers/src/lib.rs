@@ -8,6 +8,7 @@ mod certificates;
 mod kind;
 mod pooler;
 mod programs;
+mod watchdog;
 
 #[cfg(feature = "certificates")]
 pub use certificates::{Authority, Identity, self_signed};
@@ -24,6 +25,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use thiserror::Error;
+use watchdog::Watchdog;
 
 /// How long a server may take to come up or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,6 +44,7 @@ pub struct Server {
     port: u16,
     settings: Vec<String>,
     process: Child,
+    watchdog: Option<Watchdog>,
 }
 
 /// Why there is no server.
@@ -98,7 +101,10 @@ impl Server {
             let port = free_port().map_err(failed)?;
             left -= 1;
             match launch(kind, folder.path(), port, &settings) {
-                Ok(process) => return Ok(Self { kind, folder, port, settings, process }),
+                Ok(process) => {
+                    let watchdog = Some(Watchdog::over(process.id(), kind.quick_end(), folder.path()));
+                    return Ok(Self { kind, folder, port, settings, process, watchdog });
+                }
                 Err(reason) if left == 0 => return Err(failed(reason)),
                 Err(_) => {}
             }
@@ -119,7 +125,8 @@ impl Server {
         programs::run(copy).map_err(failed)?;
         let (port, settings) = (free_port().map_err(failed)?, self.settings.clone());
         let process = launch(kind, folder.path(), port, &settings).map_err(failed)?;
-        Ok(Self { kind, folder, port, settings, process })
+        let watchdog = Some(Watchdog::over(process.id(), kind.quick_end(), folder.path()));
+        Ok(Self { kind, folder, port, settings, process, watchdog })
     }
 
     /// Its address, with user and password.
@@ -159,6 +166,7 @@ impl Server {
     /// writes.
     pub fn kill(&mut self) -> std::io::Result<ExitStatus> {
         let pid = self.process.id();
+        self.watchdog = None;
         // Who is stopped makes no new process meanwhile. One that is left would still answer, and commit.
         programs::signal("-STOP", &[pid]);
         programs::signal("-KILL", &programs::children_of(pid));
@@ -174,6 +182,7 @@ impl Server {
             // Processes of a killed server may hold its memory for a moment.
             match launch(self.kind, self.folder.path(), self.port, &self.settings) {
                 Ok(process) => {
+                    self.watchdog = Some(Watchdog::over(process.id(), self.kind.quick_end(), self.folder.path()));
                     self.process = process;
                     return Ok(());
                 }
@@ -196,6 +205,7 @@ impl Drop for Server {
         }
         self.process.kill().ok();
         self.process.wait().ok();
+        self.watchdog = None;
     }
 }
 

@@ -11,8 +11,10 @@ use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::promise::{self, Promised};
 use crate::results::{Results, stopped};
+use crate::said;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
+use crate::unseen::Unseen;
 use iso_answer::check::Certifying;
 use iso_evidence::{Budget, Note, Stage, StopReason};
 use iso_formats::{ReadError, Reading, RecordedDatabase};
@@ -62,7 +64,9 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     let take_over = move |reason| overdue.end_now(&reason);
     let alarm = limits::watch(check.limits, started, Arc::clone(&progress), Interrupts::Stop, take_over);
     let effort = effort::Shared::default();
-    let judge = InputJudge { check: &check, results: &results, alarm: &alarm, progress: &progress, effort: &effort };
+    let unseen = Cell::default();
+    let judge =
+        InputJudge { check: &check, results: &results, alarm: &alarm, progress: &progress, effort: &effort, unseen };
     for idx in 0..check.inputs.len() {
         judge.judge(idx)?;
     }
@@ -181,6 +185,8 @@ struct InputJudge<'a> {
     alarm: &'a Alarm,
     progress: &'a Progress,
     effort: &'a effort::Shared,
+    /// How many statements of the recording read what it does not have.
+    unseen: Cell<Unseen>,
 }
 
 impl Audience for InputJudge<'_> {
@@ -194,7 +200,8 @@ impl Audience for InputJudge<'_> {
         }
     }
 
-    fn decided(&self, report: LevelReport) {
+    fn decided(&self, mut report: LevelReport) {
+        self.unseen.get().mark(&mut report);
         self.results.decided(report);
     }
 }
@@ -221,7 +228,10 @@ impl InputJudge<'_> {
         };
         self.progress.stage("writing the report");
         let clock = Instant::now();
-        let report = self.results.report(&reason.as_ref().map_or_else(String::new, ToString::to_string));
+        let mut report = self.results.report(&reason.as_ref().map_or_else(String::new, ToString::to_string));
+        if let Report::Check(report) = &mut report {
+            said::attach(report, Path::new(input));
+        }
         let rendered = self.render(idx, &report);
         self.stage("report", clock.elapsed());
         self.results.publish(&report, || {
@@ -270,6 +280,7 @@ impl InputJudge<'_> {
             return None;
         };
         self.results.defects(reading.defects);
+        self.unseen.set(Unseen::of(reading.header.origin.as_deref()));
         let Asked { questions, promised, note } = match self.check.asked(&history, reading.header.database.as_ref()) {
             Ok(asked) => asked,
             Err(error) => {
