@@ -223,10 +223,8 @@ impl Plain {
 
     fn new_row(&self, row: &Row, fields: &[(Ident, Expr)]) -> Result<((String, i64), BTreeMap<String, Value>), End> {
         let row = self.row(row)?;
-        let mut values: BTreeMap<String, Value> = BTreeMap::new();
-        if row.0 == "t" {
-            values.extend(["n", "on"].map(|it| (it.to_owned(), default_of(it))));
-        }
+        let names: &[&str] = if row.0 == "t" { &["n", "on"] } else { &[] };
+        let mut values: BTreeMap<String, Value> = names.iter().map(|it| (it.to_string(), default_of(it))).collect();
         for (field, value) in fields {
             values.insert(field.text.clone(), self.eval(value)?);
         }
@@ -475,9 +473,7 @@ impl Writer {
 
     /// A change of rows by a condition that is about the row, and perhaps the name of how many there were.
     fn change(&mut self) -> String {
-        let count = self.fresh();
-        let counted = self.below(2) == 0;
-        let row = self.fresh();
+        let (count, counted, row) = (self.fresh(), self.below(2) == 0, self.fresh());
         let rows = if self.below(2) == 0 { "t".to_owned() } else { format!("t[{}]", self.key(3, 1)) };
         let of = ["p", "2", "-1"][self.below(3) as usize];
         let conditions = [
