@@ -253,7 +253,7 @@ pub(crate) struct AnswerArgs {
 /// first, step by step, and checks that the level allows its history.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The program
+    /// The program; in SQL if it ends in .sql
     #[arg(value_name = "FILE.txn")]
     pub(crate) input: PathBuf,
 
@@ -460,12 +460,12 @@ pub(crate) struct LevelsArgs {
     pub(crate) json: bool,
 }
 
-/// Write a history in another format.
+/// Write a history in another format, or a program in SQL as a .txn.
 ///
 /// What the other format cannot express is an error; nothing is left out silently.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// The history: a file, a Cobra directory, or - for standard input
+    /// The history: a file, a Cobra directory, or - for standard input; or a program that ends in .sql
     #[arg(value_name = "IN")]
     pub(crate) input: String,
 

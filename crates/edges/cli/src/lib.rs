@@ -19,6 +19,7 @@ mod names;
 mod on_server;
 mod output;
 mod prediction;
+mod program_file;
 mod progress;
 mod promise;
 #[cfg(feature = "record")]

@@ -189,7 +189,7 @@ fn violation(
         replay::replay(program, isolation, &found).map_err(|why| wrong(format!("the interpreter says: {why}")))?;
     match isolation {
         Isolation::Paper(_) => recorded::check_history(program, &found, &run.initial),
-        Isolation::Database(_) => recorded::check_statements(program, &found, &run),
+        Isolation::Database(_) => recorded::check_statements(program, &found, &run, isolation.looks()),
     }
     .map_err(wrong)?;
     let (forbidden_by, refutation) = judge_history(isolation, &found, budget)?;

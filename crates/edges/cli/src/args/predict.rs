@@ -21,6 +21,10 @@ pub(crate) struct PredictArgs {
     #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) levels: Vec<String>,
 
+    /// The database that SQL names of --level belong to: `--database postgres --level "read committed"`
+    #[arg(long, value_name = "DATABASE", requires = "levels")]
+    pub(crate) database: Option<String>,
+
     /// The stronger level that must forbid what is predicted
     #[arg(long, value_name = "LEVEL", default_value = "ser")]
     pub(crate) target: String,
