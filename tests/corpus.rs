@@ -160,7 +160,9 @@ fn lost(text: &str) -> Vec<String> {
     let final_sessions = reading.header.final_sessions.clone();
     let history = reading.history.unwrap();
     let lost = lost_writes(&history, |it| final_sessions.iter().any(|name| name == history.session_name(it)));
-    lost.iter().map(|it| format!("{} {}", history.label(history.txn_of(it.write)), history.render_op(it.write))).collect()
+    lost.iter()
+        .map(|it| format!("{} {}", history.label(history.txn_of(it.write)), history.render_op(it.write)))
+        .collect()
 }
 
 #[test]
@@ -182,7 +184,9 @@ fn an_acknowledged_write_is_lost_only_if_what_was_read_is_certainly_older() {
 #[test]
 fn what_was_not_acknowledged_is_not_lost_and_may_be_what_was_read() {
     let text = |outcome: &str, read: &str| {
-        format!("# final: end\ninit x=0\ns1: {{ w(x,1) }} @[1,2]\ns2: {{ w(x,2) }} {outcome} @[3,]\nend: {{ r(x,{read}) }} @[8,9]\n")
+        format!(
+            "# final: end\ninit x=0\ns1: {{ w(x,1) }} @[1,2]\ns2: {{ w(x,2) }} {outcome} @[3,]\nend: {{ r(x,{read}) }} @[8,9]\n"
+        )
     };
     assert_eq!(lost(&text("unknown", "1")), [""; 0]);
     assert_eq!(lost(&text("abort", "1")), [""; 0]);
@@ -196,7 +200,9 @@ fn what_was_not_acknowledged_is_not_lost_and_may_be_what_was_read() {
 #[test]
 fn an_element_is_lost_if_the_list_does_not_have_it_at_the_end() {
     let text = |read: &str| {
-        format!("# final: end\ns1: {{ append(x,1) }} {{ append(x,2) }}\ns2: {{ append(x,3) }} unknown\nend: {{ r(x,{read}) }}\n")
+        format!(
+            "# final: end\ns1: {{ append(x,1) }} {{ append(x,2) }}\ns2: {{ append(x,3) }} unknown\nend: {{ r(x,{read}) }}\n"
+        )
     };
     assert_eq!(lost(&text("[2,1,3]")), [""; 0]);
     assert_eq!(lost(&text("[2]")), ["s1.1 append(x,1)"]);

@@ -34,7 +34,7 @@ class Session(threading.Thread):
 
     def run(self):
         # Python must begin no transactions by itself. Who waits longer than the timeout has lost.
-        self.db = sqlite3.connect(self.file, timeout=5, isolation_level=None)
+        self.db = sqlite3.connect(self.file, timeout=1, isolation_level=None)
         while True:
             request = self.requests.get()
             try:

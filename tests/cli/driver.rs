@@ -83,8 +83,7 @@ fn a_driver_that_fails_ends_the_run_with_a_reason_and_nothing_is_lost() {
         ("broken", "the disk is on fire"),
     ] {
         let file = format!("{fault}.jsonl");
-        let collect =
-            ["collect", &bad(fault), "--sessions", "2", "--keys", "4", "--driver-timeout", "2s", "-o", &file];
+        let collect = ["collect", &bad(fault), "--sessions", "2", "--keys", "4", "--driver-timeout", "2s", "-o", &file];
         let said = folder.run(&collect).ends(2).complains(words).complains("what happened until then is recorded");
         assert!(fault != "dies" || said.err.contains("its last words: something is rotten"), "{}", said.err);
         assert!(folder.read(&file).ends_with("{\"recording\":\"complete\"}\n"), "{fault}");
@@ -107,7 +106,10 @@ fn a_driver_that_cannot_even_begin_is_refused() {
     collect(&bad("future")).complains("the driver speaks protocol 7");
     collect("command:./is-not-there").complains("`./is-not-there` cannot be started");
     collect("command:").complains("it is no command");
-    folder.run(&["collect", &bad("none"), "-w", "append", "-o", "h.jsonl"]).ends(2).complains("does not support `append`");
+    folder
+        .run(&["collect", &bad("none"), "-w", "append", "-o", "h.jsonl"])
+        .ends(2)
+        .complains("does not support `append`");
     folder.run(&["driver", "check", "sqlite:"]).ends(2).complains("is no driver");
     assert!(!folder.path("h.jsonl").exists());
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask soak`: the random agreement tests again and again, each time with a new seed.
 
+use crate::hunts::hunts;
 use anyhow::{Context, Result};
 use std::process::Command;
-use crate::hunts::hunts;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use xtask::root;
 use xtask::system::run;

@@ -1,8 +1,8 @@
 //! What a run would do to a database: `--dry-run`, and how the database is opened with or without it.
 
+use crate::args::OpeningArgs;
 use crate::output::{self, Overwrite};
 use clap::Args;
-use crate::args::OpeningArgs;
 use iso_collect::{Database, Preview, open_with};
 use std::path::Path;
 

@@ -11,8 +11,8 @@ use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_history::{Defect, History};
 use iso_report::{
-DurabilityReport,     CheckReport, Counts, Excerpt, Judgement, LevelName, LevelReport, PromiseReport, PromiseVerdict, Report, Run,
-    Surroundings,
+    CheckReport, Counts, DurabilityReport, Excerpt, Judgement, LevelName, LevelReport, PromiseReport, PromiseVerdict,
+    Report, Run, Surroundings,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -149,7 +149,8 @@ impl Faulty for StartedCluster {
         lasting: Duration,
         note: &mut dyn FnMut(&str, Option<usize>),
     ) -> Result<(), Failure> {
-        let broken = |error: iso_servers::StartError| Failure::broken(format!("after the fault {}: {error}", fault.name()));
+        let broken =
+            |error: iso_servers::StartError| Failure::broken(format!("after the fault {}: {error}", fault.name()));
         let mut cluster = self.cluster();
         match fault {
             Fault::Kill => {

@@ -14,8 +14,8 @@ use crate::recorder::{Recorder, Scratch, value_name};
 use crate::session::{Attempt, Session, Stage};
 use crate::session_buffer::SessionBuffer;
 use crate::{Assertion, Client, Control, Database, Dialect, Failure, Tally, Target, Transaction, Workload};
-use iso_formats::{ReadOptions, RecordedDatabase, RecordingHeader, final_line, read_from};
 use iso_evidence::{LostWrite, lost_writes};
+use iso_formats::{ReadOptions, RecordedDatabase, RecordingHeader, final_line, read_from};
 use iso_history::{Datum, Defect, History};
 use std::fmt;
 use std::io;
@@ -144,8 +144,12 @@ pub fn collect(
     database.inspect(&plan.workload.tables(), plan.isolations.len())?;
     database.set_up(&plan.workload.tables())?;
     let result = load(&**database, plan).map_err(CollectError::from).and_then(|()| {
-        let clients: Vec<Box<dyn Client + Send>> =
-            plan.isolations.iter().enumerate().map(|(nth, it)| database.connect_as(it, nth)).collect::<Result<_, Failure>>()?;
+        let clients: Vec<Box<dyn Client + Send>> = plan
+            .isolations
+            .iter()
+            .enumerate()
+            .map(|(nth, it)| database.connect_as(it, nth))
+            .collect::<Result<_, Failure>>()?;
         run(database, plan, clients, target, control, watch)
     });
     // What the run says weighs more than that something was left behind.
@@ -418,12 +422,7 @@ fn leave_open_ones(stage: &Stage, buffers: &[Arc<SessionBuffer>]) {
 }
 
 /// Reads all rows when all is quiet, and asks what must hold.
-fn read_at_the_end(
-    stage: &Stage,
-    isolation: &str,
-    buffer: &Arc<SessionBuffer>,
-    remarks: &Remarks,
-) -> Vec<Assertion> {
+fn read_at_the_end(stage: &Stage, isolation: &str, buffer: &Arc<SessionBuffer>, remarks: &Remarks) -> Vec<Assertion> {
     if stage.writer.is_none() {
         return Vec::new();
     }

@@ -62,7 +62,7 @@ impl Dialect {
 
     /// The statements that begin a transaction of an isolation level; none where there is no SQL.
     pub fn beginning(self, isolation: &str) -> Vec<String> {
-        if !self.has_sql() { Vec::new() } else { self.begin(isolation) }
+        if self.has_sql() { self.begin(isolation) } else { Vec::new() }
     }
 
     /// Statements as sessions run them, for those who want to know before.

@@ -22,11 +22,7 @@ pub(crate) struct Endpoints {
 
 impl Endpoints {
     /// These nodes, with their names.
-    pub(crate) fn new(
-        nodes: Vec<Box<dyn Database>>,
-        names: Vec<String>,
-        opening: &Opening,
-    ) -> Result<Self, OpenError> {
+    pub(crate) fn new(nodes: Vec<Box<dyn Database>>, names: Vec<String>, opening: &Opening) -> Result<Self, OpenError> {
         if let Some(wrong) = opening.place.iter().find(|it| **it >= nodes.len()) {
             let message = format!("there is no node {} to place a session on; there are {}", wrong + 1, nodes.len());
             return Err(OpenError::NoSuchDatabase { message });
@@ -131,7 +127,8 @@ pub(crate) fn split(url: &str) -> Vec<(String, String)> {
     }
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
-    let (login, hosts) = authority.rsplit_once('@').map_or((String::new(), authority), |it| (format!("{}@", it.0), it.1));
+    let (login, hosts) =
+        authority.rsplit_once('@').map_or((String::new(), authority), |it| (format!("{}@", it.0), it.1));
     let hosts: Vec<&str> = hosts.split(',').map(str::trim).collect();
     if hosts.len() < 2 {
         return Vec::new();

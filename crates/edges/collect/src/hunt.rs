@@ -9,6 +9,7 @@
 mod draw;
 mod interleave;
 mod laboratory;
+mod loss;
 mod probes;
 mod scenario;
 mod shrink;
@@ -17,13 +18,15 @@ mod trial;
 
 pub use draw::Round;
 pub use laboratory::Reproduction;
+pub use loss::Loss;
 pub use probes::{PROBES, Probe};
 pub use trial::{Judged, Trial};
 
 use crate::database::check_workload;
 use crate::script::Script;
 use crate::{
-    CollectError, Control, Database, Failure, FaultEvent, FaultPlan, Parameters, Recorded, Table, collect_recorded, workload,
+    CollectError, Control, Database, Failure, FaultEvent, FaultPlan, Parameters, Recorded, Table, Values,
+    collect_recorded, workload,
 };
 use interleave::interleavings;
 use iso_answer::check::Answer;
@@ -38,7 +41,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use together::together;
+use together::{races, together};
 
 /// In how many orders a probe is played.
 const ORDERS: usize = 30;
@@ -177,21 +180,6 @@ impl Finding {
     pub fn anomalies(&self) -> Vec<&'static str> {
         self.shown().1.anomalies.iter().map(|it| it.name()).collect()
     }
-}
-
-/// A run at whose end acknowledged writes were gone.
-#[derive(Clone, Debug)]
-pub struct Loss {
-    /// The first such run.
-    pub round: Round,
-    /// What was recorded.
-    pub recorded: Recorded,
-    /// How many writes are gone.
-    pub n_lost: usize,
-    /// What was done to nodes in that run.
-    pub faults: Vec<FaultEvent>,
-    /// How many runs lost some.
-    pub times: usize,
 }
 
 /// Where something was seen.
@@ -512,6 +500,15 @@ impl<'h> Hunter<'h> {
         Judged::Undecided
     }
 
+    /// Scripts that may show again what was found in a run: parts of it, and races that the database can run.
+    fn scripts_of(&self, history: &History, refutation: &Refutation) -> Vec<Script> {
+        let mut scripts = scenarios(history, refutation, &self.hunt.isolation);
+        let has_lists = self.database.no_lists().is_none();
+        let can_run = |it: &Script| has_lists || it.tables.iter().all(|it| it.values == Values::Int);
+        scripts.extend(races(&self.hunt.isolation).into_iter().filter(can_run));
+        scripts
+    }
+
     /// Makes a finding of it, or adds it to one; returns its place.
     fn find(
         &mut self,
@@ -521,10 +518,8 @@ impl<'h> Hunter<'h> {
         script: Option<&Script>,
     ) -> usize {
         self.say("making a script of what was found");
-        let reproduction = match script {
-            Some(script) => self.laboratory.reproduce(std::slice::from_ref(script)),
-            None => self.laboratory.reproduce(&scenarios(&history, &refutation, &self.hunt.isolation)),
-        };
+        let scripts = script.map_or_else(|| self.scripts_of(&history, &refutation), |it| vec![it.clone()]);
+        let reproduction = self.laboratory.reproduce(&scripts);
         let kind = refutation.anomalies.clone();
         let finding = Finding { origin, history, refutation, reproduction, times: 1, faults: Vec::new() };
         // The script may show something else than what was recorded.

@@ -13,8 +13,8 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
@@ -81,8 +81,9 @@ impl Journal {
         let is_ending = Arc::new(AtomicBool::new(false));
         let (buffers, ending, remarks) = (buffers.to_vec(), Arc::clone(&is_ending), Arc::clone(remarks));
         let room = (ROOM / buffers.len().max(1)).clamp(ROOM_OF_ONE.start, ROOM_OF_ONE.end);
-        let thread =
-            thread::Builder::new().name("journal".to_owned()).spawn(move || write_all(&buffers, &remarks, &ending, output))?;
+        let thread = thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || write_all(&buffers, &remarks, &ending, output))?;
         Ok(Some(Self { is_ending, thread, room }))
     }
 
@@ -299,7 +300,8 @@ mod tests {
     #[test]
     fn sessions_wait_for_a_slow_disk() {
         let buffer = buffer("s1", []);
-        let journal = Journal::start(Target::Stream(Box::new(Slow)), b"header\n", &[Arc::clone(&buffer)], &Remarks::default());
+        let journal =
+            Journal::start(Target::Stream(Box::new(Slow)), b"header\n", &[Arc::clone(&buffer)], &Remarks::default());
         let journal = journal.unwrap().unwrap();
         let writer = journal.writer();
         let mut most = 0;

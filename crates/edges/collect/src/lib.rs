@@ -72,13 +72,15 @@ pub use answered::RowNames;
 pub use application::{Application, Assertion, Row, Slot, Transaction, load, perform, transaction};
 pub use applications::{APPLICATIONS, application};
 pub use client::{Cause, Changing, Client, Failure, Inserts, Uncommitted, Updates, list_of};
-pub use collection::{CollectError, Collected, FinalRead, Plan, Recorded, Retries, collect, collect_history, collect_recorded, recorded};
+pub use collection::{
+    CollectError, Collected, FinalRead, Plan, Recorded, Retries, collect, collect_history, collect_recorded, recorded,
+};
 pub use control::{Aborts, Control, Tally};
 pub use database::{Database, OpenError, Preview, Table, Values, Watcher, check_workload, open, open_in, open_with};
 pub use dialect::Dialect;
-pub use drivers::command::{Conformance, Remark, check_driver};
 pub use distribution::Likeliness;
 pub use drive::{Counts, Ending, Run, RunStep, drive, drive_along};
+pub use drivers::command::{Conformance, Remark, check_driver};
 pub use faults::{Fault, FaultEvent, FaultPlan, Faulty};
 pub use journal::Target;
 pub use memory::Memory;

@@ -10,7 +10,9 @@ use crate::answered::{Answered, Effect, RowNames, Sink};
 use crate::notes::Notes;
 use crate::session_buffer::{Begun, SessionBuffer};
 use crate::workloads::table_name;
-use crate::{Changing, Client, Control, Failure, Inserts, Rows, Uncommitted, Updates, Value, WholeOp, Workload, list_of};
+use crate::{
+    Changing, Client, Control, Failure, Inserts, Rows, Uncommitted, Updates, Value, WholeOp, Workload, list_of,
+};
 use iso_history::{Locking, Name, Predicate};
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -6,7 +6,8 @@ use crate::text::memory;
 
 /// Which sessions are on which node.
 pub(crate) fn nodes_in_words(report: &CollectReport) -> String {
-    let words: Vec<String> = report.nodes.iter().map(|it| format!("{} has {}", it.node, it.sessions.join(", "))).collect();
+    let words: Vec<String> =
+        report.nodes.iter().map(|it| format!("{} has {}", it.node, it.sessions.join(", "))).collect();
     words.join("; ")
 }
 

@@ -59,9 +59,11 @@ impl DurabilityReport {
         let gone = if self.lost == 1 { "is gone" } else { "are gone" };
         let lost = many(self.lost, "acknowledged write");
         let mut words = vec![format!("{}: {lost} {gone} at the final read.", Anomaly::LostAcknowledgedWrite)];
-        words.extend(self.writes.iter().map(|it| {
-            format!("{} of {} was acknowledged, and {} read {}.", it.write, it.writer, it.reader, it.read)
-        }));
+        words.extend(
+            self.writes.iter().map(|it| {
+                format!("{} of {} was acknowledged, and {} read {}.", it.write, it.writer, it.reader, it.read)
+            }),
+        );
         words
     }
 }

@@ -1,7 +1,7 @@
 //! The document of `hunt`: what was run on a database round by round, and what it should not have done.
 
-use crate::durability::FaultMark;
 use crate::document::{CheckReport, LevelName};
+use crate::durability::FaultMark;
 use crate::json::headed;
 use serde::{Deserialize, Serialize};
 

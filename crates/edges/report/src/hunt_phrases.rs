@@ -107,7 +107,11 @@ pub(crate) fn script_words(finding: &HuntFinding) -> String {
                 "Steps are taken from top to bottom; what they answered stands behind them."
             };
             let is_race = it.listing().contains("same number are sent") || it.steps.contains("together {");
-            let how = if is_race { format!("{how} What is sent at the same time is a race, so it does not show each time.") } else { how.to_owned() };
+            let how = if is_race {
+                format!("{how} What is sent at the same time is a race, so it does not show each time.")
+            } else {
+                how.to_owned()
+            };
             format!("This script shows it, in {} of {} tries. {how}", it.shown, it.tries)
         }
         None => "No script of these transactions showed it again; -o FILE.history keeps what was recorded.".to_owned(),
@@ -126,8 +130,9 @@ pub(crate) fn notes(report: &HuntReport) -> Vec<String> {
     let stopped = report.was_stopped.then(|| "It was stopped before its time.".to_owned());
     let reason = report.reason.as_ref();
     let undecided = reason.map(|it| format!("Not decided: {} ({it}).", many(report.tally.undecided, "history")));
-    let nodes = (report.nodes.len() > 1)
-        .then(|| format!("Sessions are placed in turns on {}: s1 on {}, and so on.", report.nodes.join(", "), report.nodes[0]));
+    let nodes = (report.nodes.len() > 1).then(|| {
+        format!("Sessions are placed in turns on {}: s1 on {}, and so on.", report.nodes.join(", "), report.nodes[0])
+    });
     let faults = (!report.faults.is_empty()).then(|| format!("Faults: {}.", FaultMark::in_words(&report.faults)));
     let promise = report.expect_because.as_ref().map(|it| format!("{it}."));
     promise.into_iter().chain(nodes).chain(faults).chain(stopped).chain(undecided).collect()

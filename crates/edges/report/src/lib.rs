@@ -70,11 +70,11 @@ pub use document::{
     Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction, TxnRef,
 };
 pub use dot::dot;
+pub use durability::{DurabilityReport, FaultMark, LostWriteReport};
 pub use execution::{ExecutionRelation, RelationMembers};
 pub use findings::{Finding, findings, strongest_that_hold};
 pub use found::{Failure, Found, KeyVersions, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
 pub use html::Imprint;
-pub use durability::{DurabilityReport, FaultMark, LostWriteReport};
 pub use hunt::{HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript, RoundVerdict};
 pub use implication::{
     ClosureBound, Direction, ImplicationProof, Implied, MadePart, ShownInstance, ShownPart, ShownStep,

@@ -331,7 +331,7 @@ fn galera(n_nodes: usize, settings: &[String]) -> Result<Vec<Server>, StartError
             // Nodes of one machine hear of each other's end soon.
             format!(
                 "wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{link};ist.recv_addr=127.0.0.1:{incremental};\
-                 gcache.size=32M;evs.suspect_timeout=PT2S;evs.inactive_timeout=PT5S;evs.inactive_check_period=PT0.5S"
+                 gcache.size=32M;evs.suspect_timeout=PT3S;evs.inactive_timeout=PT6S;evs.install_timeout=PT5S"
             ),
         ]
         .into();
@@ -367,8 +367,7 @@ fn recovered(server: &Server) -> Result<Position, StartError> {
     settings.push("wsrep-recover".to_owned());
     let until = Instant::now() + PATIENCE;
     loop {
-        let mut process =
-            kind.launch(server.folder.path(), server.port, &settings).map_err(|it| failed(kind, it))?;
+        let mut process = kind.launch(server.folder.path(), server.port, &settings).map_err(|it| failed(kind, it))?;
         let ended = process.wait().is_ok_and(|it| it.success());
         let log = fs::read(server.folder.path().join(crate::kind::LOG)).unwrap_or_default();
         let log = String::from_utf8_lossy(&log).into_owned();

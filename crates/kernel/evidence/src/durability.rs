@@ -84,7 +84,9 @@ impl<'h> Writes<'h> {
             }
             Op::Read { key, value } => self.missed(key, |it| it == value),
             // A row that a scan did not return is as if nothing were written.
-            Op::Omit { key, scan } if *self.history.scan(scan).predicate == Predicate::All => self.missed(key, |it| self.history.value(it) == Name::Null),
+            Op::Omit { key, scan } if *self.history.scan(scan).predicate == Predicate::All => {
+                self.missed(key, |it| self.history.value(it) == Name::Null)
+            }
             Op::Omit { .. } | Op::Write { .. } | Op::Append { .. } => Vec::new(),
         }
     }

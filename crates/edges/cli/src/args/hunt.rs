@@ -6,8 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(super) const DATABASE: &str =
-    "The database: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, store:LEVEL for the weak store, galera:3 or \
+pub(super) const DATABASE: &str = "The database: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, store:LEVEL for the weak store, galera:3 or \
      postgres:1+1 for servers that are started, or \"command:./driver\" for a driver of your own";
 
 /// Look for violations of an isolation level in a database, and write a script that reproduces them.

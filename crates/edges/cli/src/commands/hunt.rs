@@ -24,7 +24,8 @@ use iso_evidence::{Anomaly, Verdict};
 use iso_formats::{Format, without_times, write};
 use iso_history::History;
 use iso_report::{
-    Answer, CheckReport, DurabilityReport, FaultMark, HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript, Report, RoundVerdict, Run,
+    Answer, CheckReport, DurabilityReport, FaultMark, HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript,
+    Report, RoundVerdict, Run,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -198,11 +199,9 @@ impl Asked {
             let mark = if dialect.has_sql() { "--" } else { "#" };
             let expected = expectation_line(mark, self.hunt.expect.short_name(), &finding.anomalies());
             let answered = expected + &it.script.sql_with_answers(dialect, &it.played)?;
-            let (steps, sql) = match dialect.has_sql() {
-                true => (it.script.to_string(), Some(answered)),
-                // There is none, but steps.
-                false => (answered, None),
-            };
+            // Where there is no SQL, the steps have the answers.
+            let (steps, sql) =
+                if dialect.has_sql() { (it.script.to_string(), Some(answered)) } else { (answered, None) };
             Ok::<_, anyhow::Error>(HuntScript { steps, sql, tries: it.tries as u64, shown: it.shown as u64 })
         });
         Ok(HuntFinding {
@@ -230,8 +229,7 @@ impl Asked {
 pub(super) fn marks(faults: &[FaultEvent]) -> Vec<FaultMark> {
     #[allow(clippy::cast_precision_loss, reason = "a moment needs a few digits")]
     let seconds = |at: i64| (at as f64 / 1e6).round() / 1e3;
-    let mark =
-        |it: &FaultEvent| FaultMark { fault: it.fault.clone(), node: it.node.clone(), at: seconds(it.at) };
+    let mark = |it: &FaultEvent| FaultMark { fault: it.fault.clone(), node: it.node.clone(), at: seconds(it.at) };
     faults.iter().map(mark).collect()
 }
 

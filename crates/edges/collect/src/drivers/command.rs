@@ -586,10 +586,9 @@ impl WholeTxns for DriverClient {
                 WholeOp::Scan { table, prefix } => {
                     let rows = self.known(table, prefix);
                     let run = self.run();
-                    operations.extend(rows.iter().map(|row| Operation::Get {
-                        table: run.table(table),
-                        key: run.key(table, row),
-                    }));
+                    operations.extend(
+                        rows.iter().map(|row| Operation::Get { table: run.table(table), key: run.key(table, row) }),
+                    );
                     rows_read = Some(rows);
                 }
             }

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const THINKING: Duration = Duration::from_secs(10);
 /// How long scripts may be tried for one finding.
 const TRYING: Duration = Duration::from_secs(20);
+/// And where only races show anything.
+const RACING: Duration = Duration::from_secs(60);
 /// What is found at the last moment is looked at so long all the same.
 const LAST_LOOK: Duration = Duration::from_secs(2);
 /// How many orders of one scenario are tried.
@@ -72,11 +74,13 @@ impl Laboratory<'_> {
 
     /// The smallest script that shows something forbidden, beginning with some of these scripts in some order.
     pub(super) fn reproduce(&self, scripts: &[Script]) -> Option<Reproduction> {
-        let until = self.until(TRYING);
+        let until = self.until(if self.is_whole() { RACING } else { TRYING });
         let is_over = || Instant::now() >= until || self.control.is_stopped();
-        let one_by_one = scripts.iter().filter(|_| !self.is_whole()).flat_map(|it| interleavings(it, ORDERS));
+        let one_by_one =
+            scripts.iter().filter(|it| !self.is_whole() && !it.has_together()).flat_map(|it| interleavings(it, ORDERS));
         // What no order shows may show in a race.
-        let mut orders = one_by_one.chain(scripts.iter().flat_map(together));
+        let in_races = scripts.iter().flat_map(|it| if it.has_together() { vec![it.clone()] } else { together(it) });
+        let mut orders = one_by_one.chain(in_races);
         let mut found = loop {
             let script = orders.next().filter(|_| !is_over())?;
             if let Some((played, refutation)) = self.play_often(&script, &is_over) {

@@ -1,6 +1,7 @@
 //! The same script with commits that are sent at the same time: some anomalies show only in a race.
 
-use crate::script::{Action, Script};
+use crate::script::{Action, Script, ScriptStep};
+use crate::{Table, Value};
 
 /// Scripts in which transactions commit together that ran at the same time: all of these at the end, and neighbours where they
 /// are. None if there are none.
@@ -43,12 +44,9 @@ fn neighbours(script: &Script) -> Option<Script> {
             let last = group.last().copied().unwrap_or_default();
             // It began before the others committed, and none of them has done anything since.
             begin.is_some_and(|begin| begin < last)
-                && !script.steps[group[0] + 1..idx]
-                    .iter()
-                    .any(|later| {
-                        later.action != Action::Commit
-                            && group.iter().any(|it| script.steps[*it].session == later.session)
-                    })
+                && !script.steps[group[0] + 1..idx].iter().any(|later| {
+                    later.action != Action::Commit && group.iter().any(|it| script.steps[*it].session == later.session)
+                })
                 && !group.iter().any(|it| script.steps[*it].session == step.session)
         };
         match groups.last_mut() {
@@ -78,13 +76,59 @@ fn grouped(script: &Script, groups: &[Vec<usize>]) -> Script {
     Script { steps, ..script.clone() }
 }
 
+/// So many sessions race where nobody knows who must.
+const RACERS: usize = 5;
+
+/// Scripts in which several sessions change one row at the same time, and each reads it afterwards: one of a list, and one of a
+/// register. What is lost then is missed by its own session.
+pub(super) fn races(isolation: &str) -> Vec<Script> {
+    let race = |table: &str, change: &dyn Fn(usize) -> Vec<Action>| {
+        let (table, row) = (table.to_owned(), "x".to_owned());
+        let begin = || Action::Begin { isolation: isolation.to_owned() };
+        let session = |nth: usize| format!("s{}", nth + 1);
+        let mut steps = Vec::new();
+        for nth in 0..RACERS {
+            steps.push(ScriptStep::alone(session(nth), begin()));
+            steps.extend(change(nth).into_iter().map(|it| ScriptStep::alone(session(nth), it)));
+        }
+        steps.extend(
+            (0..RACERS).map(|nth| ScriptStep { together: Some(1), ..ScriptStep::alone(session(nth), Action::Commit) }),
+        );
+        for nth in 0..RACERS {
+            let get = Action::Get { table: table.clone(), row: row.clone() };
+            steps.extend([begin(), get, Action::Commit].map(|it| ScriptStep::alone(session(nth), it)));
+        }
+        steps
+    };
+    let (list, register) = ("lists".to_owned(), "kv".to_owned());
+    let row = || "x".to_owned();
+    let append = |nth: usize| vec![Action::Append { table: list.clone(), row: row(), element: nth as i64 + 1 }];
+    let update = |nth: usize| {
+        let get = Action::Get { table: register.clone(), row: row() };
+        vec![get, Action::Put { table: register.clone(), row: row(), value: Value::Int(nth as i64 + 1) }]
+    };
+    vec![
+        Script {
+            tables: vec![Table::of_texts(list.clone())],
+            rows: vec![(list.clone(), row(), Value::Text(String::new()))],
+            steps: race(&list, &append),
+        },
+        Script {
+            tables: vec![Table::of_ints(register.clone())],
+            rows: vec![(register.clone(), row(), Value::Int(0))],
+            steps: race(&register, &update),
+        },
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn shown(text: &str) -> Vec<String> {
         let script: Script = text.parse().unwrap();
-        let last = |it: &Script| it.to_string().lines().skip_while(|it| !it.contains("begin")).collect::<Vec<_>>().join(" / ");
+        let last =
+            |it: &Script| it.to_string().lines().skip_while(|it| !it.contains("begin")).collect::<Vec<_>>().join(" / ");
         together(&script).iter().map(last).collect()
     }
 

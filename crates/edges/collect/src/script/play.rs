@@ -323,13 +323,13 @@ impl Session<'_> {
                     Err(failure) => (Answer::Failed(failure), Vec::new()),
                 };
                 for (nth, (idx, op)) in ops.iter().enumerate() {
-                    match (said.get(nth), op) {
-                        (Some(WholeAnswer::Value(value)), _) => answers.push((*idx, Answer::Value(value.clone()))),
-                        (Some(WholeAnswer::Rows(rows)), _) => answers.push((*idx, Answer::Rows(rows.clone()))),
-                        (Some(WholeAnswer::Done), _) => answers.push((*idx, Answer::Done)),
+                    let is_read = matches!(op, WholeOp::Get { .. } | WholeOp::Scan { .. });
+                    match said.get(nth) {
+                        Some(WholeAnswer::Value(value)) => answers.push((*idx, Answer::Value(value.clone()))),
+                        Some(WholeAnswer::Rows(rows)) => answers.push((*idx, Answer::Rows(rows.clone()))),
                         // What it would have read nobody knows, but its writes may be seen.
-                        (None, WholeOp::Get { .. } | WholeOp::Scan { .. }) => {}
-                        (None, _) => answers.push((*idx, Answer::Done)),
+                        None if is_read => {}
+                        Some(WholeAnswer::Done) | None => answers.push((*idx, Answer::Done)),
                     }
                 }
                 answers.push((idx, committed));

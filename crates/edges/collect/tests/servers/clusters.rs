@@ -1,8 +1,8 @@
 //! Servers that are started for a run, several nodes, and faults.
 
 use iso_collect::{
-    Control, Database, Fault, FaultPlan, FinalRead, OpenError, Opening, Parameters, Plan, Recorded, Retries, collect_recorded,
-    open_with, workload,
+    Control, Database, Fault, FaultPlan, FinalRead, OpenError, Opening, Parameters, Plan, Recorded, Retries,
+    collect_recorded, open_with, workload,
 };
 use iso_evidence::{Budget, Verdict};
 use iso_history::Outcome;
@@ -57,7 +57,8 @@ fn sessions_on_a_standby_read_and_what_is_killed_comes_back() {
     let read = recorded(&database, "repeatable-read", "rmw", None);
     assert!(holds(&read, Level::SnapshotIsolation) && read.lost_writes().is_empty());
     let history = &read.history;
-    let on_standby = history.txns().filter(|it| history.session_of(*it).is_some_and(|it| history.session_name(it) == "s2"));
+    let on_standby =
+        history.txns().filter(|it| history.session_of(*it).is_some_and(|it| history.session_name(it) == "s2"));
     let committed: Vec<_> = on_standby.filter(|it| history.outcome(*it) == Outcome::Committed).collect();
     assert!(!committed.is_empty(), "a standby serves reads");
     assert!(committed.iter().all(|it| history.ops(*it).all(|op| !history.op(op).is_write())), "and nothing else");

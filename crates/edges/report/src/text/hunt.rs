@@ -15,8 +15,11 @@ pub(crate) fn hunt(report: &HuntReport, options: TextOptions) -> String {
         page.line(&page.tinted(Tone::Bold, &harmless(&line)));
     } else {
         let names: Vec<String> = report.findings.iter().map(|it| it.anomalies.join(", ")).collect();
-        let what =
-            if report.findings.iter().all(HuntFinding::is_loss) { "does not keep what it acknowledged".to_owned() } else { format!("is not {level}") };
+        let what = if report.findings.iter().all(HuntFinding::is_loss) {
+            "does not keep what it acknowledged".to_owned()
+        } else {
+            format!("is not {level}")
+        };
         let line = format!("FOUND: {database} under {isolation} {what}: {}.", names.join("; "));
         page.line(&page.tinted(Tone::Bad, &harmless(&line)));
     }

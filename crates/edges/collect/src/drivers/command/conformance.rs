@@ -95,7 +95,7 @@ type Tried = Result<Remark, String>;
 
 impl Play<'_> {
     fn all(&mut self) -> Result<(), Over> {
-        self.note("hello", |play| play.hello())?;
+        self.note("hello", Self::hello)?;
         self.note("open", |play| {
             play.ok(&Request::Open { session: 0 })?;
             play.ok(&Request::Open { session: 1 })?;
@@ -105,7 +105,7 @@ impl Play<'_> {
         let is_whole = matches!(self.process.ask(&begin), Ok(Answer::Unsupported(_)));
         if is_whole {
             self.remark("begin", Remark::Unsupported("transactions are taken in one request, `txn`".to_owned()));
-            self.note("txn", |play| play.whole())?;
+            self.note("txn", Self::whole)?;
         } else {
             self.note("abort", |play| {
                 play.ok(&Request::Abort { session: 0 })?;
@@ -166,9 +166,9 @@ impl Play<'_> {
                 other => Err(format!("the text `a \"b\"` comes back as {other:?}")),
             }
         })?;
-        self.note("delete", |play| play.delete())?;
-        self.note("append", |play| play.append())?;
-        self.note("scan", |play| play.scan())?;
+        self.note("delete", Self::delete)?;
+        self.note("append", Self::append)?;
+        self.note("scan", Self::scan)?;
         self.note("levels", |play| {
             for (nth, level) in play.hello.levels.iter().enumerate() {
                 play.ok(&play.begin(0, nth)).map_err(|why| format!("at {level}: {why}"))?;
@@ -176,8 +176,8 @@ impl Play<'_> {
             }
             good(&format!("each of {} begins and commits", play.hello.levels.join(", ")))
         })?;
-        self.note("at once", |play| play.at_once())?;
-        self.note("waiting", |play| play.waiting())
+        self.note("at once", Self::at_once)?;
+        self.note("waiting", Self::waiting)
     }
 
     fn hello(&self) -> Tried {
@@ -274,7 +274,11 @@ impl Play<'_> {
             let begun = begun.or_else(|_| receiver.recv()).map_err(|_| "nobody answers `begin`".to_owned())?;
             accepted("begin", begun.map_err(|it| it.to_string())?)?;
             self.ok(&Request::Commit { session: 1 })?;
-            good(if is_at_once { "two sessions have transactions open" } else { "a transaction begins when no other one is open" })
+            good(if is_at_once {
+                "two sessions have transactions open"
+            } else {
+                "a transaction begins when no other one is open"
+            })
         })
     }
 
@@ -384,6 +388,7 @@ impl Play<'_> {
     }
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "it is the good end of what may end badly")]
 fn good(words: &str) -> Tried {
     Ok(Remark::Good(words.to_owned()))
 }

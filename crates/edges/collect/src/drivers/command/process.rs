@@ -7,7 +7,7 @@
 
 use super::protocol::{Answer, Request, answer_of};
 use crate::Failure;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -51,9 +51,9 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     /// Who waits for the answer of which number, and what was asked.
-    waiting: HashMap<u64, (String, SyncSender<Result<Answer, String>>)>,
+    waiting: BTreeMap<u64, (String, SyncSender<Result<Answer, String>>)>,
     /// Numbers whose answers nobody waits for any more.
-    forgotten: HashSet<u64>,
+    forgotten: BTreeSet<u64>,
     /// Why nothing works any more.
     failed: Option<String>,
     is_ending: bool,
@@ -98,17 +98,12 @@ impl Process {
         let (reading, listening) = (Arc::clone(&shared), Arc::clone(&shared));
         spawn("driver-output", Box::new(move || reading.read(output)))?;
         spawn("driver-errors", Box::new(move || listening.listen(errors)))?;
-        Ok(Self {
-            shared,
-            lines: Mutex::new(Some(lines)),
-            next_id: AtomicU64::new(0),
-            timeout,
-        })
+        Ok(Self { shared, lines: Mutex::new(Some(lines)), next_id: AtomicU64::new(0), timeout })
     }
 
     /// Asks, and waits for the answer.
     pub(super) fn ask(&self, request: &Request<'_>) -> Result<Answer, Failure> {
-        self.ask_within(request, self.timeout).unwrap_or_else(|_| {
+        self.ask_within(request, self.timeout).unwrap_or_else(|()| {
             Err(self.fail(&format!(
                 "does not answer {request} within {} s (--driver-timeout waits longer)",
                 self.timeout.as_secs_f64()
@@ -240,7 +235,7 @@ impl Shared {
         };
         let why = state.failed.get_or_insert_with(|| format!("the driver `{}` {what}{owed}{words}", self.command));
         let why = why.clone();
-        for (_, (_, sender)) in state.waiting.drain() {
+        for (_, (_, sender)) in std::mem::take(&mut state.waiting) {
             sender.send(Err(why.clone())).ok();
         }
         drop(state);

@@ -14,15 +14,36 @@ pub(super) const PROTOCOL: u64 = 1;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Request<'r> {
     Hello,
-    Open { session: u64 },
-    Begin { session: u64, level: &'r str, reading: Reading },
-    Operation { session: u64, operation: &'r Operation },
-    Commit { session: u64 },
-    Abort { session: u64 },
-    Close { session: u64 },
-    Whole { session: u64, level: &'r str, operations: &'r [Operation] },
+    Open {
+        session: u64,
+    },
+    Begin {
+        session: u64,
+        level: &'r str,
+        reading: Reading,
+    },
+    Operation {
+        session: u64,
+        operation: &'r Operation,
+    },
+    Commit {
+        session: u64,
+    },
+    Abort {
+        session: u64,
+    },
+    Close {
+        session: u64,
+    },
+    Whole {
+        session: u64,
+        level: &'r str,
+        operations: &'r [Operation],
+    },
     /// What no driver knows.
-    Unknown { session: u64 },
+    Unknown {
+        session: u64,
+    },
 }
 
 /// Whether a transaction will only read.
@@ -309,7 +330,8 @@ fn json_of_datum(datum: &Datum) -> Json {
 fn condition(predicate: &Predicate) -> Json {
     let column = |column: &Column| if *column == Column::Key { "key" } else { "value" };
     match predicate {
-        Predicate::All => Json::Null,
+        // Nobody can ask a database for a foreign one; the rows are looked at here.
+        Predicate::All | Predicate::Foreign(_) => Json::Null,
         Predicate::Compare(of, comparison, to) => {
             let sign = match comparison {
                 Comparison::Equal => "=",
@@ -333,8 +355,6 @@ fn condition(predicate: &Predicate) -> Json {
         Predicate::Not(inner) => json!({"not": condition(inner)}),
         Predicate::And(parts) => json!({"and": parts.iter().map(condition).collect::<Vec<_>>()}),
         Predicate::Or(parts) => json!({"or": parts.iter().map(condition).collect::<Vec<_>>()}),
-        // Nobody can ask a database for it; the rows are looked at here.
-        Predicate::Foreign(_) => Json::Null,
     }
 }
 
