@@ -2,8 +2,11 @@
 
 mod allocate;
 mod completions;
+mod driver;
+mod faults;
 mod generate;
 mod hunt;
+mod opening;
 mod predict;
 #[cfg(feature = "record")]
 mod record;
@@ -17,8 +20,11 @@ mod store;
 
 pub(crate) use allocate::AllocateArgs;
 pub(crate) use completions::CompletionsArgs;
+pub(crate) use driver::{DriverArgs, DriverCheckArgs, DriverVerb};
+pub(crate) use faults::FaultArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
+pub(crate) use opening::OpeningArgs;
 pub(crate) use predict::{BoundaryName, PredictArgs, Strategy};
 #[cfg(feature = "record")]
 pub(crate) use record::RecordArgs;
@@ -71,6 +77,7 @@ pub(crate) enum Verb {
     Serve(ServeArgs),
     Hunt(HuntArgs),
     Replay(ReplayArgs),
+    Driver(DriverArgs),
     Store(StoreArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),
@@ -361,6 +368,13 @@ pub(crate) struct CollectArgs {
     /// Where to record the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.jsonl", required_unless_present = "dry_run")]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) faults: FaultArgs,
+
+    /// How long each session waits after a transaction, such as 10ms
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) pause: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,

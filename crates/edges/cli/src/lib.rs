@@ -76,6 +76,7 @@ pub fn main() -> ! {
         Verb::Serve(raw) => commands::serve::run(&raw, started),
         Verb::Hunt(raw) => commands::hunt::run(&raw, started),
         Verb::Replay(raw) => commands::replay::run(&raw, started),
+        Verb::Driver(raw) => commands::driver::run(&raw.what),
         Verb::Store(raw) => commands::store::run(&raw.what, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),

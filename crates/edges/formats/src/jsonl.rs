@@ -25,7 +25,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use stream::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, initial_line};
+pub use stream::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, final_line, initial_line};
 pub(crate) use write::write;
 
 use crate::ReadError;

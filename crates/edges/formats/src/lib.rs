@@ -49,10 +49,12 @@ mod write;
 
 pub use copy::{with_updates_apart, without_times};
 pub use format::Format;
-pub use jsonl::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, initial_line};
+pub use jsonl::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, final_line, initial_line};
 pub use meter::DEFAULT_MEMORY_LIMIT;
 pub use predicate::predicate_of;
-pub use reading::{CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, Watch, value_of_word};
+pub use reading::{
+    CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, RecordedFault, Watch, value_of_word,
+};
 pub use recorded::RecordedDatabase;
 pub use write::WriteError;
 

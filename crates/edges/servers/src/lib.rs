@@ -5,16 +5,20 @@
 
 #[cfg(feature = "certificates")]
 mod certificates;
+mod cluster;
 mod kind;
 mod pooler;
 mod programs;
+mod proxy;
 mod watchdog;
 
 #[cfg(feature = "certificates")]
 pub use certificates::{Authority, Identity, self_signed};
+pub use cluster::{Cluster, Topology};
 pub use kind::Kind;
 pub use pooler::{Pooler, is_pooler_installed};
-pub use programs::is_installed;
+pub use programs::{PROGRAMS, is_installed};
+pub use proxy::Proxy;
 
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
@@ -113,6 +117,11 @@ impl Server {
 
     /// A server that follows this one, of `PostgreSQL`, and can only be read.
     pub fn standby(&self) -> Result<Self, StartError> {
+        self.standby_through(self.port)
+    }
+
+    /// As [`Self::standby`], which reaches this one through another port.
+    pub(crate) fn standby_through(&self, port: u16) -> Result<Self, StartError> {
         let kind = self.kind;
         let failed = |reason: String| StartError::Failed { kind, reason };
         let folder = TempDir::with_prefix("isoscope-standby-").map_err(|it| failed(it.to_string()))?;
@@ -120,7 +129,7 @@ impl Server {
             chown(folder.path(), Some(user), Some(group)).map_err(|it| failed(it.to_string()))?;
         }
         let mut copy = programs::command(&programs::find("pg_basebackup", kind.package())?, folder.path());
-        copy.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", USER, "-R", "-c", "fast", "-D"]);
+        copy.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", USER, "-R", "-c", "fast", "-D"]);
         copy.arg(folder.path().join("data")).env("PGPASSWORD", PASSWORD);
         programs::run(copy).map_err(failed)?;
         let (port, settings) = (free_port().map_err(failed)?, self.settings.clone());
@@ -193,9 +202,12 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
+impl Server {
+    /// Lets it end in its own time, and kills it where that takes too long.
+    pub(crate) fn end(&mut self) {
         if matches!(self.process.try_wait(), Ok(None)) {
+            // Who is stopped cannot end.
+            programs::signal("-CONT", &[self.process.id()]);
             // Lets it end its own processes; where that does not work, it is killed.
             programs::signal(self.kind.quick_end(), &[self.process.id()]);
             let until = Instant::now() + Duration::from_secs(5);
@@ -206,6 +218,12 @@ impl Drop for Server {
         self.process.kill().ok();
         self.process.wait().ok();
         self.watchdog = None;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -19,7 +19,7 @@ use iso_answer::check::Certifying;
 use iso_evidence::{Budget, Note, Stage, StopReason};
 use iso_formats::{ReadError, Reading, RecordedDatabase};
 use iso_history::{Defect, Facts, History, Outcome, Severity};
-use iso_report::{LevelName, LevelReport, Report};
+use iso_report::{DurabilityReport, LevelName, LevelReport, Report};
 use iso_spec::{Level, Module};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -290,6 +290,7 @@ impl InputJudge<'_> {
         };
         let promise = promised.as_ref().map(Promised::report);
         self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>(), promise);
+        self.results.durability(DurabilityReport::new(&history, &reading.header.final_sessions));
         if let Some(note) = note {
             self.results.note(note);
         }

@@ -12,7 +12,7 @@ use iso_collect::{
     APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Likeliness,
     Parameters, Plan, Retries, Tally, Target, WORKLOADS, Workload, check_workload, collect, shares, workload,
 };
-use iso_report::{AbortCauses, Asserted, CollectReport, Outcomes, Report, WorkloadParameters};
+use iso_report::{AbortCauses, Asserted, CollectReport, NodeSessions, Outcomes, Report, WorkloadParameters};
 use iso_spec::Promises;
 use serde_json::json;
 use std::ffi::OsStr;
@@ -100,6 +100,8 @@ impl Collect {
             seed: raw.seed,
             retries: if raw.retry { Retries::UpTo(RETRIES) } else { Retries::None },
             final_read: if raw.no_final_read { FinalRead::No } else { FinalRead::Yes },
+            faults: raw.faults.plan(&*database, raw.seed)?,
+            pause: raw.pause.unwrap_or_default(),
         };
         let parameters = described(raw, txns);
         Ok(Self { database, plan, isolation, parameters, output, reports })
@@ -148,6 +150,17 @@ impl Collect {
         Ok(Exit::of(&report))
     }
 
+    /// Which sessions begin on which node, where there are several.
+    fn nodes(&self) -> Vec<NodeSessions> {
+        let nodes = self.database.nodes();
+        let on = |node: usize| {
+            let sessions = (0..self.plan.isolations.len()).filter(move |it| self.database.node_of(*it) == node);
+            sessions.map(|it| format!("s{}", it + 1)).collect()
+        };
+        let several = nodes.iter().enumerate().filter(|_| nodes.len() > 1);
+        several.map(|(idx, node)| NodeSessions { node: node.clone(), sessions: on(idx) }).collect()
+    }
+
     fn report(&self, collected: &Collected, timeline: &Timeline) -> CollectReport {
         let counts = &collected.counts;
         let assertion =
@@ -178,6 +191,8 @@ impl Collect {
                 Output::File(path) => Some(path.display().to_string()),
                 Output::StandardOutput => None,
             },
+            nodes: self.nodes(),
+            faults: super::hunt::marks(&collected.faults),
             series: timeline.series(collected.elapsed, counts),
         }
     }
@@ -275,10 +290,12 @@ fn isolations(
 
 /// The name of an isolation level as the database has it, whether long, short or in SQL's capitals.
 pub(crate) fn isolation(database: &dyn Database, name: &str) -> anyhow::Result<&'static str> {
-    let plain = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    let normal = |name: &str| name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    let plain = normal(name);
     let long = Promises::builtin().isolation(name);
     let known = database.isolations();
-    let found = known.iter().find(|it| **it == plain || **it == long).copied();
+    let is_meant = |it: &str| it == name.trim() || normal(it) == plain || it == long;
+    let found = known.iter().find(|it| is_meant(it)).copied();
     found.ok_or_else(|| {
         anyhow!("{} has no isolation level `{}`; choose one of {}", database.describe(), name.trim(), known.join(", "))
     })
