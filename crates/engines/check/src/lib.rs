@@ -35,6 +35,7 @@ mod search;
 mod settled;
 mod shrink;
 mod simple;
+pub mod stream;
 mod stronger;
 #[cfg(test)]
 mod test_store;

@@ -10,7 +10,9 @@ mod verdict;
 
 pub use anomaly::Anomaly;
 pub use budget::{Budget, Note, Quantity, Stage};
-pub use certify::{Uncertified, certify, certify_derivation, certify_facts, certify_proof, certify_spec};
+pub use certify::{
+    StreamedReplay, StreamedStep, Uncertified, certify, certify_derivation, certify_facts, certify_proof, certify_spec,
+};
 pub use derivation::{Atom, Axiom, Derivation, Follows, Inference, Literal, Sight, Unless};
 pub use implication::{
     Clause, Construction, Contradictory, Function, HISTORIES, Implication, Instance, Obligation, Open, Predicate,
