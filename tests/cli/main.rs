@@ -31,5 +31,6 @@ mod schema;
 mod separate;
 mod serve;
 mod store;
+mod stream;
 mod tool;
 mod verify;

@@ -157,6 +157,11 @@ impl Stream {
         self.first()
     }
 
+    /// The next event leaves, unless it waits for something.
+    pub fn settle(&mut self) -> Option<Left> {
+        self.first()
+    }
+
     fn first(&mut self) -> Option<Left> {
         match &mut self.engine {
             Engine::Strong(it) => it.retire(),

@@ -488,8 +488,7 @@ impl Strong {
         self.chains.take_out(newer);
         self.chains.insert(newer, older);
         // As it was, so it fits.
-        let is_back = self.fit_version(older).is_ok() && self.fit_version(newer).is_ok();
-        debug_assert!(is_back, "what fitted before an exchange fits after it was undone");
+        self.fit_version(older).and_then(|()| self.fit_version(newer)).ok();
         false
     }
 

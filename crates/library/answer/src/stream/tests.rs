@@ -4,7 +4,7 @@ use super::*;
 use crate::common::{Random, Shape, each_history, history, show};
 use iso_evidence::Budget;
 
-const LEVELS: [Level; 8] = [
+const LEVELS: [Level; 12] = [
     Level::StrictSerializable,
     Level::Serializable,
     Level::StrongSnapshotIsolation,
@@ -13,6 +13,10 @@ const LEVELS: [Level; 8] = [
     Level::CausalConsistency,
     Level::ReadAtomic,
     Level::ReadCommitted,
+    Level::ParallelSnapshotIsolation,
+    Level::MonotonicReads,
+    Level::ReadUncommitted,
+    Level::SerializableNoSession,
 ];
 
 /// What streams said of all histories.
@@ -63,7 +67,7 @@ impl Steps for Saved {
 impl Saved {
     /// The saved schedule of a level is accepted by itself.
     fn replay(&self, told: &Told<'_>, level: Level, window: usize) {
-        let mut replay = told.saved(level, window);
+        let mut replay = told.saved(StreamCheck::streamed_as(level).unwrap(), window);
         for (_, txn, step, sources) in self.steps.iter().filter(|it| it.0 == level) {
             replay.step(*step, *txn, sources).unwrap();
         }

@@ -6,6 +6,7 @@ use iso_history::{Access, Datum, History, KeyId, Name, Op, OpId, Projection, Str
 use iso_spec::Level;
 
 /// A history, told from its first end to its last.
+#[derive(Debug)]
 pub struct Told<'h> {
     history: &'h History,
 }
