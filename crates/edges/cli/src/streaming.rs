@@ -36,8 +36,13 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How often the status is told, in transactions and in time.
 const TXNS_PER_STATUS: u64 = 1 << 13;
 const STATUS: Duration = Duration::from_millis(250);
+/// How long to wait before suspects of a recording that grows are looked at once more; each time twice as long.
+const RETRY: Duration = Duration::from_secs(1);
 /// So many suspects are named.
 const MAX_NAMED: usize = 3;
+
+/// So many windows beyond a suspect are read again with what came before it.
+const LOOK_AHEAD: u64 = 4;
 
 /// What to check, and how.
 #[derive(Clone, Debug)]
@@ -171,7 +176,9 @@ pub(crate) fn run(
         told: Vec::new(),
         n_read,
         last_status: Instant::now(),
-        last_end: None,
+        last_line: 0,
+        grows,
+        retry: (Instant::now(), RETRY),
         stop: &stop,
     };
     let mut known = StreamedNames::default();
@@ -290,7 +297,10 @@ struct Taker<'a> {
     told: Vec<Level>,
     n_read: Option<Arc<AtomicU64>>,
     last_status: Instant,
-    last_end: Option<i64>,
+    last_line: u64,
+    grows: bool,
+    /// When suspects are looked at once more, and how long to wait after that.
+    retry: (Instant, Duration),
     stop: &'a dyn Fn() -> Option<iso_evidence::StopReason>,
 }
 
@@ -343,13 +353,17 @@ impl TakeTxns for Taker<'_> {
         }
         self.count(raw);
         let Some(check) = &mut self.check else { return ControlFlow::Continue(()) };
-        self.recording.until.set(Some(raw.at));
+        // Of a recording that is complete, what follows is known, too: it says who may have written what was read.
+        let ahead = if self.grows { 0 } else { self.plan.window as u64 * LOOK_AHEAD };
+        self.recording.until.set(Some(raw.at + ahead));
+        self.last_line = raw.at;
         check.take(txn, &self.recording, &mut self.saved, &self.budget);
         self.look(raw.at)
     }
 
     fn pause(&mut self) -> ControlFlow<()> {
         self.status();
+        self.retry()?;
         if (self.stop)().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
@@ -357,7 +371,6 @@ impl TakeTxns for Taker<'_> {
 impl Taker<'_> {
     fn count(&mut self, raw: &RawTxn<'_>) {
         self.sessions = self.sessions.max(raw.session.index() + 1);
-        self.last_end = self.last_end.max(raw.end);
         let counts = &mut self.counts;
         counts.transactions += 1;
         counts.operations += raw.ops.len() as u64;
@@ -394,6 +407,18 @@ impl Taker<'_> {
         ControlFlow::Continue(())
     }
 
+    /// What was recorded since may show what suspects are.
+    fn retry(&mut self) -> ControlFlow<()> {
+        let Some(check) = self.check.as_mut().filter(|it| it.has_suspects()) else { return ControlFlow::Continue(()) };
+        let (at, pause) = self.retry;
+        if Instant::now() < at {
+            return ControlFlow::Continue(());
+        }
+        check.look_again(&self.recording, &self.budget);
+        self.retry = (Instant::now() + pause, pause * 2);
+        self.look(self.last_line)
+    }
+
     fn status(&mut self) {
         if self.last_status.elapsed() < STATUS {
             return;
@@ -426,18 +451,15 @@ impl Taker<'_> {
             return;
         }
         match end {
-            EndOfStream::Complete => {
+            // What a recording that goes on has not said yet may explain what waits.
+            EndOfStream::Cut(_) if grows => check.settle(&mut self.saved),
+            EndOfStream::Enough => check.settle(&mut self.saved),
+            _ => {
                 self.recording.until.set(None);
                 check.finish(&self.recording, &mut self.saved, &self.budget);
             }
-            // What a recording that goes on has not said yet may explain what waits.
-            EndOfStream::Cut(_) | EndOfStream::Enough if grows || end == EndOfStream::Enough => {
-                check.settle(&mut self.saved);
-            }
-            _ => check.finish(&self.recording, &mut self.saved, &self.budget),
         }
-        let at = self.recording.until.get().unwrap_or(0);
-        self.look(at).is_break();
+        self.look(self.last_line).is_break();
         let holds = self.check.as_ref().is_some_and(|it| it.standings().all(|it| matches!(it.1, Standing::Holds)));
         if end == EndOfStream::Complete && holds {
             self.saved.line("end");

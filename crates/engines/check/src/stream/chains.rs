@@ -178,8 +178,7 @@ impl Chains {
     }
 
     pub(super) fn ops_of(&self, txn: u32) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(Some(self.txns[txn as usize].first_op), |it| Some(self.ops[*it as usize].next_of_txn))
-            .take_while(|it| *it != NONE)
+        std::iter::successors(some(self.txns[txn as usize].first_op), |it| some(self.ops[*it as usize].next_of_txn))
     }
 
     /// The newest version of a key.
@@ -291,10 +290,9 @@ impl Chains {
 
     /// The transactions that read a version.
     pub(super) fn readers(&self, version: u32) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(Some(self.versions[version as usize].first_reader), |it| {
-            Some(self.ops[*it as usize].next_reader)
+        std::iter::successors(some(self.versions[version as usize].first_reader), |it| {
+            some(self.ops[*it as usize].next_reader)
         })
-        .take_while(|it| *it != NONE)
         .map(|it| self.ops[it as usize].txn)
     }
 
@@ -398,6 +396,11 @@ impl Chains {
             }
         }
     }
+}
+
+#[inline]
+fn some(it: u32) -> Option<u32> {
+    (it != NONE).then_some(it)
 }
 
 impl Graph for Chains {

@@ -148,13 +148,14 @@ impl Stream {
         left
     }
 
-    /// The recording is over: the next event leaves, whatever it waits for.
+    /// The recording is over: the next event leaves. If it waits for something, it does not wait any longer, and that is a
+    /// misfit; to be called until there is neither.
     pub fn drain(&mut self, misfits: &mut Vec<Misfit>) -> Option<Left> {
-        if let Some(left) = self.first() {
-            return Some(left);
+        let left = self.first();
+        if left.is_none() {
+            self.give_up_waiting(misfits);
         }
-        self.give_up_waiting(misfits);
-        self.first()
+        left
     }
 
     /// The next event leaves, unless it waits for something.

@@ -59,13 +59,18 @@ impl Strong {
         let mut slots: Vec<u32> = self.order.nodes().map(|it| it >> 1).collect();
         slots.sort_unstable_by_key(|it| self.chains.txn(*it).id);
         slots.dedup();
-        let waiting: FxHashSet<(u64, KeyId)> = self.waiting().collect();
+        let read_by = |op: u32| (self.chains.txn(self.chains.op(op).txn).id, self.chains.op(op).key);
+        let waiting: FxHashSet<((u64, u32), Datum)> =
+            self.waiting().map(|(op, value)| (read_by(op), value.clone())).collect();
         let mut builder = HistoryBuilder::new();
         let mut keys: FxHashMap<KeyId, KeyId> = FxHashMap::default();
         let mut names = Vec::new();
         for slot in &slots {
             let id = self.chains.txn(*slot).id;
             let it = txn(id)?;
+            let waits = |it: &&(KeyId, Datum)| {
+                !waiting.is_empty() && waiting.contains(&((id, it.0.raw()), it.1.clone()))
+            };
             let mut key_of = |builder: &mut HistoryBuilder, key: KeyId| {
                 *keys.entry(key).or_insert_with(|| {
                     names.push(key);
@@ -80,7 +85,7 @@ impl Strong {
             builder.begin(session, Place::default());
             builder.times(it.begin, it.end);
             if self.order.position(Chains::start(*slot)) > 0 {
-                for (key, value) in it.reads().iter().filter(|it| !waiting.contains(&(id, it.0))) {
+                for (key, value) in it.reads().iter().filter(|it| !waits(it)) {
                     let key = key_of(&mut builder, *key);
                     let value = builder.value_named(value.as_name());
                     builder.read(key, value);
@@ -150,8 +155,9 @@ impl Strong {
         sources: &FxHashMap<(u32, u32), TxnId>,
         slot_of: impl Fn(TxnId) -> u32,
     ) {
+        let waiting: FxHashSet<u32> = self.waiting().map(|it| it.0).collect();
         for slot in slots {
-            let ops: Vec<u32> = self.chains.ops_of(*slot).collect();
+            let ops: Vec<u32> = self.chains.ops_of(*slot).filter(|it| !waiting.contains(it)).collect();
             for op in ops {
                 let it = self.chains.op(op);
                 let Some(writer) = sources.get(&(*slot, it.key)).filter(|_| !it.is_write) else { continue };

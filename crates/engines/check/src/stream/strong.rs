@@ -29,6 +29,8 @@ pub(super) struct Strong {
     real_time: RealTime,
     /// The last transaction of each session, if it is in the window.
     sessions: Vec<u32>,
+    /// By session, the number after the one of the last transaction that left.
+    left: Vec<u64>,
     /// Reads without a version, by key.
     waiting: FxHashMap<u32, Vec<Waiting>>,
     unknown: Vec<(u64, StreamedTxn)>,
@@ -57,6 +59,7 @@ impl Strong {
             order: Order::new(real_time),
             real_time,
             sessions: Vec::new(),
+            left: Vec::new(),
             waiting: FxHashMap::default(),
             unknown: Vec::new(),
             latest_begin: None,
@@ -79,7 +82,7 @@ impl Strong {
     pub(super) fn retire(&mut self) -> Option<Left> {
         let node = self.order.first()?;
         let slot = node >> 1;
-        let Txn { id, n_waiting, begin, .. } = *self.chains.txn(slot);
+        let Txn { id, session, n_waiting, begin, .. } = *self.chains.txn(slot);
         let (is_start, is_end) =
             if self.chains.shape == Shape::Serial { (true, true) } else { (node & 1 == 0, node & 1 == 1) };
         if is_start && n_waiting > 0 {
@@ -88,6 +91,8 @@ impl Strong {
         self.order.pop();
         if is_start {
             self.latest_begin_left = self.latest_begin_left.max(begin);
+            let left = &mut self.left[session as usize];
+            *left = (*left).max(id + 1);
             self.release_reads(slot);
         }
         if is_end {
@@ -188,6 +193,7 @@ impl Strong {
         let session = txn.session.index();
         if session >= self.sessions.len() {
             self.sessions.resize(session + 1, NONE);
+            self.left.resize(session + 1, 0);
         }
         // One of unknown outcome may come late, into the middle of its session.
         let (mut before, mut after) = (self.sessions[session], NONE);
@@ -211,33 +217,33 @@ impl Strong {
         if commit != start {
             self.order.push(commit);
         }
-        let mut is_right = true;
-        if after != NONE {
-            is_right &= self.order.ensure(&self.chains, commit, Chains::start(after)).is_ok();
+        let is_passed = self.left[session as usize] > id;
+        let mut fits = if is_passed { Err(Cycle::new()) } else { Ok(()) };
+        if after != NONE && !is_passed {
+            fits = self.order.ensure(&self.chains, commit, Chains::start(after));
         }
-        if self.real_time == RealTime::Counts {
-            is_right &= self.keep_time(commit, end);
+        if self.real_time == RealTime::Counts && fits.is_ok() {
+            fits = self.keep_time(commit, end);
         }
-        if !is_right {
+        if let Err(cycle) = fits {
             let keys = txn.reads().iter().chain(txn.writes()).map(|it| it.0).collect();
-            misfits.push(Misfit { id, keys, why: Why::Late });
+            // Against what has left the window, no other order of the window helps.
+            let why = if cycle.is_empty() { Why::Late } else { Why::NoPlace };
+            misfits.push(Misfit { id, keys, why });
         }
         self.latest_begin = self.latest_begin.max(begin);
         slot
     }
 
     /// Lines may be a little out of the order of ends: whoever began after this end comes after it.
-    fn keep_time(&mut self, commit: u32, end: Option<i64>) -> bool {
-        let Some(end) = end else { return true };
-        if self.latest_begin.is_none_or(|it| it <= end) {
-            return true;
-        }
+    fn keep_time(&mut self, commit: u32, end: Option<i64>) -> Result<(), Cycle> {
+        let Some(end) = end.filter(|end| self.latest_begin.is_some_and(|it| it > *end)) else { return Ok(()) };
         if self.latest_begin_left.is_some_and(|it| it > end) {
-            return false;
+            return Err(Cycle::new());
         }
         let is_later = |it: &u32| self.chains.times(*it).0.is_some_and(|begin| begin > end);
         let later: Vec<u32> = self.order.nodes().filter(is_later).collect();
-        later.into_iter().all(|it| self.order.ensure(&self.chains, commit, it).is_ok())
+        later.into_iter().try_for_each(|it| self.order.ensure(&self.chains, commit, it))
     }
 
     fn read(&mut self, slot: u32, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
@@ -514,12 +520,9 @@ impl Strong {
         keys
     }
 
-    /// The reads that wait, as transaction and key.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = (u64, KeyId)> + '_ {
-        let of = |op: u32| self.chains.txn(self.chains.op(op).txn).id;
-        self.waiting
-            .iter()
-            .flat_map(move |(key, list)| list.iter().map(move |it| (of(it.op), KeyId::from_index(*key as usize))))
+    /// The reads that wait, with what they read.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (u32, &Datum)> {
+        self.waiting.values().flatten().map(|it| (it.op, &it.value))
     }
 }
 

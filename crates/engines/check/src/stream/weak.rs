@@ -41,6 +41,8 @@ pub(super) struct Weak {
 #[derive(Clone, Debug)]
 struct SessionEnd {
     last: u32,
+    /// The number after the one of its last transaction that left.
+    left: u64,
     /// What its last transaction that left saw, itself included.
     causes: Vec<u32>,
 }
@@ -175,6 +177,10 @@ impl Weak {
             misfits.push(Misfit { id, keys: vec![key], why: Why::Contradiction });
         }
         let slot = self.enter(id, txn);
+        if self.sessions[txn.session.index()].left > id {
+            let keys = txn.writes().iter().map(|it| it.0).collect();
+            misfits.push(Misfit { id, keys, why: Why::Late });
+        }
         for (nth, (key, value)) in txn.reads().iter().enumerate() {
             let writer = self.source(slot, key.raw(), value);
             self.graph.txns[slot as usize].reads.push((key.raw(), writer));
@@ -203,7 +209,7 @@ impl Weak {
     fn enter(&mut self, id: u64, txn: &StreamedTxn) -> u32 {
         let session = txn.session.index();
         if session >= self.sessions.len() {
-            self.sessions.resize(session + 1, SessionEnd { last: NONE, causes: Vec::new() });
+            self.sessions.resize(session + 1, SessionEnd { last: NONE, left: 0, causes: Vec::new() });
         }
         let (mut before, mut after) = (self.sessions[session].last, NONE);
         while before != NONE && self.graph.txns[before as usize].id > id {
@@ -415,6 +421,7 @@ impl Weak {
             self.settle(*key, slot, step);
         }
         let session = &mut self.sessions[txn.session as usize];
+        session.left = session.left.max(txn.id + 1);
         if session.last == slot {
             session.last = NONE;
         }

@@ -1,6 +1,6 @@
 //! A history that is in memory, told as a recording: in the order of ends.
 
-use super::{Recording, Standing, Steps, StreamCheck};
+use super::{Recording, SavedReplay, Standing, Steps, StreamCheck};
 use iso_evidence::Budget;
 use iso_history::{Access, Datum, History, KeyId, Name, Op, OpId, Projection, StreamedTxn, TxnId};
 use iso_spec::Level;
@@ -39,9 +39,12 @@ impl<'h> Told<'h> {
     }
 
     /// A replay of a saved schedule of this history, which has heard all of it.
-    #[cfg(test)]
-    pub(super) fn saved(&self, level: Level, window: usize) -> super::SavedReplay {
-        let mut replay = super::SavedReplay::new(level, Datum::Null, window).expect("the level was streamed");
+    ///
+    /// # Panics
+    ///
+    /// If schedules of the level are not replayed as streams.
+    pub fn replay(&self, level: Level, window: usize) -> SavedReplay {
+        let mut replay = SavedReplay::new(level, Datum::Null, window).expect("the level was streamed");
         for key in self.history.keys() {
             replay.initial(key, owned(self.history.value(self.history.initial_value(key)))).expect("it is the first");
         }
