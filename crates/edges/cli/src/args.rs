@@ -94,7 +94,7 @@ pub(crate) enum Verb {
 /// break the next ones. Where the history says which database it was recorded from, the first line says whether the
 /// database kept what its isolation level promises, and the exit code is about that. Every answer carries evidence, and the evidence is checked by independent code before it is
 /// shown.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "a flag is a word on the command line")]
 pub(crate) struct CheckArgs {
     /// Histories: files, Cobra directories, or - for standard input; .gz and .zst are unpacked
@@ -132,8 +132,33 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) allow_empty: bool,
 
+    /// Check a recording in JSON lines while it is read, in memory that does not grow with it; chosen by itself if the
+    /// input would not fit --memory
+    #[arg(long, help_heading = "Streams")]
+    pub(crate) stream: bool,
+
+    /// Check a recording that is still being written, until its last line, Ctrl-C, or --for
+    #[arg(long, help_heading = "Streams")]
+    pub(crate) follow: bool,
+
+    /// With --follow: leave the recording after this time, such as 10m
+    #[arg(long = "for", value_name = "TIME", requires = "follow", value_parser = parse_duration, allow_hyphen_values = true, help_heading = "Streams")]
+    pub(crate) follow_for: Option<Duration>,
+
+    /// With --stream or --follow: end at the first violation
+    #[arg(long, help_heading = "Streams")]
+    pub(crate) stop_on_violation: bool,
+
+    /// With --stream or --follow: so many transactions may still be ordered in another way; 20000 by default
+    #[arg(long, value_name = "N", value_parser = parse_limit, allow_hyphen_values = true, help_heading = "Streams")]
+    pub(crate) window: Option<usize>,
+
+    /// With --stream or --follow, and one level: save the schedule as it is found, for certify --stream
+    #[arg(long, value_name = "FILE", help_heading = "Streams")]
+    pub(crate) certificate: Option<PathBuf>,
+
     /// Skip the independent check of the evidence
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["stream", "follow"])]
     pub(crate) no_certify: bool,
 
     /// Print on standard error how long each stage took and how large the search was
@@ -368,6 +393,14 @@ pub(crate) struct CollectArgs {
     /// Where to record the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.jsonl", required_unless_present = "dry_run")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Check these levels while the history is recorded; repeat it, or separate names with commas
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+    pub(crate) check: Vec<String>,
+
+    /// With --check: end the run at the first violation
+    #[arg(long, requires = "check")]
+    pub(crate) stop_on_violation: bool,
 
     #[command(flatten)]
     pub(crate) faults: FaultArgs,

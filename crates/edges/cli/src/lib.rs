@@ -2,6 +2,7 @@
 #![allow(clippy::exit, reason = "a verdict is an exit code, and a limit ends the process from another thread")]
 
 mod args;
+mod checked;
 mod commands;
 mod construction_file;
 mod counterexample;
@@ -33,6 +34,7 @@ mod saved;
 mod scope;
 mod source;
 mod spec_file;
+mod streaming;
 mod target;
 mod text_file;
 mod timeline;

@@ -36,6 +36,7 @@ mod search;
 mod settled;
 mod shrink;
 mod simple;
+pub mod stream;
 mod stronger;
 mod stuck;
 #[cfg(test)]

@@ -5,7 +5,9 @@ use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output::{self, Overwrite, Rendering, Voice};
+use crate::checked::Checked;
 use crate::progress::Progress;
+use crate::streaming;
 use crate::timeline::{Timeline, in_seconds};
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{
@@ -59,18 +61,30 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
     let control = Arc::new(Control::new());
     let mut rate = Rate::new();
     let mut timeline = Timeline::default();
+    let mut checked = asked.checked(raw, &control, started)?;
     let mut watch = |tally: &Tally| {
         timeline.note(tally);
         if is_interrupted.load(Ordering::Relaxed) {
             control.stop();
         }
-        progress.stage(rate.words(tally));
+        let mut words = rate.words(tally);
+        if let Some(checked) = &mut checked {
+            checked.begin();
+            words += &format!("; check: {}", checked.status());
+        }
+        progress.stage(words);
         progress.paint();
     };
     let result = collect(&asked.database, &asked.plan, asked.output.target(), &control, &mut watch);
     progress.clear();
     match result {
-        Ok(collected) => asked.publish(raw, &collected, &timeline),
+        Ok(collected) => {
+            let exit = asked.publish(raw, &collected, &timeline)?;
+            match checked {
+                Some(checked) => Ok(exit.and(checked.finish(raw.json)?)),
+                None => Ok(exit),
+            }
+        }
         Err(CollectError::Write(error)) if asked.output.is_closed_pipe(&error) => Ok(Exit::Good),
         Err(CollectError::Write(error)) => Err(anyhow!(error).context(asked.output.cannot_write())),
         Err(error) => Err(error.into()),
@@ -105,6 +119,18 @@ impl Collect {
         };
         let parameters = described(raw, txns);
         Ok(Self { database, plan, isolation, parameters, output, reports })
+    }
+
+    /// The check that runs beside the recording, if one is asked for.
+    fn checked(&self, raw: &CollectArgs, control: &Arc<Control>, started: Instant) -> anyhow::Result<Option<Checked>> {
+        if raw.check.is_empty() {
+            return Ok(None);
+        }
+        let Output::File(path) = &self.output else {
+            bail!("--check reads the recording while it is written, so -o must name a file");
+        };
+        let levels = streaming::levels_of(&raw.check, None)?;
+        Ok(Some(Checked::new(path.clone(), levels, raw.stop_on_violation.then(|| Arc::clone(control)), started)))
     }
 
     /// What the run would do.

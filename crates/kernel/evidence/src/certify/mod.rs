@@ -29,6 +29,8 @@ mod rows;
 mod schedule;
 mod sources;
 mod stands;
+mod streamed;
+mod streamed_sight;
 mod uncertified;
 mod uncommitted;
 mod unseen;
@@ -39,6 +41,7 @@ pub use by_spec::certify_spec;
 pub use derivation::certify_derivation;
 pub use forbidden::certify_proof;
 pub(crate) use resolution::{Clauses, Outlook};
+pub use streamed::{StreamedReplay, StreamedStep};
 pub use uncertified::Uncertified;
 
 use crate::Verdict;
