@@ -106,8 +106,7 @@ impl Server {
             left -= 1;
             match launch(kind, folder.path(), port, &settings) {
                 Ok(process) => {
-                    let watchdog = Some(Watchdog::over(process.id(), kind.quick_end(), folder.path()));
-                    return Ok(Self { kind, folder, port, settings, process, watchdog });
+                    return Ok(Self::watched(kind, folder, port, settings, process));
                 }
                 Err(reason) if left == 0 => return Err(failed(reason)),
                 Err(_) => {}
@@ -134,8 +133,7 @@ impl Server {
         programs::run(copy).map_err(failed)?;
         let (port, settings) = (free_port().map_err(failed)?, self.settings.clone());
         let process = launch(kind, folder.path(), port, &settings).map_err(failed)?;
-        let watchdog = Some(Watchdog::over(process.id(), kind.quick_end(), folder.path()));
-        Ok(Self { kind, folder, port, settings, process, watchdog })
+        Ok(Self::watched(kind, folder, port, settings, process))
     }
 
     /// Its address, with user and password.
@@ -191,8 +189,7 @@ impl Server {
             // Processes of a killed server may hold its memory for a moment.
             match launch(self.kind, self.folder.path(), self.port, &self.settings) {
                 Ok(process) => {
-                    self.watchdog = Some(Watchdog::over(process.id(), self.kind.quick_end(), self.folder.path()));
-                    self.process = process;
+                    self.is_now(process);
                     return Ok(());
                 }
                 Err(reason) if Instant::now() > until => return Err(failed(reason)),
@@ -203,6 +200,18 @@ impl Server {
 }
 
 impl Server {
+    /// A server that runs, and ends with us.
+    fn watched(kind: Kind, folder: TempDir, port: u16, settings: Vec<String>, process: Child) -> Self {
+        let watchdog = Some(Watchdog::over(process.id(), kind.quick_end(), folder.path()));
+        Self { kind, folder, port, settings, process, watchdog }
+    }
+
+    /// It was started again, as this process.
+    fn is_now(&mut self, process: Child) {
+        self.watchdog = Some(Watchdog::over(process.id(), self.kind.quick_end(), self.folder.path()));
+        self.process = process;
+    }
+
     /// Lets it end in its own time, and kills it where that takes too long.
     pub(crate) fn end(&mut self) {
         if matches!(self.process.try_wait(), Ok(None)) {
