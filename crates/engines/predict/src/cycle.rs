@@ -258,7 +258,7 @@ impl<'a> Demand<'a> {
         }
         match self.frame.boundary() {
             Boundary::Strict | Boundary::StrictEvents => {
-                self.finish_strict(node, complete, steps, always, &entries, solver)
+                self.finish_strict(node, complete, steps, always, &entries, solver);
             }
             Boundary::Relaxed => self.finish_relaxed(node, complete, steps, always, &entries, solver),
         }

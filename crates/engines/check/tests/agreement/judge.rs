@@ -376,11 +376,13 @@ impl Answers {
         let indeterminate: Vec<usize> =
             (0..draft.txns.len()).filter(|it| draft.txns[*it].outcome == Outcome::Indeterminate).collect();
         let Some(meanings) = meanings(draft) else { return };
-        if indeterminate.is_empty() && meanings.len() == 1 {
+        if level == Level::AdyaReadUncommitted || (indeterminate.is_empty() && meanings.len() == 1) {
             return;
         }
         let mut any = Some(false);
-        let outcomes = (0..1u32 << indeterminate.len()).flat_map(|it| meanings.iter().map(move |draft| (it, draft)));
+        // If dirty reads are allowed, whoever aborted asks for least.
+        let n_open = if level == Level::ReadUncommitted { 0 } else { indeterminate.len() };
+        let outcomes = (0..1u32 << n_open).flat_map(|it| meanings.iter().map(move |draft| (it, draft)));
         for (subset, draft) in outcomes {
             let mut decided = draft.clone();
             for (nth, idx) in indeterminate.iter().enumerate() {
