@@ -84,8 +84,9 @@ impl Scope<'_> {
         let mut names = std::iter::once("r".to_owned()).chain((2..).map(|it| format!("r{it}")));
         names.find(|it| !self.fresh.used.contains(it) && !is_row(it)).expect("there are names enough")
     }
+}
 
-    pub(crate) fn named(&self, names: &[String], table: usize, row: &str) -> RowInScope {
-        RowInScope { names: names.to_vec(), table, row: Row::Named(row.to_owned()) }
-    }
+/// A row of a table, as it is named.
+pub(crate) fn named(names: &[String], table: usize, row: &str) -> RowInScope {
+    RowInScope { names: names.to_vec(), table, row: Row::Named(row.to_owned()) }
 }

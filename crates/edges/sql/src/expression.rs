@@ -72,7 +72,7 @@ impl Scope<'_> {
     pub(crate) fn expr(&mut self, expr: &Expr) -> Done<String> {
         let at = self.place(expr);
         match expr {
-            Expr::Nested(inner) => self.expr(inner),
+            Expr::Nested(inner) | Expr::IsTrue(inner) | Expr::IsNotFalse(inner) => self.expr(inner),
             Expr::Identifier(ident) => self.name(ident),
             Expr::CompoundIdentifier(parts) => self.qualified(parts, at),
             Expr::Value(value) => match &value.value {
@@ -82,8 +82,7 @@ impl Scope<'_> {
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right, at),
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => Ok(format!("(not {})", self.expr(expr)?)),
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => Ok(format!("(-{})", self.expr(expr)?)),
-            Expr::UnaryOp { op: UnaryOperator::Plus, expr } => self.expr(expr),
-            Expr::IsTrue(inner) | Expr::IsNotFalse(inner) => self.expr(inner),
+            Expr::UnaryOp { op: UnaryOperator::Plus, expr } | Expr::Cast { expr, .. } => self.expr(expr),
             Expr::IsFalse(inner) | Expr::IsNotTrue(inner) => Ok(format!("(not {})", self.expr(inner)?)),
             Expr::Between { expr, negated, low, high } => {
                 let (of, low, high) = (self.expr(expr)?, self.expr(low)?, self.expr(high)?);
@@ -100,7 +99,6 @@ impl Scope<'_> {
                 self.case(operand.as_deref(), conditions, else_result.as_deref(), at)
             }
             Expr::Function(function) => self.function(function, at),
-            Expr::Cast { expr, .. } => self.expr(expr),
             Expr::Subquery(query) => {
                 self.allow_subquery(at)?;
                 self.scalar(query)

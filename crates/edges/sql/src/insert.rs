@@ -1,5 +1,6 @@
 //! INSERT, with and without ON CONFLICT, and as rows that exist at first.
 
+use crate::condition::named;
 use crate::expression::{Row, RowInScope, Scope};
 use crate::names::{name, object};
 use crate::query::bare;
@@ -148,7 +149,7 @@ impl Scope<'_> {
         let names = vec![self.tables[table].name.clone()];
         let given = Row::Given(row.given.clone());
         self.rows.push(RowInScope { names: vec!["excluded".to_owned()], table, row: given });
-        self.rows.push(self.named(&names, table, name));
+        self.rows.push(named(&names, table, name));
         let fields = self.assigned(table, assignments);
         self.rows.truncate(self.rows.len() - 2);
         Ok(format!(

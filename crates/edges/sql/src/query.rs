@@ -1,6 +1,6 @@
 //! SELECT: values of one row, counts and sums over rows, and whether there are any.
 
-use crate::condition::taken_apart;
+use crate::condition::{named, taken_apart};
 use crate::expression::{Row, RowInScope, Scope, arguments};
 use crate::names::{name, object};
 use crate::tokens::{Done, fail};
@@ -163,7 +163,7 @@ impl Scope<'_> {
     fn over(&mut self, called: &str, function: &Function, simple: &Simple<'_>) -> Done<String> {
         let (row, table) = (self.row_name(), self.tables[simple.table].name.clone());
         let lock = if simple.locks { " for update" } else { "" };
-        let named = self.named(&simple.names, simple.table, &row);
+        let named = named(&simple.names, simple.table, &row);
         let parts: Vec<&Expr> = simple.selection.into_iter().collect();
         let condition = self.conditions(&parts, named.clone())?;
         if simple.locks && condition.is_some() {
@@ -201,7 +201,7 @@ impl Scope<'_> {
             return Ok(format!("(exists {access}{lock})"));
         }
         let (row, table) = (self.row_name(), self.tables[simple.table].name.clone());
-        let named = self.named(&simple.names, simple.table, &row);
+        let named = named(&simple.names, simple.table, &row);
         let parts: Vec<&Expr> = simple.selection.into_iter().collect();
         let condition = self.conditions(&parts, named)?;
         if simple.locks && condition.is_some() {

@@ -1,7 +1,7 @@
 //! Statements of transactions: what each becomes, and how IF nests them.
 
 use crate::Piece;
-use crate::condition::{mentions, taken_apart};
+use crate::condition::{mentions, named, taken_apart};
 use crate::expression::{Found, RowInScope, Scope};
 use crate::names::{name, plain};
 use crate::query::{Simple, bare};
@@ -72,7 +72,7 @@ impl Scope<'_> {
         }
         let (names, tokens) = self.without_into(tokens)?;
         match statement(&tokens)? {
-            Statement::Query(query) => self.select(&query, names, asks),
+            Statement::Query(query) => self.select(&query, &names, asks),
             Statement::Insert(insert) => {
                 let count = asks.then(|| self.count());
                 self.insert(&insert, count.as_deref())
@@ -164,7 +164,7 @@ impl Scope<'_> {
         Ok((names, [&tokens[..into], &tokens[next..]].concat()))
     }
 
-    fn select(&mut self, query: &Query, names: Vec<String>, asks: bool) -> Done<Vec<String>> {
+    fn select(&mut self, query: &Query, names: &[String], asks: bool) -> Done<Vec<String>> {
         let mut exists_only = None;
         if let sqlparser::ast::SetExpr::Select(select) = &*query.body
             && let ([sqlparser::ast::SelectItem::UnnamedExpr(Expr::Exists { subquery, negated })], []) =
@@ -174,14 +174,14 @@ impl Scope<'_> {
         }
         if let Some((subquery, negated)) = exists_only {
             let value = crate::expression::negation(negated, &self.exists(subquery)?);
-            let name = self.only_name(&names, query)?;
+            let name = self.only_name(names, query)?;
             return Ok(vec![format!("let {name} = {}", bare(&value))]);
         }
         let simple = self.simple(query)?;
         if let [only] = simple.projection[..]
             && let Some(value) = self.aggregate(only, &simple)?
         {
-            let name = self.only_name(&names, query)?;
+            let name = self.only_name(names, query)?;
             return Ok(vec![format!("let {name} = {}", bare(&value))]);
         }
         if simple.projection.len() > 1 && simple.projection.iter().any(|it| is_aggregate(it)) {
@@ -200,7 +200,7 @@ impl Scope<'_> {
     }
 
     /// Values of a row that is named by its key, or a look at all rows.
-    fn select_row(&mut self, query: &Query, simple: &Simple<'_>, names: Vec<String>, asks: bool) -> Done<Vec<String>> {
+    fn select_row(&mut self, query: &Query, simple: &Simple<'_>, names: &[String], asks: bool) -> Done<Vec<String>> {
         let (of, rest) = self.one_row(simple)?;
         if of.is_none() && names.is_empty() {
             return self.look_at_all(simple, &rest, asks);
@@ -276,7 +276,7 @@ impl Scope<'_> {
             }
         }
         let row = self.row_name();
-        let named = self.named(&names, table, &row);
+        let named = named(&names, table, &row);
         let condition = self.conditions(&found.rest, named.clone())?;
         let condition = condition.map(|it| format!(" where {}", bare(&it))).unwrap_or_default();
         let of = key.map_or(of.name.clone(), |it| format!("{}[{}]", of.name, bare(&it)));

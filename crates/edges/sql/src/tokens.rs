@@ -61,7 +61,7 @@ pub(crate) fn at(token: &TokenWithSpan) -> (u32, u32) {
 pub(crate) fn statement(tokens: &[TokenWithSpan]) -> Done<Statement> {
     let dialect = GenericDialect {};
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.to_vec());
-    let statement = parser.parse_statement().map_err(|it| mistake(&it, tokens))?;
+    let statement = parser.parse_statement().map_err(|it| Box::new(mistake(&it, tokens)))?;
     rest(&mut parser)?;
     Ok(statement)
 }
@@ -70,7 +70,7 @@ pub(crate) fn statement(tokens: &[TokenWithSpan]) -> Done<Statement> {
 pub(crate) fn expression(tokens: &[TokenWithSpan]) -> Done<Expr> {
     let dialect = GenericDialect {};
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.to_vec());
-    let expr = parser.parse_expr().map_err(|it| mistake(&it, tokens))?;
+    let expr = parser.parse_expr().map_err(|it| Box::new(mistake(&it, tokens)))?;
     rest(&mut parser)?;
     Ok(expr)
 }
@@ -84,7 +84,7 @@ fn rest(parser: &mut Parser<'_>) -> Done<()> {
 }
 
 /// The parser says the place in words.
-fn mistake(error: &ParserError, tokens: &[TokenWithSpan]) -> Box<Mistake> {
+fn mistake(error: &ParserError, tokens: &[TokenWithSpan]) -> Mistake {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.clone(),
         ParserError::RecursionLimitExceeded => "this is nested too deeply".to_owned(),
@@ -100,5 +100,5 @@ fn mistake(error: &ParserError, tokens: &[TokenWithSpan]) -> Box<Mistake> {
         .replacen("Expected: ", "expected ", 1)
         .replacen(", found:", ", found", 1)
         .replace("found EOF", "found the end");
-    Box::new(Mistake { at, message: said, hint: "this is read as SQL; see docs/reference/sql-programs.md".to_owned() })
+    Mistake { at, message: said, hint: "this is read as SQL; see docs/reference/sql-programs.md".to_owned() }
 }

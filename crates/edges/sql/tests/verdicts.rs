@@ -1,4 +1,5 @@
 //! Programs in SQL mean what their translations say: the verdicts are those of the programs that people wrote by hand.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use iso_answer::verify::{Answer, Database, Isolation, LEVELS, verify_all};
 use iso_evidence::Budget;

@@ -37,15 +37,12 @@ pub fn showing(instance: &Instance, of_statement: &[TxnStep], step: &TxnStep, lo
     let is_written = of_statement.iter().any(|it| matches!(it, TxnStep::Write { unit: it, .. } if it == unit));
     let is_again = instance.read(*read).again.is_some();
     match mode {
-        ReadMode::Plain => Showing::Plain,
         ReadMode::ForUpdate => Showing::Newest,
-        ReadMode::Search if looks == Looks::Snapshot && !is_written => Showing::Plain,
-        ReadMode::Search => Showing::Hidden,
-        ReadMode::Update | ReadMode::Check if is_written => Showing::Newest,
-        ReadMode::Update | ReadMode::Check if is_again => Showing::Hidden,
+        ReadMode::Search if looks != Looks::Snapshot || is_written => Showing::Hidden,
+        ReadMode::Update | ReadMode::Check if is_again && !is_written => Showing::Hidden,
         // A row that is not there is not locked; but it was looked for among the newest.
-        ReadMode::Update | ReadMode::Check if !value.exists() => Showing::Newest,
+        ReadMode::Update | ReadMode::Check if is_written || !value.exists() => Showing::Newest,
         ReadMode::Check if looks == Looks::NewestLocked => Showing::Newest,
-        ReadMode::Update | ReadMode::Check => Showing::Plain,
+        ReadMode::Plain | ReadMode::Search | ReadMode::Update | ReadMode::Check => Showing::Plain,
     }
 }

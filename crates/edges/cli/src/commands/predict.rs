@@ -491,7 +491,7 @@ fn of_database(name: &str, database: Option<&str>, all: &[Level]) -> anyhow::Res
     let Some(database) = database else { return named(name, "level", all) };
     let level = match crate::names::Named::of(name.trim(), None, Some(database))?.in_history_of(None)? {
         crate::names::Question::Level(level) => level,
-        other => bail!("nothing can be predicted at {}", other.name().short),
+        other @ crate::names::Question::Spec(_) => bail!("nothing can be predicted at {}", other.name().short),
     };
     named(level.without_times().short_name(), "level", all)
 }

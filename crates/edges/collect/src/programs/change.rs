@@ -265,14 +265,7 @@ impl Known<'_> {
 
     fn resolved<'e>(&'e self, expr: &'e Expr) -> &'e Expr {
         let Expr::Local(local) = expr else { return expr };
-        fn find(body: &[Stmt], wanted: iso_program::LocalId) -> Option<&Expr> {
-            body.iter().find_map(|it| match it {
-                Stmt::Let { local, value } if *local == wanted => Some(value),
-                Stmt::If { then, otherwise, .. } => find(then, wanted).or_else(|| find(otherwise, wanted)),
-                _ => None,
-            })
-        }
-        find(&self.of.body, *local).unwrap_or(expr)
+        definition(&self.of.body, *local).unwrap_or(expr)
     }
 
     /// What becomes of the only number of a row: something added to it, or something known.
@@ -336,4 +329,13 @@ fn mentions(expr: &Expr, row: ReadId) -> bool {
         Expr::If(condition, yes, no) => [condition, yes, no].into_iter().any(|it| mentions(it, row)),
         Expr::Const(_) | Expr::Symbol(_) | Expr::Local(_) | Expr::State(..) => false,
     }
+}
+
+/// What a name is bound to.
+fn definition(body: &[Stmt], wanted: iso_program::LocalId) -> Option<&Expr> {
+    body.iter().find_map(|it| match it {
+        Stmt::Let { local, value } if *local == wanted => Some(value),
+        Stmt::If { then, otherwise, .. } => definition(then, wanted).or_else(|| definition(otherwise, wanted)),
+        _ => None,
+    })
 }

@@ -5,6 +5,9 @@ use crate::error::Checked;
 use crate::lexer::Tok;
 use crate::syntax::{AssignOp, Change, Conflict, Expr, Ident, Row, Rows, Stmt, StmtKind, Target};
 
+/// The name of a new row, if it has one, its place, and its fields.
+type NewRow = (Option<Ident>, Row, Vec<(Ident, Expr)>);
+
 impl Parser<'_> {
     pub(super) fn block(&mut self) -> Checked<Vec<Stmt>> {
         self.deeper()?;
@@ -129,7 +132,7 @@ impl Parser<'_> {
         Ok(Change::Update { row, of, condition, fields: self.record()? })
     }
 
-    fn new_row(&mut self) -> Checked<(Option<Ident>, Row, Vec<(Ident, Expr)>)> {
+    fn new_row(&mut self) -> Checked<NewRow> {
         self.next();
         let mut name = None;
         if self.peek() == Tok::Name && self.peek_at(1) == Tok::In {

@@ -36,7 +36,9 @@ impl Walk<'_, '_> {
                 Vec::new()
             }
             StmtKind::Select(all) => {
-                all.iter().for_each(|it| self.fields_of_row(row, relation, &it.1, fields));
+                for (_, value) in all {
+                    self.fields_of_row(row, relation, value, fields);
+                }
                 Vec::new()
             }
             StmtKind::Assign { target, op, value } => {

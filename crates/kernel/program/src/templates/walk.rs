@@ -58,14 +58,15 @@ fn constant(declared: &Declared<'_>, key: Value) -> Constant {
 fn mark_growing<'s>(body: &'s [Stmt], rows: &mut Vec<(&'s str, &'s str)>, relations: &mut [Relation]) {
     for stmt in body {
         match &stmt.kind {
-            StmtKind::Insert { row, .. } => mark(&row.table.text, false, relations),
+            StmtKind::Insert { row, .. } | StmtKind::Change { change: Change::Insert { row, .. }, .. } => {
+                mark(&row.table.text, false, relations);
+            }
             StmtKind::Delete(Target::Row(row)) => mark(&row.table.text, true, relations),
             StmtKind::Delete(Target::Name(name)) => {
                 if let Some(row) = rows.iter().rev().find(|it| it.0 == name.text) {
                     mark(row.1, true, relations);
                 }
             }
-            StmtKind::Change { change: Change::Insert { row, .. }, .. } => mark(&row.table.text, false, relations),
             StmtKind::Change { change: Change::Delete { of, .. }, .. } => {
                 let (Rows::One(Row { table, .. }) | Rows::All(table)) = of;
                 mark(&table.text, true, relations);
