@@ -120,7 +120,7 @@ fn plan(database: &dyn Database, sessions: usize, name: &str, duration: Duration
         retries: Retries::None,
         final_read: FinalRead::No,
         faults: None,
-        pause: std::time::Duration::ZERO,
+        pause: Duration::ZERO,
         origin: "{}".to_owned(),
     }
 }

@@ -47,6 +47,8 @@ use together::{races, together};
 const ORDERS: usize = 30;
 /// How often a probe is played whose commits are sent together.
 const RACES: usize = 5;
+/// And where transactions are sent in one piece, which makes a race short.
+const RACES_IN_ONE_PIECE: usize = 100;
 /// The number of the order in which commits are sent together.
 const RACE: usize = 0;
 /// Probes may take this part of the time, where workloads are to run, too.
@@ -342,7 +344,7 @@ impl<'h> Hunter<'h> {
                 return Ok(());
             }
             self.say(&format!("probing for {}", probe.name));
-            failures.extend(self.play(probe, 1, &probe.script(&self.hunt.isolation)).err());
+            failures.extend(self.play(probe.name, 1, &probe.script(&self.hunt.isolation)).err());
         }
         // What no probe can do has nothing to do with probes.
         if failures.len() == PROBES.len() {
@@ -357,35 +359,47 @@ impl<'h> Hunter<'h> {
                 }
                 self.say(&format!("probing for {}, order {} of {}", probe.name, idx + 1, orders.len()));
                 // Some databases cannot do some orders.
-                self.play(probe, idx + 1, script).ok();
+                self.play(probe.name, idx + 1, script).ok();
             }
         }
         Ok(())
     }
 
-    /// Plays the probes with commits that are sent together, some times each.
+    /// Plays the probes with commits that are sent together, some times each. Where transactions are sent in one piece, that is all
+    /// there is, and plain races come first.
     fn race_probes(&mut self, until: Instant) {
-        for probe in &PROBES {
-            for script in together(&probe.script(&self.hunt.isolation)) {
-                self.say(&format!("probing for {}, commits together", probe.name));
-                for _ in 0..RACES {
-                    if self.is_over() || Instant::now() >= until {
-                        return;
-                    }
-                    // What cannot be done alone cannot be done together.
-                    if self.play(probe, RACE, &script).is_err() {
-                        break;
-                    }
+        let is_whole = self.database.whole_transactions().is_some();
+        let plain: Vec<Script> = if is_whole { self.races() } else { Vec::new() };
+        let of_probes = PROBES
+            .iter()
+            .flat_map(|it| together(&it.script(&self.hunt.isolation)).into_iter().map(|script| (it.name, script)));
+        let scripts: Vec<(&'static str, Script)> = plain.into_iter().map(|it| ("race", it)).chain(of_probes).collect();
+        for (name, script) in scripts {
+            self.say(&format!("probing for {name}, commits together"));
+            for _ in 0..if is_whole { RACES_IN_ONE_PIECE } else { RACES } {
+                if self.is_over() || Instant::now() >= until {
+                    return;
+                }
+                // What cannot be done alone cannot be done together.
+                if self.play(name, RACE, &script).is_err() {
+                    break;
                 }
             }
         }
     }
 
-    fn play(&mut self, probe: &Probe, order: usize, script: &Script) -> Result<(), Failure> {
+    /// Races that the database can run.
+    fn races(&self) -> Vec<Script> {
+        let has_lists = self.database.no_lists().is_none();
+        let can_run = |it: &Script| has_lists || it.tables.iter().all(|it| it.values == Values::Int);
+        races(&self.hunt.isolation).into_iter().filter(can_run).collect()
+    }
+
+    fn play(&mut self, name: &'static str, order: usize, script: &Script) -> Result<(), Failure> {
         let played = script.play(&**self.database)?;
         self.tally.scripts += 1;
         self.tally.transactions += n_txns(&played.history);
-        let origin = Origin::Probe { name: probe.name, order };
+        let origin = Origin::Probe { name, order };
         self.judge(origin, played.history, Some(script));
         Ok(())
     }
@@ -503,9 +517,7 @@ impl<'h> Hunter<'h> {
     /// Scripts that may show again what was found in a run: parts of it, and races that the database can run.
     fn scripts_of(&self, history: &History, refutation: &Refutation) -> Vec<Script> {
         let mut scripts = scenarios(history, refutation, &self.hunt.isolation);
-        let has_lists = self.database.no_lists().is_none();
-        let can_run = |it: &Script| has_lists || it.tables.iter().all(|it| it.values == Values::Int);
-        scripts.extend(races(&self.hunt.isolation).into_iter().filter(can_run));
+        scripts.extend(self.races());
         scripts
     }
 

@@ -98,7 +98,11 @@ impl Laboratory<'_> {
         };
         let smallest = shrink(smallest, &mut shows);
         shows(&renamed(&smallest));
-        let tries = if found.script.has_together() { TOGETHER_TRIES } else { TRIES };
+        let tries = match (found.script.has_together(), self.is_whole()) {
+            (false, _) => TRIES,
+            (true, false) => TOGETHER_TRIES,
+            (true, true) => RACES_IN_ONE_PIECE,
+        };
         while found.tries < tries && (found.tries < TRIES || !is_over()) {
             found.tries += 1;
             found.shown += usize::from(self.play(&found.script).is_some());

@@ -76,10 +76,10 @@ fn grouped(script: &Script, groups: &[Vec<usize>]) -> Script {
     Script { steps, ..script.clone() }
 }
 
-/// So many sessions race where nobody knows who must.
-const RACERS: usize = 5;
+/// So many sessions race where nobody knows who must: the fewer, the closer together they are.
+const RACERS: usize = 2;
 
-/// Scripts in which several sessions change one row at the same time, and each reads it afterwards: one of a list, and one of a
+/// Scripts in which two sessions change one row at the same time, and each reads it afterwards: one of a list, and one of a
 /// register. What is lost then is missed by its own session.
 pub(super) fn races(isolation: &str) -> Vec<Script> {
     let race = |table: &str, change: &dyn Fn(usize) -> Vec<Action>| {

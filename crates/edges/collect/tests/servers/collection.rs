@@ -24,7 +24,7 @@ fn plan(name: &str, isolation: &str) -> Plan {
         retries: Retries::UpTo(3),
         final_read: FinalRead::Yes,
         faults: None,
-        pause: std::time::Duration::ZERO,
+        pause: Duration::ZERO,
         origin: "{}".to_owned(),
     }
 }

@@ -26,7 +26,7 @@ fn plan(name: &str, isolation: &str, parameters: Parameters, txns: usize) -> Pla
         retries: Retries::None,
         final_read: FinalRead::Yes,
         faults: None,
-        pause: std::time::Duration::ZERO,
+        pause: Duration::ZERO,
         origin: "{}".to_owned(),
     }
 }
