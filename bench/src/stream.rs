@@ -56,9 +56,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     if n_piped > 0 {
         let mut command = Command::new("sh");
         let binary = binary.display();
-        let line = format!(
-            "{binary} generate blindw-rw --txns {n_piped} -o - | {binary} check --stream --level ser -"
-        );
+        let line = format!("{binary} generate blindw-rw --txns {n_piped} -o - | {binary} check --stream --level ser -");
         table.row(&format!("{n_piped} piped, ser"), command.args(["-c", &line]), false)?;
     }
     if seconds > 0 {
@@ -125,7 +123,9 @@ impl Table {
         };
         let (without, with) = (rate(&[])?, rate(&["--check", level])?);
         let share = 100.0 * with / without;
-        self.add(&format!("collect {address} --check {level}: {without:.0} a second without, {with:.0} with: {share:.0} %\n"));
+        self.add(&format!(
+            "collect {address} --check {level}: {without:.0} a second without, {with:.0} with: {share:.0} %\n"
+        ));
         Ok(())
     }
 }

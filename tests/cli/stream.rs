@@ -31,9 +31,13 @@ fn a_recording_that_holds_is_replayed_step_by_step_and_its_schedule_is_certified
 #[test]
 fn an_anomaly_is_found_in_the_stream_with_the_same_core_as_in_memory() {
     let folder = Folder::new();
-    for (anomaly, level) in
-        [("lost-update", "si"), ("write-skew", "ser"), ("long-fork", "si"), ("causality-violation", "cc"), ("stale-read", "sser")]
-    {
+    for (anomaly, level) in [
+        ("lost-update", "si"),
+        ("write-skew", "ser"),
+        ("long-fork", "si"),
+        ("causality-violation", "cc"),
+        ("stale-read", "sser"),
+    ] {
         folder.run(&[&GENERATE[..], &["--inject", anomaly]].concat()).ends(0);
         let said = folder.run(&["check", "--stream", "h.jsonl", "--level", level, "--window", "500", "--json"]).ends(1);
         let document = said.json().remove(0);
@@ -83,7 +87,12 @@ fn a_recording_that_grows_is_followed_to_its_end() {
         .spawn()
         .unwrap();
     for nth in 0..20 {
-        writeln!(file, "{{\"s\":1,\"ops\":[[\"r\",\"x\",{nth}],[\"w\",\"x\",{}]],\"begin\":{nth},\"end\":{nth}}}", nth + 1).unwrap();
+        writeln!(
+            file,
+            "{{\"s\":1,\"ops\":[[\"r\",\"x\",{nth}],[\"w\",\"x\",{}]],\"begin\":{nth},\"end\":{nth}}}",
+            nth + 1
+        )
+        .unwrap();
         thread::sleep(Duration::from_millis(5));
     }
     assert!(child.try_wait().unwrap().is_none(), "the recording is not over");

@@ -140,8 +140,9 @@ pub(crate) fn run(
 ) -> anyhow::Result<Streamed> {
     let stop = || alarm.reason();
     let explaining_since = Cell::new(Instant::now());
-    let stop_explaining =
-        || stop().or_else(|| (explaining_since.get().elapsed() > EXPLANATION).then_some(iso_evidence::StopReason::Timeout));
+    let stop_explaining = || {
+        stop().or_else(|| (explaining_since.get().elapsed() > EXPLANATION).then_some(iso_evidence::StopReason::Timeout))
+    };
     let hear = |note| {
         if let iso_evidence::Note::Begins(iso_evidence::Stage::Explanation | iso_evidence::Stage::Derivation) = note {
             explaining_since.set(Instant::now());
@@ -165,7 +166,11 @@ pub(crate) fn run(
         budget,
         progress,
         violated,
-        recording: Again { path: path.is_file().then(|| path.to_owned()), until: Cell::new(None), initial: plan.initial.clone() },
+        recording: Again {
+            path: path.is_file().then(|| path.to_owned()),
+            until: Cell::new(None),
+            initial: plan.initial.clone(),
+        },
         saved: Saved { out: certificate, failure: None },
         check: None,
         counts: Counts::default(),
@@ -346,7 +351,8 @@ impl TakeTxns for Taker<'_> {
         txn.times(raw.begin, raw.end);
         for op in raw.ops {
             if let Err(access) = txn.push(op.access, op.key, owned(op.value)) {
-                self.refusal = Some(format!("line {} has {}, and only registers can be streamed", raw.at, called(access)));
+                self.refusal =
+                    Some(format!("line {} has {}, and only registers can be streamed", raw.at, called(access)));
                 return ControlFlow::Break(());
             }
             self.keys = self.keys.max(op.key.index() + 1);

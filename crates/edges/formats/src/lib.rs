@@ -51,8 +51,8 @@ mod write;
 pub use copy::{with_updates_apart, without_times};
 pub use format::Format;
 pub use jsonl::{
-    EndOfStream, Pace, RECORDING_END, RawOp, RawTxn, RecordingHeader, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns,
-    TxnLines, WrittenValues, final_line, initial_line, stream_bytes, stream_txns,
+    EndOfStream, Pace, RECORDING_END, RawOp, RawTxn, RecordingHeader, StreamedEnd, StreamedHeader, StreamedNames,
+    TakeTxns, TxnLines, WrittenValues, final_line, initial_line, stream_bytes, stream_txns,
 };
 pub use meter::DEFAULT_MEMORY_LIMIT;
 pub use predicate::predicate_of;

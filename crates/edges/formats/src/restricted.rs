@@ -30,8 +30,7 @@ pub fn read_keys(
         values: WrittenValues::Any,
         last_ends: Vec::new(),
     };
-    let ended =
-        stream_txns(name, reader, (None, Pace::Blocks), options, &mut StreamedNames::default(), &mut part)?;
+    let ended = stream_txns(name, reader, (None, Pace::Blocks), options, &mut StreamedNames::default(), &mut part)?;
     let Part { builder, last_ends, values, .. } = part;
     let Ok(history) = builder.finish() else { return Ok(None) };
     let known_until = last_ends.into_iter().min().unwrap_or(i64::MIN);

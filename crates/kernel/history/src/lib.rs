@@ -36,5 +36,5 @@ pub use local::{LocalAnomaly, LocalKind};
 pub use pieces::Pieces;
 pub use predicate::{Column, Comparison, Predicate};
 pub use project::Projection;
-pub use streamed::StreamedTxn;
 pub use statements::{Extent, Locking, PieceKind, Scan, Snapshots, Statement};
+pub use streamed::StreamedTxn;

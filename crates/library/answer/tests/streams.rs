@@ -9,7 +9,7 @@ use common::{Random, Shape, each_history, history, show};
 use iso_answer::check;
 use iso_answer::stream::{Standing, Steps, StreamCheck, Told};
 use iso_evidence::{Budget, StreamedStep};
-use iso_history::History;
+use iso_history::{History, Outcome};
 use iso_spec::Level;
 
 const LEVELS: [Level; 12] = [
@@ -26,6 +26,9 @@ const LEVELS: [Level; 12] = [
     Level::ReadUncommitted,
     Level::SerializableNoSession,
 ];
+
+/// A window that has everything decides these.
+const DECIDED: [Level; 3] = [Level::Serializable, Level::SnapshotIsolation, Level::PrefixConsistency];
 
 /// What streams said of all histories.
 #[derive(Debug, Default)]
@@ -52,6 +55,11 @@ impl Tally {
             if let Some(found) = streamed.is_allowed(level) {
                 let shown = show(history);
                 assert_eq!(Some(found), expected, "{level} in a window of {window}:\n{shown}");
+            }
+            let is_certain = history.txns().all(|it| history.outcome(it) != Outcome::Indeterminate);
+            if window >= 100 && is_certain && DECIDED.contains(&level) {
+                let shown = show(history);
+                assert!(streamed.is_allowed(level).is_some(), "{level} is not decided:\n{shown}");
             }
             if matches!(standing, Standing::Holds) {
                 saved.replay(&told, level, window);
@@ -86,7 +94,7 @@ impl Saved {
 #[test]
 fn random_histories_are_judged_as_in_memory_whatever_the_window() {
     let mut tally = Tally::default();
-    for seed in 0..700 {
+    for seed in 0..250 {
         let mut random = Random::new(seed);
         let shape = Shape {
             n_txns: 2 + random.below(9),
@@ -104,8 +112,8 @@ fn random_histories_are_judged_as_in_memory_whatever_the_window() {
             tally.compare(&history, window);
         }
     }
-    assert!(tally.held > 1000 && tally.violated > 5000, "{tally:?}");
-    assert!(tally.undecided * 10 < tally.held, "{tally:?}");
+    assert!(tally.held > 1000 && tally.violated > 1000, "{tally:?}");
+    assert!(tally.undecided < tally.held, "{tally:?}");
 }
 
 #[test]

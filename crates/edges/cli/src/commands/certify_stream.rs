@@ -9,9 +9,7 @@ use crate::source::{complain_of, shown};
 use anyhow::{Context, anyhow, bail};
 use iso_answer::stream::SavedReplay;
 use iso_evidence::StreamedStep;
-use iso_formats::{
-    EndOfStream, Pace, RawTxn, ReadOptions, StreamedHeader, StreamedNames, TakeTxns, stream_txns,
-};
+use iso_formats::{EndOfStream, Pace, RawTxn, ReadOptions, StreamedHeader, StreamedNames, TakeTxns, stream_txns};
 use iso_history::{Datum, KeyId, Name, StreamedTxn};
 use iso_spec::Level;
 use serde_json::Value;
@@ -31,8 +29,7 @@ pub(crate) fn run(raw: &CertifyArgs, schedule: &Path, started: Instant) -> anyho
     let mut names = StreamedNames::default();
     let mut taker = Taker { saved: &mut saved, replay: None, refusal: None };
     let options = ReadOptions::default();
-    let ended =
-        stream_txns(shown(&raw.input), reader, (None, Pace::Blocks), &options, &mut names, &mut taker)?;
+    let ended = stream_txns(shown(&raw.input), reader, (None, Pace::Blocks), &options, &mut names, &mut taker)?;
     if ended.end == EndOfStream::Broken {
         complain_of(&ended.defects, &raw.input);
         return Ok(Exit::Unasked);

@@ -28,8 +28,12 @@ pub(crate) fn is_too_large(raw: &CheckArgs) -> bool {
     let [input] = raw.inputs.as_slice() else { return false };
     let limits = Limits::new(raw.limits.timeout, raw.limits.memory);
     let path = Path::new(input);
-    let is_large = path.metadata().is_ok_and(|it| it.is_file() && it.len().saturating_mul(MEMORY_PER_BYTE) > limits.memory);
-    is_large && raw.spec.is_none() && is_json_lines(path) && streaming::levels_of(&raw.levels, raw.database.as_deref()).is_ok()
+    let is_large =
+        path.metadata().is_ok_and(|it| it.is_file() && it.len().saturating_mul(MEMORY_PER_BYTE) > limits.memory);
+    is_large
+        && raw.spec.is_none()
+        && is_json_lines(path)
+        && streaming::levels_of(&raw.levels, raw.database.as_deref()).is_ok()
 }
 
 fn is_json_lines(path: &Path) -> bool {
@@ -50,8 +54,13 @@ pub(crate) fn run(raw: &CheckArgs, started: Instant) -> anyhow::Result<Exit> {
         Some(levels) => levels.iter().map(|it| (*it).into()).collect(),
         None => usual_names(),
     };
-    let results =
-        Arc::new(Results::new(Voice::new(raw.json), &[shown(input).to_owned()], &levels, Arc::clone(&progress), started));
+    let results = Arc::new(Results::new(
+        Voice::new(raw.json),
+        &[shown(input).to_owned()],
+        &levels,
+        Arc::clone(&progress),
+        started,
+    ));
     let overdue = Arc::clone(&results);
     let limits = Limits::new(raw.limits.timeout, raw.limits.memory);
     let alarm =

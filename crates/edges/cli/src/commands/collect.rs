@@ -1,11 +1,11 @@
 //! `isoscope collect`: a history of a real database.
 
 use crate::args::CollectArgs;
+use crate::checked::Checked;
 use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output::{self, Overwrite, Rendering, Voice};
-use crate::checked::Checked;
 use crate::progress::Progress;
 use crate::streaming;
 use crate::timeline::{Timeline, in_seconds};
@@ -67,12 +67,12 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
         if is_interrupted.load(Ordering::Relaxed) {
             control.stop();
         }
-        let mut words = rate.words(tally);
-        if let Some(checked) = &mut checked {
-            checked.begin();
-            words += &format!("; check: {}", checked.status());
-        }
-        progress.stage(words);
+        let words = rate.words(tally);
+        let checking = checked.as_mut().map(|it| {
+            it.begin();
+            format!("; check: {}", it.status())
+        });
+        progress.stage(words + &checking.unwrap_or_default());
         progress.paint();
     };
     let result = collect(&asked.database, &asked.plan, asked.output.target(), &control, &mut watch);

@@ -326,13 +326,7 @@ impl Streamer<'_> {
         Ok(())
     }
 
-    fn scanned_txn<'b>(
-        &mut self,
-        scanned: &'b Scanned,
-        (txn, start): (Txn, usize),
-        at: u64,
-        ops: &mut Vec<RawOp<'b>>,
-    ) {
+    fn scanned_txn<'b>(&mut self, scanned: &'b Scanned, (txn, start): (Txn, usize), at: u64, ops: &mut Vec<RawOp<'b>>) {
         if !self.is_headed {
             let message = "the header is missing; the first line must be like {\"isoscope\":1,\"initial\":null}";
             return self.error(Some(at), message.to_owned());
@@ -428,4 +422,3 @@ pub fn stream_bytes(
 ) -> Result<StreamedEnd, ReadError> {
     stream_txns(name, bytes, (None, Pace::Blocks), &ReadOptions::default(), names, taker)
 }
-

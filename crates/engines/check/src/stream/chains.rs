@@ -127,15 +127,12 @@ impl Chains {
 
     pub(super) fn add_txn(&mut self, txn: Txn) -> u32 {
         self.n_txns += 1;
-        match self.free_txns.pop() {
-            Some(slot) => {
-                self.txns[slot as usize] = txn;
-                slot
-            }
-            None => {
-                self.txns.push(txn);
-                self.txns.len() as u32 - 1
-            }
+        if let Some(slot) = self.free_txns.pop() {
+            self.txns[slot as usize] = txn;
+            slot
+        } else {
+            self.txns.push(txn);
+            self.txns.len() as u32 - 1
         }
     }
 
@@ -163,15 +160,12 @@ impl Chains {
         let next_of_txn = self.txns[txn as usize].first_op;
         let (version, key) = (NONE, key.raw());
         let op = Op { txn, version, key, next_of_txn, next_reader: NONE, previous_reader: NONE, is_write };
-        let slot = match self.free_ops.pop() {
-            Some(slot) => {
-                self.ops[slot as usize] = op;
-                slot
-            }
-            None => {
-                self.ops.push(op);
-                self.ops.len() as u32 - 1
-            }
+        let slot = if let Some(slot) = self.free_ops.pop() {
+            self.ops[slot as usize] = op;
+            slot
+        } else {
+            self.ops.push(op);
+            self.ops.len() as u32 - 1
         };
         self.txns[txn as usize].first_op = slot;
         slot
@@ -213,15 +207,12 @@ impl Chains {
 
     fn new_version(&mut self, key: u32, writer: u32, value: Datum) -> u32 {
         let version = Version { key, writer, previous: NONE, next: NONE, first_reader: NONE, value };
-        match self.free_versions.pop() {
-            Some(slot) => {
-                self.versions[slot as usize] = version;
-                slot
-            }
-            None => {
-                self.versions.push(version);
-                self.versions.len() as u32 - 1
-            }
+        if let Some(slot) = self.free_versions.pop() {
+            self.versions[slot as usize] = version;
+            slot
+        } else {
+            self.versions.push(version);
+            self.versions.len() as u32 - 1
         }
     }
 

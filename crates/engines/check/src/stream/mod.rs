@@ -189,11 +189,9 @@ impl Stream {
     /// What the window has cost so far.
     pub fn effort(&self) -> Effort {
         match &self.engine {
-            Engine::Strong(it) => Effort {
-                n_txns: it.chains.n_txns,
-                n_searches: it.order.n_searches,
-                n_exchanges: it.n_exchanges,
-            },
+            Engine::Strong(it) => {
+                Effort { n_txns: it.chains.n_txns, n_searches: it.order.n_searches, n_exchanges: it.n_exchanges }
+            }
             Engine::Weak(it) => it.effort(),
         }
     }

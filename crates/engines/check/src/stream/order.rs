@@ -246,7 +246,7 @@ impl Order {
             let node = self.nodes[(position - self.front) as usize];
             let (begin, end) = graph.times(node);
             if self.marks[node as usize] != self.mark {
-                if !latest.is_some_and(|latest| end.is_some_and(|end| end < latest)) {
+                if latest.is_none_or(|latest| end.is_none_or(|end| end >= latest)) {
                     continue;
                 }
                 self.marks[node as usize] = self.mark;

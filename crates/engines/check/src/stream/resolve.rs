@@ -68,9 +68,8 @@ impl Strong {
         for slot in &slots {
             let id = self.chains.txn(*slot).id;
             let it = txn(id)?;
-            let waits = |it: &&(KeyId, Datum)| {
-                !waiting.is_empty() && waiting.contains(&((id, it.0.raw()), it.1.clone()))
-            };
+            let waits =
+                |it: &&(KeyId, Datum)| !waiting.is_empty() && waiting.contains(&((id, it.0.raw()), it.1.clone()));
             let mut key_of = |builder: &mut HistoryBuilder, key: KeyId| {
                 *keys.entry(key).or_insert_with(|| {
                     names.push(key);
@@ -141,7 +140,8 @@ impl Strong {
             if self.chains.commit(slot) != *node {
                 continue;
             }
-            let writes: Vec<_> = self.chains.ops_of(slot).map(|it| self.chains.op(it)).filter(|it| it.is_write).collect();
+            let writes: Vec<_> =
+                self.chains.ops_of(slot).map(|it| self.chains.op(it)).filter(|it| it.is_write).collect();
             for op in writes {
                 let newest = self.chains.newest(KeyId::from_index(op.key as usize));
                 self.chains.insert(op.version, newest);
@@ -149,12 +149,7 @@ impl Strong {
         }
     }
 
-    fn link_reads(
-        &mut self,
-        slots: &[u32],
-        sources: &FxHashMap<(u32, u32), TxnId>,
-        slot_of: impl Fn(TxnId) -> u32,
-    ) {
+    fn link_reads(&mut self, slots: &[u32], sources: &FxHashMap<(u32, u32), TxnId>, slot_of: impl Fn(TxnId) -> u32) {
         let waiting: FxHashSet<u32> = self.waiting().map(|it| it.0).collect();
         for slot in slots {
             let ops: Vec<u32> = self.chains.ops_of(*slot).filter(|it| !waiting.contains(it)).collect();

@@ -289,7 +289,7 @@ impl Strong {
             version = previous;
         }
         let Some((version, cycle)) = first else { return Linked::NoVersion };
-        let keys = self.keys_of(&cycle, key);
+        let keys = cycle.keys_with(key);
         if self.mend(cycle, |it| it.try_link(op, version)) { Linked::Done } else { Linked::Cycle(keys) }
     }
 
@@ -322,7 +322,8 @@ impl Strong {
     fn write(&mut self, slot: u32, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
         let newest = self.chains.newest(key);
         let read = self.chains.ops_of(slot).map(|it| self.chains.op(it));
-        let read = read.filter(|it| !it.is_write && it.key == key.raw() && it.version != NONE).map(|it| it.version).last();
+        let read =
+            read.filter(|it| !it.is_write && it.key == key.raw() && it.version != NONE).map(|it| it.version).last();
         let op = self.chains.add_op(slot, key, true);
         // Whoever read a version and overwrites it comes right after it, unless updates may be lost.
         let is_update = read.is_some() && self.chains.shape != Shape::Prefixes;
@@ -344,7 +345,7 @@ impl Strong {
             }
         }
         let Some(attempt) = first else { return };
-        let keys = self.keys_of(&attempt, key);
+        let keys = attempt.keys_with(key);
         if !self.mend(attempt, |it| it.try_place(op, first_place, value)) {
             // It is in the chain all the same; unless the exact engine finds another order, nobody goes on with this one.
             let (version, newest) = (self.chains.op(op).version, self.chains.newest(key));
@@ -512,14 +513,6 @@ impl Strong {
         keys
     }
 
-    fn keys_of(&self, failed: &Attempt, key: KeyId) -> Vec<KeyId> {
-        let mut keys = failed.keys.clone();
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-        keys
-    }
-
     /// The reads that wait, with what they read.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (u32, &Datum)> {
         self.waiting.values().flatten().map(|it| (it.op, &it.value))
@@ -531,6 +524,16 @@ impl Strong {
 struct Attempt {
     choices: Vec<(u32, u32)>,
     keys: Vec<KeyId>,
+}
+
+impl Attempt {
+    fn keys_with(&self, key: KeyId) -> Vec<KeyId> {
+        let mut keys = self.keys.clone();
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+        keys
+    }
 }
 
 enum Linked {

@@ -269,13 +269,12 @@ impl Weak {
     /// A reader comes after its source.
     fn follow(&mut self, reader: u32, writer: Writer, key: u32, misfits: &mut Vec<Misfit>) {
         let Writer::Here(writer) = writer else { return };
-        match self.order.ensure(&self.graph, writer, reader) {
-            Ok(()) => self.graph.txns[writer as usize].readers.push(reader),
-            Err(_) => {
-                let reads = &mut self.graph.txns[reader as usize].reads;
-                reads.iter_mut().filter(|it| **it == (key, Writer::Here(writer))).for_each(|it| it.1 = Writer::Awaited);
-                self.misfit(reader, &[key], Why::Cycle, misfits);
-            }
+        if self.order.ensure(&self.graph, writer, reader).is_ok() {
+            self.graph.txns[writer as usize].readers.push(reader);
+        } else {
+            let reads = &mut self.graph.txns[reader as usize].reads;
+            reads.iter_mut().filter(|it| **it == (key, Writer::Here(writer))).for_each(|it| it.1 = Writer::Awaited);
+            self.misfit(reader, &[key], Why::Cycle, misfits);
         }
     }
 
@@ -384,9 +383,8 @@ impl Weak {
         }
         for (before, after, key) in inferred {
             let is_possible = match (before, after) {
-                (_, Writer::Awaited) | (Writer::Awaited, _) => true,
+                (_, Writer::Awaited) | (Writer::Awaited, _) | (Writer::Left(_), Writer::Here(_)) => true,
                 (Writer::Left(before), Writer::Left(after)) => before < after,
-                (Writer::Left(_), Writer::Here(_)) => true,
                 (Writer::Here(_), Writer::Left(_)) => false,
                 (Writer::Here(before), Writer::Here(after)) => self.connect(before, after),
             };
@@ -470,17 +468,19 @@ impl Weak {
     pub(super) fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) {
         let waits = |it: &u32| self.graph.txns[*it as usize].n_waiting > 0;
         let Some(slot) = self.order.nodes().find(waits) else { return };
-        let mut keys = Vec::new();
-        for (key, list) in &mut self.waiting {
-            let n_before = list.len();
-            list.retain(|it| it.txn != slot);
-            if list.len() < n_before {
-                keys.push(*key);
+        let txn = &self.graph.txns[slot as usize];
+        let mut keys: Vec<u32> = txn.reads.iter().filter(|it| it.1 == Writer::Awaited).map(|it| it.0).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for key in &keys {
+            if let Some(list) = self.waiting.get_mut(key) {
+                list.retain(|it| it.txn != slot);
+                if list.is_empty() {
+                    self.waiting.remove(key);
+                }
             }
         }
-        self.waiting.retain(|_, list| !list.is_empty());
         self.graph.txns[slot as usize].n_waiting = 0;
-        keys.sort_unstable();
         let id = self.graph.txns[slot as usize].id;
         let keys = keys.into_iter().map(|it| KeyId::from_index(it as usize)).collect();
         misfits.push(Misfit { id, keys, why: Why::NoWriter });
@@ -490,9 +490,7 @@ impl Weak {
     fn versions(&mut self, key: u32) -> &mut Vec<Version> {
         if key as usize >= self.keys.len() {
             let value = self.default_initial.clone();
-            let initial = || {
-                vec![Version { value: value.clone(), writer: Writer::Left(0), session: NONE, nth: NONE }]
-            };
+            let initial = || vec![Version { value: value.clone(), writer: Writer::Left(0), session: NONE, nth: NONE }];
             self.keys.resize_with(key as usize + 1, initial);
         }
         &mut self.keys[key as usize]
@@ -502,15 +500,12 @@ impl Weak {
 impl Links {
     fn add(&mut self, txn: Txn) -> u32 {
         self.n_txns += 1;
-        match self.free.pop() {
-            Some(slot) => {
-                self.txns[slot as usize] = txn;
-                slot
-            }
-            None => {
-                self.txns.push(txn);
-                self.txns.len() as u32 - 1
-            }
+        if let Some(slot) = self.free.pop() {
+            self.txns[slot as usize] = txn;
+            slot
+        } else {
+            self.txns.push(txn);
+            self.txns.len() as u32 - 1
         }
     }
 

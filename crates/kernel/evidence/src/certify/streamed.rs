@@ -75,9 +75,7 @@ impl StreamedReplay {
     pub fn new(level: Level, default_initial: Datum, memory: usize) -> Option<Self> {
         let form = match level {
             Level::Serializable | Level::StrictSerializable => Form::Serial,
-            Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
-                Form::Snapshots { first_committer_wins: true }
-            }
+            Level::SnapshotIsolation | Level::StrongSnapshotIsolation => Form::Snapshots { first_committer_wins: true },
             Level::PrefixConsistency => Form::Snapshots { first_committer_wins: false },
             Level::CausalConsistency | Level::ReadAtomic | Level::ReadCommitted => Form::Sighted,
             _ => return None,
@@ -151,7 +149,8 @@ impl StreamedReplay {
                     return Err(wrong(txn, "commits without a snapshot"));
                 };
                 self.leave_real_time(txn)?;
-                let is_changed = |it: &(KeyId, Datum)| self.keys.get(it.0.index()).is_some_and(|it| it.changed_at > since);
+                let is_changed =
+                    |it: &(KeyId, Datum)| self.keys.get(it.0.index()).is_some_and(|it| it.changed_at > since);
                 if first_committer_wins && txn.writes().iter().any(is_changed) {
                     return Err(wrong(txn, "commits a write although somebody else did since its snapshot"));
                 }
@@ -169,7 +168,9 @@ impl StreamedReplay {
         }
         if self.n_scheduled != self.n_told {
             let (told, scheduled) = (self.n_told, self.n_scheduled);
-            return Err(Uncertified::new(format!("{told} transactions committed, but {scheduled} are in the schedule")));
+            return Err(Uncertified::new(format!(
+                "{told} transactions committed, but {scheduled} are in the schedule"
+            )));
         }
         Ok(())
     }

@@ -44,15 +44,7 @@ struct Version {
 
 impl Sight {
     pub(super) fn new(level: Level, default_initial: Datum, memory: u64) -> Self {
-        Self {
-            level,
-            memory,
-            default_initial,
-            keys: Vec::new(),
-            now: 1,
-            recent: VecDeque::new(),
-            sessions: Vec::new(),
-        }
+        Self { level, memory, default_initial, keys: Vec::new(), now: 1, recent: VecDeque::new(), sessions: Vec::new() }
     }
 
     pub(super) fn initial(&mut self, key: KeyId, value: Datum) {
@@ -67,7 +59,9 @@ impl Sight {
         }
         let mut steps = Vec::with_capacity(txn.reads().len());
         for (nth, (key, value)) in txn.reads().iter().enumerate() {
-            let named = sources.get(nth).copied().filter(|it| *it > 0).map(|ago| self.now.checked_sub(ago));
+            // A source before the beginning is none.
+            let named =
+                sources.get(nth).filter(|it| **it > 0).map(|ago| self.now.checked_sub(*ago).unwrap_or(u64::MAX));
             steps.push(self.source(txn, *key, value, named)?);
         }
         let causes = (self.level == Level::CausalConsistency).then(|| self.causes(session, &steps));
@@ -87,14 +81,8 @@ impl Sight {
     }
 
     /// The step that wrote what was read.
-    fn source(
-        &mut self,
-        txn: &StreamedTxn,
-        key: KeyId,
-        value: &Datum,
-        named: Option<Option<u64>>,
-    ) -> Result<u64, Uncertified> {
-        let is_it = |it: &&Version| it.value == *value && named.is_none_or(|step| step == Some(it.step));
+    fn source(&mut self, txn: &StreamedTxn, key: KeyId, value: &Datum, named: Option<u64>) -> Result<u64, Uncertified> {
+        let is_it = |it: &&Version| it.value == *value && named.is_none_or(|step| step == it.step);
         let (now, memory) = (self.now, self.memory);
         let versions = self.versions(key);
         let found = versions.iter().rposition(|it| is_it(&it));
