@@ -297,6 +297,11 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "DATABASE", conflicts_with = "levels")]
     pub(crate) database: Option<String>,
 
+    /// Ask about any number of the program's transactions, with any arguments; `run` does not matter. The levels are
+    /// postgres.rc, si and ser by default, and with --database postgres those of PostgreSQL
+    #[arg(long, conflicts_with_all = ["repair", "run"])]
+    pub(crate) any_number: bool,
+
     /// Name the weakest level that holds; the default without --level
     #[arg(long)]
     pub(crate) weakest: bool,
@@ -349,6 +354,14 @@ pub(crate) struct CollectArgs {
     /// What sessions do
     #[arg(long, short = 'w', value_name = "WORKLOAD", default_value = "rw")]
     pub(crate) workload: String,
+
+    /// Run the transactions of this program instead, with arguments that are drawn. Tables without rows get --keys of them
+    #[arg(long, value_name = "FILE.txn", conflicts_with_all = ["workload", "mix"])]
+    pub(crate) program: Option<PathBuf>,
+
+    /// With --program, run each transaction at its own level: an answer of `isoscope allocate --json`
+    #[arg(long, value_name = "FILE.json", requires = "program", conflicts_with = "isolation")]
+    pub(crate) levels: Option<String>,
 
     /// Number of sessions, each with its own connection
     #[arg(long, value_name = "N", default_value = "10", value_parser = parse_collect_sessions, allow_hyphen_values = true)]

@@ -1,6 +1,7 @@
 //! The command line of Isoscope: arguments in, answers on standard output, and an exit code.
 #![allow(clippy::exit, reason = "a verdict is an exit code, and a limit ends the process from another thread")]
 
+mod any_number;
 mod args;
 mod checked;
 mod commands;
@@ -21,6 +22,7 @@ mod on_server;
 mod output;
 mod prediction;
 mod program_file;
+mod program_workload;
 mod progress;
 mod promise;
 #[cfg(feature = "record")]

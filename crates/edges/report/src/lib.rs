@@ -99,6 +99,6 @@ pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, Listing, Symbols, TextOptions, store_text, text, text_so_far};
 pub use value::{InitialValue, OpKind, Operation, Value};
 pub use verify::{
-    Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, ServerRun, ServerRuns, ServerStep,
-    VerifiedLevel, VerifyReport, VerifyVerdict, Written,
+    Access, AnyNumberReport, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, ServerRun,
+    ServerRuns, ServerStep, StepReport, StepVerdict, VerifiedLevel, VerifyReport, VerifyVerdict, Written,
 };

@@ -6,6 +6,7 @@ use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output::{self, Overwrite, Rendering, Voice};
+use crate::program_workload;
 use crate::progress::Progress;
 use crate::streaming;
 use crate::timeline::{Timeline, in_seconds};
@@ -99,11 +100,20 @@ impl Collect {
         };
         let reports = reports(raw)?;
         let parameters = parameters(raw)?;
-        let workload = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
+        let known = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
         let mix = raw.mix.as_deref().map(mix).transpose()?;
         let database: Arc<dyn Database> = Arc::from(raw.database.open(&raw.url)?);
-        let isolations = isolations(&*database, raw, mix)?;
-        let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
+        let (workload, isolations, isolation) = match &raw.program {
+            Some(path) => {
+                let of = program_workload::resolve(raw, path, &*database)?;
+                (of.workload, of.isolations, of.mix)
+            }
+            None => {
+                let isolations = isolations(&*database, raw, mix)?;
+                let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
+                (known, isolations, isolation)
+            }
+        };
         let txns = raw.txns.or(raw.duration.is_none().then_some(DEFAULT_TXNS));
         let plan = Plan {
             origin: origin(raw, &*database, &*workload, &isolation, txns),
