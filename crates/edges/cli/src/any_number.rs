@@ -1,12 +1,12 @@
 //! `isoscope verify --any-number`: the question, and the document of its answer.
 
 use crate::args::VerifyArgs;
-use crate::commands::verify::{level_name, mistake, weakest_of};
+use crate::commands::verify::{level_name, weakest_of};
 use crate::counterexample::bad_run;
 use crate::exit::Exit;
 use crate::output;
+use crate::program_file::ProgramFile;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
-use crate::text_file;
 use anyhow::{anyhow, bail};
 use iso_answer::any_number::{Answer, Answered, Kept, NoAnswer, Run, Why, Words, any_number, isolation};
 use iso_answer::verify::Isolation;
@@ -40,7 +40,7 @@ pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
     let report = match any_number(&question.asked, &question.levels, question.words, &Budget::new(&stop)) {
         Ok(answered) => question.report(&answered),
         Err(NoAnswer::Program(errors)) => {
-            return Err(text_file::shown(errors.iter().map(mistake), &raw.input, &question.text));
+            return Err(ProgramFile::read(&raw.input)?.complaint(&errors));
         }
         Err(NoAnswer::Refused(wrong)) => {
             output::complain(&wrong.to_string());
@@ -66,9 +66,9 @@ impl Question {
                 )
             }
         };
-        let text = text_file::read(&raw.input, "program")?;
-        let asked = AnyNumber::parse(&text, &raw.input.display().to_string())
-            .map_err(|errors| text_file::shown(errors.iter().map(mistake), &raw.input, &text))?;
+        let file = ProgramFile::read(&raw.input)?;
+        let asked = AnyNumber::parse(&file.text, &file.name()).map_err(|errors| file.complaint(&errors))?;
+        let text = file.text;
         let levels = match (raw.levels.as_slice(), is_postgres) {
             ([], true) => vec![TxnLevel::ReadCommitted, TxnLevel::RepeatableRead, TxnLevel::Serializable],
             ([], false) => vec![TxnLevel::ReadCommitted, TxnLevel::SnapshotIsolation, TxnLevel::Serializable],

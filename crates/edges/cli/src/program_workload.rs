@@ -3,8 +3,7 @@
 use crate::args::CollectArgs;
 use crate::commands::collect::isolation;
 use crate::commands::report::{reports, text_of};
-use crate::commands::verify::mistake;
-use crate::text_file;
+use crate::program_file::ProgramFile;
 use anyhow::{Context, anyhow, bail};
 use iso_collect::programs::ProgramWorkload;
 use iso_collect::{Database, Dialect, Workload, shares};
@@ -26,19 +25,18 @@ pub(crate) struct ProgramSessions {
 
 /// Reads the program, and where each of its transactions runs.
 pub(crate) fn resolve(raw: &CollectArgs, path: &Path, database: &dyn Database) -> anyhow::Result<ProgramSessions> {
-    let text = text_file::read(path, "program")?;
-    let asked = AnyNumber::with_rows(&text, &path.display().to_string(), raw.keys.min(MAX_ROWS))
-        .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, &text))?;
+    let file = ProgramFile::read(path)?;
+    let asked = AnyNumber::with_rows(&file.text, &file.name(), raw.keys.min(MAX_ROWS))
+        .map_err(|errors| file.complaint(&errors))?;
     let names = asked.names();
-    let levels = if let Some(file) = &raw.levels {
-        allocated(file, &text, &names, database)?
+    let levels = if let Some(answer) = &raw.levels {
+        allocated(answer, &file.text, &names, database)?
     } else {
         let name = raw.isolation.as_deref().unwrap_or(database.isolations()[0]);
         vec![isolation(database, name)?.to_owned(); names.len()]
     };
     let all: Vec<usize> = (0..names.len()).collect();
-    let program = parse(&asked.run_text(&all), &path.display().to_string())
-        .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, &text))?;
+    let program = parse(&asked.run_text(&all), &file.name()).map_err(|errors| file.complaint(&errors))?;
     let mut distinct = levels.clone();
     distinct.sort_unstable();
     distinct.dedup();

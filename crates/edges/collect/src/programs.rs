@@ -4,6 +4,7 @@
 //! waiting, and the others go on. A transaction that the database aborts starts again. In the end the invariants are
 //! judged in the state that the database is left in.
 
+mod change;
 mod statement;
 mod workload;
 

@@ -19,7 +19,7 @@ use crate::record::{Record, Shapes};
 use crate::term::{Calculator, Comparisons, Term};
 use formula::Formula;
 use iso_history::Snapshots;
-use iso_program::{Claim, Instance, Program, ReadId, Span, SymbolId, UnitId, UnitValue};
+use iso_program::{Claim, Instance, Looks, Program, ReadId, Span, SymbolId, UnitId, UnitValue};
 use iso_solve::{Circuit, SatResult, Values, Wire};
 pub(crate) use limits::Limits;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub(crate) enum Visibility {
     /// One for each read: read committed.
     PerRead,
     /// One for each moment at which a statement looks; so many plain reads share one.
-    PerMoment(Snapshots),
+    PerMoment(Snapshots, Looks),
 }
 
 /// Something that may be wrong, as the formula knows it.
@@ -173,7 +173,7 @@ impl<'p> Encoding<'p> {
         match visibility {
             Visibility::Atomic => encoding.connect_atomic(),
             Visibility::PerRead => encoding.connect_reads(),
-            Visibility::PerMoment(snapshots) => encoding.connect_moments(snapshots),
+            Visibility::PerMoment(snapshots, looks) => encoding.connect_moments(snapshots, looks),
         }
         encoding.add_claims();
         encoding.relate_sums();

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | Does this level allow this history? | [`check()`] |
 //! | Which history do some levels allow and others forbid? | [`separate()`] |
+//! | Does this level allow a recording that is still being read? | [`stream::StreamCheck`] |
 //! | How do two levels relate? | [`compare()`] |
 //! | How do many levels relate? | [`lattice()`] |
 //! | Does this program keep its invariants under this level? | [`verify()`] |
@@ -37,6 +38,7 @@ pub mod separate;
 #[cfg(test)]
 #[path = "../../../kernel/spec/tests/common/mod.rs"]
 mod spec_common;
+pub mod stream;
 mod text;
 pub mod verify;
 

@@ -207,7 +207,7 @@ pub fn replay_run(
         replay::replay(program, isolation, found).map_err(|why| format!("the interpreter says: {why}"))?;
     match isolation {
         Isolation::Paper(_) => recorded::check_history(program, found, &run.initial),
-        Isolation::Database(_) => recorded::check_statements(program, found, &run),
+        Isolation::Database(_) => recorded::check_statements(program, found, &run, isolation.looks()),
     }?;
     Ok((run, confirmed))
 }

@@ -7,15 +7,15 @@ use crate::exit::Exit;
 use crate::limits::Alarm;
 use crate::on_server::OnServer;
 use crate::output;
+use crate::program_file::ProgramFile;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
-use crate::text_file::{self, Mistake};
 use anyhow::{anyhow, bail};
 use iso_answer::WrongEvidence;
 use iso_answer::verify::{
     Answer, Database, DatabaseLevel, Isolation, LEVELS, Repair, Repairs, Verification, repairs, verify_all, weakest,
 };
 use iso_evidence::Budget;
-use iso_program::{Program, ProgramError, Span};
+use iso_program::{Program, Span};
 use iso_report::{
     Change, CodePlace, Effort, LevelName, ProgramScope, RepairReport, Report, VerifiedLevel, VerifyReport,
     VerifyVerdict,
@@ -238,19 +238,12 @@ pub(crate) fn code_place(program: &Program, span: Span) -> CodePlace {
 }
 
 fn program(path: &Path) -> anyhow::Result<Program> {
-    let text = text_file::read(path, "program")?;
-    let program = iso_program::parse(&text, &path.display().to_string())
-        .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, &text))?;
+    let file = ProgramFile::read(path)?;
+    let program = iso_program::parse(&file.text, &file.name()).map_err(|errors| file.complaint(&errors))?;
     if program.instances().is_empty() {
         bail!("{}: nothing runs; add a line such as `run a() || b()`", path.display());
     }
     Ok(program)
-}
-
-/// What is wrong with a program, for whoever shows it.
-pub(crate) fn mistake(error: &ProgramError) -> Mistake<'_> {
-    let ProgramError { file, line, column, message, hint } = error;
-    Mistake { file, line: *line, column: *column, message, hint }
 }
 
 pub(crate) fn level_name(isolation: Isolation) -> LevelName {

@@ -37,13 +37,13 @@ pub(super) enum Done {
 
 /// A transaction of a program, or an observer.
 pub(super) struct Runner<'p, C> {
-    program: &'p Program,
-    symbols: &'p [Value],
+    pub(super) program: &'p Program,
+    pub(super) symbols: &'p [Value],
     /// None for an observer.
     instance: Option<usize>,
-    client: C,
+    pub(super) client: C,
     is_open: bool,
-    reads: BTreeMap<ReadId, UnitValue>,
+    pub(super) reads: BTreeMap<ReadId, UnitValue>,
     done: BTreeSet<StatementId>,
     /// What an observer has seen.
     seen: Vec<UnitValue>,
@@ -165,7 +165,7 @@ impl<'p, C: DerefMut<Target: Client>> Runner<'p, C> {
     }
 
     /// The transaction with what it has read, and with these; other reads find nothing that counts.
-    fn run(&self, instance: usize, also: &BTreeMap<ReadId, UnitValue>) -> TxnRun {
+    pub(super) fn run(&self, instance: usize, also: &BTreeMap<ReadId, UnitValue>) -> TxnRun {
         let start = initial_state(self.program, self.symbols);
         run_instance(self.program, InstanceId::from_index(instance), self.symbols, &mut |read, unit| {
             let known = self.reads.get(&read).or_else(|| also.get(&read));
@@ -188,7 +188,18 @@ impl<'p, C: DerefMut<Target: Client>> Runner<'p, C> {
                 _ => None,
             })
             .collect();
+        // A search is about all rows, also those that the transaction wrote itself.
+        let of = &self.program.instances()[instance];
+        let searched = of.reads.iter().enumerate().filter(|it| it.1.statement == statement);
+        let searched: Vec<(ReadId, UnitId, ReadMode)> = searched
+            .filter(|it| it.1.mode == ReadMode::Search)
+            .map(|(idx, it)| (ReadId::from_index(idx), it.unit, it.mode))
+            .collect();
+        if !searched.is_empty() {
+            return self.change(instance, statement, &searched, ran);
+        }
         match reads[..] {
+            [(_, _, ReadMode::Check)] => self.change(instance, statement, &reads, ran),
             [(read, unit, ReadMode::Update)] => self.update(instance, statement, read, unit),
             [] => match self.written(instance, statement, &BTreeMap::new()) {
                 Some((unit, value)) => self.put(unit, &value),
@@ -203,13 +214,23 @@ impl<'p, C: DerefMut<Target: Client>> Runner<'p, C> {
         let locking = if reads[0].2 == ReadMode::ForUpdate { Locking::ForUpdate } else { Locking::Free };
         let lock = if locking == Locking::ForUpdate { " for update" } else { "" };
         let mut words = Vec::new();
-        if let ([(read, unit, _)], Locking::Free) = (reads, locking) {
-            let value = self.get(*unit)?;
-            words.push(self.shown(*unit, &value));
-            self.reads.insert(*read, value);
+        let is_one = reads.iter().all(|it| it.1 == reads[0].1);
+        if is_one && locking == Locking::Free {
+            let value = self.get(reads[0].1)?;
+            words.push(self.shown(reads[0].1, &value));
+            for (read, ..) in reads {
+                self.reads.insert(*read, value.clone());
+            }
         } else {
             let (table, row) = row_of(self.program, reads[0].1);
-            let predicate = if reads.len() == 1 { key_is(&row) } else { Predicate::All };
+            let named: BTreeSet<String> = reads.iter().map(|it| row_of(self.program, it.1).1).collect();
+            let is_all =
+                self.program.tables().iter().any(|it| it.rows.len() == named.len() && it.rows.contains(&reads[0].1));
+            let predicate = match is_all {
+                _ if is_one => key_is(&row),
+                true => Predicate::All,
+                false => Predicate::OneOf(Column::Key, named.iter().map(|it| it.as_str().into()).collect()),
+            };
             let rows: BTreeMap<String, crate::Value> =
                 self.client.select(&table, &predicate, locking)?.into_iter().collect();
             for (read, unit, _) in reads {
@@ -224,18 +245,18 @@ impl<'p, C: DerefMut<Target: Client>> Runner<'p, C> {
         Ok(format!("reads {}{lock}", words.join(", ")))
     }
 
-    fn get(&mut self, unit: UnitId) -> Result<UnitValue, Failure> {
+    pub(super) fn get(&mut self, unit: UnitId) -> Result<UnitValue, Failure> {
         let (table, row) = row_of(self.program, unit);
         let found = self.client.get(&table, &row)?;
         found.map_or(Ok(UnitValue::Missing), |it| decoded(self.program, unit, &it))
     }
 
-    fn shown(&self, unit: UnitId, value: &UnitValue) -> String {
+    pub(super) fn shown(&self, unit: UnitId, value: &UnitValue) -> String {
         format!("{} = {}", self.program.unit(unit).name, self.program.show_unit(unit, value))
     }
 
     /// What the statement writes, given what its read finds.
-    fn written(
+    pub(super) fn written(
         &self,
         instance: usize,
         statement: StatementId,
@@ -297,7 +318,7 @@ impl<'p, C: DerefMut<Target: Client>> Runner<'p, C> {
         (one == zero + 1).then_some(zero)
     }
 
-    fn put(&mut self, unit: UnitId, value: &UnitValue) -> Result<String, Failure> {
+    pub(super) fn put(&mut self, unit: UnitId, value: &UnitValue) -> Result<String, Failure> {
         let (table, row) = row_of(self.program, unit);
         match value {
             UnitValue::Present(fields) => {
@@ -312,6 +333,6 @@ impl<'p, C: DerefMut<Target: Client>> Runner<'p, C> {
     }
 }
 
-fn key_is(row: &str) -> Predicate {
+pub(super) fn key_is(row: &str) -> Predicate {
     Predicate::Compare(Column::Key, Comparison::Equal, row.into())
 }

@@ -5,7 +5,7 @@ use super::{Access, AccessKind, Constant, Parts, Relation, RowKey, Variable, Way
 use crate::error::{Checked, Span, did_you_mean, fail};
 use crate::flatten::declared::{Declared, Global};
 use crate::program::ReadMode;
-use crate::syntax::{AssignOp, Binary, Expr, ExprKind, Ident, Row, Stmt, StmtKind, Target, TxnItem};
+use crate::syntax::{AssignOp, Binary, Change, Expr, ExprKind, Ident, Row, Rows, Stmt, StmtKind, Target, TxnItem};
 use crate::value::Value;
 
 /// How many courses are looked at one by one. Of a transaction with more, whatever a branch does may happen or not.
@@ -59,12 +59,18 @@ fn constant(declared: &Declared<'_>, key: Value) -> Constant {
 fn mark_growing<'s>(body: &'s [Stmt], rows: &mut Vec<(&'s str, &'s str)>, relations: &mut [Relation]) {
     for stmt in body {
         match &stmt.kind {
-            StmtKind::Insert { row, .. } => mark(&row.table.text, false, relations),
+            StmtKind::Insert { row, .. } | StmtKind::Change { change: Change::Insert { row, .. }, .. } => {
+                mark(&row.table.text, false, relations);
+            }
             StmtKind::Delete(Target::Row(row)) => mark(&row.table.text, true, relations),
             StmtKind::Delete(Target::Name(name)) => {
                 if let Some(row) = rows.iter().rev().find(|it| it.0 == name.text) {
                     mark(row.1, true, relations);
                 }
+            }
+            StmtKind::Change { change: Change::Delete { of, .. }, .. } => {
+                let (Rows::One(Row { table, .. }) | Rows::All(table)) = of;
+                mark(&table.text, true, relations);
             }
             StmtKind::If { then, otherwise, .. } => {
                 mark_growing(then, rows, relations);
@@ -212,13 +218,18 @@ impl<'d, 's> Walk<'d, 's> {
         RowKey::Variable(self.variables.len() - 1)
     }
 
-    fn decide(&mut self) -> bool {
+    pub(super) fn decide(&mut self) -> bool {
         let Branches::Decided { decisions, n_used } = &mut self.branches else { return true };
         if *n_used == decisions.len() {
             decisions.push(false);
         }
         *n_used += 1;
         decisions[*n_used - 1]
+    }
+
+    /// Is it open here what branches decide?
+    pub(super) fn is_open(&self) -> bool {
+        self.n_loops > 0 || matches!(self.branches, Branches::Both)
     }
 
     /// Does something that may not happen.
@@ -244,14 +255,8 @@ impl<'d, 's> Walk<'d, 's> {
 
     fn stmt(&mut self, stmt: &Stmt) -> Checked<End> {
         match &stmt.kind {
-            StmtKind::Let { name, value } => {
-                let term = self.expr(value)?;
-                let term = match term {
-                    Term::Other => Term::Key(self.computed(&name.text)),
-                    known @ Term::Key(_) => known,
-                };
-                self.names.push((name.text.clone(), Bound::Value(term)));
-            }
+            StmtKind::Let { name, value } => self.binding(name, value)?,
+            StmtKind::Select(all) => all.iter().try_for_each(|(name, value)| self.binding(name, value))?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, stmt.span)?,
             StmtKind::If { condition, then, otherwise } => return self.branch(condition, then, otherwise),
             StmtKind::ForRows { row, table, mode, body } => self.for_rows(row, table, *mode, body)?,
@@ -272,6 +277,13 @@ impl<'d, 's> Walk<'d, 's> {
                 self.change(AccessKind::Delete, relation, key.clone(), Parts::EXISTENCE, whole, stmt.span);
                 self.learn(relation, &key, false);
             }
+            StmtKind::Change { count, change } => {
+                self.change_rows(change, stmt.span)?;
+                if let Some(count) = count {
+                    let key = self.computed(&count.text);
+                    self.names.push((count.text.clone(), Bound::Value(Term::Key(key))));
+                }
+            }
             StmtKind::Abort => return Ok(End::Aborted),
             StmtKind::Assert(condition) => {
                 self.expr(condition)?;
@@ -288,14 +300,23 @@ impl<'d, 's> Walk<'d, 's> {
         Ok(End::Reached)
     }
 
+    fn binding(&mut self, name: &Ident, value: &Expr) -> Checked<()> {
+        let term = match self.expr(value)? {
+            Term::Other => Term::Key(self.computed(&name.text)),
+            known @ Term::Key(_) => known,
+        };
+        self.names.push((name.text.clone(), Bound::Value(term)));
+        Ok(())
+    }
+
     /// A key that was computed: another one in each turn of a loop.
-    fn computed(&mut self, name: &str) -> RowKey {
+    pub(super) fn computed(&mut self, name: &str) -> RowKey {
         if self.n_loops > 0 { RowKey::All } else { self.variable(name, None) }
     }
 
     fn branch(&mut self, condition: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> Checked<End> {
         self.expr(condition)?;
-        if self.n_loops > 0 || matches!(self.branches, Branches::Both) {
+        if self.is_open() {
             let (one, other) = self.perhaps(|it| Ok((it.block(then)?, it.block(otherwise)?)))?;
             let both_abort = (one, other) == (End::Aborted, End::Aborted);
             return Ok(if both_abort { End::Aborted } else { End::Reached });
@@ -450,7 +471,15 @@ impl<'d, 's> Walk<'d, 's> {
     }
 
     /// UPDATE and DELETE do nothing if there is no row.
-    fn change(&mut self, kind: AccessKind, relation: usize, key: RowKey, reads: Parts, writes: Parts, span: Span) {
+    pub(super) fn change(
+        &mut self,
+        kind: AccessKind,
+        relation: usize,
+        key: RowKey,
+        reads: Parts,
+        writes: Parts,
+        span: Span,
+    ) {
         if self.finds_row(relation, &key) {
             self.push(kind, relation, key, reads, writes, true, span);
         } else {
@@ -459,7 +488,7 @@ impl<'d, 's> Walk<'d, 's> {
     }
 
     /// Is there a row for a statement that locks it? Both may be if the table grows.
-    fn finds_row(&mut self, relation: usize, key: &RowKey) -> bool {
+    pub(super) fn finds_row(&mut self, relation: usize, key: &RowKey) -> bool {
         if !self.relations[relation].grows || *key == RowKey::All {
             return true;
         }
@@ -473,14 +502,14 @@ impl<'d, 's> Walk<'d, 's> {
         exists
     }
 
-    fn learn(&mut self, relation: usize, key: &RowKey, exists: bool) {
+    pub(super) fn learn(&mut self, relation: usize, key: &RowKey, exists: bool) {
         if self.is_certain && *key != RowKey::All {
             self.known.push((relation, key.clone(), exists));
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are the members of an access")]
-    fn push(
+    pub(super) fn push(
         &mut self,
         kind: AccessKind,
         relation: usize,
