@@ -111,8 +111,8 @@ fn a_violation_ends_the_run_if_asked_to() {
     let many = format!("for it in $(seq 300); do /usr/bin/python3 {shop} redeem $it VIP; done");
     let serve = ["serve", "--listen", "127.0.0.1:0", "--schema", schema, "--level", "cc", "--seed", "7"];
     let check = ["-o", "h.jsonl", "--check", "ser", "--stop-on-violation", "--json", "--", "sh", "-c"];
-    let run = folder.run(&[&serve[..], &check, &[&format!("({many}) >&2")]].concat()).ends(1);
-    let run = run.complains("serializable is violated within the first ");
+    let run = folder.run(&[&serve[..], &check, &[&format!("{many} >&2")]].concat()).ends(1);
+    let run = run.complains("ser is violated within the first ");
     let answer = &run.json()[0];
     assert_eq!(answer["check"][0]["verdict"], "violated");
     assert!(answer["committed"].as_u64().unwrap() < 300, "{answer}");
@@ -149,6 +149,19 @@ fn the_engine_ends_with_its_owner() {
         assert!(Instant::now() < until, "the server {pid} is still there");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn the_plugin_for_pytest_serves_a_database_for_a_test() {
+    if !can_serve() || !has("pytest", &["/usr/bin/python3", "-c", "import pytest, psycopg"]) {
+        return;
+    }
+    let mut pytest = Command::new("/usr/bin/python3");
+    pytest.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/apps/shop"]);
+    pytest.current_dir(env!("CARGO_MANIFEST_DIR")).env("ISOSCOPE", env!("CARGO_BIN_EXE_isoscope"));
+    let output = pytest.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("1 passed, 1 xfailed"), "{said}");
 }
 
 /// Blocks of shell commands of the walk-through, in order.
