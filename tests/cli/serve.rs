@@ -66,7 +66,7 @@ fn the_shop_is_served_weakly_and_runs_along_a_prediction() {
     let said = "UPDATE coupons SET uses_left = $1 WHERE code = $2 -- $1 = ";
     assert!(folder.read("why.txt").contains(said) && folder.read("why.html").contains(said));
     let checked = folder.run(&["check", "rush.jsonl", "--level", "ser"]).ends(1).says("What the application said:");
-    checked.says("s1.1  SELECT uses_left FROM coupons WHERE code = $1 -- $1 = VIP");
+    checked.says(".1  SELECT uses_left FROM coupons WHERE code = $1 -- $1 = VIP");
     // One good run, and what could have happened.
     let good = redeem("ann bob cid", "SAVE10");
     let latest =
