@@ -93,6 +93,7 @@ impl CheckReport {
             defects: run.defects.into_iter().map(Defect::from).collect(),
             seconds: run.seconds,
             peak_bytes: run.peak_bytes,
+            durability: None,
             history: None,
             promise: None,
             levels: Vec::new(),

@@ -3,6 +3,7 @@
 //! Transactions are referred to by their names, which are unique in a history. Only renderings make words of what
 //! stands here, but for sentences that need the whole history: why a dependency is there.
 
+use crate::durability::DurabilityReport;
 use crate::execution::ExecutionRelation;
 use crate::promise::PromiseReport;
 use crate::surroundings::Surroundings;
@@ -29,6 +30,9 @@ pub struct CheckReport {
     /// What the database promised whose history this is, if the input says which it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Box<PromiseReport>>,
+    /// Whether acknowledged writes are there at the end, if the input says which sessions read then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Box<DurabilityReport>>,
     /// One answer a level, in the order in which they were asked.
     pub levels: Vec<LevelReport>,
     /// The history itself, if a level holds and it is small enough to be shown beside its schedule.

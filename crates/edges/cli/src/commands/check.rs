@@ -1,5 +1,6 @@
 //! `isoscope check`: does this recorded history satisfy these levels, and if not, why not?
 
+use super::check_stream;
 use crate::args::CheckArgs;
 use crate::effort;
 use crate::exit::Exit;
@@ -15,11 +16,12 @@ use crate::said;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
 use crate::unseen::Unseen;
+use anyhow::bail;
 use iso_answer::check::Certifying;
 use iso_evidence::{Budget, Note, Stage, StopReason};
 use iso_formats::{ReadError, Reading, RecordedDatabase};
 use iso_history::{Defect, Facts, History, Outcome, Severity};
-use iso_report::{LevelName, LevelReport, Report};
+use iso_report::{DurabilityReport, LevelName, LevelReport, Report};
 use iso_spec::{Level, Module};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -53,6 +55,23 @@ enum LookAround {
 
 /// Runs the verb.
 pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
+    if raw.stream || raw.follow || check_stream::is_too_large(&raw) {
+        return check_stream::run(&raw, started);
+    }
+    for (given, option) in [
+        (raw.stop_on_violation, "--stop-on-violation"),
+        (raw.window.is_some(), "--window"),
+        (raw.certificate.is_some(), "--certificate"),
+    ] {
+        if given {
+            bail!("{option} is for recordings that are streamed; add --stream or --follow");
+        }
+    }
+    in_memory(raw, started)
+}
+
+/// Reads whole histories, and decides them.
+pub(crate) fn in_memory(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     let (voice, shows_stats) = (Voice::new(raw.json), raw.stats);
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let own = raw.spec.as_deref().map(spec_file::read).transpose()?;
@@ -108,7 +127,7 @@ impl<'s> Check<'s> {
     fn usual(&self) -> Vec<LevelName> {
         match &self.named {
             Some(named) => named.iter().map(Named::name).collect(),
-            None => usual_questions(None).iter().map(Question::name).collect(),
+            None => usual_names(),
         }
     }
 
@@ -138,6 +157,11 @@ impl<'s> Check<'s> {
         }
         Ok(Asked { questions, promised, note })
     }
+}
+
+/// What a report calls the levels that are asked for where nobody names one.
+pub(crate) fn usual_names() -> Vec<LevelName> {
+    usual_questions(None).iter().map(Question::name).collect()
 }
 
 /// What is asked of a history, or of one that is not known yet, where nobody names a level.
@@ -290,6 +314,7 @@ impl InputJudge<'_> {
         };
         let promise = promised.as_ref().map(Promised::report);
         self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>(), promise);
+        self.results.durability(DurabilityReport::new(&history, &reading.header.final_sessions));
         if let Some(note) = note {
             self.results.note(note);
         }

@@ -38,6 +38,11 @@ pub enum WrittenValues {
 impl RecordingHeader<'_> {
     /// The line.
     pub fn line(&self) -> Vec<u8> {
+        self.line_with_nodes(&[])
+    }
+
+    /// The line, with the node that each session is on, where there are several.
+    pub fn line_with_nodes(&self, nodes: &[(String, String)]) -> Vec<u8> {
         let mut out = format!("{{\"isoscope\":{VERSION},\"initial\":").into_bytes();
         name(&mut out, self.initial.as_name());
         if !self.init.is_empty() {
@@ -56,11 +61,33 @@ impl RecordingHeader<'_> {
             out.extend_from_slice(b",\"database\":");
             database.write_json(&mut out).expect("a vector takes every byte");
         }
+        write_nodes(&mut out, nodes);
         out.extend_from_slice(b",\"origin\":");
         out.extend_from_slice(self.origin.as_bytes());
         out.extend_from_slice(b"}\n");
         out
     }
+}
+
+/// Writes the member of a header that says where sessions are.
+pub(super) fn write_nodes(out: &mut Vec<u8>, nodes: &[(String, String)]) {
+    for (nth, (session, node)) in nodes.iter().enumerate() {
+        out.extend_from_slice(if nth == 0 { b",\"nodes\":{" } else { b"," });
+        text(out, session);
+        out.push(b':');
+        text(out, node);
+    }
+    if !nodes.is_empty() {
+        out.push(b'}');
+    }
+}
+
+/// A line that says that a session reads when all others have ended.
+pub fn final_line(session: &str) -> Vec<u8> {
+    let mut out = b"{\"final\":".to_vec();
+    text(&mut out, session);
+    out.extend_from_slice(b"}\n");
+    out
 }
 
 /// A line of initial values that were not known when the first line was written.

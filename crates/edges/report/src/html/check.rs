@@ -22,6 +22,7 @@ pub(crate) fn check_html(report: &CheckReport) -> Page {
     let title = if report.inputs.is_empty() { "history".to_owned() } else { report.inputs.join(", ") };
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&check_headline(report)));
     body += &lead(report);
+    body += &durability(report);
     body += &defects(report);
     let findings = findings(report);
     for (idx, finding) in findings.iter().enumerate() {
@@ -34,6 +35,17 @@ pub(crate) fn check_html(report: &CheckReport) -> Page {
     body += &witnesses(report);
     let effort = effort(report);
     Page { title, body, effort, json: embedded(report).to_json(JsonLayout::Compact) }
+}
+
+/// Acknowledged writes that are gone.
+pub(super) fn durability(report: &CheckReport) -> String {
+    match report.durability.as_ref().filter(|it| it.lost > 0) {
+        Some(durability) => {
+            let lines: Vec<String> = durability.words().iter().map(|it| prose(it)).collect();
+            format!("<p class=\"failed\"><b>LOST</b> {}</p>\n", lines.join("<br/>"))
+        }
+        None => String::new(),
+    }
 }
 
 /// The document with the beginnings of its schedules: whoever wants all of a long one does not look into a page.
@@ -53,6 +65,7 @@ fn embedded(report: &CheckReport) -> CheckReport {
         peak_bytes: report.peak_bytes,
         history: report.history,
         promise: report.promise.clone(),
+        durability: report.durability.clone(),
         levels: levels.collect(),
         whole: report.whole.clone(),
         surroundings: report.surroundings.clone(),

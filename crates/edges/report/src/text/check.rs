@@ -27,6 +27,7 @@ pub fn text(report: &CheckReport, options: TextOptions) -> String {
     for finding in &findings {
         page.finding(finding);
     }
+    page.durability(report);
     page.foot(report, !findings.is_empty());
     options.spelled(page.out)
 }
@@ -49,6 +50,17 @@ pub fn text_so_far(report: &CheckReport, is_decided: impl Fn(&LevelReport) -> bo
 }
 
 impl Page {
+    /// Acknowledged writes that are gone.
+    fn durability(&mut self, report: &CheckReport) {
+        let Some(durability) = report.durability.as_ref().filter(|it| it.lost > 0) else { return };
+        self.gap();
+        for (nth, words) in durability.words().iter().enumerate() {
+            let words = harmless(words);
+            let words = if nth == 0 { self.tinted(Tone::Bad, &words) } else { format!("  {words}") };
+            self.line(&words);
+        }
+    }
+
     fn head(&mut self, report: &CheckReport) {
         for defect in &report.defects {
             let tone = if defect.severity == Severity::Error { Tone::Bad } else { Tone::Unsure };
