@@ -86,6 +86,7 @@ fn tables(command: Command) -> Command {
             it.after_help(short(REPLAY_EXAMPLES, REPLAY_CODES, "level names, and addresses of databases"))
                 .after_long_help(format!("{REPLAY_EXAMPLES}\n\n{REPLAY_CODES}\n\n{}\n\n{COLLECT_ADDRESSES}", levels()))
         })
+        .mut_subcommand("driver", |it| it.after_help(format!("{DRIVER_EXAMPLES}\n\n{DRIVER_CODES}")))
         .mut_subcommand("store", with_applications)
         .mut_subcommand("levels", |it| it.after_help(format!("{LEVELS_EXAMPLES}\n\n{DONE_CODES}")))
         .mut_subcommand("convert", |it| it.after_help(format!("{CONVERT_EXAMPLES}\n\n{}\n\n{LIMIT_CODES}", formats())))
@@ -159,6 +160,7 @@ First steps:
   isoscope serve --level cc        a weak PostgreSQL for the tests of your own application
   isoscope hunt URL                what does a database do that it should not?
   isoscope replay SCRIPT URL       does what hunt found show again?
+  isoscope driver check COMMAND    does a driver of your own speak the protocol?
   isoscope store run smallbank     what happens to an application on a weak store?
   isoscope levels                  what the levels mean";
 
@@ -356,6 +358,17 @@ Exit codes:
   1  shown: the expected level forbids what happened
   2  the question could not be asked: no such database, no script, bad name, bad option
   3  unknown: what happened was not decided, or the memory ran out";
+
+const DRIVER_EXAMPLES: &str = "\
+Examples:
+  isoscope driver check \"command:python3 examples/drivers/sqlite.py\"    does it speak the protocol?
+  isoscope hunt \"command:python3 examples/drivers/sqlite.py\" --for 20s  and is the database what it promises?";
+
+const DRIVER_CODES: &str = "\
+Exit codes:
+  0  the driver speaks the protocol
+  1  something is wrong, line by line
+  2  the question could not be asked: bad option, no command";
 
 const HUNT_EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,7 @@
 //! `(key text primary key, value text)`. Applications talk through the typed helpers of `dyn Client`.
 
 use crate::answered::{is_match, only_row};
-use crate::{Record, Value};
+use crate::{Record, Value, WholeTxns};
 use iso_history::{Locking, Predicate};
 use std::fmt::Display;
 use thiserror::Error;
@@ -106,6 +106,11 @@ pub trait Client {
 
     /// Ends the transaction as if it never was.
     fn abort(&mut self) -> Result<(), Failure>;
+
+    /// The same session, if its database takes transactions in one piece only.
+    fn whole(&mut self) -> Option<&mut dyn WholeTxns> {
+        None
+    }
 
     /// What [`crate::Watcher`] calls this session.
     fn process(&self) -> Option<u64> {

@@ -7,6 +7,7 @@
 //! each read instead.
 
 mod formula;
+mod limits;
 mod moments;
 mod reads;
 mod sums;
@@ -20,6 +21,7 @@ use formula::Formula;
 use iso_history::Snapshots;
 use iso_program::{Claim, Instance, Looks, Program, ReadId, Span, SymbolId, UnitId, UnitValue};
 use iso_solve::{Circuit, SatResult, Values, Wire};
+pub(crate) use limits::Limits;
 use std::collections::BTreeMap;
 
 /// What a level may ask of visibility.
@@ -478,11 +480,16 @@ impl<'p> Encoding<'p> {
         &mut self,
         axioms: &[Axiom],
         total: &[usize],
+        limits: Limits,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Option<(Model, Vec<UnitValue>)>, Stopped> {
-        let any = self.circuit.or(self.suspects.iter().map(|it| it.1).collect::<Vec<_>>());
+        let is_outside = |it: &Suspect| limits == Limits::Assumed && it.is_beyond_limits();
+        let (outside, wrong): (Vec<(Suspect, Wire)>, Vec<_>) =
+            self.suspects.iter().copied().partition(|it| is_outside(&it.0));
+        let any = self.circuit.or(wrong.into_iter().map(|it| it.1).collect::<Vec<_>>());
         let mut assumed: Vec<Wire> = axioms.iter().map(|it| self.axioms[it]).collect();
         assumed.extend(total.iter().map(|it| self.total[*it]));
+        assumed.extend(outside.into_iter().map(|it| !it.1));
         assumed.push(any);
         if self.shapes().has_sums() {
             let outline = self.outline.get_or_insert_with(|| Formula::new(&self.circuit, &[&self.laws]));

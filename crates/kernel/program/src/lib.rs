@@ -73,6 +73,7 @@
 //! - A key may depend on what is read; a key that is no row is a row that does not exist.
 //! - An assumption about `txn.parameter` holds for every instance of that transaction.
 
+mod any_number;
 mod error;
 mod execution;
 mod flatten;
@@ -94,6 +95,7 @@ mod txn_level;
 mod updates;
 mod value;
 
+pub use any_number::{AnyNumber, Exhaustive, go_through};
 pub use error::{Place, ProgramError, Span};
 pub use execution::{Request, Run, WrongWriter, run_execution, run_reads};
 pub use ids::{DomainId, InstanceId, LocalId, ReadId, StatementId, SymbolId, TableId, UnitId};

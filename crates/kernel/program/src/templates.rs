@@ -9,6 +9,7 @@
 //! `UPDATE` that finds its row, and one that does not. A way that aborts leaves nothing, and is none.
 
 mod change;
+mod compared;
 mod expression;
 mod fields;
 mod finish;

@@ -30,9 +30,10 @@ pub(crate) struct PredictArgs {
     pub(crate) target: String,
 
     /// What may differ: strict ends a session with the first read that has another writer; relaxed keeps the rest of
-    /// that transaction as it was observed, and its other reads may have other writers, too; if not given, strict, and
-    /// relaxed where strict has none
-    #[arg(long, value_name = "strict|relaxed", hide_possible_values = true)]
+    /// that transaction as it was observed, and its other reads may have other writers, too; strict-events is strict,
+    /// but others may see what such a transaction wrote before that read; if not given, strict, and relaxed where
+    /// strict has none
+    #[arg(long, value_name = "BOUNDARY", hide_possible_values = true)]
     pub(crate) boundary: Option<BoundaryName>,
 
     /// Precision and boundary in one word, as in the paper: exact-strict, exact-relaxed, approx-strict or
@@ -85,6 +86,7 @@ pub(crate) struct PredictArgs {
 pub(crate) enum BoundaryName {
     Strict,
     Relaxed,
+    StrictEvents,
 }
 
 /// A precision and a boundary by one name.

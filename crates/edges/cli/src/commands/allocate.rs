@@ -204,6 +204,7 @@ fn bad_run(of: &BadRun) -> iso_report::BadRun {
     let arguments =
         of.program.symbols().iter().zip(&of.symbols).filter(|it| it.0.name.contains('.') && !it.0.name.contains('['));
     iso_report::BadRun {
+        chosen: None,
         wrong: Vec::new(),
         open_values: arguments.map(|(symbol, value)| (symbol.name.clone(), of.program.show(*value))).collect(),
         initial: units(&of.initial),

@@ -218,7 +218,7 @@ impl Predict {
     /// "None" says nothing about a boundary that was not tried.
     fn other_boundary(&self, answers: &[PredictedLevel]) -> Option<String> {
         let other = match self.boundaries[..] {
-            [Boundary::Strict] => "relaxed",
+            [Boundary::Strict | Boundary::StrictEvents] => "relaxed",
             [Boundary::Relaxed] => "strict",
             _ => return None,
         };
@@ -403,7 +403,7 @@ fn names(refutation: &Refutation) -> String {
 
 fn reason(unknown: &Unknown, boundary: Boundary) -> String {
     let exact = match boundary {
-        Boundary::Strict => "exact-strict",
+        Boundary::Strict | Boundary::StrictEvents => "exact-strict",
         Boundary::Relaxed => "exact-relaxed",
     };
     match unknown {
@@ -431,6 +431,7 @@ fn shown_boundary(boundary: Boundary) -> iso_report::Boundary {
     match boundary {
         Boundary::Strict => iso_report::Boundary::Strict,
         Boundary::Relaxed => iso_report::Boundary::Relaxed,
+        Boundary::StrictEvents => iso_report::Boundary::StrictEvents,
     }
 }
 
@@ -443,6 +444,7 @@ fn strategy(raw: &PredictArgs) -> (Vec<Boundary>, Precision) {
         (Some(Strategy::ExactRelaxed | Strategy::ApproxRelaxed), _) | (None, Some(BoundaryName::Relaxed)) => {
             vec![Boundary::Relaxed]
         }
+        (None, Some(BoundaryName::StrictEvents)) => vec![Boundary::StrictEvents],
         (None, None) => vec![Boundary::Strict, Boundary::Relaxed],
     };
     let precision = match raw.strategy {

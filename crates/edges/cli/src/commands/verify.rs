@@ -1,5 +1,6 @@
 //! `isoscope verify`: does a program keep its promises under isolation levels?
 
+use crate::any_number;
 use crate::args::VerifyArgs;
 use crate::counterexample::bad_run;
 use crate::exit::Exit;
@@ -50,6 +51,9 @@ const DATABASE_HINT: &str = "These are the levels of papers, where `+=` is a rea
 
 /// Runs the verb.
 pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
+    if raw.any_number {
+        return any_number::run(raw, started);
+    }
     let asked = Verify::resolve(raw)?;
     let reporter = Arc::new(Reporter::new(&raw.answer, Channel::Output, started)?);
     let alarm = reporter.watch(Report::Verify(asked.blank()));
@@ -94,6 +98,7 @@ impl Verify {
             program: scope(&self.program),
             levels: self.levels().iter().map(unknown).collect(),
             weakest: None,
+            any_number: None,
             server: None,
             hint: matches!(self.asked, Asked::Everything).then(|| DATABASE_HINT.to_owned()),
             repairs: Vec::new(),
@@ -241,7 +246,7 @@ fn program(path: &Path) -> anyhow::Result<Program> {
     Ok(program)
 }
 
-fn level_name(isolation: Isolation) -> LevelName {
+pub(crate) fn level_name(isolation: Isolation) -> LevelName {
     LevelName { short: isolation.short_name().to_owned(), full: isolation.full_name().to_owned() }
 }
 
@@ -263,7 +268,8 @@ fn levels(names: &[String]) -> anyhow::Result<Vec<Isolation>> {
     Ok(levels)
 }
 
-fn level(name: &str) -> anyhow::Result<Isolation> {
+/// The level of a name.
+pub(crate) fn level(name: &str) -> anyhow::Result<Isolation> {
     if ["ec", "eventual-consistency"].contains(&name) {
         // Transactions are seen as a whole or not at all, and for a program nothing else is left of it.
         return Ok(Level::ReadAtomic.into());
@@ -284,7 +290,8 @@ fn level(name: &str) -> anyhow::Result<Isolation> {
     }
 }
 
-fn scope(program: &Program) -> ProgramScope {
+/// What is said of a program.
+pub(crate) fn scope(program: &Program) -> ProgramScope {
     let sessions: BTreeSet<usize> = program.instances().iter().map(|it| it.session).collect();
     ProgramScope {
         text: program.text().to_owned(),
@@ -296,7 +303,7 @@ fn scope(program: &Program) -> ProgramScope {
 }
 
 /// Those of which no other one is weaker.
-fn weakest_of(holding: &[Isolation]) -> Vec<String> {
+pub(crate) fn weakest_of(holding: &[Isolation]) -> Vec<String> {
     let is_weaker = |a: Isolation, b: Isolation| match (a, b) {
         // Levels of a database stand in a row.
         (Isolation::Database(_), Isolation::Database(_)) => {

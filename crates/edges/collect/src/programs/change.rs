@@ -5,12 +5,13 @@
 
 use super::statement::{Runner, key_is};
 use super::{decoded, encoded, row_of};
-use crate::{Failure, OnConflict};
+use crate::{Client, Failure, OnConflict};
 use iso_history::{Column, Comparison, Locking, Predicate};
 use iso_program::{
     Arith, Expr, Instance, ReadId, ReadMode, StatementId, Stmt, TxnRun, Type, UnitId, UnitPart, UnitValue, Value,
 };
 use std::collections::BTreeMap;
+use std::ops::DerefMut;
 
 /// A row that a statement may change.
 struct Row {
@@ -30,7 +31,7 @@ enum Deed {
     Other,
 }
 
-impl Runner<'_> {
+impl<C: DerefMut<Target: Client>> Runner<'_, C> {
     /// Does the statement whose unread reads are these.
     pub(super) fn change(
         &mut self,
@@ -162,13 +163,13 @@ impl Runner<'_> {
 }
 
 /// What is known before a statement.
-struct Known<'k> {
-    runner: &'k Runner<'k>,
+struct Known<'k, C> {
+    runner: &'k Runner<'k, C>,
     of: &'k Instance,
     ran: &'k TxnRun,
 }
 
-impl Known<'_> {
+impl<C: DerefMut<Target: Client>> Known<'_, C> {
     fn row(&self, first: ReadId, unit: UnitId) -> Row {
         let reads = (0..self.of.reads.len()).map(ReadId::from_index);
         let again = reads.into_iter().find(|it| self.of.read(*it).again == Some(first)).unwrap_or(first);

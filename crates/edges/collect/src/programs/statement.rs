@@ -11,6 +11,7 @@ use iso_program::{
     UnitKind, UnitValue, Value, initial_state, judge, run_instance,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::DerefMut;
 
 /// What a transaction did when it was its turn.
 pub(super) enum Step {
@@ -24,13 +25,23 @@ pub(super) enum Step {
     Conflict(String),
 }
 
+/// What a transaction did inside of one that somebody else begins and ends.
+pub(super) enum Done {
+    /// A statement.
+    Statement,
+    /// Everything; it is to be committed.
+    Committed,
+    /// It is to be aborted, because of this.
+    GaveUp(String),
+}
+
 /// A transaction of a program, or an observer.
-pub(super) struct Runner<'p> {
+pub(super) struct Runner<'p, C> {
     pub(super) program: &'p Program,
     pub(super) symbols: &'p [Value],
     /// None for an observer.
     instance: Option<usize>,
-    pub(super) client: Box<dyn Client + Send>,
+    pub(super) client: C,
     is_open: bool,
     pub(super) reads: BTreeMap<ReadId, UnitValue>,
     done: BTreeSet<StatementId>,
@@ -38,18 +49,13 @@ pub(super) struct Runner<'p> {
     seen: Vec<UnitValue>,
 }
 
-impl<'p> Runner<'p> {
-    pub(super) fn new(
-        program: &'p Program,
-        symbols: &'p [Value],
-        instance: usize,
-        client: Box<dyn Client + Send>,
-    ) -> Self {
+impl<'p, C: DerefMut<Target: Client>> Runner<'p, C> {
+    pub(super) fn new(program: &'p Program, symbols: &'p [Value], instance: usize, client: C) -> Self {
         let (reads, done, seen) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
         Self { program, symbols, instance: Some(instance), client, is_open: false, reads, done, seen }
     }
 
-    pub(super) fn observer(program: &'p Program, symbols: &'p [Value], client: Box<dyn Client + Send>) -> Self {
+    pub(super) fn observer(program: &'p Program, symbols: &'p [Value], client: C) -> Self {
         Self { instance: None, ..Self::new(program, symbols, 0, client) }
     }
 
@@ -101,6 +107,25 @@ impl<'p> Runner<'p> {
         let words = self.perform(instance, statement, &ran)?;
         self.done.insert(statement);
         Ok(Step::Did(words))
+    }
+
+    /// The next statement of a transaction that somebody else has begun and will end.
+    pub(super) fn go_on_inside(&mut self) -> Result<Done, Failure> {
+        let instance = self.instance.unwrap_or_default();
+        let ran = self.run(instance, &BTreeMap::new());
+        let next = ran.steps.iter().map(|it| self.statement(instance, it)).find(|it| !self.done.contains(it));
+        if let Some(statement) = next {
+            self.perform(instance, statement, &ran)?;
+            self.done.insert(statement);
+            return Ok(Done::Statement);
+        }
+        Ok(match ran.outcome {
+            Outcome::Committed => Done::Committed,
+            Outcome::Aborted { .. } => Done::GaveUp("it gives up by itself".to_owned()),
+            Outcome::AssertFailed { .. } => Done::GaveUp("an assertion is false".to_owned()),
+            Outcome::Overflow { .. } => Done::GaveUp("a number leaves its range".to_owned()),
+            Outcome::NoSuchRow { .. } => Done::GaveUp("a row is inserted that the table has not".to_owned()),
+        })
     }
 
     fn end(&mut self, ran: &TxnRun) -> Result<Step, Failure> {

@@ -1,5 +1,6 @@
 //! Goes along the statements of a transaction, once for each combination of what its branches may decide.
 
+use super::compared::Compared;
 use super::{Access, AccessKind, Constant, Parts, Relation, RowKey, Variable, Way};
 use crate::error::{Checked, Span, did_you_mean, fail};
 use crate::flatten::declared::{Declared, Global};
@@ -171,6 +172,7 @@ pub(super) struct Walk<'d, 's> {
     pub(super) equal: Vec<(RowKey, RowKey)>,
     pub(super) different: Vec<(RowKey, RowKey)>,
     pub(super) accesses: Vec<Access>,
+    pub(super) compared: Compared,
     /// Rows that are locked or written, and whether they exist.
     known: Vec<(usize, RowKey, bool)>,
     /// Whether the row that a `for update` looked at last was there.
@@ -192,6 +194,7 @@ impl<'d, 's> Walk<'d, 's> {
             equal: Vec::new(),
             different: Vec::new(),
             accesses: Vec::new(),
+            compared: Compared::default(),
             known: Vec::new(),
             last_locked: None,
             n_loops: 0,
@@ -284,6 +287,10 @@ impl<'d, 's> Walk<'d, 's> {
             StmtKind::Abort => return Ok(End::Aborted),
             StmtKind::Assert(condition) => {
                 self.expr(condition)?;
+                if self.n_loops == 0 && self.is_certain {
+                    // Whoever goes on has found it true.
+                    self.constrain(condition, true);
+                }
             }
             StmtKind::Maybe { .. } => {
                 let hint = "write it in `init`; a transaction decides with `if`";
@@ -335,11 +342,11 @@ impl<'d, 's> Walk<'d, 's> {
                 let key = self.plain_key(&row.key)?;
                 self.known.iter().rev().find(|it| it.0 == relation && it.1 == key).map(|it| it.2)
             }
-            _ => None,
+            _ => self.known_value(condition),
         }
     }
 
-    /// Remembers which keys a condition makes equal or different.
+    /// Remembers which keys a condition makes equal or different, and what it says of other values.
     fn constrain(&mut self, condition: &Expr, truth: bool) {
         match &condition.kind {
             ExprKind::Not(inner) => self.constrain(inner, !truth),
@@ -353,15 +360,42 @@ impl<'d, 's> Walk<'d, 's> {
             }
             ExprKind::Binary(op @ (Binary::Equal | Binary::NotEqual), left, right) => {
                 let (Some(left), Some(right)) = (self.plain_key(left), self.plain_key(right)) else { return };
-                let pairs = if (*op == Binary::Equal) == truth { &mut self.equal } else { &mut self.different };
-                pairs.push((left, right));
+                if (*op == Binary::Equal) == truth {
+                    self.compared.decide_equal(&left, &right);
+                    self.equal.push((left, right));
+                } else {
+                    self.different.push((left, right));
+                }
+            }
+            ExprKind::Binary(
+                op @ (Binary::Less | Binary::LessEqual | Binary::Greater | Binary::GreaterEqual),
+                left,
+                right,
+            ) => {
+                let (Some(left), Some(right)) = (self.plain_key(left), self.plain_key(right)) else { return };
+                // All as `less < more`, or as its opposite.
+                let (less, more, truth) = match op {
+                    Binary::Less => (left, right, truth),
+                    Binary::Greater => (right, left, truth),
+                    Binary::LessEqual => (right, left, !truth),
+                    _ => (left, right, !truth),
+                };
+                self.compared.decide_less(&less, &more, truth);
+                if truth {
+                    self.different.push((less, more));
+                }
+            }
+            ExprKind::Name(_) => {
+                if let Some(value) = self.plain_key(condition) {
+                    self.compared.decide_truth(&value, truth);
+                }
             }
             _ => {}
         }
     }
 
     /// What names a row without a look at one.
-    fn plain_key(&self, expr: &Expr) -> Option<RowKey> {
+    pub(super) fn plain_key(&self, expr: &Expr) -> Option<RowKey> {
         match &expr.kind {
             ExprKind::Int(number) => Some(RowKey::Constant(Constant::Int(*number))),
             ExprKind::Text(text) => Some(RowKey::Constant(Constant::Text(text.clone()))),
