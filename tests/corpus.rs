@@ -8,6 +8,7 @@ use isoscope::engines::check::{Answer, check, check_levels};
 use isoscope::evidence::{Budget, HISTORIES, Refutation, Verdict, certify, lost_writes};
 use isoscope::history::{Facts, OpId, Projection, Severity};
 use isoscope::spec::{Catalogue, Level, Steps, evaluate, parse};
+use isoscope::stream::Told;
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -19,6 +20,26 @@ fn every_history_is_what_its_header_says() {
         found.extend(wrong);
     }
     assert!(found.is_empty(), "{} disagreements:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn streams_in_any_window_say_what_the_checker_says() {
+    let mut n_decided = 0;
+    for (name, text) in sound_files() {
+        let history = read(&name, &text).history.unwrap();
+        let Some(told) = Told::new(&history).filter(|_| history.n_txns() < 200) else { continue };
+        let levels: Vec<Level> = Level::usual();
+        for window in [1, 3, 1000] {
+            let streamed = told.check(&levels, window, &mut (), &Budget::unlimited()).unwrap();
+            for level in &levels {
+                let Some(found) = streamed.is_allowed(*level) else { continue };
+                let verdict = check(&history, *level, &Budget::unlimited());
+                assert_eq!(found, matches!(verdict, Verdict::Allowed(_)), "{name}: {level} in a window of {window}");
+                n_decided += 1;
+            }
+        }
+    }
+    assert!(n_decided > 1000, "{n_decided}");
 }
 
 #[test]

@@ -32,5 +32,6 @@ mod schema;
 mod separate;
 mod serve;
 mod store;
+mod stream;
 mod tool;
 mod verify;

@@ -2,7 +2,9 @@
 
 pub(crate) mod allocate;
 pub(crate) mod certify;
+mod certify_stream;
 pub(crate) mod check;
+pub(crate) mod check_stream;
 pub(crate) mod collect;
 pub(crate) mod compare;
 pub(crate) mod completions;

@@ -242,6 +242,7 @@ Examples:
   isoscope verify bank.txn --level si                  is snapshot isolation enough?
   isoscope verify bank.txn --level si,psi --repair     and if not, what would repair it?
   isoscope verify bank.txn --database postgres         the levels of PostgreSQL, where += is one statement
+  isoscope verify app.sql --database postgres          a program in SQL (docs/reference/sql-programs.md)
   isoscope verify bank.txn --run sqlite:               also as SQL on a real database, in many interleavings
   isoscope verify bank.txn --report why.html           the program beside a run that breaks it";
 
@@ -273,6 +274,7 @@ Examples:
   isoscope predict run.history --level cc                    could causal consistency break it?
   isoscope predict run.history --boundary relaxed --all      more predictions, of different shapes
   isoscope predict run.history --level rc --target si        what does si forbid that rc allows?
+  isoscope predict run.jsonl --database postgres -l read-committed   the level as PostgreSQL means it
   isoscope predict run.history -o predicted.history          saved, for isoscope check
   isoscope predict run.history --report why.html             both runs side by side
   isoscope predict run.jsonl --boundary relaxed --validate smallbank   does it really happen?";
@@ -422,7 +424,8 @@ const CONVERT_EXAMPLES: &str = "\
 Examples:
   isoscope convert run.edn run.history           a Jepsen history in our notation
   isoscope convert logs/ run.jsonl.gz            Cobra logs in one compressed file
-  isoscope convert run.jsonl - --to plume        to standard output";
+  isoscope convert run.jsonl - --to plume        to standard output
+  isoscope convert app.sql app.txn               a program in SQL as verify reads it";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -503,10 +506,14 @@ fn verify_levels() -> String {
 fn predict_levels() -> String {
     let line = |it: &Level| format!("  {:<5}{}", it.short_name(), it.full_name());
     let lines: Vec<String> = iso_answer::predict::LEVELS.iter().map(line).collect();
+    let line = |it: &Level| format!("  {:<14}{}", it.short_name(), it.full_name());
+    let of_databases: Vec<String> = iso_answer::predict::DATABASE_LEVELS.iter().map(line).collect();
     let targets: Vec<&str> = iso_answer::predict::TARGETS.iter().map(|it| it.short_name()).collect();
     format!(
-        "Levels, weakest first (short and full names):\n{}\nTargets, which must be stronger: {}",
+        "Levels, weakest first (short and full names):\n{}\n\nLevels of databases, if they are named, or by their SQL \
+         names with --database:\n{}\n\nTargets, which must be stronger: {}",
         lines.join("\n"),
+        of_databases.join("\n"),
         targets.join(", ")
     )
 }

@@ -187,6 +187,14 @@ impl Results {
         lock(&self.state).page.durability = durability.map(Box::new);
     }
 
+    /// The input was streamed, and these levels were asked of it.
+    pub(crate) fn streamed(&self, counts: Counts, levels: &[LevelName], promise: Option<PromiseReport>) {
+        let page = &mut lock(&self.state).page;
+        page.counts = Some(counts);
+        page.levels = levels.iter().map(|it| Entry { name: it.clone(), report: None }).collect();
+        page.promise = promise.map(Box::new);
+    }
+
     /// The input has these defects.
     pub(crate) fn defects(&self, defects: Vec<Defect>) {
         lock(&self.state).page.defects.extend(defects);

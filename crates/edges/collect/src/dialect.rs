@@ -5,7 +5,7 @@
 
 mod condition;
 
-use crate::{Failure, Inserts, Table, Value, Values};
+use crate::{Failure, Inserts, OnConflict, Table, Value, Values};
 use condition::Condition;
 use iso_history::{Locking, Predicate};
 use std::fmt::Write;
@@ -139,6 +139,35 @@ impl Dialect {
         let (first, second) = (self.place(1), self.place(2));
         let sql = format!("INSERT INTO {} (value, id) VALUES ({first}, {second})", physical(table)?);
         Ok(Statement { sql, values: vec![value, row.into()] })
+    }
+
+    /// Makes a row, or changes the one that is there.
+    pub(crate) fn insert_or(
+        self,
+        table: &str,
+        row: &str,
+        value: Value,
+        conflict: &OnConflict,
+    ) -> Result<Statement, Failure> {
+        let mut statement = self.insert(table, row, value)?;
+        let (third, table) = (self.place(3), physical(table)?);
+        let (change, given) = match conflict {
+            OnConflict::Nothing => (None, None),
+            OnConflict::Add(by) => (Some(format!("value = {table}.value + {third}")), Some(Value::Int(*by))),
+            OnConflict::Set(new) => (Some(format!("value = {third}")), Some(new.clone())),
+        };
+        match (self, change) {
+            (Self::MySql, None) => statement.sql = statement.sql.replacen("INSERT", "INSERT IGNORE", 1),
+            (Self::MySql, Some(change)) => {
+                write!(statement.sql, " ON DUPLICATE KEY UPDATE {change}").expect("a text takes every text");
+            }
+            (_, None) => statement.sql.push_str(" ON CONFLICT (id) DO NOTHING"),
+            (_, Some(change)) => {
+                write!(statement.sql, " ON CONFLICT (id) DO UPDATE SET {change}").expect("a text takes every text");
+            }
+        }
+        statement.values.extend(given);
+        Ok(statement)
     }
 
     /// The element becomes the last one of the list.

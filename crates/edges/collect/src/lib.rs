@@ -71,7 +71,7 @@ pub use administration::Administration;
 pub use answered::RowNames;
 pub use application::{Application, Assertion, Row, Slot, Transaction, load, perform, transaction};
 pub use applications::{APPLICATIONS, application};
-pub use client::{Cause, Changing, Client, Failure, Inserts, Uncommitted, Updates, list_of};
+pub use client::{Cause, Changing, Client, Failure, Inserts, OnConflict, Uncommitted, Updates, list_of};
 pub use collection::{
     CollectError, Collected, FinalRead, Plan, Recorded, Retries, collect, collect_history, collect_recorded, recorded,
 };

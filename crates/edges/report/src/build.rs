@@ -354,6 +354,7 @@ pub(crate) fn transaction_in(history: &History, txn: TxnId, ops: Vec<Operation>)
         place: place_of(history, txn),
         times: None,
         ops,
+        statements: Vec::new(),
     }
 }
 

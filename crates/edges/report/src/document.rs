@@ -385,6 +385,18 @@ pub struct Transaction {
     pub times: Option<(Option<i64>, Option<i64>)>,
     /// Its operations in the excerpt.
     pub ops: Vec<Operation>,
+    /// What the application said, where the recording has that, with the operations that came of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<SqlStatement>,
+}
+
+/// A statement of an application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SqlStatement {
+    /// Its text.
+    pub sql: String,
+    /// The places of its operations among those of the transaction; those of a core may have no part in it.
+    pub ops: Vec<usize>,
 }
 
 /// What became of a transaction, as far as its client knows.

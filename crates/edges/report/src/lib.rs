@@ -67,7 +67,8 @@ pub use collect::{AbortCauses, Asserted, CollectReport, NodeSessions, Outcomes, 
 pub use demo::{DemoAct, DemoReport};
 pub use document::{
     Case, Certified, CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport,
-    Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction, TxnRef,
+    Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, SqlStatement, Transaction,
+    TxnRef,
 };
 pub use dot::dot;
 pub use durability::{DurabilityReport, FaultMark, LostWriteReport};
@@ -98,6 +99,6 @@ pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, Listing, Symbols, TextOptions, store_text, text, text_so_far};
 pub use value::{InitialValue, OpKind, Operation, Value};
 pub use verify::{
-    Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, ServerRun, ServerRuns, ServerStep,
-    VerifiedLevel, VerifyReport, VerifyVerdict, Written,
+    Access, AnyNumberReport, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, ServerRun,
+    ServerRuns, ServerStep, StepReport, StepVerdict, VerifiedLevel, VerifyReport, VerifyVerdict, Written,
 };

@@ -256,7 +256,7 @@ impl Cluster {
         loop {
             match launch(Kind::MariaDb, server.folder.path(), server.port, &settings) {
                 Ok(process) => {
-                    server.process = process;
+                    server.is_now(process);
                     break;
                 }
                 Err(reason) if Instant::now() > until => return Err(failed(Kind::MariaDb, reason)),
@@ -341,7 +341,7 @@ fn galera(n_nodes: usize, settings: &[String]) -> Result<Vec<Server>, StartError
             first.push("wsrep-new-cluster".to_owned());
         }
         let process = launch(kind, folder.path(), port, &first).map_err(fail)?;
-        let server = Server { kind, folder, port, settings: own, process };
+        let server = Server::watched(kind, folder, port, own, process);
         wait_until_ready(&server)?;
         nodes.push(server);
     }

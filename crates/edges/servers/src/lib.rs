@@ -10,6 +10,7 @@ mod kind;
 mod pooler;
 mod programs;
 mod proxy;
+mod watchdog;
 
 #[cfg(feature = "certificates")]
 pub use certificates::{Authority, Identity, self_signed};
@@ -28,6 +29,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use thiserror::Error;
+use watchdog::Watchdog;
 
 /// How long a server may take to come up or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -46,6 +48,7 @@ pub struct Server {
     port: u16,
     settings: Vec<String>,
     process: Child,
+    watchdog: Option<Watchdog>,
 }
 
 /// Why there is no server.
@@ -102,7 +105,9 @@ impl Server {
             let port = free_port().map_err(failed)?;
             left -= 1;
             match launch(kind, folder.path(), port, &settings) {
-                Ok(process) => return Ok(Self { kind, folder, port, settings, process }),
+                Ok(process) => {
+                    return Ok(Self::watched(kind, folder, port, settings, process));
+                }
                 Err(reason) if left == 0 => return Err(failed(reason)),
                 Err(_) => {}
             }
@@ -128,7 +133,7 @@ impl Server {
         programs::run(copy).map_err(failed)?;
         let (port, settings) = (free_port().map_err(failed)?, self.settings.clone());
         let process = launch(kind, folder.path(), port, &settings).map_err(failed)?;
-        Ok(Self { kind, folder, port, settings, process })
+        Ok(Self::watched(kind, folder, port, settings, process))
     }
 
     /// Its address, with user and password.
@@ -168,6 +173,7 @@ impl Server {
     /// writes.
     pub fn kill(&mut self) -> std::io::Result<ExitStatus> {
         let pid = self.process.id();
+        self.watchdog = None;
         // Who is stopped makes no new process meanwhile. One that is left would still answer, and commit.
         programs::signal("-STOP", &[pid]);
         programs::signal("-KILL", &programs::children_of(pid));
@@ -183,7 +189,7 @@ impl Server {
             // Processes of a killed server may hold its memory for a moment.
             match launch(self.kind, self.folder.path(), self.port, &self.settings) {
                 Ok(process) => {
-                    self.process = process;
+                    self.is_now(process);
                     return Ok(());
                 }
                 Err(reason) if Instant::now() > until => return Err(failed(reason)),
@@ -194,6 +200,18 @@ impl Server {
 }
 
 impl Server {
+    /// A server that runs, and ends with us.
+    fn watched(kind: Kind, folder: TempDir, port: u16, settings: Vec<String>, process: Child) -> Self {
+        let watchdog = Some(Watchdog::over(process.id(), kind.quick_end(), folder.path()));
+        Self { kind, folder, port, settings, process, watchdog }
+    }
+
+    /// It was started again, as this process.
+    fn is_now(&mut self, process: Child) {
+        self.watchdog = Some(Watchdog::over(process.id(), self.kind.quick_end(), self.folder.path()));
+        self.process = process;
+    }
+
     /// Lets it end in its own time, and kills it where that takes too long.
     pub(crate) fn end(&mut self) {
         if matches!(self.process.try_wait(), Ok(None)) {
@@ -208,6 +226,7 @@ impl Server {
         }
         self.process.kill().ok();
         self.process.wait().ok();
+        self.watchdog = None;
     }
 }
 

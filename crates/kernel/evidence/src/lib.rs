@@ -11,7 +11,9 @@ mod verdict;
 
 pub use anomaly::Anomaly;
 pub use budget::{Budget, Note, Quantity, Stage};
-pub use certify::{Uncertified, certify, certify_derivation, certify_facts, certify_proof, certify_spec};
+pub use certify::{
+    StreamedReplay, StreamedStep, Uncertified, certify, certify_derivation, certify_facts, certify_proof, certify_spec,
+};
 pub use derivation::{Atom, Axiom, Derivation, Follows, Inference, Literal, Sight, Unless};
 pub use durability::{LostWrite, lost_writes};
 pub use implication::{

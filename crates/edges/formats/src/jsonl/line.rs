@@ -36,6 +36,21 @@ impl LineReader {
         Self { header: HeaderState::Missing, recording: Recording::No, txn: Txn::default(), spare: Json::new(()) }
     }
 
+    /// Has the last line of a recording come?
+    pub(super) fn is_complete(&self) -> bool {
+        self.recording == Recording::Complete
+    }
+
+    /// What the recording promises about its values, if its last line is still to come.
+    pub(super) fn promised(&self) -> Option<WrittenValues> {
+        if let Recording::Going(values) = self.recording { Some(values) } else { None }
+    }
+
+    /// Has there been no header so far?
+    pub(super) fn is_headless(&self) -> bool {
+        self.header != HeaderState::Found
+    }
+
     pub(super) fn read(&mut self, line: Line<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         let blank = line.bytes.iter().all(u8::is_ascii_whitespace);
         if blank {

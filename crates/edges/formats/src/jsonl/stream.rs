@@ -117,9 +117,19 @@ pub struct TxnLines {
     bytes: Vec<u8>,
     /// How many operations the last one has so far.
     n_ops: usize,
+    /// What its client said, if that is kept, as members of an array.
+    said: Vec<u8>,
 }
 
 impl TxnLines {
+    /// The next operation, or the next statement, came of this text of SQL. Either all have one or none.
+    pub fn said(&mut self, sql: &str) {
+        if !self.said.is_empty() {
+            self.said.push(b',');
+        }
+        text(&mut self.said, sql);
+    }
+
     /// A transaction of a session.
     pub fn begin(&mut self, session: &str) {
         self.n_ops = 0;
@@ -215,8 +225,13 @@ impl TxnLines {
                 out.put(b",\"end\":");
                 out.integer(end);
             }
-            out.put(b"}\n");
         });
+        if !self.said.is_empty() {
+            self.bytes.extend_from_slice(b",\"sql\":[");
+            self.bytes.append(&mut self.said);
+            self.bytes.push(b']');
+        }
+        self.bytes.extend_from_slice(b"}\n");
     }
 
     /// All lines.
