@@ -13,6 +13,7 @@ mod cookbook;
 mod corpus;
 mod demo;
 mod doors;
+mod driver;
 mod elle;
 mod generate;
 mod help;

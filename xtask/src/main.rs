@@ -3,6 +3,7 @@
 
 mod browser;
 mod dist;
+mod hunts;
 mod man;
 mod pages;
 mod setup;

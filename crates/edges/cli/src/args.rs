@@ -2,12 +2,17 @@
 
 mod allocate;
 mod completions;
+mod driver;
+mod faults;
 mod generate;
 mod hunt;
+mod opening;
 mod predict;
 #[cfg(feature = "record")]
 mod record;
 mod replay;
+#[cfg(feature = "record")]
+mod run_check;
 mod saved;
 #[cfg(feature = "record")]
 mod serve;
@@ -15,12 +20,17 @@ mod store;
 
 pub(crate) use allocate::AllocateArgs;
 pub(crate) use completions::CompletionsArgs;
+pub(crate) use driver::{DriverArgs, DriverCheckArgs, DriverVerb};
+pub(crate) use faults::FaultArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
+pub(crate) use opening::OpeningArgs;
 pub(crate) use predict::{BoundaryName, PredictArgs, Strategy};
 #[cfg(feature = "record")]
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::ReplayArgs;
+#[cfg(feature = "record")]
+pub(crate) use run_check::RunCheckArgs;
 pub(crate) use saved::{CertifyArgs, ReportArgs};
 #[cfg(feature = "record")]
 pub(crate) use serve::ServeArgs;
@@ -67,6 +77,7 @@ pub(crate) enum Verb {
     Serve(ServeArgs),
     Hunt(HuntArgs),
     Replay(ReplayArgs),
+    Driver(DriverArgs),
     Store(StoreArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),
@@ -274,7 +285,7 @@ pub(crate) struct AnswerArgs {
 /// first, step by step, and checks that the level allows its history.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The program
+    /// The program; in SQL if it ends in .sql
     #[arg(value_name = "FILE.txn")]
     pub(crate) input: PathBuf,
 
@@ -285,6 +296,11 @@ pub(crate) struct VerifyArgs {
     /// Decide the levels of this database, as it means them: postgres, mysql, mariadb or sqlite
     #[arg(long, value_name = "DATABASE", conflicts_with = "levels")]
     pub(crate) database: Option<String>,
+
+    /// Ask about any number of the program's transactions, with any arguments; `run` does not matter. The levels are
+    /// postgres.rc, si and ser by default, and with --database postgres those of PostgreSQL
+    #[arg(long, conflicts_with_all = ["repair", "run"])]
+    pub(crate) any_number: bool,
 
     /// Name the weakest level that holds; the default without --level
     #[arg(long)]
@@ -339,6 +355,14 @@ pub(crate) struct CollectArgs {
     #[arg(long, short = 'w', value_name = "WORKLOAD", default_value = "rw")]
     pub(crate) workload: String,
 
+    /// Run the transactions of this program instead, with arguments that are drawn. Tables without rows get --keys of them
+    #[arg(long, value_name = "FILE.txn", conflicts_with_all = ["workload", "mix"])]
+    pub(crate) program: Option<PathBuf>,
+
+    /// With --program, run each transaction at its own level: an answer of `isoscope allocate --json`
+    #[arg(long, value_name = "FILE.json", requires = "program", conflicts_with = "isolation")]
+    pub(crate) levels: Option<String>,
+
     /// Number of sessions, each with its own connection
     #[arg(long, value_name = "N", default_value = "10", value_parser = parse_collect_sessions, allow_hyphen_values = true)]
     pub(crate) sessions: usize,
@@ -390,6 +414,13 @@ pub(crate) struct CollectArgs {
     /// With --check: end the run at the first violation
     #[arg(long, requires = "check")]
     pub(crate) stop_on_violation: bool,
+
+    #[command(flatten)]
+    pub(crate) faults: FaultArgs,
+
+    /// How long each session waits after a transaction, such as 10ms
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) pause: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
@@ -489,12 +520,12 @@ pub(crate) struct LevelsArgs {
     pub(crate) json: bool,
 }
 
-/// Write a history in another format.
+/// Write a history in another format, or a program in SQL as a .txn.
 ///
 /// What the other format cannot express is an error; nothing is left out silently.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// The history: a file, a Cobra directory, or - for standard input
+    /// The history: a file, a Cobra directory, or - for standard input; or a program that ends in .sql
     #[arg(value_name = "IN")]
     pub(crate) input: String,
 

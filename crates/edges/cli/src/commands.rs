@@ -10,6 +10,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod demo;
+pub(crate) mod driver;
 pub(crate) mod generate;
 pub(crate) mod hunt;
 pub(crate) mod lattice;

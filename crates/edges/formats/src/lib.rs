@@ -52,11 +52,13 @@ pub use copy::{with_updates_apart, without_times};
 pub use format::Format;
 pub use jsonl::{
     EndOfStream, Pace, RECORDING_END, RawOp, RawTxn, RecordingHeader, StreamedEnd, StreamedHeader, StreamedNames,
-    TakeTxns, TxnLines, WrittenValues, initial_line, stream_bytes, stream_txns,
+    TakeTxns, TxnLines, WrittenValues, final_line, initial_line, stream_bytes, stream_txns,
 };
 pub use meter::DEFAULT_MEMORY_LIMIT;
 pub use predicate::predicate_of;
-pub use reading::{CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, Watch, value_of_word};
+pub use reading::{
+    CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, RecordedFault, Watch, value_of_word,
+};
 pub use recorded::RecordedDatabase;
 pub use restricted::read_keys;
 pub use write::WriteError;

@@ -10,6 +10,9 @@ use iso_spec::Level;
 /// What stands above a core.
 pub(crate) const CORE_LEAD: &str = "The core: these operations alone are forbidden.";
 
+/// Before the SQL of a core.
+pub(crate) const SAID_LEAD: &str = "What the application said:";
+
 /// What stands above levels of databases, where levels of papers come first.
 pub(crate) const DATABASES_LEAD: &str = "What databases mean by their levels, which look at statements:";
 

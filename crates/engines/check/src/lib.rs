@@ -22,6 +22,7 @@ mod known;
 mod lattice;
 mod local;
 mod lost_update;
+mod mixed;
 mod name;
 mod order;
 mod outcomes;
@@ -37,6 +38,7 @@ mod shrink;
 mod simple;
 pub mod stream;
 mod stronger;
+mod stuck;
 #[cfg(test)]
 mod test_store;
 mod weak;

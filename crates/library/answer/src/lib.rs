@@ -15,12 +15,14 @@
 //! | How do two levels relate? | [`compare()`] |
 //! | How do many levels relate? | [`lattice()`] |
 //! | Does this program keep its invariants under this level? | [`verify()`] |
+//! | Does it keep them whatever number of its transactions runs? | [`any_number()`] |
 //! | Which level does each transaction of a program need, however many run? | [`allocate()`] |
 //! | Which bad run could have happened instead of this good one? | [`predict()`] |
 //!
 //! Nothing here prints, reads or waits: a budget comes in, and an answer goes out.
 
 pub mod allocate;
+pub mod any_number;
 mod certified;
 pub mod check;
 #[cfg(test)]
@@ -41,6 +43,7 @@ mod text;
 pub mod verify;
 
 pub use allocate::allocate;
+pub use any_number::any_number;
 pub use certified::{Certification, Certified, Searched, WrongEvidence};
 pub use check::check;
 pub use compare::compare;

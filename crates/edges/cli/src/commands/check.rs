@@ -12,14 +12,16 @@ use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::promise::{self, Promised};
 use crate::results::{Results, stopped};
+use crate::said;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
+use crate::unseen::Unseen;
 use anyhow::bail;
 use iso_answer::check::Certifying;
 use iso_evidence::{Budget, Note, Stage, StopReason};
 use iso_formats::{ReadError, Reading, RecordedDatabase};
 use iso_history::{Defect, Facts, History, Outcome, Severity};
-use iso_report::{LevelName, LevelReport, Report};
+use iso_report::{DurabilityReport, LevelName, LevelReport, Report};
 use iso_spec::{Level, Module};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -81,7 +83,9 @@ pub(crate) fn in_memory(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit
     let take_over = move |reason| overdue.end_now(&reason);
     let alarm = limits::watch(check.limits, started, Arc::clone(&progress), Interrupts::Stop, take_over);
     let effort = effort::Shared::default();
-    let judge = InputJudge { check: &check, results: &results, alarm: &alarm, progress: &progress, effort: &effort };
+    let unseen = Cell::default();
+    let judge =
+        InputJudge { check: &check, results: &results, alarm: &alarm, progress: &progress, effort: &effort, unseen };
     for idx in 0..check.inputs.len() {
         judge.judge(idx)?;
     }
@@ -205,6 +209,8 @@ struct InputJudge<'a> {
     alarm: &'a Alarm,
     progress: &'a Progress,
     effort: &'a effort::Shared,
+    /// How many statements of the recording read what it does not have.
+    unseen: Cell<Unseen>,
 }
 
 impl Audience for InputJudge<'_> {
@@ -218,7 +224,8 @@ impl Audience for InputJudge<'_> {
         }
     }
 
-    fn decided(&self, report: LevelReport) {
+    fn decided(&self, mut report: LevelReport) {
+        self.unseen.get().mark(&mut report);
         self.results.decided(report);
     }
 }
@@ -245,7 +252,10 @@ impl InputJudge<'_> {
         };
         self.progress.stage("writing the report");
         let clock = Instant::now();
-        let report = self.results.report(&reason.as_ref().map_or_else(String::new, ToString::to_string));
+        let mut report = self.results.report(&reason.as_ref().map_or_else(String::new, ToString::to_string));
+        if let Report::Check(report) = &mut report {
+            said::attach(report, Path::new(input));
+        }
         let rendered = self.render(idx, &report);
         self.stage("report", clock.elapsed());
         self.results.publish(&report, || {
@@ -294,6 +304,7 @@ impl InputJudge<'_> {
             return None;
         };
         self.results.defects(reading.defects);
+        self.unseen.set(Unseen::of(reading.header.origin.as_deref()));
         let Asked { questions, promised, note } = match self.check.asked(&history, reading.header.database.as_ref()) {
             Ok(asked) => asked,
             Err(error) => {
@@ -303,6 +314,7 @@ impl InputJudge<'_> {
         };
         let promise = promised.as_ref().map(Promised::report);
         self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>(), promise);
+        self.results.durability(DurabilityReport::new(&history, &reading.header.final_sessions));
         if let Some(note) = note {
             self.results.note(note);
         }

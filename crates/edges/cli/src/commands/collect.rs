@@ -6,6 +6,7 @@ use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output::{self, Overwrite, Rendering, Voice};
+use crate::program_workload;
 use crate::progress::Progress;
 use crate::streaming;
 use crate::timeline::{Timeline, in_seconds};
@@ -14,7 +15,7 @@ use iso_collect::{
     APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Likeliness,
     Parameters, Plan, Retries, Tally, Target, WORKLOADS, Workload, check_workload, collect, shares, workload,
 };
-use iso_report::{AbortCauses, Asserted, CollectReport, Outcomes, Report, WorkloadParameters};
+use iso_report::{AbortCauses, Asserted, CollectReport, NodeSessions, Outcomes, Report, WorkloadParameters};
 use iso_spec::Promises;
 use serde_json::json;
 use std::ffi::OsStr;
@@ -99,11 +100,20 @@ impl Collect {
         };
         let reports = reports(raw)?;
         let parameters = parameters(raw)?;
-        let workload = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
+        let known = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
         let mix = raw.mix.as_deref().map(mix).transpose()?;
         let database: Arc<dyn Database> = Arc::from(raw.database.open(&raw.url)?);
-        let isolations = isolations(&*database, raw, mix)?;
-        let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
+        let (workload, isolations, isolation) = match &raw.program {
+            Some(path) => {
+                let of = program_workload::resolve(raw, path, &*database)?;
+                (of.workload, of.isolations, of.mix)
+            }
+            None => {
+                let isolations = isolations(&*database, raw, mix)?;
+                let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
+                (known, isolations, isolation)
+            }
+        };
         let txns = raw.txns.or(raw.duration.is_none().then_some(DEFAULT_TXNS));
         let plan = Plan {
             origin: origin(raw, &*database, &*workload, &isolation, txns),
@@ -114,6 +124,8 @@ impl Collect {
             seed: raw.seed,
             retries: if raw.retry { Retries::UpTo(RETRIES) } else { Retries::None },
             final_read: if raw.no_final_read { FinalRead::No } else { FinalRead::Yes },
+            faults: raw.faults.plan(&*database, raw.seed)?,
+            pause: raw.pause.unwrap_or_default(),
         };
         let parameters = described(raw, txns);
         Ok(Self { database, plan, isolation, parameters, output, reports })
@@ -174,6 +186,17 @@ impl Collect {
         Ok(Exit::of(&report))
     }
 
+    /// Which sessions begin on which node, where there are several.
+    fn nodes(&self) -> Vec<NodeSessions> {
+        let nodes = self.database.nodes();
+        let on = |node: usize| {
+            let sessions = (0..self.plan.isolations.len()).filter(move |it| self.database.node_of(*it) == node);
+            sessions.map(|it| format!("s{}", it + 1)).collect()
+        };
+        let several = nodes.iter().enumerate().filter(|_| nodes.len() > 1);
+        several.map(|(idx, node)| NodeSessions { node: node.clone(), sessions: on(idx) }).collect()
+    }
+
     fn report(&self, collected: &Collected, timeline: &Timeline) -> CollectReport {
         let counts = &collected.counts;
         let assertion =
@@ -204,6 +227,8 @@ impl Collect {
                 Output::File(path) => Some(path.display().to_string()),
                 Output::StandardOutput => None,
             },
+            nodes: self.nodes(),
+            faults: super::hunt::marks(&collected.faults),
             series: timeline.series(collected.elapsed, counts),
         }
     }
@@ -301,10 +326,12 @@ fn isolations(
 
 /// The name of an isolation level as the database has it, whether long, short or in SQL's capitals.
 pub(crate) fn isolation(database: &dyn Database, name: &str) -> anyhow::Result<&'static str> {
-    let plain = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    let normal = |name: &str| name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    let plain = normal(name);
     let long = Promises::builtin().isolation(name);
     let known = database.isolations();
-    let found = known.iter().find(|it| **it == plain || **it == long).copied();
+    let is_meant = |it: &str| it == name.trim() || normal(it) == plain || it == long;
+    let found = known.iter().find(|it| is_meant(it)).copied();
     found.ok_or_else(|| {
         anyhow!("{} has no isolation level `{}`; choose one of {}", database.describe(), name.trim(), known.join(", "))
     })
