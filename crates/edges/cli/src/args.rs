@@ -150,7 +150,7 @@ pub(crate) struct CheckArgs {
     pub(crate) stop_on_violation: bool,
 
     /// With --stream or --follow: so many transactions may still be ordered in another way; 20000 by default
-    #[arg(long, value_name = "N", value_parser = parse_limit, allow_hyphen_values = true, help_heading = "Streams")]
+    #[arg(long, value_name = "N", value_parser = parse_collect_txns, allow_hyphen_values = true, help_heading = "Streams")]
     pub(crate) window: Option<usize>,
 
     /// With --stream or --follow, and one level: save the schedule as it is found, for certify --stream
