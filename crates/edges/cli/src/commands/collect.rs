@@ -7,11 +7,13 @@ use crate::interrupt::on_interrupt;
 use crate::output::{self, Overwrite, Rendering, Voice};
 use crate::progress::Progress;
 use crate::timeline::{Timeline, in_seconds};
+use crate::commands::convert::{check_replaceable, remove, replace, staged};
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{
     APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Likeliness,
     Parameters, Plan, Retries, Tally, Target, WORKLOADS, Workload, check_workload, collect, shares, workload,
 };
+use iso_formats::{Format, ReadOptions, write_headed_path};
 use iso_report::{AbortCauses, Asserted, CollectReport, Outcomes, Report, WorkloadParameters};
 use iso_spec::Promises;
 use serde_json::json;
@@ -46,6 +48,18 @@ struct Collect {
 pub(crate) enum Output {
     StandardOutput,
     File(PathBuf),
+    /// A Parquet data set, which is made of a recording in JSON lines when that is complete.
+    DataSet {
+        directory: PathBuf,
+        recording: PathBuf,
+    },
+}
+
+/// Which formats a run can be recorded in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recording {
+    Lines,
+    LinesOrDataSet,
 }
 
 /// Runs the verb.
@@ -80,7 +94,7 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
 impl Collect {
     fn resolve(raw: &CollectArgs) -> anyhow::Result<Self> {
         let output = match &raw.output {
-            Some(path) => Output::of(path, raw.json, raw.database.overwrite)?,
+            Some(path) => Output::of(path, raw.json, raw.database.overwrite, Recording::LinesOrDataSet)?,
             None => Output::StandardOutput,
         };
         let reports = reports(raw)?;
@@ -123,16 +137,14 @@ impl Collect {
             table: workload.tables().first().map(|it| it.name.clone()).unwrap_or_default(),
             rows: workload.rows().len(),
             work: format!("the workload {}: {amount}", workload.name()),
-            output: match &self.output {
-                Output::File(path) => Some(path.display().to_string()),
-                Output::StandardOutput => None,
-            },
+            output: self.output.shown(),
         };
         intention.print(&preview)?;
         Ok(Exit::Good)
     }
 
     fn publish(&self, raw: &CollectArgs, collected: &Collected, timeline: &Timeline) -> anyhow::Result<Exit> {
+        self.output.complete()?;
         let report = Report::Collect(self.report(collected, timeline));
         for (path, rendering) in &self.reports {
             output::write_file(path, rendering.render(&report).as_bytes())?;
@@ -140,7 +152,7 @@ impl Collect {
         let words = Voice::new(raw.json).words(&report);
         match self.output {
             Output::StandardOutput => output::say_aside(words.trim_end()),
-            Output::File(_) => output::print(&words)?,
+            Output::File(_) | Output::DataSet { .. } => output::print(&words)?,
         }
         if let Some(failure) = &collected.failure {
             output::complain(&format!("{failure}; what happened until then is recorded"));
@@ -174,10 +186,7 @@ impl Collect {
             was_stopped: collected.was_stopped,
             failure: collected.failure.clone(),
             assertions: collected.assertions.iter().map(assertion).collect(),
-            output: match &self.output {
-                Output::File(path) => Some(path.display().to_string()),
-                Output::StandardOutput => None,
-            },
+            output: self.output.shown(),
             series: timeline.series(collected.elapsed, counts),
         }
     }
@@ -329,17 +338,30 @@ pub(crate) fn parse_reads(text: &str) -> Result<f64, String> {
 
 impl Output {
     /// The output of a name, where the answer may be JSON on standard output.
-    pub(crate) fn of(path: &Path, is_json: bool, overwrite: Overwrite) -> anyhow::Result<Self> {
+    pub(crate) fn of(
+        path: &Path,
+        is_json: bool,
+        overwrite: Overwrite,
+        formats: Recording,
+    ) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             if is_json {
                 bail!("--json and -o - both write to standard output; give the history a file");
             }
             return Ok(Self::StandardOutput);
         }
+        let ending = path.extension().and_then(OsStr::to_str);
+        if formats == Recording::LinesOrDataSet && ending == Some(Format::Parquet.extension()) {
+            return Self::data_set(path, overwrite);
+        }
         let is_device = path.exists() && !path.is_file();
-        if !is_device && path.extension().and_then(OsStr::to_str) != Some("jsonl") {
+        if !is_device && ending != Some("jsonl") {
+            let endings = match formats {
+                Recording::Lines => ".jsonl",
+                Recording::LinesOrDataSet => ".jsonl or .parquet",
+            };
             bail!(
-                "{}: the name of a recorded history ends in .jsonl; isoscope convert writes other formats, and \
+                "{}: the name of a recorded history ends in {endings}; isoscope convert writes other formats, and \
                  compresses",
                 path.display()
             );
@@ -352,17 +374,53 @@ impl Output {
         Ok(Self::File(path.to_owned()))
     }
 
+    fn data_set(path: &Path, overwrite: Overwrite) -> anyhow::Result<Self> {
+        if path.exists() && !overwrite.is_forced() {
+            bail!("{} exists; overwrite it with --force", path.display());
+        }
+        check_replaceable(path, Format::Parquet)?;
+        let mut name = path.as_os_str().to_owned();
+        name.push(".jsonl");
+        let recording = PathBuf::from(name);
+        overwrite.check(&recording)?;
+        Ok(Self::DataSet { directory: path.to_owned(), recording })
+    }
+
+    /// Makes a data set of a recording; a recording of which that failed is kept.
+    fn complete(&self) -> anyhow::Result<()> {
+        let Self::DataSet { directory, recording } = self else { return Ok(()) };
+        let kept = || format!("cannot write {}; the recording is in {}", directory.display(), recording.display());
+        let reading = iso_formats::read_path(recording, &ReadOptions::default()).with_context(kept)?;
+        let header = reading.header.clone();
+        let history = reading.into_history().map_err(|it| anyhow!("{}", it[0])).with_context(kept)?;
+        let staged = staged(directory);
+        let written = write_headed_path(&history, &header, Format::Parquet, &staged).map_err(anyhow::Error::from);
+        let moved = written.and_then(|()| Ok(replace(directory, &staged)?));
+        moved.inspect_err(|_| remove(&staged)).with_context(kept)?;
+        std::fs::remove_file(recording).with_context(|| format!("cannot remove {}", recording.display()))
+    }
+
+    /// Its name, for a report.
+    fn shown(&self) -> Option<String> {
+        match self {
+            Self::StandardOutput => None,
+            Self::File(path) | Self::DataSet { directory: path, .. } => Some(path.display().to_string()),
+        }
+    }
+
     pub(crate) fn target(&self) -> Target {
         match self {
             Self::StandardOutput => Target::Stream(Box::new(io::stdout())),
-            Self::File(path) => Target::File(path.clone()),
+            Self::File(path) | Self::DataSet { recording: path, .. } => Target::File(path.clone()),
         }
     }
 
     pub(crate) fn cannot_write(&self) -> String {
         match self {
             Self::StandardOutput => "cannot write to standard output".to_owned(),
-            Self::File(path) => format!("cannot write {}; what is in it is valid up to its last line", path.display()),
+            Self::File(path) | Self::DataSet { recording: path, .. } => {
+                format!("cannot write {}; what is in it is valid up to its last line", path.display())
+            }
         }
     }
 

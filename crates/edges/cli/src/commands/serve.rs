@@ -1,7 +1,7 @@
 //! `isoscope serve`: a `PostgreSQL` that answers an application as a weak level allows.
 
 use crate::args::ServeArgs;
-use crate::commands::collect::Output;
+use crate::commands::collect::{Output, Recording};
 use crate::commands::store::{level, policy};
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
@@ -32,7 +32,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// Runs the verb.
 pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
-    let output = raw.output.as_ref().map(|it| Output::of(it, raw.json, raw.overwrite)).transpose()?;
+    let output = raw.output.as_ref().map(|it| Output::of(it, raw.json, raw.overwrite, Recording::Lines)).transpose()?;
     let asked: Vec<Level> = raw.check.iter().map(|it| checked(it)).collect::<anyhow::Result<_>>()?;
     if !asked.is_empty() && matches!(output, Some(Output::StandardOutput)) {
         bail!("--check reads the history again, so give it a file with -o");
