@@ -20,6 +20,7 @@ mod hunt;
 mod lattice;
 mod levels;
 mod limits;
+mod parquet;
 mod predict;
 mod promises;
 mod record;

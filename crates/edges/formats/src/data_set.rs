@@ -46,9 +46,10 @@ impl DataSet {
 pub fn survey(path: &Path) -> Result<DataSet, ReadError> {
     let open_error = |source| ReadError::Open { path: path.display().to_string(), source };
     let about = fs::metadata(path).map_err(open_error)?;
-    let parts = match about.is_dir() {
-        true => files(path, Format::Parquet.extension()).map_err(open_error)?,
-        false => vec![path.to_owned()],
+    let parts = if about.is_dir() {
+        files(path, Format::Parquet.extension()).map_err(open_error)?
+    } else {
+        vec![path.to_owned()]
     };
     if parts.is_empty() {
         return Err(ReadError::Directory { path: path.display().to_string() });

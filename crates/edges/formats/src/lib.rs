@@ -82,7 +82,7 @@ pub fn read_path(path: &Path, options: &ReadOptions<'_>) -> Result<Reading, Read
         return read_directory(path, &name, options);
     }
     #[cfg(feature = "parquet")]
-    if about.is_file() && is_parquet(path, options).map_err(open_error)? {
+    if about.is_file() && about.len() > 0 && is_parquet(path, options).map_err(open_error)? {
         return read_data_set(&[path.to_owned()], &name, options);
     }
     let file = File::open(path).map_err(open_error)?;

@@ -208,7 +208,10 @@ pub enum ReadError {
         tried: String,
     },
     /// It is a Parquet file, and this build cannot read any.
-    #[error("{} is in Parquet, which this build of isoscope cannot read: build it with the feature parquet", plain(name))]
+    #[error(
+        "{} is in Parquet, which this build of isoscope cannot read: build it with the feature parquet",
+        plain(name)
+    )]
     WithoutParquet {
         /// The file or stream.
         name: String,

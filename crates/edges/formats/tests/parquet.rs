@@ -124,7 +124,10 @@ fn rows_that_do_not_fit_are_named() {
     complains(&file(&small(("txn", Cells::Small(&[9, 9, 3])))), "row 3: transaction 3 comes after 9");
     complains(&file(&small(("txn", Cells::Ints(&[Some(1), None, Some(2)])))), "row 2: there is no number");
     let sessions = Cells::Ints(&[Some(1), Some(2), Some(2)]);
-    complains(&file(&small(("session", sessions))), "row 2: the rows of transaction 3 have different cells in `session`");
+    complains(
+        &file(&small(("session", sessions))),
+        "row 2: the rows of transaction 3 have different cells in `session`",
+    );
     complains(&file(&small(("session", Cells::Ints(&[None, None, Some(2)])))), "row 1: transaction 3 has no `session`");
     complains(&file(&small(("end", Cells::Ints(&[Some(5), Some(6), Some(9)])))), "different cells in `end`");
     complains(&file(&small(("op", Cells::Small(&[1, 0, 0])))), "operation 0 of transaction 3 comes after 1");
@@ -180,14 +183,17 @@ fn headers_of_files_must_agree() {
     assert!(reading.history.is_none());
 }
 
-/// `corpus/recorded/pyarrow.parquet` and `duckdb.parquet` were written by these tools.
+/// Each of them wrote the same table.
 #[test]
 fn files_of_other_tools_are_read() {
-    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../corpus/recorded");
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../corpus/recorded/parquet");
     let expected = text("s1: { r(x,-) w(x,1) } @[10,20]\ns2: { r(x,1) w(y,\"two words\") } abort @[12,22]\n");
     for name in ["pyarrow", "polars", "duckdb", "spark"] {
         let path = recorded.join(format!("{name}.parquet"));
         let history = read_path(&path, &ReadOptions::default()).unwrap().into_history().unwrap();
         assert_eq!(history, expected, "{name}");
     }
+    let defects =
+        read_path(&recorded.join("polars-zstd.parquet"), &ReadOptions::default()).unwrap().into_history().unwrap_err();
+    assert!(defects[0].message.contains("compressed with ZSTD; write it with SNAPPY"), "{defects:?}");
 }

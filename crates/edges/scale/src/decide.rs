@@ -1,8 +1,8 @@
 //! Asks an engine to replay an order, decides what does not fit, and tries again with what was learned.
 
+use crate::ScaleError;
 use crate::order::{Moved, Order, Placed};
 use crate::queries::{Earlier, Moves, Queries, Question};
-use crate::ScaleError;
 use iso_answer::check::{Answer, check};
 use iso_evidence::{Budget, Event, Schedule, StopReason, Witness};
 use iso_history::{History, Outcome, TxnId};
@@ -74,7 +74,8 @@ pub enum Decision {
 pub fn decide(question: &Question, engine: &mut dyn Engine, budget: &Budget<'_>) -> Result<Decision, ScaleError> {
     let mut moved: FxHashMap<i64, Moved> = FxHashMap::default();
     for round in 0..MAX_ROUNDS {
-        let (moves, earlier) = if moved.is_empty() { (Moves::None, Earlier::None) } else { (Moves::Some, Earlier::Part) };
+        let (moves, earlier) =
+            if moved.is_empty() { (Moves::None, Earlier::None) } else { (Moves::Some, Earlier::Part) };
         let queries = Queries::new(question, moves, earlier);
         let replay = engine.replay(&queries, &sorted(&moved))?;
         let n_replays = round + 1;
@@ -92,7 +93,7 @@ pub fn decide(question: &Question, engine: &mut dyn Engine, budget: &Budget<'_>)
         match check(&part, question.level, budget) {
             Answer::Forbidden(_) => return Ok(Decision::Violated { part, n_replays }),
             Answer::Allowed(witness) => {
-                let learned = rearranged(&question.order, &part, &witness, &moved);
+                let learned = rearranged(&question.order, &part, &witness.into_inner(), &moved);
                 let is_new = learned.iter().any(|it| moved.get(&it.txn) != Some(it));
                 if !is_new {
                     return Ok(Decision::Unknown(undecided(&replay_words(replay.n_keys, replay.n_misfits), n_replays)));

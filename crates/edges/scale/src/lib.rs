@@ -47,7 +47,9 @@ pub enum ScaleError {
         what: String,
     },
     /// The engine is not installed.
-    #[error("Spark is not there: `{python} -c 'import pyspark'` fails ({why}); `{python} -m pip install pyspark` installs it, and it needs Java")]
+    #[error(
+        "Spark is not there: `{python} -c 'import pyspark'` fails ({why}); `{python} -m pip install pyspark` installs it, and it needs Java"
+    )]
     NoSpark {
         /// The interpreter.
         python: String,

@@ -6,10 +6,10 @@
 //! before it, and each session that it comes after its last commit. A snapshot must fit between all of them.
 //!
 //! Plain window functions and groups are all that is used, so that other engines understand them, too: with `"` for `` ` ``,
-//! DuckDB and DataFusion.
+//! `DuckDB` and `DataFusion`.
 
-use crate::order::Order;
 use crate::ScaleError;
+use crate::order::Order;
 use iso_formats::{DataSet, spelled};
 use iso_history::Datum;
 use iso_spec::Level;
@@ -39,8 +39,9 @@ impl Question {
         if !data.has("op") {
             return Err(ScaleError::Column { path, column: "op" });
         }
-        if level == Level::StrictSerializable && !(data.has("begin") && data.has("end")) {
-            let what = "sser is about real time, and there are no columns `begin` and `end`".to_owned();
+        let has_times = data.has("begin") && data.has("end") && data.times.is_some_and(|it| it.0 < it.1);
+        if level == Level::StrictSerializable && !has_times {
+            let what = "sser is about real time, and the columns `begin` and `end` do not tell it".to_owned();
             return Err(ScaleError::Unsupported { path, what });
         }
         let order = Order::of(&data);
@@ -55,8 +56,6 @@ pub struct Queries {
     pub views: Vec<(&'static str, String)>,
 }
 
-/// The views that an engine looks at: kinds of rows that are not replayed, transactions whose rows contradict each other, the
-/// transactions that count, keys with misfits, transactions with misfits, and the part of the history around them.
 impl Queries {
     /// Rows of other kinds.
     pub const OTHER_KINDS: &'static str = "other_kinds";
@@ -71,8 +70,7 @@ impl Queries {
     /// The rows around the misfits.
     pub const PART: &'static str = "part";
 
-    /// The queries of a question; `has_moved` says whether the view `moved` is there, and `has_before` whether `before` is,
-    /// with the part of the round before.
+    /// The queries of a question. They read the view `moved`, if something is, and `before`, if there was a part before.
     pub fn new(question: &Question, moved: Moves, earlier: Earlier) -> Self {
         let writer = Writer { question };
         let mut views = vec![
@@ -80,7 +78,7 @@ impl Queries {
             (Self::BROKEN, writer.broken()),
             ("counted", writer.counted(moved)),
             ("ops", ops()),
-            (Self::TXNS, writer.txns()),
+            (Self::TXNS, txns()),
         ];
         match question.level {
             Level::SnapshotIsolation => writer.snapshots(&mut views),
@@ -100,15 +98,16 @@ impl Queries {
              -- It holds if `{0}` and `{1}` have 0 rows, and `{2}` and `{3}` as well. Otherwise the rows are what does not fit\n\
              -- this order; another one may explain them: `isoscope check .. --engine spark` goes on from there.\n\n\
              CREATE OR REPLACE TEMPORARY VIEW history USING parquet OPTIONS (path '{path}');\n",
-            Self::MISFIT_KEYS, Self::MISFIT_TXNS, Self::OTHER_KINDS, Self::BROKEN,
+            Self::MISFIT_KEYS,
+            Self::MISFIT_TXNS,
+            Self::OTHER_KINDS,
+            Self::BROKEN,
         );
-        for (name, view) in self.views.iter().filter(|it| it.0 != Self::PART) {
-            text.push_str(&format!("\nCREATE OR REPLACE TEMPORARY VIEW {name} AS\n{view};\n"));
-        }
-        for name in [Self::OTHER_KINDS, Self::BROKEN, Self::MISFIT_KEYS, Self::MISFIT_TXNS] {
-            text.push_str(&format!("\nSELECT '{name}' AS view, COUNT(*) AS n FROM {name};\n"));
-        }
-        text.push_str(&format!("\nSELECT * FROM {} LIMIT 20;\n", Self::MISFIT_KEYS));
+        let views = self.views.iter().filter(|it| it.0 != Self::PART);
+        text.extend(views.map(|(name, view)| format!("\nCREATE OR REPLACE TEMPORARY VIEW {name} AS\n{view};\n")));
+        let looked_at = [Self::OTHER_KINDS, Self::BROKEN, Self::MISFIT_KEYS, Self::MISFIT_TXNS];
+        text.extend(looked_at.map(|name| format!("\nSELECT '{name}' AS found, COUNT(*) AS n FROM {name};\n")));
+        text.extend([format!("\nSELECT * FROM {} LIMIT 20;\n", Self::MISFIT_KEYS)]);
         text
     }
 }
@@ -145,6 +144,11 @@ fn ops() -> String {
         .to_owned()
 }
 
+fn txns() -> String {
+    "SELECT session, txn, MIN(pos) AS pos, MIN(began) AS began, MIN(ended) AS ended FROM counted GROUP BY session, txn"
+        .to_owned()
+}
+
 /// Rows of one group must have one value.
 const DIFFER: &str = "MIN(`value`) <> MAX(`value`) OR COUNT(`value`) NOT IN (0, COUNT(*))";
 
@@ -170,15 +174,17 @@ impl Writer<'_> {
     fn broken(&self) -> String {
         let mut differ = vec![
             "COUNT(*) <> COUNT(h.session) OR MIN(h.session) <> MAX(h.session)".to_owned(),
-            "MIN(h.op) <> 0 OR MAX(h.op) <> COUNT(*) - 1 OR SUM(h.op) * 2 <> COUNT(*) * (COUNT(*) - 1)".to_owned(),
-            "SUM(h.op * h.op) * 6 <> (COUNT(*) - 1) * COUNT(*) * (2 * COUNT(*) - 1)".to_owned(),
+            "MIN(h.op) <> 0 OR MAX(h.op) <> COUNT(*) - 1 OR SUM(CAST(h.op AS BIGINT)) * 2 <> COUNT(*) * (COUNT(*) - 1)"
+                .to_owned(),
+            "SUM(CAST(h.op AS BIGINT) * h.op) * 6 <> (COUNT(*) - 1) * COUNT(*) * (2 * COUNT(*) - 1)".to_owned(),
         ];
         for name in ["begin", "end"].into_iter().filter(|it| self.data().has(it)) {
             differ.push(format!("COUNT(h.`{name}`) NOT IN (0, COUNT(*)) OR MIN(h.`{name}`) <> MAX(h.`{name}`)"));
         }
         if self.data().has("status") {
             let status = self.status();
-            differ.push(format!("MIN({status}) <> MAX({status}) OR MIN({status}) NOT IN ('commit', 'abort', 'unknown')"));
+            differ
+                .push(format!("MIN({status}) <> MAX({status}) OR MIN({status}) NOT IN ('commit', 'abort', 'unknown')"));
         }
         let differ = differ.join("\n    OR ");
         format!("SELECT h.txn FROM history h WHERE h.kind <> 'init' GROUP BY h.txn\n  HAVING h.txn IS NULL OR {differ}")
@@ -211,11 +217,6 @@ impl Writer<'_> {
              CASE WHEN {status} = 'commit' THEN {end} END AS ended,\n    {pos} AS pos\n  \
              FROM history h{join}\n  WHERE h.kind <> 'init' AND {counts}"
         )
-    }
-
-    fn txns(&self) -> String {
-        "SELECT session, txn, MIN(pos) AS pos, MIN(began) AS began, MIN(ended) AS ended FROM counted GROUP BY session, txn"
-            .to_owned()
     }
 
     /// One transaction after the other.
@@ -312,7 +313,8 @@ impl Writer<'_> {
         views.push(("apart", "SELECT txn FROM limits GROUP BY txn HAVING MAX(low) >= MIN(high)".to_owned()));
         views.push((
             Queries::MISFIT_KEYS,
-            "SELECT DISTINCT h.`key` FROM history h JOIN apart a ON a.txn = h.txn WHERE h.kind IN ('r', 'w')".to_owned(),
+            "SELECT DISTINCT h.`key` FROM history h JOIN apart a ON a.txn = h.txn WHERE h.kind IN ('r', 'w')"
+                .to_owned(),
         ));
         views.push((
             Queries::MISFIT_TXNS,
@@ -340,7 +342,10 @@ impl Writer<'_> {
         let (keys, txns) = match earlier {
             Earlier::None => (Queries::MISFIT_KEYS.to_owned(), Queries::MISFIT_TXNS.to_owned()),
             Earlier::Part => (
-                format!("(SELECT `key` FROM {} UNION SELECT `key` FROM before WHERE kind <> 'txn')", Queries::MISFIT_KEYS),
+                format!(
+                    "(SELECT `key` FROM {} UNION SELECT `key` FROM before WHERE kind <> 'txn')",
+                    Queries::MISFIT_KEYS
+                ),
                 format!("(SELECT txn FROM {} UNION SELECT txn FROM before WHERE kind <> 'init')", Queries::MISFIT_TXNS),
             ),
         };

@@ -1,20 +1,22 @@
-//! Spark as the engine: a small PySpark script runs the queries, here or on a cluster.
+//! Spark as the engine: a small Python script runs the queries, here or on a cluster.
 
 use crate::decide::{Engine, Part, Replay};
 use crate::queries::Queries;
 use crate::{Moved, ScaleError};
 use iso_formats::{DataSet, ReadOptions, read_path};
 use serde_json::{Value, json};
-use std::fs;
+use std::fmt;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const SCRIPT: &str = include_str!("replay.py");
 
 /// A Spark that runs in this machine's processes, or a cluster.
-#[derive(Debug)]
-pub struct Spark {
+pub struct Spark<'a> {
     /// `local[*]`, or `spark://host:port`.
     master: String,
     python: String,
@@ -25,14 +27,30 @@ pub struct Spark {
     /// Beside the data set, so that whoever can read that can write there.
     folder: TempDir,
     n_rounds: usize,
+    is_stopped: &'a dyn Fn() -> bool,
 }
+
+impl fmt::Debug for Spark<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spark").field("master", &self.master).field("data", &self.data).finish_non_exhaustive()
+    }
+}
+
+/// How often to look whether Spark is done.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// About what a row of a part takes here until it is decided.
 const BYTES_PER_ROW: u64 = 200;
 
-impl Spark {
-    /// An engine for a data set; `address` is what stands behind `--engine`, as in `spark` or `spark://host:7077`.
-    pub fn new(address: &str, data: &DataSet, memory_limit: Option<u64>) -> Result<Self, ScaleError> {
+impl<'a> Spark<'a> {
+    /// An engine for a data set; `address` is what stands behind `--engine`, as in `spark` or `spark://host:7077`. A part of at
+    /// most so many bytes is read here, and what runs is ended when `is_stopped` says so.
+    pub fn new(
+        address: &str,
+        data: &DataSet,
+        memory_limit: Option<u64>,
+        is_stopped: &'a dyn Fn() -> bool,
+    ) -> Result<Self, ScaleError> {
         let python = std::env::var("PYSPARK_DRIVER_PYTHON").or_else(|_| std::env::var("PYSPARK_PYTHON"));
         let python = python.unwrap_or_else(|_| "python3".to_owned());
         find(&python)?;
@@ -41,7 +59,7 @@ impl Spark {
         let made = tempfile::Builder::new().prefix(".isoscope-spark-").tempdir_in(parent);
         let folder = made.map_err(|source| ScaleError::Io { path: parent.display().to_string(), source })?;
         let max_part_rows = memory_limit.unwrap_or(iso_formats::DEFAULT_MEMORY_LIMIT) / BYTES_PER_ROW;
-        Ok(Self { master, python, data: data.clone(), max_part_rows, memory_limit, folder, n_rounds: 0 })
+        Ok(Self { master, python, data: data.clone(), max_part_rows, memory_limit, folder, n_rounds: 0, is_stopped })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -60,10 +78,31 @@ impl Spark {
     fn run(&self) -> Result<Value, ScaleError> {
         let mut command = Command::new(&self.python);
         command.arg(self.path("replay.py")).arg(self.path("plan.json")).stdin(Stdio::null());
-        // Workers of a cluster need an interpreter, too, and no more than the one that is here.
-        let output = command.output().map_err(|source| ScaleError::Io { path: self.python.clone(), source })?;
-        if !output.status.success() {
-            return Err(self.failed(format!("{}; {}", output.status, last_words(&output.stderr))));
+        if self.master.starts_with("local")
+            || self.master.contains("//127.0.0.1:")
+            || self.master.contains("//localhost:")
+        {
+            // Nobody else needs to reach it.
+            command.env("SPARK_LOCAL_IP", "127.0.0.1");
+        }
+        let path = self.path("spark.log");
+        let log = File::create(&path).map_err(|source| ScaleError::Io { path: path.display().to_string(), source })?;
+        let child = command.stdout(Stdio::null()).stderr(log).spawn();
+        let mut child = child.map_err(|source| ScaleError::Io { path: self.python.clone(), source })?;
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if !(self.is_stopped)() => sleep(PAUSE),
+                waited => {
+                    child.kill().and_then(|()| child.wait().map(drop)).ok();
+                    return Err(
+                        self.failed(waited.err().map_or_else(|| "it was stopped".to_owned(), |it| it.to_string()))
+                    );
+                }
+            }
+        };
+        if !status.success() {
+            return Err(self.failed(format!("{status}; {}", last_words(&fs::read(&path).unwrap_or_default()))));
         }
         let path = self.path("result.json");
         let text = fs::read_to_string(&path);
@@ -83,15 +122,16 @@ impl Spark {
             return Ok(Part::TooLarge(n_rows));
         }
         let initial = self.data.initial.as_name();
-        let options =
-            ReadOptions { initial: Some(initial), memory_limit: self.memory_limit, ..ReadOptions::default() };
+        let options = ReadOptions { initial: Some(initial), memory_limit: self.memory_limit, ..ReadOptions::default() };
         let reading = read_path(&self.path(name), &options)?;
-        let history = reading.into_history().map_err(|it| self.failed(it.first().map_or_else(String::new, ToString::to_string)))?;
+        let history = reading
+            .into_history()
+            .map_err(|it| self.failed(it.first().map_or_else(String::new, ToString::to_string)))?;
         Ok(Part::History(Box::new(history)))
     }
 }
 
-impl Engine for Spark {
+impl Engine for Spark<'_> {
     fn name(&self) -> String {
         format!("Spark ({})", self.master)
     }
@@ -103,10 +143,12 @@ impl Engine for Spark {
         let rows = moved.iter().map(|it| format!("{},{},{}\n", it.txn, it.position, i32::from(it.counts)));
         self.write("moved.csv", &rows.collect::<String>())?;
         let history = fs::canonicalize(&self.data.path);
-        let history = history.map_err(|source| ScaleError::Io { path: self.data.path.display().to_string(), source })?;
+        let history =
+            history.map_err(|source| ScaleError::Io { path: self.data.path.display().to_string(), source })?;
         let uri = |it: &Path| format!("file://{}", it.display());
         let folder = fs::canonicalize(self.folder.path());
-        let folder = folder.map_err(|source| ScaleError::Io { path: self.folder.path().display().to_string(), source })?;
+        let folder =
+            folder.map_err(|source| ScaleError::Io { path: self.folder.path().display().to_string(), source })?;
         let plan = json!({
             "master": self.master,
             "history": uri(&history),
@@ -125,7 +167,8 @@ impl Engine for Spark {
         }
         let path = self.data.path.display().to_string();
         if let Some(kind) = found["other_kinds"].as_array().and_then(|it| it.first()) {
-            let what = format!("there are rows of the kind {kind}, and only reads and writes of registers are replayed");
+            let what =
+                format!("there are rows of the kind {kind}, and only reads and writes of registers are replayed");
             return Err(ScaleError::Unsupported { path, what });
         }
         if number(&found, "broken") > 0 {

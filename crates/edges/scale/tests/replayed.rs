@@ -1,6 +1,12 @@
-//! The queries, run by SQLite on small random histories, lead to the verdicts of the library.
+//! The queries, run by `SQLite` on small random histories, lead to the verdicts of the library.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and says what it counted")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "a test fails by panicking, and says what it counted"
+)]
 
 use iso_answer::check::check;
 use iso_evidence::Budget;
@@ -11,7 +17,7 @@ use iso_spec::Level;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
-/// SQLite as the engine.
+/// `SQLite` as the engine.
 struct Sqlite {
     database: Connection,
     initial: Datum,
@@ -32,7 +38,9 @@ impl Sqlite {
             let value = history.value(history.initial_value(key));
             if value != initial.as_name() {
                 let (key, value) = (cell(history.key_name(key)), cell(value));
-                insert.execute(params![0, None::<String>, "init", key, value, 0, "commit", None::<i64>, None::<i64>]).unwrap();
+                insert
+                    .execute(params![0, None::<String>, "init", key, value, 0, "commit", None::<i64>, None::<i64>])
+                    .unwrap();
             }
         }
         for txn in history.txns() {
@@ -93,7 +101,8 @@ impl Sqlite {
                 }
                 let session = builder.session(&row.get::<_, String>(1).unwrap());
                 builder.begin(session, place);
-                builder.times(row.get(7).unwrap(), row.get(8).unwrap());
+                let time = |name: &str| row.get::<_, Option<i64>>(name).ok().flatten();
+                builder.times(time("begin"), time("end"));
                 let outcome = match row.get::<_, String>(6).unwrap().as_str() {
                     "commit" => Outcome::Committed,
                     "abort" => Outcome::Aborted,
@@ -152,7 +161,12 @@ impl Engine for Sqlite {
             Part::None
         } else {
             // The view reads the part before.
-            self.database.execute_batch("CREATE TABLE next AS SELECT * FROM part; DROP TABLE IF EXISTS before; ALTER TABLE next RENAME TO before;").unwrap();
+            self.database
+                .execute_batch(
+                    "CREATE TABLE next AS SELECT * FROM part; DROP TABLE IF EXISTS before;
+                 CREATE TABLE before AS SELECT * FROM next; DROP TABLE next;",
+                )
+                .unwrap();
             Part::History(Box::new(self.part()))
         };
         Ok(Replay { n_txns: self.count("txns"), n_keys, n_misfits, part })
@@ -217,7 +231,9 @@ fn history(dice: &mut Dice) -> (History, Datum) {
             builder.times((dice.roll(9) > 0).then_some(begin), (dice.roll(9) > 0).then_some(end));
         }
         if outcome != Outcome::Aborted || dice.roll(4) == 0 {
-            written.into_iter().for_each(|(key, value)| state[key].push(value));
+            for (key, value) in written {
+                state[key].push(value);
+            }
         }
         builder.end(outcome);
     }
@@ -227,8 +243,10 @@ fn history(dice: &mut Dice) -> (History, Datum) {
 #[test]
 fn verdicts_are_those_of_the_library() {
     let folder = tempfile::tempdir().unwrap();
+    let number = |name: &str, usual: u64| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(usual);
+    let (first, n_cases) = (number("ISOSCOPE_SEED", 0) << 20, number("ISOSCOPE_CASES", 600));
     let mut counts = [0; 4];
-    for seed in 0..1500 {
+    for seed in first..first + n_cases {
         let (history, initial) = history(&mut Dice(seed));
         let path = folder.path().join(format!("{seed}.parquet"));
         write_path(&history, Format::Parquet, &path).unwrap();
@@ -240,7 +258,8 @@ fn verdicts_are_those_of_the_library() {
             let Ok(question) = Question::new(data.clone(), level) else { continue };
             let mut engine = Sqlite::new(&history, &initial);
             let found = decide(&question, &mut engine, &Budget::unlimited()).unwrap();
-            let expected = check(&history, level, &Budget::unlimited()).is_allowed().unwrap();
+            // Of histories whose times say nothing, nothing is known of real time.
+            let Some(expected) = check(&history, level, &Budget::unlimited()).is_allowed() else { continue };
             match found {
                 Decision::Holds { n_replays, .. } => {
                     assert!(expected, "seed {seed}, {level}: the replay fits a forbidden history");
@@ -259,6 +278,6 @@ fn verdicts_are_those_of_the_library() {
         }
     }
     println!("holds, violated, unknown, holds after another order: {counts:?}");
-    assert!(counts[0] > 500 && counts[1] > 500 && counts[3] > 50, "{counts:?}");
+    assert!(counts[0] > 200 && counts[1] > 200 && counts[3] > 20, "{counts:?}");
     assert!(counts[2] * 50 < counts[0] + counts[1], "too much is left open: {counts:?}");
 }

@@ -1,7 +1,11 @@
 //! `isoscope check`: does this recorded history satisfy these levels, and if not, why not?
 
 use crate::args::CheckArgs;
+#[cfg(feature = "parquet")]
+use crate::args::Emitted;
 use crate::effort;
+#[cfg(feature = "parquet")]
+use crate::engine;
 use crate::exit::Exit;
 use crate::hints;
 use crate::judge::{Audience, Judge};
@@ -51,6 +55,12 @@ enum LookAround {
 
 /// Runs the verb.
 pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
+    #[cfg(feature = "parquet")]
+    match (raw.emit, raw.engine.clone()) {
+        (Some(Emitted::Sql), _) => return engine::emit(&raw),
+        (None, Some(engine)) => return engine::run(raw, &engine, started),
+        (None, None) => {}
+    }
     let (voice, shows_stats) = (Voice::new(raw.json), raw.stats);
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let own = raw.spec.as_deref().map(spec_file::read).transpose()?;

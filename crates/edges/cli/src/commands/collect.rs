@@ -1,13 +1,13 @@
 //! `isoscope collect`: a history of a real database.
 
 use crate::args::CollectArgs;
+use crate::commands::convert::{check_replaceable, remove, replace, staged};
 use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output::{self, Overwrite, Rendering, Voice};
 use crate::progress::Progress;
 use crate::timeline::{Timeline, in_seconds};
-use crate::commands::convert::{check_replaceable, remove, replace, staged};
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{
     APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Likeliness,
@@ -46,7 +46,7 @@ struct Collect {
 
 /// Where the history goes.
 pub(crate) enum Output {
-    StandardOutput,
+    Stream,
     File(PathBuf),
     /// A Parquet data set, which is made of a recording in JSON lines when that is complete.
     DataSet {
@@ -57,7 +57,7 @@ pub(crate) enum Output {
 
 /// Which formats a run can be recorded in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recording {
+pub(crate) enum RunFormats {
     Lines,
     LinesOrDataSet,
 }
@@ -94,8 +94,8 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
 impl Collect {
     fn resolve(raw: &CollectArgs) -> anyhow::Result<Self> {
         let output = match &raw.output {
-            Some(path) => Output::of(path, raw.json, raw.database.overwrite, Recording::LinesOrDataSet)?,
-            None => Output::StandardOutput,
+            Some(path) => Output::of(path, raw.json, raw.database.overwrite, RunFormats::LinesOrDataSet)?,
+            None => Output::Stream,
         };
         let reports = reports(raw)?;
         let parameters = parameters(raw)?;
@@ -151,7 +151,7 @@ impl Collect {
         }
         let words = Voice::new(raw.json).words(&report);
         match self.output {
-            Output::StandardOutput => output::say_aside(words.trim_end()),
+            Output::Stream => output::say_aside(words.trim_end()),
             Output::File(_) | Output::DataSet { .. } => output::print(&words)?,
         }
         if let Some(failure) = &collected.failure {
@@ -338,27 +338,22 @@ pub(crate) fn parse_reads(text: &str) -> Result<f64, String> {
 
 impl Output {
     /// The output of a name, where the answer may be JSON on standard output.
-    pub(crate) fn of(
-        path: &Path,
-        is_json: bool,
-        overwrite: Overwrite,
-        formats: Recording,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn of(path: &Path, is_json: bool, overwrite: Overwrite, formats: RunFormats) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             if is_json {
                 bail!("--json and -o - both write to standard output; give the history a file");
             }
-            return Ok(Self::StandardOutput);
+            return Ok(Self::Stream);
         }
         let ending = path.extension().and_then(OsStr::to_str);
-        if formats == Recording::LinesOrDataSet && ending == Some(Format::Parquet.extension()) {
+        if formats == RunFormats::LinesOrDataSet && ending == Some(Format::Parquet.extension()) {
             return Self::data_set(path, overwrite);
         }
         let is_device = path.exists() && !path.is_file();
         if !is_device && ending != Some("jsonl") {
             let endings = match formats {
-                Recording::Lines => ".jsonl",
-                Recording::LinesOrDataSet => ".jsonl or .parquet",
+                RunFormats::Lines => ".jsonl",
+                RunFormats::LinesOrDataSet => ".jsonl or .parquet",
             };
             bail!(
                 "{}: the name of a recorded history ends in {endings}; isoscope convert writes other formats, and \
@@ -403,21 +398,21 @@ impl Output {
     /// Its name, for a report.
     fn shown(&self) -> Option<String> {
         match self {
-            Self::StandardOutput => None,
+            Self::Stream => None,
             Self::File(path) | Self::DataSet { directory: path, .. } => Some(path.display().to_string()),
         }
     }
 
     pub(crate) fn target(&self) -> Target {
         match self {
-            Self::StandardOutput => Target::Stream(Box::new(io::stdout())),
+            Self::Stream => Target::Stream(Box::new(io::stdout())),
             Self::File(path) | Self::DataSet { recording: path, .. } => Target::File(path.clone()),
         }
     }
 
     pub(crate) fn cannot_write(&self) -> String {
         match self {
-            Self::StandardOutput => "cannot write to standard output".to_owned(),
+            Self::Stream => "cannot write to standard output".to_owned(),
             Self::File(path) | Self::DataSet { recording: path, .. } => {
                 format!("cannot write {}; what is in it is valid up to its last line", path.display())
             }
@@ -426,7 +421,7 @@ impl Output {
 
     /// A reader that went away has seen enough.
     fn is_closed_pipe(&self, error: &io::Error) -> bool {
-        matches!(self, Self::StandardOutput) && error.kind() == io::ErrorKind::BrokenPipe
+        matches!(self, Self::Stream) && error.kind() == io::ErrorKind::BrokenPipe
     }
 }
 

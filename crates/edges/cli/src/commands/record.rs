@@ -1,7 +1,7 @@
 //! `isoscope record`: what an application does on its real database.
 
 use crate::args::RecordArgs;
-use crate::commands::collect::{Output, Recording};
+use crate::commands::collect::{Output, RunFormats};
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output;
@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// Runs the verb.
 pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
-    let target = Output::of(&raw.output, raw.json, raw.overwrite, Recording::Lines)?;
+    let target = Output::of(&raw.output, raw.json, raw.overwrite, RunFormats::Lines)?;
     let is_interrupted = on_interrupt()?;
     let setup = RecordSetup {
         url: raw.to.trim().to_owned(),
@@ -59,7 +59,7 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
     }
     let said = if raw.json { format!("{}\n", document(raw, &recorded)) } else { words(raw, &recorded) };
     match target {
-        Output::StandardOutput => output::say_aside(said.trim_end()),
+        Output::Stream => output::say_aside(said.trim_end()),
         Output::File(_) | Output::DataSet { .. } => output::print(&said)?,
     }
     if let Some(failure) = &recorded.failure {

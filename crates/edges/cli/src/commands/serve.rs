@@ -1,7 +1,7 @@
 //! `isoscope serve`: a `PostgreSQL` that answers an application as a weak level allows.
 
 use crate::args::ServeArgs;
-use crate::commands::collect::{Output, Recording};
+use crate::commands::collect::{Output, RunFormats};
 use crate::commands::store::{level, policy};
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
@@ -32,9 +32,10 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// Runs the verb.
 pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
-    let output = raw.output.as_ref().map(|it| Output::of(it, raw.json, raw.overwrite, Recording::Lines)).transpose()?;
+    let output =
+        raw.output.as_ref().map(|it| Output::of(it, raw.json, raw.overwrite, RunFormats::Lines)).transpose()?;
     let asked: Vec<Level> = raw.check.iter().map(|it| checked(it)).collect::<anyhow::Result<_>>()?;
-    if !asked.is_empty() && matches!(output, Some(Output::StandardOutput)) {
+    if !asked.is_empty() && matches!(output, Some(Output::Stream)) {
         bail!("--check reads the history again, so give it a file with -o");
     }
     let is_interrupted = on_interrupt()?;
@@ -61,7 +62,7 @@ pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
         words(raw, &served, &judged)
     };
     match output {
-        Some(Output::StandardOutput) => output::say_aside(said.trim_end()),
+        Some(Output::Stream) => output::say_aside(said.trim_end()),
         _ => output::print(&said)?,
     }
     if let Some(failure) = &served.failure {

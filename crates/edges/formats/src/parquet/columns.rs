@@ -1,7 +1,7 @@
 //! The columns of a file, some rows at a time.
 
 use bytes::Bytes;
-use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
@@ -156,7 +156,10 @@ fn missing(column: Column, schema: &SchemaDescriptor) -> String {
 /// What is wrong with the type of a column.
 fn fault(column: Column, descriptor: &ColumnDescriptor) -> Option<String> {
     if descriptor.path().parts().len() != 1 || descriptor.max_rep_level() != 0 {
-        return Some(format!("the column `{}` is nested or repeated; it must have one cell in each row", column.name()));
+        return Some(format!(
+            "the column `{}` is nested or repeated; it must have one cell in each row",
+            column.name()
+        ));
     }
     let is_decimal = descriptor.converted_type() == ConvertedType::DECIMAL
         || matches!(descriptor.logical_type_ref(), Some(LogicalType::Decimal(_)));
@@ -265,6 +268,11 @@ impl Rows {
             let descriptor = group.metadata().column(place).column_descr_ptr();
             Ok(Some((group.get_column_reader(place)?, signs(&descriptor))))
         };
+        layout
+            .places
+            .iter()
+            .flatten()
+            .try_for_each(|it| check_compression(group.metadata().column(*it).compression()))?;
         let readers = layout.places.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let n_rows = group.metadata().num_rows();
         let n_left = usize::try_from(n_rows).map_err(|_| Damage(format!("a row group of {n_rows} rows")))?;
@@ -289,6 +297,18 @@ impl Rows {
     }
 }
 
+/// Others would each take a library more.
+fn check_compression(compression: Compression) -> Result<(), Damage> {
+    match compression {
+        Compression::UNCOMPRESSED | Compression::SNAPPY => Ok(()),
+        other => {
+            let name = format!("{other:?}");
+            let name = name.split('(').next().unwrap_or_default();
+            Err(Damage(format!("its columns are compressed with {name}; write it with SNAPPY, or without compression")))
+        }
+    }
+}
+
 fn signs(descriptor: &ColumnDescriptor) -> Signs {
     let is_unsigned = matches!(
         descriptor.converted_type(),
@@ -307,7 +327,10 @@ fn read_cells(reader: &mut ColumnReader, signs: Signs, n_rows: usize, column: Co
         ColumnReader::Int64ColumnReader(reader) => {
             (cells.ints, cells.present) = read_typed(reader, n_rows, column, &0)?;
             if signs == Signs::Unsigned64 && cells.ints.iter().any(|it| *it < 0) {
-                return Err(Damage(format!("a number in the column `{}` does not fit in 64 bits with a sign", column.name())));
+                return Err(Damage(format!(
+                    "a number in the column `{}` does not fit in 64 bits with a sign",
+                    column.name()
+                )));
             }
         }
         ColumnReader::Int32ColumnReader(reader) => {

@@ -7,7 +7,7 @@ use crate::ReadError;
 use crate::input::{Bytes, Input, Line, LineEnd};
 use crate::sink::Sink;
 use iso_history::PlaceUnit;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,7 +87,9 @@ fn open<R: ChunkReader + 'static>(source: R, sink: &mut Sink<'_>) -> Option<(Ser
     match Layout::of(file.metadata().file_metadata().schema_descr()) {
         Ok(layout) => Some((file, layout)),
         Err(faults) => {
-            faults.into_iter().for_each(|it| sink.error_without_place(it));
+            for fault in faults {
+                sink.error_without_place(fault);
+            }
             None
         }
     }
@@ -126,14 +128,19 @@ fn read_headers<R: ChunkReader + 'static>(parts: &[Part<R>], sink: &mut Sink<'_>
         match first {
             Some(first) if first != header => {
                 sink.source(&part.name, PlaceUnit::Txn);
-                let message = format!("the metadata `{HEADER}` is not that of the files before it; keep files of one history together");
+                let message = format!(
+                    "the metadata `{HEADER}` is not that of the files before it; keep files of one history together"
+                );
                 sink.error_without_place(message);
             }
             Some(_) => {}
             None => {
                 first = Some(header);
                 sink.source(&format!("{}, metadata `{HEADER}`", part.name), PlaceUnit::Line);
-                crate::jsonl::read_header(Line { number: 1, bytes: header.as_bytes(), end: LineEnd::EndOfInput }, sink)?;
+                crate::jsonl::read_header(
+                    Line { number: 1, bytes: header.as_bytes(), end: LineEnd::EndOfInput },
+                    sink,
+                )?;
             }
         }
     }
@@ -174,7 +181,7 @@ fn read_part<R: ChunkReader + 'static>(
         }
     }
     let expected = n_rows(part.file.metadata());
-    let found: i64 = part.file.metadata().row_groups().iter().map(|it| it.num_rows()).sum();
+    let found: i64 = part.file.metadata().row_groups().iter().map(RowGroupMetaData::num_rows).sum();
     if u64::try_from(found) != Ok(expected) {
         sink.error_without_place(format!("the file is damaged: it says that it has {expected} rows, and has {found}"));
     }

@@ -101,7 +101,7 @@ impl TxnRows {
 
     /// Adds rows.
     pub(super) fn take(&mut self, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-        let names = if self.ops == Ops::Plain { self.names(chunk, sink)? } else { None };
+        let names = if self.ops == Ops::Plain { plain_names(chunk, sink)? } else { None };
         for row in 0..chunk.n_rows {
             self.row += 1;
             let result = match &names {
@@ -120,20 +120,6 @@ impl TxnRows {
     /// Ends the last transaction.
     pub(super) fn finish(mut self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         self.end_txn(sink)
-    }
-
-    /// The keys and values of rows that are numbers throughout: many are found faster at once.
-    fn names(&self, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Option<(Vec<KeyId>, Vec<ValueId>)>, ReadError> {
-        let (keys, values) = (chunk.cells(Column::Key), chunk.cells(Column::Value));
-        let kinds = chunk.cells(Column::Kind);
-        let is_op = |row: usize| matches!(kinds.bytes(row), Some(b"r" | b"w" | b"a"));
-        if !keys.all_ints() || !values.all_ints() || !(0..chunk.n_rows).all(is_op) {
-            return Ok(None);
-        }
-        let (mut key_ids, mut value_ids) = (Vec::with_capacity(chunk.n_rows), Vec::with_capacity(chunk.n_rows));
-        sink.int_keys(&keys.ints, &mut key_ids)?;
-        sink.int_values(&values.ints, &mut value_ids)?;
-        Ok(Some((key_ids, value_ids)))
     }
 
     fn plain_row(
@@ -167,7 +153,7 @@ impl TxnRows {
     fn any_row(&mut self, chunk: &Chunk, row: usize, sink: &mut Sink<'_>) -> Result<(), Wrong> {
         let Some(what) = chunk.cells(Column::Kind).text(row)? else { return wrong("there is no `kind`") };
         if what == kind::INITIAL {
-            return self.initial(chunk, row, sink);
+            return initial(chunk, row, sink);
         }
         self.enter_txn(chunk, row, sink)?;
         if self.ops == Ops::Any {
@@ -186,17 +172,11 @@ impl TxnRows {
         }
     }
 
-    /// Notes an initial value.
-    fn initial(&mut self, chunk: &Chunk, row: usize, sink: &mut Sink<'_>) -> Result<(), Wrong> {
-        let name = named(chunk.cells(Column::Key), row)?.as_name().to_datum();
-        let value = sink.value_named(named(chunk.cells(Column::Value), row)?.as_name())?;
-        let key = sink.initial(&name, value, 0)?;
-        read_matches(chunk, row, (key, value), sink)
-    }
-
     /// Makes sure that the transaction of a row is open, and that the row fits to it.
     fn enter_txn(&mut self, chunk: &Chunk, row: usize, sink: &mut Sink<'_>) -> Result<(), Wrong> {
-        let Some(txn) = chunk.cells(Column::Txn).int(row) else { return wrong("there is no number of a transaction in `txn`") };
+        let Some(txn) = chunk.cells(Column::Txn).int(row) else {
+            return wrong("there is no number of a transaction in `txn`");
+        };
         if self.open.as_ref().is_some_and(|it| it.txn == txn) {
             return self.stay_in_txn(chunk, row);
         }
@@ -234,7 +214,8 @@ impl TxnRows {
     /// A row of the transaction that is open must say the same of it.
     fn stay_in_txn(&mut self, chunk: &Chunk, row: usize) -> Result<(), Wrong> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        let differs = |what: &str| wrong(format!("the rows of transaction {} have different cells in `{what}`", open.txn));
+        let differs =
+            |what: &str| wrong(format!("the rows of transaction {} have different cells in `{what}`", open.txn));
         let sessions = chunk.cells(Column::Session);
         let same_session = if sessions.is_ints() {
             sessions.has(row) && *session_bytes(sessions, row) == *open.session_name
@@ -317,6 +298,31 @@ impl TxnRows {
         ops.push_list(key);
         self.any.lock(chunk, row, before)
     }
+}
+
+/// The ids of keys and values of rows.
+type Names = (Vec<KeyId>, Vec<ValueId>);
+
+/// The keys and values of rows that are numbers throughout: many are found faster at once.
+fn plain_names(chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Option<Names>, ReadError> {
+    let (keys, values) = (chunk.cells(Column::Key), chunk.cells(Column::Value));
+    let kinds = chunk.cells(Column::Kind);
+    let is_op = |row: usize| matches!(kinds.bytes(row), Some(b"r" | b"w" | b"a"));
+    if !keys.all_ints() || !values.all_ints() || !(0..chunk.n_rows).all(is_op) {
+        return Ok(None);
+    }
+    let (mut key_ids, mut value_ids) = (Vec::with_capacity(chunk.n_rows), Vec::with_capacity(chunk.n_rows));
+    sink.int_keys(&keys.ints, &mut key_ids)?;
+    sink.int_values(&values.ints, &mut value_ids)?;
+    Ok(Some((key_ids, value_ids)))
+}
+
+/// Notes an initial value.
+fn initial(chunk: &Chunk, row: usize, sink: &mut Sink<'_>) -> Result<(), Wrong> {
+    let name = named(chunk.cells(Column::Key), row)?.as_name().to_datum();
+    let value = sink.value_named(named(chunk.cells(Column::Value), row)?.as_name())?;
+    let key = sink.initial(&name, value, 0)?;
+    read_matches(chunk, row, (key, value), sink)
 }
 
 impl Any {
@@ -451,16 +457,15 @@ fn read_matches(chunk: &Chunk, row: usize, (key, value): (KeyId, ValueId), sink:
 }
 
 /// Reads a JSON array in a cell.
-fn json(
-    text: &str,
-    element: impl FnMut(&mut Json<LineBytes<'_>>) -> Result<(), Fault>,
-) -> Result<(), Wrong> {
+fn json(text: &str, element: impl FnMut(&mut Json<LineBytes<'_>>) -> Result<(), Fault>) -> Result<(), Wrong> {
     let line = Line { number: 1, bytes: text.as_bytes(), end: LineEnd::EndOfInput };
     let mut json = Json::new(LineBytes::new(line));
     match json.array(element).and_then(|()| json.expect_end()) {
         Ok(()) => Ok(()),
         Err(Fault::Halt(error)) => Err(Wrong::Halt(error)),
-        Err(Fault::Syntax { spot, message }) => wrong(format!("{}: character {}: {message}", quoted(text), spot.column + 1)),
+        Err(Fault::Syntax { spot, message }) => {
+            wrong(format!("{}: character {}: {message}", quoted(text), spot.column + 1))
+        }
     }
 }
 

@@ -57,7 +57,7 @@ fn in_quotes(text: &str) -> String {
     for symbol in text.chars() {
         match symbol {
             '"' | '\\' => quoted.extend(['\\', symbol]),
-            other if other.is_control() => quoted.push_str(&format!("\\u{{{:x}}}", other as u32)),
+            other if other.is_control() => quoted.extend(other.escape_unicode()),
             other => quoted.push(other),
         }
     }

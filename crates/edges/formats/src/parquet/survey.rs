@@ -21,26 +21,26 @@ pub(crate) fn survey(path: &Path, parts: &[PathBuf]) -> Result<DataSet, ReadErro
         let name = part.display().to_string();
         let file = File::open(part).map_err(|source| ReadError::Open { path: name.clone(), source })?;
         let damaged = |Damage(message)| ReadError::DataSet { name: name.clone(), message };
-        let file = unharmed(|| SerializedFileReader::new(file).map_err(Damage::from)).map_err(damaged)?.map_err(damaged)?;
+        let file =
+            unharmed(|| SerializedFileReader::new(file).map_err(Damage::from)).map_err(damaged)?.map_err(damaged)?;
         let about = of_file(path, file.metadata()).map_err(damaged)?;
         found = Some(match found {
             None => about,
-            Some(before) => together(before, about).map_err(damaged)?,
+            Some(before) => together(before, &about).map_err(damaged)?,
         });
     }
     found.ok_or_else(|| ReadError::Empty { name: path.display().to_string() })
 }
 
-fn of_file(path: &Path, metadata_: &ParquetMetaData) -> Result<DataSet, Damage> {
-    let schema = metadata_.file_metadata().schema_descr();
+fn of_file(path: &Path, footer: &ParquetMetaData) -> Result<DataSet, Damage> {
+    let schema = footer.file_metadata().schema_descr();
     let layout = Layout::of(schema).map_err(|it| Damage(it.join("; ")))?;
     let place = |column: Column| schema.columns().iter().position(|it| it.name() == column.name());
-    let is_text = |column: Column| {
-        place(column).is_some_and(|it| schema.column(it).physical_type() == Physical::BYTE_ARRAY)
-    };
+    let is_text =
+        |column: Column| place(column).is_some_and(|it| schema.column(it).physical_type() == Physical::BYTE_ARRAY);
     let statistics = |column: Column| -> Option<Vec<&Statistics>> {
         let place = place(column)?;
-        let groups = metadata_.row_groups().iter().filter(|it| it.num_rows() > 0);
+        let groups = footer.row_groups().iter().filter(|it| it.num_rows() > 0);
         groups.map(|it| it.column(place).statistics()).collect()
     };
     let range = |column: Column| statistics(column).and_then(|it| ints(&it));
@@ -50,7 +50,7 @@ fn of_file(path: &Path, metadata_: &ParquetMetaData) -> Result<DataSet, Damage> 
     };
     Ok(DataSet {
         path: path.to_owned(),
-        n_rows: u64::try_from(metadata_.file_metadata().num_rows()).unwrap_or(0),
+        n_rows: u64::try_from(footer.file_metadata().num_rows()).unwrap_or(0),
         columns: Column::ALL.into_iter().filter(|it| layout.has(*it)).map(Column::name).collect(),
         has_text_keys: is_text(Column::Key),
         has_text_values: is_text(Column::Value),
@@ -58,7 +58,7 @@ fn of_file(path: &Path, metadata_: &ParquetMetaData) -> Result<DataSet, Damage> 
         times: either(range(Column::Begin), range(Column::End)),
         // Where nothing is said, there may be some.
         may_have_unknown: layout.has(Column::Status) && last_status().is_none_or(|it| &*it > b"commit".as_slice()),
-        initial: metadata(metadata_, HEADER).and_then(initial).unwrap_or(Datum::Null),
+        initial: metadata(footer, HEADER).and_then(initial).unwrap_or(Datum::Null),
     })
 }
 
@@ -85,7 +85,7 @@ fn either(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i6
 }
 
 /// What is known of two files together.
-fn together(one: DataSet, other: DataSet) -> Result<DataSet, Damage> {
+fn together(one: DataSet, other: &DataSet) -> Result<DataSet, Damage> {
     let same_types = one.has_text_keys == other.has_text_keys && one.has_text_values == other.has_text_values;
     if !same_types || one.columns != other.columns {
         return Err(Damage("its columns are not those of the files before it".to_owned()));

@@ -103,7 +103,9 @@ impl<'h> Plan<'h> {
             Column::Begin | Column::End => history.has_times(),
             Column::Elements => has_lists,
             Column::Matches => has_said,
-            Column::Statement | Column::Lock | Column::Scan | Column::Table | Column::Predicate | Column::Extent => has_sql,
+            Column::Statement | Column::Lock | Column::Scan | Column::Table | Column::Predicate | Column::Extent => {
+                has_sql
+            }
             _ => true,
         };
         let columns = Column::ALL.into_iter().filter(is_there).collect();
@@ -263,6 +265,12 @@ struct Context {
     lock: Option<&'static str>,
 }
 
+impl Context {
+    fn row(self, kind: &'static str) -> Row {
+        Row { statement: self.statement, lock: self.lock, ..Row::new(self.txn, kind) }
+    }
+}
+
 impl<'p, 'h> RowGroup<'p, 'h> {
     fn new(plan: &'p Plan<'h>) -> Self {
         Self { plan, rows: Vec::new(), texts: Texts::default() }
@@ -275,7 +283,7 @@ impl<'p, 'h> RowGroup<'p, 'h> {
     fn initial(&mut self, nth: usize, (key, value): (KeyId, ValueId)) {
         let matches = self.matches(key, value);
         let row = Row::new(TxnId::INITIAL, kind::INITIAL);
-        self.rows.push(Row { key: Some(key), value: Some(value), matches, op: nth as i32, ..row });
+        self.rows.push(Row { key: Some(key), value: Some(value), matches, op: small(nth), ..row });
     }
 
     fn txn(&mut self, txn: TxnId) {
@@ -301,7 +309,7 @@ impl<'p, 'h> RowGroup<'p, 'h> {
             self.rows.push(Row::new(txn, kind::NONE));
         }
         for (nth, row) in self.rows[start..].iter_mut().enumerate() {
-            row.op = nth as i32;
+            row.op = small(nth);
         }
     }
 
@@ -327,20 +335,16 @@ impl<'p, 'h> RowGroup<'p, 'h> {
     }
 
     fn scan(&mut self, scan: &Scan<'_>, ctx: Context, number: i32) {
-        let row = Row { scan: Some(number), ..self.row(kind::SCAN, ctx) };
+        let row = Row { scan: Some(number), ..ctx.row(kind::SCAN) };
         let row = self.asked(row, scan);
         self.rows.push(row);
         let history = self.plan.history;
         for op in scan.ops() {
             if let Op::Read { key, value } = history.op(op) {
-                let row = self.row(kind::READ, ctx);
+                let row = ctx.row(kind::READ);
                 self.rows.push(Row { key: Some(key), value: Some(value), scan: Some(number), ..row });
             }
         }
-    }
-
-    fn row(&self, kind: &'static str, ctx: Context) -> Row {
-        Row { statement: ctx.statement, lock: ctx.lock, ..Row::new(ctx.txn, kind) }
     }
 
     /// What a scan asked for.
@@ -353,19 +357,19 @@ impl<'p, 'h> RowGroup<'p, 'h> {
         let history = self.plan.history;
         let part = if history.has_statements() { part_of(history, op) } else { None };
         let row = match history.op(op) {
-            Op::Read { key, value } => Row { key: Some(key), value: Some(value), ..self.row(kind::READ, ctx) },
+            Op::Read { key, value } => Row { key: Some(key), value: Some(value), ..ctx.row(kind::READ) },
             Op::Write { key, value } => {
                 let matches = self.matches(key, value);
-                Row { key: Some(key), value: Some(value), matches, ..self.row(kind::WRITE, ctx) }
+                Row { key: Some(key), value: Some(value), matches, ..ctx.row(kind::WRITE) }
             }
-            Op::Append { key, value } => Row { key: Some(key), value: Some(value), ..self.row(kind::APPEND, ctx) },
+            Op::Append { key, value } => Row { key: Some(key), value: Some(value), ..ctx.row(kind::APPEND) },
             Op::ReadList { key, values } => {
                 let elements = Some(self.elements(values));
-                Row { key: Some(key), elements, ..self.row(kind::LIST, ctx) }
+                Row { key: Some(key), elements, ..ctx.row(kind::LIST) }
             }
             // What a whole scan omitted is not written: it follows from the rest.
             Op::Omit { .. } if part.is_none() => return,
-            Op::Omit { key, .. } => Row { key: Some(key), ..self.row(kind::OMIT, ctx) },
+            Op::Omit { key, .. } => Row { key: Some(key), ..ctx.row(kind::OMIT) },
         };
         let row = match part {
             Some(scan) => Row { extent: Some(PART), ..self.asked(row, &scan) },
@@ -403,7 +407,11 @@ impl<'p, 'h> RowGroup<'p, 'h> {
         Some(self.texts.id(&String::from_utf8_lossy(&text)))
     }
 
-    fn write<W: Write + Send>(mut self, plan: &Plan<'_>, mut group: SerializedRowGroupWriter<'_, W>) -> Result<(), WriteError> {
+    fn write<W: Write + Send>(
+        mut self,
+        plan: &Plan<'_>,
+        mut group: SerializedRowGroupWriter<'_, W>,
+    ) -> Result<(), WriteError> {
         for column in &plan.columns {
             let mut writer = group.next_column()?.expect("the schema has as many columns");
             match self.cells(*column) {
@@ -438,7 +446,7 @@ impl<'p, 'h> RowGroup<'p, 'h> {
     fn cells(&mut self, column: Column) -> Cells {
         let (history, rows) = (self.plan.history, &self.rows);
         let texts = &mut self.texts;
-        let number = |it: TxnId| it.index() as i64;
+        let number = |it: TxnId| i64::from(it.raw());
         match column {
             Column::Txn => Cells::NeededInts(rows.iter().map(|it| number(it.txn)).collect()),
             Column::Op => Cells::NeededSmall(rows.iter().map(|it| it.op).collect()),
@@ -499,6 +507,11 @@ fn names<'n>(rows: &[Row], cell: Cell, name: impl Fn(&Row) -> Option<Name<'n>>) 
         Cell::Int => Cells::Ints(rows.iter().map(|it| name(it).and_then(int)).collect()),
         Cell::Text => Cells::Texts(rows.iter().map(|it| name(it).and_then(text)).collect()),
     }
+}
+
+/// The number of an operation; ids of operations are not larger.
+fn small(nth: usize) -> i32 {
+    i32::try_from(nth).unwrap_or(i32::MAX)
 }
 
 /// The values that are there, and which rows have one.
