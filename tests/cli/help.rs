@@ -11,7 +11,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 30] = [
+    let verbs: [&[&str]; 32] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -31,6 +31,8 @@ fn the_help_is_as_in_the_snapshot() {
         &["hunt", "--help"],
         &["replay", "-h"],
         &["replay", "--help"],
+        &["driver", "--help"],
+        &["driver", "check", "--help"],
         &["store", "--help"],
         &["store", "run", "-h"],
         &["store", "run", "--help"],
@@ -88,6 +90,7 @@ fn every_example_of_a_verb_that_needs_no_database_runs() {
     let folder = Folder::new();
     folder.write("mine.spec", MINE);
     folder.write("bank.txn", BANK);
+    folder.write("app.sql", include_str!("../../corpus/sql/transfer.sql"));
     folder.write("run.history", ACCOUNT);
     record(&folder, "smallbank", "run.jsonl", 1);
     let mut n_run = 0;

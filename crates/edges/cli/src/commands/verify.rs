@@ -1,20 +1,21 @@
 //! `isoscope verify`: does a program keep its promises under isolation levels?
 
+use crate::any_number;
 use crate::args::VerifyArgs;
 use crate::counterexample::bad_run;
 use crate::exit::Exit;
 use crate::limits::Alarm;
 use crate::on_server::OnServer;
 use crate::output;
+use crate::program_file::ProgramFile;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
-use crate::text_file::{self, Mistake};
 use anyhow::{anyhow, bail};
 use iso_answer::WrongEvidence;
 use iso_answer::verify::{
     Answer, Database, DatabaseLevel, Isolation, LEVELS, Repair, Repairs, Verification, repairs, verify_all, weakest,
 };
 use iso_evidence::Budget;
-use iso_program::{Program, ProgramError, Span};
+use iso_program::{Program, Span};
 use iso_report::{
     Change, CodePlace, Effort, LevelName, ProgramScope, RepairReport, Report, VerifiedLevel, VerifyReport,
     VerifyVerdict,
@@ -50,6 +51,9 @@ const DATABASE_HINT: &str = "These are the levels of papers, where `+=` is a rea
 
 /// Runs the verb.
 pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
+    if raw.any_number {
+        return any_number::run(raw, started);
+    }
     let asked = Verify::resolve(raw)?;
     let reporter = Arc::new(Reporter::new(&raw.answer, Channel::Output, started)?);
     let alarm = reporter.watch(Report::Verify(asked.blank()));
@@ -94,6 +98,7 @@ impl Verify {
             program: scope(&self.program),
             levels: self.levels().iter().map(unknown).collect(),
             weakest: None,
+            any_number: None,
             server: None,
             hint: matches!(self.asked, Asked::Everything).then(|| DATABASE_HINT.to_owned()),
             repairs: Vec::new(),
@@ -233,22 +238,15 @@ pub(crate) fn code_place(program: &Program, span: Span) -> CodePlace {
 }
 
 fn program(path: &Path) -> anyhow::Result<Program> {
-    let text = text_file::read(path, "program")?;
-    let program = iso_program::parse(&text, &path.display().to_string())
-        .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, &text))?;
+    let file = ProgramFile::read(path)?;
+    let program = iso_program::parse(&file.text, &file.name()).map_err(|errors| file.complaint(&errors))?;
     if program.instances().is_empty() {
         bail!("{}: nothing runs; add a line such as `run a() || b()`", path.display());
     }
     Ok(program)
 }
 
-/// What is wrong with a program, for whoever shows it.
-pub(crate) fn mistake(error: &ProgramError) -> Mistake<'_> {
-    let ProgramError { file, line, column, message, hint } = error;
-    Mistake { file, line: *line, column: *column, message, hint }
-}
-
-fn level_name(isolation: Isolation) -> LevelName {
+pub(crate) fn level_name(isolation: Isolation) -> LevelName {
     LevelName { short: isolation.short_name().to_owned(), full: isolation.full_name().to_owned() }
 }
 
@@ -270,7 +268,8 @@ fn levels(names: &[String]) -> anyhow::Result<Vec<Isolation>> {
     Ok(levels)
 }
 
-fn level(name: &str) -> anyhow::Result<Isolation> {
+/// The level of a name.
+pub(crate) fn level(name: &str) -> anyhow::Result<Isolation> {
     if ["ec", "eventual-consistency"].contains(&name) {
         // Transactions are seen as a whole or not at all, and for a program nothing else is left of it.
         return Ok(Level::ReadAtomic.into());
@@ -291,7 +290,8 @@ fn level(name: &str) -> anyhow::Result<Isolation> {
     }
 }
 
-fn scope(program: &Program) -> ProgramScope {
+/// What is said of a program.
+pub(crate) fn scope(program: &Program) -> ProgramScope {
     let sessions: BTreeSet<usize> = program.instances().iter().map(|it| it.session).collect();
     ProgramScope {
         text: program.text().to_owned(),
@@ -303,7 +303,7 @@ fn scope(program: &Program) -> ProgramScope {
 }
 
 /// Those of which no other one is weaker.
-fn weakest_of(holding: &[Isolation]) -> Vec<String> {
+pub(crate) fn weakest_of(holding: &[Isolation]) -> Vec<String> {
     let is_weaker = |a: Isolation, b: Isolation| match (a, b) {
         // Levels of a database stand in a row.
         (Isolation::Database(_), Isolation::Database(_)) => {
