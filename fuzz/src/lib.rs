@@ -13,7 +13,7 @@ pub fn read(bytes: &[u8], format: Option<Format>) {
     let Some(history) = reading.history else { return };
     for format in Format::ALL {
         let mut written = Vec::new();
-        let is_ours = matches!(format, Format::Text | Format::Jsonl);
+        let is_ours = format.expresses_all();
         match write(&history, format, &mut written) {
             Ok(()) => {}
             Err(why) if is_ours => panic!("our notations express every history, but {why}"),

@@ -61,6 +61,7 @@ fn pages() -> Vec<PathBuf> {
         "hunt",
         "predict",
         "replay",
+        "scale-out",
         "verify",
     ];
     pages.extend(others.map(|it| root().join(format!("docs/{it}.md"))));

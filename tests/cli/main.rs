@@ -21,6 +21,7 @@ mod hunt;
 mod lattice;
 mod levels;
 mod limits;
+mod parquet;
 mod predict;
 mod promises;
 mod record;

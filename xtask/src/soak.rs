@@ -15,7 +15,7 @@ const SECONDS_OF_A_HUNT: u64 = 60;
 
 /// What a round tries: the package and name of each test that takes a seed, and how many cases. They are many enough
 /// that starting the test is not what takes the time.
-const TRIED: [(&str, &str, &str); 7] = [
+const TRIED: [(&str, &str, &str); 9] = [
     ("iso-check", "agreement", "20000"),
     ("iso-verify", "agreement", "4000"),
     // What holds for any number of transactions holds for a few.
@@ -24,6 +24,10 @@ const TRIED: [(&str, &str, &str); 7] = [
     ("iso-store", "suite", "4000"),
     // Random levels: none has a proof and a history against it.
     ("iso-separate", "prove", "3000"),
+    // Queries that replay an order.
+    ("iso-scale", "replayed", "5000"),
+    // The same by Spark on a cluster that loses a worker, if PySpark is installed.
+    ("iso-scale", "spark", "1"),
     // Scripts on real servers, for each isolation level.
     ("iso-collect", "servers", "500"),
 ];
@@ -41,6 +45,7 @@ pub(crate) fn soak(minutes: u64) -> Result<()> {
                 .args(["test", "--quiet", "--release", "--package", package, "--test", test])
                 .env("ISOSCOPE_SEED", seed.to_string())
                 .env("ISOSCOPE_CASES", cases)
+                .env("ISOSCOPE_SPARK", "1")
                 .current_dir(root());
             run(&mut cargo).with_context(|| format!("repeat it with ISOSCOPE_SEED={seed} ISOSCOPE_CASES={cases}"))?;
         }

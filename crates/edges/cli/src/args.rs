@@ -97,7 +97,7 @@ pub(crate) enum Verb {
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "a flag is a word on the command line")]
 pub(crate) struct CheckArgs {
-    /// Histories: files, Cobra directories, or - for standard input; .gz and .zst are unpacked
+    /// Histories: files, directories of Cobra or Parquet, or - for standard input; .gz and .zst are unpacked
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<String>,
 
@@ -113,6 +113,17 @@ pub(crate) struct CheckArgs {
     /// Without --level, all levels of the file are decided
     #[arg(long, value_name = "FILE.spec")]
     pub(crate) spec: Option<PathBuf>,
+
+    /// Let an engine replay a Parquet data set, and decide here what does not fit: spark, or spark://HOST:PORT; for ser, sser
+    /// and si
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "ENGINE", requires = "levels", conflicts_with_all = ["database", "spec"])]
+    pub(crate) engine: Option<String>,
+
+    /// Print what --engine would ask, to run it elsewhere
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "WHAT", requires = "levels", conflicts_with_all = ["engine", "database", "spec"])]
+    pub(crate) emit: Option<Emitted>,
 
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
@@ -164,6 +175,13 @@ pub(crate) struct CheckArgs {
     /// Print on standard error how long each stage took and how large the search was
     #[arg(long)]
     pub(crate) stats: bool,
+}
+
+/// What `check --emit` prints.
+#[cfg(feature = "parquet")]
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Emitted {
+    Sql,
 }
 
 /// Find a history that some levels allow and others forbid.

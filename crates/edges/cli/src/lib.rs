@@ -9,6 +9,8 @@ mod construction_file;
 mod counterexample;
 mod dry_run;
 mod effort;
+#[cfg(feature = "parquet")]
+mod engine;
 mod exit;
 mod found;
 mod help;

@@ -194,6 +194,11 @@ pub(crate) struct Overwrite {
 }
 
 impl Overwrite {
+    /// May what is there be overwritten?
+    pub(crate) fn is_forced(self) -> bool {
+        self.force
+    }
+
     /// Can a history have this name? One that is there is kept, as it may be the only trace of what happened. Reports are
     /// drawn anew each time.
     pub(crate) fn check(self, path: &Path) -> anyhow::Result<()> {

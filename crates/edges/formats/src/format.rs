@@ -23,11 +23,13 @@ pub enum Format {
     ElleJson,
     /// Trace text of `IsoPredict`.
     IsoPredict,
+    /// Parquet data sets: a directory of files, or one file.
+    Parquet,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Text,
         Self::Jsonl,
         Self::Dbcop,
@@ -37,6 +39,7 @@ impl Format {
         Self::Elle,
         Self::ElleJson,
         Self::IsoPredict,
+        Self::Parquet,
     ];
 
     /// The name that the command line uses.
@@ -51,6 +54,7 @@ impl Format {
             Self::Elle => "elle",
             Self::ElleJson => "elle-json",
             Self::IsoPredict => "isopredict",
+            Self::Parquet => "parquet",
         }
     }
 
@@ -68,6 +72,7 @@ impl Format {
                 "operations like {\"type\":\"ok\",\"process\":0,\"f\":\"txn\",\"value\":[[\"w\",\"x\",1]]}"
             }
             Self::IsoPredict => "lines like WRITE KEY[5] Txn(0, 0)",
+            Self::Parquet => "rows with a transaction in the column `txn`",
         }
     }
 
@@ -87,6 +92,7 @@ impl Format {
             Self::Plume => "plume",
             Self::Elle => "edn",
             Self::IsoPredict => "trace",
+            Self::Parquet => "parquet",
         }
     }
 
@@ -96,6 +102,11 @@ impl Format {
             "txt" => Some(Self::Text),
             _ => Self::ALL.into_iter().find(|it| it.extension() == extension),
         }
+    }
+
+    /// Does it express every history, with statements, and say which database it was recorded from?
+    pub fn expresses_all(self) -> bool {
+        matches!(self, Self::Text | Self::Jsonl | Self::Parquet)
     }
 
     /// One line for people who choose.
@@ -110,6 +121,7 @@ impl Format {
             Self::Elle => "Jepsen and Elle history in EDN",
             Self::ElleJson => "Jepsen and Elle history in JSON lines",
             Self::IsoPredict => "IsoPredict trace: `READ KEY[k] Txn(s, t) From(s, t)`",
+            Self::Parquet => "Parquet data set: a directory of files or one file, a row for each operation",
         }
     }
 }

@@ -31,6 +31,8 @@ pub use streamed::{
     EndOfStream, Pace, RawOp, RawTxn, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, stream_bytes, stream_txns,
 };
 pub(crate) use write::write;
+#[cfg(feature = "parquet")]
+pub(crate) use write::write_header;
 
 use crate::ReadError;
 use crate::input::{Input, Line, LinesKind};
@@ -48,6 +50,15 @@ const BLOCK: usize = 256 << 10;
 pub(crate) fn read(input: &mut Input<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     // With hardly any memory, one line at a time is enough.
     if input.longest_line() < 2 * BLOCK { read_lines(input, sink) } else { read_blocks(input, sink, BLOCK) }
+}
+
+/// Reads a header by itself, where another format keeps one.
+#[cfg(feature = "parquet")]
+pub(crate) fn read_header(line: Line<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut reader = LineReader::new();
+    reader.read(line, sink)?;
+    reader.finish(sink);
+    Ok(())
 }
 
 /// Reads line by line, as any JSON.

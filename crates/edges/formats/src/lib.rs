@@ -22,6 +22,7 @@ mod cobra;
 mod compression;
 mod copy;
 mod cut;
+mod data_set;
 mod dbcop;
 mod dbcop_json;
 mod elle;
@@ -36,6 +37,8 @@ mod layout;
 mod meter;
 mod number;
 mod ops;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod pipeline;
 mod plume;
 mod predicate;
@@ -49,6 +52,9 @@ mod words;
 mod write;
 
 pub use copy::{with_updates_apart, without_times};
+pub use data_set::DataSet;
+#[cfg(feature = "parquet")]
+pub use data_set::{spelled, survey};
 pub use format::Format;
 pub use jsonl::{
     EndOfStream, Pace, RECORDING_END, RawOp, RawTxn, RecordingHeader, StreamedEnd, StreamedHeader, StreamedNames,
@@ -74,13 +80,17 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Reads a file, or a directory of Cobra logs.
+/// Reads a file, a directory of Cobra logs, or a directory of Parquet files.
 pub fn read_path(path: &Path, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
     let name = path.display().to_string();
     let open_error = |source| ReadError::Open { path: name.clone(), source };
     let about = fs::metadata(path).map_err(open_error)?;
     if about.is_dir() {
         return read_directory(path, &name, options);
+    }
+    #[cfg(feature = "parquet")]
+    if about.is_file() && about.len() > 0 && is_parquet(path, options).map_err(open_error)? {
+        return read_data_set(&[path.to_owned()], &name, options);
     }
     let file = File::open(path).map_err(open_error)?;
     // Only regular files have a size that says how much is to come.
@@ -89,7 +99,12 @@ pub fn read_path(path: &Path, options: &ReadOptions<'_>) -> Result<Reading, Read
 }
 
 fn read_directory(path: &Path, name: &str, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
-    let logs = log_files(path).map_err(|source| ReadError::Open { path: name.to_owned(), source })?;
+    let open_error = |source| ReadError::Open { path: name.to_owned(), source };
+    let parts = files(path, Format::Parquet.extension()).map_err(open_error)?;
+    if !parts.is_empty() && options.format.is_none_or(|it| it == Format::Parquet) {
+        return read_data_set(&parts, name, options);
+    }
+    let logs = files(path, Format::Cobra.extension()).map_err(open_error)?;
     if logs.is_empty() || options.format.is_some_and(|it| it != Format::Cobra) {
         return Err(ReadError::Directory { path: name.to_owned() });
     }
@@ -100,11 +115,37 @@ fn read_directory(path: &Path, name: &str, options: &ReadOptions<'_>) -> Result<
     sink.finish(Format::Cobra)
 }
 
-/// The `*.log` files of a directory, by name.
-fn log_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+#[cfg(feature = "parquet")]
+fn read_data_set(parts: &[PathBuf], name: &str, options: &ReadOptions<'_>) -> Result<Reading, ReadError> {
+    let meter = Meter::new(name, options);
+    let mut sink = Sink::new(&meter);
+    parquet::read_files(parts, &mut sink)?;
+    options.initial.map_or(Ok(()), |it| sink.known_initial(it))?;
+    sink.finish(Format::Parquet)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn read_data_set(_: &[PathBuf], name: &str, _: &ReadOptions<'_>) -> Result<Reading, ReadError> {
+    Err(ReadError::WithoutParquet { name: name.to_owned() })
+}
+
+/// Is it to be read as Parquet? The end of such a file is read first, so that it cannot be a stream.
+#[cfg(feature = "parquet")]
+fn is_parquet(path: &Path, options: &ReadOptions<'_>) -> io::Result<bool> {
+    if let Some(format) = options.format {
+        return Ok(format == Format::Parquet);
+    }
+    let mut head = Vec::new();
+    File::open(path)?.take(4).read_to_end(&mut head)?;
+    Ok(recognise::recognise(&head) == Some(Format::Parquet))
+}
+
+/// The files of a directory with that ending, by name. Hidden ones are notes of other tools.
+fn files(directory: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(directory)?.map(|it| it.map(|it| it.path()));
     let mut paths = entries.collect::<io::Result<Vec<PathBuf>>>()?;
-    paths.retain(|it| it.extension() == Some(OsStr::new("log")) && it.is_file());
+    let is_hidden = |it: &Path| it.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(b"."));
+    paths.retain(|it| it.extension() == Some(OsStr::new(ending)) && it.is_file() && !is_hidden(it));
     paths.sort();
     Ok(paths)
 }
@@ -144,6 +185,7 @@ fn read_sized(
 fn unit(format: Format) -> PlaceUnit {
     match format {
         Format::Dbcop | Format::Cobra => PlaceUnit::Byte,
+        Format::Parquet => PlaceUnit::Txn,
         _ => PlaceUnit::Line,
     }
 }
@@ -164,6 +206,10 @@ fn dispatch(
         Format::Elle => elle::read_edn(input, sink),
         Format::ElleJson => elle::read_json(input, sink),
         Format::IsoPredict => isopredict::read(input, sink),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::read(input, sink),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(ReadError::WithoutParquet { name: input.name().to_owned() }),
     }
 }
 
@@ -220,12 +266,26 @@ pub fn write_headed(history: &History, header: &Header, format: Format, out: &mu
         Format::Elle => elle::write_edn(history, &mut out)?,
         Format::ElleJson => elle::write_json(history, &mut out)?,
         Format::IsoPredict => isopredict::write(history, &mut out)?,
+        Format::Parquet => write_parquet(history, header, &mut out)?,
     }
     out.flush()?;
     Ok(())
 }
 
-/// Writes a history to a file, compressed if its name ends in `.gz` or `.zst`; a Cobra history to a directory.
+#[cfg(feature = "parquet")]
+fn write_parquet(history: &History, header: &Header, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut bytes = Vec::new();
+    parquet::write(history, header, &mut bytes)?;
+    Ok(out.write_all(&bytes)?)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn write_parquet(_: &History, _: &Header, _: &mut dyn Write) -> Result<(), WriteError> {
+    write::inexpressible(Format::Parquet, "anything in this build", "build isoscope with the feature parquet")
+}
+
+/// Writes a history to a file, compressed if its name ends in `.gz` or `.zst`; a Cobra history and a Parquet data set to a
+/// directory.
 pub fn write_path(history: &History, format: Format, path: &Path) -> Result<(), WriteError> {
     write_headed_path(history, &Header::default(), format, path)
 }
@@ -234,6 +294,10 @@ pub fn write_path(history: &History, format: Format, path: &Path) -> Result<(), 
 pub fn write_headed_path(history: &History, header: &Header, format: Format, path: &Path) -> Result<(), WriteError> {
     if format == Format::Cobra {
         return cobra::write_directory(history, path);
+    }
+    #[cfg(feature = "parquet")]
+    if format == Format::Parquet {
+        return parquet::write_directory(history, header, path);
     }
     // In memory first: a history that cannot be written must not destroy the file that was there.
     let mut bytes = Vec::new();

@@ -185,8 +185,12 @@ pub enum ReadError {
         /// What the system said.
         source: io::Error,
     },
-    /// A directory that is no Cobra history.
-    #[error("{} is a directory, and only Cobra histories are: directories with *.log files; name a file", plain(path))]
+    /// A directory that is neither a Cobra history nor a data set.
+    #[error(
+        "{} is a directory, and only Cobra histories and Parquet data sets are: directories with *.log or *.parquet files; \
+         name a file",
+        plain(path)
+    )]
     Directory {
         /// The directory.
         path: String,
@@ -219,6 +223,23 @@ pub enum ReadError {
         found: String,
         /// The names of the formats that were tried.
         tried: String,
+    },
+    /// It is a Parquet file, and this build cannot read any.
+    #[error(
+        "{} is in Parquet, which this build of isoscope cannot read: build it with the feature parquet",
+        plain(name)
+    )]
+    WithoutParquet {
+        /// The file or stream.
+        name: String,
+    },
+    /// It is no data set of which an engine could be asked.
+    #[error("{}: {message}", plain(name))]
+    DataSet {
+        /// The file.
+        name: String,
+        /// What is wrong.
+        message: String,
     },
     /// Reading would take too much memory.
     #[error("reading {} takes more than the memory limit of {limit} bytes; raise it with --memory", plain(name))]

@@ -4,8 +4,14 @@ use crate::Format;
 use crate::input::{Line, LineBytes, LineEnd};
 use crate::json::Json;
 
+/// What every Parquet file begins with.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
+
 /// The format that the first bytes of a file fit.
 pub(crate) fn recognise(head: &[u8]) -> Option<Format> {
+    if head.starts_with(PARQUET_MAGIC) {
+        return Some(Format::Parquet);
+    }
     if is_cobra(head) {
         return Some(Format::Cobra);
     }

@@ -249,6 +249,12 @@ impl<'a> Sink<'a> {
         self.defect(Severity::Error, Some(at), message.into());
     }
 
+    /// Notes what makes the history unusable, and concerns no transaction, or says itself where it stands.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn error_without_place(&mut self, message: impl Into<String>) {
+        self.defect(Severity::Error, None, message.into());
+    }
+
     /// Notes what is worth a look.
     pub(crate) fn warn(&mut self, at: u64, message: impl Into<String>) {
         self.defect(Severity::Warning, Some(at), message.into());

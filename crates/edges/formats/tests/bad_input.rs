@@ -160,7 +160,8 @@ fn an_initial_value_is_given_beside_the_file_and_not_against_it() {
 /// Is a cut here one between two complete lines or records, which cannot be told from a shorter file?
 fn is_honest_cut(format: Format, cut: &[u8], rest: &[u8]) -> bool {
     match format {
-        Format::Dbcop => false,
+        // Their ends say what is in them.
+        Format::Dbcop | Format::Parquet => false,
         // The white space after the document is no part of it.
         Format::DbcopJson => rest == b"\n",
         // A complete record, or a transaction of unknown outcome.
@@ -553,7 +554,7 @@ impl Dice {
 /// What was read, if anything, can be written in our notations and read again.
 fn survives(result: Result<Reading, ReadError>) {
     let Some(history) = result.ok().and_then(|it| it.history) else { return };
-    for format in [Format::Text, Format::Jsonl] {
+    for format in [Format::Text, Format::Jsonl, Format::Parquet] {
         let mut bytes = Vec::new();
         write(&history, format, &mut bytes).unwrap();
         if let Ok(again) = read(&bytes, format) {
@@ -566,7 +567,7 @@ fn survives(result: Result<Reading, ReadError>) {
 fn no_bytes_make_a_reader_panic() {
     const ALPHABET: &[u8] = b"\0\xff\"\\{}[](),:#@ \n019-.eSWRCrw\xc3\x28";
     let mut dice = Dice(0x1505);
-    let ours = [Format::Text, Format::Jsonl].map(|it| (it, sql_sample(it)));
+    let ours = [Format::Text, Format::Jsonl, Format::Parquet].map(|it| (it, sql_sample(it)));
     for (format, whole) in Format::ALL.map(|it| (it, sample(it))).into_iter().chain(ours) {
         for _ in 0..4000 {
             let mut bytes = whole.clone();

@@ -81,6 +81,7 @@ round_trips! {
     elle_reads_back: Elle,
     elle_json_reads_back: ElleJson,
     isopredict_reads_back: IsoPredict,
+    parquet_reads_back: Parquet,
 }
 
 /// Which versions are said to match, by name, as far as they were there at some time. Only scans ask for it.
@@ -100,7 +101,7 @@ proptest! {
 
     #[test]
     fn statements_and_scans_read_back(history in sql_histories()) {
-        for format in [Format::Text, Format::Jsonl] {
+        for format in [Format::Text, Format::Jsonl, Format::Parquet] {
             reads_back(&history, format)?;
             let written = bytes(&history, format);
             if history.has_scans() {

@@ -143,7 +143,7 @@ impl From<iso_history::Defect> for Defect {
 impl Place {
     pub(crate) fn new(file: Option<String>, at: Option<(u64, PlaceUnit)>) -> Self {
         let only = |wanted| at.filter(|it| it.1 == wanted).map(|it| it.0);
-        Self { file, line: only(PlaceUnit::Line), byte: only(PlaceUnit::Byte) }
+        Self { file, line: only(PlaceUnit::Line), byte: only(PlaceUnit::Byte), txn: only(PlaceUnit::Txn) }
     }
 }
 

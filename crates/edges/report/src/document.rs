@@ -87,6 +87,9 @@ pub struct Place {
     /// The byte, from 0, if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub byte: Option<u64>,
+    /// The number of the transaction, where the input numbers them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub txn: Option<u64>,
 }
 
 /// The size of a history.
@@ -537,13 +540,10 @@ impl Place {
         *self == Self::default()
     }
 
-    /// `line 12`, `byte 40`, or nothing.
+    /// `line 12`, `byte 40`, `txn 7`, or nothing.
     pub fn position(&self) -> Option<String> {
-        match (self.line, self.byte) {
-            (Some(line), _) => Some(format!("line {line}")),
-            (None, Some(byte)) => Some(format!("byte {byte}")),
-            (None, None) => None,
-        }
+        let words = |word: &str, number: Option<u64>| number.map(|it| format!("{word} {it}"));
+        words("line", self.line).or_else(|| words("byte", self.byte)).or_else(|| words("txn", self.txn))
     }
 }
 

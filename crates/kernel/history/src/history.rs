@@ -140,6 +140,8 @@ pub enum PlaceUnit {
     Line,
     /// Bytes, from 0.
     Byte,
+    /// Transactions, by the numbers that the input gives them.
+    Txn,
 }
 
 impl fmt::Display for PlaceUnit {
@@ -147,6 +149,7 @@ impl fmt::Display for PlaceUnit {
         f.write_str(match self {
             Self::Line => "line",
             Self::Byte => "byte",
+            Self::Txn => "txn",
         })
     }
 }

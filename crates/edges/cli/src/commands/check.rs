@@ -2,7 +2,11 @@
 
 use super::check_stream;
 use crate::args::CheckArgs;
+#[cfg(feature = "parquet")]
+use crate::args::Emitted;
 use crate::effort;
+#[cfg(feature = "parquet")]
+use crate::engine;
 use crate::exit::Exit;
 use crate::hints;
 use crate::judge::{Audience, Judge};
@@ -55,6 +59,12 @@ enum LookAround {
 
 /// Runs the verb.
 pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
+    #[cfg(feature = "parquet")]
+    match (raw.emit, raw.engine.clone()) {
+        (Some(Emitted::Sql), _) => return engine::emit(&raw),
+        (None, Some(engine)) => return engine::run(raw, &engine, started),
+        (None, None) => {}
+    }
     if raw.stream || raw.follow || check_stream::is_too_large(&raw) {
         return check_stream::run(&raw, started);
     }

@@ -2,6 +2,7 @@
 
 use crate::args::CollectArgs;
 use crate::checked::Checked;
+use crate::commands::convert::{check_replaceable, remove, replace, staged};
 use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
@@ -15,6 +16,7 @@ use iso_collect::{
     APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Likeliness,
     Parameters, Plan, Retries, Tally, Target, WORKLOADS, Workload, check_workload, collect, shares, workload,
 };
+use iso_formats::{Format, ReadOptions, write_headed_path};
 use iso_report::{AbortCauses, Asserted, CollectReport, NodeSessions, Outcomes, Report, WorkloadParameters};
 use iso_spec::Promises;
 use serde_json::json;
@@ -47,8 +49,20 @@ struct Collect {
 
 /// Where the history goes.
 pub(crate) enum Output {
-    StandardOutput,
+    Stream,
     File(PathBuf),
+    /// A Parquet data set, which is made of a recording in JSON lines when that is complete.
+    DataSet {
+        directory: PathBuf,
+        recording: PathBuf,
+    },
+}
+
+/// Which formats a run can be recorded in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunFormats {
+    Lines,
+    LinesOrDataSet,
 }
 
 /// Runs the verb.
@@ -95,8 +109,8 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
 impl Collect {
     fn resolve(raw: &CollectArgs) -> anyhow::Result<Self> {
         let output = match &raw.output {
-            Some(path) => Output::of(path, raw.json, raw.database.overwrite)?,
-            None => Output::StandardOutput,
+            Some(path) => Output::of(path, raw.json, raw.database.overwrite, RunFormats::LinesOrDataSet)?,
+            None => Output::Stream,
         };
         let reports = reports(raw)?;
         let parameters = parameters(raw)?;
@@ -158,24 +172,22 @@ impl Collect {
             table: workload.tables().first().map(|it| it.name.clone()).unwrap_or_default(),
             rows: workload.rows().len(),
             work: format!("the workload {}: {amount}", workload.name()),
-            output: match &self.output {
-                Output::File(path) => Some(path.display().to_string()),
-                Output::StandardOutput => None,
-            },
+            output: self.output.shown(),
         };
         intention.print(&preview)?;
         Ok(Exit::Good)
     }
 
     fn publish(&self, raw: &CollectArgs, collected: &Collected, timeline: &Timeline) -> anyhow::Result<Exit> {
+        self.output.complete()?;
         let report = Report::Collect(self.report(collected, timeline));
         for (path, rendering) in &self.reports {
             output::write_file(path, rendering.render(&report).as_bytes())?;
         }
         let words = Voice::new(raw.json).words(&report);
         match self.output {
-            Output::StandardOutput => output::say_aside(words.trim_end()),
-            Output::File(_) => output::print(&words)?,
+            Output::Stream => output::say_aside(words.trim_end()),
+            Output::File(_) | Output::DataSet { .. } => output::print(&words)?,
         }
         if let Some(failure) = &collected.failure {
             output::complain(&format!("{failure}; what happened until then is recorded"));
@@ -220,10 +232,7 @@ impl Collect {
             was_stopped: collected.was_stopped,
             failure: collected.failure.clone(),
             assertions: collected.assertions.iter().map(assertion).collect(),
-            output: match &self.output {
-                Output::File(path) => Some(path.display().to_string()),
-                Output::StandardOutput => None,
-            },
+            output: self.output.shown(),
             nodes: self.nodes(),
             faults: super::hunt::marks(&collected.faults),
             series: timeline.series(collected.elapsed, counts),
@@ -379,17 +388,25 @@ pub(crate) fn parse_reads(text: &str) -> Result<f64, String> {
 
 impl Output {
     /// The output of a name, where the answer may be JSON on standard output.
-    pub(crate) fn of(path: &Path, is_json: bool, overwrite: Overwrite) -> anyhow::Result<Self> {
+    pub(crate) fn of(path: &Path, is_json: bool, overwrite: Overwrite, formats: RunFormats) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             if is_json {
                 bail!("--json and -o - both write to standard output; give the history a file");
             }
-            return Ok(Self::StandardOutput);
+            return Ok(Self::Stream);
+        }
+        let ending = path.extension().and_then(OsStr::to_str);
+        if formats == RunFormats::LinesOrDataSet && ending == Some(Format::Parquet.extension()) {
+            return Self::data_set(path, overwrite);
         }
         let is_device = path.exists() && !path.is_file();
-        if !is_device && path.extension().and_then(OsStr::to_str) != Some("jsonl") {
+        if !is_device && ending != Some("jsonl") {
+            let endings = match formats {
+                RunFormats::Lines => ".jsonl",
+                RunFormats::LinesOrDataSet => ".jsonl or .parquet",
+            };
             bail!(
-                "{}: the name of a recorded history ends in .jsonl; isoscope convert writes other formats, and \
+                "{}: the name of a recorded history ends in {endings}; isoscope convert writes other formats, and \
                  compresses",
                 path.display()
             );
@@ -402,23 +419,59 @@ impl Output {
         Ok(Self::File(path.to_owned()))
     }
 
+    fn data_set(path: &Path, overwrite: Overwrite) -> anyhow::Result<Self> {
+        if path.exists() && !overwrite.is_forced() {
+            bail!("{} exists; overwrite it with --force", path.display());
+        }
+        check_replaceable(path, Format::Parquet)?;
+        let mut name = path.as_os_str().to_owned();
+        name.push(".jsonl");
+        let recording = PathBuf::from(name);
+        overwrite.check(&recording)?;
+        Ok(Self::DataSet { directory: path.to_owned(), recording })
+    }
+
+    /// Makes a data set of a recording; a recording of which that failed is kept.
+    fn complete(&self) -> anyhow::Result<()> {
+        let Self::DataSet { directory, recording } = self else { return Ok(()) };
+        let kept = || format!("cannot write {}; the recording is in {}", directory.display(), recording.display());
+        let reading = iso_formats::read_path(recording, &ReadOptions::default()).with_context(kept)?;
+        let header = reading.header.clone();
+        let history = reading.into_history().map_err(|it| anyhow!("{}", it[0])).with_context(kept)?;
+        let staged = staged(directory);
+        let written = write_headed_path(&history, &header, Format::Parquet, &staged).map_err(anyhow::Error::from);
+        let moved = written.and_then(|()| Ok(replace(directory, &staged)?));
+        moved.inspect_err(|_| remove(&staged)).with_context(kept)?;
+        std::fs::remove_file(recording).with_context(|| format!("cannot remove {}", recording.display()))
+    }
+
+    /// Its name, for a report.
+    fn shown(&self) -> Option<String> {
+        match self {
+            Self::Stream => None,
+            Self::File(path) | Self::DataSet { directory: path, .. } => Some(path.display().to_string()),
+        }
+    }
+
     pub(crate) fn target(&self) -> Target {
         match self {
-            Self::StandardOutput => Target::Stream(Box::new(io::stdout())),
-            Self::File(path) => Target::File(path.clone()),
+            Self::Stream => Target::Stream(Box::new(io::stdout())),
+            Self::File(path) | Self::DataSet { recording: path, .. } => Target::File(path.clone()),
         }
     }
 
     pub(crate) fn cannot_write(&self) -> String {
         match self {
-            Self::StandardOutput => "cannot write to standard output".to_owned(),
-            Self::File(path) => format!("cannot write {}; what is in it is valid up to its last line", path.display()),
+            Self::Stream => "cannot write to standard output".to_owned(),
+            Self::File(path) | Self::DataSet { recording: path, .. } => {
+                format!("cannot write {}; what is in it is valid up to its last line", path.display())
+            }
         }
     }
 
     /// A reader that went away has seen enough.
     fn is_closed_pipe(&self, error: &io::Error) -> bool {
-        matches!(self, Self::StandardOutput) && error.kind() == io::ErrorKind::BrokenPipe
+        matches!(self, Self::Stream) && error.kind() == io::ErrorKind::BrokenPipe
     }
 }
 

@@ -114,8 +114,7 @@ impl Convert {
 
     /// The history as the format can hold it: updates are taken apart where there are no statements, and that is said.
     fn fitted(&self, history: History) -> History {
-        let has_statements = matches!(self.format, Format::Text | Format::Jsonl);
-        let Some(apart) = with_updates_apart(&history).filter(|_| !has_statements) else { return history };
+        let Some(apart) = with_updates_apart(&history).filter(|_| !self.format.expresses_all()) else { return history };
         let format = self.format;
         output::complain(&format!(
             "warning: {format} has no statements: each update is written as a read and a write; levels of databases, such as \
@@ -127,7 +126,7 @@ impl Convert {
     /// Says what the format has no place for.
     fn complain_of_header(&self, header: &Header) {
         let format = self.format;
-        if let Some(database) = header.database.as_ref().filter(|_| !matches!(format, Format::Text | Format::Jsonl)) {
+        if let Some(database) = header.database.as_ref().filter(|_| !format.expresses_all()) {
             output::complain(&format!(
                 "warning: {format} has no place for the database ({}): check will not know what it promised",
                 plain(&database.to_string())
@@ -137,9 +136,7 @@ impl Convert {
 
     /// Where a file is written until it is whole. The ending stays, because it decides the compression.
     fn staged(&self) -> Option<PathBuf> {
-        let Target::File(path) = &self.target else { return None };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Some(path.with_file_name(format!(".isoscope-{}-{name}", process::id())))
+        if let Target::File(path) = &self.target { Some(staged(path)) } else { None }
     }
 
     fn write(&self, history: &History, header: &Header) -> anyhow::Result<()> {
@@ -155,6 +152,12 @@ impl Convert {
             },
         }
     }
+}
+
+/// Where something of that name is written until it is whole.
+pub(super) fn staged(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".isoscope-{}-{name}", process::id()))
 }
 
 /// A program in SQL as the language of programs has it.
@@ -181,13 +184,18 @@ fn program(raw: &ConvertArgs) -> anyhow::Result<Exit> {
 }
 
 /// Force overwrites a history, and nothing else: no device, and no folder with other things in it.
-fn check_replaceable(path: &Path, format: Format) -> anyhow::Result<()> {
+pub(super) fn check_replaceable(path: &Path, format: Format) -> anyhow::Result<()> {
     let Ok(about) = fs::metadata(path) else { return Ok(()) };
     if about.is_dir() {
-        let is_log = |it: &fs::DirEntry| it.path().extension() == Some(OsStr::new("log"));
+        let is_part = |it: &fs::DirEntry| it.path().extension() == Some(OsStr::new(format.extension()));
         let entries = fs::read_dir(path).with_context(|| format!("cannot look into {}", path.display()))?;
-        if format != Format::Cobra || !entries.flatten().all(|it| is_log(&it)) {
-            bail!("{} is a directory, and no Cobra history to overwrite; name another file", path.display());
+        let what = match format {
+            Format::Cobra => "no Cobra history",
+            Format::Parquet => "no data set",
+            _ => "no file",
+        };
+        if what == "no file" || !entries.flatten().all(|it| is_part(&it)) {
+            bail!("{} is a directory, and {what} to overwrite; name another file", path.display());
         }
     } else if !about.is_file() {
         bail!("{} is no file; write to standard output with - instead", path.display());
@@ -195,16 +203,18 @@ fn check_replaceable(path: &Path, format: Format) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Puts what was written in its place; a Cobra history is a directory, and nothing may be in its way.
-fn replace(path: &Path, staged: &Path) -> io::Result<()> {
+/// Puts what was written in its place; some histories are directories, and nothing may be in their way.
+pub(super) fn replace(path: &Path, staged: &Path) -> io::Result<()> {
     if path.is_dir() {
         fs::remove_dir_all(path)?;
+    } else if staged.is_dir() && path.exists() {
+        fs::remove_file(path)?;
     }
     fs::rename(staged, path)
 }
 
 /// Removes what was not finished, if it is there at all.
-fn remove(staged: &Path) {
+pub(super) fn remove(staged: &Path) {
     if staged.is_dir() {
         fs::remove_dir_all(staged).ok();
     } else {

@@ -1,7 +1,7 @@
 //! `isoscope record`: what an application does on its real database.
 
 use crate::args::RecordArgs;
-use crate::commands::collect::Output;
+use crate::commands::collect::{Output, RunFormats};
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output;
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// Runs the verb.
 pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
-    let target = Output::of(&raw.output, raw.json, raw.overwrite)?;
+    let target = Output::of(&raw.output, raw.json, raw.overwrite, RunFormats::Lines)?;
     let check = RunCheck::new(&raw.judging, Some(&raw.output))?;
     let is_interrupted = on_interrupt()?;
     let setup = RecordSetup {
@@ -54,8 +54,8 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
         words(raw, &recorded, &judged) + &check.report_words()
     };
     match target {
-        Output::StandardOutput => output::say_aside(said.trim_end()),
-        Output::File(_) => output::print(&said)?,
+        Output::Stream => output::say_aside(said.trim_end()),
+        Output::File(_) | Output::DataSet { .. } => output::print(&said)?,
     }
     if let Some(failure) = &recorded.failure {
         output::complain(failure);

@@ -1,7 +1,7 @@
 //! `isoscope serve`: a `PostgreSQL` that answers an application as a weak level allows.
 
 use crate::args::ServeArgs;
-use crate::commands::collect::Output;
+use crate::commands::collect::{Output, RunFormats};
 use crate::commands::store::{level, policy};
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
@@ -26,7 +26,8 @@ use std::time::{Duration, Instant};
 
 /// Runs the verb.
 pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
-    let output = raw.output.as_ref().map(|it| Output::of(it, raw.json, raw.overwrite)).transpose()?;
+    let output =
+        raw.output.as_ref().map(|it| Output::of(it, raw.json, raw.overwrite, RunFormats::Lines)).transpose()?;
     let check = RunCheck::new(&raw.judging, raw.output.as_deref())?;
     let is_interrupted = on_interrupt()?;
     let setup = setup(raw, output.as_ref())?;
@@ -53,7 +54,7 @@ pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
         words(raw, &served, &judged) + &check.report_words()
     };
     match output {
-        Some(Output::StandardOutput) => output::say_aside(said.trim_end()),
+        Some(Output::Stream) => output::say_aside(said.trim_end()),
         _ => output::print(&said)?,
     }
     if let Some(failure) = &served.failure {

@@ -21,7 +21,7 @@ pub(crate) fn write_directory(history: &History, directory: &Path) -> Result<(),
         logs.push((log_path(history, session, directory)?, log(history, session, &numbers)?));
     }
     fs::create_dir_all(directory)?;
-    if !crate::log_files(directory)?.is_empty() {
+    if !crate::files(directory, "log")?.is_empty() {
         let message = format!("{} holds logs already; name another directory", directory.display());
         return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, message).into());
     }

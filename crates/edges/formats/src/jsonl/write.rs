@@ -6,23 +6,30 @@ use crate::json::{write_name, write_string};
 use crate::layout::{Item, layout, part_of, returned_rows};
 use crate::ops::explicit_table;
 use crate::write::{Initials, Said, WriteError, sessions_come_in_order};
-use iso_history::{History, KeyId, Locking, Name, Op, OpId, Outcome, Scan, TxnId, ValueId};
+use iso_history::{Datum, History, KeyId, Locking, Name, Op, OpId, Outcome, Scan, TxnId, ValueId};
 use std::io::{self, Write};
 
 pub(crate) fn write(history: &History, header: &Header, out: &mut dyn Write) -> Result<(), WriteError> {
     let said = Said::new(history);
-    write_header(history, &said, header, out)?;
+    let initials = Initials::new(history, &said);
+    write_header(history, &said, (&initials.default, &initials.exceptions), header, out)?;
     for txn in history.txns() {
         write_txn(history, &said, txn, out)?;
     }
     Ok(())
 }
 
-fn write_header(history: &History, said: &Said<'_>, header: &Header, out: &mut dyn Write) -> Result<(), WriteError> {
-    let initials = Initials::new(history, said);
+/// The first line, with these initial values.
+pub(crate) fn write_header(
+    history: &History,
+    said: &Said<'_>,
+    (default, exceptions): (&Datum, &[(KeyId, ValueId)]),
+    header: &Header,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
     write!(out, "{{\"isoscope\":{VERSION},\"initial\":")?;
-    write_name(out, initials.default.as_name())?;
-    for (nth, (key, value)) in initials.exceptions.iter().enumerate() {
+    write_name(out, default.as_name())?;
+    for (nth, (key, value)) in exceptions.iter().enumerate() {
         out.write_all(if nth == 0 { b",\"init\":[" } else { b"," })?;
         out.write_all(b"[")?;
         write_name(out, history.key_name(*key))?;
@@ -31,7 +38,7 @@ fn write_header(history: &History, said: &Said<'_>, header: &Header, out: &mut d
         write_matches(said, *key, *value, out)?;
         out.write_all(b"]")?;
     }
-    if !initials.exceptions.is_empty() {
+    if !exceptions.is_empty() {
         out.write_all(b"]")?;
     }
     if !sessions_come_in_order(history) {

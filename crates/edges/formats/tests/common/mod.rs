@@ -71,7 +71,7 @@ pub(crate) fn domain(format: Format) -> Domain {
     };
     let elle = Domain { initial: Initial::Null, sessions: |nth, _| (nth * 3).to_string(), ..ours };
     match format {
-        Format::Text | Format::Jsonl => ours,
+        Format::Text | Format::Jsonl | Format::Parquet => ours,
         Format::Dbcop => registers,
         Format::DbcopJson => Domain { values: Names::IntsAndNull, initial: Initial::Null, ..registers },
         Format::Cobra => Domain {

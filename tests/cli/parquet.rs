@@ -1,0 +1,76 @@
+//! Parquet data sets, and engines that replay them.
+
+use crate::tool::{Folder, said, tool};
+
+const LOST: &str = "{\"isoscope\":1,\"initial\":0,\"database\":{\"name\":\"postgres\",\"version\":\"15\",\"isolation\":\"serializable\"}}\n\
+                    {\"s\":\"a\",\"ops\":[[\"u\",\"x\",0,1]],\"begin\":1,\"end\":4}\n\
+                    {\"s\":\"b\",\"ops\":[[\"u\",\"x\",0,2]],\"begin\":2,\"end\":5}\n";
+
+#[test]
+fn nothing_is_lost_on_the_way_there_and_back() {
+    let folder = Folder::new();
+    folder.write("lost.jsonl", LOST);
+    folder.run(&["convert", "lost.jsonl", "set.parquet"]).ends(0).says("set.parquet: 2 transactions as parquet");
+    folder.run(&["convert", "set.parquet", "again.jsonl"]).ends(0);
+    folder.run(&["convert", "lost.jsonl", "plain.jsonl"]).ends(0);
+    assert_eq!(folder.read("again.jsonl"), folder.read("plain.jsonl"));
+    let said = folder.run(&["check", "set.parquet", "--level", "si"]).ends(1);
+    said.says("lost-update").says("a.1 (txn 1)");
+    folder.run(&["check", "set.parquet"]).ends(1).says("PostgreSQL 15 at SERIALIZABLE promises");
+    folder.run(&["convert", "lost.jsonl", "set.parquet"]).ends(2).complains("set.parquet exists");
+    folder.run(&["convert", "lost.jsonl", "set.parquet", "--force"]).ends(0);
+    let piped = folder.shell("isoscope convert lost.jsonl - --to parquet | isoscope check - --level si").ends(1);
+    piped.says("lost-update");
+}
+
+#[test]
+fn a_run_is_collected_as_a_data_set() {
+    let folder = Folder::new();
+    let run = ["collect", "store:si", "-w", "rmw", "--sessions", "3", "--txns", "10", "-o", "h.parquet"];
+    folder.run(&run).ends(0).says("The history is in h.parquet. Next:\n  isoscope check h.parquet\n");
+    folder.run(&["check", "h.parquet", "--level", "si"]).ends(0);
+    assert!(!folder.path("h.parquet.jsonl").exists());
+    folder.run(&run).ends(2).complains("h.parquet exists; overwrite it with --force");
+    folder.run(&[&run[..], &["--force"]].concat()).ends(0);
+}
+
+#[test]
+fn damaged_data_sets_are_refused() {
+    let folder = Folder::new();
+    folder.write("lost.jsonl", LOST);
+    folder.run(&["convert", "lost.jsonl", "set.parquet"]).ends(0);
+    let part = folder.path("set.parquet/part-00000.parquet");
+    let bytes = std::fs::read(&part).unwrap();
+    std::fs::write(&part, &bytes[..bytes.len() - 9]).unwrap();
+    folder.run(&["check", "set.parquet"]).ends(2).complains("part-00000.parquet: the file is damaged");
+}
+
+#[test]
+fn queries_are_printed_for_other_engines() {
+    let folder = Folder::new();
+    folder.write("lost.jsonl", LOST);
+    folder.run(&["convert", "lost.jsonl", "set.parquet"]).ends(0);
+    let queries = folder.run(&["check", "set.parquet", "--level", "ser", "--emit", "sql"]).ends(0);
+    let queries = queries.says("CREATE OR REPLACE TEMPORARY VIEW history USING parquet OPTIONS (path 'set.parquet')");
+    queries.says("CREATE OR REPLACE TEMPORARY VIEW misfit_keys AS");
+    folder.run(&["check", "set.parquet", "--emit", "sql"]).ends(2).complains("--level");
+    folder.run(&["check", "lost.jsonl", "--level", "ser", "--emit", "sql"]).ends(2).complains("lost.jsonl");
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_named_with_its_cure() {
+    let folder = Folder::new();
+    folder.write("lost.jsonl", LOST);
+    folder.run(&["convert", "lost.jsonl", "set.parquet"]).ends(0);
+    let ask = |level: &str, engine: &str| {
+        let mut command = tool(&folder.path("."));
+        said(
+            command
+                .args(["check", "set.parquet", "--level", level, "--engine", engine])
+                .env("PYSPARK_PYTHON", "no-python"),
+        )
+    };
+    ask("ser", "spark").ends(2).complains("no-python -m pip install pyspark");
+    ask("rc", "spark").ends(2).complains("--engine decides ser, sser and si, not rc");
+    ask("ser", "abacus").ends(2).complains("there is no engine `abacus`; choose spark");
+}
