@@ -23,9 +23,11 @@ pub(crate) enum Part {
     Servers,
     /// Tests of pages in a browser.
     Pages,
+    /// Tests of the Python package.
+    Python,
 }
 
-const NEEDS: [Need; 6] = [
+const NEEDS: [Need; 7] = [
     Need { package: "g++", why: "compiles the SAT solver", part: Part::Build, is_there: || exists("g++") },
     Need {
         package: "postgresql",
@@ -50,6 +52,12 @@ const NEEDS: [Need; 6] = [
         why: "tests record what its clients do",
         part: Part::Servers,
         is_there: || succeeds("/usr/bin/python3", &["-c", "import psycopg"]),
+    },
+    Need {
+        package: "python3-venv",
+        why: "tests of the Python package run in an environment of their own",
+        part: Part::Python,
+        is_there: crate::python::is_there,
     },
     Need { package: "chromium", why: "tests open pages in it", part: Part::Pages, is_there: || exists("chromium") },
 ];

@@ -4,6 +4,7 @@ mod allocate;
 mod completions;
 mod generate;
 mod hunt;
+mod playground;
 mod predict;
 #[cfg(feature = "record")]
 mod record;
@@ -17,6 +18,7 @@ pub(crate) use allocate::AllocateArgs;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
+pub(crate) use playground::PlaygroundArgs;
 pub(crate) use predict::{BoundaryName, PredictArgs, Strategy};
 #[cfg(feature = "record")]
 pub(crate) use record::RecordArgs;
@@ -73,6 +75,7 @@ pub(crate) enum Verb {
     Generate(GenerateArgs),
     Report(ReportArgs),
     Certify(CertifyArgs),
+    Playground(PlaygroundArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }
@@ -113,9 +116,17 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt
+    /// Print EDN with Elle's names of anomalies and models: one map per input, one per line
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) edn: bool,
+
+    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
+
+    /// Answer again whenever an input or the spec file changes, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 
     /// Accept inputs without transactions, of which every level holds
     #[arg(long)]
@@ -237,7 +248,7 @@ pub(crate) struct AnswerArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt
+    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 }
@@ -286,6 +297,10 @@ pub(crate) struct VerifyArgs {
     /// With --run, chooses interleavings and open values
     #[arg(long, value_name = "N", default_value_t = 1, requires = "run")]
     pub(crate) seed: u64,
+
+    /// Answer again whenever the program changes, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
@@ -365,7 +380,7 @@ pub(crate) struct CollectArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also write a report with a chart over time; the ending says which kind: .html .svg .json .txt
+    /// Also write a report with a chart over time; the ending says which kind: .html .svg .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 

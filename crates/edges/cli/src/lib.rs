@@ -2,6 +2,7 @@
 #![allow(clippy::exit, reason = "a verdict is an exit code, and a limit ends the process from another thread")]
 
 mod args;
+pub mod ask;
 mod commands;
 mod construction_file;
 mod counterexample;
@@ -18,6 +19,7 @@ mod memory;
 mod names;
 mod on_server;
 mod output;
+mod playground;
 mod prediction;
 mod progress;
 mod promise;
@@ -36,6 +38,7 @@ mod units;
 #[cfg(feature = "record")]
 mod validated_command;
 mod validation;
+mod watch;
 
 use args::{Arguments, Verb};
 use clap::{Command, CommandFactory, FromArgMatches};
@@ -77,6 +80,7 @@ pub fn main() -> ! {
         Verb::Generate(raw) => commands::generate::run(&raw),
         Verb::Report(raw) => commands::report::run(raw),
         Verb::Certify(raw) => commands::certify::run(&raw, started),
+        Verb::Playground(raw) => commands::playground::run(&raw),
         Verb::Demo(raw) => commands::demo::run(&raw),
         Verb::Completions(raw) => commands::completions::run(&raw),
     };

@@ -9,17 +9,21 @@
 mod agreement;
 mod allocate;
 mod amounts;
+mod annotations;
 mod arrow;
 mod build;
 mod build_found;
 mod build_predict;
 mod build_surroundings;
 mod check_phrases;
+mod claims;
 mod collect;
 mod collect_phrases;
 mod demo;
 mod document;
 mod dot;
+mod edn;
+pub mod elle;
 mod execution;
 mod explain;
 mod explain_local;
@@ -33,6 +37,7 @@ mod hunt;
 mod hunt_phrases;
 mod implication;
 mod json;
+mod junit;
 mod mark;
 mod notation;
 mod origin;
@@ -45,6 +50,7 @@ mod promise;
 mod proof_phrases;
 mod replay;
 mod report;
+mod sarif;
 mod search;
 mod series;
 mod store;
@@ -59,9 +65,11 @@ mod words;
 
 pub use agreement::compare_transactions;
 pub use allocate::{AllocateReport, AllocatedTxn, BlockedEdge, BlockedLevel};
+pub use annotations::annotations;
 pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
 pub use build_predict::{Predicted, Rewired, shape};
+pub use claims::{Breach, Claim, ClaimVerdict, claims};
 pub use collect::{AbortCauses, Asserted, CollectReport, Outcomes, WorkloadParameters};
 pub use demo::{DemoAct, DemoReport};
 pub use document::{
@@ -69,6 +77,7 @@ pub use document::{
     Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction, TxnRef,
 };
 pub use dot::dot;
+pub use edn::edn;
 pub use execution::{ExecutionRelation, RelationMembers};
 pub use findings::{Finding, findings, strongest_that_hold};
 pub use found::{Failure, Found, KeyVersions, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
@@ -78,6 +87,7 @@ pub use implication::{
     ClosureBound, Direction, ImplicationProof, Implied, MadePart, ShownInstance, ShownPart, ShownStep,
 };
 pub use json::{JsonLayout, ReadError};
+pub use junit::junit;
 pub use predict::{
     AllowedRun, Boundary, ChangedRead, Cut, ForbiddenRun, Precision, PredictReport, PredictVerdict, PredictedLevel,
     PredictedRun, Validation, ValidationVerdict, Version,
@@ -85,6 +95,7 @@ pub use predict::{
 pub use promise::{PromiseReport, PromiseVerdict};
 pub use replay::{ReplayReport, ReplayStep};
 pub use report::Report;
+pub use sarif::sarif;
 pub use search::{
     Bound, CompareReport, DecidedPairs, Effort, LatticeEdge, LatticeImplication, LatticeReport, Scope, SearchVerdict,
     SeparateReport, SessionShape, SpecName, SpecRelation, UnknownPair,

@@ -4,7 +4,7 @@ use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::output::{self, Rendering};
 use anyhow::{Context, bail};
-use iso_report::Report;
+use iso_report::{Report, annotations};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -20,8 +20,11 @@ pub(crate) fn run(raw: ReportArgs) -> anyhow::Result<Exit> {
     for report in &reports {
         Rendering::refuse_graphs(report.verb(), &outputs)?;
     }
+    if raw.github {
+        output::print(&annotations(&reports.iter().collect::<Vec<_>>()))?;
+    }
     for (idx, report) in reports.iter().enumerate() {
-        if outputs.is_empty() {
+        if outputs.is_empty() && !raw.github {
             let gap = if idx > 0 { "\n" } else { "" };
             output::print(&format!("{gap}{}", report.text(output::terminal())))?;
         }

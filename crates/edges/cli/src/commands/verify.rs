@@ -6,14 +6,16 @@ use crate::exit::Exit;
 use crate::limits::Alarm;
 use crate::on_server::OnServer;
 use crate::output;
+use crate::progress::Progress;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
 use crate::text_file::{self, Mistake};
+use crate::watch::watch;
 use anyhow::{anyhow, bail};
 use iso_answer::WrongEvidence;
 use iso_answer::verify::{
     Answer, Database, DatabaseLevel, Isolation, LEVELS, Repair, Repairs, Verification, repairs, verify_all, weakest,
 };
-use iso_evidence::Budget;
+use iso_evidence::{Budget, StopReason};
 use iso_program::{Program, ProgramError, Span};
 use iso_report::{
     Change, CodePlace, Effort, LevelName, ProgramScope, RepairReport, Report, VerifiedLevel, VerifyReport,
@@ -50,15 +52,24 @@ const DATABASE_HINT: &str = "These are the levels of papers, where `+=` is a rea
 
 /// Runs the verb.
 pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
-    let asked = Verify::resolve(raw)?;
+    if raw.watch {
+        return watch(std::slice::from_ref(&raw.input));
+    }
+    let asked = Verify::resolve(raw, &text_file::read(&raw.input, "program")?)?;
     let reporter = Arc::new(Reporter::new(&raw.answer, Channel::Output, started)?);
     let alarm = reporter.watch(Report::Verify(asked.blank()));
     asked.answer(&reporter, &alarm)
 }
 
+/// The answer about a text that is at hand, for whoever asks from within a program.
+pub(crate) fn ask(raw: &VerifyArgs, text: &str, budget: &Budget<'_>) -> anyhow::Result<VerifyReport> {
+    let stop = || budget.check().err();
+    Verify::resolve(raw, text)?.document(&Progress::new(false, Instant::now()), budget, &stop)
+}
+
 impl Verify {
-    fn resolve(raw: &VerifyArgs) -> anyhow::Result<Self> {
-        let program = program(&raw.input)?;
+    fn resolve(raw: &VerifyArgs, text: &str) -> anyhow::Result<Self> {
+        let program = program(&raw.input, text)?;
         let server = raw.run.as_ref().map(|url| OnServer::new(url, raw)).transpose()?;
         let asked = match &raw.database {
             None if server.is_some() => Asked::Levels(server.iter().map(|it| it.level.into()).collect()),
@@ -106,7 +117,23 @@ impl Verify {
     fn answer(&self, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
         let budget = Budget::new(&stop);
-        let answers = self.decide(reporter, &budget);
+        let report = self.document(&reporter.progress, &budget, &stop)?;
+        let is_cut = is_cut(&report);
+        let exit = reporter.publish(report.into(), Vec::new(), || Ok(Vec::new()))?;
+        if let Some(reason) = alarm.reason().filter(|_| is_cut) {
+            complain_of_limit(&reason, Limited::Verification);
+        }
+        Ok(exit)
+    }
+
+    /// The answer as a document.
+    fn document(
+        &self,
+        progress: &Progress,
+        budget: &Budget<'_>,
+        stop: &dyn Fn() -> Option<StopReason>,
+    ) -> anyhow::Result<VerifyReport> {
+        let answers = self.decide(progress, budget);
         let mut report = self.blank();
         report.levels = answers.iter().map(|(level, it)| self.worded(*level, &it.answer)).collect();
         report.effort = effort(&answers);
@@ -122,22 +149,17 @@ impl Verify {
         if self.repairs {
             let violated: Vec<Isolation> =
                 decided().filter(|it| it.1.verdict.bad_run().is_some()).map(|it| it.0).collect();
-            report.repairs = self.repairs(&violated, reporter, &budget);
+            report.repairs = self.repairs(&violated, progress, budget);
         }
         if let Some(server) = &self.server {
-            reporter.progress.stage("running the program on the database");
+            progress.stage("running the program on the database");
             let known = answers.iter().find_map(|it| match &it.1.answer {
                 Answer::Violated(violation) => Some(violation.counterexample.symbols.clone()),
                 _ => None,
             });
-            report.server = Some(server.run(&self.program, known, &stop)?);
+            report.server = Some(server.run(&self.program, known, stop)?);
         }
-        let is_cut = is_cut(&report);
-        let exit = reporter.publish(report.into(), Vec::new(), || Ok(Vec::new()))?;
-        if let Some(reason) = alarm.reason().filter(|_| is_cut) {
-            complain_of_limit(&reason, Limited::Verification);
-        }
-        Ok(exit)
+        Ok(report)
     }
 
     /// Which runs a "holds" is not about.
@@ -159,10 +181,10 @@ impl Verify {
         })
     }
 
-    fn decide(&self, reporter: &Reporter, budget: &Budget<'_>) -> Vec<(Isolation, Verification)> {
+    fn decide(&self, progress: &Progress, budget: &Budget<'_>) -> Vec<(Isolation, Verification)> {
         match &self.asked {
             Asked::Everything => {
-                reporter.progress.stage("verifying every level");
+                progress.stage("verifying every level");
                 weakest(&self.program, budget).levels.into_iter().map(|it| (it.0.into(), it.1)).collect()
             }
             Asked::Database(levels) | Asked::Levels(levels) => {
@@ -171,10 +193,10 @@ impl Verify {
                     Some(next) => format!("verifying {}", next.full_name()),
                     None => "writing the report".to_owned(),
                 };
-                reporter.progress.stage(stage(0));
+                progress.stage(stage(0));
                 verify_all(&self.program, levels, budget, &mut |level, verification| {
                     answers.push((level, verification));
-                    reporter.progress.stage(stage(answers.len()));
+                    progress.stage(stage(answers.len()));
                 });
                 answers
             }
@@ -198,14 +220,14 @@ impl Verify {
     }
 
     /// Of all levels only the strongest violated one is worth a search.
-    fn repairs(&self, violated: &[Isolation], reporter: &Reporter, budget: &Budget<'_>) -> Vec<RepairReport> {
+    fn repairs(&self, violated: &[Isolation], progress: &Progress, budget: &Budget<'_>) -> Vec<RepairReport> {
         let wanted = match self.asked {
             Asked::Everything => &violated[violated.len().saturating_sub(1)..],
             Asked::Database(_) | Asked::Levels(_) => violated,
         };
         let mut reports = Vec::new();
         for level in wanted {
-            reporter.progress.stage(format!("trying repairs under {}", level.full_name()));
+            progress.stage(format!("trying repairs under {}", level.full_name()));
             let (changes, stopped) = match repairs(&self.program, *level, budget) {
                 Ok(Repairs { found, .. }) => (found.iter().map(|it| self.change(it)).collect(), None),
                 Err(reason) => (Vec::new(), Some(reason.to_string())),
@@ -232,10 +254,9 @@ pub(crate) fn code_place(program: &Program, span: Span) -> CodePlace {
     CodePlace { line: place.line.into(), column: place.column.into(), text: place.text.to_owned() }
 }
 
-fn program(path: &Path) -> anyhow::Result<Program> {
-    let text = text_file::read(path, "program")?;
-    let program = iso_program::parse(&text, &path.display().to_string())
-        .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, &text))?;
+fn program(path: &Path, text: &str) -> anyhow::Result<Program> {
+    let program = iso_program::parse(text, &path.display().to_string())
+        .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, text))?;
     if program.instances().is_empty() {
         bail!("{}: nothing runs; add a line such as `run a() || b()`", path.display());
     }
