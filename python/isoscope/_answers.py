@@ -8,7 +8,7 @@ import html
 import json
 import os
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -65,7 +65,7 @@ class Answer:
     def report(self, path: str | os.PathLike[str]) -> None:
         """Writes a report; the ending says which kind: .html .svg .dot .json .txt"""
         path = pathlib.Path(path)
-        kinds = {
+        kinds: dict[str, Callable[[], str]] = {
             ".html": self.html,
             ".svg": self.svg,
             ".dot": self.dot,

@@ -1,6 +1,7 @@
 """Answers are those of the command line, as objects."""
 
 import json
+import re
 import threading
 import time
 
@@ -36,7 +37,7 @@ def test_every_anomaly_of_the_corpus_is_named_as_its_header_says(corpus):
         header = path.read_text().splitlines()[0]
         name = path.stem
         if f"({name})" in header:
-            broken = header.split("; not ")[1].split()[0]
+            broken = re.split(r"[;:] not ", header)[1].split()[0]
             assert name in isoscope.check(path, broken).anomalies, path
 
 

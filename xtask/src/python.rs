@@ -32,7 +32,8 @@ pub(crate) fn python() -> Result<()> {
     let python = environment()?;
     let package = laid_out()?;
     let mut tests = Command::new(&python);
-    tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "tests"]).current_dir(root().join("python"));
+    // Not from the folder above, where the sources would be found in the place of the package.
+    tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]).current_dir(root().join("python/tests"));
     // Nothing is written beside the sources.
     tests.env("PYTHONPATH", &package).env("PYTHONDONTWRITEBYTECODE", "1");
     tests.env("MYPY_CACHE_DIR", target_folder().join("python/mypy"));

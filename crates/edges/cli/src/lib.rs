@@ -77,11 +77,11 @@ pub fn main() -> ! {
         Verb::Store(raw) => commands::store::run(&raw.what, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),
-        Verb::Generate(raw) => commands::generate::run(&raw),
-        Verb::Report(raw) => commands::report::run(raw),
+        Verb::Generate(raw) => commands::generate::run(&raw, started),
+        Verb::Report(raw) => commands::report::run(raw, started),
         Verb::Certify(raw) => commands::certify::run(&raw, started),
         Verb::Playground(raw) => commands::playground::run(&raw),
-        Verb::Demo(raw) => commands::demo::run(&raw),
+        Verb::Demo(raw) => commands::demo::run(&raw, started),
         Verb::Completions(raw) => commands::completions::run(&raw),
     };
     end(result.unwrap_or_else(|error| {
