@@ -9,7 +9,7 @@ PROGRAM = """
 import isoscope, sys
 print("asking", flush=True)
 try:
-    isoscope.compare("biswas.si", "cerone.si", bounded=7)
+    isoscope.separate(allow="rc", forbid="ser", all=True, txns=5)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.exit(7)

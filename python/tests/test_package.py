@@ -51,3 +51,13 @@ def test_the_example_writes_its_page(tmp_path):
     assert run.returncode == 0, run.stderr
     assert "si   violated lost-update" in run.stdout and "The page is in" in run.stdout
     assert "Lost update" in page.read_text()
+
+
+def test_the_plugin_for_pytest_is_in_the_package():
+    plugin = importlib.import_module("isoscope.pytest")
+    alone = importlib.import_module("isoscope_pytest")
+    for name in ("pytest_configure", "pytest_runtest_makereport", "isoscope", "serve", "start", "Served"):
+        assert getattr(plugin, name) is getattr(alone, name), name
+    command = [sys.executable, "-m", "pytest", "-p", "isoscope.pytest", "--markers", "-p", "no:cacheprovider"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=pathlib.Path(__file__).parent)
+    assert "@pytest.mark.isoscope(level, schema" in run.stdout, run.stdout + run.stderr

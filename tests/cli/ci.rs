@@ -95,11 +95,14 @@ fn the_clojure_checker_asks_as_the_command_line_is_asked() {
         assert!(text.contains(option), "{option}");
     }
     // Its models are those of the data.
-    for line in text.lines().filter(|it| it.trim_start().trim_start_matches('{').starts_with(':') && it.contains(" \""))
-    {
-        let mut words = line.trim().trim_start_matches('{').split_whitespace();
-        let (Some(model), Some(level)) = (words.next(), words.next()) else { continue };
+    let models = text.split("(def models").nth(1).unwrap().split("(defn level").next().unwrap();
+    let mut n_models = 0;
+    for line in models.lines().filter(|it| it.trim_start_matches([' ', '{']).starts_with(':')) {
+        let mut words = line.trim_start_matches([' ', '{']).split_whitespace();
+        let (Some(model), Some(level)) = (words.next(), words.next()) else { panic!("{line}") };
         let level = level.trim_matches(|it| "\"})".contains(it));
         assert_eq!(isoscope::report::elle::level_of_elle(model), Some(level), "{line}");
+        n_models += 1;
     }
+    assert!(n_models > 10, "{n_models}");
 }

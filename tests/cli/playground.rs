@@ -69,7 +69,7 @@ fn other_names_and_other_pages_are_refused() {
     {
         let (head, body) = playground.ask("POST /ask", &headers, "{}");
         assert!(head.starts_with("HTTP/1.1 403"), "{head}");
-        assert!(!body.contains("page"), "{body}");
+        assert!(!body.contains("places"), "{body}");
     }
 }
 

@@ -23,6 +23,7 @@ usage: cargo xtask <task>
   setup                    installs the system's packages that building and testing need, and says which
   pages [--images]         pages in Chromium: what they show and what clicks do; part of `test`. Or takes the README's
                            pictures of them again
+  pages --playground       only the playground
   python                   tests of the Python package, in an environment of its own; part of `test`
   man                      manual pages, one for each verb, in target/man
   dist TARGET              an archive to give away, with the binary for this target, in target/packages
@@ -64,6 +65,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["pages"] => pages::pages(),
         ["python"] => python::python(),
         ["pages", "--images"] => pages::images(),
+        ["pages", "--playground"] => pages::only_playground(),
         ["bench", words @ ..] => bench(words),
         ["soak"] => soak::soak(soak::DEFAULT_MINUTES),
         ["soak", "--minutes", minutes] => soak::soak(minutes.parse()?),

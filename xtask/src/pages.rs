@@ -127,6 +127,14 @@ pub(crate) fn pages() -> Result<()> {
     Ok(())
 }
 
+/// Opens the playground of the tool as it was built last.
+pub(crate) fn only_playground() -> Result<()> {
+    ensure_debian_package("chromium", "chromium")?;
+    let folder = target_folder().join("pages");
+    fs::create_dir_all(&folder)?;
+    playground(&target_folder().join("debug/isoscope"), &folder)
+}
+
 /// Takes the pictures of the README again.
 pub(crate) fn images() -> Result<()> {
     ensure_debian_package("chromium", "chromium")?;

@@ -138,7 +138,7 @@ impl Visitor<'_> {
         ))?;
         self.browser.visit_url("about:blank")?;
         self.browser.visit_url(&format!("{address}#{link}"))?;
-        self.answered("Thin air read")?;
+        self.answered("thin-air-read")?;
         let typed = self.browser.text("document.getElementById('text').value")?;
         ensure!(typed == text, "the link brought {typed}");
         Ok(())
@@ -155,8 +155,14 @@ impl Visitor<'_> {
     }
 
     fn picture(&mut self, name: &str) -> Result<()> {
-        // The frame paints its page a moment after the answer.
-        thread::sleep(Duration::from_millis(300));
+        // The frame loads its page after the answer, and paints it a moment later.
+        let since = Instant::now();
+        let is_shown = "String(document.body.dataset.shown === document.body.dataset.answered)";
+        while self.browser.text(is_shown)? != "true" {
+            ensure!(since.elapsed() < PATIENCE, "the page of the answer is not shown");
+            thread::sleep(Duration::from_millis(50));
+        }
+        thread::sleep(Duration::from_millis(700));
         self.browser.snapshot(&self.folder.join(format!("playground-{name}.png")))
     }
 }

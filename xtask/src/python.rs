@@ -75,6 +75,7 @@ fn laid_out() -> Result<PathBuf> {
             fs::copy(&path, to.join(path.file_name().context("a file has no name")?))?;
         }
     }
+    copy(&root().join("python/isoscope_pytest.py"), &folder.join("isoscope_pytest.py"))?;
     let extension = target_folder().join(format!("debug/{DLL_PREFIX}isoscope_native{DLL_SUFFIX}"));
     copy(&extension, &to.join("_native.abi3.so"))?;
     Ok(folder)

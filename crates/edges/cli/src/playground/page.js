@@ -83,7 +83,7 @@
     const headline = by("headline");
     const mistakes = answer.places || [];
     headline.className = answer.error ? "bad" : ["good", "bad", "bad", "open"][answer.exit] || "open";
-    headline.textContent = answer.error ? (mistakes.length ? "This cannot be read yet." : answer.error) : answer.headline;
+    headline.textContent = answer.error ? (mistakes.length ? "This cannot be read yet." : answer.error) : titled(answer);
     by("mistakes").replaceChildren(...mistakes.map(it => {
       const item = document.createElement("li");
       item.textContent = `line ${it.line}${it.column ? `, column ${it.column}` : ""}: ${it.message}`;
@@ -94,8 +94,15 @@
     by("notes").replaceChildren(...(answer.notes || []).map(it => Object.assign(document.createElement("li"), { textContent: it })));
     paintLines(mistakes);
     page.hidden = Boolean(answer.error);
-    if (answer.page && answer.page !== shown) page.srcdoc = shown = answer.page;
     document.body.dataset.answered = String(number);
+    if (answer.page && answer.page !== shown) page.srcdoc = shown = answer.page;
+    else document.body.dataset.shown = String(number);
+  }
+
+  // The page of an answer says it best.
+  function titled(answer) {
+    const title = new DOMParser().parseFromString(answer.page, "text/html").querySelector("h1");
+    return (title && title.textContent.trim()) || answer.headline;
   }
 
   function select(place) {
@@ -118,6 +125,7 @@
   choice.addEventListener("change", () => changed(0));
   text.addEventListener("input", () => { examples.value = ""; changed(250); });
   text.addEventListener("scroll", () => { lines.scrollTop = text.scrollTop; });
+  page.addEventListener("load", () => { document.body.dataset.shown = document.body.dataset.answered || ""; });
   window.addEventListener("hashchange", () => { if (location.hash !== fragment() && fromFragment()) changed(0); });
   by("link").addEventListener("click", async () => {
     const label = by("link").textContent;
