@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _native
 from ._answers import CheckAnswer, CompareAnswer, PredictAnswer, SeparateAnswer, VerifyAnswer
+from ._errors import HistoryError
 from ._history import History, history_of
 
 _Path = str | os.PathLike[str]
@@ -20,19 +21,26 @@ def check(
     *,
     spec: _Path | None = None,
     database: str | None = None,
+    allow_empty: bool = False,
     timeout: float | None = None,
 ) -> CheckAnswer:
     """Does this history satisfy these levels, and if not, why not?
 
     ``history`` is a :class:`History`, the name of a file, or a table as :meth:`History.from_rows` takes it. Without
     ``level``, all usual levels are decided. ``spec`` is a file with levels of your own, ``database`` the one whose SQL
-    names ``level`` has. What is not decided after ``timeout`` seconds is unknown.
+    names ``level`` has. What is not decided after ``timeout`` seconds is unknown. A history without transactions is
+    refused, as every level holds of it, unless ``allow_empty`` says that this is as it should be.
 
     >>> lost = History.parse("init x=0\\ns1: { r(x,0) w(x,1) }\\ns2: { r(x,0) w(x,2) }")
     >>> check(lost, "si").anomalies
     ['lost-update']
     """
     given = history_of(history)
+    if given.n_transactions == 0 and not allow_empty:
+        raise HistoryError(
+            f"{given.name}: there are no transactions in it, so there is nothing to check; if that is as it should be, "
+            "say allow_empty=True"
+        )
     own = None if spec is None else _text(spec)
     return CheckAnswer(_native.check(given._inner, _names(level), own, database, timeout))
 

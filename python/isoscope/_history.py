@@ -82,8 +82,9 @@ class History:
                 return cls(_native.from_arrow(_stream_of(rows), roles, name, initial, initials))
             except KeyError as error:
                 raise _no_column(roles, error.args[0]) from None
-            except TypeError:
-                # A type that Arrow has and histories do not, such as lists: the long way, object by object.
+            except (TypeError, ImportError):
+                # A type that Arrow has and histories do not, such as lists, or a frame that needs another package for
+                # its stream: the long way, object by object.
                 pass
         columns = _columns(rows)
         roles.update(_also_there(roles, columns))

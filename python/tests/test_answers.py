@@ -8,7 +8,7 @@ import time
 import pytest
 
 import isoscope
-from isoscope import History, QuestionError
+from isoscope import History, HistoryError, QuestionError
 
 SKEW = "init x=0 y=0\ns1: { r(x,0) r(y,0) w(x,1) }\ns2: { r(x,0) r(y,0) w(y,1) }\n"
 
@@ -106,6 +106,13 @@ def test_predict():
 def test_questions_that_cannot_be_asked_say_why(ask, message):
     with pytest.raises(QuestionError, match=message):
         ask(History.parse(SKEW))
+
+
+def test_nothing_is_not_said_to_hold():
+    with pytest.raises(HistoryError, match="nothing to check; if that is as it should be, say allow_empty=True"):
+        isoscope.check(History.from_transactions([]), "ser")
+    answer = isoscope.check(History.from_transactions([]), "ser", allow_empty=True)
+    assert answer.holds and "There are no transactions, so there was nothing to check." in answer.notes
 
 
 def test_programs_with_mistakes_have_places():

@@ -162,7 +162,7 @@ impl Visitor<'_> {
             ensure!(since.elapsed() < PATIENCE, "the page of the answer is not shown");
             thread::sleep(Duration::from_millis(50));
         }
-        thread::sleep(Duration::from_millis(700));
+        thread::sleep(Duration::from_millis(1500));
         self.browser.snapshot(&self.folder.join(format!("playground-{name}.png")))
     }
 }
