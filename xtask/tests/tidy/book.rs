@@ -2,7 +2,9 @@
 //!
 //! `ISOSCOPE_BLESS=1 cargo test --workspace --test tidy book` writes `docs/SUMMARY.md` again after a page was added.
 
-use crate::{project_files, read, root};
+#![allow(clippy::format_push_string, reason = "a page is short")]
+
+use crate::{project_files_with_extension, read, root};
 use std::env;
 use std::fs;
 
@@ -68,7 +70,7 @@ fn pages_that_are_named_exist_and_no_page_comes_twice() {
 /// All pages below `docs`, as seen from there.
 fn pages() -> Vec<String> {
     let below = |it: String| it.strip_prefix("docs/").map(str::to_owned);
-    project_files().into_iter().filter(|it| it.ends_with(".md")).filter_map(below).collect()
+    project_files_with_extension("md").into_iter().filter_map(below).collect()
 }
 
 fn summary() -> String {
@@ -76,7 +78,7 @@ fn summary() -> String {
     let mut left: Vec<&String> = pages.iter().filter(|it| !LEFT_OUT.contains(&it.as_str())).collect();
     let mut text = format!("# Summary\n\n[{}](README.md)\n", title("README.md"));
     for (part, names) in PARTS {
-        text += &format!("\n# {part}\n\n");
+        text.push_str(&format!("\n# {part}\n\n"));
         for name in *names {
             let chapter: Vec<&String> = match name.strip_suffix('/') {
                 Some(folder) => in_folder(&left, folder),
@@ -87,13 +89,15 @@ fn summary() -> String {
             let is_indented = chapter.first().is_some_and(|it| it.ends_with("README.md"));
             for (idx, page) in chapter.iter().enumerate() {
                 let indent = if idx > 0 && is_indented { "  " } else { "" };
-                text += &format!("{indent}- [{}]({page})\n", title(page));
+                text.push_str(&format!("{indent}- [{}]({page})\n", title(page)));
             }
         }
     }
     if !left.is_empty() {
-        text += "\n# More\n\n";
-        text += &left.iter().map(|it| format!("- [{}]({it})\n", title(it))).collect::<String>();
+        text.push_str("\n# More\n\n");
+        for page in left {
+            text.push_str(&format!("- [{}]({page})\n", title(page)));
+        }
     }
     text
 }

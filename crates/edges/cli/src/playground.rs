@@ -48,7 +48,7 @@ impl Playground {
     }
 
     /// Serves until the process ends.
-    pub(crate) fn serve(&self) -> io::Result<()> {
+    pub(crate) fn serve(&self) {
         thread::scope(|scope| {
             for stream in self.listener.incoming() {
                 match stream {
@@ -59,7 +59,6 @@ impl Playground {
                 }
             }
         });
-        Ok(())
     }
 
     fn answer(&self, stream: &TcpStream) {

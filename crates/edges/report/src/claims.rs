@@ -65,6 +65,10 @@ impl Breach {
 }
 
 /// The claims of a document.
+#[allow(
+    clippy::match_wildcard_for_single_variants,
+    reason = "a verb that is new has no claims until somebody says which"
+)]
 pub fn claims(report: &Report) -> Vec<Claim> {
     match report {
         Report::Check(report) => of_check(report),
@@ -115,12 +119,12 @@ fn titled(level: &LevelName) -> String {
     if level.short == level.full { level.full.clone() } else { format!("{} ({})", level.full, level.short) }
 }
 
-fn text_of(report: Report) -> String {
+fn text_of(report: &Report) -> String {
     report.text(TextOptions { columns: Some(COLUMNS), ..TextOptions::default() })
 }
 
 fn told(report: &Report, message: &str) -> Breach {
-    Breach { anomalies: Vec::new(), message: message.to_owned(), text: text_of(report.clone()), places: Vec::new() }
+    Breach { anomalies: Vec::new(), message: message.to_owned(), text: text_of(report), places: Vec::new() }
 }
 
 fn of_check(report: &CheckReport) -> Vec<Claim> {
@@ -150,7 +154,7 @@ fn of_check(report: &CheckReport) -> Vec<Claim> {
             Judgement::Violated { anomalies, core } => ClaimVerdict::Broken(Breach {
                 anomalies: anomalies.clone(),
                 message: message(&name, anomalies, core),
-                text: text_of(only(report, level).into()),
+                text: text_of(&only(report, level).into()),
                 places: places(core),
             }),
             Judgement::Unknown { reason } => ClaimVerdict::Open(reason.clone()),
@@ -209,7 +213,7 @@ fn of_level(report: &VerifyReport, level: &VerifiedLevel, subject: &str) -> Clai
             ClaimVerdict::Broken(Breach {
                 anomalies: counterexample.anomalies.clone(),
                 message: format!("{} under {}", wrong.join("; "), titled(&level.level)),
-                text: text_of(alone.into()),
+                text: text_of(&alone.into()),
                 places: counterexample.wrong.iter().map(|it| place(it.place.line)).collect(),
             })
         }
@@ -226,7 +230,7 @@ fn of_hunt(report: &HuntReport) -> Vec<Claim> {
         ClaimVerdict::Broken(Breach {
             anomalies: finding.anomalies.clone(),
             message: format!("{subject} is not {name}: {names}, seen in {}", finding.origin),
-            text: text_of(finding.check.clone().into()) + &script,
+            text: text_of(&finding.check.clone().into()) + &script,
             places: Vec::new(),
         })
     };
@@ -244,7 +248,7 @@ fn of_replay(report: &ReplayReport) -> Claim {
     let verdict = match report.verdict() {
         "shown" => {
             let names = report.anomalies.join(", ");
-            let text = text_of(report.clone().into());
+            let text = text_of(&report.clone().into());
             let message = format!("{} shows {names} again on {}", report.script, report.database);
             let place = Place { file: Some(report.script.clone()), line: Some(1), byte: None };
             ClaimVerdict::Broken(Breach { anomalies: report.anomalies.clone(), message, text, places: vec![place] })
@@ -273,7 +277,7 @@ fn of_predict(report: &PredictReport) -> Vec<Claim> {
                         titled(&report.target)
                     ),
                     anomalies,
-                    text: text_of(alone.into()),
+                    text: text_of(&alone.into()),
                     places,
                 })
             }

@@ -1,8 +1,9 @@
-//! Documents as JUnit XML, which services that run tests show beside the tests of an application.
+//! Documents as XML in the form of `JUnit`, which services that run tests show beside the tests of an application.
 //!
 //! What is violated is a failure, what is not known or could not be asked is an error: neither passes.
 
 use crate::claims::{Claim, ClaimVerdict, claims};
+use crate::document::Place;
 use crate::report::Report;
 use crate::words::xml;
 
@@ -38,7 +39,7 @@ fn case(claim: &Claim) -> String {
         }
         ClaimVerdict::Open(reason) => {
             let reason = xml(reason);
-            (Default::default(), format!("      <error message=\"not known: {reason}\" type=\"unknown\"/>\n"))
+            (Place::default(), format!("      <error message=\"not known: {reason}\" type=\"unknown\"/>\n"))
         }
         ClaimVerdict::Unasked { message, place } => {
             (place.clone(), format!("      <error message=\"{}\" type=\"input\"/>\n", xml(message)))

@@ -15,6 +15,6 @@ pub(crate) fn run(raw: &PlaygroundArgs) -> anyhow::Result<Exit> {
         }
     })?;
     output::print(&format!("The playground is at {} (Ctrl-C ends it).\n", playground.address()))?;
-    playground.serve().context("the playground cannot go on")?;
+    playground.serve();
     Ok(Exit::Good)
 }
