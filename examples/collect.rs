@@ -21,6 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         seed: 1,
         retries: Retries::UpTo(10),
         final_read: FinalRead::Yes,
+        faults: None,
+        pause: std::time::Duration::ZERO,
         origin: "{}".to_owned(),
     };
     let (history, collected) = collect_history(&database, &plan, &Arc::new(Control::new()))?;

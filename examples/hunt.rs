@@ -20,6 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         probes: Probes::Yes,
         workloads: vec!["rmw".to_owned(), "append".to_owned()],
         until: Until::FirstFound,
+        faults: None,
     };
     let hunted = hunt(&database, &asked, &Arc::new(Control::new()), &mut |_| {})?;
     println!("{}: {} transactions", hunted.database, hunted.tally.transactions);

@@ -7,7 +7,7 @@ use isoscope::check::Answer;
 use isoscope::collect::Target;
 use isoscope::evidence::Budget;
 use isoscope::formats::{ReadOptions, read_path};
-use isoscope::serve::{ServeSetup, Serving, Start};
+use isoscope::serve::{Opaque, ServeSetup, Serving, Start, Updates};
 use isoscope::spec::Level;
 use isoscope::store::Policy;
 use std::collections::VecDeque;
@@ -32,6 +32,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         listen: "127.0.0.1:5433".to_owned(),
         target: Target::File(path.clone()),
         start: Start::AtOnce,
+        updates: Updates::Newest,
+        opaque: Opaque::Refused,
     })?;
     println!("Connect to {}, and press Enter when you are done", serving.address());
     std::io::stdin().read_line(&mut String::new())?;

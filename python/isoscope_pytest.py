@@ -49,7 +49,17 @@ class Served:
         return checked.stdout if checked.returncode == 1 else ""
 
 
-def start(level, folder, schema=None, seed=1, policy="random", sessions=None, after_setup=False):
+def start(
+    level,
+    folder,
+    schema=None,
+    seed=1,
+    policy="random",
+    sessions=None,
+    after_setup=False,
+    updates="newest",
+    allow_opaque=False,
+):
     """Starts a served database, whose history goes to a folder."""
     history = pathlib.Path(folder) / "history.jsonl"
     command = [PROGRAM, "serve", "--level", level, "--listen", "127.0.0.1:0", "--seed", str(seed), "--policy", policy]
@@ -57,6 +67,8 @@ def start(level, folder, schema=None, seed=1, policy="random", sessions=None, af
     command += ["--schema", str(schema)] if schema else []
     command += ["--sessions", str(sessions)] if sessions else []
     command += ["--after-setup"] if after_setup else []
+    command += ["--updates", updates]
+    command += ["--allow-opaque"] if allow_opaque else []
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     first = process.stderr.readline()
     place = re.search(r"connect to (\S+):(\d+)", first)
@@ -91,7 +103,7 @@ except ImportError:
 if pytest is not None:
 
     def pytest_configure(config):
-        config.addinivalue_line("markers", "isoscope(level, schema, seed, policy): serve a weak PostgreSQL for this test")
+        config.addinivalue_line("markers", "isoscope(level, schema, seed, policy, updates, ..): serve a weak PostgreSQL for this test")
 
     @pytest.fixture
     def isoscope(request):

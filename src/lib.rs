@@ -160,7 +160,8 @@
 //! | `cli` | the binary `isoscope` |
 
 pub use iso_answer::{
-    Certification, Certified, Searched, WrongEvidence, allocate, check, compare, lattice, predict, separate, verify,
+    Certification, Certified, Searched, WrongEvidence, allocate, check, compare, lattice, predict, separate, stream,
+    verify,
 };
 #[cfg(feature = "collect")]
 pub use iso_collect as collect;

@@ -5,9 +5,10 @@ mod common;
 
 use common::{disagreements, files_below, read, short_name, unknown_names};
 use isoscope::engines::check::{Answer, check, check_levels};
-use isoscope::evidence::{Budget, HISTORIES, Refutation, Verdict, certify};
+use isoscope::evidence::{Budget, HISTORIES, Refutation, Verdict, certify, lost_writes};
 use isoscope::history::{Facts, OpId, Projection, Severity};
 use isoscope::spec::{Catalogue, Level, Steps, evaluate, parse};
+use isoscope::stream::Told;
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -19,6 +20,26 @@ fn every_history_is_what_its_header_says() {
         found.extend(wrong);
     }
     assert!(found.is_empty(), "{} disagreements:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn streams_in_any_window_say_what_the_checker_says() {
+    let mut n_decided = 0;
+    for (name, text) in sound_files() {
+        let history = read(&name, &text).history.unwrap();
+        let Some(told) = Told::new(&history).filter(|_| history.n_txns() < 200) else { continue };
+        let levels: Vec<Level> = Level::usual();
+        for window in [1, 3, 1000] {
+            let streamed = told.check(&levels, window, &mut (), &Budget::unlimited()).unwrap();
+            for level in &levels {
+                let Some(found) = streamed.is_allowed(*level) else { continue };
+                let verdict = check(&history, *level, &Budget::unlimited());
+                assert_eq!(found, matches!(verdict, Verdict::Allowed(_)), "{name}: {level} in a window of {window}");
+                n_decided += 1;
+            }
+        }
+    }
+    assert!(n_decided > 1000, "{n_decided}");
 }
 
 #[test]
@@ -152,4 +173,59 @@ fn sound_files() -> Vec<(String, String)> {
 
 fn header_line<'t>(text: &'t str, start: &str) -> Option<&'t str> {
     text.lines().find_map(|it| it.strip_prefix(start)).map(str::trim)
+}
+
+/// What the final sessions of a history in our notation show to be lost, as `writer.nth op`.
+fn lost(text: &str) -> Vec<String> {
+    let reading = read("durability", text);
+    let final_sessions = reading.header.final_sessions.clone();
+    let history = reading.history.unwrap();
+    let lost = lost_writes(&history, |it| final_sessions.iter().any(|name| name == history.session_name(it)));
+    lost.iter()
+        .map(|it| format!("{} {}", history.label(history.txn_of(it.write)), history.render_op(it.write)))
+        .collect()
+}
+
+#[test]
+fn an_acknowledged_write_is_lost_only_if_what_was_read_is_certainly_older() {
+    let two = "init x=0\ns1: { w(x,1) } @[1,2]\ns2: { w(x,2) } @[3,4]\n";
+    let after = |read: &str| format!("# final: end\n{two}end: {{ r(x,{read}) }} @[8,9]\n");
+    assert_eq!(lost(&after("2")), [""; 0]);
+    assert_eq!(lost(&after("1")), ["s2.1 w(x,2)"]);
+    assert_eq!(lost(&after("0")), ["s1.1 w(x,1)", "s2.1 w(x,2)"]);
+    // Nobody says that the read was the last one.
+    assert_eq!(lost(&after("0").replace("# final: end\n", "")), [""; 0]);
+    // Writes that overlap may have come in either order.
+    assert_eq!(lost(&after("1").replace("@[3,4]", "@[1,4]")), [""; 0]);
+    // The order of a session needs no times.
+    let session = "# final: end\ninit x=0\ns1: { w(x,1) } { w(x,2) }\nend: { r(x,1) }\n";
+    assert_eq!(lost(session), ["s1.2 w(x,2)"]);
+}
+
+#[test]
+fn what_was_not_acknowledged_is_not_lost_and_may_be_what_was_read() {
+    let text = |outcome: &str, read: &str| {
+        format!(
+            "# final: end\ninit x=0\ns1: {{ w(x,1) }} @[1,2]\ns2: {{ w(x,2) }} {outcome} @[3,]\nend: {{ r(x,{read}) }} @[8,9]\n"
+        )
+    };
+    assert_eq!(lost(&text("unknown", "1")), [""; 0]);
+    assert_eq!(lost(&text("abort", "1")), [""; 0]);
+    // The write of unknown outcome took effect, and nobody knows when.
+    assert_eq!(lost(&text("unknown", "2")), [""; 0]);
+    // A value that was written twice may be from the newer one.
+    let twice = "# final: end\ninit x=0\ns1: { w(x,1) } { w(x,2) } { w(x,1) }\nend: { r(x,1) }\n";
+    assert_eq!(lost(twice), [""; 0]);
+}
+
+#[test]
+fn an_element_is_lost_if_the_list_does_not_have_it_at_the_end() {
+    let text = |read: &str| {
+        format!(
+            "# final: end\ns1: {{ append(x,1) }} {{ append(x,2) }}\ns2: {{ append(x,3) }} unknown\nend: {{ r(x,{read}) }}\n"
+        )
+    };
+    assert_eq!(lost(&text("[2,1,3]")), [""; 0]);
+    assert_eq!(lost(&text("[2]")), ["s1.1 append(x,1)"]);
+    assert_eq!(lost(&text("[]")), ["s1.1 append(x,1)", "s1.2 append(x,2)"]);
 }

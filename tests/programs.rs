@@ -9,7 +9,7 @@ mod statements;
 use isoscope::evidence::Budget;
 use isoscope::program::{Program, Symbol, parse, pretty};
 use isoscope::spec::Level;
-use isoscope::verify::{Answer, Database, DatabaseLevel, LEVELS, verify, verify_levels};
+use isoscope::verify::{Answer, Database, DatabaseLevel, Isolation, LEVELS, verify, verify_levels};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -229,8 +229,8 @@ fn every_interleaving_of_statements_says_the_same() {
         }
         let expected = expected(&sample);
         for level in database_levels() {
-            let Some(snapshots) = level.level.snapshots() else { continue };
-            let Some(is_violated) = statements::is_violated(&sample.program, snapshots) else { continue };
+            let (Some(snapshots), looks) = (level.level.snapshots(), Isolation::from(level).looks()) else { continue };
+            let Some(is_violated) = statements::is_violated(&sample.program, snapshots, looks) else { continue };
             n_compared += 1;
             assert_eq!(is_violated, expected[level.name] == "violated", "{} {}", sample.name, level.name);
         }

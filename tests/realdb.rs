@@ -4,8 +4,10 @@
 
 mod recorded;
 
+use isoscope::evidence::Budget;
 use isoscope::history::Facts;
 use isoscope::spec::Level;
+use isoscope::stream::Told;
 use recorded::{disagreement, holds, labels, read};
 
 /// The levels that labels speak of, in the order of the last columns.
@@ -36,4 +38,27 @@ fn recorded_histories_are_what_their_labels_say() {
     assert!(n_answers > 300, "the labels say only {n_answers} things");
     assert!(found.is_empty(), "{} of {n_answers} answers are wrong:\n{}", found.len(), found.join("\n"));
     println!("{n_answers} answers agree with the labels");
+}
+
+#[test]
+fn streams_say_of_recorded_histories_what_their_labels_say() {
+    let (mut n_decided, mut n_open) = (0, 0);
+    for (folder, row) in labels("realdb") {
+        let history = read(&folder.join(&row[0]));
+        let Some(told) = Told::new(&history) else { continue };
+        let said = &row[row.len() - LEVELS.len()..];
+        let check = told.check(&LEVELS, 128, &mut (), &Budget::unlimited()).unwrap();
+        for (level, label) in LEVELS.into_iter().zip(said) {
+            let Some(expected) = holds(label) else { continue };
+            match check.is_allowed(level) {
+                Some(found) => {
+                    n_decided += 1;
+                    assert_eq!(found, expected, "{}: {level}", row[0]);
+                }
+                None => n_open += 1,
+            }
+        }
+    }
+    assert!(n_decided > 100 && n_open * 4 < n_decided, "{n_decided} decided, {n_open} not");
+    println!("{n_decided} answers of streams agree with the labels, {n_open} are open");
 }

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use xtask::{root, target_folder};
 
 pub(crate) const USAGE: &str = "\
@@ -22,8 +22,12 @@ usage: cargo xtask bench hard [options]
 
   --quick         histories of a hundred transactions only
   --only PATTERN  families whose name has this in it; can be repeated
+  --minutes N     time for all families together, 15 if nothing is said; what one leaves, the next ones have
   --save          keep the table in bench-runs/, which whole runs always do
 ";
+
+/// Time for all families together.
+const MINUTES: u64 = 15;
 
 const ALL_LEVELS: [&str; 10] = ["rc", "ra", "cc", "ua", "psi", "pc", "si", "ser", "ssi", "sser"];
 
@@ -52,6 +56,8 @@ struct Tally {
     n_holds: usize,
     n_violated: usize,
     n_undecided: usize,
+    /// There was no time to ask.
+    n_unasked: usize,
     seconds: Vec<f64>,
     wrong: Vec<String>,
 }
@@ -65,6 +71,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     }
     let is_quick = arguments.flag("--quick");
     let patterns = arguments.texts("--only")?;
+    let minutes = arguments.number("--minutes")?.unwrap_or(MINUTES);
     let is_saved = arguments.flag("--save") || (!is_quick && patterns.is_empty());
     if let Some(word) = arguments.rest()?.first() {
         bail!("`bench hard` takes no {word}\n{USAGE}");
@@ -75,9 +82,12 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     print!("{text}");
     let mut wrong = Vec::new();
     let is_asked = |it: &Family| patterns.is_empty() || patterns.iter().any(|pattern| it.name.contains(pattern));
-    for family in families(is_quick)?.into_iter().filter(is_asked) {
-        let tally = ask(&binary, &family)?;
-        let row = row(&family, &tally);
+    let families: Vec<Family> = families(is_quick)?.into_iter().filter(is_asked).collect();
+    let end = Instant::now() + Duration::from_secs(60 * minutes);
+    for (nth, family) in families.iter().enumerate() {
+        let left = end.saturating_duration_since(Instant::now());
+        let tally = ask(&binary, family, Instant::now() + left / (families.len() - nth) as u32)?;
+        let row = row(family, &tally);
         print!("{row}");
         text.push_str(&row);
         wrong.extend(tally.wrong);
@@ -93,8 +103,9 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
 }
 
 fn head() -> String {
-    "decided means certified, too; seconds are those of the decided questions, and at most what a question may take\n\
-     family                    questions  holds  violated  undecided  decided  aim   median s  slowest s  at most\n"
+    "decided means certified, too; seconds are those of the decided questions, and at most what a question may take; \
+     what was not asked had no time\n\
+     family                    questions  holds  violated  undecided  decided  aim   median s  slowest s  at most  not asked\n"
         .to_owned()
 }
 
@@ -108,7 +119,7 @@ fn row(family: &Family, tally: &Tally) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         row,
-        "{:25} {n_questions:>9} {:>6} {:>9} {:>10} {percent:>6} % {:>3} % {:>9} {:>10} {:>8}",
+        "{:25} {n_questions:>9} {:>6} {:>9} {:>10} {percent:>6} % {:>3} % {:>9} {:>10} {:>8} {:>10}",
         family.name,
         tally.n_holds,
         tally.n_violated,
@@ -117,14 +128,20 @@ fn row(family: &Family, tally: &Tally) -> String {
         at(seconds.len() / 2),
         at(seconds.len().saturating_sub(1)),
         family.seconds,
+        tally.n_unasked,
     );
     row
 }
 
-fn ask(binary: &Path, family: &Family) -> Result<Tally> {
+/// Asks all questions of a family, as long as there is time. Hard and easy ones take turns: files differ more than levels do.
+fn ask(binary: &Path, family: &Family, end: Instant) -> Result<Tally> {
     let mut tally = Tally::default();
-    for file in &family.files {
-        for level in family.levels {
+    for level in family.levels {
+        for file in &family.files {
+            if Instant::now() > end {
+                tally.n_unasked += 1;
+                continue;
+            }
             let mut command = Command::new(binary);
             command.arg("check").arg(file).args(["--level", level, "--timeout", &format!("{}s", family.seconds)]);
             let measured = measure(&mut command, Duration::from_secs(family.seconds + 30))?;

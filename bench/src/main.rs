@@ -4,7 +4,8 @@
 //! instructions on small ones, which does not depend on who else uses the machine; `bench separate` measures the search
 //! for histories between levels; `bench verify` programs; `bench predict` prints what is predicted from applications and
 //! how long it takes, with `--growth` for runs that grow; `bench store` measures the weak store; `bench collect` says
-//! what recording costs; `bench hard` says how many histories with few values are decided.
+//! what recording costs; `bench hard` says how many histories with few values are decided; `bench stream` measures
+//! recordings that are checked while they are read.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
 
 mod arguments;
@@ -18,6 +19,7 @@ mod inputs;
 mod instructions;
 mod measure;
 mod separate;
+mod stream;
 mod table;
 
 use anyhow::{Result, bail};
@@ -43,6 +45,7 @@ fn run(words: &[&str]) -> Result<()> {
         ["instructions", rest @ ..] => instructions::run(rest),
         ["separate", rest @ ..] => separate::run(rest),
         ["hard", rest @ ..] => hard::run(rest),
+        ["stream", rest @ ..] => stream::run(rest),
         ["verify", rest @ ..] => engine("iso-verify", "programs", rest),
         ["predict", "--growth", rest @ ..] => engine("iso-predict", "runs", rest),
         ["predict", rest @ ..] => engine("iso-collect", "predictions", rest),

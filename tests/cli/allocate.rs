@@ -1,6 +1,8 @@
 //! `isoscope allocate`.
 
+use crate::promises::server;
 use crate::tool::Folder;
+use iso_servers::Kind;
 use serde_json::json;
 use std::fs;
 
@@ -96,4 +98,44 @@ fn questions_that_cannot_be_asked_say_why() {
     folder.run(&["allocate", "bad.txn"]).ends(2).complains("bad.txn: line 2, column 17: `t` has no field `b`");
     folder.write("empty.txn", "table t(id) { a: int }\n");
     folder.run(&["allocate", "empty.txn"]).ends(2).complains("there are no transactions");
+}
+
+/// SmallBank with three customers.
+fn smallbank() -> String {
+    fs::read_to_string("corpus/templates/smallbank.txn").unwrap()
+}
+
+#[test]
+fn transactions_run_on_postgresql_at_the_levels_of_their_allocation_and_are_serializable() {
+    let Some(server) = server(Kind::PostgreSql, &["deadlock_timeout=50ms"]) else { return };
+    let (folder, url) = (folder(&smallbank()), server.url());
+    let levels = folder.run(&["allocate", "p.txn", "--database", "postgres", "--json"]).ends(0);
+    folder.write("levels.json", &levels.out);
+    let collect = ["collect", &url, "--program", "p.txn", "--levels", "levels.json", "--keys", "3", "--retry"];
+    let amount = ["--sessions", "6", "--txns", "40", "-o", "run.jsonl"];
+    let said = folder.run(&[&collect[..], &amount[..]].concat()).ends(0);
+    said.tells("serializable").tells("committed");
+    folder.run(&["check", "run.jsonl", "--level", "ser"]).ends(0).tells("holds");
+    // All at one level that is too weak, the history need not be serializable; it is what that level promises.
+    let collect = ["collect", &url, "--program", "p.txn", "-i", "read-committed", "--keys", "3", "--retry"];
+    let amount = ["--sessions", "6", "--txns", "40", "-o", "weak.jsonl"];
+    folder.run(&[&collect[..], &amount[..]].concat()).ends(0);
+    folder.run(&["check", "weak.jsonl", "--level", "postgres.rc"]).ends(0).tells("holds");
+}
+
+#[test]
+fn programs_that_cannot_run_at_their_levels_say_why() {
+    let folder = folder(&smallbank());
+    let levels = folder.run(&["allocate", "p.txn", "--json"]).ends(0);
+    folder.write("levels.json", &levels.out);
+    let run = |url: &str, program: &str, more: &[&str]| {
+        folder.run(&[&["collect", url, "--program", program, "-o", "run.jsonl"], more].concat())
+    };
+    run("sqlite:", "p.txn", &["--levels", "levels.json"]).ends(2).complains("an allocation is about PostgreSQL");
+    run("sqlite:", "p.txn", &["--mix", "serializable:1"]).ends(2).complains("--mix");
+    run("sqlite:", "gone.txn", &[]).ends(2).complains("gone.txn");
+    folder.write("wide.txn", "table t(k) { a: int, b: int }\ntxn up(k) { t[k].a += 1 }\n");
+    run("sqlite:", "wide.txn", &[]).ends(2).complains("rows of `t` have several fields");
+    run("sqlite:", "p.txn", &["--sessions", "2", "--txns", "5", "--keys", "2"]).ends(0).tells("every invariant holds");
+    folder.run(&["check", "run.jsonl", "--level", "ser"]).ends(0);
 }

@@ -143,14 +143,140 @@ fn predictions_are_certified_again() {
     });
 }
 
+/// Programs, levels at which a run breaks them, and a change to the text after which it does not.
+const RUNS: [(&str, &[&str], (&str, &str)); 4] = [
+    (crate::verify::BANK, &["--level", "rc,si"], ("> 0", "> -500")),
+    (crate::verify::BANK, &["--level", "postgres.rc,postgres.rr"], ("= 60; ", "= 600; ")),
+    // An observer sees what nobody left behind.
+    (crate::verify::MOVE, &["--level", "rc,ra"], ("== 10", "!= 77")),
+    (
+        "enum State { open, closed }\nvar s: State = any State\nvar n: int = any int in 0..3\n\
+         txn close() { if s == open { n += 1; s = closed } }\ntxn look() { if s == closed { assert n > 4 } }\n\
+         assume s == open\nrun close() || close() || look()\ninvariant n < 9\n",
+        &["--level", "ra,psi"],
+        ("assert n > 4", "assert n > 0"),
+    ),
+];
+
 #[test]
-fn what_a_program_does_is_not_said_to_be_certified() {
+fn runs_of_programs_are_replayed_by_the_interpreter() {
     let folder = Folder::new();
-    let program = "var hits: int = 0\ntxn hit() { hits += 1 }\nrun hit() || hit()\ninvariant hits == 2\n";
-    folder.write("hits.txn", program);
-    let document = saved(&folder, &["verify", "hits.txn", "--level", "rc"]);
-    certify(&folder, &document).ends(3).tells("rc allows the run").tells("what the program does is not replayed");
+    for (program, levels, _) in RUNS {
+        folder.write("p.txn", program);
+        let document = saved(&folder, &[&["verify", "p.txn"], levels].concat());
+        let violated = document["levels"].as_array().unwrap().iter().filter(|it| it["verdict"] == "violated").count();
+        assert!(violated > 0, "{program}");
+        let said = certify(&folder, &document).tells("the program runs so, and then").tells("allows the run");
+        said.ends(if violated == document["levels"].as_array().unwrap().len() { 0 } else { 3 });
+    }
+    folder.write("p.txn", "var x: int = 0\ntxn set() { x = 1 }\nrun set() || set()\ninvariant x == 1\n");
+    let holds = saved(&folder, &["verify", "p.txn", "--level", "si"]);
+    certify(&folder, &holds).ends(3).tells("which found no run that breaks it").tells("Only violations can");
+}
+
+#[test]
+fn a_changed_run_of_a_program_is_refused() {
+    let folder = Folder::new();
+    for (program, levels, (from, to)) in RUNS {
+        folder.write("p.txn", program);
+        let document = saved(&folder, &[&["verify", "p.txn"], levels].concat());
+        let violated =
+            document["levels"].as_array().unwrap().iter().position(|it| it["verdict"] == "violated").unwrap();
+        refuses(&folder, &document, |it| {
+            let text = it["program"]["text"].as_str().unwrap().replacen(from, to, 1);
+            it["program"]["text"] = json!(text);
+        });
+        refuses(&folder, &document, |it| it["program"]["sessions"] = json!(7));
+        refuses(&folder, &document, |it| it["program"]["transactions"][0] = json!("nobody()"));
+        let run = |change: &dyn Fn(&mut Value)| {
+            let changed = |it: &mut Value| change(&mut it["levels"][violated]["counterexample"]);
+            refuses(&folder, &document, changed);
+        };
+        let of = &document["levels"][violated]["counterexample"];
+        let reader = of["transactions"].as_array().unwrap().iter().position(|it| it["reads"][0].is_object()).unwrap();
+        run(&|it| it["wrong"] = json!([]));
+        run(&|it| it["wrong"][0]["words"] = json!("everything is wrong"));
+        run(&|it| it["wrong"][0]["line"] = json!(77));
+        run(&|it| it["initial_state"][0][1] = json!("7"));
+        run(&|it| it["last_state"][0][1] = json!("7"));
+        run(&|it| it["transactions"][0]["name"] = json!("nobody"));
+        run(&|it| it["transactions"][0]["call"] = json!("nobody()"));
+        run(&|it| it["transactions"][0]["id"] = json!("s9.9"));
+        run(&|it| it["transactions"][0]["outcome"] = json!("aborted"));
+        run(&|it| {
+            it["transactions"].as_array_mut().unwrap().pop();
+        });
+        run(&|it| it["transactions"][reader]["reads"][0]["value"] = json!("7"));
+        run(&|it| it["transactions"][reader]["reads"][0]["line"] = json!(77));
+        run(&|it| it["transactions"][reader]["reads"][0]["unit"] = json!("nothing"));
+        run(&|it| it["transactions"][reader]["reads"][0]["from"] = json!("nobody"));
+        run(&|it| {
+            it["transactions"][reader]["reads"].as_array_mut().unwrap().pop();
+        });
+        run(&|it| it["transactions"][0]["writes"] = json!([{ "unit": "x", "value": "7" }]));
+        run(&|it| it["evidence"]["history"] = json!("s1: { w(x,1) }"));
+        if of["open_values"][0].is_array() {
+            run(&|it| it["open_values"][0][1] = json!("77"));
+            run(&|it| it["open_values"] = json!([]));
+        }
+        if of["observer"].is_array() {
+            run(&|it| it["observer"][0]["value"] = json!("7"));
+            run(&|it| it["observer"] = Value::Null);
+        }
+        if of["forbidden_by"][0].is_string() {
+            run(&|it| it["forbidden_by"][0] = json!("pl1"));
+        }
+    }
+    // A run that a weaker level allows.
+    folder.write("p.txn", crate::verify::BANK);
+    let document = saved(&folder, &["verify", "p.txn", "--level", "si"]);
     refuses(&folder, &document, |it| it["levels"][0]["level"] = json!("ser"));
+    refuses(&folder, &document, |it| {
+        it["levels"][0]["counterexample"]["transactions"][0]["sees"] = json!(["withdraw#1"])
+    });
+    refuses(&folder, &document, |it| it["weakest"] = json!(["si"]));
+}
+
+/// The last state depends on who wrote last, and a history does not say who that was.
+#[test]
+fn a_run_in_an_order_that_the_level_does_not_allow_is_refused() {
+    let folder = Folder::new();
+    folder.write("p.txn", "var x: int = 0\ntxn a() { x = 1 }\ntxn b() { x = 2 }\nrun a(); b()\ninvariant x == 3\n");
+    let document = saved(&folder, &["verify", "p.txn", "--level", "si"]);
+    certify(&folder, &document).ends(0);
+    refuses(&folder, &document, |it| {
+        let run = &mut it["levels"][0]["counterexample"];
+        run["transactions"].as_array_mut().unwrap().reverse();
+        for txn in run["transactions"].as_array_mut().unwrap() {
+            txn["sees"] = json!([]);
+        }
+        run["last_state"][0][1] = json!("1");
+    });
+}
+
+#[test]
+fn answers_about_any_number_are_gone_through_again() {
+    let folder = Folder::new();
+    folder.write("p.txn", crate::verify::ON_CALL);
+    let holds = saved(&folder, &["verify", "p.txn", "--any-number", "--level", "ser"]);
+    certify(&folder, &holds)
+        .ends(0)
+        .tells("every run at ser is as a serial one")
+        .tells("go_home, alone and from every state");
+    refuses(&folder, &holds, |it| it["levels"][0]["level"] = json!("si"));
+    refuses(&folder, &holds, |it| {
+        it["any_number"]["steps"].as_array_mut().unwrap().pop();
+    });
+    refuses(&folder, &holds, |it| it["any_number"]["rows"] = json!([]));
+    refuses(&folder, &holds, |it| {
+        let text = it["program"]["text"].as_str().unwrap().replace("> 1", "> 0");
+        it["program"]["text"] = json!(text);
+    });
+    let violated = saved(&folder, &["verify", "p.txn", "--any-number", "--level", "si"]);
+    certify(&folder, &violated).ends(0).tells("si allows the run");
+    refuses(&folder, &violated, |it| it["levels"][0]["counterexample"]["chosen"] = json!(["go_home"]));
+    refuses(&folder, &violated, |it| it["levels"][0]["counterexample"]["last_state"][0][1] = json!("missing"));
+    refuses(&folder, &violated, |it| it["levels"][0]["level"] = json!("ser"));
 }
 
 #[test]

@@ -102,3 +102,37 @@ fn what_a_format_cannot_express_is_refused_with_a_cure() {
     folder.run(&["convert", "bad.history", "out.jsonl"]).ends(2).complains("bad.history: line 1");
     folder.run(&["convert", "missing", "out.jsonl"]).ends(2).complains("missing");
 }
+
+const SQL: &str = "CREATE TABLE counters (id int PRIMARY KEY, n int);
+INSERT INTO counters VALUES (1, 0);
+-- transaction Hit()
+BEGIN;
+SELECT n INTO seen FROM counters WHERE id = 1;
+UPDATE counters SET n = seen + 1 WHERE id = 1;
+COMMIT;
+-- run Hit() || Hit()
+-- invariant \"every hit counts\": (SELECT n FROM counters WHERE id = 1) = 2
+";
+
+#[test]
+fn a_program_in_sql_and_its_translation_have_the_same_verdicts() {
+    let folder = Folder::new();
+    folder.write("hits.sql", SQL);
+    folder.run(&["convert", "hits.sql", "hits.txn"]).ends(0).says("hits.txn");
+    folder.run(&["convert", "hits.sql", "hits.txn"]).ends(2).complains("--force");
+    folder.run(&["convert", "hits.sql", "hits.jsonl"]).ends(2).complains("ends in .txn");
+    assert!(folder.read("hits.txn").contains("let seen = counters[1].n"), "{}", folder.read("hits.txn"));
+    for file in ["hits.sql", "hits.txn"] {
+        let said = folder.run(&["verify", file, "--database", "postgres"]).ends(1);
+        said.says("violated  postgres.rc").says("holds     postgres.rr, postgres.ser");
+        folder.run(&["allocate", file, "--database", "postgres"]).ends(0).says("REPEATABLE READ");
+    }
+    // Places are those of the file.
+    folder.run(&["verify", "hits.sql", "--level", "postgres.rc"]).ends(1).says("(line 5)").says("(line 6)");
+    folder.write("bad.sql", SQL.replace("seen + 1", "seen / 2"));
+    let said = folder.run(&["verify", "bad.sql"]).ends(2).complains("bad.sql: line 6, column 25");
+    said.complains("the operator / is not understood").complains("hint: there are + - *");
+    folder.run(&["convert", "bad.sql", "-"]).ends(2).complains("line 6, column 25");
+    folder.write("bad.sql", SQL.replace("Hit() || Hit()", "Hit(1)"));
+    folder.run(&["verify", "bad.sql"]).ends(2).complains("bad.sql: line 8, column 1");
+}

@@ -89,6 +89,7 @@ fn every_example_of_a_verb_that_needs_no_database_runs() {
     let folder = Folder::new();
     folder.write("mine.spec", MINE);
     folder.write("bank.txn", BANK);
+    folder.write("app.sql", include_str!("../../corpus/sql/transfer.sql"));
     folder.write("run.history", ACCOUNT);
     record(&folder, "smallbank", "run.jsonl", 1);
     let mut n_run = 0;

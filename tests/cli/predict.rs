@@ -60,6 +60,22 @@ fn a_strict_boundary_hides_the_lost_update_of_a_withdrawal_and_a_relaxed_one_sho
     folder.run(&["check", "predicted.history", "--level", "ser"]).ends(1).tells("lost-update");
 }
 
+#[test]
+fn sql_names_belong_to_a_database() {
+    let folder = folder(ACCOUNT);
+    let by_name = folder.run(&["predict", "run.history", "--level", "postgres.rc", "--json"]);
+    let by_sql = folder.run(&["predict", "run.history", "--database", "postgres", "-l", "READ COMMITTED", "--json"]);
+    assert_eq!(by_sql.code, by_name.code);
+    let levels = |it: &crate::tool::Said| it.json()[0]["levels"][0]["level"].clone();
+    assert_eq!(levels(&by_sql), levels(&by_name));
+    folder.run(&["predict", "run.history", "--database", "postgres", "-l", "serializable"]).ends(2).complains("level");
+    folder
+        .run(&["predict", "run.history", "--database", "nosuch", "-l", "rc"])
+        .ends(2)
+        .complains("no database `nosuch`");
+    folder.run(&["predict", "--help"]).ends(0).says("postgres.rc").says("mysql.rr");
+}
+
 /// A withdrawal that reads and then writes may lose the deposit on `PostgreSQL`; one UPDATE does not.
 #[test]
 fn a_level_of_a_database_loses_what_was_selected_and_not_what_is_updated() {

@@ -20,8 +20,18 @@ invariant accounts["x"].balance + accounts["y"].balance > 0
 const COUNTER: &str = "var x: int = 0\ntxn inc() { x += 1 }\nrun inc() || inc()\ninvariant x == 2\n";
 
 /// An observer sees a sum that no transaction leaves behind, if reads are not of one state.
-const MOVE: &str = "var x: int = 5\nvar y: int = 5\ntxn move(n) { x -= n; y += n }\n\
+pub(crate) const MOVE: &str = "var x: int = 5\nvar y: int = 5\ntxn move(n) { x -= n; y += n }\n\
     run move(any int in 0..3) || move(1)\nobserver x + y == 10\n";
+
+/// Who goes home leaves somebody on call.
+pub(crate) const ON_CALL: &str = r#"table doctors(name) { on_call: bool }
+init { doctors["a"].on_call = true; doctors["b"].on_call = true; doctors["c"].on_call = true }
+txn go_home(me) {
+    if (count d in doctors: d.on_call) > 1 { doctors[me].on_call = false }
+}
+txn come(me) { doctors[me].on_call = true }
+invariant "somebody is on call": exists d in doctors: d.on_call
+"#;
 
 const RIGHT: &str = "var x: int = 0\ntxn set() { x = 1 }\nrun set() || set()\ninvariant x == 1\n";
 
@@ -327,4 +337,69 @@ fn a_program_runs_on_a_database() {
     let refused = folder(COUNTER).run(&["verify", "p.txn", "--run", "sqlite:", "-i", "rr"]).ends(2);
     refused.complains("has no isolation level `rr`; choose one of serializable");
     folder(COUNTER).run(&["verify", "p.txn", "--run", "store:rc"]).ends(2);
+}
+
+#[test]
+fn any_number_of_transactions_is_decided_level_by_level() {
+    let folder = folder(ON_CALL);
+    let said = folder.run(&["verify", "p.txn", "--any-number"]).ends(1);
+    said.says("violated  postgres.rc, si\n")
+        .says("holds     ser\n")
+        .tells("Weakest level that holds: serializable (ser)")
+        .tells("covers any number of go_home and come at any time, with any arguments on the rows doctors[\"a\"]")
+        .tells("What is claimed is kept, alone and from every state in which it holds, by go_home and come.");
+    let said = folder.run(&["verify", "p.txn", "--any-number", "--level", "ser"]).ends(0);
+    assert!(!said.out.contains("Not certified"), "{said:#?}");
+    let document = folder.run(&["verify", "p.txn", "--any-number", "--database", "postgres", "--json"]).ends(1);
+    let document = document.json().remove(0);
+    let levels = document["levels"].as_array().unwrap();
+    let all: Vec<_> =
+        levels.iter().map(|it| (it["level"].as_str().unwrap(), it["verdict"].as_str().unwrap())).collect();
+    assert_eq!(all, [("postgres.rc", "violated"), ("postgres.rr", "violated"), ("postgres.ser", "holds")]);
+    let robust = json!({ "postgres.rc": false, "postgres.rr": false, "postgres.ser": true });
+    assert_eq!(document["any_number"]["robust"], robust);
+    let chosen = document["levels"][1]["counterexample"]["chosen"].as_array().unwrap();
+    assert!(chosen.len() >= 2 && chosen.iter().all(|it| it == "go_home"), "{chosen:?}");
+}
+
+#[test]
+fn any_number_is_unknown_where_a_claim_is_not_kept_alone_and_no_run_breaks_it() {
+    let text = "var x: int = 0\nvar y: int = 0\ntxn up() { if y == 0 { x = 0 } else { x = -1 } }\n\
+        txn down() { x = 0 }\ninvariant x >= 0\n";
+    let folder = folder(text);
+    folder
+        .run(&["verify", "p.txn", "--any-number", "--level", "ser"])
+        .ends(3)
+        .tells("up may break it from a state in which everything claimed holds")
+        .tells("no run of up to 4 transactions breaks it")
+        .tells("Not enough by itself: up, from a state that need not be one that is ever reached");
+    // What makes the state impossible is one more claim.
+    folder.write("p.txn", format!("{text}invariant y == 0\n"));
+    folder.run(&["verify", "p.txn", "--any-number", "--level", "ser"]).ends(0).tells("Holds for any number");
+}
+
+#[test]
+fn any_number_says_what_it_does_not_look_at() {
+    let folder = folder("var x: int = 0\ntxn up() { x += 1 }\ninvariant x >= 0\n");
+    folder
+        .run(&["verify", "p.txn", "--any-number", "--database", "postgres"])
+        .ends(0)
+        .tells("as long as numbers fit in 16 bits")
+        .tells("Weakest level that holds: READ COMMITTED on PostgreSQL (postgres.rc)");
+    folder.write("p.txn", "var x: int = 0\ntxn up() { x += 1; assert x > 0 }\nrun up()\ninvariant x >= 0\n");
+    folder.run(&["verify", "p.txn", "--any-number", "--level", "postgres.rc"]).ends(3).tells("up asserts something");
+    folder.run(&["verify", "p.txn", "--any-number", "--level", "ser"]).ends(0);
+    folder.write("p.txn", "var x: int = -1\ntxn up() { x += 1 }\ninvariant x >= 0\n");
+    folder.run(&["verify", "p.txn", "--any-number", "--level", "ser"]).ends(1).tells("invariant is false");
+    folder.write("p.txn", "table t(k) { n: int }\ntxn up(k) { t[k].n += 1 }\ninvariant forall r in t: r.n >= 0\n");
+    folder.run(&["verify", "p.txn", "--any-number"]).ends(2).complains("has no rows").complains("p.txn: line 1");
+    folder.write("p.txn", "var x: int = 0\ntxn up() { x += 1 }\nassume x > 0\ninvariant x >= 0\n");
+    folder
+        .run(&["verify", "p.txn", "--any-number", "--level", "ser"])
+        .ends(3)
+        .tells("no initial state satisfies what is assumed");
+    for (option, word) in [("rc", "postgres.rc"), ("psi", "postgres.rc")] {
+        folder.run(&["verify", "p.txn", "--any-number", "--level", option]).ends(2).complains(word);
+    }
+    folder.run(&["verify", "p.txn", "--any-number", "--database", "mysql"]).ends(2).complains("only for postgres");
 }

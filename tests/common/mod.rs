@@ -1,7 +1,7 @@
 //! Compares what a history's header expects with every way there is to decide it.
 
 use isoscope::engines::check::{check, check_levels};
-use isoscope::evidence::{Anomaly, Budget, Verdict, certify};
+use isoscope::evidence::{Anomaly, Budget, Verdict, certify, lost_writes};
 use isoscope::formats::{Expectation, Format, ReadOptions, Reading, read_from};
 use isoscope::history::{Facts, History};
 use isoscope::spec::{Catalogue, Level, Steps, evaluate};
@@ -22,17 +22,39 @@ pub(crate) fn read(name: &str, text: &str) -> Reading {
 pub(crate) fn disagreements(name: &str, text: &str) -> Vec<String> {
     let reading = read(name, text);
     let expectations = reading.header.expectations.clone();
+    let final_sessions = reading.header.final_sessions.clone();
     let mut found: Vec<String> =
         reading.defects.iter().map(|it| format!("{name}: has a defect: {}", it.message)).collect();
     let Ok(history) = reading.into_history() else { return found };
     if expectations.is_empty() {
         found.push(format!("{name}: expects nothing"));
     }
+    let final_sessions = final_sessions.as_slice();
     for expected in &expectations {
+        if expected.level == DURABLE {
+            found.extend(durability(&history, final_sessions, expected).map(|it| format!("{name}: {it}")));
+            continue;
+        }
         found.extend(judge(&history, expected).into_iter().map(|it| format!("{name}: {}: {it}", expected.level)));
     }
     found.extend(disagreements_together(&history, &expectations).into_iter().map(|it| format!("{name}: {it}")));
     found
+}
+
+/// What headers call durability, which is no level.
+const DURABLE: &str = "durable";
+
+/// Whether acknowledged writes are gone, as the header expects.
+fn durability(history: &History, final_sessions: &[String], expected: &Expectation) -> Option<String> {
+    let lost = lost_writes(history, |it| final_sessions.iter().any(|name| name == history.session_name(it)));
+    let is_named = expected.anomaly.as_deref() == Some("lost-acknowledged-write");
+    match (expected.holds, lost.is_empty()) {
+        (true, true) => None,
+        (false, false) if is_named => None,
+        (true, false) => Some(format!("expected to be durable, and {} writes are lost", lost.len())),
+        (false, true) => Some("expected a lost write, and none is".to_owned()),
+        (false, false) => Some("expected a loss under another name".to_owned()),
+    }
 }
 
 /// One level at a time: the checker with its evidence, and the reference evaluator on the catalogue's definition.

@@ -3,6 +3,7 @@
 
 mod browser;
 mod dist;
+mod hunts;
 mod man;
 mod pages;
 mod playground;
@@ -35,6 +36,7 @@ usage: cargo xtask <task>
   bench store              how fast the weak store serves reads
   bench instructions       counts instructions on small histories, and compares them with a baseline
   bench collect            what recording a history costs, with a thousand sessions, and in memory
+  bench stream ...         recordings that are checked while they are read; `bench stream --help` says more
   bench separate ...       times of the separation problems of the paper on Isolde; `bench separate --help` says more
   soak [--minutes N]       random agreement tests with new seeds, for ten minutes unless told otherwise
 ";

@@ -1,5 +1,6 @@
 //! `cargo xtask soak`: the random agreement tests again and again, each time with a new seed.
 
+use crate::hunts::hunts;
 use anyhow::{Context, Result};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,11 +10,16 @@ use xtask::system::run;
 /// How long to go on unless told otherwise.
 pub(crate) const DEFAULT_MINUTES: u64 = 10;
 
+/// How long each hunt on a real database takes, after the rounds.
+const SECONDS_OF_A_HUNT: u64 = 60;
+
 /// What a round tries: the package and name of each test that takes a seed, and how many cases. They are many enough
 /// that starting the test is not what takes the time.
-const TRIED: [(&str, &str, &str); 6] = [
+const TRIED: [(&str, &str, &str); 7] = [
     ("iso-check", "agreement", "20000"),
     ("iso-verify", "agreement", "4000"),
+    // What holds for any number of transactions holds for a few.
+    ("iso-answer", "any_number", "400"),
     ("iso-predict", "agreement", "2000"),
     ("iso-store", "suite", "4000"),
     // Random levels: none has a proof and a history against it.
@@ -42,5 +48,7 @@ pub(crate) fn soak(minutes: u64) -> Result<()> {
         seed += 1;
     }
     println!("soak: {n_rounds} rounds without a disagreement");
+    hunts(SECONDS_OF_A_HUNT)?;
+    println!("soak: every hunt came to what it should");
     Ok(())
 }

@@ -19,6 +19,8 @@ const PARTS: &[(&str, &[&str])] = &[
             "collect.md",
             "hunt.md",
             "replay.md",
+            "drivers.md",
+            "stream.md",
             "record.md",
             "serve.md",
             "your-application.md",

@@ -19,7 +19,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("mysql", &["crates/edges/collect"]),
     ("postgres", &["crates/edges/collect"]),
     ("rusqlite", &["crates/edges/collect"]),
-    ("sqlparser", &["crates/edges/serve"]),
+    ("sqlparser", &["crates/edges/serve", "crates/edges/sql"]),
     ("clap", &["crates/edges/cli"]),
     ("clap_complete", &["crates/edges/cli"]),
     ("anyhow", &["crates/edges/cli", "bench/", "xtask"]),

@@ -38,7 +38,7 @@ fn the_architecture_page_says_how_many_lines_must_be_trusted() {
 
 #[test]
 fn certify_itself_uses_only_what_was_counted() {
-    let counted = trusted(&["allowed.rs", "pieces.rs", "forbidden.rs", "by_spec.rs"]);
+    let counted = trusted(&["allowed.rs", "streamed.rs", "pieces.rs", "forbidden.rs", "by_spec.rs"]);
     let door = format!("{CERTIFY}/mod.rs");
     let forgotten: Vec<String> = Source::of(&door).uses().into_iter().filter(|it| !counted.contains(it)).collect();
     assert_eq!(forgotten, Vec::<String>::new(), "{door} uses files that are in no count");
@@ -71,8 +71,9 @@ fn only_code_counts() {
 }
 
 fn table() -> String {
-    let rows: [(&str, &[&str]); 9] = [
+    let rows: [(&str, &[&str]); 10] = [
         ("holds: a schedule is replayed", &["allowed.rs"]),
+        ("holds of a stream: each step is replayed while it is made", &["streamed.rs"]),
         ("holds at a level of a database: its pieces are replayed", &["pieces.rs"]),
         ("violated, by one read", &["local.rs"]),
         ("violated, with a proof: each step is checked", &["proof.rs"]),
@@ -80,7 +81,10 @@ fn table() -> String {
         ("violated, by a derivation: each inference is replayed", &["stands.rs", "derivation.rs"]),
         ("violated, without either: the reference evaluator decides by the text of the level", &["forbidden.rs"]),
         ("one level implies another one, for every size: a proof is replayed", &["../implication/replay.rs"]),
-        ("everything, and levels of your own", &["allowed.rs", "pieces.rs", "forbidden.rs", "by_spec.rs"]),
+        (
+            "everything, and levels of your own",
+            &["allowed.rs", "streamed.rs", "pieces.rs", "forbidden.rs", "by_spec.rs"],
+        ),
     ];
     let n_lines = |entries: &[&str]| trusted(entries).iter().map(|it| code(&read(it)).lines().count()).sum::<usize>();
     let row = |(what, entries): (&str, &[&str])| format!("| {what} | {} |\n", n_lines(entries).next_multiple_of(100));

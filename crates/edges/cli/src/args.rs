@@ -2,13 +2,18 @@
 
 mod allocate;
 mod completions;
+mod driver;
+mod faults;
 mod generate;
 mod hunt;
+mod opening;
 mod playground;
 mod predict;
 #[cfg(feature = "record")]
 mod record;
 mod replay;
+#[cfg(feature = "record")]
+mod run_check;
 mod saved;
 #[cfg(feature = "record")]
 mod serve;
@@ -16,13 +21,18 @@ mod store;
 
 pub(crate) use allocate::AllocateArgs;
 pub(crate) use completions::CompletionsArgs;
+pub(crate) use driver::{DriverArgs, DriverCheckArgs, DriverVerb};
+pub(crate) use faults::FaultArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
+pub(crate) use opening::OpeningArgs;
 pub(crate) use playground::PlaygroundArgs;
 pub(crate) use predict::{BoundaryName, PredictArgs, Strategy};
 #[cfg(feature = "record")]
 pub(crate) use record::RecordArgs;
 pub(crate) use replay::ReplayArgs;
+#[cfg(feature = "record")]
+pub(crate) use run_check::RunCheckArgs;
 pub(crate) use saved::{CertifyArgs, ReportArgs};
 #[cfg(feature = "record")]
 pub(crate) use serve::ServeArgs;
@@ -69,6 +79,7 @@ pub(crate) enum Verb {
     Serve(ServeArgs),
     Hunt(HuntArgs),
     Replay(ReplayArgs),
+    Driver(DriverArgs),
     Store(StoreArgs),
     Levels(LevelsArgs),
     Convert(ConvertArgs),
@@ -86,7 +97,7 @@ pub(crate) enum Verb {
 /// break the next ones. Where the history says which database it was recorded from, the first line says whether the
 /// database kept what its isolation level promises, and the exit code is about that. Every answer carries evidence, and the evidence is checked by independent code before it is
 /// shown.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "a flag is a word on the command line")]
 pub(crate) struct CheckArgs {
     /// Histories: files, Cobra directories, or - for standard input; .gz and .zst are unpacked
@@ -132,8 +143,33 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) allow_empty: bool,
 
+    /// Check a recording in JSON lines while it is read, in memory that does not grow with it; chosen by itself if the
+    /// input would not fit --memory
+    #[arg(long, help_heading = "Streams")]
+    pub(crate) stream: bool,
+
+    /// Check a recording that is still being written, until its last line, Ctrl-C, or --for
+    #[arg(long, help_heading = "Streams")]
+    pub(crate) follow: bool,
+
+    /// With --follow: leave the recording after this time, such as 10m
+    #[arg(long = "for", value_name = "TIME", requires = "follow", value_parser = parse_duration, allow_hyphen_values = true, help_heading = "Streams")]
+    pub(crate) follow_for: Option<Duration>,
+
+    /// With --stream or --follow: end at the first violation
+    #[arg(long, help_heading = "Streams")]
+    pub(crate) stop_on_violation: bool,
+
+    /// With --stream or --follow: so many transactions may still be ordered in another way; 20000 by default
+    #[arg(long, value_name = "N", value_parser = parse_limit, allow_hyphen_values = true, help_heading = "Streams")]
+    pub(crate) window: Option<usize>,
+
+    /// With --stream or --follow, and one level: save the schedule as it is found, for certify --stream
+    #[arg(long, value_name = "FILE", help_heading = "Streams")]
+    pub(crate) certificate: Option<PathBuf>,
+
     /// Skip the independent check of the evidence
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["stream", "follow"])]
     pub(crate) no_certify: bool,
 
     /// Print on standard error how long each stage took and how large the search was
@@ -259,8 +295,9 @@ pub(crate) struct AnswerArgs {
 /// run that a level allows. If one of them breaks an invariant, that run is shown. An independent interpreter replays it
 /// first, step by step, and checks that the level allows its history.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "a flag is a word on the command line")]
 pub(crate) struct VerifyArgs {
-    /// The program
+    /// The program; in SQL if it ends in .sql
     #[arg(value_name = "FILE.txn")]
     pub(crate) input: PathBuf,
 
@@ -271,6 +308,11 @@ pub(crate) struct VerifyArgs {
     /// Decide the levels of this database, as it means them: postgres, mysql, mariadb or sqlite
     #[arg(long, value_name = "DATABASE", conflicts_with = "levels")]
     pub(crate) database: Option<String>,
+
+    /// Ask about any number of the program's transactions, with any arguments; `run` does not matter. The levels are
+    /// postgres.rc, si and ser by default, and with --database postgres those of PostgreSQL
+    #[arg(long, conflicts_with_all = ["repair", "run"])]
+    pub(crate) any_number: bool,
 
     /// Name the weakest level that holds; the default without --level
     #[arg(long)]
@@ -329,6 +371,14 @@ pub(crate) struct CollectArgs {
     #[arg(long, short = 'w', value_name = "WORKLOAD", default_value = "rw")]
     pub(crate) workload: String,
 
+    /// Run the transactions of this program instead, with arguments that are drawn. Tables without rows get --keys of them
+    #[arg(long, value_name = "FILE.txn", conflicts_with_all = ["workload", "mix"])]
+    pub(crate) program: Option<PathBuf>,
+
+    /// With --program, run each transaction at its own level: an answer of `isoscope allocate --json`
+    #[arg(long, value_name = "FILE.json", requires = "program", conflicts_with = "isolation")]
+    pub(crate) levels: Option<String>,
+
     /// Number of sessions, each with its own connection
     #[arg(long, value_name = "N", default_value = "10", value_parser = parse_collect_sessions, allow_hyphen_values = true)]
     pub(crate) sessions: usize,
@@ -372,6 +422,21 @@ pub(crate) struct CollectArgs {
     /// Where to record the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.jsonl", required_unless_present = "dry_run")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Check these levels while the history is recorded; repeat it, or separate names with commas
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+    pub(crate) check: Vec<String>,
+
+    /// With --check: end the run at the first violation
+    #[arg(long, requires = "check")]
+    pub(crate) stop_on_violation: bool,
+
+    #[command(flatten)]
+    pub(crate) faults: FaultArgs,
+
+    /// How long each session waits after a transaction, such as 10ms
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub(crate) pause: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
@@ -471,12 +536,12 @@ pub(crate) struct LevelsArgs {
     pub(crate) json: bool,
 }
 
-/// Write a history in another format.
+/// Write a history in another format, or a program in SQL as a .txn.
 ///
 /// What the other format cannot express is an error; nothing is left out silently.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// The history: a file, a Cobra directory, or - for standard input
+    /// The history: a file, a Cobra directory, or - for standard input; or a program that ends in .sql
     #[arg(value_name = "IN")]
     pub(crate) input: String,
 

@@ -14,12 +14,15 @@ use crate::memory;
 use crate::promise::Promised;
 use crate::spec_file::OwnLevels;
 use crate::text_file::Mistakes;
+use crate::unseen::Unseen;
 use clap::Parser;
 use iso_answer::check::Certifying;
 use iso_evidence::Budget;
-use iso_formats::RecordedDatabase;
+use iso_formats::Header;
 use iso_history::{Defect, Facts, History};
-use iso_report::{CheckReport, Counts, Judgement, LevelReport, PromiseVerdict, Report, Run, Surroundings};
+use iso_report::{
+    CheckReport, Counts, DurabilityReport, Judgement, LevelReport, PromiseVerdict, Report, Run, Surroundings,
+};
 use std::cell::RefCell;
 use std::fmt;
 use std::path::PathBuf;
@@ -34,8 +37,8 @@ pub struct Given<'h> {
     pub history: &'h History,
     /// What was found at reading it that does not make it unusable.
     pub defects: &'h [Defect],
-    /// The database that it was recorded from.
-    pub database: Option<&'h RecordedDatabase>,
+    /// What the header of its file says: the database that it was recorded from, and how.
+    pub header: &'h Header,
 }
 
 /// An answer.
@@ -107,7 +110,8 @@ pub fn check(
     let started = Instant::now();
     let own = own_levels(spec.map(std::slice::from_ref).unwrap_or_default())?;
     let named = check::resolve_names(levels, own.modules().next(), database)?;
-    let Asked { questions, promised, note } = check::asked(named.as_deref(), given.history, given.database)?;
+    let Asked { questions, promised, note } =
+        check::asked(named.as_deref(), given.history, given.header.database.as_ref())?;
     let collector = Collector::default();
     collector.notes.borrow_mut().extend(note);
     collector.notes.borrow_mut().extend(check::notes_on(given.history, named.is_some()));
@@ -117,14 +121,19 @@ pub fn check(
     let answers = answers.into_inner();
     // Engines answer in an order of their own.
     let answer_to = |name| answers.iter().find(|it| it.level == name).cloned();
-    let levels: Vec<LevelReport> = questions.iter().filter_map(|it| answer_to(it.name())).collect();
+    let mut levels: Vec<LevelReport> = questions.iter().filter_map(|it| answer_to(it.name())).collect();
+    let unseen = Unseen::of(given.header.origin.as_deref());
+    for level in &mut levels {
+        unseen.mark(level);
+    }
     let run = Run {
         inputs: vec![given.name.to_owned()],
         defects: given.defects.to_vec(),
         seconds: started.elapsed().as_secs_f64(),
         peak_bytes: memory::peak(),
     };
-    let report = document(given.history, levels, promised.as_ref(), run);
+    let mut report = document(given.history, levels, promised.as_ref(), run);
+    report.durability = DurabilityReport::new(given.history, &given.header.final_sessions).map(Box::new);
     Ok(Told { report: report.into(), notes: notes.into_inner() })
 }
 

@@ -2,12 +2,15 @@
 
 pub(crate) mod allocate;
 pub(crate) mod certify;
+mod certify_stream;
 pub(crate) mod check;
+pub(crate) mod check_stream;
 pub(crate) mod collect;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod demo;
+pub(crate) mod driver;
 pub(crate) mod generate;
 pub(crate) mod hunt;
 pub(crate) mod lattice;

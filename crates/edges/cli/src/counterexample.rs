@@ -10,6 +10,7 @@ pub(crate) fn bad_run(program: &Program, isolation: Isolation, violation: &Viola
     let Violation { counterexample: found, run, wrong, forbidden_by, refutation } = violation;
     let namer = Namer { program, isolation, found, run };
     BadRun {
+        chosen: None,
         wrong: wrong.iter().map(|it| namer.fault(*it)).collect(),
         open_values: namer.open_values(),
         initial: namer.state(&run.initial),

@@ -1,8 +1,9 @@
 //! What a run would do to a database: `--dry-run`, and how the database is opened with or without it.
 
+use crate::args::OpeningArgs;
 use crate::output::{self, Overwrite};
 use clap::Args;
-use iso_collect::{Database, Dialect, Preview, open, open_in};
+use iso_collect::{Database, Preview, open_with};
 use std::path::Path;
 
 /// What verbs that write to a database have in common.
@@ -19,22 +20,23 @@ pub(crate) struct DatabaseArgs {
 
     #[command(flatten)]
     pub(crate) overwrite: Overwrite,
+
+    #[command(flatten)]
+    pub(crate) opening: OpeningArgs,
 }
 
 impl DatabaseArgs {
     /// Opens the database. A file of `SQLite` that is not there would be made, so a dry run looks at an empty one.
     pub(crate) fn open(&self, url: &str) -> anyhow::Result<Box<dyn Database>> {
         let url = url.trim();
-        if let Some(schema) = &self.schema {
-            return Ok(open_in(url, schema.trim())?);
-        }
-        match url.strip_prefix("sqlite:").filter(|_| self.dry_run) {
+        let opening = self.opening.opening(self.schema.as_deref());
+        match url.strip_prefix("sqlite:").filter(|_| self.dry_run && self.schema.is_none()) {
             Some(file) => {
                 let path = file.split('?').next().unwrap_or_default();
                 let is_there = Path::new(path).exists();
-                Ok(open(&format!("sqlite:{}", if is_there { path } else { "" }))?)
+                Ok(open_with(&format!("sqlite:{}", if is_there { path } else { "" }), &opening)?)
             }
-            None => Ok(open(url)?),
+            None => Ok(open_with(url, &opening)?),
         }
     }
 }
@@ -84,7 +86,7 @@ impl Intention<'_> {
             line("isolation", &format!("{isolation}: {}", self.database.dialect().beginning(isolation).join("; ")));
         }
         line("run", &self.work);
-        if self.database.dialect() != Dialect::Store {
+        if self.database.dialect().has_sql() {
             line("statements", "SELECT, INSERT, UPDATE and DELETE in these tables, such as");
             for statement in self.database.dialect().examples(&self.table) {
                 line("", &statement);

@@ -75,6 +75,7 @@ impl Exit {
                 "not-shown" => Self::Good,
                 _ => Self::Unknown,
             },
+            Report::Hunt(report) if report.failure.is_some() => Self::Unasked,
             Report::Hunt(report) => match report.verdict() {
                 "found" => Self::Found,
                 "none" => Self::Good,
@@ -91,6 +92,8 @@ impl Exit {
         };
         let of_input =
             if report.defects.iter().any(|it| it.severity == Severity::Error) { Self::Unasked } else { Self::Good };
+        let is_lost = report.durability.as_ref().is_some_and(|it| it.lost > 0);
+        let of_input = if is_lost { of_input.and(Self::Found) } else { of_input };
         // Where something was promised, that is what matters.
         match report.promise.as_ref().map(|it| it.verdict) {
             Some(PromiseVerdict::Kept) => of_input,

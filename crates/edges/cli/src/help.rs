@@ -87,6 +87,7 @@ fn tables(command: Command) -> Command {
             it.after_help(short(REPLAY_EXAMPLES, REPLAY_CODES, "level names, and addresses of databases"))
                 .after_long_help(format!("{REPLAY_EXAMPLES}\n\n{REPLAY_CODES}\n\n{}\n\n{COLLECT_ADDRESSES}", levels()))
         })
+        .mut_subcommand("driver", |it| it.after_help(format!("{DRIVER_EXAMPLES}\n\n{DRIVER_CODES}")))
         .mut_subcommand("store", with_applications)
         .mut_subcommand("levels", |it| it.after_help(format!("{LEVELS_EXAMPLES}\n\n{DONE_CODES}")))
         .mut_subcommand("convert", |it| it.after_help(format!("{CONVERT_EXAMPLES}\n\n{}\n\n{LIMIT_CODES}", formats())))
@@ -160,6 +161,7 @@ First steps:
   isoscope serve --level cc        a weak PostgreSQL for the tests of your own application
   isoscope hunt URL                what does a database do that it should not?
   isoscope replay SCRIPT URL       does what hunt found show again?
+  isoscope driver check COMMAND    does a driver of your own speak the protocol?
   isoscope store run smallbank     what happens to an application on a weak store?
   isoscope levels                  what the levels mean";
 
@@ -246,6 +248,7 @@ Examples:
   isoscope verify bank.txn --level si                  is snapshot isolation enough?
   isoscope verify bank.txn --level si,psi --repair     and if not, what would repair it?
   isoscope verify bank.txn --database postgres         the levels of PostgreSQL, where += is one statement
+  isoscope verify app.sql --database postgres          a program in SQL (docs/reference/sql-programs.md)
   isoscope verify bank.txn --run sqlite:               also as SQL on a real database, in many interleavings
   isoscope verify bank.txn --report why.html           the program beside a run that breaks it";
 
@@ -277,6 +280,7 @@ Examples:
   isoscope predict run.history --level cc                    could causal consistency break it?
   isoscope predict run.history --boundary relaxed --all      more predictions, of different shapes
   isoscope predict run.history --level rc --target si        what does si forbid that rc allows?
+  isoscope predict run.jsonl --database postgres -l read-committed   the level as PostgreSQL means it
   isoscope predict run.history -o predicted.history          saved, for isoscope check
   isoscope predict run.history --report why.html             both runs side by side
   isoscope predict run.jsonl --boundary relaxed --validate smallbank   does it really happen?";
@@ -361,6 +365,17 @@ Exit codes:
   2  the question could not be asked: no such database, no script, bad name, bad option
   3  unknown: what happened was not decided, or the memory ran out";
 
+const DRIVER_EXAMPLES: &str = "\
+Examples:
+  isoscope driver check \"command:python3 examples/drivers/sqlite.py\"    does it speak the protocol?
+  isoscope hunt \"command:python3 examples/drivers/sqlite.py\" --for 20s  and is the database what it promises?";
+
+const DRIVER_CODES: &str = "\
+Exit codes:
+  0  the driver speaks the protocol
+  1  something is wrong, line by line
+  2  the question could not be asked: bad option, no command";
+
 const HUNT_EXAMPLES: &str = "\
 Examples:
   isoscope hunt store:cc --expect ser             the weak store is not serializable
@@ -412,7 +427,8 @@ const CONVERT_EXAMPLES: &str = "\
 Examples:
   isoscope convert run.edn run.history           a Jepsen history in our notation
   isoscope convert logs/ run.jsonl.gz            Cobra logs in one compressed file
-  isoscope convert run.jsonl - --to plume        to standard output";
+  isoscope convert run.jsonl - --to plume        to standard output
+  isoscope convert app.sql app.txn               a program in SQL as verify reads it";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -493,10 +509,14 @@ fn verify_levels() -> String {
 fn predict_levels() -> String {
     let line = |it: &Level| format!("  {:<5}{}", it.short_name(), it.full_name());
     let lines: Vec<String> = iso_answer::predict::LEVELS.iter().map(line).collect();
+    let line = |it: &Level| format!("  {:<14}{}", it.short_name(), it.full_name());
+    let of_databases: Vec<String> = iso_answer::predict::DATABASE_LEVELS.iter().map(line).collect();
     let targets: Vec<&str> = iso_answer::predict::TARGETS.iter().map(|it| it.short_name()).collect();
     format!(
-        "Levels, weakest first (short and full names):\n{}\nTargets, which must be stronger: {}",
+        "Levels, weakest first (short and full names):\n{}\n\nLevels of databases, if they are named, or by their SQL \
+         names with --database:\n{}\n\nTargets, which must be stronger: {}",
         lines.join("\n"),
+        of_databases.join("\n"),
         targets.join(", ")
     )
 }

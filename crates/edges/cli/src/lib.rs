@@ -1,8 +1,10 @@
 //! The command line of Isoscope: arguments in, answers on standard output, and an exit code.
 #![allow(clippy::exit, reason = "a verdict is an exit code, and a limit ends the process from another thread")]
 
+mod any_number;
 mod args;
 pub mod ask;
+mod checked;
 mod commands;
 mod construction_file;
 mod counterexample;
@@ -21,20 +23,27 @@ mod on_server;
 mod output;
 mod playground;
 mod prediction;
+mod program_file;
+mod program_workload;
 mod progress;
 mod promise;
 #[cfg(feature = "record")]
 mod proxied;
 mod reporter;
 mod results;
+#[cfg(feature = "record")]
+mod run_check;
+mod said;
 mod saved;
 mod scope;
 mod source;
 mod spec_file;
+mod streaming;
 mod target;
 mod text_file;
 mod timeline;
 mod units;
+mod unseen;
 #[cfg(feature = "record")]
 mod validated_command;
 mod validation;
@@ -74,6 +83,7 @@ pub fn main() -> ! {
         Verb::Serve(raw) => commands::serve::run(&raw, started),
         Verb::Hunt(raw) => commands::hunt::run(&raw, started),
         Verb::Replay(raw) => commands::replay::run(&raw, started),
+        Verb::Driver(raw) => commands::driver::run(&raw.what),
         Verb::Store(raw) => commands::store::run(&raw.what, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),

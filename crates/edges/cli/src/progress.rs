@@ -70,6 +70,11 @@ impl Progress {
         state.news = None;
     }
 
+    /// What the work does, as it was said last.
+    pub(crate) fn last_stage(&self) -> String {
+        lock(&self.state).stage.clone()
+    }
+
     /// Something was found out. Where nobody sees what the run is doing, it is told once, unless the stage ends soon.
     pub(crate) fn news(&self, news: &'static str) {
         lock(&self.state).news.get_or_insert((Instant::now(), news));

@@ -17,6 +17,9 @@ pub(crate) struct Promised {
     on_one_server: Option<Level>,
 }
 
+/// A setting of a database behind a driver of one's own that says what a level promises, as in `promise:serializable`.
+const PROMISE: &str = "promise:";
+
 /// What a database is called that promises what its isolation levels say.
 const STORE: &str = "store";
 
@@ -24,6 +27,9 @@ const STORE: &str = "store";
 pub(crate) fn promised(recorded: &RecordedDatabase) -> Result<Promised, String> {
     if recorded.name == STORE {
         return of_store(recorded);
+    }
+    if recorded.settings.iter().any(|it| it.0.starts_with(PROMISE)) {
+        return of_driver(recorded);
     }
     let Some(database) = Promises::builtin().database(&recorded.name) else {
         let known: Vec<&str> = Promises::builtin().databases().iter().map(DatabasePromises::name).collect();
@@ -78,6 +84,28 @@ fn one<'p>(database: &'p DatabasePromises, of: &RecordedDatabase, isolation: &st
             ))
         }
     }
+}
+
+/// A driver of one's own says what its database promises.
+fn of_driver(recorded: &RecordedDatabase) -> Result<Promised, String> {
+    let name = &recorded.name;
+    let promise = |isolation: &String| {
+        let setting = recorded.settings.iter().find(|it| it.0.strip_prefix(PROMISE) == Some(isolation.as_str()));
+        let (_, promised) = setting.ok_or_else(|| format!("The driver of {name} promises nothing at {isolation}."))?;
+        Level::from_name(promised)
+            .ok_or_else(|| format!("The driver of {name} promises `{promised}` at {isolation}, which is no level."))
+    };
+    let levels = recorded.isolations.iter().map(promise).collect::<Result<Vec<_>, _>>()?;
+    let level = Level::common(&levels).filter(|_| !levels.is_empty());
+    let level = level.ok_or_else(|| format!("What {name} promises to sessions of different levels is not known."))?;
+    Ok(Promised {
+        question: Question::Level(level),
+        database: name.clone(),
+        promises: level.short_name().to_owned(),
+        source: "its driver says so".to_owned(),
+        recorded: recorded.clone(),
+        on_one_server: None,
+    })
 }
 
 /// The weak store promises the level that it is called by.

@@ -1,12 +1,18 @@
 //! What the verbs with a proxy share: a command that runs as long as they do, and words about statements.
 
-use anyhow::anyhow;
-use iso_serve::Tally;
+use crate::output;
+use crate::progress::Progress;
+use crate::run_check::Watch;
+use anyhow::{Context, anyhow};
+use iso_serve::{Proxy, Tally};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// Starts a command that finds the proxy where libpq looks for its server.
 pub(crate) fn spawn(command: &[OsString], address: SocketAddr) -> anyhow::Result<Option<Child>> {
@@ -14,6 +20,43 @@ pub(crate) fn spawn(command: &[OsString], address: SocketAddr) -> anyhow::Result
     let (host, port) = (address.ip().to_string(), address.port().to_string());
     let spawned = Command::new(program).args(arguments).env("PGHOST", host).env("PGPORT", port).spawn();
     spawned.map(Some).map_err(|it| anyhow!(it).context(format!("cannot run {}", program.to_string_lossy())))
+}
+
+/// How often the command looks whether it is over.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Waits until the command ends, if there is one, or somebody wants it to end. A command that still runs stays.
+pub(crate) fn wait(
+    proxy: &Proxy,
+    command: Option<&mut Child>,
+    progress: &Progress,
+    is_interrupted: &AtomicBool,
+    mut watch: Option<Watch>,
+) -> anyhow::Result<Option<ExitStatus>> {
+    let (mut command, mut ended) = (command, None);
+    while !is_interrupted.load(Ordering::Relaxed) && ended.is_none() && !proxy.has_failed() {
+        thread::sleep(TICK);
+        let tally = proxy.tally();
+        let mut words = progress_words(proxy.is_on(), proxy.n_connected(), &tally);
+        if let Some(watch) = &mut watch {
+            let (state, news) = watch.look(n_transactions(&tally));
+            words += &state;
+            if !news.is_empty() {
+                progress.clear();
+                for it in &news {
+                    output::say_aside(it);
+                }
+            }
+        }
+        progress.stage(words);
+        progress.paint();
+        if watch.as_ref().is_some_and(Watch::is_enough) {
+            break;
+        }
+        ended = command.as_mut().map(|it| it.try_wait()).transpose().context("cannot wait for the command")?.flatten();
+    }
+    progress.clear();
+    Ok(ended)
 }
 
 /// Ends a command that still runs.

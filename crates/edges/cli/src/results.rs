@@ -11,8 +11,8 @@ use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_history::{Defect, History};
 use iso_report::{
-    CheckReport, Counts, Excerpt, Judgement, LevelName, LevelReport, PromiseReport, PromiseVerdict, Report, Run,
-    Surroundings,
+    CheckReport, Counts, DurabilityReport, Excerpt, Judgement, LevelName, LevelReport, PromiseReport, PromiseVerdict,
+    Report, Run, Surroundings,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -53,6 +53,7 @@ pub(crate) struct Page {
     surroundings: Option<Box<Surroundings>>,
     /// What was promised.
     promise: Option<Box<PromiseReport>>,
+    durability: Option<Box<DurabilityReport>>,
     levels: Vec<Entry>,
     notes: Vec<String>,
     is_unreadable: bool,
@@ -77,6 +78,7 @@ impl Page {
             whole: None,
             surroundings: None,
             promise: None,
+            durability: None,
             levels,
             notes: Vec::new(),
             is_unreadable: false,
@@ -150,7 +152,8 @@ impl Page {
         let is_allowed = levels.iter().any(|it| matches!(it.judgement, Judgement::Holds { .. }));
         let whole = self.whole.filter(|_| is_allowed);
         let surroundings = self.surroundings.filter(|_| whole.is_none());
-        CheckReport { history: self.counts, promise, levels, whole, surroundings, ..CheckReport::of_unreadable(run) }
+        let (history, durability) = (self.counts, self.durability);
+        CheckReport { history, promise, durability, levels, whole, surroundings, ..CheckReport::of_unreadable(run) }
             .into()
     }
 }
@@ -175,6 +178,19 @@ impl Results {
         let page = &mut lock(&self.state).page;
         page.counts = Some(Counts::of(history));
         page.whole = CheckReport::whole(history);
+        page.levels = levels.iter().map(|it| Entry { name: it.clone(), report: None }).collect();
+        page.promise = promise.map(Box::new);
+    }
+
+    /// Whether acknowledged writes are there at the end, if the input says who read then.
+    pub(crate) fn durability(&self, durability: Option<DurabilityReport>) {
+        lock(&self.state).page.durability = durability.map(Box::new);
+    }
+
+    /// The input was streamed, and these levels were asked of it.
+    pub(crate) fn streamed(&self, counts: Counts, levels: &[LevelName], promise: Option<PromiseReport>) {
+        let page = &mut lock(&self.state).page;
+        page.counts = Some(counts);
         page.levels = levels.iter().map(|it| Entry { name: it.clone(), report: None }).collect();
         page.promise = promise.map(Box::new);
     }

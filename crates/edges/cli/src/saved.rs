@@ -4,15 +4,21 @@
 //! have none. What a document says of its inputs cannot be seen from it.
 
 mod allocations;
+mod any_number;
 mod histories;
 mod implications;
 mod levels;
+mod order;
+mod runs;
 
+use crate::commands::verify::{level, scope};
 use crate::spec_file::OwnLevels;
-use histories::{Claims, SavedHistory};
+use histories::{Claims, Problem, SavedHistory};
+use iso_answer::verify::Isolation;
+use iso_program::{Program, parse};
 use iso_report::{
-    CheckReport, CompareReport, Found, Implied, LatticeReport, PredictReport, PredictVerdict, Report, SearchVerdict,
-    SeparateReport, SpecRelation, VerifyReport, VerifyVerdict,
+    BadRun, CheckReport, CompareReport, Found, Implied, LatticeReport, PredictReport, PredictVerdict, Report,
+    SearchVerdict, SeparateReport, SpecRelation, VerifyReport, VerifyVerdict,
 };
 use levels::Levels;
 
@@ -213,28 +219,80 @@ fn lattice(report: &LatticeReport, levels: Levels<'_>, findings: &mut Findings) 
     }
 }
 
+/// Why certify cannot show that a program holds.
+const NO_RUN_FOUND: &str = "it rests on the search itself, which found no run that breaks it; that there is none cannot be \
+    seen from a document. Only violations can";
+
 fn verify(report: &VerifyReport, levels: Levels<'_>, findings: &mut Findings) {
+    findings.unseen.push("that the program in the document is the one that runs");
+    if report.levels.iter().any(|it| it.verdict.bad_run().is_some_and(|it| !it.anomalies.is_empty())) {
+        findings.unseen.push("what the field calls a run that is not serializable, and the cycle that explains it");
+    }
+    if report.server.is_some() {
+        findings.unseen.push("what the program did on the server");
+    }
+    if let Some(any) = &report.any_number {
+        any_number::examine(report, any, levels, findings);
+        return;
+    }
+    let program = program_of(report);
     for answer in &report.levels {
         let name = &answer.level.short;
         match &answer.verdict {
-            VerifyVerdict::Holds => findings.missing(format!("the program holds under {name}"), BY_SEARCH),
+            VerifyVerdict::Holds => findings.missing(format!("the program holds under {name}"), NO_RUN_FOUND),
             VerifyVerdict::Violated { counterexample } => {
-                let run = &counterexample.excerpt;
-                let history = SavedHistory::read(&run.history, &run.transactions);
-                let outcome = history.and(|it| it.is_allowed_by_text(levels, name));
-                findings.add(format!("{name} allows the run"), outcome);
-                for forbidding in &counterexample.forbidden_by {
-                    let outcome = history.and(|it| it.is_forbidden_by_text(levels, forbidding, &[]));
-                    findings.add(format!("{forbidding} forbids the run"), outcome);
-                }
-                findings.missing(
-                    "the program runs so, and its invariant then is false",
-                    "what the program does is not replayed from a document; run verify again",
-                );
+                violated(program.as_ref(), name, counterexample, levels, findings);
             }
             VerifyVerdict::Unknown { .. } => {}
         }
     }
+    for name in report.weakest.iter().flatten() {
+        let holds = |it: &iso_report::VerifiedLevel| it.level.short == *name && it.verdict == VerifyVerdict::Holds;
+        if !report.levels.iter().any(holds) {
+            let reason = "no answer says that the program holds there".to_owned();
+            findings.add(format!("{name} is enough"), Outcome::Refused(reason));
+        }
+    }
+    for repair in report.repairs.iter().filter(|it| !it.changes.is_empty()) {
+        findings
+            .missing(format!("with each of the repairs, the program holds under {}", repair.level.short), NO_RUN_FOUND);
+    }
+}
+
+/// The program of the document, if what is said of it is so.
+fn program_of(report: &VerifyReport) -> Result<Program, String> {
+    let file = report.inputs.first().map_or("program", String::as_str);
+    let program = parse(&report.program.text, file)
+        .map_err(|it| it.first().map_or_else(String::new, |it| format!("the program cannot be read: {it}")))?;
+    if scope(&program) == report.program {
+        Ok(program)
+    } else {
+        Err("the document says something else about the program than its text".to_owned())
+    }
+}
+
+/// Does the program run so, is something wrong then, and does the level allow that?
+fn violated(program: Result<&Program, &String>, name: &str, run: &BadRun, levels: Levels<'_>, findings: &mut Findings) {
+    let history = SavedHistory::read(&run.excerpt.history, &run.excerpt.transactions);
+    let mut found = None;
+    let replayed = history.and(|history| {
+        let program = program.map_err(|it| Problem::Wrong(it.clone()))?;
+        let isolation: Isolation = level(name).map_err(|it| Problem::Wrong(it.to_string()))?;
+        found = Some(runs::replay(program, isolation, run, history)?);
+        Ok(())
+    });
+    findings.add(format!("the program runs so, and then {}", faults(run)), replayed);
+    if let Some(found) = &found {
+        findings.add(format!("{name} allows the run"), history.and(|_| order::is_allowed(levels, name, found)));
+    }
+    for forbidding in &run.forbidden_by {
+        let outcome = history.and(|it| it.is_forbidden_by_text(levels, forbidding, &[]));
+        findings.add(format!("{forbidding} forbids the run"), outcome);
+    }
+}
+
+fn faults(run: &BadRun) -> String {
+    run.wrong.iter().map(|it| it.words.as_str()).collect::<Vec<_>>().join(", and ")
 }
 
 fn predict(report: &PredictReport, levels: Levels<'_>, findings: &mut Findings) {

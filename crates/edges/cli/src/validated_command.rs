@@ -9,7 +9,7 @@ use iso_evidence::Budget;
 use iso_formats::{ReadOptions, read_from};
 use iso_history::{History, TxnId};
 use iso_report::{Excerpt, Validation, ValidationVerdict};
-use iso_serve::{Along, ServeSetup, Served, Serving, Start, name_in};
+use iso_serve::{Along, Opaque, ServeSetup, Served, Serving, Start, Updates, name_in};
 use iso_store::{Policy, TxnName};
 use std::io::{self, Write};
 use std::path::Path;
@@ -124,6 +124,8 @@ impl CommandValidator<'_> {
             listen: "127.0.0.1:0".to_owned(),
             target: Target::Stream(Box::new(buffer.clone())),
             start: if self.asked.schema.is_some() { Start::AtOnce } else { Start::AtMarker },
+            updates: Updates::Newest,
+            opaque: Opaque::Refused,
         };
         let serving = Serving::start(setup).map_err(|it| it.to_string())?;
         let (host, port) = (serving.address().ip().to_string(), serving.address().port().to_string());

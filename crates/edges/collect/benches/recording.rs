@@ -119,6 +119,8 @@ fn plan(database: &dyn Database, sessions: usize, name: &str, duration: Duration
         seed: 1,
         retries: Retries::None,
         final_read: FinalRead::No,
+        faults: None,
+        pause: Duration::ZERO,
         origin: "{}".to_owned(),
     }
 }

@@ -103,7 +103,8 @@ impl Address {
 }
 
 /// What addresses may begin with.
-pub(crate) const SCHEMES: [&str; 6] = ["postgres:", "postgresql:", "mysql:", "mariadb:", "sqlite:", "store:"];
+pub(crate) const SCHEMES: [&str; 8] =
+    ["postgres:", "postgresql:", "mysql:", "mariadb:", "galera:", "sqlite:", "store:", "command:"];
 
 pub(crate) fn known_schemes() -> String {
     SCHEMES.join(", ")

@@ -4,7 +4,7 @@
 //! `(key text primary key, value text)`. Applications talk through the typed helpers of `dyn Client`.
 
 use crate::answered::{is_match, only_row};
-use crate::{Record, Value};
+use crate::{Record, Value, WholeTxns};
 use iso_history::{Locking, Predicate};
 use std::fmt::Display;
 use thiserror::Error;
@@ -56,6 +56,25 @@ pub trait Client {
         select_by_steps(self, table, predicate)
     }
 
+    /// Makes a row unless there is one, and does to that one what is said: `INSERT .. ON CONFLICT`. Says whether a row was
+    /// made or changed.
+    ///
+    /// This default looks first.
+    fn insert_or(&mut self, table: &str, row: &str, value: Value, conflict: &OnConflict) -> Result<bool, Failure> {
+        let key = Predicate::Compare(iso_history::Column::Key, iso_history::Comparison::Equal, row.into());
+        let found = self.select(table, &key, Locking::ForUpdate)?;
+        match (found.first(), conflict) {
+            (None, _) => self.insert(table, row, value)?,
+            (Some(_), OnConflict::Nothing) => return Ok(false),
+            (Some((_, old)), OnConflict::Add(by)) => {
+                let number = int_of(table, row, old)?;
+                self.put(table, row, Value::Int(number.wrapping_add(*by)))?;
+            }
+            (Some(_), OnConflict::Set(new)) => self.put(table, row, new.clone())?,
+        }
+        Ok(true)
+    }
+
     /// Changes what is in a row, if there is one, and says what was in it and what is now: `UPDATE .. SET .. WHERE` its key.
     ///
     /// This default reads and then writes.
@@ -87,6 +106,11 @@ pub trait Client {
 
     /// Ends the transaction as if it never was.
     fn abort(&mut self) -> Result<(), Failure>;
+
+    /// The same session, if its database takes transactions in one piece only.
+    fn whole(&mut self) -> Option<&mut dyn WholeTxns> {
+        None
+    }
 
     /// What [`crate::Watcher`] calls this session.
     fn process(&self) -> Option<u64> {
@@ -145,6 +169,17 @@ pub(crate) fn delete_by_steps<C: Client + ?Sized>(
 
 /// What an update makes of a value.
 pub type Changing<'c> = dyn FnMut(&Value) -> Result<Value, Failure> + 'c;
+
+/// What happens to a row that is there where one was to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Nothing.
+    Nothing,
+    /// This is added to its number.
+    Add(i64),
+    /// It gets this value.
+    Set(Value),
+}
 
 /// What an update is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,16 +8,18 @@
 
 use crate::answered::RowNames;
 use crate::database::check_workload;
-use crate::journal::Journal;
+use crate::faults::{FaultEvent, FaultLog, FaultPlan, afflict};
+use crate::journal::{Journal, Remarks};
 use crate::recorder::{Recorder, Scratch, value_name};
 use crate::session::{Attempt, Session, Stage};
 use crate::session_buffer::SessionBuffer;
 use crate::{Assertion, Client, Control, Database, Dialect, Failure, Tally, Target, Transaction, Workload};
-use iso_formats::{ReadOptions, RecordedDatabase, RecordingHeader, read_from};
+use iso_evidence::{LostWrite, lost_writes};
+use iso_formats::{ReadOptions, RecordedDatabase, RecordingHeader, final_line, read_from};
 use iso_history::{Datum, Defect, History};
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -26,8 +28,13 @@ use thiserror::Error;
 
 /// How often whoever waits is told how far the run is.
 const TICK: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(100);
 /// When the run is stopped, sessions have so long to end.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long a session tries to connect again.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// And where nodes are killed: a cluster takes its time to come back.
+const PATIENCE_IN_FAULTS: Duration = Duration::from_secs(120);
 /// Sessions need little: transactions are small, and drivers are not deep.
 const STACK: usize = 512 << 10;
 
@@ -48,6 +55,10 @@ pub struct Plan {
     pub retries: Retries,
     /// Are all rows read at the end?
     pub final_read: FinalRead,
+    /// What is done to the nodes meanwhile.
+    pub faults: Option<FaultPlan>,
+    /// How long a session waits after each transaction, so that a run with faults does not become too large.
+    pub pause: Duration,
     /// How the history is recorded, for the header: a JSON object in one line.
     pub origin: String,
 }
@@ -93,6 +104,8 @@ pub struct Collected {
     pub failure: Option<String>,
     /// What must hold at the end.
     pub assertions: Vec<Assertion>,
+    /// What was done to nodes, in the order of time.
+    pub faults: Vec<FaultEvent>,
 }
 
 /// Why there is no complete history.
@@ -131,8 +144,12 @@ pub fn collect(
     database.inspect(&plan.workload.tables(), plan.isolations.len())?;
     database.set_up(&plan.workload.tables())?;
     let result = load(&**database, plan).map_err(CollectError::from).and_then(|()| {
-        let clients: Vec<Box<dyn Client + Send>> =
-            plan.isolations.iter().map(|it| database.connect(it)).collect::<Result<_, Failure>>()?;
+        let clients: Vec<Box<dyn Client + Send>> = plan
+            .isolations
+            .iter()
+            .enumerate()
+            .map(|(nth, it)| database.connect_as(it, nth))
+            .collect::<Result<_, Failure>>()?;
         run(database, plan, clients, target, control, watch)
     });
     // What the run says weighs more than that something was left behind.
@@ -146,19 +163,47 @@ pub fn collect(
     }
 }
 
+/// A history as it was recorded.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// What happened.
+    pub history: History,
+    /// The names of sessions that read when all others had ended.
+    pub final_sessions: Vec<String>,
+}
+
+impl Recorded {
+    /// The acknowledged writes that are gone.
+    pub fn lost_writes(&self) -> Vec<LostWrite> {
+        let is_final = |it| self.final_sessions.iter().any(|name| name == self.history.session_name(it));
+        lost_writes(&self.history, is_final)
+    }
+}
+
 /// As [`collect`], into memory: the history at once.
 pub fn collect_history(
     database: &Arc<dyn Database>,
     plan: &Plan,
     control: &Arc<Control>,
 ) -> Result<(History, Collected), CollectError> {
+    collect_recorded(database, plan, control).map(|(recorded, collected)| (recorded.history, collected))
+}
+
+/// As [`collect_history`], with what the file says besides.
+pub fn collect_recorded(
+    database: &Arc<dyn Database>,
+    plan: &Plan,
+    control: &Arc<Control>,
+) -> Result<(Recorded, Collected), CollectError> {
     let bytes = Arc::new(Mutex::new(Vec::new()));
     let target = Target::Stream(Box::new(InMemory(Arc::clone(&bytes))));
     let collected = collect(database, plan, target, control, &mut |_| {})?;
     let bytes = std::mem::take(&mut *bytes.lock().unwrap_or_else(PoisonError::into_inner));
     let reading = read_from("recording", bytes.as_slice(), &ReadOptions::default());
     let reading = reading.map_err(|it| CollectError::Write(io::Error::other(it.to_string())))?;
-    Ok((reading.into_history().map_err(CollectError::Unreadable)?, collected))
+    let final_sessions = reading.header.final_sessions.clone();
+    let history = reading.into_history().map_err(CollectError::Unreadable)?;
+    Ok((Recorded { history, final_sessions }, collected))
 }
 
 struct InMemory(Arc<Mutex<Vec<u8>>>);
@@ -192,7 +237,9 @@ fn run(
     let header = header(&**database, plan, &recorder, clients.len());
     // One for each session, and one for whoever reads at the end.
     let buffers: Vec<Arc<SessionBuffer>> = (0..=clients.len()).map(|_| Arc::default()).collect();
-    let journal = Journal::start(target, &header, &buffers).map_err(CollectError::Write)?;
+    let faults: FaultLog = FaultLog::default();
+    let remarks = Remarks::default();
+    let journal = Journal::start(target, &header, &buffers, &remarks).map_err(CollectError::Write)?;
     let stage = Arc::new(Stage {
         database: Arc::clone(database),
         workload: Arc::clone(&plan.workload),
@@ -203,11 +250,24 @@ fn run(
         retries: plan.retries,
         txns: plan.txns,
         deadline: plan.duration.map(|it| started + it),
+        pause: plan.pause,
+        patience: if plan.faults.is_some() { PATIENCE_IN_FAULTS } else { PATIENCE },
         n_turns: AtomicUsize::new(0),
         n_sessions: AtomicUsize::new(0),
+        is_done: AtomicBool::new(false),
         failure: Mutex::default(),
     });
-    perform_all(&stage, plan, clients.into_iter().zip(&buffers), journal.as_ref(), watch)?;
+    thread::scope(|scope| {
+        let afflicted = plan.faults.as_ref().map(|it| {
+            let (stage, faults, remarks) = (Arc::clone(&stage), Arc::clone(&faults), Arc::clone(&remarks));
+            scope.spawn(move || afflict_nodes(&stage, it, started, (&faults, &remarks)))
+        });
+        let performed = perform_all(&stage, plan, clients.into_iter().zip(&buffers), journal.as_ref(), watch);
+        stage.is_done.store(true, Ordering::Relaxed);
+        // What was done is made good before anybody reads.
+        drop(afflicted.map(thread::ScopedJoinHandle::join));
+        performed
+    })?;
     let elapsed = started.elapsed();
     let throughput = rate(control.tally().committed, elapsed);
     leave_open_ones(&stage, &buffers);
@@ -215,7 +275,7 @@ fn run(
     let assertions = if was_stopped || plan.final_read == FinalRead::No {
         Vec::new()
     } else {
-        read_at_the_end(&stage, &plan.isolations[0], &buffers[plan.isolations.len()])
+        read_at_the_end(&stage, &plan.isolations[0], &buffers[plan.isolations.len()], &remarks)
     };
     let bytes = journal.map_or(Ok(0), Journal::end).map_err(CollectError::Write)?;
     let failure = stage.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -229,7 +289,24 @@ fn run(
         was_stopped,
         failure,
         assertions,
+        faults: std::mem::take(&mut *faults.lock().unwrap_or_else(PoisonError::into_inner)),
     })
+}
+
+/// Does faults while sessions run.
+fn afflict_nodes(stage: &Stage, plan: &FaultPlan, started: Instant, (log, remarks): (&FaultLog, &Remarks)) {
+    let Some(target) = stage.database.faults() else {
+        return stage.fail("faults can be done to servers that isoscope starts, such as galera:3".to_owned());
+    };
+    let names = stage.database.nodes();
+    let is_over = || stage.control.is_stopped() || stage.is_done.load(Ordering::Relaxed);
+    let note = |event: FaultEvent| {
+        remarks.lock().unwrap_or_else(PoisonError::into_inner).push(event.line());
+        log.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    };
+    if let Err(failure) = afflict(target, &names, plan, started, &note, &is_over) {
+        stage.fail(failure.to_string());
+    }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a rate needs a few digits")]
@@ -259,7 +336,15 @@ fn header(database: &dyn Database, plan: &Plan, recorder: &Recorder, n_sessions:
         database: recorded(database, &plan.isolations),
         origin: &plan.origin,
     }
-    .line()
+    .line_with_nodes(&placed(database, n_sessions))
+}
+
+/// By session, the node that it is on, where there are several.
+fn placed(database: &dyn Database, n_sessions: usize) -> Vec<(String, String)> {
+    let nodes = database.nodes();
+    let node = |session: usize| nodes[database.node_of(session)].clone();
+    let sessions = (0..n_sessions).filter(|_| nodes.len() > 1);
+    sessions.map(|it| (crate::drive::session_name(it), node(it))).collect()
 }
 
 /// What a header says of a database whose sessions have these isolation levels.
@@ -337,19 +422,31 @@ fn leave_open_ones(stage: &Stage, buffers: &[Arc<SessionBuffer>]) {
 }
 
 /// Reads all rows when all is quiet, and asks what must hold.
-fn read_at_the_end(stage: &Stage, isolation: &str, buffer: &Arc<SessionBuffer>) -> Vec<Assertion> {
+fn read_at_the_end(stage: &Stage, isolation: &str, buffer: &Arc<SessionBuffer>, remarks: &Remarks) -> Vec<Assertion> {
     if stage.writer.is_none() {
         return Vec::new();
     }
     stage.recorder.quieten();
-    let client = match stage.database.connect(isolation) {
+    let until = Instant::now() + stage.patience;
+    let connected = loop {
+        match stage.database.connect_to_read(isolation) {
+            Err(Failure::Lost { .. }) if Instant::now() < until => thread::sleep(PAUSE),
+            other => break other,
+        }
+    };
+    let client = match connected {
         Ok(client) => client,
         Err(failure) => {
             stage.fail(format!("the final read is missing: {failure}"));
             return Vec::new();
         }
     };
-    let (name, buffer, scratch) = (Some(stage.next_name()), Arc::clone(buffer), Scratch::default());
+    let name = stage.next_name();
+    // The weak store serves old rows at any time, and promises nothing of that kind.
+    if stage.database.dialect() != Dialect::Store {
+        remarks.lock().unwrap_or_else(PoisonError::into_inner).push(final_line(&name));
+    }
+    let (name, buffer, scratch) = (Some(name), Arc::clone(buffer), Scratch::default());
     let mut session = Session { number: usize::MAX, name, isolation: isolation.to_owned(), client, buffer, scratch };
     let answers = Mutex::new(Vec::new());
     let n_turns = stage.n_turns.load(Ordering::Relaxed);

@@ -2,8 +2,12 @@
 
 use crate::address::{Address, known_schemes};
 use crate::answered::RowNames;
+use crate::cluster;
 use crate::drivers;
+use crate::endpoints::{self, Endpoints};
 use crate::environment::Environment;
+use crate::faults::Faulty;
+use crate::opening::Opening;
 use crate::{Client, Dialect, Failure, Inserts, Rows, Value, Workload};
 use iso_formats::RecordedDatabase;
 use std::fmt::Debug;
@@ -37,6 +41,44 @@ pub trait Database: Send + Sync + Debug {
     /// A connection, which is a session, whose transactions have this isolation level.
     fn connect(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure>;
 
+    /// As [`Self::connect`], for the session of this number, which decides its node where there are several.
+    fn connect_as(&self, isolation: &str, session: usize) -> Result<Box<dyn Client + Send>, Failure> {
+        let _ = session;
+        self.connect(isolation)
+    }
+
+    /// The nodes that it has, where there are several.
+    fn nodes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The node of the session of this number, from 0.
+    fn node_of(&self, session: usize) -> usize {
+        let _ = session;
+        0
+    }
+
+    /// How far its log is, for nodes that follow it.
+    fn position(&self) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
+
+    /// Does this node have everything that another one had when it was so far?
+    fn has_reached(&self, position: Option<&str>) -> Result<bool, Failure> {
+        let _ = position;
+        Ok(true)
+    }
+
+    /// What can be done to its nodes, where they were started for the run.
+    fn faults(&self) -> Option<&dyn Faulty> {
+        None
+    }
+
+    /// As [`Self::connect`], for a session that only reads.
+    fn connect_to_read(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {
+        self.connect(isolation)
+    }
+
     /// Which database it is, for what it promises: name, version and settings, without isolation levels. None if it has
     /// no name that anybody knows.
     fn identity(&self) -> Option<RecordedDatabase> {
@@ -58,6 +100,11 @@ pub trait Database: Send + Sync + Debug {
 
     /// Why scans of it cannot be recorded, where that is so.
     fn no_scans(&self) -> Option<String> {
+        None
+    }
+
+    /// Why transactions cannot be run step by step, where that is so.
+    fn whole_transactions(&self) -> Option<String> {
         None
     }
 
@@ -98,7 +145,8 @@ pub trait Watcher: Debug {
 pub fn check_workload(database: &dyn Database, workload: &dyn Workload) -> Result<(), Failure> {
     let no_lists = database.no_lists().filter(|_| workload.rows_are() == Rows::Lists);
     let no_scans = database.no_scans().filter(|_| workload.row_names() == RowNames::WithTable);
-    match no_lists.or(no_scans) {
+    let not_whole = database.whole_transactions().filter(|_| !workload.is_fixed());
+    match no_lists.or(no_scans).or(not_whole) {
         Some(why) => Err(Failure::broken(format!("the workload {} cannot run there: {why}", workload.name()))),
         None => Ok(()),
     }
@@ -272,12 +320,39 @@ pub enum OpenError {
 /// - `postgres://user@host:5432/name`, with `host=/folder` for a local socket, and `passfile=FILE`;
 /// - `mysql://user@host:3306/name` or `mariadb://..`, with `socket=/file`, and `passfile=FILE`;
 /// - `sqlite:FILE`, or `sqlite:` for a temporary one; `journal=wal` or `journal=delete`;
-/// - `store:LEVEL`, the weak store in this process; `policy=latest|random|adversarial`, `seed=7`.
+/// - `store:LEVEL`, the weak store in this process; `policy=latest|random|adversarial`, `seed=7`;
+/// - `galera:3`, `mariadb:1`, `postgres:1` or `postgres:1+1` (with a standby): servers that are started for the run;
+/// - `command:./driver ARGUMENTS`, a program that speaks the protocol of `docs/drivers.md`.
 ///
 /// What an address of a server leaves out comes from where the database's own clients look: files such as `~/.pgpass` and
 /// `~/.my.cnf`, and variables such as `PGHOST` and `MYSQL_PWD`.
 pub fn open(url: &str) -> Result<Box<dyn Database>, OpenError> {
-    open_address(&Address::parse(url)?)
+    open_with(url, &Opening::default())
+}
+
+/// As [`open`], with what is said beside the address.
+pub fn open_with(url: &str, opening: &Opening) -> Result<Box<dyn Database>, OpenError> {
+    let url = url.trim();
+    if let Some(command) = url.strip_prefix(drivers::command::SCHEME) {
+        return Ok(Box::new(drivers::command::open(command, opening)?));
+    }
+    if let Some(started) = cluster::open(url, opening) {
+        return Ok(Box::new(started?));
+    }
+    let nodes = endpoints::split(url);
+    if nodes.is_empty() {
+        return open_one(url, opening);
+    }
+    let (urls, names): (Vec<String>, Vec<String>) = nodes.into_iter().unzip();
+    let nodes = urls.iter().map(|it| open_one(it, opening)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Box::new(Endpoints::new(nodes, names, opening)?))
+}
+
+fn open_one(url: &str, opening: &Opening) -> Result<Box<dyn Database>, OpenError> {
+    match &opening.schema {
+        Some(schema) => open_in(url, schema),
+        None => open_address(&Address::parse(url)?),
+    }
 }
 
 /// As [`open`], with the tables in a schema of `PostgreSQL`, or in another database of `MySQL`.

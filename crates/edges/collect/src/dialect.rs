@@ -5,7 +5,7 @@
 
 mod condition;
 
-use crate::{Failure, Inserts, Table, Value, Values};
+use crate::{Failure, Inserts, OnConflict, Table, Value, Values};
 use condition::Condition;
 use iso_history::{Locking, Predicate};
 use std::fmt::Write;
@@ -21,6 +21,8 @@ pub enum Dialect {
     Sqlite,
     /// The weak store speaks no SQL; its scripts are shown as they are.
     Store,
+    /// What is behind a driver of one's own speaks the protocol of drivers; its scripts are shown as they are.
+    Driver,
 }
 
 impl Dialect {
@@ -28,7 +30,7 @@ impl Dialect {
     pub(crate) fn inserts(self) -> Inserts {
         match self {
             Self::PostgreSql | Self::MySql | Self::Sqlite => Inserts::Checked,
-            Self::Store => Inserts::Blind,
+            Self::Store | Self::Driver => Inserts::Blind,
         }
     }
 }
@@ -53,9 +55,14 @@ pub(crate) struct Statement {
 }
 
 impl Dialect {
+    /// Is it SQL?
+    pub fn has_sql(self) -> bool {
+        !matches!(self, Self::Store | Self::Driver)
+    }
+
     /// The statements that begin a transaction of an isolation level; none where there is no SQL.
     pub fn beginning(self, isolation: &str) -> Vec<String> {
-        if self == Self::Store { Vec::new() } else { self.begin(isolation) }
+        if self.has_sql() { self.begin(isolation) } else { Vec::new() }
     }
 
     /// Statements as sessions run them, for those who want to know before.
@@ -69,7 +76,7 @@ impl Dialect {
         let name = physical(&table.name)?;
         let (id, value) = (self.id_type(table.ids), self.value_type(table.values));
         let rest = match self {
-            Self::PostgreSql | Self::Store => "",
+            Self::PostgreSql | Self::Store | Self::Driver => "",
             Self::MySql => " ENGINE=InnoDB",
             Self::Sqlite => " STRICT",
         };
@@ -79,7 +86,7 @@ impl Dialect {
     fn id_type(self, ids: Values) -> &'static str {
         match (self, ids) {
             (_, Values::Int) => self.value_type(ids),
-            (Self::PostgreSql | Self::Store, Values::Text) => "text COLLATE \"C\"",
+            (Self::PostgreSql | Self::Store | Self::Driver, Values::Text) => "text COLLATE \"C\"",
             (Self::MySql, Values::Text) => "VARCHAR(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
             (Self::Sqlite, Values::Text) => "TEXT",
         }
@@ -87,8 +94,8 @@ impl Dialect {
 
     fn value_type(self, values: Values) -> &'static str {
         match (self, values) {
-            (Self::PostgreSql | Self::Store, Values::Int) => "bigint",
-            (Self::PostgreSql | Self::Store, Values::Text) => "text",
+            (Self::PostgreSql | Self::Store | Self::Driver, Values::Int) => "bigint",
+            (Self::PostgreSql | Self::Store | Self::Driver, Values::Text) => "text",
             (Self::MySql, Values::Int) => "BIGINT",
             (Self::MySql, Values::Text) => "LONGTEXT",
             (Self::Sqlite, Values::Int) => "INTEGER",
@@ -100,7 +107,7 @@ impl Dialect {
     pub(crate) fn begin(self, isolation: &str) -> Vec<String> {
         let level = isolation.replace('-', " ").to_ascii_uppercase();
         match self {
-            Self::PostgreSql | Self::Store => vec![format!("BEGIN ISOLATION LEVEL {level}")],
+            Self::PostgreSql | Self::Store | Self::Driver => vec![format!("BEGIN ISOLATION LEVEL {level}")],
             Self::MySql => {
                 let is_snapshot = isolation == "snapshot-isolation";
                 let level = if is_snapshot { "REPEATABLE READ" } else { level.as_str() };
@@ -134,13 +141,42 @@ impl Dialect {
         Ok(Statement { sql, values: vec![value, row.into()] })
     }
 
+    /// Makes a row, or changes the one that is there.
+    pub(crate) fn insert_or(
+        self,
+        table: &str,
+        row: &str,
+        value: Value,
+        conflict: &OnConflict,
+    ) -> Result<Statement, Failure> {
+        let mut statement = self.insert(table, row, value)?;
+        let (third, table) = (self.place(3), physical(table)?);
+        let (change, given) = match conflict {
+            OnConflict::Nothing => (None, None),
+            OnConflict::Add(by) => (Some(format!("value = {table}.value + {third}")), Some(Value::Int(*by))),
+            OnConflict::Set(new) => (Some(format!("value = {third}")), Some(new.clone())),
+        };
+        match (self, change) {
+            (Self::MySql, None) => statement.sql = statement.sql.replacen("INSERT", "INSERT IGNORE", 1),
+            (Self::MySql, Some(change)) => {
+                write!(statement.sql, " ON DUPLICATE KEY UPDATE {change}").expect("a text takes every text");
+            }
+            (_, None) => statement.sql.push_str(" ON CONFLICT (id) DO NOTHING"),
+            (_, Some(change)) => {
+                write!(statement.sql, " ON CONFLICT (id) DO UPDATE SET {change}").expect("a text takes every text");
+            }
+        }
+        statement.values.extend(given);
+        Ok(statement)
+    }
+
     /// The element becomes the last one of the list.
     pub(crate) fn append(self, table: &str, row: &str, element: i64) -> Result<Statement, Failure> {
         let (table, first, second) = (physical(table)?, self.place(1), self.place(2));
         let comma = "CASE WHEN value = '' THEN '' ELSE ',' END";
         let list = match self {
             Self::MySql => format!("CONCAT(value, {comma}, {first})"),
-            Self::PostgreSql | Self::Sqlite | Self::Store => format!("value || {comma} || {first}"),
+            Self::PostgreSql | Self::Sqlite | Self::Store | Self::Driver => format!("value || {comma} || {first}"),
         };
         let sql = format!("UPDATE {table} SET value = {list} WHERE id = {second}");
         Ok(Statement { sql, values: vec![Value::Text(element.to_string()), row.into()] })
@@ -206,7 +242,7 @@ impl Dialect {
 
     fn place(self, nth: usize) -> String {
         match self {
-            Self::PostgreSql | Self::Store => format!("${nth}"),
+            Self::PostgreSql | Self::Store | Self::Driver => format!("${nth}"),
             // MySQL has no numbered places, so statements name their values in order.
             Self::MySql | Self::Sqlite => "?".to_owned(),
         }

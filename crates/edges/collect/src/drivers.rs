@@ -3,6 +3,9 @@
 //! A driver is a `Connection`, which runs one statement; `SqlClient` makes a [`crate::Client`] of it.
 
 mod claim;
+pub(crate) mod command;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod errors;
 #[cfg(feature = "postgres")]
 mod libpq;
 #[cfg(feature = "mysql")]

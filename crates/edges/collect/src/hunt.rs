@@ -9,19 +9,25 @@
 mod draw;
 mod interleave;
 mod laboratory;
+mod loss;
 mod probes;
 mod scenario;
 mod shrink;
+mod together;
 mod trial;
 
 pub use draw::Round;
 pub use laboratory::Reproduction;
+pub use loss::Loss;
 pub use probes::{PROBES, Probe};
 pub use trial::{Judged, Trial};
 
 use crate::database::check_workload;
 use crate::script::Script;
-use crate::{CollectError, Control, Database, Failure, Parameters, Table, collect_history, workload};
+use crate::{
+    CollectError, Control, Database, Failure, FaultEvent, FaultPlan, Parameters, Recorded, Table, Values,
+    collect_recorded, workload,
+};
 use interleave::interleavings;
 use iso_answer::check::Answer;
 use iso_answer::{Certified, WrongEvidence};
@@ -35,9 +41,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
+use together::{races, together};
 
 /// In how many orders a probe is played.
 const ORDERS: usize = 30;
+/// How often a probe is played whose commits are sent together.
+const RACES: usize = 5;
+/// And where transactions are sent in one piece, which makes a race short.
+const RACES_IN_ONE_PIECE: usize = 100;
+/// The number of the order in which commits are sent together.
+const RACE: usize = 0;
 /// Probes may take this part of the time, where workloads are to run, too.
 const PART_FOR_PROBES: u32 = 3;
 /// More sessions no probe has.
@@ -60,6 +73,8 @@ pub struct Hunt {
     pub workloads: Vec<String>,
     /// When the hunt ends.
     pub until: Until,
+    /// What is done to nodes while workloads run.
+    pub faults: Option<FaultPlan>,
 }
 
 /// Whether probes are played.
@@ -99,6 +114,12 @@ pub struct Hunted {
     pub refused: Vec<WrongEvidence>,
     /// Was it stopped before its time?
     pub was_stopped: bool,
+    /// Why it could not go on; what came before counts.
+    pub failure: Option<String>,
+    /// Acknowledged writes that are gone, if there are some.
+    pub loss: Option<Loss>,
+    /// What was done to nodes, since the start of the hunt.
+    pub faults: Vec<FaultEvent>,
 }
 
 /// What was done so far.
@@ -144,6 +165,8 @@ pub struct Finding {
     pub reproduction: Option<Reproduction>,
     /// How many histories show an anomaly of this name.
     pub times: usize,
+    /// What was done to nodes in the run that shows it.
+    pub faults: Vec<FaultEvent>,
 }
 
 impl Finding {
@@ -168,7 +191,7 @@ pub enum Origin {
     Probe {
         /// Which one.
         name: &'static str,
-        /// In which of its orders, from 1.
+        /// In which of its orders, from 1; 0 if commits were sent together.
         order: usize,
     },
     /// In a run of a workload.
@@ -179,6 +202,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Probe { name, order: 1 } => write!(f, "the probe {name}"),
+            Self::Probe { name, order: RACE } => write!(f, "the probe {name}, with commits that are sent together"),
             Self::Probe { name, order } => write!(f, "the probe {name}, order {order}"),
             Self::Run(round) => write!(f, "{round}"),
         }
@@ -242,7 +266,7 @@ pub fn hunt(
         hunter.probe()?;
     }
     hunter.run_workloads()?;
-    let Hunter { tally, trials, started, findings, undecided, .. } = hunter;
+    let Hunter { tally, trials, started, findings, undecided, failure, loss, faults, .. } = hunter;
     Ok(Hunted {
         database: database.describe(),
         tally,
@@ -252,6 +276,9 @@ pub fn hunt(
         undecided,
         refused: refused.into_inner(),
         was_stopped: control.is_stopped(),
+        failure,
+        loss,
+        faults,
     })
 }
 
@@ -270,6 +297,9 @@ struct Hunter<'h> {
     /// What was recorded, and which of the findings that is.
     kinds: Vec<(Vec<Anomaly>, usize)>,
     undecided: Option<StopReason>,
+    failure: Option<String>,
+    loss: Option<Loss>,
+    faults: Vec<FaultEvent>,
 }
 
 impl<'h> Hunter<'h> {
@@ -296,6 +326,9 @@ impl<'h> Hunter<'h> {
             findings: Vec::new(),
             kinds: Vec::new(),
             undecided: None,
+            failure: None,
+            loss: None,
+            faults: Vec::new(),
         }
     }
 
@@ -304,18 +337,21 @@ impl<'h> Hunter<'h> {
         let part = if self.hunt.workloads.is_empty() { 1 } else { PART_FOR_PROBES };
         let until = self.started + self.hunt.duration / part;
         let mut failures: Vec<Failure> = Vec::new();
-        for probe in &PROBES {
+        // Where a transaction is sent in one piece, orders of steps are all the same.
+        let is_whole = self.database.whole_transactions().is_some();
+        for probe in PROBES.iter().filter(|_| !is_whole) {
             if self.is_over() || Instant::now() >= until {
                 return Ok(());
             }
             self.say(&format!("probing for {}", probe.name));
-            failures.extend(self.play(probe, 1, &probe.script(&self.hunt.isolation)).err());
+            failures.extend(self.play(probe.name, 1, &probe.script(&self.hunt.isolation)).err());
         }
         // What no probe can do has nothing to do with probes.
         if failures.len() == PROBES.len() {
             return Err(failures.remove(0).into());
         }
-        for probe in &PROBES {
+        self.race_probes(until);
+        for probe in PROBES.iter().filter(|_| !is_whole) {
             let orders = interleavings(&probe.script(&self.hunt.isolation), ORDERS);
             for (idx, script) in orders.iter().enumerate().skip(1) {
                 if self.is_over() || Instant::now() >= until {
@@ -323,17 +359,47 @@ impl<'h> Hunter<'h> {
                 }
                 self.say(&format!("probing for {}, order {} of {}", probe.name, idx + 1, orders.len()));
                 // Some databases cannot do some orders.
-                self.play(probe, idx + 1, script).ok();
+                self.play(probe.name, idx + 1, script).ok();
             }
         }
         Ok(())
     }
 
-    fn play(&mut self, probe: &Probe, order: usize, script: &Script) -> Result<(), Failure> {
+    /// Plays the probes with commits that are sent together, some times each. Where transactions are sent in one piece, that is all
+    /// there is, and plain races come first.
+    fn race_probes(&mut self, until: Instant) {
+        let is_whole = self.database.whole_transactions().is_some();
+        let plain: Vec<Script> = if is_whole { self.races() } else { Vec::new() };
+        let of_probes = PROBES
+            .iter()
+            .flat_map(|it| together(&it.script(&self.hunt.isolation)).into_iter().map(|script| (it.name, script)));
+        let scripts: Vec<(&'static str, Script)> = plain.into_iter().map(|it| ("race", it)).chain(of_probes).collect();
+        for (name, script) in scripts {
+            self.say(&format!("probing for {name}, commits together"));
+            for _ in 0..if is_whole { RACES_IN_ONE_PIECE } else { RACES } {
+                if self.is_over() || Instant::now() >= until {
+                    return;
+                }
+                // What cannot be done alone cannot be done together.
+                if self.play(name, RACE, &script).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Races that the database can run.
+    fn races(&self) -> Vec<Script> {
+        let has_lists = self.database.no_lists().is_none();
+        let can_run = |it: &Script| has_lists || it.tables.iter().all(|it| it.values == Values::Int);
+        races(&self.hunt.isolation).into_iter().filter(can_run).collect()
+    }
+
+    fn play(&mut self, name: &'static str, order: usize, script: &Script) -> Result<(), Failure> {
         let played = script.play(&**self.database)?;
         self.tally.scripts += 1;
         self.tally.transactions += n_txns(&played.history);
-        let origin = Origin::Probe { name: probe.name, order };
+        let origin = Origin::Probe { name, order };
         self.judge(origin, played.history, Some(script));
         Ok(())
     }
@@ -349,18 +415,63 @@ impl<'h> Hunter<'h> {
             }
             let name = &self.hunt.workloads[nth % self.hunt.workloads.len()];
             let round = Round::draw(name, self.hunt.seed, nth);
-            let plan = round.plan(&self.hunt.isolation, self.left());
+            let plan = round.plan(&self.hunt.isolation, self.left(), self.hunt.faults.as_ref());
             let plan = plan.ok_or_else(|| HuntError::NoWorkload { name: name.clone() })?;
             self.say(&format!("run {}: {name}", nth + 1));
-            let (history, collected) = collect_history(self.database, &plan, self.control)?;
-            if let Some(failure) = collected.failure.filter(|_| !self.control.is_stopped()) {
-                return Err(Failure::broken(failure).into());
-            }
+            let was_stopped = self.control.is_stopped();
+            let began = self.started.elapsed();
+            let (recorded, collected) = collect_recorded(self.database, &plan, self.control)?;
+            let lost = recorded.lost_writes();
+            let Recorded { history, final_sessions } = recorded;
+            let faults = self.note_faults(began, collected.faults);
             self.tally.runs += 1;
             self.tally.transactions += n_txns(&history);
+            if !lost.is_empty() {
+                self.lose(&round, &history, final_sessions, lost.len(), &faults);
+            }
+            let n_before = self.findings.len();
             self.judge(Origin::Run(round), history, None);
+            for finding in self.findings.iter_mut().skip(n_before) {
+                finding.faults.clone_from(&faults);
+            }
+            // A run that fails stops the control; what it recorded has been judged.
+            if let Some(failure) = collected.failure.filter(|_| !was_stopped) {
+                self.failure = Some(failure);
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Notes what was done to nodes in a run that began then.
+    fn note_faults(&mut self, began: Duration, faults: Vec<FaultEvent>) -> Vec<FaultEvent> {
+        let offset = i64::try_from(began.as_nanos()).unwrap_or(i64::MAX);
+        self.faults.extend(faults.iter().cloned().map(|it| FaultEvent { at: it.at.saturating_add(offset), ..it }));
+        faults
+    }
+
+    /// A run has lost acknowledged writes.
+    fn lose(
+        &mut self,
+        round: &Round,
+        history: &History,
+        final_sessions: Vec<String>,
+        n_lost: usize,
+        faults: &[FaultEvent],
+    ) {
+        self.tally.violations += 1;
+        match &mut self.loss {
+            Some(loss) => loss.times += 1,
+            None => {
+                self.loss = Some(Loss {
+                    round: round.clone(),
+                    recorded: Recorded { history: history.clone(), final_sessions },
+                    n_lost,
+                    faults: faults.to_vec(),
+                    times: 1,
+                });
+            }
+        }
     }
 
     /// Judges a history; what is forbidden in it becomes a finding.
@@ -403,6 +514,13 @@ impl<'h> Hunter<'h> {
         Judged::Undecided
     }
 
+    /// Scripts that may show again what was found in a run: parts of it, and races that the database can run.
+    fn scripts_of(&self, history: &History, refutation: &Refutation) -> Vec<Script> {
+        let mut scripts = scenarios(history, refutation, &self.hunt.isolation);
+        scripts.extend(self.races());
+        scripts
+    }
+
     /// Makes a finding of it, or adds it to one; returns its place.
     fn find(
         &mut self,
@@ -412,12 +530,10 @@ impl<'h> Hunter<'h> {
         script: Option<&Script>,
     ) -> usize {
         self.say("making a script of what was found");
-        let reproduction = match script {
-            Some(script) => self.laboratory.reproduce(std::slice::from_ref(script)),
-            None => self.laboratory.reproduce(&scenarios(&history, &refutation, &self.hunt.isolation)),
-        };
+        let scripts = script.map_or_else(|| self.scripts_of(&history, &refutation), |it| vec![it.clone()]);
+        let reproduction = self.laboratory.reproduce(&scripts);
         let kind = refutation.anomalies.clone();
-        let finding = Finding { origin, history, refutation, reproduction, times: 1 };
+        let finding = Finding { origin, history, refutation, reproduction, times: 1, faults: Vec::new() };
         // The script may show something else than what was recorded.
         let same = self.findings.iter().position(|it| it.anomalies() == finding.anomalies());
         let place = same.unwrap_or(self.findings.len());
@@ -434,7 +550,8 @@ impl<'h> Hunter<'h> {
     }
 
     fn is_over(&self) -> bool {
-        let is_enough = self.hunt.until == Until::FirstFound && !self.findings.is_empty();
+        let has_found = !self.findings.is_empty() || self.loss.is_some();
+        let is_enough = self.hunt.until == Until::FirstFound && has_found;
         is_enough || self.left().is_zero() || self.control.is_stopped()
     }
 
@@ -465,6 +582,7 @@ mod tests {
             probes: Probes::Yes,
             workloads: Vec::new(),
             until: Until::FirstFound,
+            faults: None,
         };
         let (control, refused) = (Arc::new(Control::new()), RefCell::default());
         let mut silent = |_: &HuntProgress<'_>| {};

@@ -13,8 +13,8 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
@@ -45,6 +45,9 @@ impl std::fmt::Debug for Target {
     }
 }
 
+/// Lines that are no transactions, as they come: faults, and who reads at the end.
+pub(crate) type Remarks = Arc<Mutex<Vec<Vec<u8>>>>;
+
 /// The thread that writes.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -62,7 +65,12 @@ pub(crate) struct Writer {
 
 impl Journal {
     /// Writes the header at once: if there is no room even for that, it is better said before the run.
-    pub(crate) fn start(target: Target, header: &[u8], buffers: &[Arc<SessionBuffer>]) -> io::Result<Option<Self>> {
+    pub(crate) fn start(
+        target: Target,
+        header: &[u8],
+        buffers: &[Arc<SessionBuffer>],
+        remarks: &Remarks,
+    ) -> io::Result<Option<Self>> {
         let sink = match target {
             Target::File(path) => Sink::File(File::create(path)?),
             Target::Stream(stream) => Sink::Stream(stream),
@@ -71,10 +79,11 @@ impl Journal {
         let mut output = Output { sink, n_written: 0 };
         output.write(header)?;
         let is_ending = Arc::new(AtomicBool::new(false));
-        let (buffers, ending) = (buffers.to_vec(), Arc::clone(&is_ending));
+        let (buffers, ending, remarks) = (buffers.to_vec(), Arc::clone(&is_ending), Arc::clone(remarks));
         let room = (ROOM / buffers.len().max(1)).clamp(ROOM_OF_ONE.start, ROOM_OF_ONE.end);
-        let thread =
-            thread::Builder::new().name("journal".to_owned()).spawn(move || write_all(&buffers, &ending, output))?;
+        let thread = thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || write_all(&buffers, &remarks, &ending, output))?;
         Ok(Some(Self { is_ending, thread, room }))
     }
 
@@ -108,12 +117,21 @@ impl Writer {
     }
 }
 
-fn write_all(buffers: &[Arc<SessionBuffer>], is_ending: &AtomicBool, mut output: Output) -> io::Result<u64> {
+fn write_all(
+    buffers: &[Arc<SessionBuffer>],
+    remarks: &Remarks,
+    is_ending: &AtomicBool,
+    mut output: Output,
+) -> io::Result<u64> {
     let mut batch = Batch::new(buffers.len());
     loop {
         // Asked first: what was in the buffers when the end was said is found in this round.
         let is_last = is_ending.load(Ordering::Acquire);
         batch.gather(buffers);
+        let new = std::mem::take(&mut *remarks.lock().unwrap_or_else(PoisonError::into_inner)).concat();
+        if !new.is_empty() {
+            output.write(&new)?;
+        }
         if !batch.lines.bytes().is_empty() {
             output.write(batch.lines.bytes())?;
         }
@@ -213,7 +231,6 @@ mod tests {
     use super::*;
     use crate::notes::Notes;
     use crate::session_buffer::Begun;
-    use std::sync::Mutex;
 
     /// Takes so many bytes and no more.
     struct Full(Arc<Mutex<Vec<u8>>>, usize);
@@ -254,7 +271,7 @@ mod tests {
         let target = Target::Stream(Box::new(Full(Arc::clone(&taken), 1 << 20)));
         let buffers = [buffer("s1", [10, 40, 50]), buffer("s2", [5, 45, 60]), buffer("s3", [])];
         buffers[2].note(Begun { session: "s3", at: 7 }, &mut Notes::default());
-        let journal = Journal::start(target, b"header\n", &buffers).unwrap().unwrap();
+        let journal = Journal::start(target, b"header\n", &buffers, &Remarks::default()).unwrap().unwrap();
         while taken.lock().unwrap().len() < 10 {
             thread::yield_now();
         }
@@ -283,7 +300,8 @@ mod tests {
     #[test]
     fn sessions_wait_for_a_slow_disk() {
         let buffer = buffer("s1", []);
-        let journal = Journal::start(Target::Stream(Box::new(Slow)), b"header\n", &[Arc::clone(&buffer)]);
+        let journal =
+            Journal::start(Target::Stream(Box::new(Slow)), b"header\n", &[Arc::clone(&buffer)], &Remarks::default());
         let journal = journal.unwrap().unwrap();
         let writer = journal.writer();
         let mut most = 0;
@@ -307,7 +325,7 @@ mod tests {
         assert_eq!(file.metadata().unwrap().len(), 8);
         let taken = Arc::new(Mutex::new(Vec::new()));
         let target = Target::Stream(Box::new(Full(taken, 10)));
-        let journal = Journal::start(target, b"header\n", &[buffer("s1", [1])]).unwrap().unwrap();
+        let journal = Journal::start(target, b"header\n", &[buffer("s1", [1])], &Remarks::default()).unwrap().unwrap();
         assert_eq!(journal.end().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

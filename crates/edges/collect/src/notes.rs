@@ -191,6 +191,14 @@ impl NotedTxns {
         put(&mut self.bytes, Name::Text(session));
     }
 
+    /// The open transaction begins anew.
+    pub(crate) fn restart(&mut self, session: &str) {
+        if let Some(start) = self.open {
+            self.bytes.truncate(start);
+        }
+        self.begin(session);
+    }
+
     /// Moves operations to it.
     pub(crate) fn add(&mut self, notes: &mut Notes) {
         self.bytes.extend_from_slice(&notes.bytes);

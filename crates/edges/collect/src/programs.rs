@@ -4,7 +4,9 @@
 //! waiting, and the others go on. A transaction that the database aborts starts again. In the end the invariants are
 //! judged in the state that the database is left in.
 
+mod change;
 mod statement;
+mod workload;
 
 use crate::{Client, Database, Failure, Random, Table, Watcher};
 use iso_history::{Locking, Predicate};
@@ -16,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
+
+pub use workload::ProgramWorkload;
 
 /// A statement that takes longer waits for a lock, where nobody knows better.
 const BLOCKED_AFTER: Duration = Duration::from_millis(300);
@@ -135,6 +139,8 @@ fn row_of(program: &Program, unit: UnitId) -> (String, String) {
                 Value::Member(domain, member) => program.domains()[domain.index()].members[member as usize].clone(),
                 other => other.code().to_string(),
             };
+            // Keys are texts there; in a history, one that looks like a number would be one, and match no predicate.
+            let key = if key.parse::<i64>().is_ok() { format!("r{key}") } else { key };
             (format!("t{}", table.index()), key)
         }
     }
@@ -220,7 +226,7 @@ impl Stage<'_> {
     ) -> Result<Run, Failure> {
         self.reset(control, symbols)?;
         let n = self.program.instances().len();
-        let mut runners: Vec<Runner<'_>> = Vec::new();
+        let mut runners: Vec<Runner<'_, Box<dyn Client + Send>>> = Vec::new();
         for idx in 0..n {
             runners.push(Runner::new(self.program, symbols, idx, self.database.connect(self.isolation)?));
         }

@@ -10,7 +10,9 @@ use crate::answered::{Answered, Effect, RowNames, Sink};
 use crate::notes::Notes;
 use crate::session_buffer::{Begun, SessionBuffer};
 use crate::workloads::table_name;
-use crate::{Changing, Client, Control, Failure, Inserts, Rows, Uncommitted, Updates, Value, Workload, list_of};
+use crate::{
+    Changing, Client, Control, Failure, Inserts, Rows, Uncommitted, Updates, Value, WholeOp, Workload, list_of,
+};
 use iso_history::{Locking, Name, Predicate};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -92,6 +94,25 @@ impl Recorder {
     /// Nanoseconds from the start to then.
     pub(crate) fn time(&self, then: Instant) -> i64 {
         i64::try_from(then.duration_since(self.started).as_nanos()).unwrap_or(i64::MAX)
+    }
+
+    /// Notes what a transaction writes, before anybody knows what it reads.
+    pub(crate) fn note_writes(&self, ops: &[WholeOp], scratch: &mut Scratch) {
+        let Scratch { notes, text } = scratch;
+        notes.clear();
+        for op in ops {
+            match op {
+                WholeOp::Put { table, row, value } => {
+                    self.known.add(table, row);
+                    notes.write(self.key(table, row, text), value_name(Some(value)));
+                }
+                WholeOp::Delete { table, row } => notes.write(self.key(table, row, text), Name::Null),
+                WholeOp::Append { table, row, element } => {
+                    notes.append(self.key(table, row, text), Name::Int(*element));
+                }
+                WholeOp::Get { .. } | WholeOp::Scan { .. } => {}
+            }
+        }
     }
 
     /// What a table is called in the database.

@@ -2,7 +2,8 @@
 //!
 //! Each session has a thread and a connection. A step must answer before the next one is taken, unless it waits for a
 //! lock: then it is left waiting, and the steps of the other sessions go on. So a script shows the same anomaly on every run, and can
-//! be pasted into a bug report as SQL.
+//! be pasted into a bug report as SQL. Steps that are `together` are sent at the same time, for what only a race shows.
+
 //!
 //! ```
 //! use iso_collect::{open, script::Script};
@@ -55,6 +56,15 @@ pub struct ScriptStep {
     pub session: String,
     /// What it does.
     pub action: Action,
+    /// Steps that follow each other and have the same number here are sent at the same time.
+    pub together: Option<usize>,
+}
+
+impl ScriptStep {
+    /// A step that is sent alone.
+    pub fn alone(session: impl Into<String>, action: Action) -> Self {
+        Self { session: session.into(), action, together: None }
+    }
 }
 
 /// What a session does.
@@ -140,6 +150,16 @@ impl Script {
             }
         }
         sessions
+    }
+
+    /// Are there steps that are sent at the same time? What they show may not show each time.
+    pub fn has_together(&self) -> bool {
+        self.steps.windows(2).any(|it| it[0].together.is_some() && it[0].together == it[1].together)
+    }
+
+    /// By step, whether it is sent with the one before it.
+    pub(crate) fn joins(&self, idx: usize) -> bool {
+        idx > 0 && self.steps[idx].together.is_some() && self.steps[idx].together == self.steps[idx - 1].together
     }
 
     /// Fails if the database would not evaluate a predicate as we do.

@@ -4,15 +4,15 @@ use crate::drive::session_name;
 use crate::journal::Writer;
 use crate::recorder::{Recorder, RecordingClient, Scratch};
 use crate::session_buffer::{Begun, Ended, SessionBuffer};
+use crate::whole::{Told, plan};
 use crate::{Cause, Client, Control, Database, Failure, Retries, Slot, Transaction, Turn, Workload, perform};
 use iso_history::Outcome;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a session tries to connect again.
-const RECONNECT: Duration = Duration::from_secs(10);
+/// How long a session waits before it tries to connect again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What all sessions of a run share.
@@ -29,6 +29,12 @@ pub(crate) struct Stage {
     /// So many transactions a session.
     pub(crate) txns: Option<usize>,
     pub(crate) deadline: Option<Instant>,
+    /// How long a session waits after each transaction.
+    pub(crate) pause: Duration,
+    /// How long a session tries to connect again.
+    pub(crate) patience: Duration,
+    /// Have all sessions ended?
+    pub(crate) is_done: AtomicBool,
     /// How many transactions the longest session had.
     pub(crate) n_turns: AtomicUsize,
     /// How many sessions there were so far.
@@ -83,6 +89,9 @@ impl Session {
         let mut nth = 0;
         while self.take_turn(stage, nth, &mut n_attempts) {
             nth += 1;
+            if !stage.pause.is_zero() {
+                thread::sleep(stage.pause);
+            }
         }
         stage.n_turns.fetch_max(nth, Ordering::Relaxed);
     }
@@ -116,6 +125,9 @@ impl Session {
 
     /// Runs a transaction that is said to begin now, and notes it if there is somebody who writes.
     pub(crate) fn attempt(&mut self, stage: &Stage, transaction: &dyn Transaction, now: Instant) -> Attempt {
+        if self.client.whole().is_some() {
+            return self.attempt_whole(stage, transaction, now);
+        }
         let Some(writer) = &stage.writer else {
             let result = perform(transaction, &mut *self.client);
             let outcome = if result.is_ok() { Outcome::Committed } else { Outcome::Aborted };
@@ -137,12 +149,46 @@ impl Session {
         counted(stage, attempt, outcome, n_ops)
     }
 
+    /// As [`Self::attempt`], where a transaction is sent in one piece.
+    fn attempt_whole(&mut self, stage: &Stage, transaction: &dyn Transaction, now: Instant) -> Attempt {
+        let ops = match plan(transaction) {
+            Ok(ops) => ops,
+            Err(failure) => return Attempt::Broken(failure.to_string()),
+        };
+        let name = self.name.get_or_insert_with(|| stage.next_name());
+        let begun = Begun { session: name, at: stage.recorder.time(now) };
+        let (buffer, scratch) = (&*self.buffer, &mut self.scratch);
+        let whole = self.client.whole().expect("that was asked before");
+        // Somebody may see what it writes, whatever is heard of it.
+        stage.recorder.note_writes(&ops, scratch);
+        buffer.commit(begun, &mut scratch.notes);
+        let result = whole.run_whole(&ops).and_then(|answers| {
+            buffer.restart(begun);
+            let mut told = Told::new(answers);
+            let mut client = RecordingClient::new(&mut told, buffer, begun, &stage.recorder, scratch);
+            perform(transaction, &mut client)
+        });
+        let attempt = attempt_of(result);
+        let ended = buffer.end(begun, &mut scratch.notes, stage.recorder.now(), |known| match &attempt {
+            Attempt::Committed => Outcome::Committed,
+            Attempt::Aborted(_) | Attempt::Conflict(_) => Outcome::Aborted,
+            Attempt::Lost(_) | Attempt::Broken(_) => known,
+        });
+        let Some(Ended { outcome, n_ops, n_bytes }) = ended else { return Attempt::Lost("the run is over".to_owned()) };
+        if let Some(writer) = &stage.writer {
+            writer.keep_up(&self.buffer, n_bytes, || stage.control.is_stopped());
+        }
+        counted(stage, attempt, outcome, n_ops)
+    }
+
     /// Connects again, as another session: what the old one left behind may still happen, at any later time.
     fn reconnect(&mut self, stage: &Stage, why: &str) -> bool {
         stage.control.tally.reconnects.fetch_add(1, Ordering::Relaxed);
-        let given_up = Instant::now() + RECONNECT;
+        let given_up = Instant::now() + stage.patience;
+        // A node that is not ready yet is left alone for a moment.
+        thread::sleep(RECONNECT_PAUSE);
         while !stage.is_over(0, Instant::now()) {
-            match stage.database.connect(&self.isolation) {
+            match stage.database.connect_as(&self.isolation, self.number) {
                 Ok(client) => {
                     self.client = client;
                     self.name = None;

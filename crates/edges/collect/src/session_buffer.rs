@@ -89,6 +89,14 @@ impl SessionBuffer {
         }
     }
 
+    /// Forgets the operations of the open transaction, which are about to be noted again with what they answered.
+    pub(crate) fn restart(&self, begun: Begun<'_>) {
+        let mut contents = self.lock();
+        if contents.open.is_some() {
+            contents.txns.restart(begun.session);
+        }
+    }
+
     /// Ends the session's transaction after these operations; `outcome` says how, given what is known of it by itself.
     /// None if the buffer is closed.
     pub(crate) fn end(

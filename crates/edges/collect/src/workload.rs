@@ -42,6 +42,12 @@ pub trait Workload: Debug + Send + Sync {
         self.tables().iter().try_for_each(|it| client.scan(&it.name, "").map(drop))
     }
 
+    /// Do its transactions do the same whatever they read, by single rows? Others cannot run where a transaction is sent in one
+    /// piece.
+    fn is_fixed(&self) -> bool {
+        false
+    }
+
     /// What must hold when all is quiet.
     fn assertions(&self, _state: &mut dyn Client) -> Result<Vec<Assertion>, Failure> {
         Ok(Vec::new())

@@ -27,7 +27,12 @@ use rustc_hash::FxHashSet;
 
 /// The history with writers for what may have been written by transactions that are missing.
 pub(crate) fn with_lost_writers(history: &History, values: WrittenValues) -> History {
-    let lost = lost_writes(history, values);
+    with_lost_writers_since(history, values, known_until(history))
+}
+
+/// The same, where no missing transaction began before some time.
+pub(crate) fn with_lost_writers_since(history: &History, values: WrittenValues, known_until: i64) -> History {
+    let lost = lost_writes(history, values, known_until);
     let mut builder = copied(history, Without::Nothing);
     let nowhere = Place { source: u32::MAX, at: 0 };
     for (nth, lost) in lost.into_iter().enumerate() {
@@ -53,10 +58,9 @@ enum Lost {
     Delete(KeyId),
 }
 
-fn lost_writes(history: &History, values: WrittenValues) -> Vec<Lost> {
+fn lost_writes(history: &History, values: WrittenValues, known_until: i64) -> Vec<Lost> {
     let mut written = written(history);
     let mut lost = Vec::new();
-    let known_until = known_until(history);
     let may_see = |it: &TxnId| history.end(*it).is_none_or(|end| end >= known_until);
     for txn in history.txns().filter(may_see) {
         let mut own: FxHashSet<KeyId> = FxHashSet::default();

@@ -20,12 +20,16 @@ mod line;
 mod operation;
 mod scan;
 mod stream;
+mod streamed;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use stream::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, initial_line};
+pub use stream::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, final_line, initial_line};
+pub use streamed::{
+    EndOfStream, Pace, RawOp, RawTxn, StreamedEnd, StreamedHeader, StreamedNames, TakeTxns, stream_bytes, stream_txns,
+};
 pub(crate) use write::write;
 
 use crate::ReadError;

@@ -42,6 +42,7 @@ mod predicate;
 mod reading;
 mod recognise;
 mod recorded;
+mod restricted;
 mod sink;
 mod text;
 mod words;
@@ -49,11 +50,17 @@ mod write;
 
 pub use copy::{with_updates_apart, without_times};
 pub use format::Format;
-pub use jsonl::{RECORDING_END, RecordingHeader, TxnLines, WrittenValues, initial_line};
+pub use jsonl::{
+    EndOfStream, Pace, RECORDING_END, RawOp, RawTxn, RecordingHeader, StreamedEnd, StreamedHeader, StreamedNames,
+    TakeTxns, TxnLines, WrittenValues, final_line, initial_line, stream_bytes, stream_txns,
+};
 pub use meter::DEFAULT_MEMORY_LIMIT;
 pub use predicate::predicate_of;
-pub use reading::{CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, Watch, value_of_word};
+pub use reading::{
+    CobraIdentity, Expectation, Header, ReadError, ReadOptions, Reading, RecordedFault, Watch, value_of_word,
+};
 pub use recorded::RecordedDatabase;
+pub use restricted::read_keys;
 pub use write::WriteError;
 
 use compression::Compression;

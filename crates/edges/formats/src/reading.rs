@@ -135,6 +135,23 @@ pub struct Header {
     pub origin: Option<String>,
     /// The database that it was recorded from.
     pub database: Option<RecordedDatabase>,
+    /// Sessions that read when all others had ended: what was acknowledged must be there.
+    pub final_sessions: Vec<String>,
+    /// By session, the node that it was on, where there were several.
+    pub nodes: Vec<(String, String)>,
+    /// What was done to nodes meanwhile, in the order of the file.
+    pub faults: Vec<RecordedFault>,
+}
+
+/// Something that was done to nodes of a database while a history was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedFault {
+    /// What: `kill`.
+    pub fault: String,
+    /// To which node; none for all of them.
+    pub node: Option<String>,
+    /// When, in the unit of the history's times.
+    pub at: Option<i64>,
 }
 
 /// One level that is expected to hold or not to hold.

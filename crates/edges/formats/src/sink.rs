@@ -191,6 +191,13 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
+    /// The initial values so far: of all keys, and of single ones by their numbers.
+    pub(crate) fn initial_values(&self) -> (Option<ValueId>, Vec<(KeyId, ValueId)>) {
+        let mut single: Vec<(KeyId, ValueId)> = self.initials.iter().map(|(key, value)| (*key, *value)).collect();
+        single.sort_unstable();
+        (self.default_initial, single)
+    }
+
     /// Adds a transaction.
     pub(crate) fn txn(
         &mut self,

@@ -1,4 +1,4 @@
-//! Columns of Arrow tables, as polars, pyarrow, pandas and DuckDB hand them over: looked at where they are, not copied.
+//! Columns of Arrow tables, as polars, pyarrow, pandas and `DuckDB` hand them over: looked at where they are, not copied.
 
 use crate::data::of_float;
 use crate::table::{Cell, Column};
@@ -49,10 +49,7 @@ impl Batches {
         let mut chunked = Chunked { chunks: Vec::new(), starts: Vec::new(), len: 0 };
         for batch in &self.batches {
             let array = batch.column(place);
-            let chunk = match chunk(array) {
-                Some(chunk) => chunk,
-                None => return Some(Err(array.data_type().to_string())),
-            };
+            let Some(chunk) = chunk(array) else { return Some(Err(array.data_type().to_string())) };
             chunked.starts.push(chunked.len);
             chunked.len += array.len();
             chunked.chunks.push(chunk);

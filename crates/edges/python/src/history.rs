@@ -6,7 +6,7 @@ use crate::data;
 use crate::errors;
 use crate::table::{Column, Table};
 use iso_cli::ask::Given;
-use iso_formats::{Format, Header, ReadError, ReadOptions, Reading, RecordedDatabase, Watch};
+use iso_formats::{Format, Header, ReadError, ReadOptions, Reading, Watch};
 use iso_history::{Datum, Defect, Outcome};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
@@ -33,8 +33,7 @@ pub(crate) struct Known {
 
 impl Known {
     pub(crate) fn given(&self) -> Given<'_> {
-        let database: Option<&RecordedDatabase> = self.header.database.as_ref();
-        Given { name: &self.name, history: &self.history, defects: &self.defects, database }
+        Given { name: &self.name, history: &self.history, defects: &self.defects, header: &self.header }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::document::LevelName;
 use crate::search::Effort;
-use crate::verify::{BadRun, CodePlace, with_history};
+use crate::verify::{BadRun, CodePlace, some_with_history};
 use crate::verify_phrases::titled;
 use crate::words::counted;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What `allocate` found out about the transactions of a program.
@@ -59,19 +59,11 @@ pub struct BlockedLevel {
     /// Each before the next, and the last before the first.
     pub cycle: Vec<BlockedEdge>,
     /// Such a run of the program; nothing if no values were found with which it does this.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "run_with_history")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_with_history")]
     pub counterexample: Option<Box<BadRun>>,
     /// Reads that make the level enough, if they lock what they read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<Vec<CodePlace>>,
-}
-
-#[allow(clippy::ref_option, reason = "serde hands over the member as it is")]
-fn run_with_history<S: Serializer>(run: &Option<Box<BadRun>>, serializer: S) -> Result<S::Ok, S::Error> {
-    match run {
-        Some(run) => with_history(run, serializer),
-        None => serializer.serialize_none(),
-    }
 }
 
 /// Why one transaction comes before another.

@@ -93,6 +93,7 @@ impl CheckReport {
             defects: run.defects.into_iter().map(Defect::from).collect(),
             seconds: run.seconds,
             peak_bytes: run.peak_bytes,
+            durability: None,
             history: None,
             promise: None,
             levels: Vec::new(),
@@ -353,6 +354,7 @@ pub(crate) fn transaction_in(history: &History, txn: TxnId, ops: Vec<Operation>)
         place: place_of(history, txn),
         times: None,
         ops,
+        statements: Vec::new(),
     }
 }
 

@@ -10,6 +10,9 @@ use iso_spec::Level;
 /// What stands above a core.
 pub(crate) const CORE_LEAD: &str = "The core: these operations alone are forbidden.";
 
+/// Before the SQL of a core.
+pub(crate) const SAID_LEAD: &str = "What the application said:";
+
 /// What stands above levels of databases, where levels of papers come first.
 pub(crate) const DATABASES_LEAD: &str = "What databases mean by their levels, which look at statements:";
 
@@ -62,6 +65,10 @@ pub(crate) fn witness(level: &LevelName, evidence: &Evidence, medium: Medium) ->
         Schedule::Order { order, omitted: 0 } if order.len() <= MAX_SHOWN_ORDER => {
             format!("A {order_name} that explains it: {}.", order.join(", "))
         }
+        Schedule::Order { order, omitted } if order.is_empty() => {
+            let txns = counted(*omitted as u64, "transaction");
+            format!("A {order_name} of {txns} explains it, and was replayed step by step.")
+        }
         Schedule::Order { order, omitted } => {
             let n_txns = order.len() + omitted;
             let txns = counted(n_txns as u64, "transaction");
@@ -70,6 +77,10 @@ pub(crate) fn witness(level: &LevelName, evidence: &Evidence, medium: Medium) ->
         Schedule::Events { events, omitted: 0 } if events.len() <= MAX_SHOWN_ORDER => {
             let events: Vec<String> = events.iter().map(|(event, txn)| format!("{} {txn}", event.word())).collect();
             format!("Snapshots and commits that explain it: {}.", events.join(", "))
+        }
+        Schedule::Events { events, omitted } if events.is_empty() => {
+            let counted = counted(*omitted as u64, "event");
+            format!("An order of {counted} (snapshots and commits) explains it, and was replayed step by step.")
         }
         Schedule::Events { events, omitted } => {
             let n_events = events.len() + omitted;

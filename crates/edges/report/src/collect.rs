@@ -1,6 +1,7 @@
 //! The document of `collect`: what was run on a database, what came of it, and how it went over time.
 
 use crate::amounts::grouped;
+use crate::durability::FaultMark;
 use crate::series::Series;
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +36,23 @@ pub struct CollectReport {
     pub assertions: Vec<Asserted>,
     /// The file of the history; none if it went to standard output.
     pub output: Option<String>,
+    /// By node, the sessions that began on it, where there are several nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeSessions>,
+    /// What was done to nodes, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultMark>,
     /// How it went over time, without the final read.
     pub series: Series,
+}
+
+/// A node, and who is on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeSessions {
+    /// The node.
+    pub node: String,
+    /// The sessions that began on it.
+    pub sessions: Vec<String>,
 }
 
 /// What a workload was like, and how long it was to run.

@@ -4,6 +4,13 @@ use crate::amounts::{a_second, grouped, many, percent, rate, span};
 use crate::collect::{Asserted, CollectReport, WorkloadParameters};
 use crate::text::memory;
 
+/// Which sessions are on which node.
+pub(crate) fn nodes_in_words(report: &CollectReport) -> String {
+    let words: Vec<String> =
+        report.nodes.iter().map(|it| format!("{} has {}", it.node, it.sessions.join(", "))).collect();
+    words.join("; ")
+}
+
 /// The answer in a sentence.
 pub(crate) fn headline(report: &CollectReport) -> String {
     let outcomes = &report.outcomes;

@@ -3,6 +3,7 @@
 //! Transactions are referred to by their names, which are unique in a history. Only renderings make words of what
 //! stands here, but for sentences that need the whole history: why a dependency is there.
 
+use crate::durability::DurabilityReport;
 use crate::execution::ExecutionRelation;
 use crate::promise::PromiseReport;
 use crate::surroundings::Surroundings;
@@ -29,6 +30,9 @@ pub struct CheckReport {
     /// What the database promised whose history this is, if the input says which it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Box<PromiseReport>>,
+    /// Whether acknowledged writes are there at the end, if the input says which sessions read then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Box<DurabilityReport>>,
     /// One answer a level, in the order in which they were asked.
     pub levels: Vec<LevelReport>,
     /// The history itself, if a level holds and it is small enough to be shown beside its schedule.
@@ -381,6 +385,18 @@ pub struct Transaction {
     pub times: Option<(Option<i64>, Option<i64>)>,
     /// Its operations in the excerpt.
     pub ops: Vec<Operation>,
+    /// What the application said, where the recording has that, with the operations that came of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<SqlStatement>,
+}
+
+/// A statement of an application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SqlStatement {
+    /// Its text.
+    pub sql: String,
+    /// The places of its operations among those of the transaction; those of a core may have no part in it.
+    pub ops: Vec<usize>,
 }
 
 /// What became of a transaction, as far as its client knows.

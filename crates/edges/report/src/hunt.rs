@@ -1,6 +1,7 @@
 //! The document of `hunt`: what was run on a database round by round, and what it should not have done.
 
 use crate::document::{CheckReport, LevelName};
+use crate::durability::FaultMark;
 use crate::json::headed;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,15 @@ pub struct HuntReport {
     /// Was it stopped before its time?
     #[serde(rename = "stopped")]
     pub was_stopped: bool,
+    /// Why it could not go on; what came before counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// The nodes of the database, on which sessions are placed in turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+    /// What was done to nodes, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultMark>,
     /// What ran, in the order of time.
     pub rounds: Vec<HuntRound>,
     /// What was found, one for each kind of anomaly.
@@ -122,6 +132,9 @@ pub struct HuntFinding {
     pub origin: String,
     /// How many histories show an anomaly of this name.
     pub times: u64,
+    /// What was done to nodes in the run that shows it, since its start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultMark>,
     /// The history that shows it best, in our notation.
     pub history: String,
     /// The smallest script that shows it again, if there is one.
@@ -142,6 +155,13 @@ pub struct HuntScript {
     pub tries: u64,
     /// And how often it showed it.
     pub shown: u64,
+}
+
+impl HuntFinding {
+    /// Is it about acknowledged writes that are gone, and not about a level?
+    pub(crate) fn is_loss(&self) -> bool {
+        self.check.durability.as_ref().is_some_and(|it| it.lost > 0) && self.check.levels.is_empty()
+    }
 }
 
 impl HuntScript {

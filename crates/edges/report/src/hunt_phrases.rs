@@ -3,6 +3,7 @@
 use crate::amounts::{a_second, grouped, many, percent, rate, span};
 use crate::check_phrases::{anomaly_words, titled};
 use crate::document::Judgement;
+use crate::durability::FaultMark;
 use crate::hunt::{HuntFinding, HuntReport, HuntRound, RoundVerdict};
 
 /// The answer in a sentence, with what was found first and how.
@@ -22,6 +23,9 @@ pub(crate) fn headline(report: &HuntReport) -> String {
             report.isolation,
             span(report.seconds)
         ),
+        [first] if first.is_loss() => {
+            format!("{subject} loses acknowledged writes, {}.", found(report, 0))
+        }
         [first] => format!("{subject} breaks {level}: {}, {}.", name(first).to_lowercase(), found(report, 0)),
         [_, ..] => {
             let names: Vec<String> = report.findings.iter().map(|it| name(it).to_lowercase()).collect();
@@ -89,6 +93,11 @@ fn more(finding: &HuntFinding) -> String {
 
 /// What the script is good for, if there is one.
 pub(crate) fn script_words(finding: &HuntFinding) -> String {
+    if finding.is_loss() {
+        let faults = FaultMark::in_words(&finding.faults);
+        let faults = if faults.is_empty() { String::new() } else { format!(" Faults of that run: {faults}.") };
+        return format!("What is gone has no script; -o FILE.history keeps what was recorded.{faults}");
+    }
     match &finding.script {
         Some(it) => {
             let how = if it.sql.is_some() {
@@ -96,6 +105,12 @@ pub(crate) fn script_words(finding: &HuntFinding) -> String {
                  lock; what they answered stands behind them."
             } else {
                 "Steps are taken from top to bottom; what they answered stands behind them."
+            };
+            let is_race = it.listing().contains("same number are sent") || it.steps.contains("together {");
+            let how = if is_race {
+                format!("{how} What is sent at the same time is a race, so it does not show each time.")
+            } else {
+                how.to_owned()
             };
             format!("This script shows it, in {} of {} tries. {how}", it.shown, it.tries)
         }
@@ -115,8 +130,12 @@ pub(crate) fn notes(report: &HuntReport) -> Vec<String> {
     let stopped = report.was_stopped.then(|| "It was stopped before its time.".to_owned());
     let reason = report.reason.as_ref();
     let undecided = reason.map(|it| format!("Not decided: {} ({it}).", many(report.tally.undecided, "history")));
+    let nodes = (report.nodes.len() > 1).then(|| {
+        format!("Sessions are placed in turns on {}: s1 on {}, and so on.", report.nodes.join(", "), report.nodes[0])
+    });
+    let faults = (!report.faults.is_empty()).then(|| format!("Faults: {}.", FaultMark::in_words(&report.faults)));
     let promise = report.expect_because.as_ref().map(|it| format!("{it}."));
-    promise.into_iter().chain(stopped).chain(undecided).collect()
+    promise.into_iter().chain(nodes).chain(faults).chain(stopped).chain(undecided).collect()
 }
 
 /// What a hunt was, each fact with its name.

@@ -22,6 +22,7 @@ mod collect_phrases;
 mod demo;
 mod document;
 mod dot;
+mod durability;
 mod edn;
 pub mod elle;
 mod execution;
@@ -70,13 +71,15 @@ pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
 pub use build_predict::{Predicted, Rewired, shape};
 pub use claims::{Breach, Claim, ClaimVerdict, claims};
-pub use collect::{AbortCauses, Asserted, CollectReport, Outcomes, WorkloadParameters};
+pub use collect::{AbortCauses, Asserted, CollectReport, NodeSessions, Outcomes, WorkloadParameters};
 pub use demo::{DemoAct, DemoReport};
 pub use document::{
     Case, Certified, CheckReport, Counts, Defect, EventKind, Evidence, Excerpt, Judgement, LevelName, LevelReport,
-    Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, Transaction, TxnRef,
+    Link, LinkKind, LocalRead, Outcome, Place, Premises, ReadSource, Schedule, Severity, SqlStatement, Transaction,
+    TxnRef,
 };
 pub use dot::dot;
+pub use durability::{DurabilityReport, FaultMark, LostWriteReport};
 pub use edn::edn;
 pub use execution::{ExecutionRelation, RelationMembers};
 pub use findings::{Finding, findings, strongest_that_hold};
@@ -107,6 +110,6 @@ pub use svg::{Frame, figure_svg, svg};
 pub use text::{Colour, Listing, Symbols, TextOptions, store_text, text, text_so_far};
 pub use value::{InitialValue, OpKind, Operation, Value};
 pub use verify::{
-    Access, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, ServerRun, ServerRuns, ServerStep,
-    VerifiedLevel, VerifyReport, VerifyVerdict, Written,
+    Access, AnyNumberReport, BadRun, Change, CodePlace, Executed, Fault, ProgramScope, RepairReport, ServerRun,
+    ServerRuns, ServerStep, StepReport, StepVerdict, VerifiedLevel, VerifyReport, VerifyVerdict, Written,
 };

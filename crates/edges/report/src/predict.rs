@@ -48,6 +48,9 @@ pub enum Boundary {
     Relaxed,
     /// Strict, and relaxed where that has none.
     Either,
+    /// As strict, but others may see what a transaction wrote before the read that has another writer.
+    #[serde(rename = "strict-events")]
+    StrictEvents,
 }
 
 /// How sure a "none" is.
@@ -248,6 +251,7 @@ impl Boundary {
             Self::Strict => "strict",
             Self::Relaxed => "relaxed",
             Self::Either => "either",
+            Self::StrictEvents => "strict-events",
         }
     }
 }

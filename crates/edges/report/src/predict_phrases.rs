@@ -82,6 +82,10 @@ pub(crate) fn question(report: &PredictReport) -> String {
             "relaxed: each session repeats what was observed, up to its first transaction that reads from another writer"
         }
         Boundary::Either => "strict, and relaxed where that has none",
+        Boundary::StrictEvents => {
+            "strict-events: each session repeats what was observed, up to its first read from another writer, and others \
+             may see what it wrote until then"
+        }
     };
     let precision = match report.precision {
         Precision::Exact => "",
@@ -160,7 +164,7 @@ pub(crate) fn boundary_words(report: &PredictReport, level: &LevelName, run: &Pr
     let is_either = report.boundary == Boundary::Either && !run.changed.is_empty();
     let words = match report.boundary_of(level) {
         Boundary::Relaxed => "Found with the relaxed boundary; the strict one has none.",
-        Boundary::Strict | Boundary::Either => "Found with the strict boundary.",
+        Boundary::Strict | Boundary::StrictEvents | Boundary::Either => "Found with the strict boundary.",
     };
     is_either.then(|| words.to_owned())
 }

@@ -241,6 +241,7 @@ pub(crate) mod tests {
             place: None,
             times: None,
             ops: ops.split_whitespace().map(operation).collect(),
+            statements: Vec::new(),
         };
         let first = |it: &str| {
             let (key, value) = it.split_once('=').unwrap();

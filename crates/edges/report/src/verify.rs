@@ -4,6 +4,7 @@ use crate::document::{Excerpt, LevelName, Outcome};
 use crate::search::Effort;
 use crate::verify_phrases::faults;
 use serde::{Deserialize, Serialize, Serializer};
+use std::collections::BTreeMap;
 
 /// What `verify` found out about one program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,9 @@ pub struct VerifyReport {
     /// The short names of the levels that hold and of which no weaker one was found to hold, if that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weakest: Option<Vec<String>>,
+    /// What is known of any number of its transactions, if that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub any_number: Option<AnyNumberReport>,
     /// What a real database did with it, if one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerRuns>,
@@ -34,6 +38,48 @@ pub struct VerifyReport {
     /// What it took.
     #[serde(flatten)]
     pub effort: Effort,
+}
+
+/// What is known of any number of transactions of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnyNumberReport {
+    /// The rows that there are: `accounts["x"]`.
+    pub rows: Vec<String>,
+    /// By level: is every run as a serial one?
+    pub robust: BTreeMap<String, bool>,
+    /// Does the initial state satisfy what is claimed, and does each transaction keep it?
+    pub steps: Vec<StepReport>,
+    /// How many transactions were tried together where a violation was searched for.
+    pub tried: u64,
+}
+
+/// Is what is claimed kept?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepReport {
+    /// The transaction, from any state in which the claims hold; none for the initial state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<String>,
+    /// The answer.
+    pub verdict: StepVerdict,
+    /// Did the kernel go through all cases?
+    pub certified: bool,
+    /// A case in which it is not kept; its state need not be one that is ever reached.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_with_history")]
+    pub counterexample: Option<Box<BadRun>>,
+}
+
+/// Is what is claimed kept?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepVerdict {
+    /// Always.
+    Keeps,
+    /// Not always.
+    Breaks,
+    /// There is no state from which it could be tried.
+    Nowhere,
+    /// Nobody knows.
+    Unknown,
 }
 
 /// A program that ran as SQL on a real database, in many interleavings.
@@ -149,9 +195,20 @@ pub(crate) fn with_history<S: Serializer>(run: &BadRun, serializer: S) -> Result
     Members { history: &run.excerpt.history, run }.serialize(serializer)
 }
 
+#[allow(clippy::ref_option, reason = "serde hands over the member as it is")]
+pub(crate) fn some_with_history<S: Serializer>(run: &Option<Box<BadRun>>, serializer: S) -> Result<S::Ok, S::Error> {
+    match run {
+        Some(run) => with_history(run, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 /// A run that a level allows and in which something is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BadRun {
+    /// The names of the transactions that it runs, if these are not those of the program's `run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<Vec<String>>,
     /// What is wrong; at least one thing.
     pub wrong: Vec<Fault>,
     /// The open values, as they were in this run.

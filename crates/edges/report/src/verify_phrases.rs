@@ -1,7 +1,9 @@
 //! What `verify` found, as sentences that all renderings share.
 
 use crate::document::{LevelName, Outcome};
-use crate::verify::{Access, BadRun, Change, CodePlace, Executed, ProgramScope, VerifyReport, VerifyVerdict, Written};
+use crate::verify::{
+    Access, BadRun, Change, CodePlace, Executed, ProgramScope, StepVerdict, VerifyReport, VerifyVerdict, Written,
+};
 use crate::words::counted;
 
 /// The answer in one sentence.
@@ -11,11 +13,12 @@ pub(crate) fn headline(report: &VerifyReport) -> String {
         levels.map(|it| titled(&it.level)).collect::<Vec<_>>()
     };
     let (holds, violated, unknown) = (with("holds"), with("violated"), with("unknown"));
+    let any = if report.any_number.is_some() { " for any number of transactions" } else { "" };
     match (holds.as_slice(), violated.as_slice(), unknown.as_slice()) {
         ([], [], []) => "No level was verified.".to_owned(),
         ([], [], _) => "Unknown.".to_owned(),
-        ([only], [], []) => format!("Holds under {only}."),
-        (all, [], []) => format!("Holds under all of these {} levels.", all.len()),
+        ([only], [], []) => format!("Holds{any} under {only}."),
+        (all, [], []) => format!("Holds{any} under all of these {} levels.", all.len()),
         ([], [only], []) => format!("Violated under {only}."),
         ([], all, []) => format!("Violated under all of these {} levels.", all.len()),
         (_, [], _) => "Not violated under any level that was decided, but some are unknown.".to_owned(),
@@ -43,7 +46,48 @@ pub(crate) fn weakest_line(report: &VerifyReport) -> Option<String> {
 }
 
 /// What `holds` means, plainly.
-pub(crate) fn bounds(program: &ProgramScope) -> String {
+pub(crate) fn bounds(report: &VerifyReport) -> String {
+    match &report.any_number {
+        None => bounds_of_run(&report.program),
+        Some(any) => {
+            let names = and(&report.program.transactions);
+            let rows = match any.rows.as_slice() {
+                [] => String::new(),
+                rows => format!(" on the rows {}", and(rows)),
+            };
+            let bits = report.program.int_bits;
+            format!(
+                "\"Holds\" covers any number of {names} at any time, with any arguments{rows}, as long as numbers fit in {bits} \
+                 bits and transactions name rows that there are."
+            )
+        }
+    }
+}
+
+/// What is known of the single transactions, if any number of them was asked about.
+pub(crate) fn step_lines(report: &VerifyReport) -> Vec<String> {
+    let Some(any) = &report.any_number else { return Vec::new() };
+    // That the initial state breaks something is a run of its own.
+    let of = |verdict: StepVerdict| {
+        let some = any.steps.iter().filter(move |it| it.verdict == verdict);
+        some.filter_map(|it| it.transaction.clone()).collect::<Vec<_>>()
+    };
+    let mut lines = Vec::new();
+    for (verdict, lead) in [
+        (StepVerdict::Keeps, "What is claimed is kept, alone and from every state in which it holds, by"),
+        (StepVerdict::Breaks, "It may be broken, from a state in which it holds, by"),
+        (StepVerdict::Nowhere, "There is no state in which the claims hold and which could be tried, for"),
+        (StepVerdict::Unknown, "Not decided in time:"),
+    ] {
+        let names = of(verdict);
+        if !names.is_empty() {
+            lines.push(format!("{lead} {}.", and(&names)));
+        }
+    }
+    lines
+}
+
+fn bounds_of_run(program: &ProgramScope) -> String {
     let n = program.transactions.len() as u64;
     let open = match program.open_values.len() as u64 {
         0 => String::new(),

@@ -41,6 +41,7 @@ fn write_skew() -> BadRun {
     let edges = ["s1.1 rw y s2.1", "s2.1 rw x s1.1"];
     let Verdict::Forbidden(refutation) = common::cyclic(&history, Anomaly::WriteSkew, &edges) else { unreachable!() };
     BadRun {
+        chosen: None,
         wrong: vec![Fault {
             words: "invariant is false".to_owned(),
             place: CodePlace { line: 10, column: 11, text: "x + y > 0".to_owned() },
@@ -86,6 +87,7 @@ fn report(levels: Vec<(Level, VerifyVerdict)>) -> VerifyReport {
         },
         levels: levels.collect(),
         weakest: None,
+        any_number: None,
         server: None,
         hint: None,
         repairs: Vec::new(),

@@ -7,6 +7,7 @@
 
 use crate::catalogue::{Catalogue, LARGEST_SCAN, RowsAre, SCHEMA, Table, quoted};
 use crate::condition::{self, Template};
+use crate::hidden;
 use crate::sql::{self, WordKind};
 use iso_history::Locking;
 use sqlparser::ast::{
@@ -27,8 +28,17 @@ pub(crate) struct Plan {
     pub(crate) action: Action,
     /// Why something that it reads will be missing.
     pub(crate) missing: Option<&'static str>,
-    /// If it reads and does nothing else: the tables, and conditions that all rows meet which matter.
+    /// The tables that it reads, and conditions that all rows meet which matter; none if it may do what is not seen.
     pub(crate) sources: Vec<Asked>,
+    /// Whether the database executes code of its users for it, which may read and write anything.
+    pub(crate) code: Code,
+}
+
+/// Code that is kept in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    None,
+    Called,
 }
 
 impl Plan {
@@ -125,12 +135,60 @@ pub(crate) fn plans(sql: &str, catalogue: &Catalogue) -> Vec<Plan> {
 }
 
 fn plan(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Plan {
+    let mut plan = plan_by_kind(statement, catalogue);
+    let calls = statement.called().any(|it| catalogue.is_function_of_users(&it));
+    if matches!(plan.action, Action::Opaque) || calls && !matches!(plan.action, Action::Define) {
+        plan.code = Code::Called;
+    }
+    if let Some(sql) = copy_of_known_columns(statement, catalogue) {
+        plan.sql = sql;
+    }
+    plan
+}
+
+/// A `COPY` of a table that has a hidden column names all others.
+fn copy_of_known_columns(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Option<String> {
+    if !catalogue.has_hidden() || statement.first_words(1) != "COPY" {
+        return None;
+    }
+    let text = |nth: usize| statement.words.get(nth).map(|it| &statement.text[it.at.clone()]);
+    let name = |nth: usize| {
+        let word = statement.words.get(nth)?;
+        let text = text(nth)?;
+        match word.kind {
+            WordKind::Plain => Some(text.to_lowercase()),
+            WordKind::Quoted => Some(text.trim_matches('"').replace("\"\"", "\"")),
+            _ => None,
+        }
+    };
+    let (table, last) = if text(2) == Some(".") {
+        (catalogue.table(Some(&name(1)?), &name(3)?)?, 3)
+    } else {
+        (catalogue.table(None, &name(1)?)?, 1)
+    };
+    if table.hidden.is_none() || text(last + 1) == Some("(") {
+        return None;
+    }
+    let at = statement.words[last].at.end;
+    let (before, after) = statement.text.split_at(at);
+    Some(format!("{before} ({}){after}", hidden::known_columns(table)))
+}
+
+fn plan_by_kind(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Plan {
     let plain = |action, missing| Plan {
         sql: statement.text.to_owned(),
         text: statement.text.to_owned(),
         action,
         missing,
         sources: if missing.is_some() { opaque_sources(statement, catalogue) } else { Vec::new() },
+        code: Code::None,
+    };
+    let changing = |asked: Option<Asked>, sets, missing: Option<&'static str>| match asked {
+        Some(asked) if missing.is_none() => {
+            Plan { sources: vec![asked.clone()], ..plain(Action::Change(asked, sets), None) }
+        }
+        Some(asked) => plain(Action::Change(asked, sets), missing),
+        None => plain(Action::Other, missing),
     };
     let Some(parsed) = parse(statement.text) else {
         return by_first_words(statement, catalogue).map_or_else(
@@ -158,14 +216,14 @@ fn plan(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Plan {
             } else {
                 Sets::Computed
             };
-            plain(asked.map_or(Action::Other, |it| Action::Change(it, sets)), missing)
+            changing(asked, sets, missing)
         }
         ast::Statement::Delete(delete) => {
             let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
             let is_alone = delete.using.is_none() && from.len() == 1;
             let missing = sources(statement, 0, catalogue).or((!is_alone).then_some("DELETE reads another table"));
             let asked = is_alone.then(|| changed(&from[0], delete.selection.as_ref(), catalogue)).flatten();
-            plain(asked.map_or(Action::Other, |it| Action::Change(it, Sets::Computed)), missing)
+            changing(asked, Sets::Computed, missing)
         }
         _ => by_first_words(statement, catalogue).map_or_else(
             || {
@@ -326,6 +384,7 @@ fn select(statement: &sql::Statement<'_>, query: &Query, catalogue: &Catalogue) 
         action: Action::Other,
         missing,
         sources: if missing.is_some() { opaque_sources(statement, catalogue) } else { Vec::new() },
+        code: Code::None,
     };
     if !may_read(statement, catalogue) {
         return plain(None);
@@ -405,8 +464,9 @@ fn told(
         asked,
         limit: if is_combined { Limit::None } else { limit(query) },
     };
-    let sources = if query.locks.is_empty() { tables.iter().map(|it| source(it, body)).collect() } else { Vec::new() };
-    Some(Plan { sql, text: text.to_owned(), action: Action::Read(reading), missing: None, sources })
+    let sources = tables.iter().map(|it| source(it, body)).collect();
+    let action = Action::Read(reading);
+    Some(Plan { sql, text: text.to_owned(), action, missing: None, sources, code: Code::None })
 }
 
 /// A table of a SELECT, with those parts of its condition that are about this table alone.

@@ -4,6 +4,7 @@
 //! schema. A trigger tells each row that is written: to whoever comes through the proxy as a message of the protocol,
 //! which the proxy keeps to itself; what others write is kept in a table, which is read at the end.
 
+use crate::hidden;
 use iso_collect::{Administration, Failure};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
@@ -79,6 +80,17 @@ pub(crate) struct Table {
     pub(crate) key: Vec<String>,
     /// Whether statements do to rows exactly what they say.
     pub(crate) rows: RowsAre,
+    /// Whether a row of it is a row of another table, too.
+    pub(crate) parts: Parts,
+    /// A column that we have added, which is its key unless it has one of its own.
+    pub(crate) hidden: Option<String>,
+}
+
+/// Whether a table has partitions or children, or is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parts {
+    None,
+    Some,
 }
 
 /// Whether somebody stands between a statement and the rows of a table.
@@ -227,7 +239,7 @@ const FUNCTIONS: &str = "
 SELECT DISTINCT p.proname::text, CASE WHEN p.prokind IN ('a', 'w') THEN 'aggregate' ELSE 'function' END
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace JOIN pg_language l ON l.oid = p.prolang
 WHERE p.prokind IN ('a', 'w')
-   OR n.nspname NOT IN ('pg_catalog', 'information_schema', 'isoscope_recording') AND l.lanname <> 'c'";
+   OR p.provolatile <> 'i' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'isoscope_recording') AND l.lanname <> 'c'";
 
 impl Catalogue {
     /// Reads the catalogue of a database.
@@ -241,18 +253,26 @@ impl Catalogue {
                 let (schema, name) = (text(1), text(2));
                 let shown = if schema == "public" { name.clone() } else { format!("{schema}.{name}") };
                 let rows = if is(6) { RowsAre::Guarded } else { RowsAre::Plain };
-                found.tables.push(Table { oid, schema, name, shown, columns: Vec::new(), key: Vec::new(), rows });
+                let parts = if is(7) { Parts::Some } else { Parts::None };
+                let (columns, key, hidden) = (Vec::new(), Vec::new(), None);
+                found.tables.push(Table { oid, schema, name, shown, columns, key, rows, parts, hidden });
             }
             let Some(table) = found.tables.last_mut() else { continue };
             let type_name = text(4);
             let content = if is(8) { Content::Computed } else { Content::Written };
             let column = Column { name: text(3), kind: Kind::of(&type_name), type_name, content };
+            if hidden::is_hidden(&column.name) {
+                table.hidden = Some(column.name.clone());
+            }
             // Positions in the key begin with 0. Rows of a table that has parts are rows of two tables.
             if let Some(place) = text(5).parse::<usize>().ok().filter(|_| !is(7)) {
                 table.key.resize(table.key.len().max(place + 1), String::new());
                 table.key[place].clone_from(&column.name);
             }
             table.columns.push(column);
+        }
+        for table in found.tables.iter_mut().filter(|it| it.key.is_empty()) {
+            table.key.extend(table.hidden.clone());
         }
         for row in administration.rows(FUNCTIONS)? {
             let mut texts = row.into_iter().map(Option::unwrap_or_default);
@@ -317,6 +337,11 @@ impl Catalogue {
         self.by_oid(table.oid).is_none_or(|it| it.shown != table.shown)
     }
 
+    /// Has any table a column of ours?
+    pub(crate) fn has_hidden(&self) -> bool {
+        self.tables.iter().any(|it| it.hidden.is_some())
+    }
+
     pub(crate) fn is_aggregate(&self, name: &str) -> bool {
         self.aggregates.contains(name)
     }
@@ -365,7 +390,10 @@ const COMMENT: &str = "of isoscope record; it is removed at the end of a recordi
 
 /// Puts a trigger on every table that has none. Gives the catalogue as it is then.
 pub(crate) fn attach(administration: &mut dyn Asks, purpose: Purpose) -> Result<Catalogue, Failure> {
-    let catalogue = Catalogue::load(administration)?;
+    let mut catalogue = Catalogue::load(administration)?;
+    if purpose == Purpose::Serve && hidden::settle(administration, &catalogue)? {
+        catalogue = Catalogue::load(administration)?;
+    }
     let sql = format!(
         "SELECT tgrelid::text FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
          WHERE p.pronamespace = '{SCHEMA}'::regnamespace"
@@ -439,5 +467,6 @@ fn placing(table: &Table) -> String {
 
 /// Takes everything out of the database again.
 pub(crate) fn remove(administration: &mut Administration) -> Result<(), Failure> {
+    hidden::remove(administration)?;
     administration.run(&format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"))
 }

@@ -16,6 +16,12 @@ pub enum ServeError {
         /// What there is.
         known: String,
     },
+    /// A database has no weak updates.
+    #[error("at {level}, UPDATE and DELETE act on the newest version, as in the database; leave out --updates weak")]
+    NewestOnly {
+        /// The level.
+        level: &'static str,
+    },
     /// There is no engine, because it is not installed.
     #[error(
         "{0}: install it with `sudo apt-get install postgresql` (macOS: `brew install postgresql`), or name another \

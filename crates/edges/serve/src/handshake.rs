@@ -1,18 +1,72 @@
 //! The beginning of a connection: what a client says first, and how the engine comes to know it.
 
-use crate::shared::Shared;
-use crate::wire::{CANCEL_REQUEST, GSS_REQUEST, Message, Peer, SSL_REQUEST, drop_last_value};
+use crate::shared::{Shared, Watched};
+use crate::wire::{CANCEL_REQUEST, GSS_REQUEST, Message, Peer, SSL_REQUEST, Stream, drop_last_value, is_timeout};
 use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The first message to the engine.
-pub(crate) struct Startup {
-    pub(crate) body: Vec<u8>,
+struct Startup {
+    body: Vec<u8>,
+    /// What the client wants its session to be called.
+    session: Option<String>,
+}
+
+/// A client whom the engine knows by now.
+pub(crate) struct Connected {
+    pub(crate) client: Peer,
+    pub(crate) engine: Peer,
+    pub(crate) number: u64,
     /// What the client wants its session to be called.
     pub(crate) session: Option<String>,
+    /// As long as it is kept, the connection can be ended by others.
+    pub(crate) watched: Watched,
+}
+
+/// Lets a client in, if it wants more than a word, and if the engine wants it.
+pub(crate) fn let_in(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<Option<Connected>> {
+    stream.set_nodelay(true)?;
+    let mut client = Peer::new(Stream::Network(stream));
+    let Some(startup) = greet(&mut client, shared)? else { return Ok(None) };
+    let mut engine = Peer::new(match shared.place.connect() {
+        Ok(stream) => stream,
+        Err(error) => {
+            let words = format!("isoscope cannot reach the database: {error}");
+            client.push(&Message::error("FATAL", "08006", &words));
+            client.flush()?;
+            return Ok(None);
+        }
+    });
+    engine.push_untagged(&startup.body);
+    engine.flush()?;
+    if !authenticate(&mut client, &mut engine)? {
+        return Ok(None);
+    }
+    let number = shared.ledger.connected();
+    let watched = shared.watch(number, &engine)?;
+    Ok(Some(Connected { client, engine, number, session: startup.session, watched }))
+}
+
+/// Passes on what an engine says that nobody has asked: notifications, and that it ends.
+pub(crate) fn hear_unasked(engine: &mut Peer, client: &mut Peer) -> io::Result<()> {
+    engine.wait_at_most(Some(Duration::from_millis(1)))?;
+    let heard = loop {
+        match engine.message() {
+            Ok(Some(message)) => client.push(&message),
+            Ok(None) => break Err(io::ErrorKind::ConnectionAborted.into()),
+            Err(error) if is_timeout(&error) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    engine.wait_at_most(None)?;
+    client.flush()?;
+    heard
 }
 
 /// The client's first words. Encryption is declined, and a request to cancel is passed on; then there is no more to do.
-pub(crate) fn greet(client: &mut Peer, shared: &Shared) -> io::Result<Option<Startup>> {
+fn greet(client: &mut Peer, shared: &Shared) -> io::Result<Option<Startup>> {
     loop {
         let Some(body) = client.startup()? else { return Ok(None) };
         let code = body.get(..4).map_or(0, |it| u32::from_be_bytes([it[0], it[1], it[2], it[3]]));
@@ -75,7 +129,7 @@ fn session_of(options: &[u8]) -> Option<String> {
 }
 
 /// Passes on who the client is, up to the first `ReadyForQuery`. False if the engine does not want it.
-pub(crate) fn authenticate(client: &mut Peer, engine: &mut Peer) -> io::Result<bool> {
+fn authenticate(client: &mut Peer, engine: &mut Peer) -> io::Result<bool> {
     while let Some(message) = engine.message()? {
         client.push(&message);
         match message.tag {

@@ -4,7 +4,8 @@
 //! anew, and a line with initial values says so. A value that nobody is known to have written is judged at the end, when
 //! everybody who came through the proxy has told what they wrote: it was there before, or somebody else wrote it.
 
-use crate::transaction::{Done, Open, Operation, Seen, Touched};
+use crate::transaction::{Done, Open, Operation, Seen, Touched, free};
+use crate::weak::Opaque;
 use iso_collect::Target;
 use iso_formats::{RECORDING_END, RecordedDatabase, RecordingHeader, TxnLines, WrittenValues};
 use iso_history::{Datum, Locking, Name, Outcome};
@@ -60,6 +61,8 @@ pub struct Tally {
     pub outside: u64,
     /// Statements of recorded transactions.
     pub statements: u64,
+    /// Statements of a served database that executed code of it, whose reads are not seen.
+    pub opaque: u64,
     /// Transactions by their isolation level.
     pub levels: BTreeMap<String, u64>,
     /// Statements of which something that they read is missing, by reason, with how many and one of them.
@@ -94,7 +97,7 @@ pub(crate) enum Origin {
     /// A real database's.
     Record,
     /// That of a weak store with a level, and what else the header says.
-    Serve { level: &'static str, origin: serde_json::Value },
+    Serve { level: &'static str, origin: serde_json::Value, opaque: Opaque },
 }
 
 /// All that is recorded.
@@ -205,6 +208,18 @@ impl Ledger {
         }
     }
 
+    /// A statement has executed code of the database.
+    pub(crate) fn opaque(&self) {
+        self.lock().tally.opaque += 1;
+    }
+
+    /// One more row of the initial state.
+    pub(crate) fn add_initial(&self, key: String, value: Datum) {
+        if let Some(known) = &mut self.lock().known {
+            known.insert(key, value);
+        }
+    }
+
     /// A transaction has ended.
     pub(crate) fn record(&self, session: &str, txn: &Open, outcome: Outcome) {
         if txn.statements.iter().all(|it| it.operations.is_empty()) {
@@ -245,12 +260,12 @@ impl Ledger {
         let (initial, unexplained) = inner.resolve();
         inner.write_initial(&initial);
         for (xid, operation) in unexplained {
-            let done = Done { operations: vec![operation], locking: Locking::Free, before: Vec::new() };
+            let done = free(vec![operation]);
             others.entry(xid).or_default().push(done);
         }
         inner.tally.outside = others.len() as u64;
-        let has_others = inner.tally.outside > 0;
-        inner.write_header(has_others);
+        let has_more = inner.tally.outside > 0 || inner.tally.opaque > 0;
+        inner.write_header(has_more);
         for (xid, statements) in others {
             // Nobody knows when it was.
             let mut lines = TxnLines::default();
@@ -299,7 +314,17 @@ impl Inner {
             Origin::Record => {
                 serde_json::json!({ "database": self.database, "isolation": levels, "made_by": "isoscope record" })
             }
-            Origin::Serve { origin, .. } => origin.clone(),
+            Origin::Serve { origin, opaque, .. } => {
+                let mut origin = origin.clone();
+                let is_final = !matches!(self.output, Output::Stream(_));
+                if self.tally.opaque > 0 {
+                    origin["opaque"] = self.tally.opaque.into();
+                } else if *opaque == Opaque::Allowed && !is_final {
+                    // There is no second chance to say it.
+                    origin["opaque"] = true.into();
+                }
+                origin
+            }
         };
         let header = RecordingHeader {
             initial: Datum::Null,
@@ -455,8 +480,12 @@ fn write_txn(
 ) -> u64 {
     let mut n_operations = 0;
     lines.begin(session);
+    let has_sql = statements.iter().any(|it| it.sql.is_some());
     for done in statements.iter().filter(|it| !it.operations.is_empty()) {
         let is_statement = done.operations.len() > 1 || done.locking == Locking::ForUpdate;
+        if has_sql {
+            lines.said(done.sql.as_deref().unwrap_or_default());
+        }
         if is_statement {
             lines.begin_statement();
         }

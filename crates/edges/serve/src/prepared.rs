@@ -13,6 +13,8 @@ pub(crate) struct Prepared {
     /// None if the text was empty.
     pub(crate) plan: Option<Arc<Plan>>,
     pub(crate) types: Vec<u32>,
+    /// Columns of its result that the client must not see.
+    pub(crate) hidden: Vec<usize>,
 }
 
 /// A statement with its parameters.
@@ -59,6 +61,13 @@ pub(crate) fn is_tagged(plan: &Plan) -> bool {
 pub(crate) fn type_numbers(mut fields: Fields<'_>) -> Vec<u32> {
     let n = fields.count().unwrap_or_default();
     (0..n).map_while(|_| fields.int()).map(i32::cast_unsigned).collect()
+}
+
+/// The body of a `Parse`.
+pub(crate) fn parse_body(name: &str, sql: &str, types: &[u32]) -> Vec<u8> {
+    let count = i16::try_from(types.len()).unwrap_or(i16::MAX).to_be_bytes();
+    let numbers: Vec<u8> = types.iter().flat_map(|it| it.to_be_bytes()).collect();
+    [name.as_bytes(), b"\0", sql.as_bytes(), b"\0", &count, &numbers].concat()
 }
 
 /// The parameters of a `Bind`, after the names.

@@ -3,15 +3,15 @@
 use crate::catalogue::{self, Catalogue, Purpose};
 use crate::error::ServeError;
 use crate::ledger::{Ledger, Origin, Output, Tally};
-use crate::shared::{Shared, listen, lock, word};
+use crate::proxy::{Door, Proxy};
+use crate::shared::{Shared, lock, word};
 use crate::transaction::{Done, Tale, Written, tale, wrote};
 use crate::wire::Place;
 use iso_collect::{Administration, Failure, Target};
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener};
+use std::ops::Deref;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What to record.
 #[derive(Debug)]
@@ -54,17 +54,17 @@ pub struct Recorded {
 }
 
 /// A recording that runs.
+#[derive(Debug)]
 pub struct Recording {
-    shared: Arc<Shared>,
-    address: SocketAddr,
+    proxy: Proxy,
     database: String,
-    started: Instant,
-    listener: Option<thread::JoinHandle<()>>,
 }
 
-impl std::fmt::Debug for Recording {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Recording").field("address", &self.address).finish_non_exhaustive()
+impl Deref for Recording {
+    type Target = Proxy;
+
+    fn deref(&self) -> &Proxy {
+        &self.proxy
     }
 }
 
@@ -72,10 +72,7 @@ impl Recording {
     /// Prepares the database, and listens.
     pub fn start(setup: RecordSetup) -> Result<Self, ServeError> {
         let mut administration = Administration::open(&setup.url)?;
-        let cannot = |reason| ServeError::Listen { place: setup.listen.clone(), reason };
-        let listener = TcpListener::bind(&setup.listen).map_err(cannot)?;
-        let address = listener.local_addr().map_err(cannot)?;
-        listener.set_nonblocking(true).map_err(cannot)?;
+        let door = Door::at(&setup.listen)?;
         // Whoever keeps a table locked must not keep us for ever.
         administration.run("SET lock_timeout = '10s'")?;
         administration.claim()?;
@@ -103,14 +100,7 @@ impl Recording {
         if setup.start == Start::AtOnce {
             shared.start();
         }
-        let served = Arc::clone(&shared);
-        let listener = Some(thread::spawn(move || listen(&listener, &served)));
-        Ok(Self { shared, address, database, started: Instant::now(), listener })
-    }
-
-    /// Where applications connect.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+        Ok(Self { proxy: door.open(shared), database })
     }
 
     /// The database, without credentials.
@@ -118,30 +108,9 @@ impl Recording {
         &self.database
     }
 
-    /// How far it is.
-    pub fn tally(&self) -> Tally {
-        self.shared.ledger.tally()
-    }
-
-    /// Has recording begun?
-    pub fn is_on(&self) -> bool {
-        self.shared.ledger.is_on()
-    }
-
-    /// Can the history not be written any more?
-    pub fn has_failed(&self) -> bool {
-        self.shared.ledger.has_failed()
-    }
-
-    /// How many applications are connected.
-    pub fn n_connected(&self) -> usize {
-        self.shared.n_connected()
-    }
-
     /// Ends all connections, cleans the database up, and completes the history.
     pub fn end(mut self) -> Result<Recorded, ServeError> {
-        self.shared.end(self.listener.take());
-        let elapsed = self.started.elapsed();
+        let elapsed = self.proxy.end();
         let catalogue = self.shared.catalogue();
         let mut administration = lock(&self.shared.administration);
         let outside = outside(&mut administration, &catalogue);

@@ -1,5 +1,6 @@
 //! Rows as the engine tells them: JSON in, names of keys and values of a history out.
 
+use crate::hidden::is_hidden;
 use iso_history::Datum;
 
 /// A piece of JSON. Numbers stay as they are spelled.
@@ -53,7 +54,8 @@ pub(crate) fn table_row(node: Node, key: &[String]) -> Option<TableRow> {
     let fields: Vec<(String, Datum)> = fields.into_iter().map(|it| (it.0, it.1.into_datum())).collect();
     let part = |column: &String| fields.iter().find(|it| it.0 == *column).map(|it| plain(&it.1));
     let name = key.iter().map(part).collect::<Option<Vec<String>>>()?.join(",");
-    Some(TableRow { name, value: Datum::record(fields.iter().map(|it| (it.0.as_str(), it.1.clone()))) })
+    let seen = fields.iter().filter(|it| !is_hidden(&it.0));
+    Some(TableRow { name, value: Datum::record(seen.map(|it| (it.0.as_str(), it.1.clone()))) })
 }
 
 /// A value in the name of a row.

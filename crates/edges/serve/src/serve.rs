@@ -3,20 +3,20 @@
 use crate::catalogue::{self, Purpose};
 use crate::error::ServeError;
 use crate::ledger::{Ledger, Origin, Output, Tally};
+use crate::proxy::{Door, Proxy};
 use crate::record::Start;
-use crate::shared::{Shared, listen, lock, word};
+use crate::shared::{Shared, lock, word};
 use crate::turn::Turn;
-use crate::weak::{Login, Weak};
+use crate::weak::{Login, Opaque, Updates, Weak};
 use crate::wire::Place;
 use iso_collect::{Administration, Target};
 use iso_servers::{Kind, Server};
 use iso_spec::Level;
 use iso_store::{DATABASE_LEVELS, Divergence, LEVELS, Policy};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{SocketAddr, TcpListener};
+use std::ops::Deref;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What to serve.
 #[derive(Debug)]
@@ -43,6 +43,10 @@ pub struct ServeSetup {
     pub target: Target,
     /// When the run begins.
     pub start: Start,
+    /// What UPDATE and DELETE act on.
+    pub updates: Updates,
+    /// What becomes of statements whose reads are not seen.
+    pub opaque: Opaque,
 }
 
 /// What came of it.
@@ -67,19 +71,19 @@ pub struct Served {
 }
 
 /// A served database.
+#[derive(Debug)]
 pub struct Serving {
-    shared: Arc<Shared>,
-    address: SocketAddr,
+    proxy: Proxy,
     engine: String,
-    started: Instant,
-    listener: Option<thread::JoinHandle<()>>,
     /// Our own, which ends with the run.
     server: Option<Server>,
 }
 
-impl std::fmt::Debug for Serving {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Serving").field("address", &self.address).finish_non_exhaustive()
+impl Deref for Serving {
+    type Target = Proxy;
+
+    fn deref(&self) -> &Proxy {
+        &self.proxy
     }
 }
 
@@ -94,10 +98,10 @@ impl Serving {
             let known = levels().map(Level::short_name).collect::<Vec<&str>>().join(", ");
             return Err(ServeError::UnknownLevel { level: setup.level.short_name(), known });
         }
-        let cannot = |reason| ServeError::Listen { place: setup.listen.clone(), reason };
-        let listener = TcpListener::bind(&setup.listen).map_err(cannot)?;
-        let address = listener.local_addr().map_err(cannot)?;
-        listener.set_nonblocking(true).map_err(cannot)?;
+        if setup.updates == Updates::Weak && setup.level.is_of_databases() {
+            return Err(ServeError::NewestOnly { level: setup.level.short_name() });
+        }
+        let door = Door::at(&setup.listen)?;
         let (server, url) = if let Some(url) = &setup.engine {
             (None, url.clone())
         } else {
@@ -117,7 +121,7 @@ impl Serving {
         let login =
             server.is_some().then(|| Login { user: iso_servers::USER.to_owned(), database: "postgres".to_owned() });
         let turn = Turn::new(setup.sessions, setup.seed, setup.order.clone(), setup.patience);
-        let weak = Weak::new(setup.level, setup.policy.clone(), setup.seed, turn, login);
+        let weak = Weak::new(&setup, turn, login);
         let prepared = catalogue::attach(&mut administration, Purpose::Serve);
         let mut catalogue = prepared.inspect_err(|_| drop(catalogue::remove(&mut administration)))?;
         weak.name_tables(&mut catalogue);
@@ -128,21 +132,16 @@ impl Serving {
             "level": setup.level.short_name(),
             "policy": policy_name(&setup.policy),
             "seed": setup.seed,
+            "updates": if setup.updates == Updates::Weak { "weak" } else { "newest" },
         });
-        let ledger = Ledger::new(output, Origin::Serve { level: setup.level.short_name(), origin }, engine.clone());
+        let level = setup.level.short_name();
+        let ledger = Ledger::new(output, Origin::Serve { level, origin, opaque: setup.opaque }, engine.clone());
         let place = Place::of(&administration);
         let shared = Arc::new(Shared::new(place, ledger, word, administration, catalogue, Some(weak)));
         if let (Start::AtOnce, Some(weak)) = (setup.start, &shared.weak) {
             shared.start_weak(weak)?;
         }
-        let served = Arc::clone(&shared);
-        let listener = Some(thread::spawn(move || listen(&listener, &served)));
-        Ok(Self { shared, address, engine, started: Instant::now(), listener, server })
-    }
-
-    /// Where applications connect.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+        Ok(Self { proxy: door.open(shared), engine, server })
     }
 
     /// The engine, without credentials.
@@ -150,24 +149,9 @@ impl Serving {
         &self.engine
     }
 
-    /// How far it is.
-    pub fn tally(&self) -> Tally {
-        self.shared.ledger.tally()
-    }
-
-    /// Has the run begun?
-    pub fn is_on(&self) -> bool {
-        self.shared.ledger.is_on()
-    }
-
-    /// Can the history not be written any more?
-    pub fn has_failed(&self) -> bool {
-        self.shared.ledger.has_failed()
-    }
-
-    /// How many applications are connected.
-    pub fn n_connected(&self) -> usize {
-        self.shared.n_connected()
+    /// The address of our own engine, if there is one: whoever asks there sees the newest state.
+    pub fn engine_url(&self) -> Option<String> {
+        self.server.as_ref().map(Server::url_of_socket)
     }
 
     /// The process of our own engine, if there is one.
@@ -177,8 +161,7 @@ impl Serving {
 
     /// Ends all connections and the engine, and completes the history.
     pub fn end(mut self) -> Result<Served, ServeError> {
-        self.shared.end(self.listener.take());
-        let elapsed = self.started.elapsed();
+        let elapsed = self.proxy.end();
         if self.server.is_none() {
             let mut administration = lock(&self.shared.administration);
             if let Err(failure) = catalogue::remove(&mut administration) {

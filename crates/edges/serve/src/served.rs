@@ -6,16 +6,18 @@
 mod answer;
 mod ending;
 mod statement;
+mod weakly;
 
 use crate::analyse::{Action, Plan};
 use crate::catalogue::Catalogue;
 use crate::condition::Parameter;
 use crate::engine::{Engine, close};
-use crate::handshake::{authenticate, greet};
-use crate::prepared::{Prepared, is_tagged, parameters, plan_all, type_numbers};
+use crate::handshake::{Connected, hear_unasked, let_in};
+use crate::hidden;
+use crate::prepared::{Prepared, is_tagged, parameters, parse_body, plan_all, type_numbers};
 use crate::shared::Shared;
 use crate::weak::Weak;
-use crate::wire::{Message, Peer, Stream, add_result_format, drop_last_description, is_timeout};
+use crate::wire::{Message, Peer, add_result_format, add_result_formats_at, drop_last_description, is_timeout};
 use iso_history::Outcome;
 use statement::{How, Txn};
 use std::collections::{HashMap, VecDeque};
@@ -30,28 +32,11 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Serves one client until it leaves.
 pub(crate) fn serve_weakly(stream: TcpStream, shared: &Arc<Shared>, weak: &Weak) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut client = Peer::new(Stream::Network(stream));
-    let Some(startup) = greet(&mut client, shared)? else { return Ok(()) };
-    let mut engine = Peer::new(match shared.place.connect() {
-        Ok(stream) => stream,
-        Err(error) => {
-            let words = format!("isoscope cannot reach its engine: {error}");
-            client.push(&Message::error("FATAL", "08006", &words));
-            return client.flush();
-        }
-    });
-    engine.push_untagged(&startup.body);
-    engine.flush()?;
-    if !authenticate(&mut client, &mut engine)? {
-        return Ok(());
-    }
-    let number = shared.ledger.connected();
-    let watched = shared.watch(number, &engine)?;
+    let Some(Connected { client, engine, number, session, watched }) = let_in(stream, shared)? else { return Ok(()) };
     weak.turn.connect(number);
     client.wait_at_most(Some(TICK))?;
     let mut served = Served {
-        name: weak.take_name(startup.session.unwrap_or_else(|| format!("s{number}"))),
+        name: weak.take_name(session.unwrap_or_else(|| format!("s{number}"))),
         number,
         client,
         engine: Engine::new(engine),
@@ -99,6 +84,8 @@ struct Portal {
     bind: Message,
     /// The engine knows it.
     is_bound: bool,
+    /// Columns of its result that the client must not see.
+    hidden: Vec<usize>,
     /// What is left of its answer.
     left: VecDeque<Message>,
 }
@@ -116,7 +103,7 @@ impl Served<'_> {
                     if self.is_over() {
                         return self.say_goodbye();
                     }
-                    self.hear_idle_engine()?;
+                    hear_unasked(&mut self.engine.peer, &mut self.client)?;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -177,22 +164,6 @@ impl Served<'_> {
         self.weak.leave_name(&self.name);
         self.weak.turn.leave(self.number);
         self.client.stream().shut();
-    }
-
-    /// Notifications and the end of the engine come unasked.
-    fn hear_idle_engine(&mut self) -> io::Result<()> {
-        self.engine.peer.wait_at_most(Some(Duration::from_millis(1)))?;
-        let heard = loop {
-            match self.engine.peer.message() {
-                Ok(Some(message)) => self.client.push(&message),
-                Ok(None) => break Err(io::ErrorKind::ConnectionAborted.into()),
-                Err(error) if is_timeout(&error) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        self.engine.peer.wait_at_most(None)?;
-        self.client.flush()?;
-        heard
     }
 
     fn handle(&mut self, message: Message) -> io::Result<()> {
@@ -336,12 +307,36 @@ impl Served<'_> {
         let plans = self.plans(sql);
         let plan = plans.first().cloned().filter(|_| plans.len() == 1);
         let text = plan.as_ref().map_or(sql, |it| statement::text_of(it));
-        let count = i16::try_from(types.len()).unwrap_or(i16::MAX).to_be_bytes();
-        let numbers: Vec<u8> = types.iter().flat_map(|it| it.to_be_bytes()).collect();
-        let body = [name.as_bytes(), b"\0", text.as_bytes(), b"\0", &count, &numbers].concat();
+        let body = parse_body(name, text, &types);
         let name = name.to_owned();
-        self.prepared.insert(name, Prepared { plan, types });
-        self.exchange(&[Message::new(b'P', body)], b"1")
+        self.prepared.insert(name.clone(), Prepared { plan, types, hidden: Vec::new() });
+        self.exchange(&[Message::new(b'P', body)], b"1")?;
+        if self.catalogue.has_hidden() && !self.is_skipping {
+            self.find_hidden(&name)?;
+        }
+        Ok(())
+    }
+
+    /// Learns which columns of a statement's result the client must not see.
+    fn find_hidden(&mut self, name: &str) -> io::Result<()> {
+        self.engine.peer.push(&Message::new(b'D', [b"S", name.as_bytes(), b"\0"].concat()));
+        self.engine.peer.push(&Message::new(b'H', Vec::new()));
+        self.engine.peer.flush()?;
+        loop {
+            let message = self.engine.message()?;
+            match message.tag {
+                b'T' => {
+                    if let Some(prepared) = self.prepared.get_mut(name) {
+                        prepared.hidden = hidden::places(&message);
+                    }
+                    return Ok(());
+                }
+                b'n' => return Ok(()),
+                // Whoever executes it hears why it does not work.
+                b'E' => return self.engine.sync(),
+                _ => {}
+            }
+        }
     }
 
     /// Asks the engine for something that is answered by messages of these kinds, and passes them on.
@@ -375,10 +370,13 @@ impl Served<'_> {
         let prepared = self.prepared.get(statement);
         let parameters = prepared.and_then(|it| parameters(fields, &it.types)).unwrap_or_default();
         let plan = prepared.and_then(|it| it.plan.clone());
+        let hidden = prepared.map(|it| it.hidden.clone()).unwrap_or_default();
+        add_result_formats_at(&mut message.body, &hidden);
         if plan.as_ref().is_some_and(|it| is_tagged(it)) {
             add_result_format(&mut message.body);
         }
-        self.portals.insert(portal, Portal { plan, parameters, bind: message, is_bound: false, left: VecDeque::new() });
+        let left = VecDeque::new();
+        self.portals.insert(portal, Portal { plan, parameters, bind: message, is_bound: false, hidden, left });
         self.client.push(&Message::new(b'2', Vec::new()));
     }
 
@@ -418,6 +416,8 @@ impl Served<'_> {
                     if message.tag == b'T' && plan.is_some_and(|it| is_tagged(&it)) {
                         drop_last_description(&mut message.body);
                     }
+                    let places = if message.tag == b'T' { hidden::places(&message) } else { Vec::new() };
+                    hidden::drop_columns(&mut message, &places);
                     self.client.push(&message);
                     return Ok(());
                 }
@@ -433,7 +433,7 @@ impl Served<'_> {
         let most = fields.int().and_then(|it| usize::try_from(it).ok()).filter(|it| *it > 0).unwrap_or(usize::MAX);
         let Some(portal) = self.portals.get_mut(&name) else {
             // It was made by SQL: a cursor.
-            let answered = self.statement(None, &[], &How::Portal { name, bind: None })?;
+            let answered = self.statement(None, &[], &How::Portal { name, bind: None, hidden: Vec::new() })?;
             return self.say(answered);
         };
         if portal.left.is_empty() {
@@ -452,7 +452,7 @@ impl Served<'_> {
                 bind.push(portal.bind.clone());
                 portal.is_bound = true;
             }
-            let how = How::Portal { name: name.clone(), bind: Some(bind) };
+            let how = How::Portal { name: name.clone(), bind: Some(bind), hidden: portal.hidden.clone() };
             let answer = match self.statement(plan.as_ref(), &parameters, &how)? {
                 Ok(answer) => answer,
                 Err(error) => return self.fail_until_sync(&error),

@@ -6,14 +6,12 @@
 
 use crate::analyse::{Action, Plan, Scope, level_named};
 use crate::catalogue::{self, Catalogue, TOLD};
-use crate::handshake::{ask, authenticate, greet};
-use crate::prepared::{Owed, Portal, Prepared, is_tagged, parameters, type_numbers};
+use crate::handshake::{Connected, ask, hear_unasked, let_in};
+use crate::prepared::{Owed, Portal, Prepared, is_tagged, parameters, parse_body, type_numbers};
 use crate::row::parse;
 use crate::shared::Shared;
 use crate::transaction::{Block, Open, Running, Tale, seen_rows, tale};
-use crate::wire::{
-    Message, Peer, Stream, add_result_format, drop_last_description, drop_last_value, drop_place, is_timeout,
-};
+use crate::wire::{Message, Peer, add_result_format, drop_last_description, drop_last_value, drop_place, is_timeout};
 use iso_history::Outcome;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -29,24 +27,7 @@ const MUCH: usize = 256 << 10;
 
 /// Serves one client until it leaves.
 pub(crate) fn serve(stream: TcpStream, shared: &Arc<Shared>) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut client = Peer::new(Stream::Network(stream));
-    let Some(startup) = greet(&mut client, shared)? else { return Ok(()) };
-    let mut engine = Peer::new(match shared.place.connect() {
-        Ok(stream) => stream,
-        Err(error) => {
-            let words = format!("isoscope cannot reach the database: {error}");
-            client.push(&Message::error("FATAL", "08006", &words));
-            return client.flush();
-        }
-    });
-    engine.push_untagged(&startup.body);
-    engine.flush()?;
-    if !authenticate(&mut client, &mut engine)? {
-        return Ok(());
-    }
-    let number = shared.ledger.connected();
-    let watched = shared.watch(number, &engine)?;
+    let Some(Connected { client, engine, number, watched, .. }) = let_in(stream, shared)? else { return Ok(()) };
     let mut session = Session::new(format!("s{number}"), client, engine, Arc::clone(shared))?;
     let result = session.run();
     session.leave();
@@ -114,7 +95,7 @@ impl Session {
                         self.tell(&Message::error("FATAL", "57P01", "isoscope ends the recording"));
                         return self.client.flush();
                     }
-                    self.hear_idle_engine()?;
+                    hear_unasked(&mut self.engine, &mut self.client)?;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -147,22 +128,6 @@ impl Session {
         if let Some(txn) = self.txn.as_mut().filter(|_| !done.operations.is_empty()) {
             txn.statements.push(done);
         }
-    }
-
-    /// Notifications and the end of the engine come unasked.
-    fn hear_idle_engine(&mut self) -> io::Result<()> {
-        self.engine.wait_at_most(Some(Duration::from_millis(1)))?;
-        let heard = loop {
-            match self.engine.message() {
-                Ok(Some(message)) => self.tell(&message),
-                Ok(None) => break Err(io::ErrorKind::ConnectionAborted.into()),
-                Err(error) if is_timeout(&error) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        self.engine.wait_at_most(None)?;
-        self.client.flush()?;
-        heard
     }
 
     fn tell(&mut self, message: &Message) {
@@ -277,13 +242,11 @@ impl Session {
         let types = type_numbers(fields);
         let plan = plans.first().cloned().filter(|_| plans.len() == 1);
         if let Some(plan) = &plan {
-            let rest: Vec<u8> = types.iter().flat_map(|it| it.to_be_bytes()).collect();
-            let count = i16::try_from(types.len()).unwrap_or(i16::MAX).to_be_bytes();
             let name = name.to_owned();
-            message.body = [name.as_bytes(), b"\0", plan.sql.as_bytes(), b"\0", &count, &rest].concat();
-            self.prepared.insert(name, Prepared { plan: Some(Arc::clone(plan)), types });
+            message.body = parse_body(&name, &plan.sql, &types);
+            self.prepared.insert(name, Prepared { plan: Some(Arc::clone(plan)), types, hidden: Vec::new() });
         } else {
-            self.prepared.insert(name.to_owned(), Prepared { plan: None, types });
+            self.prepared.insert(name.to_owned(), Prepared { plan: None, types, hidden: Vec::new() });
         }
         self.owed.push_back(Owed::Parse);
     }

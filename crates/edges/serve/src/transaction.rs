@@ -42,6 +42,8 @@ pub(crate) struct Done {
     pub(crate) locking: Locking,
     /// What was in rows before they were written, and when.
     pub(crate) before: Vec<Touched>,
+    /// What the application said.
+    pub(crate) sql: Option<String>,
 }
 
 /// What a row held when it was written anew.
@@ -221,8 +223,9 @@ impl Running {
     /// What a statement did that ended well.
     pub(crate) fn done(self, plan: &Plan) -> (Done, Missing) {
         let before = touched(&self.written);
+        let sql = Some(said(&plan.text, &self.parameters));
         let (done, missing) = self.operations(plan);
-        (Done { before, ..done }, missing)
+        (Done { before, sql, ..done }, missing)
     }
 
     fn operations(self, plan: &Plan) -> (Done, Missing) {
@@ -236,7 +239,8 @@ impl Running {
                 }
                 let is_whole = match reading.limit {
                     Limit::None => true,
-                    Limit::Rows(n) => self.n_rows < n,
+                    // No more than one row has a whole key.
+                    Limit::Rows(n) => self.n_rows < n || n > 0 && is_by_key(reading.asked.as_ref(), &self.parameters),
                     Limit::Unknown => false,
                 };
                 let whole = reading.asked.as_ref().filter(|_| is_whole && !self.is_garbled);
@@ -263,8 +267,30 @@ pub(crate) fn wrote(written: Vec<Written>) -> Done {
     Done { before, ..free(written.into_iter().flat_map(changes).collect()) }
 }
 
-fn free(operations: Vec<Operation>) -> Done {
-    Done { operations, locking: Locking::Free, before: Vec::new() }
+pub(crate) fn free(operations: Vec<Operation>) -> Done {
+    Done { operations, locking: Locking::Free, before: Vec::new(), sql: None }
+}
+
+/// Longer texts are cut in a history.
+const LONGEST_SQL: usize = 600;
+
+/// A statement in one line, with its parameters as far as they are known.
+fn said(sql: &str, parameters: &[Parameter]) -> String {
+    let mut text = sql.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let value = |(nth, parameter): (usize, &Parameter)| {
+        let known = parameter.as_deref().unwrap_or("?");
+        let short: String = known.chars().take(60).collect();
+        let more = if short.len() < known.len() { ".." } else { "" };
+        format!("${} = {short}{more}", nth + 1)
+    };
+    if !parameters.is_empty() {
+        text += " -- ";
+        text += &parameters.iter().enumerate().map(value).collect::<Vec<String>>().join(", ");
+    }
+    if text.chars().count() > LONGEST_SQL {
+        text = text.chars().take(LONGEST_SQL).chain("..".chars()).collect();
+    }
+    text
 }
 
 /// What rows held before, by the keys under which they are known then or later.
@@ -300,6 +326,12 @@ fn found(asked: Option<&Asked>, parameters: &[Parameter], rows: Vec<Seen>) -> (V
         return (vec![Operation::Read(rows.into_iter().next().unwrap_or_else(nothing))], true);
     }
     (vec![Operation::Scan { table: table.clone(), predicate, rows }], true)
+}
+
+/// Is one row asked for, by its whole key?
+fn is_by_key(asked: Option<&Asked>, parameters: &[Parameter]) -> bool {
+    let predicate = asked.and_then(|it| Some((it, predicate_of(it.condition.as_ref(), parameters)?)));
+    predicate.is_some_and(|(it, predicate)| only_row(&predicate, &it.table.key).is_some())
 }
 
 pub(crate) fn predicate_of(condition: Option<&Template>, parameters: &[Parameter]) -> Option<Predicate> {

@@ -4,9 +4,9 @@ use crate::analyse::Asked;
 use crate::catalogue::{Kind, Table};
 use crate::condition::{Parameter, Template};
 use crate::row::plain;
-use crate::transaction::{Done, Operation};
+use crate::transaction::{Done, Operation, Written};
 use iso_history::{Column, Comparison, Datum, Locking, Predicate, SessionId};
-use iso_store::{Error, Key, Rows, Savepoint, Store};
+use iso_store::{Error, Key, Savepoint, Store};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -23,6 +23,19 @@ struct Versions {
     newest: Option<Datum>,
     /// How the engine spells each of them.
     spelled: Vec<(Datum, String)>,
+    is_initial: bool,
+    n_written: u32,
+}
+
+/// What is known of the rows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// All are as they were when the run began, and there are some.
+    Initial,
+    /// Each was written once, during the run.
+    Written,
+    /// Some row has several versions.
+    Versions,
 }
 
 impl Versions {
@@ -61,6 +74,8 @@ pub(crate) struct View {
 pub(crate) enum Refused {
     /// Others changed what it needs; a second try may succeed.
     Conflict(String),
+    /// This is not served.
+    Unsupported(String),
     /// This should not happen.
     Broken(String),
 }
@@ -103,7 +118,8 @@ impl State {
     /// A row of the initial state.
     pub(crate) fn load(&mut self, key: &Key, value: Datum, spelled: String) -> Result<(), Error> {
         self.store.load(key, value.clone())?;
-        let versions = Versions { newest: Some(value.clone()), spelled: vec![(value, spelled)] };
+        let spelled = vec![(value.clone(), spelled)];
+        let versions = Versions { newest: Some(value), spelled, is_initial: true, n_written: 0 };
         self.tables.entry(key.table.clone()).or_default().insert(key.row.clone(), versions);
         Ok(())
     }
@@ -123,8 +139,9 @@ impl State {
         self.store.commit(session)?;
         for (key, row) in own {
             let rows = self.tables.entry(key.table.clone()).or_default();
-            let nothing = || Versions { newest: None, spelled: Vec::new() };
+            let nothing = || Versions { newest: None, spelled: Vec::new(), is_initial: false, n_written: 0 };
             let versions = rows.entry(key.row.clone()).or_insert_with(nothing);
+            versions.n_written += 1;
             versions.newest = row.as_ref().map(|it| it.0.clone());
             if let Some((value, spelled)) = row
                 && versions.spelling(value).is_none()
@@ -196,7 +213,7 @@ impl State {
 
     /// All rows of a table that are in the view, and those of the newest state that are not.
     fn scan(&mut self, session: SessionId, table: &str) -> Result<Vec<(Key, Option<Datum>)>, Refused> {
-        let found = self.store.scan(session, table, &Rows::All)?;
+        let found = self.store.scan(session, table, &iso_store::Rows::All)?;
         let mut chosen: BTreeMap<Key, Option<Datum>> = found.into_iter().map(|it| (it.0, Some(it.1))).collect();
         if let Some((table, rows)) = self.tables.get_key_value(table) {
             for row in rows.keys() {
@@ -224,6 +241,51 @@ impl State {
             (None, None) => {}
         }
         Ok(())
+    }
+
+    /// What is known of the rows of a table, of which a transaction has written some.
+    pub(crate) fn rows_of(&self, shown: &str, own: Option<&Own>) -> Rows {
+        let Some(rows) = self.tables.get(shown).filter(|it| !it.is_empty()) else { return Rows::Written };
+        let is_own = own.is_some_and(|own| own.keys().any(|it| &*it.table == shown));
+        if is_own || rows.values().any(|it| u32::from(it.is_initial) + it.n_written > 1) {
+            return Rows::Versions;
+        }
+        if rows.values().all(|it| it.is_initial) { Rows::Initial } else { Rows::Written }
+    }
+
+    /// What must be put into the newest state so that it has these rows.
+    pub(crate) fn effects(&self, written: &[Written], own: &Own) -> Result<Vec<Placed>, Refused> {
+        let mut last: BTreeMap<(u32, &str), Option<&String>> = BTreeMap::new();
+        for one in written {
+            if let Some((key, _)) = &one.old {
+                last.insert((one.table, key), None);
+            }
+            if let Some((key, _)) = &one.new {
+                let Some(spelled) = &one.spelled else {
+                    return Err(Refused::Broken(format!("nobody said how {key} is spelled")));
+                };
+                last.insert((one.table, key), Some(spelled));
+            }
+        }
+        let mut placed: BTreeMap<u32, Placed> = BTreeMap::new();
+        for ((table, key), spelled) in last {
+            let nothing = || Placed { table, gone: Vec::new(), rows: Vec::new() };
+            let placed = placed.entry(table).or_insert_with(nothing);
+            match spelled {
+                Some(spelled) => placed.rows.push(spelled.clone()),
+                None => placed.gone.extend(self.newest_spelling(&store_key(key), own)),
+            }
+        }
+        Ok(placed.into_values().collect())
+    }
+
+    /// How the engine spells a row as it is now; none if there is none.
+    fn newest_spelling(&self, key: &Key, own: &Own) -> Option<String> {
+        if let Some(row) = own.get(key) {
+            return row.as_ref().map(|it| it.1.clone());
+        }
+        let versions = self.tables.get(&key.table)?.get(&key.row)?;
+        versions.newest.as_ref().and_then(|it| versions.spelling(it)).cloned()
     }
 
     /// Tells the store what a statement did on the newest state. Gives what the transaction has written.
@@ -304,7 +366,8 @@ impl State {
     }
 
     fn scan_newest(&mut self, session: SessionId, table: &str, own: &Own) -> Result<(), Refused> {
-        let found: HashMap<Key, Datum> = self.store.scan_newest(session, table, &Rows::All)?.into_iter().collect();
+        let found: HashMap<Key, Datum> =
+            self.store.scan_newest(session, table, &iso_store::Rows::All)?.into_iter().collect();
         for (row, versions) in self.tables.get(table).into_iter().flatten() {
             let key = Key::new(table, row.clone());
             if !own.contains_key(&key) && found.get(&key) != versions.newest.as_ref() {

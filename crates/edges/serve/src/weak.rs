@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Catalogue, Column, SPELLING, Table};
 use crate::row::{parse, table_row};
+use crate::serve::ServeSetup;
 use crate::shared::lock;
 use crate::turn::Turn;
 use crate::view::State;
@@ -16,6 +17,8 @@ use std::sync::{Mutex, MutexGuard};
 pub(crate) struct Weak {
     pub(crate) level: Level,
     pub(crate) turn: Turn,
+    pub(crate) updates: Updates,
+    pub(crate) opaque: Opaque,
     /// As whom all clients are known to an engine of our own.
     pub(crate) login: Option<Login>,
     policy: Policy,
@@ -27,6 +30,26 @@ pub(crate) struct Weak {
     n_setups: Mutex<usize>,
     /// Names of sessions that are connected.
     names: Mutex<HashSet<String>>,
+}
+
+/// What UPDATE and DELETE act on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Updates {
+    /// The newest version, as databases do.
+    #[default]
+    Newest,
+    /// A version that the level allows: they read and write, as in papers.
+    Weak,
+}
+
+/// What becomes of statements that execute code of the database, whose reads are not seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opaque {
+    /// They are refused.
+    #[default]
+    Refused,
+    /// They see the newest state, and the history says that it is known in part.
+    Allowed,
 }
 
 /// A user and a database of the engine.
@@ -52,13 +75,15 @@ pub(crate) struct SpelledRow {
 }
 
 impl Weak {
-    pub(crate) fn new(level: Level, policy: Policy, seed: u64, turn: Turn, login: Option<Login>) -> Self {
+    pub(crate) fn new(setup: &ServeSetup, turn: Turn, login: Option<Login>) -> Self {
         Self {
-            level,
+            level: setup.level,
             turn,
+            updates: setup.updates,
+            opaque: setup.opaque,
             login,
-            policy,
-            seed,
+            policy: setup.policy.clone(),
+            seed: setup.seed,
             state: Mutex::default(),
             incarnations: Mutex::default(),
             n_setups: Mutex::default(),

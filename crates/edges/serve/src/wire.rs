@@ -157,6 +157,11 @@ impl<'m> Fields<'m> {
         Some(found)
     }
 
+    /// What was read since, up to a later place.
+    pub(crate) fn up_to(&self, later: &Self) -> &'m [u8] {
+        &self.0[..self.0.len() - later.0.len()]
+    }
+
     pub(crate) fn byte(&mut self) -> Option<u8> {
         self.bytes(1).map(|it| it[0])
     }
@@ -243,6 +248,22 @@ pub(crate) fn drop_place(body: &mut Vec<u8>) {
 struct ResultFormats {
     at: usize,
     n: usize,
+}
+
+/// Adds formats of columns at these places to a `Bind` that names formats one by one.
+pub(crate) fn add_result_formats_at(body: &mut Vec<u8>, places: &[usize]) -> Option<()> {
+    let found = result_formats(body)?;
+    if found.n <= 1 {
+        return Some(());
+    }
+    let mut formats: Vec<[u8; 2]> = body[found.at + 2..].chunks_exact(2).map(|it| [it[0], it[1]]).collect();
+    for place in places {
+        formats.insert((*place).min(formats.len()), [0, 0]);
+    }
+    body.truncate(found.at);
+    body.extend_from_slice(&i16::try_from(formats.len()).ok()?.to_be_bytes());
+    body.extend(formats.into_iter().flatten());
+    Some(())
 }
 
 /// Adds the format of one more column to a `Bind`: text.

@@ -4,6 +4,7 @@ use crate::programs::{command, find, run};
 use crate::{PASSWORD, StartError, USER};
 use std::fmt;
 use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -130,7 +131,8 @@ impl Kind {
                 serve.args(settings.iter().map(|it| format!("--{it}")));
             }
         }
-        serve.stdout(out).stderr(err).spawn().map_err(|it| format!("{}: {it}", server.display()))
+        // A Ctrl-C in a terminal is for whoever started the server, who then ends it.
+        serve.process_group(0).stdout(out).stderr(err).spawn().map_err(|it| format!("{}: {it}", server.display()))
     }
 
     /// Does it answer?

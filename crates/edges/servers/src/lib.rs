@@ -5,15 +5,20 @@
 
 #[cfg(feature = "certificates")]
 mod certificates;
+mod cluster;
 mod kind;
 mod pooler;
 mod programs;
+mod proxy;
+mod watchdog;
 
 #[cfg(feature = "certificates")]
 pub use certificates::{Authority, Identity, self_signed};
+pub use cluster::{Cluster, Topology};
 pub use kind::Kind;
 pub use pooler::{Pooler, is_pooler_installed};
-pub use programs::is_installed;
+pub use programs::{PROGRAMS, is_installed};
+pub use proxy::Proxy;
 
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
@@ -24,6 +29,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use thiserror::Error;
+use watchdog::Watchdog;
 
 /// How long a server may take to come up or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,6 +48,7 @@ pub struct Server {
     port: u16,
     settings: Vec<String>,
     process: Child,
+    watchdog: Option<Watchdog>,
 }
 
 /// Why there is no server.
@@ -98,7 +105,9 @@ impl Server {
             let port = free_port().map_err(failed)?;
             left -= 1;
             match launch(kind, folder.path(), port, &settings) {
-                Ok(process) => return Ok(Self { kind, folder, port, settings, process }),
+                Ok(process) => {
+                    return Ok(Self::watched(kind, folder, port, settings, process));
+                }
                 Err(reason) if left == 0 => return Err(failed(reason)),
                 Err(_) => {}
             }
@@ -107,6 +116,11 @@ impl Server {
 
     /// A server that follows this one, of `PostgreSQL`, and can only be read.
     pub fn standby(&self) -> Result<Self, StartError> {
+        self.standby_through(self.port)
+    }
+
+    /// As [`Self::standby`], which reaches this one through another port.
+    pub(crate) fn standby_through(&self, port: u16) -> Result<Self, StartError> {
         let kind = self.kind;
         let failed = |reason: String| StartError::Failed { kind, reason };
         let folder = TempDir::with_prefix("isoscope-standby-").map_err(|it| failed(it.to_string()))?;
@@ -114,12 +128,12 @@ impl Server {
             chown(folder.path(), Some(user), Some(group)).map_err(|it| failed(it.to_string()))?;
         }
         let mut copy = programs::command(&programs::find("pg_basebackup", kind.package())?, folder.path());
-        copy.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", USER, "-R", "-c", "fast", "-D"]);
+        copy.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", USER, "-R", "-c", "fast", "-D"]);
         copy.arg(folder.path().join("data")).env("PGPASSWORD", PASSWORD);
         programs::run(copy).map_err(failed)?;
         let (port, settings) = (free_port().map_err(failed)?, self.settings.clone());
         let process = launch(kind, folder.path(), port, &settings).map_err(failed)?;
-        Ok(Self { kind, folder, port, settings, process })
+        Ok(Self::watched(kind, folder, port, settings, process))
     }
 
     /// Its address, with user and password.
@@ -159,6 +173,7 @@ impl Server {
     /// writes.
     pub fn kill(&mut self) -> std::io::Result<ExitStatus> {
         let pid = self.process.id();
+        self.watchdog = None;
         // Who is stopped makes no new process meanwhile. One that is left would still answer, and commit.
         programs::signal("-STOP", &[pid]);
         programs::signal("-KILL", &programs::children_of(pid));
@@ -174,7 +189,7 @@ impl Server {
             // Processes of a killed server may hold its memory for a moment.
             match launch(self.kind, self.folder.path(), self.port, &self.settings) {
                 Ok(process) => {
-                    self.process = process;
+                    self.is_now(process);
                     return Ok(());
                 }
                 Err(reason) if Instant::now() > until => return Err(failed(reason)),
@@ -184,9 +199,24 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
+impl Server {
+    /// A server that runs, and ends with us.
+    fn watched(kind: Kind, folder: TempDir, port: u16, settings: Vec<String>, process: Child) -> Self {
+        let watchdog = Some(Watchdog::over(process.id(), kind.quick_end(), folder.path()));
+        Self { kind, folder, port, settings, process, watchdog }
+    }
+
+    /// It was started again, as this process.
+    fn is_now(&mut self, process: Child) {
+        self.watchdog = Some(Watchdog::over(process.id(), self.kind.quick_end(), self.folder.path()));
+        self.process = process;
+    }
+
+    /// Lets it end in its own time, and kills it where that takes too long.
+    pub(crate) fn end(&mut self) {
         if matches!(self.process.try_wait(), Ok(None)) {
+            // Who is stopped cannot end.
+            programs::signal("-CONT", &[self.process.id()]);
             // Lets it end its own processes; where that does not work, it is killed.
             programs::signal(self.kind.quick_end(), &[self.process.id()]);
             let until = Instant::now() + Duration::from_secs(5);
@@ -196,6 +226,13 @@ impl Drop for Server {
         }
         self.process.kill().ok();
         self.process.wait().ok();
+        self.watchdog = None;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -11,6 +11,9 @@ pub fn is_installed(kind: Kind) -> bool {
     kind.programs().is_ok()
 }
 
+/// The variable with a folder of programs that come before all others, to start another version of a server.
+pub const PROGRAMS: &str = "ISOSCOPE_SERVER_PROGRAMS";
+
 /// Where a program is: on the path, or where Debian keeps those of servers.
 pub(crate) fn find(program: &'static str, package: &'static str) -> Result<PathBuf, StartError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -22,7 +25,8 @@ pub(crate) fn find(program: &'static str, package: &'static str) -> Result<PathB
     // The newest first, and before links on the path, which have no programs beside them.
     versions.reverse();
     versions.extend(folders);
-    let found = versions.into_iter().map(|it| it.join(program)).find(|it| it.is_file());
+    let first = std::env::var_os(PROGRAMS).map(PathBuf::from);
+    let found = first.into_iter().chain(versions).map(|it| it.join(program)).find(|it| it.is_file());
     found.ok_or(StartError::Missing { program, package })
 }
 

@@ -8,6 +8,7 @@
 use crate::decide::decide;
 use crate::decision::Decision;
 use crate::local::refute_by_one_read;
+use crate::mixed::decide_mixed;
 use iso_evidence::{Budget, StopReason};
 use iso_history::{Facts, History, OpId, Projection, TxnId};
 use iso_spec::Level;
@@ -19,11 +20,8 @@ pub(crate) fn decide_cases(
     level: Level,
     budget: &Budget<'_>,
 ) -> Option<Result<Decision, StopReason>> {
-    if level == Level::ReadUncommitted {
-        let mixed = facts.history().mixed_lists();
-        if !mixed.is_empty() {
-            return Some(decide_mixed(facts, &mixed, level, budget));
-        }
+    if level == Level::ReadUncommitted && !facts.history().mixed_lists().is_empty() {
+        return Some(decide_mixed(facts, budget));
     }
     facts.ambiguous_list().map(|read| decide_open(facts, read, level, budget))
 }
@@ -43,28 +41,8 @@ fn decide_open(facts: &Facts<'_>, read: OpId, level: Level, budget: &Budget<'_>)
     Ok(Decision::Forbidden(core.into_iter().collect()))
 }
 
-/// Elements of an aborted transaction that a committed one appended, too: for read uncommitted they may be either's, and
-/// such a read is in no core.
-fn decide_mixed(facts: &Facts<'_>, mixed: &[OpId], level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
-    if let Some(core) = forbidden_without(facts, mixed, level, budget)? {
-        return Ok(Decision::Forbidden(core));
-    }
-    let history = facts.history();
-    for case in history.mixed_cases() {
-        if let allowed @ Decision::Allowed(_) = decide_case(&case, level, budget)? {
-            return Ok(allowed);
-        }
-    }
-    Err(StopReason::Unsupported(format!(
-        "{} of {} has an element that was rolled back, and that somebody else appended again: whether this read was a \
-         dirty one is not decided",
-        history.render_op(mixed[0]),
-        history.label(history.txn_of(mixed[0]))
-    )))
-}
-
 /// A core that needs none of these reads, if there is one.
-fn forbidden_without(
+pub(crate) fn forbidden_without(
     facts: &Facts<'_>,
     reads: &[OpId],
     level: Level,
@@ -83,7 +61,7 @@ fn forbidden_without(
 }
 
 /// Decides a history that may have a read that nothing explains.
-fn decide_case(history: &History, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
+pub(crate) fn decide_case(history: &History, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
     let facts = Facts::new(history);
     match refute_by_one_read(&facts, level) {
         Some(refutation) => Ok(Decision::Forbidden(refutation.txns)),

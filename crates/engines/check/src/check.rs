@@ -6,8 +6,10 @@ use crate::decision::{Decision, within};
 use crate::derivation::{core_of, derive};
 use crate::local::refute_by_one_read;
 use crate::lost_update::lost_update;
+use crate::mixed::check_mixed;
 use crate::pieces::pieces_of_counted;
 use crate::shrink::Core;
+use crate::stuck::refute_by_executions;
 use crate::{explain, name, prove, shrink};
 use iso_evidence::{Budget, Derivation, Refutation, StopReason, Verdict};
 use iso_history::{Facts, History, OpId, Projection, TxnId};
@@ -83,16 +85,21 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
         return check_facts(facts, Level::SnapshotIsolation, budget);
     }
     if let Some(core) = lost_update(facts, level) {
-        return Verdict::Forbidden(refute(facts, level, core, budget));
+        return Verdict::Forbidden(refute(facts, level, Core::of(core), budget));
     }
     if let Some(refutation) = refute_by_one_read(facts, level) {
         return Verdict::Forbidden(refutation);
+    }
+    if level == Level::ReadUncommitted
+        && let Some(verdict) = check_mixed(facts, budget)
+    {
+        return verdict;
     }
     match decide(facts, level, budget) {
         Ok(Decision::Allowed(witness)) => Verdict::Allowed(witness),
         Ok(Decision::Forbidden(extracted)) => match unshown(facts, level, budget) {
             Some(read) => Verdict::Unknown(StopReason::Unsupported(read)),
-            None => Verdict::Forbidden(refute(facts, level, extracted, budget)),
+            None => Verdict::Forbidden(refute(facts, level, Core::of(extracted), budget)),
         },
         Err(reason) => Verdict::Unknown(reason),
     }
@@ -131,7 +138,10 @@ fn unshown(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Strin
 
 /// Makes the core around `extracted` minimal, explains it and names it; where no small proof does, derives that it is
 /// forbidden. A derivation is what makes the verdict certain, so it has the time of the verdict.
-fn refute(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Refutation {
+pub(crate) fn refute(facts: &Facts<'_>, level: Level, extracted: Core, budget: &Budget<'_>) -> Refutation {
+    if let Some(refutation) = refute_by_executions(facts, level, &extracted, budget) {
+        return refutation;
+    }
     let extracted = extract_more(facts, level, extracted, budget);
     let asked = level;
     let (level, refutation) = tell(facts, level, extracted, &budget.for_explanation());
@@ -157,7 +167,7 @@ fn without_inserts(
     if core.history.makes_rows() {
         return None;
     }
-    let told = refute(facts, Level::SnapshotIsolation, refutation.txns.clone(), budget);
+    let told = refute(facts, Level::SnapshotIsolation, Core::of(refutation.txns.clone()), budget);
     let core = Projection::new(facts, &told.txns, &without(facts, &told));
     // A proof names the level that it is of, which may be one that this level does not imply.
     (!core.history.makes_rows()).then_some(Refutation { proof: None, ..told })
@@ -165,13 +175,13 @@ fn without_inserts(
 
 /// A large core without the transactions and reads of which a derivation does not speak: making it small one by one takes
 /// too long.
-fn extract_more(facts: &Facts<'_>, level: Level, extracted: Vec<TxnId>, budget: &Budget<'_>) -> Core {
-    if extracted.len() <= MANY_TXNS || level.is_of_databases() {
-        return Core::of(extracted);
+fn extract_more(facts: &Facts<'_>, level: Level, extracted: Core, budget: &Budget<'_>) -> Core {
+    if extracted.txns.len() <= MANY_TXNS || level.is_of_databases() {
+        return extracted;
     }
-    let projection = Projection::new(facts, &extracted, &BTreeSet::new());
+    let projection = extracted.project(facts);
     let of_core = Facts::new(&projection.history);
-    let Some(derivation) = derive_in_time(&of_core, level, budget) else { return Core::of(extracted) };
+    let Some(derivation) = derive_in_time(&of_core, level, budget) else { return extracted };
     let (txns, reads) = core_of(&of_core, &derivation);
     let mut txns: Vec<TxnId> = txns.iter().map(|it| projection.txns[it.index()]).collect();
     txns.sort_unstable();

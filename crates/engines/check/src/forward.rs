@@ -14,6 +14,8 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use crate::order::Frame;
+use crate::rule::Visibility;
 pub(crate) use in_step::{Nearness, run_in_step};
 use iso_evidence::{Budget, StopReason};
 use iso_history::TxnId;
@@ -54,11 +56,20 @@ pub(crate) enum Run {
     Whole(Vec<TxnId>),
     /// So far: a first part of an order.
     Part(Vec<TxnId>),
+    /// There is no execution: all of them were tried.
+    Nothing,
 }
 
 /// Runs a history forward.
 pub(crate) fn run(program: &Program, aim: Aim, budget: &Budget<'_>) -> Result<Run, StopReason> {
     Beam { program, aim, generations: BTreeMap::new(), steps: Vec::new() }.run(budget)
+}
+
+/// Is there no execution at all? False also if there are too many states to say.
+pub(crate) fn is_stuck(frame: &Frame<'_>, budget: &Budget<'_>) -> Result<bool, StopReason> {
+    let program = Program::new(frame).filter(Program::has_small_states);
+    let Some(program) = program.filter(|_| frame.rule.visibility == Visibility::Everything) else { return Ok(false) };
+    in_step::has_none(&program, MAX_WIDTH, budget)
 }
 
 /// A state that may be gone on from.
@@ -94,6 +105,9 @@ const NO_STEP: u32 = u32::MAX;
 
 /// So much may be kept for each number of commits: 64 MB.
 const MAX_WORDS: usize = 16 << 20;
+
+/// So many states for each number of commits, to find out that there is no execution.
+const MAX_WIDTH: usize = 1 << 19;
 
 /// The budget is asked once for so many states.
 const STATES_PER_QUESTION: usize = 64;

@@ -143,7 +143,8 @@ fn allows_dirty_reads(level: Level) -> bool {
 
 /// Do levels that allow dirty reads look at less than was recorded?
 fn judges_less(facts: &Facts<'_>) -> bool {
-    facts.history().favouring_dirty_reads().is_some()
+    let history = facts.history();
+    history.favouring_dirty_reads().is_some() || !history.mixed_lists().is_empty()
 }
 
 fn counts_sessions(level: Level) -> bool {

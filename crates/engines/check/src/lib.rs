@@ -22,6 +22,7 @@ mod known;
 mod lattice;
 mod local;
 mod lost_update;
+mod mixed;
 mod name;
 mod order;
 mod outcomes;
@@ -35,7 +36,9 @@ mod search;
 mod settled;
 mod shrink;
 mod simple;
+pub mod stream;
 mod stronger;
+mod stuck;
 #[cfg(test)]
 mod test_store;
 mod weak;

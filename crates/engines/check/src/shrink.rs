@@ -34,8 +34,11 @@ impl Core {
 /// If time runs out on the way, the core is still forbidden, but may not be minimal.
 pub(crate) fn shrink(facts: &Facts<'_>, level: Level, extracted: Core, budget: &Budget<'_>) -> Core {
     let mut shrinking = Shrinking { facts, level, budget };
-    let whole = Core::of(facts.txns().collect());
-    let with_all_operations = Core::of(extracted.txns.clone());
+    // Reads that may be dirty ones show nothing at read uncommitted.
+    let mixed = if level == Level::ReadUncommitted { facts.history().mixed_lists() } else { Vec::new() };
+    let without: BTreeSet<OpId> = mixed.into_iter().collect();
+    let whole = Core { txns: facts.txns().collect(), without: without.clone() };
+    let with_all_operations = Core { txns: extracted.txns.clone(), without };
     let mut is_core = |it: &Core| matches!(shrinking.extract_from(it), Ok(Some(_)));
     let mut core = match (is_core(&extracted), extracted.without.is_empty()) {
         (true, _) => extracted,

@@ -26,6 +26,8 @@ pub enum Boundary {
     Strict,
     /// A transaction on the boundary is kept whole, and each of its reads may have another writer.
     Relaxed,
+    /// As strict, but others may see what a transaction on the boundary wrote before its cut.
+    StrictEvents,
 }
 
 /// How sure a "none" is.

@@ -257,7 +257,9 @@ impl<'a> Demand<'a> {
             entries.push(choices.filter_map(|it| self.entry(node, it, solver)).collect());
         }
         match self.frame.boundary() {
-            Boundary::Strict => self.finish_strict(node, complete, steps, always, &entries, solver),
+            Boundary::Strict | Boundary::StrictEvents => {
+                self.finish_strict(node, complete, steps, always, &entries, solver);
+            }
             Boundary::Relaxed => self.finish_relaxed(node, complete, steps, always, &entries, solver),
         }
     }

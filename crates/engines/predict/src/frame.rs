@@ -81,7 +81,7 @@ impl Frame {
         let cut = (!changes.is_empty()).then(|| solver.new_var().positive());
         if let Some(cut) = cut {
             match self.boundary {
-                Boundary::Strict => cut_at_one(&mut spots, cut, solver),
+                Boundary::Strict | Boundary::StrictEvents => cut_at_one(&mut spots, cut, solver),
                 Boundary::Relaxed => choose_everywhere(&spots, cut, &changes, solver),
             }
             self.close_cut(trace, txn, cut, &spots, solver);
@@ -147,7 +147,9 @@ impl Frame {
         let write = trace.write(txn, key)?;
         let from = match self.boundary {
             Boundary::Relaxed => 0,
-            Boundary::Strict => trace.reads[txn as usize].partition_point(|it| it.op < write.op),
+            Boundary::Strict | Boundary::StrictEvents => {
+                trace.reads[txn as usize].partition_point(|it| it.op < write.op)
+            }
         };
         self.reached(txn, from).map(|_| from)
     }
@@ -256,7 +258,7 @@ impl Past<'_> {
     /// Reads that are fixed before this one.
     fn fixed(&self) -> &[Read] {
         match self.boundary {
-            Boundary::Strict => &self.trace.reads[self.txn as usize][..self.nth],
+            Boundary::Strict | Boundary::StrictEvents => &self.trace.reads[self.txn as usize][..self.nth],
             Boundary::Relaxed => &[],
         }
     }

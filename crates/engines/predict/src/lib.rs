@@ -6,6 +6,7 @@
 
 mod answer;
 mod cycle;
+mod early;
 mod frame;
 mod graph;
 mod judge;

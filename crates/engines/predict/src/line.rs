@@ -51,7 +51,7 @@ pub(crate) fn stands_after(trace: &Trace, frame: &Frame, key: Key, txn: TxnIdx) 
     let read = trace.reads[txn as usize].iter().position(|it| it.key == Some(key));
     match (read, frame.kept_write(trace, txn, key), frame.boundary()) {
         (None, _, _) | (_, None, _) => Vec::new(),
-        (Some(nth), Some(from), Boundary::Strict) => {
+        (Some(nth), Some(from), Boundary::Strict | Boundary::StrictEvents) => {
             vec![(trace.reads[txn as usize][nth].source, When::Reached(from))]
         }
         (Some(nth), Some(_), Boundary::Relaxed) => {

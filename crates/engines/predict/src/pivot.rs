@@ -73,7 +73,7 @@ impl Pivots<'_> {
         let from = writes.iter().filter_map(|it| self.frame.kept_write(self.trace, txn, it.key)).min()?;
         let is_possible = match self.frame.boundary() {
             // The read at its end is of a key that it has not written.
-            Boundary::Strict => true,
+            Boundary::Strict | Boundary::StrictEvents => true,
             Boundary::Relaxed => self.trace.reads[txn as usize].iter().any(|it| self.may_leave(txn, it)),
         };
         is_possible.then(|| self.frame.reached(txn, from)).flatten()

@@ -10,6 +10,7 @@
 //! formula; ours quantifies over the orders that matter.
 
 use crate::cycle::{VersionOrder, demand};
+use crate::early::Variants;
 use crate::frame::Frame;
 use crate::judge::{Judge, Opinion};
 use crate::late::{causes, late_order, sorted};
@@ -19,12 +20,12 @@ use crate::record::{Statements, record};
 use crate::run::{Role, Run, Writes};
 use crate::saturate::forced;
 use crate::shrink::{Shrink, changed};
-use crate::trace::{Trace, TxnIdx};
+use crate::trace::{INITIAL, Trace, TxnIdx};
 use crate::{
     Answer, Boundary, DATABASE_LEVELS, Effort, LEVELS, Precision, Prediction, Question, Refused, TARGETS, Unknown,
 };
 use iso_evidence::{Budget, StopReason, Witness};
-use iso_history::{Facts, History, Op, OpId};
+use iso_history::{Facts, History, Op, OpId, TxnId};
 use iso_solve::{Cadical, Lit, SatResult, SatSolver};
 use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -47,7 +48,11 @@ pub struct Predictor<'h> {
     stage: Stage,
     /// The changes of earlier predictions.
     found: Vec<Vec<Change>>,
+    /// The same in the observed run: reads, and whom they see instead.
+    told: Vec<Vec<(OpId, TxnId)>>,
     is_exhausted: bool,
+    /// Runs in which transactions are cut that others may see; nothing if the boundary has none.
+    variants: Option<Variants>,
     /// Of stages that are done.
     effort: Effort,
 }
@@ -68,8 +73,10 @@ impl<'h> Predictor<'h> {
         if let Some(scan) = scan_of(facts.history()).filter(|_| statements == Statements::Kept) {
             return Err(Refused::Scan(scan));
         }
-        let question = Question { level: searched, ..question };
         let trace = Trace::new(facts, witness)?;
+        let variants = (question.boundary == Boundary::StrictEvents).then(|| Variants::of(&trace, facts.history()));
+        let boundary = if variants.is_some() { Boundary::Strict } else { question.boundary };
+        let question = Question { level: searched, boundary, ..question };
         let first = trace.prefix(trace.n_txns().min(FIRST_PREFIX));
         Ok(Self {
             history: facts.history(),
@@ -78,7 +85,9 @@ impl<'h> Predictor<'h> {
             question,
             statements,
             found: Vec::new(),
+            told: Vec::new(),
             is_exhausted: false,
+            variants,
             effort: Effort::default(),
         })
     }
@@ -101,9 +110,15 @@ impl<'h> Predictor<'h> {
     }
 
     fn search(&mut self, budget: &Budget<'_>) -> Result<Option<Prediction>, StopReason> {
-        while !self.is_exhausted {
+        while !self.is_exhausted || self.begin_variant() {
+            budget.check()?;
             if let Some(run) = self.stage.search(budget)? {
-                return self.predict(&run, budget).map(Some);
+                let is_new = self.has_all_early(&run);
+                let prediction = self.predict(&run, budget)?;
+                if is_new {
+                    return Ok(Some(prediction));
+                }
+                continue;
             }
             let (n_seen, n_txns) = (self.stage.trace.n_txns(), self.trace.n_txns());
             let next = match self.stage.writes {
@@ -121,16 +136,60 @@ impl<'h> Predictor<'h> {
         Ok(None)
     }
 
+    /// Goes on with the next run in which transactions are cut that others may see.
+    fn begin_variant(&mut self) -> bool {
+        while let Some(trace) = self.variants.as_mut().and_then(|it| it.next(self.history)) {
+            let found: Vec<Vec<Change>> = self.told.iter().filter_map(|it| changes_in(&trace, it)).collect();
+            if found.iter().any(Vec::is_empty) {
+                continue;
+            }
+            self.stage.add_effort(&mut self.effort);
+            let first = trace.prefix(trace.n_txns().min(FIRST_PREFIX));
+            self.stage = Stage::new(first, self.question, first_writes(self.question), &found);
+            (self.trace, self.found, self.is_exhausted) = (trace, found, false);
+            return true;
+        }
+        false
+    }
+
+    /// Are all transactions seen that are cut early? If not, the run was found without that.
+    fn has_all_early(&self, run: &Run) -> bool {
+        let trace = &self.stage.trace;
+        let is_read = |txn: TxnIdx| run.reads.iter().flatten().any(|it| it.source == txn);
+        let is_needed = |it: TxnIdx| run.roles[it as usize] == Role::Complete && is_read(it);
+        trace.early.iter().all(|cut| trace.txns().any(|it| trace.ids[it as usize] == cut.id && is_needed(it)))
+    }
+
     fn predict(&mut self, run: &Run, budget: &Budget<'_>) -> Result<Prediction, StopReason> {
         let stage = &mut self.stage;
         let mut prediction = record(self.history, &stage.trace, run, self.statements);
         prediction.hides_conflict = stage.hides_conflict(run, budget)?;
         let changes = stage.changes(run);
+        self.told.push(prediction.changed.iter().map(|it| (it.observed_op, it.to)).collect());
         self.is_exhausted = changes.is_empty();
+        if self.is_exhausted && self.trace.early.is_empty() {
+            // Whatever else there is changes more.
+            self.variants = None;
+        }
         stage.exclude(&changes);
         self.found.push(changes);
         Ok(prediction)
     }
+}
+
+/// Changes of an earlier prediction that are none of the early cuts of a run; nothing if that run cannot have them all.
+fn changes_in(trace: &Trace, told: &[(OpId, TxnId)]) -> Option<Vec<Change>> {
+    let is_early = |it: &&(OpId, TxnId)| trace.early.iter().any(|cut| (cut.read, cut.writer) == **it);
+    let number = |id: TxnId| match id {
+        TxnId::INITIAL => Some(INITIAL),
+        _ => trace.txns().find(|it| trace.ids[*it as usize] == id),
+    };
+    let change = |(read, to): &(OpId, TxnId)| {
+        let txn = trace.txns().find(|it| trace.reads[*it as usize].iter().any(|it| it.op == *read))?;
+        let nth = trace.reads[txn as usize].iter().position(|it| it.op == *read)?;
+        Some((txn, nth, number(*to)?))
+    };
+    told.iter().filter(|it| !is_early(it)).map(change).collect()
 }
 
 /// A row that a scan did not return: of which the history does not say what it saw.

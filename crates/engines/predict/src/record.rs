@@ -51,7 +51,9 @@ impl<'a> Recorder<'a> {
         let mut ids = trace.ids.clone();
         ids.sort_unstable();
         let mut last_writes = FxHashMap::default();
-        for op in ids.iter().flat_map(|it| history.ops(*it)).filter(|it| history.op(*it).is_write()) {
+        let is_there = |it: &OpId| !trace.early.iter().any(|cut| cut.id == history.txn_of(*it) && cut.read < *it);
+        let writes = ids.iter().flat_map(|it| history.ops(*it)).filter(|it| history.op(*it).is_write());
+        for op in writes.filter(is_there) {
             last_writes.insert((history.txn_of(op), history.op(op).key()), op);
         }
         Self {
@@ -74,7 +76,8 @@ impl<'a> Recorder<'a> {
         let session = self.builder.session(name);
         self.builder.begin(session, self.history.place(id));
         let reads = &self.trace.reads[txn as usize];
-        let end = run.last_read(txn).map(|nth| reads[nth].op);
+        let early = self.trace.early_cut(txn);
+        let end = run.last_read(txn).map(|nth| reads[nth].op).or(early.map(|it| it.read));
         let mut own: FxHashMap<KeyId, OpId> = FxHashMap::default();
         let mut n_dropped = 0;
         for op in self.history.ops(id) {
@@ -88,7 +91,7 @@ impl<'a> Recorder<'a> {
         self.close_statement();
         let predicted = self.builder.end(Outcome::Committed);
         self.kept.push(id);
-        if let Role::Cut(_) = run.roles[txn as usize] {
+        if early.is_some() || matches!(run.roles[txn as usize], Role::Cut(_)) {
             self.cuts.push(Cut { txn: predicted, n_dropped });
         }
     }
@@ -144,8 +147,9 @@ impl<'a> Recorder<'a> {
         let seen = run.reads[txn as usize].iter().find(|it| it.nth == nth);
         let source = seen.map_or(observed, |it| it.source);
         let id = |txn: TxnIdx| if txn == INITIAL { TxnId::INITIAL } else { self.trace.ids[txn as usize] };
-        if source != observed {
-            let (from, to) = (id(observed), id(source));
+        let early = self.trace.early_cut(txn).filter(|it| it.read == op);
+        let (from, to) = (early.map_or(id(observed), |it| it.observed), id(source));
+        if from != to {
             self.changed.push(ChangedRead { op: OpId::from_index(self.n_ops), observed_op: op, from, to });
         }
         match self.last_writes.get(&(id(source), key)) {

@@ -4,6 +4,7 @@
 //! only the initial state writes are sliced away: their reads stay only as places where a transaction may be cut.
 
 use crate::Refused;
+use crate::early::EarlyCut;
 use iso_evidence::{Event, Schedule, Witness};
 use iso_history::{Facts, Op, OpId, TxnId};
 use rustc_hash::FxHashMap;
@@ -63,6 +64,8 @@ pub(crate) struct Trace {
     pub(crate) writers: Vec<Vec<TxnIdx>>,
     /// By transaction and session, how many transactions of the session happen before it, itself included.
     clocks: Vec<u32>,
+    /// Transactions that are cut although others may see them, ascending.
+    pub(crate) early: Vec<EarlyCut>,
 }
 
 impl Trace {
@@ -81,6 +84,7 @@ impl Trace {
             writes: Vec::new(),
             writers: Vec::new(),
             clocks: Vec::new(),
+            early: Vec::new(),
             ids,
         };
         let mut keys = FxHashMap::default();
@@ -194,10 +198,45 @@ impl Trace {
             writes: self.writes[..n_txns].to_vec(),
             writers: self.writers.iter().map(shorter).collect(),
             clocks: self.clocks[..n_txns * self.sessions.len()].to_vec(),
+            early: self.early.clone(),
         };
         for read in trace.reads.iter_mut().flatten() {
             read.key = read.key.filter(|it| !trace.writers[*it as usize].is_empty());
         }
+        trace
+    }
+
+    /// The same run with these transactions only, in this order, in which everybody comes after whom it read from.
+    pub(crate) fn renumbered(&self, order: &[TxnIdx]) -> Self {
+        let mut numbers = vec![INITIAL; self.n_txns()];
+        for (number, txn) in (0..).zip(order) {
+            numbers[*txn as usize] = number;
+        }
+        let number = |it: TxnIdx| if it == INITIAL { INITIAL } else { numbers[it as usize] };
+        let mut trace = Self {
+            ids: order.iter().map(|it| self.ids[*it as usize]).collect(),
+            places: order.iter().map(|it| self.places[*it as usize]).collect(),
+            sessions: self.sessions.iter().map(|it| it.iter().map(|it| number(*it)).collect()).collect(),
+            reads: order.iter().map(|it| self.reads[*it as usize].clone()).collect(),
+            writes: order.iter().map(|it| self.writes[*it as usize].clone()).collect(),
+            writers: vec![Vec::new(); self.writers.len()],
+            clocks: Vec::new(),
+            early: self.early.clone(),
+        };
+        for session in &mut trace.sessions {
+            // Whoever is gone was at the end.
+            session.retain(|it| *it != INITIAL);
+        }
+        for (number, writes) in (0..).zip(&trace.writes) {
+            for write in writes {
+                trace.writers[write.key as usize].push(number);
+            }
+        }
+        for read in trace.reads.iter_mut().flatten() {
+            read.source = number(read.source);
+            read.key = read.key.filter(|it| !trace.writers[*it as usize].is_empty());
+        }
+        trace.clocks = trace.happened_before();
         trace
     }
 

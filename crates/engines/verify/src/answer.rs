@@ -229,7 +229,7 @@ fn history(
         match isolation {
             Isolation::Paper(_) => add_deed(&mut builder, program, deed),
             Isolation::Database(_) if *node < program.instances().len() => {
-                layout::add_instance(&mut builder, program, model, *node, initial);
+                layout::add_instance(&mut builder, program, model, *node, initial, isolation.looks());
             }
             Isolation::Database(_) => layout::add_observer(&mut builder, program, deed),
         }

@@ -7,6 +7,7 @@
 //! each read instead.
 
 mod formula;
+mod limits;
 mod moments;
 mod reads;
 mod sums;
@@ -18,8 +19,9 @@ use crate::record::{Record, Shapes};
 use crate::term::{Calculator, Comparisons, Term};
 use formula::Formula;
 use iso_history::Snapshots;
-use iso_program::{Claim, Instance, Program, ReadId, Span, SymbolId, UnitId, UnitValue};
+use iso_program::{Claim, Instance, Looks, Program, ReadId, Span, SymbolId, UnitId, UnitValue};
 use iso_solve::{Circuit, SatResult, Values, Wire};
+pub(crate) use limits::Limits;
 use std::collections::BTreeMap;
 
 /// What a level may ask of visibility.
@@ -47,7 +49,7 @@ pub(crate) enum Visibility {
     /// One for each read: read committed.
     PerRead,
     /// One for each moment at which a statement looks; so many plain reads share one.
-    PerMoment(Snapshots),
+    PerMoment(Snapshots, Looks),
 }
 
 /// Something that may be wrong, as the formula knows it.
@@ -171,7 +173,7 @@ impl<'p> Encoding<'p> {
         match visibility {
             Visibility::Atomic => encoding.connect_atomic(),
             Visibility::PerRead => encoding.connect_reads(),
-            Visibility::PerMoment(snapshots) => encoding.connect_moments(snapshots),
+            Visibility::PerMoment(snapshots, looks) => encoding.connect_moments(snapshots, looks),
         }
         encoding.add_claims();
         encoding.relate_sums();
@@ -478,11 +480,16 @@ impl<'p> Encoding<'p> {
         &mut self,
         axioms: &[Axiom],
         total: &[usize],
+        limits: Limits,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Option<(Model, Vec<UnitValue>)>, Stopped> {
-        let any = self.circuit.or(self.suspects.iter().map(|it| it.1).collect::<Vec<_>>());
+        let is_outside = |it: &Suspect| limits == Limits::Assumed && it.is_beyond_limits();
+        let (outside, wrong): (Vec<(Suspect, Wire)>, Vec<_>) =
+            self.suspects.iter().copied().partition(|it| is_outside(&it.0));
+        let any = self.circuit.or(wrong.into_iter().map(|it| it.1).collect::<Vec<_>>());
         let mut assumed: Vec<Wire> = axioms.iter().map(|it| self.axioms[it]).collect();
         assumed.extend(total.iter().map(|it| self.total[*it]));
+        assumed.extend(outside.into_iter().map(|it| !it.1));
         assumed.push(any);
         if self.shapes().has_sums() {
             let outline = self.outline.get_or_insert_with(|| Formula::new(&self.circuit, &[&self.laws]));

@@ -32,10 +32,20 @@ pub(crate) struct Summary {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Touch {
     pub(crate) unit: UnitId,
-    /// The statement, and the read of it if that is what locks.
+    /// The statement, and the read of it if that has a moment of its own.
     pub(crate) statement: StatementId,
     pub(crate) read: Option<ReadId>,
     pub(crate) happens: Wire,
+    pub(crate) hold: Hold,
+}
+
+/// How long a touch keeps others away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// From whoever locks or writes the unit.
+    Lock,
+    /// The row did not fit, or was there already, and some databases lock it nevertheless; perhaps together with others.
+    Look,
 }
 
 /// A unit that an instance may write.
@@ -290,7 +300,11 @@ impl Execution<'_> {
                 self.scope.locals[local.index()] = Some(value);
             }
             Stmt::Write { unit, row, statement, .. } => {
-                self.touches.push(Touch { unit: *unit, statement: *statement, read: None, happens: guard });
+                let is_again = |it: &iso_program::Read| it.again.is_some() && it.statement == *statement;
+                let mut reads = self.instance.reads.iter();
+                let read = reads.position(|it| it.unit == *unit && is_again(it)).map(ReadId::from_index);
+                let hold = Hold::Lock;
+                self.touches.push(Touch { unit: *unit, statement: *statement, read, happens: guard, hold });
                 self.write(*unit, row.as_deref(), guard);
             }
             Stmt::If { condition, then, otherwise } => {
@@ -330,13 +344,18 @@ impl Execution<'_> {
             None => (outside, guard),
         };
         self.asks[read.index()] = asks;
+        if of.mode == ReadMode::Check {
+            let happens = self.scope.circuit().both(guard, value.exists);
+            let (statement, hold) = (of.statement, Hold::Look);
+            self.touches.push(Touch { unit: of.unit, statement, read: None, happens, hold });
+        }
         if of.mode == ReadMode::ForUpdate {
             let locks = self.scope.circuit().both(guard, value.exists);
             self.locking[read.index()] = self.scope.circuit().both(locks, asks);
             let before = self.locks.get(&of.unit).copied().unwrap_or(Wire::FALSE);
             self.locks.insert(of.unit, self.scope.circuit().either(before, locks));
-            let touch = Touch { unit: of.unit, statement: of.statement, read: Some(read), happens: locks };
-            self.touches.push(touch);
+            let (statement, hold) = (of.statement, Hold::Lock);
+            self.touches.push(Touch { unit: of.unit, statement, read: Some(read), happens: locks, hold });
         }
         self.scope.reads[read.index()] = Some(value);
     }

@@ -3,8 +3,8 @@
 use crate::encode::{Deed, Model};
 use iso_history::{Datum, HistoryBuilder, Locking, Predicate};
 use iso_program::{
-    Instance, InstanceId, Program, ReadMode, Source, StatementId, TxnStep, UnitId, UnitKind, UnitValue, Value,
-    run_instance,
+    Instance, InstanceId, Looks, Program, ReadMode, Showing, StatementId, TxnStep, UnitId, UnitKind, UnitValue, Value,
+    run_instance, showing,
 };
 
 /// Adds what an instance did to the open transaction, statement by statement.
@@ -14,6 +14,7 @@ pub(crate) fn add_instance(
     model: &Model,
     node: usize,
     initial: &[UnitValue],
+    looks: Looks,
 ) {
     let instance = InstanceId::from_index(node);
     let deed = &model.deeds[node];
@@ -25,7 +26,7 @@ pub(crate) fn add_instance(
     });
     let of = program.instance(instance);
     for steps in ran.steps.chunk_by(|a, b| statement(of, a) == statement(of, b)) {
-        add_statement(builder, program, steps);
+        add_statement(builder, program, of, steps, looks);
     }
 }
 
@@ -44,20 +45,29 @@ fn statement(of: &Instance, step: &TxnStep) -> StatementId {
     }
 }
 
-fn add_statement(builder: &mut HistoryBuilder, program: &Program, steps: &[TxnStep]) {
-    let writes = steps.iter().any(|it| matches!(it, TxnStep::Write { .. }));
+fn add_statement(
+    builder: &mut HistoryBuilder,
+    program: &Program,
+    instance: &Instance,
+    steps: &[TxnStep],
+    looks: Looks,
+) {
     let mut locking = Locking::Free;
     builder.begin_statement();
+    let writes = steps.iter().any(|it| matches!(it, TxnStep::Write { .. }));
     for step in steps {
         match step {
-            TxnStep::Read { source: Source::Itself, .. } => {}
             TxnStep::Read { unit, value, mode, .. } => {
-                let key = builder.key(key_of(program, *unit));
-                // A row that is not there is not locked; but it was looked for among the newest.
-                let is_missed = !value.exists() && *mode != ReadMode::Plain && !writes;
-                if is_missed || *mode == ReadMode::ForUpdate {
+                let shown = showing(instance, steps, step, looks);
+                if shown == Showing::Hidden {
+                    continue;
+                }
+                let is_newest = shown == Showing::Newest;
+                let is_missed = !value.exists() && is_newest && !writes;
+                if is_newest && (*mode == ReadMode::ForUpdate || !writes) {
                     locking = Locking::ForUpdate;
                 }
+                let key = builder.key(key_of(program, *unit));
                 if is_missed {
                     builder.omit(&table_of(program, *unit), Predicate::All, key);
                 } else {

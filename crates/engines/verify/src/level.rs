@@ -1,7 +1,7 @@
 //! The levels that programs can be verified under, and what each asks for.
 
 use crate::encode::{Axiom, Visibility};
-use iso_program::{Program, Stmt};
+use iso_program::{Looks, Program, Stmt};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -186,6 +186,18 @@ impl Isolation {
         self.level() == Level::ReadCommitted || self.level().snapshots().is_some()
     }
 
+    /// How statements look for the rows that they change.
+    pub fn looks(self) -> Looks {
+        match self {
+            Self::Database(DatabaseLevel { database: Database::Mysql | Database::Mariadb, level, .. }) => match level {
+                Level::TransactionSnapshot => Looks::NewestLocked,
+                Level::StatementSnapshots => Looks::Newest,
+                _ => Looks::Snapshot,
+            },
+            _ => Looks::Snapshot,
+        }
+    }
+
     /// Can programs be verified under it?
     pub fn is_known(self) -> bool {
         matches!(self, Self::Database(_)) || LEVELS.contains(&self.level())
@@ -235,7 +247,7 @@ pub(crate) fn rules(isolation: Isolation) -> Option<(Visibility, &'static [Axiom
             Level::PrefixConsistency => &[Prefix, LocksAreSeen],
             Level::SnapshotIsolation => &[Prefix, NoConflict, LocksAreSeen],
             Level::Serializable => &[Total],
-            other => return Some((Visibility::PerMoment(other.snapshots()?), &[])),
+            other => return Some((Visibility::PerMoment(other.snapshots()?, isolation.looks()), &[])),
         },
     };
     Some((Visibility::Atomic, axioms))

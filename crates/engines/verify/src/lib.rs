@@ -22,4 +22,4 @@ pub use answer::{Counterexample, Effort, Observed, Ran, Seen, Verdict, Verificat
 pub use execute::FailureKind;
 pub use level::{Database, DatabaseLevel, Isolation, LEVELS};
 pub use repair::{Repair, repairs};
-pub use verify::{Weakest, verify, verify_all, verify_levels, weakest};
+pub use verify::{Weakest, verify, verify_all, verify_levels, verify_within_limits, weakest};

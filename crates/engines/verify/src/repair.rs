@@ -63,7 +63,7 @@ fn stronger(program: &Program, than: DatabaseLevel, budget: &Budget<'_>) -> Resu
 
 fn locks(program: &Program, level: Isolation, budget: &Budget<'_>) -> Result<Vec<Repair>, StopReason> {
     let is_open = |mode: ReadMode| match level {
-        Isolation::Paper(_) => mode != ReadMode::ForUpdate,
+        Isolation::Paper(_) => !matches!(mode, ReadMode::ForUpdate | ReadMode::Search),
         Isolation::Database(_) => mode == ReadMode::Plain,
     };
     let mut places: Vec<Span> = Vec::new();

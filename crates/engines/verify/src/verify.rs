@@ -1,7 +1,7 @@
 //! Verification at one level, at several, and the search for the weakest.
 
 use crate::answer::{Counterexample, Effort, Verdict, Verification};
-use crate::encode::{Encoding, Visibility};
+use crate::encode::{Encoding, Limits, Visibility};
 use crate::level::{Isolation, LEVELS, rules};
 use iso_evidence::{Budget, StopReason};
 use iso_program::{InstanceId, Program};
@@ -40,6 +40,12 @@ pub fn verify_all(
     }
 }
 
+/// The same for one level, in runs in which numbers stay within their width and all rows are the program's.
+pub fn verify_within_limits(program: &Program, isolation: impl Into<Isolation>, budget: &Budget<'_>) -> Verification {
+    let mut verifier = Verifier { limits: Limits::Assumed, ..Verifier::new(program) };
+    verifier.verify(isolation.into(), &[], budget)
+}
+
 /// Which levels are enough.
 #[derive(Clone, Debug)]
 pub struct Weakest {
@@ -72,11 +78,12 @@ pub fn weakest(program: &Program, budget: &Budget<'_>) -> Weakest {
 pub(crate) struct Verifier<'p> {
     program: &'p Program,
     encodings: Vec<(Visibility, Encoding<'p>)>,
+    limits: Limits,
 }
 
 impl<'p> Verifier<'p> {
     pub(crate) fn new(program: &'p Program) -> Self {
-        Self { program, encodings: Vec::new() }
+        Self { program, encodings: Vec::new(), limits: Limits::Wrong }
     }
 
     /// Some transactions may have to see everything before them, whatever the level.
@@ -92,7 +99,7 @@ impl<'p> Verifier<'p> {
         let encoding = &mut self.encodings[known].1;
         let before = encoding.effort();
         let raised: Vec<usize> = raised.iter().map(|it| it.index()).collect();
-        let found = encoding.find(axioms, &raised, &mut || budget.check().is_err());
+        let found = encoding.find(axioms, &raised, self.limits, &mut || budget.check().is_err());
         let after = encoding.effort();
         let effort = Effort { conflicts: after.conflicts - before.conflicts, ..after };
         let verdict = match found {

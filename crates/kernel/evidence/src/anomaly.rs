@@ -51,11 +51,13 @@ pub enum Anomaly {
     G2,
     /// A read that misses a write that had ended before it began.
     StaleRead,
+    /// A write that was acknowledged and is gone at the end; [`crate::lost_writes`] finds it, and no level.
+    LostAcknowledgedWrite,
 }
 
 impl Anomaly {
     /// Every anomaly.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Internal,
         Self::ThinAirRead,
         Self::FutureRead,
@@ -79,6 +81,7 @@ impl Anomaly {
         Self::G2Item,
         Self::G2,
         Self::StaleRead,
+        Self::LostAcknowledgedWrite,
     ];
 
     /// The name in output, corpus headers and the file name of its page.
@@ -107,6 +110,7 @@ impl Anomaly {
             Self::G2Item => "g2-item",
             Self::G2 => "g2",
             Self::StaleRead => "stale-read",
+            Self::LostAcknowledgedWrite => "lost-acknowledged-write",
         }
     }
 
@@ -146,6 +150,7 @@ impl Anomaly {
             Self::G2 => {
                 "transactions scan, and each writes a row that another one's scan would have returned (G2, phantoms)"
             }
+            Self::LostAcknowledgedWrite => "a write that was acknowledged is gone at the end (durability)",
             Self::StaleRead => "a read missed a write that had been finished before the reader began",
         }
     }

@@ -3,9 +3,13 @@
 use crate::project::n_external;
 use crate::{History, KeyId, Op, OpId, Outcome, ValueId};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 /// Elements of lists.
 type Elements = FxHashSet<(KeyId, ValueId)>;
+
+/// With so many elements that may be either's, all cases can be tried.
+const MAX_PLACES: usize = 12;
 
 impl History {
     /// The most that can be said in favour of a level that allows dirty reads, or none if the history says it already:
@@ -35,21 +39,45 @@ impl History {
         committed.flat_map(|it| self.ops(it)).filter(is_mixed).collect()
     }
 
-    /// Two of the cases of such reads: all these elements are those of committed transactions, or none of them is.
-    pub fn mixed_cases(&self) -> [Self; 2] {
+    /// The elements of such reads that may be either's: the read, and the place in it.
+    pub fn mixed_places(&self) -> Vec<(OpId, usize)> {
+        let (mut aborted, kept) = self.elements_by_end();
+        aborted.retain(|it| kept.contains(it));
+        let places = |op: OpId| {
+            let Op::ReadList { key, values } = self.op(op) else { return Vec::new() };
+            let external = values[..n_external(self, op)].iter().enumerate();
+            external.filter(|(_, it)| aborted.contains(&(key, **it))).map(|(nth, _)| (op, nth)).collect()
+        };
+        self.mixed_lists().into_iter().flat_map(places).collect()
+    }
+
+    /// All cases of such reads, or none if they are too many to be tried one by one.
+    pub fn mixed_cases(&self) -> Option<impl Iterator<Item = Self> + '_> {
+        let places = self.mixed_places();
+        let n_cases = if places.len() <= MAX_PLACES { 1_u32 << places.len() } else { return None };
+        Some((0..n_cases).map(move |case| {
+            let is_rolled_back = |nth: &usize| case & 1 << nth != 0;
+            self.with_rolled_back(&(0..places.len()).filter(is_rolled_back).map(|it| places[it]).collect())
+        }))
+    }
+
+    /// One of the cases of such reads: the elements at `rolled_back` are those of aborted transactions, and say nothing,
+    /// and all others are those of transactions that committed. Numbers of transactions and operations stay.
+    ///
+    /// A level that allows dirty reads allows the history exactly if it allows one of the cases.
+    #[must_use]
+    pub fn with_rolled_back(&self, rolled_back: &BTreeSet<(OpId, usize)>) -> Self {
         let (aborted, kept) = self.elements_by_end();
-        let is_mixed = |it: &(KeyId, ValueId)| aborted.contains(it) && kept.contains(it);
-        let mut committed = self.clone();
+        let mut history = self.without_places(|read, nth, _| rolled_back.contains(&(read, nth)));
         for op in self.txns().filter(|it| self.outcome(*it) == Outcome::Aborted).flat_map(|it| self.ops(it)) {
             if let Op::Append { key, value } = self.op(op)
-                && is_mixed(&(key, value))
+                && aborted.contains(&(key, value))
+                && kept.contains(&(key, value))
             {
-                committed.op_value[op.index()] = committed.values.again(value.index()) as u32;
+                history.op_value[op.index()] = history.values.again(value.index()) as u32;
             }
         }
-        let mixed: Elements = aborted.iter().copied().filter(is_mixed).collect();
-        let rolled_back = committed.without_elements(&mixed);
-        [committed, rolled_back]
+        history
     }
 
     fn without_aborted_elements(&self) -> Option<Self> {
@@ -62,17 +90,18 @@ impl History {
         if gone.is_empty() || !committed.flat_map(|it| self.ops(it)).any(has_gone) {
             return None;
         }
-        Some(self.without_elements(&gone))
+        Some(self.without_places(|read, _, value| gone.contains(&(self.op(read).key(), value))))
     }
 
-    /// The same history without some elements in the lists that were read, but for what readers appended themselves.
-    fn without_elements(&self, gone: &Elements) -> Self {
+    /// The same history without some elements of the lists that were read, but for what readers appended themselves.
+    fn without_places(&self, is_gone: impl Fn(OpId, usize, ValueId) -> bool) -> Self {
         let mut history = Self { list_starts: vec![0], list_values: Vec::new(), ..self.clone() };
         for op in self.txns().flat_map(|it| self.ops(it)) {
-            if let Op::ReadList { key, values } = self.op(op) {
+            if let Op::ReadList { values, .. } = self.op(op) {
                 history.op_value[op.index()] = history.list_starts.len() as u32 - 1;
                 let (external, own) = values.split_at(n_external(self, op));
-                history.list_values.extend(external.iter().filter(|it| !gone.contains(&(key, **it))));
+                let stays = external.iter().enumerate().filter(|(nth, it)| !is_gone(op, *nth, **it));
+                history.list_values.extend(stays.map(|it| *it.1));
                 history.list_values.extend(own);
                 history.list_starts.push(history.list_values.len() as u32);
             }

@@ -4,6 +4,7 @@
 //! and loops unrolled. So everything is flattened again, with the rows found so far, until no new row is found; the
 //! limit of rows ends this. What is wrong counts in the last round only.
 
+mod change;
 pub(crate) mod declared;
 mod expression;
 mod fold;

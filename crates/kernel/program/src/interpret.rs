@@ -46,6 +46,8 @@ pub struct TxnRun {
     pub steps: Vec<TxnStep>,
     /// What it leaves behind, unit by unit; nothing unless it committed.
     pub writes: BTreeMap<UnitId, UnitValue>,
+    /// What its names stand for, by [`crate::LocalId`]; nothing for those that were not bound.
+    pub locals: Vec<Option<Value>>,
 }
 
 impl TxnRun {
@@ -133,7 +135,7 @@ pub fn run_instance(
     let mut run = Running { seen, instance, provide, steps: Vec::new(), writes: BTreeMap::new() };
     let outcome = run.block(&instance.body).err().unwrap_or(Outcome::Committed);
     let writes = if outcome == Outcome::Committed { run.writes } else { BTreeMap::new() };
-    TxnRun { outcome, steps: run.steps, writes }
+    TxnRun { outcome, steps: run.steps, writes, locals: run.seen.locals }
 }
 
 /// What each unit holds before anything runs, by [`UnitId`].

@@ -40,7 +40,9 @@
 //! | what holds in every state that a read-only transaction may see | `observer x <= y` |
 //!
 //! Statements: `let n = e`, `x = e`, `t[k].f += e`, `-=`, `if c { } else if c { } else { }`, `for r in t { }`,
-//! `for i in 1..3 { }`, `insert t[k] { f: e }`, `delete t[k]`, `abort`, `assert c`. Expressions: numbers, `true`, `false`,
+//! `for i in 1..3 { }`, `insert t[k] { f: e }`, `delete t[k]`, `abort`, `assert c`; `let a = e, b = e` for what one
+//! statement reads, `update r in t where c { f: e }`, `delete r in t[k] where c`, `insert r in t[k] { f: e } on conflict
+//! update { f: r.f }` or `.. nothing`, each perhaps with `let n =` before it. Expressions: numbers, `true`, `false`,
 //! texts in double quotes, names, `t[k].f`, `r.f`, `exists t[k]`, `forall r in t: c`, `exists r in t: c`,
 //! `count r in t: c`, `sum r in t: e`, `if c then e else e`. Operators, the tightest first: unary `-`, `*`, `+` and `-`,
 //! comparisons, `not`, `and`, `or`, `implies`; a quantifier and a choice reach as far as they can. Ranges include both
@@ -62,12 +64,16 @@
 //! - What a database executes as one statement has a [`StatementId`] of its own: an access by key, all rows of a loop or
 //!   quantifier, an assignment, an `insert`, a `delete`. What an assignment computes from is read before, by statements of
 //!   its own; only `+=` and `-=` compute inside of the statement. Levels of databases look at this, those of papers do not.
+//! - `update` and `delete` by a condition look at all rows of a table first ([`ReadMode::Search`]); those that fit are read
+//!   again, and changed if they still fit. A row that is named by its key is looked at once ([`ReadMode::Check`]), and so is one
+//!   that `insert .. on conflict` may find.
 //! - A transaction sees its own writes. `abort` undoes all of them, and so does every other end but a commit.
 //! - Arithmetic beyond the width is [`Outcome::Overflow`], an `insert` with a key that is none of the table's rows is
 //!   [`Outcome::NoSuchRow`]: neither is silent.
 //! - A key may depend on what is read; a key that is no row is a row that does not exist.
 //! - An assumption about `txn.parameter` holds for every instance of that transaction.
 
+mod any_number;
 mod error;
 mod execution;
 mod flatten;
@@ -82,12 +88,14 @@ mod program;
 mod robust;
 #[cfg(test)]
 mod round_trip;
+mod showing;
 mod syntax;
 mod templates;
 mod txn_level;
 mod updates;
 mod value;
 
+pub use any_number::{AnyNumber, Exhaustive, go_through};
 pub use error::{Place, ProgramError, Span};
 pub use execution::{Request, Run, WrongWriter, run_execution, run_reads};
 pub use ids::{DomainId, InstanceId, LocalId, ReadId, StatementId, SymbolId, TableId, UnitId};
@@ -99,6 +107,7 @@ pub use program::{
     Table, Unit, UnitKind, UnitPart,
 };
 pub use robust::{NotRobust, RobustnessCheck, check_robust};
+pub use showing::{Looks, Showing, showing};
 pub use templates::{Access, AccessKind, Constant, Parts, Relation, RowKey, Template, Templates, Variable, Way};
 pub use txn_level::TxnLevel;
 pub use value::{Type, UnitValue, Value};

@@ -4,7 +4,10 @@ use crate::execution::run_execution;
 use crate::interpret::Outcome;
 use crate::parser::parse_items;
 use crate::program::{Arith, UnitKind};
-use crate::syntax::{AssignOp, Binary, Expr, ExprKind, ItemKind, Quantifier, Row, Stmt, StmtKind, Target, TxnItem};
+use crate::syntax::{
+    AssignOp, Binary, Change, Conflict, Expr, ExprKind, Ident, ItemKind, Quantifier, Row, Rows, Stmt, StmtKind, Target,
+    TxnItem,
+};
 use crate::value::{UnitValue, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -171,6 +174,12 @@ impl Plain {
                 let value = self.eval(value)?;
                 self.names.push((name.text.clone(), Bound::Value(value)));
             }
+            StmtKind::Select(all) => {
+                let values = all.iter().map(|it| self.eval(&it.1)).collect::<Result<Vec<_>, _>>()?;
+                for ((name, _), value) in all.iter().zip(values) {
+                    self.names.push((name.text.clone(), Bound::Value(value)));
+                }
+            }
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value)?,
             StmtKind::If { condition, then, otherwise } => {
                 let way = self.eval(condition)? == Value::Bool(true);
@@ -189,17 +198,7 @@ impl Plain {
                 }
             }
             StmtKind::Insert { row, fields } => {
-                let row = self.row(row)?;
-                let mut values: BTreeMap<String, Value> = BTreeMap::new();
-                if row.0 == "t" {
-                    values.extend(["n", "on"].map(|it| (it.to_owned(), default_of(it))));
-                }
-                for (field, value) in fields {
-                    values.insert(field.text.clone(), self.eval(value)?);
-                }
-                if !KEYS.iter().any(|it| it.0 == row.0 && (1..=it.1).contains(&row.1)) {
-                    return Err(End::NoSuchRow);
-                }
+                let (row, values) = self.new_row(row, fields)?;
                 if self.state.rows.insert(row, values).is_some() {
                     return Err(End::Abort);
                 }
@@ -208,11 +207,83 @@ impl Plain {
                 let row = self.target(target)?;
                 self.state.rows.remove(&row);
             }
+            StmtKind::Change { count, change } => {
+                let n = self.change(change)?;
+                if let Some(count) = count {
+                    self.names.push((count.text.clone(), Bound::Value(Value::Int(n))));
+                }
+            }
             StmtKind::Abort => return Err(End::Abort),
             StmtKind::Assert(holds) if self.eval(holds)? == Value::Bool(false) => return Err(End::Assert),
             StmtKind::Assert(_) => {}
             StmtKind::Maybe { .. } => panic!("the generator makes none"),
         }
+        Ok(())
+    }
+
+    fn new_row(&self, row: &Row, fields: &[(Ident, Expr)]) -> Result<((String, i64), BTreeMap<String, Value>), End> {
+        let row = self.row(row)?;
+        let names: &[&str] = if row.0 == "t" { &["n", "on"] } else { &[] };
+        let mut values: BTreeMap<String, Value> = names.iter().map(|it| (it.to_string(), default_of(it))).collect();
+        for (field, value) in fields {
+            values.insert(field.text.clone(), self.eval(value)?);
+        }
+        if !KEYS.iter().any(|it| it.0 == row.0 && (1..=it.1).contains(&row.1)) {
+            return Err(End::NoSuchRow);
+        }
+        Ok((row, values))
+    }
+
+    /// How many rows were made or changed.
+    fn change(&mut self, change: &Change) -> Result<i64, End> {
+        let (name, of, condition, fields) = match change {
+            Change::Update { row, of, condition, fields } => (row, of, condition, Some(fields)),
+            Change::Delete { row, of, condition } => (row, of, condition, None),
+            Change::Insert { name, row, fields, conflict } => {
+                let (row, values) = self.new_row(row, fields)?;
+                let is_there = self.state.rows.contains_key(&row);
+                match conflict {
+                    Conflict::Nothing if is_there => return Ok(0),
+                    Conflict::Update(fields) if is_there => {
+                        self.set(name.as_ref().map_or("", |it| &it.text), &row, fields)?;
+                    }
+                    _ => {
+                        self.state.rows.insert(row, values);
+                    }
+                }
+                return Ok(1);
+            }
+        };
+        let keys: Vec<(String, i64)> = match of {
+            Rows::One(row) => vec![self.row(row)?],
+            Rows::All(table) => self.state.rows.keys().filter(|it| it.0 == table.text).cloned().collect(),
+        };
+        let mut n = 0;
+        for row in keys.into_iter().filter(|it| self.state.rows.contains_key(it)).collect::<Vec<_>>() {
+            self.names.push((name.text.clone(), Bound::Row(row.0.clone(), row.1)));
+            let fits = condition.as_ref().map_or(Ok(Value::Bool(true)), |it| self.eval(it))?;
+            self.names.pop();
+            if fits == Value::Bool(true) {
+                n += 1;
+                match fields {
+                    Some(fields) => self.set(&name.text, &row, fields)?,
+                    None => {
+                        self.state.rows.remove(&row);
+                    }
+                }
+            }
+        }
+        Ok(n)
+    }
+
+    fn set(&mut self, name: &str, row: &(String, i64), fields: &[(Ident, Expr)]) -> Result<(), End> {
+        self.names.push((name.to_owned(), Bound::Row(row.0.clone(), row.1)));
+        let mut new = self.state.rows[row].clone();
+        for (field, value) in fields {
+            new.insert(field.text.clone(), self.eval(value)?);
+        }
+        self.names.pop();
+        self.state.rows.insert(row.clone(), new);
         Ok(())
     }
 
@@ -351,7 +422,15 @@ impl Writer {
 
     fn stmt(&mut self, depth: u32) -> String {
         let inner = depth.saturating_sub(1);
-        match self.below(if depth == 0 { 9 } else { 13 }) {
+        let kind = self.below(if depth == 0 { 9 } else { 13 } + 3);
+        match kind.checked_sub(3) {
+            None => self.change(),
+            Some(kind) => self.plain_stmt(kind, inner),
+        }
+    }
+
+    fn plain_stmt(&mut self, kind: u64, inner: u32) -> String {
+        match kind {
             0 => format!("x = {}", self.int(2)),
             1 => format!("y {} {}", ["+=", "-="][self.below(2) as usize], self.int(1)),
             2 => format!("b = {}", self.truth(2)),
@@ -359,6 +438,12 @@ impl Writer {
             4 => format!("{}.on = {}", self.row_of_t(1), self.truth(1)),
             5 => format!("insert t[{}] {{ n: {} }}", self.key(3, 1), self.int(1)),
             6 => format!("delete {}", self.row_of_t(1)),
+            7 if self.below(3) == 0 => {
+                let (one, other) = (self.fresh(), self.fresh());
+                let text = format!("let {one} = t[{}].n, {other} = t[2].n + p", 1 + self.below(3));
+                self.ints.extend([one, other]);
+                text
+            }
             7 => {
                 let name = self.fresh();
                 let text = format!("let {name} = {}", self.int(2));
@@ -384,6 +469,36 @@ impl Writer {
                 format!("for {name} in p..2 {body}")
             }
         }
+    }
+
+    /// A change of rows by a condition that is about the row, and perhaps the name of how many there were.
+    fn change(&mut self) -> String {
+        let (count, counted, row) = (self.fresh(), self.below(2) == 0, self.fresh());
+        let rows = if self.below(2) == 0 { "t".to_owned() } else { format!("t[{}]", self.key(3, 1)) };
+        let of = ["p", "2", "-1"][self.below(3) as usize];
+        let conditions = [
+            String::new(),
+            format!(" where {row}.n < {of}"),
+            format!(" where {row}.on or {row}.id == {of}"),
+            format!(" where {row}.id >= 2 and {row}.n + 1 > {of}"),
+        ];
+        let condition = &conditions[self.below(4) as usize];
+        let fields =
+            [format!("n: {row}.n + {of}"), format!("n: {of}, on: not {row}.on"), format!("on: {row}.n == {of}")];
+        let fields = &fields[self.below(3) as usize];
+        let text = match self.below(4) {
+            0 | 1 => format!("update {row} in {rows}{condition} {{ {fields} }}"),
+            2 => format!("delete {row} in {rows}{condition}"),
+            _ => {
+                let new = format!("insert {row} in t[{}] {{ n: {} }} on conflict", self.key(3, 1), self.int(1));
+                if self.below(2) == 0 { format!("{new} nothing") } else { format!("{new} update {{ {fields} }}") }
+            }
+        };
+        if !counted {
+            return text;
+        }
+        self.ints.push(count.clone());
+        format!("let {count} = {text}")
     }
 
     fn program(&mut self) -> String {

@@ -2,8 +2,8 @@
 
 use crate::program::ReadMode;
 use crate::syntax::{
-    AssignOp, Binary, COMPARISON, Call, ClaimKind, Expr, ExprKind, Ident, Item, ItemKind, Keys, NEGATION, Range, Row,
-    Session, Stmt, StmtKind, Table, Target, TxnItem,
+    AssignOp, Binary, COMPARISON, Call, Change, ClaimKind, Conflict, Expr, ExprKind, Ident, Item, ItemKind, Keys,
+    NEGATION, Range, Row, Rows, Session, Stmt, StmtKind, Table, Target, TxnItem,
 };
 use std::fmt::Write;
 
@@ -92,6 +92,9 @@ fn block(stmts: &[Stmt], indent: usize) -> String {
 fn stmt(stmt: &StmtKind, indent: usize) -> String {
     match stmt {
         StmtKind::Let { name, value } => format!("let {} = {}", name.text, expr(value, 0)),
+        StmtKind::Select(all) => {
+            format!("let {}", list(all, |(name, value)| format!("{} = {}", name.text, expr(value, 0))))
+        }
         StmtKind::Assign { target, op, value } => {
             let sign = match op {
                 AssignOp::Set => "=",
@@ -110,8 +113,36 @@ fn stmt(stmt: &StmtKind, indent: usize) -> String {
         StmtKind::Insert { row: it, fields } => format!("insert {}{}", row(it), record(fields)),
         StmtKind::Maybe { row: it, fields } => format!("maybe {}{}", row(it), record(fields)),
         StmtKind::Delete(it) => format!("delete {}", target(it)),
+        StmtKind::Change { count, change: of } => {
+            let count = count.as_ref().map_or(String::new(), |it| format!("let {} = ", it.text));
+            count + &change(of)
+        }
         StmtKind::Abort => "abort".to_owned(),
         StmtKind::Assert(holds) => format!("assert {}", expr(holds, 0)),
+    }
+}
+
+fn change(of: &Change) -> String {
+    let condition = |it: &Option<Expr>| it.as_ref().map_or(String::new(), |it| format!(" where {}", expr(it, 0)));
+    let rows = |it: &Rows| match it {
+        Rows::One(it) => row(it),
+        Rows::All(table) => table.text.clone(),
+    };
+    match of {
+        Change::Update { row, of, condition: when, fields } => {
+            format!("update {} in {}{}{}", row.text, rows(of), condition(when), braces(fields))
+        }
+        Change::Delete { row, of, condition: when } => {
+            format!("delete {} in {}{}", row.text, rows(of), condition(when))
+        }
+        Change::Insert { name, row: of, fields, conflict } => {
+            let name = name.as_ref().map_or(String::new(), |it| format!("{} in ", it.text));
+            let conflict = match conflict {
+                Conflict::Nothing => "nothing".to_owned(),
+                Conflict::Update(fields) => format!("update{}", braces(fields)),
+            };
+            format!("insert {name}{}{} on conflict {conflict}", row(of), record(fields))
+        }
     }
 }
 
@@ -142,8 +173,12 @@ fn target(target: &Target) -> String {
 }
 
 fn record(fields: &[(Ident, Expr)]) -> String {
+    if fields.is_empty() { String::new() } else { braces(fields) }
+}
+
+fn braces(fields: &[(Ident, Expr)]) -> String {
     let pairs = list(fields, |(name, value)| format!("{}: {}", name.text, expr(value, 0)));
-    if pairs.is_empty() { String::new() } else { format!(" {{ {pairs} }}") }
+    if pairs.is_empty() { " { }".to_owned() } else { format!(" {{ {pairs} }}") }
 }
 
 /// An expression where the parser takes operators that bind tighter than `least`.

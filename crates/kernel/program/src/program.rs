@@ -154,6 +154,8 @@ pub struct Read {
     pub mode: ReadMode,
     /// The statement that it is a part of.
     pub statement: StatementId,
+    /// The [`ReadMode::Search`] of the same statement that found the unit fit to be changed.
+    pub again: Option<ReadId>,
     /// What asks for the read: an access, a loop or quantifier over a table, or a statement that changes a row.
     pub span: Span,
 }
@@ -165,6 +167,10 @@ pub enum ReadMode {
     Plain,
     /// Its statement writes the unit as well, as UPDATE, INSERT and DELETE do. Levels of papers take it as plain.
     Update,
+    /// Its statement writes the unit, or not, as it finds it: `UPDATE .. WHERE` of one key, `INSERT .. ON CONFLICT`.
+    Check,
+    /// Its statement looks for rows to change, as `UPDATE .. WHERE` does, and reads those that fit again before it writes them.
+    Search,
     /// `for update`: it also locks the unit, if that exists, until the transaction ends. Who else locks or writes it comes
     /// before and is seen, or comes after and sees.
     ForUpdate,

@@ -5,8 +5,8 @@ use crate::parser::parse_items;
 use crate::print::print;
 use crate::program::ReadMode;
 use crate::syntax::{
-    AssignOp, Binary, Call, ClaimKind, Expr, ExprKind, Ident, Item, ItemKind, Keys, Param, Quantifier, Range, Row,
-    Session, Stmt, StmtKind, Table, Target, TxnItem,
+    AssignOp, Binary, Call, Change, ClaimKind, Conflict, Expr, ExprKind, Ident, Item, ItemKind, Keys, Param,
+    Quantifier, Range, Row, Rows, Session, Stmt, StmtKind, Table, Target, TxnItem,
 };
 
 /// A linear congruential generator (Knuth's MMIX constants): the same seed gives the same trees.
@@ -118,7 +118,9 @@ impl Random {
 
     fn stmt(&mut self, depth: u32) -> Stmt {
         let inner = depth.saturating_sub(1);
-        let kind = match self.below(if depth == 0 { 7 } else { 10 }) {
+        let kind = match self.below(if depth == 0 { 9 } else { 12 }) {
+            7 | 8 => StmtKind::Change { count: self.maybe().then(|| self.name()), change: self.change() },
+            0 if self.maybe() => StmtKind::Select(self.several(2, |it| (it.name(), it.expr(1)))),
             0 => StmtKind::Let { name: self.name(), value: self.expr(2) },
             1 => {
                 let op = self.pick(&[AssignOp::Set, AssignOp::Add, AssignOp::Sub]);
@@ -129,8 +131,8 @@ impl Random {
             4 => StmtKind::Delete(self.target(1)),
             5 => StmtKind::Abort,
             6 => StmtKind::Assert(self.expr(2)),
-            7 => StmtKind::If { condition: self.expr(2), then: self.block(inner), otherwise: self.block(inner) },
-            8 => {
+            9 => StmtKind::If { condition: self.expr(2), then: self.block(inner), otherwise: self.block(inner) },
+            10 => {
                 let (row, table, mode) = (self.name(), self.name(), self.mode());
                 StmtKind::ForRows { row, table, mode, body: self.block(inner) }
             }
@@ -139,6 +141,21 @@ impl Random {
             }
         };
         Stmt { kind, span: Span::default() }
+    }
+
+    fn change(&mut self) -> Change {
+        let row = self.name();
+        let of = if self.maybe() { Rows::One(self.row(1)) } else { Rows::All(self.name()) };
+        let condition = self.maybe().then(|| self.expr(2));
+        match self.below(3) {
+            0 => Change::Update { row, of, condition, fields: self.record() },
+            1 => Change::Delete { row, of, condition },
+            _ => {
+                let conflict = if self.maybe() { Conflict::Nothing } else { Conflict::Update(self.record()) };
+                let name = self.maybe().then_some(row);
+                Change::Insert { name, row: self.row(1), fields: self.record(), conflict }
+            }
+        }
     }
 
     fn session(&mut self) -> Session {

@@ -110,16 +110,78 @@ equal_but_for_its_span!(Stmt, kind);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum StmtKind {
-    Let { name: Ident, value: Expr },
-    Assign { target: Expr, op: AssignOp, value: Expr },
-    If { condition: Expr, then: Vec<Stmt>, otherwise: Vec<Stmt> },
-    ForRows { row: Ident, table: Ident, mode: ReadMode, body: Vec<Stmt> },
-    ForRange { name: Ident, low: Expr, high: Expr, body: Vec<Stmt> },
-    Insert { row: Row, fields: Vec<(Ident, Expr)> },
-    Maybe { row: Row, fields: Vec<(Ident, Expr)> },
+    Let {
+        name: Ident,
+        value: Expr,
+    },
+    /// Several values that one statement of a database reads.
+    Select(Vec<(Ident, Expr)>),
+    Assign {
+        target: Expr,
+        op: AssignOp,
+        value: Expr,
+    },
+    If {
+        condition: Expr,
+        then: Vec<Stmt>,
+        otherwise: Vec<Stmt>,
+    },
+    ForRows {
+        row: Ident,
+        table: Ident,
+        mode: ReadMode,
+        body: Vec<Stmt>,
+    },
+    ForRange {
+        name: Ident,
+        low: Expr,
+        high: Expr,
+        body: Vec<Stmt>,
+    },
+    Insert {
+        row: Row,
+        fields: Vec<(Ident, Expr)>,
+    },
+    Maybe {
+        row: Row,
+        fields: Vec<(Ident, Expr)>,
+    },
     Delete(Target),
+    /// A statement that says by a condition which rows it changes, or what it does about a row that is there already.
+    Change {
+        /// The name that gets how many rows were made or changed.
+        count: Option<Ident>,
+        change: Change,
+    },
     Abort,
     Assert(Expr),
+}
+
+/// A change of rows by one statement of a database.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    /// `update r in t where c { f: e }`.
+    Update { row: Ident, of: Rows, condition: Option<Expr>, fields: Vec<(Ident, Expr)> },
+    /// `delete r in t where c`.
+    Delete { row: Ident, of: Rows, condition: Option<Expr> },
+    /// `insert r in t[k] { f: e } on conflict update { f: r.f }`.
+    Insert { name: Option<Ident>, row: Row, fields: Vec<(Ident, Expr)>, conflict: Conflict },
+}
+
+/// Which rows a change looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Rows {
+    /// The one with a key.
+    One(Row),
+    /// All of a table.
+    All(Ident),
+}
+
+/// What an insert does if the row is there already.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Conflict {
+    Nothing,
+    Update(Vec<(Ident, Expr)>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,8 @@
 //! Rows of a table that no transaction makes or removes are taken to exist. Of other tables, both is looked at: an
 //! `UPDATE` that finds its row, and one that does not. A way that aborts leaves nothing, and is none.
 
+mod change;
+mod compared;
 mod expression;
 mod fields;
 mod finish;

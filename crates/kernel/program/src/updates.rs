@@ -112,7 +112,7 @@ impl<'i> Updating<'i> {
             return (ReadId::from_index(known), false);
         }
         let id = ReadId::from_index(reads.count());
-        self.added.push(Read { unit, mode: ReadMode::Update, statement, span });
+        self.added.push(Read { unit, mode: ReadMode::Update, statement, again: None, span });
         (id, true)
     }
 }

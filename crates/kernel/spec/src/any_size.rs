@@ -1,6 +1,6 @@
 //! Does an execution explain a history, however large that is?
 
-use crate::evaluate::{local_answer, most_favourable, unsourced};
+use crate::evaluate::{has_mixed_lists, local_answer, most_favourable, unsourced};
 use crate::execution::Execution;
 use crate::model::is_true;
 use crate::scene::Scene;
@@ -17,6 +17,11 @@ pub fn holds_at_any_size(
 ) -> Option<bool> {
     if let Some(history) = most_favourable(facts, spec) {
         return holds_at_any_size(&Facts::new(&history), spec, execution, stop);
+    }
+    if has_mixed_lists(facts, spec) {
+        let cases = facts.history().mixed_cases()?;
+        let mut answers = cases.map(|it| holds_at_any_size(&Facts::new(&it), spec, execution, stop));
+        return answers.find(|it| *it != Some(false)).unwrap_or(Some(false));
     }
     if local_answer(facts, spec).is_some() {
         return Some(false);

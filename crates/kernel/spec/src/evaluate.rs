@@ -11,7 +11,7 @@ use crate::formula::WitnessKind;
 use crate::session_order::SessionOrder;
 use crate::spec::{DirtyReads, HiddenRows, Spec};
 use crate::world::{TooLarge, Unsourced, World, Worlds};
-use iso_history::{Facts, History, OpId, TxnId};
+use iso_history::{Facts, History, TxnId};
 
 /// What a level says about a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,9 +24,6 @@ pub enum Evaluation {
     OutOfSteps,
     /// More transactions, keys or reads than the evaluator takes.
     TooLarge,
-    /// This list read may be a dirty one, which the level allows, or not: an element was appended by a transaction that
-    /// aborted, and by one that committed.
-    AmbiguousList(OpId),
 }
 
 impl Evaluation {
@@ -94,6 +91,10 @@ fn holds_under(facts: &Facts<'_>, so: &SessionOrder, spec: &Spec, execution: &Ex
     if let Some(history) = most_favourable(facts, spec) {
         return holds_under(&Facts::new(&history), so, spec, execution);
     }
+    if has_mixed_lists(facts, spec) {
+        let mut cases = facts.history().mixed_cases().into_iter().flatten();
+        return cases.any(|it| holds_under(&Facts::new(&it), so, spec, execution));
+    }
     if local_answer(facts, spec).is_some() {
         return false;
     }
@@ -147,11 +148,15 @@ impl<'f, 'h> Prepared<'f, 'h> {
         if let Some(history) = most_favourable(self.facts, spec) {
             return Prepared::under(&Facts::new(&history), self.so.clone()).evaluate(spec, limit);
         }
+        if has_mixed_lists(self.facts, spec) {
+            let Some(cases) = self.facts.history().mixed_cases() else { return Evaluation::TooLarge };
+            return self.each_case(cases, spec, limit);
+        }
         if let Some(answer) = local_answer(self.facts, spec) {
             return answer;
         }
         if self.facts.ambiguous_list().is_some() {
-            return self.each_case(spec, limit);
+            return self.each_case(self.facts.cases(), spec, limit);
         }
         if let Some(world) = &self.only {
             return WitnessSearch::new(spec, world).answer(limit).unwrap_or(Evaluation::Forbidden);
@@ -160,8 +165,8 @@ impl<'f, 'h> Prepared<'f, 'h> {
     }
 
     /// A list read has several meanings: the history is allowed if it is in one of the cases.
-    fn each_case(&self, spec: &Spec, limit: &mut Steps) -> Evaluation {
-        for case in self.facts.cases() {
+    fn each_case(&self, cases: impl IntoIterator<Item = History>, spec: &Spec, limit: &mut Steps) -> Evaluation {
+        for case in cases {
             if !limit.take() {
                 return Evaluation::OutOfSteps;
             }
@@ -200,12 +205,13 @@ pub(crate) fn most_favourable(facts: &Facts<'_>, spec: &Spec) -> Option<History>
     hidden.or(locked)
 }
 
+/// May lists have elements that were rolled back, or not, and does the level allow to read such?
+pub(crate) fn has_mixed_lists(facts: &Facts<'_>, spec: &Spec) -> bool {
+    spec.dirty_reads() == DirtyReads::Allowed && !facts.history().mixed_lists().is_empty()
+}
+
 /// The answer, if the history shows it without any search.
 pub(crate) fn local_answer(facts: &Facts<'_>, spec: &Spec) -> Option<Evaluation> {
-    let is_dirty = spec.dirty_reads() == DirtyReads::Allowed;
-    if let Some(op) = facts.history().mixed_lists().first().filter(|_| is_dirty) {
-        return Some(Evaluation::AmbiguousList(*op));
-    }
     let breaks = |it: &iso_history::LocalAnomaly| match spec.dirty_reads() {
         DirtyReads::Forbidden => true,
         DirtyReads::Allowed => it.kind.breaks_read_uncommitted(),

@@ -2,7 +2,7 @@
 //!
 //! It shares the given relations with [`crate::evaluate`], but neither its compiled formulas nor its search.
 
-use crate::evaluate::{Evaluation, Steps, local_answer, most_favourable, unsourced};
+use crate::evaluate::{Evaluation, Steps, has_mixed_lists, local_answer, most_favourable, unsourced};
 use crate::execution::{Execution, NamedRelation};
 use crate::formula::{Elem, Formula, Given, Relation, Set, Sort, WitnessKind};
 use crate::session_order::SessionOrder;
@@ -31,6 +31,11 @@ pub fn evaluate_plainly_with_session_order(
 fn evaluate_under(facts: &Facts<'_>, so: &SessionOrder, spec: &Spec, limit: &mut Steps) -> Evaluation {
     if let Some(history) = most_favourable(facts, spec) {
         return evaluate_under(&Facts::new(&history), so, spec, limit);
+    }
+    if has_mixed_lists(facts, spec) {
+        let Some(cases) = facts.history().mixed_cases() else { return Evaluation::TooLarge };
+        let mut answers = cases.map(|it| evaluate_under(&Facts::new(&it), so, spec, limit));
+        return answers.find(|it| *it != Evaluation::Forbidden).unwrap_or(Evaluation::Forbidden);
     }
     if let Some(answer) = local_answer(facts, spec) {
         return answer;

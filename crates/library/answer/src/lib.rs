@@ -11,15 +11,18 @@
 //! |---|---|
 //! | Does this level allow this history? | [`check()`] |
 //! | Which history do some levels allow and others forbid? | [`separate()`] |
+//! | Does this level allow a recording that is still being read? | [`stream::StreamCheck`] |
 //! | How do two levels relate? | [`compare()`] |
 //! | How do many levels relate? | [`lattice()`] |
 //! | Does this program keep its invariants under this level? | [`verify()`] |
+//! | Does it keep them whatever number of its transactions runs? | [`any_number()`] |
 //! | Which level does each transaction of a program need, however many run? | [`allocate()`] |
 //! | Which bad run could have happened instead of this good one? | [`predict()`] |
 //!
 //! Nothing here prints, reads or waits: a budget comes in, and an answer goes out.
 
 pub mod allocate;
+pub mod any_number;
 mod certified;
 pub mod check;
 #[cfg(test)]
@@ -35,10 +38,12 @@ pub mod separate;
 #[cfg(test)]
 #[path = "../../../kernel/spec/tests/common/mod.rs"]
 mod spec_common;
+pub mod stream;
 mod text;
 pub mod verify;
 
 pub use allocate::allocate;
+pub use any_number::any_number;
 pub use certified::{Certification, Certified, Searched, WrongEvidence};
 pub use check::check;
 pub use compare::compare;

@@ -32,15 +32,10 @@ pub(crate) fn decide(facts: &Facts<'_>, spec: &Spec, why: &str, budget: &Budget<
 }
 
 fn verdict(facts: &Facts<'_>, spec: &Spec, answer: Evaluation, budget: &Budget<'_>) -> Verdict {
-    let history = facts.history();
     match answer {
         Evaluation::Allowed(execution) => Verdict::Allowed(witness(execution)),
         Evaluation::Forbidden => Verdict::Forbidden(refute(facts, spec, budget)),
         Evaluation::OutOfSteps | Evaluation::TooLarge => Verdict::Unknown(StopReason::Steps),
-        Evaluation::AmbiguousList(op) => Verdict::Unknown(StopReason::Unsupported(format!(
-            "{} saw an element that was rolled back, and that somebody else appended again",
-            history.render_op(op)
-        ))),
     }
 }
 

@@ -250,7 +250,7 @@ fn forbidding(
     let is_evaluated = match evaluate_within(prepared, spec, MAX_STEPS, budget)? {
         Evaluation::Forbidden => true,
         Evaluation::OutOfSteps | Evaluation::TooLarge => false,
-        Evaluation::Allowed(_) | Evaluation::AmbiguousList(_) => {
+        Evaluation::Allowed(_) => {
             return Err(Withheld::wrong(&spec.name(), &"the reference evaluator does not forbid the history"));
         }
     };

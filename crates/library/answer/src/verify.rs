@@ -100,6 +100,11 @@ pub fn verify(program: &Program, isolation: impl Into<Isolation>, budget: &Budge
     certified(program, isolation, iso_verify::verify(program, isolation, budget), budget)
 }
 
+/// Decides a level in runs in which numbers stay within their width and all rows are the program's.
+pub(crate) fn certified_within_limits(program: &Program, isolation: Isolation, budget: &Budget<'_>) -> Answer {
+    certified(program, isolation, iso_verify::verify_within_limits(program, isolation, budget), budget).answer
+}
+
 /// Decides several levels of [`LEVELS`], one after the other, with one formula; `decided` hears each answer as soon as it
 /// is known.
 pub fn verify_levels(
@@ -185,15 +190,26 @@ fn violation(
 ) -> Result<Certified<Violation>, Withheld> {
     budget.note(Note::Begins(Stage::Certification));
     let wrong = |why: String| Withheld::wrong(&isolation, &why);
-    let (run, confirmed) =
-        replay::replay(program, isolation, &found).map_err(|why| wrong(format!("the interpreter says: {why}")))?;
-    match isolation {
-        Isolation::Paper(_) => recorded::check_history(program, &found, &run.initial),
-        Isolation::Database(_) => recorded::check_statements(program, &found, &run),
-    }
-    .map_err(wrong)?;
+    let (run, confirmed) = replay_run(program, isolation, &found).map_err(wrong)?;
     let (forbidden_by, refutation) = judge_history(isolation, &found, budget)?;
     Ok(Certified::new(Violation { counterexample: found, run, wrong: confirmed, forbidden_by, refutation }))
+}
+
+/// Runs the transactions of an execution again with the interpreter, and compares everything: what they read and write, how
+/// they end, the last state, what is wrong, and that the history is that of the run. Returns the run and what is wrong in it;
+/// the error says what differs. No engine is asked, and nothing is said about levels.
+pub fn replay_run(
+    program: &Program,
+    isolation: Isolation,
+    found: &Counterexample,
+) -> Result<(Run, Vec<Wrong>), String> {
+    let (run, confirmed) =
+        replay::replay(program, isolation, found).map_err(|why| format!("the interpreter says: {why}"))?;
+    match isolation {
+        Isolation::Paper(_) => recorded::check_history(program, found, &run.initial),
+        Isolation::Database(_) => recorded::check_statements(program, found, &run, isolation.looks()),
+    }?;
+    Ok((run, confirmed))
 }
 
 /// The level must allow the history; what other levels say tells people what it is.

@@ -6,8 +6,8 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(super) const DATABASE: &str =
-    "The database: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, or store:LEVEL for the weak store";
+pub(super) const DATABASE: &str = "The database: postgres://user@host/name, mysql://user@host/name, sqlite:FILE, store:LEVEL for the weak store, galera:3 or \
+     postgres:1+1 for servers that are started, or \"command:./driver\" for a driver of your own";
 
 /// Look for violations of an isolation level in a database, and write a script that reproduces them.
 ///
@@ -53,6 +53,9 @@ pub(crate) struct HuntArgs {
     /// Save the script of the finding, for replay, and with --all those of the others in FILE-2 and so on
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) faults: super::FaultArgs,
 
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,

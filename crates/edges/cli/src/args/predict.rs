@@ -21,14 +21,19 @@ pub(crate) struct PredictArgs {
     #[arg(long = "level", short = 'l', value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) levels: Vec<String>,
 
+    /// The database that SQL names of --level belong to: `--database postgres --level "read committed"`
+    #[arg(long, value_name = "DATABASE", requires = "levels")]
+    pub(crate) database: Option<String>,
+
     /// The stronger level that must forbid what is predicted
     #[arg(long, value_name = "LEVEL", default_value = "ser")]
     pub(crate) target: String,
 
     /// What may differ: strict ends a session with the first read that has another writer; relaxed keeps the rest of
-    /// that transaction as it was observed, and its other reads may have other writers, too; if not given, strict, and
-    /// relaxed where strict has none
-    #[arg(long, value_name = "strict|relaxed", hide_possible_values = true)]
+    /// that transaction as it was observed, and its other reads may have other writers, too; strict-events is strict,
+    /// but others may see what such a transaction wrote before that read; if not given, strict, and relaxed where
+    /// strict has none
+    #[arg(long, value_name = "BOUNDARY", hide_possible_values = true)]
     pub(crate) boundary: Option<BoundaryName>,
 
     /// Precision and boundary in one word, as in the paper: exact-strict, exact-relaxed, approx-strict or
@@ -81,6 +86,7 @@ pub(crate) struct PredictArgs {
 pub(crate) enum BoundaryName {
     Strict,
     Relaxed,
+    StrictEvents,
 }
 
 /// A precision and a boundary by one name.

@@ -1,5 +1,6 @@
 //! The arguments of `isoscope record`.
 
+use super::RunCheckArgs;
 use crate::output::Overwrite;
 use clap::Args;
 use std::ffi::OsString;
@@ -28,6 +29,9 @@ pub(crate) struct RecordArgs {
     /// Where to record the history; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.jsonl")]
     pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) judging: RunCheckArgs,
 
     #[command(flatten)]
     pub(crate) overwrite: Overwrite,

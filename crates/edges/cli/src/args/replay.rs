@@ -26,9 +26,12 @@ pub(crate) struct ReplayArgs {
     #[arg(long, short = 'e', value_name = "LEVEL")]
     pub(crate) expect: Option<String>,
 
-    /// Play it N times, and say how often it shows
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_times)]
-    pub(crate) times: usize,
+    /// Play it N times, and say how often it shows; by default once, and 30 times where steps are sent together
+    #[arg(long, value_name = "N", value_parser = parse_times)]
+    pub(crate) times: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) opening: super::OpeningArgs,
 
     /// Save the history that was recorded
     #[arg(long, short = 'o', value_name = "FILE.jsonl|FILE.history")]

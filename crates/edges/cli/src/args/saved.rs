@@ -24,9 +24,13 @@ pub(crate) struct ReportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CertifyArgs {
     /// The output of --json or --report FILE.json of check, separate, compare, lattice, predict or verify; - for
-    /// standard input
+    /// standard input. With --stream, the recording
     #[arg(value_name = "RESULT.json")]
     pub(crate) input: String,
+
+    /// Replay a schedule of check --stream --certificate along the recording that it is about
+    #[arg(long, value_name = "SCHEDULE", conflicts_with = "specs")]
+    pub(crate) stream: Option<PathBuf>,
 
     /// A file with levels of your own that the result names
     #[arg(long = "spec", value_name = "FILE.spec")]

@@ -1,5 +1,6 @@
 //! The arguments of `isoscope serve`.
 
+use super::RunCheckArgs;
 use crate::commands::store::parse_sessions;
 use crate::output::Overwrite;
 use clap::Args;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 /// does the end of COMMAND, if there is one.
 #[derive(Debug, Args)]
 #[allow(clippy::doc_markdown, reason = "it is the help, which shows everything as it is")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct ServeArgs {
     /// What reads and writes may do: rc, ra, cc, pc, psi, si or ser, as papers define them, which is weaker than what
     /// databases of these names do; or postgres.rc or postgres.rr, as PostgreSQL does it
@@ -47,6 +49,16 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) after_setup: bool,
 
+    /// What UPDATE, DELETE and FOR UPDATE act on: newest, as in databases, or weak, any version that the level allows, as
+    /// papers read and write
+    #[arg(long, value_name = "WHAT", default_value = "newest")]
+    pub(crate) updates: String,
+
+    /// Serve statements that execute functions of the database or DO from the newest state. What they read is not seen, so
+    /// what holds of the history is then not known
+    #[arg(long)]
+    pub(crate) allow_opaque: bool,
+
     /// Run along this history, as predict -o saves it: reads see what it says, and sessions take turns in its order
     #[arg(long, value_name = "FILE", conflicts_with_all = ["policy", "sessions"])]
     pub(crate) replay: Option<PathBuf>,
@@ -59,9 +71,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, short = 'o', visible_alias = "record", value_name = "FILE.jsonl")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Judge the run at this level; repeat it, or separate names with commas
-    #[arg(long, value_name = "LEVEL", value_delimiter = ',', requires = "output")]
-    pub(crate) check: Vec<String>,
+    #[command(flatten)]
+    pub(crate) judging: RunCheckArgs,
 
     #[command(flatten)]
     pub(crate) overwrite: Overwrite,

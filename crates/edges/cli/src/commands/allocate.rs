@@ -1,12 +1,11 @@
 //! `isoscope allocate`: the weakest level for each transaction, however many run.
 
-use super::verify::mistake;
 use crate::args::AllocateArgs;
 use crate::exit::Exit;
 use crate::limits::Alarm;
 use crate::output;
+use crate::program_file::ProgramFile;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
-use crate::text_file;
 use anyhow::{anyhow, bail};
 use iso_answer::allocate::{Allocated, BadRun, Blocked, NoAllocation, Transaction, allocate};
 use iso_answer::{Certification, WrongEvidence};
@@ -160,9 +159,8 @@ fn stopped(reason: &StopReason) -> String {
 }
 
 fn templates(path: &Path) -> anyhow::Result<Templates> {
-    let text = text_file::read(path, "program")?;
-    Templates::parse(&text, &path.display().to_string())
-        .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, &text))
+    let file = ProgramFile::read(path)?;
+    Templates::parse(&file.text, &file.name()).map_err(|errors| file.complaint(&errors))
 }
 
 /// The levels of some names, each once, weaker ones first; those that people use most if there are none.
@@ -206,6 +204,7 @@ fn bad_run(of: &BadRun) -> iso_report::BadRun {
     let arguments =
         of.program.symbols().iter().zip(&of.symbols).filter(|it| it.0.name.contains('.') && !it.0.name.contains('['));
     iso_report::BadRun {
+        chosen: None,
         wrong: Vec::new(),
         open_values: arguments.map(|(symbol, value)| (symbol.name.clone(), of.program.show(*value))).collect(),
         initial: units(&of.initial),

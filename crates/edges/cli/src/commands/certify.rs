@@ -14,6 +14,9 @@ use std::time::Instant;
 
 /// Runs the verb.
 pub(crate) fn run(raw: &CertifyArgs, started: Instant) -> anyhow::Result<Exit> {
+    if let Some(schedule) = &raw.stream {
+        return super::certify_stream::run(raw, schedule, started);
+    }
     let own = OwnLevels::read(&raw.specs)?;
     let text = text_of(&raw.input)?;
     let mut exit = Exit::Good;
@@ -63,7 +66,7 @@ fn count(findings: &Findings, word: &str) -> usize {
     findings.claims.iter().filter(|it| it.outcome.word() == word).count()
 }
 
-fn words(verb: &str, findings: &Findings, started: Instant) -> String {
+pub(super) fn words(verb: &str, findings: &Findings, started: Instant) -> String {
     let n = findings.claims.len();
     let headline = match judged(findings) {
         Exit::Good => format!("Certified: all {n} claims of this result of {verb} follow from its evidence."),
@@ -88,7 +91,7 @@ fn words(verb: &str, findings: &Findings, started: Instant) -> String {
     text
 }
 
-fn document(input: &str, verb: &str, findings: &Findings, started: Instant) -> Value {
+pub(super) fn document(input: &str, verb: &str, findings: &Findings, started: Instant) -> Value {
     let claims: Vec<Value> = findings
         .claims
         .iter()

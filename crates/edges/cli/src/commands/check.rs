@@ -1,5 +1,6 @@
 //! `isoscope check`: does this recorded history satisfy these levels, and if not, why not?
 
+use super::check_stream;
 use crate::args::CheckArgs;
 use crate::effort;
 use crate::exit::Exit;
@@ -11,14 +12,17 @@ use crate::output::{self, Rendering, Voice};
 use crate::progress::Progress;
 use crate::promise::{self, Promised};
 use crate::results::{Results, stopped};
+use crate::said;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
+use crate::unseen::Unseen;
 use crate::watch::watch;
+use anyhow::bail;
 use iso_answer::check::Certifying;
 use iso_evidence::{Budget, Note, Stage, StopReason};
 use iso_formats::{ReadError, Reading, RecordedDatabase};
 use iso_history::{Defect, Facts, History, Outcome, Severity};
-use iso_report::{LevelName, LevelReport, Report};
+use iso_report::{DurabilityReport, LevelName, LevelReport, Report};
 use iso_spec::{Level, Module};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -55,6 +59,23 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     if raw.watch {
         return watch(&raw.inputs.iter().map(PathBuf::from).chain(raw.spec).collect::<Vec<_>>());
     }
+    if raw.stream || raw.follow || check_stream::is_too_large(&raw) {
+        return check_stream::run(&raw, started);
+    }
+    for (given, option) in [
+        (raw.stop_on_violation, "--stop-on-violation"),
+        (raw.window.is_some(), "--window"),
+        (raw.certificate.is_some(), "--certificate"),
+    ] {
+        if given {
+            bail!("{option} is for recordings that are streamed; add --stream or --follow");
+        }
+    }
+    in_memory(raw, started)
+}
+
+/// Reads whole histories, and decides them.
+pub(crate) fn in_memory(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     let voice = if raw.edn { Voice::Edn } else { Voice::new(raw.json) };
     let shows_stats = raw.stats;
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
@@ -67,7 +88,9 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
     let take_over = move |reason| overdue.end_now(&reason);
     let alarm = limits::watch(check.limits, started, Arc::clone(&progress), Interrupts::Stop, take_over);
     let effort = effort::Shared::default();
-    let judge = InputJudge { check: &check, results: &results, alarm: &alarm, progress: &progress, effort: &effort };
+    let unseen = Cell::default();
+    let judge =
+        InputJudge { check: &check, results: &results, alarm: &alarm, progress: &progress, effort: &effort, unseen };
     for idx in 0..check.inputs.len() {
         judge.judge(idx)?;
     }
@@ -109,7 +132,7 @@ impl<'s> Check<'s> {
     fn usual(&self) -> Vec<LevelName> {
         match &self.named {
             Some(named) => named.iter().map(Named::name).collect(),
-            None => usual_questions(None).iter().map(Question::name).collect(),
+            None => usual_names(),
         }
     }
 }
@@ -143,6 +166,11 @@ pub(crate) fn asked<'s>(
         questions.insert(0, promised.question);
     }
     Ok(Asked { questions, promised, note })
+}
+
+/// What a report calls the levels that are asked for where nobody names one.
+pub(crate) fn usual_names() -> Vec<LevelName> {
+    usual_questions(None).iter().map(Question::name).collect()
 }
 
 /// What is asked of a history, or of one that is not known yet, where nobody names a level.
@@ -190,6 +218,8 @@ struct InputJudge<'a> {
     alarm: &'a Alarm,
     progress: &'a Progress,
     effort: &'a effort::Shared,
+    /// How many statements of the recording read what it does not have.
+    unseen: Cell<Unseen>,
 }
 
 impl Audience for InputJudge<'_> {
@@ -203,7 +233,8 @@ impl Audience for InputJudge<'_> {
         }
     }
 
-    fn decided(&self, report: LevelReport) {
+    fn decided(&self, mut report: LevelReport) {
+        self.unseen.get().mark(&mut report);
         self.results.decided(report);
     }
 }
@@ -230,7 +261,10 @@ impl InputJudge<'_> {
         };
         self.progress.stage("writing the report");
         let clock = Instant::now();
-        let report = self.results.report(&reason.as_ref().map_or_else(String::new, ToString::to_string));
+        let mut report = self.results.report(&reason.as_ref().map_or_else(String::new, ToString::to_string));
+        if let Report::Check(report) = &mut report {
+            said::attach(report, Path::new(input));
+        }
         let rendered = self.render(idx, &report);
         self.stage("report", clock.elapsed());
         self.results.publish(&report, || {
@@ -279,6 +313,7 @@ impl InputJudge<'_> {
             return None;
         };
         self.results.defects(reading.defects);
+        self.unseen.set(Unseen::of(reading.header.origin.as_deref()));
         let Asked { questions, promised, note } =
             match asked(self.check.named.as_deref(), &history, reading.header.database.as_ref()) {
                 Ok(asked) => asked,
@@ -289,6 +324,7 @@ impl InputJudge<'_> {
             };
         let promise = promised.as_ref().map(Promised::report);
         self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>(), promise);
+        self.results.durability(DurabilityReport::new(&history, &reading.header.final_sessions));
         if let Some(note) = note {
             self.results.note(note);
         }

@@ -1,18 +1,21 @@
 //! `isoscope collect`: a history of a real database.
 
 use crate::args::CollectArgs;
+use crate::checked::Checked;
 use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output::{self, Overwrite, Rendering, Voice};
+use crate::program_workload;
 use crate::progress::Progress;
+use crate::streaming;
 use crate::timeline::{Timeline, in_seconds};
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{
     APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Likeliness,
     Parameters, Plan, Retries, Tally, Target, WORKLOADS, Workload, check_workload, collect, shares, workload,
 };
-use iso_report::{AbortCauses, Asserted, CollectReport, Outcomes, Report, WorkloadParameters};
+use iso_report::{AbortCauses, Asserted, CollectReport, NodeSessions, Outcomes, Report, WorkloadParameters};
 use iso_spec::Promises;
 use serde_json::json;
 use std::ffi::OsStr;
@@ -59,18 +62,30 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
     let control = Arc::new(Control::new());
     let mut rate = Rate::new();
     let mut timeline = Timeline::default();
+    let mut checked = asked.checked(raw, &control, started)?;
     let mut watch = |tally: &Tally| {
         timeline.note(tally);
         if is_interrupted.load(Ordering::Relaxed) {
             control.stop();
         }
-        progress.stage(rate.words(tally));
+        let words = rate.words(tally);
+        let checking = checked.as_mut().map(|it| {
+            it.begin();
+            format!("; check: {}", it.status())
+        });
+        progress.stage(words + &checking.unwrap_or_default());
         progress.paint();
     };
     let result = collect(&asked.database, &asked.plan, asked.output.target(), &control, &mut watch);
     progress.clear();
     match result {
-        Ok(collected) => asked.publish(raw, &collected, &timeline),
+        Ok(collected) => {
+            let exit = asked.publish(raw, &collected, &timeline)?;
+            match checked {
+                Some(checked) => Ok(exit.and(checked.finish(raw.json)?)),
+                None => Ok(exit),
+            }
+        }
         Err(CollectError::Write(error)) if asked.output.is_closed_pipe(&error) => Ok(Exit::Good),
         Err(CollectError::Write(error)) => Err(anyhow!(error).context(asked.output.cannot_write())),
         Err(error) => Err(error.into()),
@@ -85,11 +100,20 @@ impl Collect {
         };
         let reports = reports(raw)?;
         let parameters = parameters(raw)?;
-        let workload = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
+        let known = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
         let mix = raw.mix.as_deref().map(mix).transpose()?;
         let database: Arc<dyn Database> = Arc::from(raw.database.open(&raw.url)?);
-        let isolations = isolations(&*database, raw, mix)?;
-        let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
+        let (workload, isolations, isolation) = match &raw.program {
+            Some(path) => {
+                let of = program_workload::resolve(raw, path, &*database)?;
+                (of.workload, of.isolations, of.mix)
+            }
+            None => {
+                let isolations = isolations(&*database, raw, mix)?;
+                let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
+                (known, isolations, isolation)
+            }
+        };
         let txns = raw.txns.or(raw.duration.is_none().then_some(DEFAULT_TXNS));
         let plan = Plan {
             origin: origin(raw, &*database, &*workload, &isolation, txns),
@@ -100,9 +124,23 @@ impl Collect {
             seed: raw.seed,
             retries: if raw.retry { Retries::UpTo(RETRIES) } else { Retries::None },
             final_read: if raw.no_final_read { FinalRead::No } else { FinalRead::Yes },
+            faults: raw.faults.plan(&*database, raw.seed)?,
+            pause: raw.pause.unwrap_or_default(),
         };
         let parameters = described(raw, txns);
         Ok(Self { database, plan, isolation, parameters, output, reports })
+    }
+
+    /// The check that runs beside the recording, if one is asked for.
+    fn checked(&self, raw: &CollectArgs, control: &Arc<Control>, started: Instant) -> anyhow::Result<Option<Checked>> {
+        if raw.check.is_empty() {
+            return Ok(None);
+        }
+        let Output::File(path) = &self.output else {
+            bail!("--check reads the recording while it is written, so -o must name a file");
+        };
+        let levels = streaming::levels_of(&raw.check, None)?;
+        Ok(Some(Checked::new(path.clone(), levels, raw.stop_on_violation.then(|| Arc::clone(control)), started)))
     }
 
     /// What the run would do.
@@ -148,6 +186,17 @@ impl Collect {
         Ok(Exit::of(&report))
     }
 
+    /// Which sessions begin on which node, where there are several.
+    fn nodes(&self) -> Vec<NodeSessions> {
+        let nodes = self.database.nodes();
+        let on = |node: usize| {
+            let sessions = (0..self.plan.isolations.len()).filter(move |it| self.database.node_of(*it) == node);
+            sessions.map(|it| format!("s{}", it + 1)).collect()
+        };
+        let several = nodes.iter().enumerate().filter(|_| nodes.len() > 1);
+        several.map(|(idx, node)| NodeSessions { node: node.clone(), sessions: on(idx) }).collect()
+    }
+
     fn report(&self, collected: &Collected, timeline: &Timeline) -> CollectReport {
         let counts = &collected.counts;
         let assertion =
@@ -178,6 +227,8 @@ impl Collect {
                 Output::File(path) => Some(path.display().to_string()),
                 Output::StandardOutput => None,
             },
+            nodes: self.nodes(),
+            faults: super::hunt::marks(&collected.faults),
             series: timeline.series(collected.elapsed, counts),
         }
     }
@@ -275,10 +326,12 @@ fn isolations(
 
 /// The name of an isolation level as the database has it, whether long, short or in SQL's capitals.
 pub(crate) fn isolation(database: &dyn Database, name: &str) -> anyhow::Result<&'static str> {
-    let plain = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    let normal = |name: &str| name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
+    let plain = normal(name);
     let long = Promises::builtin().isolation(name);
     let known = database.isolations();
-    let found = known.iter().find(|it| **it == plain || **it == long).copied();
+    let is_meant = |it: &str| it == name.trim() || normal(it) == plain || it == long;
+    let found = known.iter().find(|it| is_meant(it)).copied();
     found.ok_or_else(|| {
         anyhow!("{} has no isolation level `{}`; choose one of {}", database.describe(), name.trim(), known.join(", "))
     })

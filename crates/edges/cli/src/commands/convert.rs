@@ -5,9 +5,11 @@ use crate::exit::Exit;
 use crate::limits::{self, Alarm, Interrupts, Limits};
 use crate::names;
 use crate::output;
+use crate::program_file::mistake;
 use crate::progress::Progress;
 use crate::results::stopped;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
+use crate::text_file;
 use anyhow::{Context, anyhow, bail};
 use iso_formats::{Format, Header, WriteError, with_updates_apart, write_headed, write_headed_path};
 use iso_history::History;
@@ -34,6 +36,9 @@ struct Convert {
 
 /// Runs the verb.
 pub(crate) fn run(raw: &ConvertArgs, started: Instant) -> anyhow::Result<Exit> {
+    if iso_sql::is_sql(&raw.input) {
+        return program(raw);
+    }
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let convert = Convert::resolve(raw)?;
     let name = plain(shown(&convert.input));
@@ -150,6 +155,29 @@ impl Convert {
             },
         }
     }
+}
+
+/// A program in SQL as the language of programs has it.
+fn program(raw: &ConvertArgs) -> anyhow::Result<Exit> {
+    let (path, target) = (Path::new(&raw.input), Path::new(&raw.output));
+    let is_txn = target.extension() == Some(OsStr::new("txn"));
+    if raw.output != "-" && !is_txn || raw.to.as_deref().is_some_and(|it| it != "txn") {
+        bail!("{} is a program, and becomes one: name a file that ends in .txn, or -", path.display());
+    }
+    let written = text_file::read(path, "program")?;
+    let translated = iso_sql::translate(&written, &raw.input);
+    let text = translated.map_err(|errors| text_file::shown(errors.iter().map(mistake), path, &written))?.text();
+    let text = iso_program::pretty(&text, &raw.output).unwrap_or(text);
+    if raw.output == "-" {
+        output::print(&text)?;
+        return Ok(Exit::Good);
+    }
+    if target.exists() && !raw.force {
+        bail!("{} exists; overwrite it with --force", target.display());
+    }
+    fs::write(target, &text).with_context(|| raw.output.clone())?;
+    output::print(&format!("{}: the program as isoscope reads it\n", target.display()))?;
+    Ok(Exit::Good)
 }
 
 /// Force overwrites a history, and nothing else: no device, and no folder with other things in it.

@@ -132,6 +132,8 @@ fn recorded(act: &Act) -> anyhow::Result<(History, Collected)> {
         seed: 1,
         retries: Retries::UpTo(RETRIES),
         final_read: FinalRead::No,
+        faults: None,
+        pause: std::time::Duration::ZERO,
         origin: "{\"workload\":\"rmw\"}".to_owned(),
     };
     Ok(collect_history(&database, &plan, &Arc::new(Control::new()))?)

@@ -16,15 +16,16 @@ use crate::timeline::in_seconds;
 use anyhow::bail;
 use iso_answer::WrongEvidence;
 use iso_collect::hunt::{
-    Finding, Hunt, HuntProgress, HuntTally, Hunted, Judged, Origin, PROBES, Probes, Trial, Until, hunt,
+    Finding, Hunt, HuntProgress, HuntTally, Hunted, Judged, Loss, Origin, PROBES, Probes, Trial, Until, hunt,
 };
 use iso_collect::script::expectation_line;
-use iso_collect::{Control, Database, Dialect, Parameters, WORKLOADS, Workload, check_workload, recorded, workload};
-use iso_evidence::Verdict;
+use iso_collect::{Control, Database, FaultEvent, Parameters, WORKLOADS, Workload, check_workload, recorded, workload};
+use iso_evidence::{Anomaly, Verdict};
 use iso_formats::{Format, without_times, write};
 use iso_history::History;
 use iso_report::{
-    Answer, CheckReport, HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript, Report, RoundVerdict, Run,
+    Answer, CheckReport, DurabilityReport, FaultMark, HuntCounts, HuntFinding, HuntReport, HuntRound, HuntScript,
+    Report, RoundVerdict, Run,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -102,7 +103,9 @@ impl Asked {
         let recorded = recorded(&*database, std::slice::from_ref(&isolation));
         let (expect, because) = names::expected(raw.expect.as_deref(), recorded.as_ref())?;
         let until = if raw.all { Until::TimeIsOver } else { Until::FirstFound };
-        let hunt = Hunt { isolation, expect, duration: raw.duration, seed: raw.seed, probes, workloads, until };
+        let faults = raw.faults.plan(&*database, raw.seed)?;
+        let duration = raw.duration;
+        let hunt = Hunt { isolation, expect, duration, seed: raw.seed, probes, workloads, until, faults };
         Ok(Self { database, hunt, because, target, reports })
     }
 
@@ -140,7 +143,10 @@ impl Asked {
             output::write_file(path, rendering.render(&report).as_bytes())?;
         }
         let named = hunted.findings.iter().map(|it| Ok((finding_name(it), notation(it.shown().0)?)));
-        let named = named.collect::<anyhow::Result<Vec<_>>>()?;
+        let mut named = named.collect::<anyhow::Result<Vec<_>>>()?;
+        if let Some(loss) = &hunted.loss {
+            named.push((Anomaly::LostAcknowledgedWrite.to_string(), of_loss(loss)?));
+        }
         let notes = self.target.as_ref().map(|it| it.save_each(&named)).transpose()?.unwrap_or_default();
         let words = Voice::new(raw.json).words(&report);
         match Target::channel(self.target.as_ref()) {
@@ -150,6 +156,9 @@ impl Asked {
         let scripts = save_scripts(raw.script.as_deref(), &report)?;
         for note in notes.iter().chain(&scripts) {
             if raw.json { output::complain(note) } else { output::say_aside(note) }
+        }
+        if let Some(failure) = &hunted.failure {
+            output::complain(&format!("{failure}; what was recorded until then is judged"));
         }
         Ok(Exit::of(&report))
     }
@@ -172,29 +181,34 @@ impl Asked {
             reason: reason(hunted),
             duration: in_seconds(self.hunt.duration),
             seconds: in_seconds(hunted.elapsed),
-            was_stopped: hunted.was_stopped,
+            was_stopped: hunted.was_stopped && hunted.failure.is_none(),
+            failure: hunted.failure.clone(),
+            nodes: self.database.nodes(),
+            faults: marks(&hunted.faults),
             rounds: HuntRound::few(hunted.trials.iter().map(round).collect()),
-            findings: hunted.findings.iter().map(|it| self.found(it)).collect::<anyhow::Result<_>>()?,
+            findings: {
+                let found = hunted.findings.iter().map(|it| self.found(it));
+                found.chain(hunted.loss.iter().map(lost)).collect::<anyhow::Result<_>>()?
+            },
         })
     }
 
     fn found(&self, finding: &Finding) -> anyhow::Result<HuntFinding> {
         let script = finding.reproduction.as_ref().map(|it| {
             let dialect = self.database.dialect();
-            let mark = if dialect == Dialect::Store { "#" } else { "--" };
+            let mark = if dialect.has_sql() { "--" } else { "#" };
             let expected = expectation_line(mark, self.hunt.expect.short_name(), &finding.anomalies());
             let answered = expected + &it.script.sql_with_answers(dialect, &it.played)?;
-            let (steps, sql) = match dialect {
-                // It speaks none, and has steps instead.
-                Dialect::Store => (answered, None),
-                _ => (it.script.to_string(), Some(answered)),
-            };
+            // Where there is no SQL, the steps have the answers.
+            let (steps, sql) =
+                if dialect.has_sql() { (it.script.to_string(), Some(answered)) } else { (answered, None) };
             Ok::<_, anyhow::Error>(HuntScript { steps, sql, tries: it.tries as u64, shown: it.shown as u64 })
         });
         Ok(HuntFinding {
             anomalies: finding.anomalies().into_iter().map(str::to_owned).collect(),
             origin: finding.origin.to_string(),
             times: finding.times as u64,
+            faults: marks(&finding.faults),
             history: notation(finding.shown().0)?,
             script: script.transpose()?,
             check: self.judged(finding),
@@ -209,6 +223,37 @@ impl Asked {
         let limits = iso_report::Limits { max_order: None };
         CheckReport::new(history, Run::default(), &[answer], limits)
     }
+}
+
+/// What was done to nodes, for the document.
+pub(super) fn marks(faults: &[FaultEvent]) -> Vec<FaultMark> {
+    #[allow(clippy::cast_precision_loss, reason = "a moment needs a few digits")]
+    let seconds = |at: i64| (at as f64 / 1e6).round() / 1e3;
+    let mark = |it: &FaultEvent| FaultMark { fault: it.fault.clone(), node: it.node.clone(), at: seconds(it.at) };
+    faults.iter().map(mark).collect()
+}
+
+/// Acknowledged writes that are gone, as a finding.
+fn lost(loss: &Loss) -> anyhow::Result<HuntFinding> {
+    let history = &loss.recorded.history;
+    let limits = iso_report::Limits { max_order: None };
+    let durability = DurabilityReport::new(history, &loss.recorded.final_sessions).map(Box::new);
+    Ok(HuntFinding {
+        anomalies: vec![Anomaly::LostAcknowledgedWrite.to_string()],
+        origin: loss.round.to_string(),
+        times: loss.times as u64,
+        faults: marks(&loss.faults),
+        history: of_loss(loss)?,
+        script: None,
+        check: CheckReport { durability, ..CheckReport::new(history, Run::default(), &[], limits) },
+    })
+}
+
+/// The history of a loss, with times: without them nobody knows what was acknowledged when.
+fn of_loss(loss: &Loss) -> anyhow::Result<String> {
+    let mut text = format!("# final: {}\n", loss.recorded.final_sessions.join(", ")).into_bytes();
+    write(&loss.recorded.history, Format::Text, &mut text)?;
+    Ok(String::from_utf8(text)?)
 }
 
 /// Saves the scripts of findings; what people should know about them.

@@ -106,7 +106,7 @@ impl Predict {
         Ok(Self {
             input: raw.input.clone(),
             source: Source::new(&raw.reading)?,
-            asked: asked(&raw.levels, target)?,
+            asked: asked(&raw.levels, raw.database.as_deref(), target)?,
             target,
             boundaries,
             precision,
@@ -241,7 +241,7 @@ impl Predict {
     /// "None" says nothing about a boundary that was not tried.
     fn other_boundary(&self, answers: &[PredictedLevel]) -> Option<String> {
         let other = match self.boundaries[..] {
-            [Boundary::Strict] => "relaxed",
+            [Boundary::Strict | Boundary::StrictEvents] => "relaxed",
             [Boundary::Relaxed] => "strict",
             _ => return None,
         };
@@ -426,7 +426,7 @@ fn names(refutation: &Refutation) -> String {
 
 fn reason(unknown: &Unknown, boundary: Boundary) -> String {
     let exact = match boundary {
-        Boundary::Strict => "exact-strict",
+        Boundary::Strict | Boundary::StrictEvents => "exact-strict",
         Boundary::Relaxed => "exact-relaxed",
     };
     match unknown {
@@ -454,6 +454,7 @@ fn shown_boundary(boundary: Boundary) -> iso_report::Boundary {
     match boundary {
         Boundary::Strict => iso_report::Boundary::Strict,
         Boundary::Relaxed => iso_report::Boundary::Relaxed,
+        Boundary::StrictEvents => iso_report::Boundary::StrictEvents,
     }
 }
 
@@ -466,6 +467,7 @@ fn strategy(raw: &PredictArgs) -> (Vec<Boundary>, Precision) {
         (Some(Strategy::ExactRelaxed | Strategy::ApproxRelaxed), _) | (None, Some(BoundaryName::Relaxed)) => {
             vec![Boundary::Relaxed]
         }
+        (None, Some(BoundaryName::StrictEvents)) => vec![Boundary::StrictEvents],
         (None, None) => vec![Boundary::Strict, Boundary::Relaxed],
     };
     let precision = match raw.strategy {
@@ -481,13 +483,13 @@ fn run_name(level: &LevelName, run: &PredictedRun) -> String {
 }
 
 /// The levels of some names, each once, weaker ones first; all below the target if there are no names.
-fn asked(names: &[String], target: Level) -> anyhow::Result<Asked> {
+fn asked(names: &[String], database: Option<&str>, target: Level) -> anyhow::Result<Asked> {
     let is_below = |it: &Level| *it != target && target.implies(*it);
     if names.is_empty() {
         return Ok(Asked::Everything(LEVELS.into_iter().filter(is_below).collect()));
     }
     let all: Vec<Level> = LEVELS.into_iter().chain(DATABASE_LEVELS).collect();
-    let wanted: Vec<Level> = names.iter().map(|it| named(it, "level", &all)).collect::<anyhow::Result<_>>()?;
+    let wanted: Vec<Level> = names.iter().map(|it| of_database(it, database, &all)).collect::<anyhow::Result<_>>()?;
     if target == Level::SnapshotIsolation && wanted.contains(&Level::RowSnapshots) {
         bail!(
             "postgres.rr is looked at as snapshot isolation, so nothing can be predicted below si; choose --target ser"
@@ -505,6 +507,16 @@ fn asked(names: &[String], target: Level) -> anyhow::Result<Asked> {
         );
     }
     Ok(Asked::Levels(all.into_iter().filter(|it| wanted.contains(it)).collect()))
+}
+
+/// One of some levels by its name, which may be an SQL name of a database.
+fn of_database(name: &str, database: Option<&str>, all: &[Level]) -> anyhow::Result<Level> {
+    let Some(database) = database else { return named(name, "level", all) };
+    let level = match crate::names::Named::of(name.trim(), None, Some(database))?.in_history_of(None)? {
+        crate::names::Question::Level(level) => level,
+        other @ crate::names::Question::Spec(_) => bail!("nothing can be predicted at {}", other.name().short),
+    };
+    named(level.without_times().short_name(), "level", all)
 }
 
 /// One of some levels by its name.

@@ -6,22 +6,18 @@ use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output;
 use crate::progress::Progress;
-use crate::proxied::{counts, missing, missing_words, n_transactions, plural, progress_words, spawn, stop};
-use anyhow::{Context, anyhow};
+use crate::proxied::{counts, missing, missing_words, n_transactions, plural, spawn, stop, wait};
+use crate::run_check::{Judged, RunCheck, rows};
+use anyhow::anyhow;
 use iso_serve::{RecordSetup, Recorded, Recording, ServeError, Start, Tally};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::process::Child;
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// How often the command looks whether it is over.
-const TICK: Duration = Duration::from_millis(20);
+use std::time::Instant;
 
 /// Runs the verb.
 pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
     let target = Output::of(&raw.output, raw.json, raw.overwrite)?;
+    let check = RunCheck::new(&raw.judging, Some(&raw.output))?;
     let is_interrupted = on_interrupt()?;
     let setup = RecordSetup {
         url: raw.to.trim().to_owned(),
@@ -41,23 +37,22 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
         }
     };
     let progress = Progress::new(raw.progress, started);
-    let mut ended = None;
-    while !is_interrupted.load(Ordering::Relaxed) && ended.is_none() && !recording.has_failed() {
-        thread::sleep(TICK);
-        progress.stage(progress_words(recording.is_on(), recording.n_connected(), &recording.tally()));
-        progress.paint();
-        ended = command.as_mut().map(Child::try_wait).transpose().context("cannot wait for the command")?.flatten();
+    let watch = check.watch(Some(&raw.output));
+    let ended = wait(&recording, command.as_mut(), &progress, &is_interrupted, watch)?;
+    if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
+        stop(child);
     }
-    progress.clear();
     let recorded = match recording.end() {
         Ok(recorded) => recorded,
         Err(ServeError::Write(error)) => return Err(anyhow!(error).context(target.cannot_write())),
         Err(error) => return Err(error.into()),
     };
-    if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
-        stop(child);
-    }
-    let said = if raw.json { format!("{}\n", document(raw, &recorded)) } else { words(raw, &recorded) };
+    let judged = if n_transactions(&recorded.tally) > 0 { check.judge(&raw.output, &progress)? } else { Vec::new() };
+    let said = if raw.json {
+        format!("{}\n", document(raw, &recorded, &judged))
+    } else {
+        words(raw, &recorded, &judged) + &check.report_words()
+    };
     match target {
         Output::StandardOutput => output::say_aside(said.trim_end()),
         Output::File(_) => output::print(&said)?,
@@ -68,10 +63,16 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
     if let Some(status) = ended.filter(|it| !it.success()) {
         output::say_aside(&format!("the command ended with {status}"));
     }
-    Ok(Exit::Good)
+    Ok(if judged.iter().any(Judged::is_violated) {
+        Exit::Found
+    } else if judged.iter().any(Judged::is_unknown) {
+        Exit::Unknown
+    } else {
+        Exit::Good
+    })
 }
 
-fn document(raw: &RecordArgs, recorded: &Recorded) -> Value {
+fn document(raw: &RecordArgs, recorded: &Recorded, judged: &[Judged]) -> Value {
     let Tally { sessions, committed, aborted, unknown, operations, outside, statements, levels, .. } = &recorded.tally;
     json!({
         "isoscope": 2,
@@ -88,13 +89,14 @@ fn document(raw: &RecordArgs, recorded: &Recorded) -> Value {
         "isolation": levels,
         "missing": missing(&recorded.tally),
         "tables_without_key": recorded.without_key,
+        "check": judged.iter().map(Judged::json).collect::<Vec<Value>>(),
         "seconds": (recorded.elapsed.as_secs_f64() * 1e3).round() / 1e3,
         "bytes": recorded.bytes,
         "failure": recorded.failure,
     })
 }
 
-fn words(raw: &RecordArgs, recorded: &Recorded) -> String {
+fn words(raw: &RecordArgs, recorded: &Recorded, judged: &[Judged]) -> String {
     let tally = &recorded.tally;
     let mut text = format!("{}: {}", recorded.database, counts(tally));
     if !tally.levels.is_empty() {
@@ -113,6 +115,7 @@ fn words(raw: &RecordArgs, recorded: &Recorded) -> String {
         let tables = recorded.without_key.join(", ");
         let _ = write!(text, "\nTables without a primary key, or with partitions, are not recorded: {tables}.\n");
     }
+    text += &rows(judged);
     if raw.output.as_os_str() == "-" {
         return text;
     }

@@ -13,7 +13,7 @@ use crate::results::stopped;
 use crate::timeline::in_seconds;
 use anyhow::{Context, anyhow, bail};
 use iso_collect::script::{PlayedAgain, SavedScript, play_again};
-use iso_collect::{Control, Database, open, recorded};
+use iso_collect::{Control, Database, open_with, recorded};
 use iso_evidence::Verdict;
 use iso_formats::{Format, Header, RecordedDatabase, write_headed_path};
 use iso_report::{Answer, CheckReport, ReplayReport, ReplayStep, Report, Run};
@@ -25,6 +25,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+/// How often a script is played whose steps are sent together, unless somebody says it.
+const RACES: usize = 30;
 
 /// The arguments, resolved.
 struct Asked {
@@ -49,16 +52,19 @@ pub(crate) fn run(raw: &ReplayArgs, started: Instant) -> anyhow::Result<Exit> {
         output::complain(&stopped(&reason));
         crate::end(Exit::Unknown)
     });
+    // What is sent together is a race, which must be run more than once.
+    let default = if asked.saved.script.has_together() { RACES } else { 1 };
+    let times = raw.times.unwrap_or(default);
     let is_interrupted = on_interrupt()?;
     let control = Control::new();
     let mut watch = |tries: usize| {
         if is_interrupted.load(Ordering::Relaxed) {
             control.stop();
         }
-        progress.stage(format!("playing the script, {} of {}", tries + 1, raw.times));
+        progress.stage(format!("playing the script, {} of {}", tries + 1, times));
     };
     let script = &asked.saved.script;
-    let played = play_again(&*asked.database, script, asked.expect, raw.times, &control, &mut watch);
+    let played = play_again(&*asked.database, script, asked.expect, times, &control, &mut watch);
     progress.clear();
     let played = played.with_context(|| format!("{} cannot be played", asked.name))?;
     asked.publish(raw, &played, started)
@@ -70,7 +76,7 @@ impl Asked {
         let saved: SavedScript = text.parse().map_err(|it| anyhow!("{name}: {it}"))?;
         let output = raw.output.as_deref().map(output_of).transpose()?;
         let reports = Rendering::to_each(raw.reports.clone())?;
-        let database = open(raw.url.trim())?;
+        let database = open_with(raw.url.trim(), &raw.opening.opening(None))?;
         let saved = at_levels_of(&saved, &*database, raw.isolation.as_deref()).with_context(|| name.clone())?;
         let isolations: Vec<String> = saved.isolations().into_iter().map(str::to_owned).collect();
         let recorded = recorded(&*database, &isolations);

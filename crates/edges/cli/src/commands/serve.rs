@@ -7,42 +7,34 @@ use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::output;
 use crate::progress::Progress;
-use crate::proxied::{counts, missing, missing_words, n_transactions, progress_words, spawn, stop};
+use crate::proxied::{counts, missing, missing_words, n_transactions, spawn, stop, wait};
+use crate::run_check::{Judged, RunCheck, Watch, rows};
 use anyhow::{Context, anyhow, bail};
-use iso_answer::check as decide;
-use iso_answer::check::Answer;
 use iso_collect::{Choice, Target};
-use iso_evidence::Budget;
 use iso_formats::{ReadOptions, read_path};
 use iso_history::History;
-use iso_serve::{Along, ServeError, ServeSetup, Served, Serving, Start, Tally};
+use iso_serve::{Along, Opaque, ServeError, ServeSetup, Served, Serving, Start, Tally, Updates};
 use iso_spec::Level;
 use iso_store::Policy;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::process::ExitStatus;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-
-/// How often the command looks whether it is over.
-const TICK: Duration = Duration::from_millis(20);
 
 /// Runs the verb.
 pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
     let output = raw.output.as_ref().map(|it| Output::of(it, raw.json, raw.overwrite)).transpose()?;
-    let asked: Vec<Level> = raw.check.iter().map(|it| checked(it)).collect::<anyhow::Result<_>>()?;
-    if !asked.is_empty() && matches!(output, Some(Output::StandardOutput)) {
-        bail!("--check reads the history again, so give it a file with -o");
-    }
+    let check = RunCheck::new(&raw.judging, raw.output.as_deref())?;
     let is_interrupted = on_interrupt()?;
     let setup = setup(raw, output.as_ref())?;
     let level = setup.level;
     let serving = start(raw, setup)?;
     let progress = Progress::new(raw.progress, started);
-    let (served, ended) = until_the_end(serving, raw, &progress, &is_interrupted)?;
+    let watch = check.watch(raw.output.as_deref());
+    let (served, ended) = until_the_end(serving, raw, &progress, &is_interrupted, watch)?;
     let served = match served {
         Ok(served) => served,
         Err(ServeError::Write(error)) => {
@@ -52,13 +44,13 @@ pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
         Err(error) => return Err(error.into()),
     };
     let judged = match &raw.output {
-        Some(path) if !asked.is_empty() => judge(path, &asked, &progress)?,
+        Some(path) if n_transactions(&served.tally) > 0 => check.judge(path, &progress)?,
         _ => Vec::new(),
     };
     let said = if raw.json {
         format!("{}\n", document(raw, level, &served, &judged, ended))
     } else {
-        words(raw, &served, &judged)
+        words(raw, &served, &judged) + &check.report_words()
     };
     match output {
         Some(Output::StandardOutput) => output::say_aside(said.trim_end()),
@@ -71,9 +63,9 @@ pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
     if let Some(status) = ended.filter(|_| has_failed) {
         output::say_aside(&format!("the command ended with {status}"));
     }
-    Ok(if has_failed || judged.iter().any(|it| it.verdict == "violated") {
+    Ok(if has_failed || judged.iter().any(Judged::is_violated) {
         Exit::Found
-    } else if judged.iter().any(|it| it.verdict == "unknown") {
+    } else if judged.iter().any(Judged::is_unknown) {
         Exit::Unknown
     } else {
         Exit::Good
@@ -119,15 +111,22 @@ fn setup(raw: &ServeArgs, output: Option<&Output>) -> anyhow::Result<ServeSetup>
         listen: raw.listen.trim().to_owned(),
         target: output.map_or(Target::Nowhere, Output::target),
         start: if raw.after_setup { Start::AtMarker } else { Start::AtOnce },
+        updates: match raw.updates.trim() {
+            "newest" => Updates::Newest,
+            "weak" => Updates::Weak,
+            other => bail!("--updates is newest or weak, not `{other}`"),
+        },
+        opaque: if raw.allow_opaque { Opaque::Allowed } else { Opaque::Refused },
     })
 }
 
-/// Waits for the end of the command, or for Ctrl-C.
+/// Runs until the end of the command, or until Ctrl-C.
 fn until_the_end(
     serving: Serving,
     raw: &ServeArgs,
     progress: &Progress,
     is_interrupted: &AtomicBool,
+    watch: Option<Watch>,
 ) -> anyhow::Result<(Result<Served, ServeError>, Option<ExitStatus>)> {
     let mut command = match spawn(&raw.command, serving.address()) {
         Ok(command) => command,
@@ -136,19 +135,11 @@ fn until_the_end(
             return Err(error);
         }
     };
-    let mut ended = None;
-    while !is_interrupted.load(Ordering::Relaxed) && ended.is_none() && !serving.has_failed() {
-        thread::sleep(TICK);
-        progress.stage(progress_words(serving.is_on(), serving.n_connected(), &serving.tally()));
-        progress.paint();
-        ended = command.as_mut().map(Child::try_wait).transpose().context("cannot wait for the command")?.flatten();
-    }
-    progress.clear();
-    let served = serving.end();
+    let ended = wait(&serving, command.as_mut(), progress, is_interrupted, watch)?;
     if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
         stop(child);
     }
-    Ok((served, ended))
+    Ok((serving.end(), ended))
 }
 
 pub(crate) fn policy_of(choice: Choice) -> Policy {
@@ -172,46 +163,16 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<History> {
     })
 }
 
-fn checked(name: &str) -> anyhow::Result<Level> {
-    let name = name.trim();
-    Level::from_name(name).ok_or_else(|| anyhow!("there is no level `{name}` to check; `isoscope levels` lists them"))
-}
-
-/// What a level says of the run.
-struct Judged {
-    level: Level,
-    verdict: &'static str,
-    anomalies: Vec<String>,
-}
-
-fn judge(path: &Path, levels: &[Level], progress: &Progress) -> anyhow::Result<Vec<Judged>> {
-    let history = read(path)?;
-    let judged = levels.iter().map(|level| {
-        progress.stage(format!("checking {}", level.full_name()));
-        progress.paint();
-        let (verdict, anomalies) = match decide(&history, *level, &Budget::unlimited()) {
-            Answer::Allowed(_) => ("holds", Vec::new()),
-            Answer::Forbidden(it) => ("violated", it.anomalies.iter().map(ToString::to_string).collect()),
-            _ => ("unknown", Vec::new()),
-        };
-        Judged { level: *level, verdict, anomalies }
-    });
-    let judged = judged.collect();
-    progress.clear();
-    Ok(judged)
-}
-
 fn document(raw: &ServeArgs, level: Level, served: &Served, judged: &[Judged], ended: Option<ExitStatus>) -> Value {
     let Tally { sessions, committed, aborted, unknown, operations, statements, .. } = &served.tally;
-    let judged = judged
-        .iter()
-        .map(|it| json!({ "level": it.level.short_name(), "verdict": it.verdict, "anomalies": it.anomalies }));
+    let judged = judged.iter().map(Judged::json);
     json!({
         "isoscope": 2,
         "verb": "serve",
         "level": level.short_name(),
         "policy": if raw.replay.is_some() { "replay" } else { raw.policy.trim() },
         "seed": raw.seed,
+        "updates": raw.updates.trim(),
         "engine": served.engine,
         "output": raw.output.as_ref().map(|it| it.display().to_string()),
         "sessions": sessions,
@@ -220,6 +181,7 @@ fn document(raw: &ServeArgs, level: Level, served: &Served, judged: &[Judged], e
         "unknown": unknown,
         "operations": operations,
         "statements": statements,
+        "opaque": served.tally.opaque,
         "missing": missing(&served.tally),
         "tables_without_key": served.without_key,
         "check": judged.collect::<Vec<Value>>(),
@@ -255,13 +217,7 @@ fn words(raw: &ServeArgs, served: &Served, judged: &[Judged]) -> String {
             }
         }
     }
-    if !judged.is_empty() {
-        text.push('\n');
-    }
-    for Judged { level, verdict, anomalies } in judged {
-        let names = if anomalies.is_empty() { String::new() } else { format!("  {}", anomalies.join(", ")) };
-        let _ = writeln!(text, "{:<5} {:<28} {verdict}{names}", level.short_name(), level.full_name());
-    }
+    text += &rows(judged);
     let Some(path) = raw.output.as_ref().filter(|it| it.as_os_str() != "-") else { return text };
     let path = path.display();
     if n_transactions(&served.tally) == 0 {

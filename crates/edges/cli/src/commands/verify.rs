@@ -1,14 +1,15 @@
 //! `isoscope verify`: does a program keep its promises under isolation levels?
 
+use crate::any_number;
 use crate::args::VerifyArgs;
 use crate::counterexample::bad_run;
 use crate::exit::Exit;
 use crate::limits::Alarm;
 use crate::on_server::OnServer;
 use crate::output;
+use crate::program_file::ProgramFile;
 use crate::progress::Progress;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
-use crate::text_file::{self, Mistake};
 use crate::watch::watch;
 use anyhow::{anyhow, bail};
 use iso_answer::WrongEvidence;
@@ -16,14 +17,13 @@ use iso_answer::verify::{
     Answer, Database, DatabaseLevel, Isolation, LEVELS, Repair, Repairs, Verification, repairs, verify_all, weakest,
 };
 use iso_evidence::{Budget, StopReason};
-use iso_program::{Program, ProgramError, Span};
+use iso_program::{Program, Span};
 use iso_report::{
     Change, CodePlace, Effort, LevelName, ProgramScope, RepairReport, Report, VerifiedLevel, VerifyReport,
     VerifyVerdict,
 };
 use iso_spec::Level;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -55,7 +55,10 @@ pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
     if raw.watch {
         return watch(std::slice::from_ref(&raw.input));
     }
-    let asked = Verify::resolve(raw, &text_file::read(&raw.input, "program")?)?;
+    if raw.any_number {
+        return any_number::run(raw, started);
+    }
+    let asked = Verify::resolve(raw, &ProgramFile::read(&raw.input)?)?;
     let reporter = Arc::new(Reporter::new(&raw.answer, Channel::Output, started)?);
     let alarm = reporter.watch(Report::Verify(asked.blank()));
     asked.answer(&reporter, &alarm)
@@ -64,12 +67,16 @@ pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
 /// The answer about a text that is at hand, for whoever asks from within a program.
 pub(crate) fn ask(raw: &VerifyArgs, text: &str, budget: &Budget<'_>) -> anyhow::Result<VerifyReport> {
     let stop = || budget.check().err();
-    Verify::resolve(raw, text)?.document(&Progress::new(false, Instant::now()), budget, &stop)
+    Verify::resolve(raw, &ProgramFile::of(&raw.input, text.to_owned())?)?.document(
+        &Progress::new(false, Instant::now()),
+        budget,
+        &stop,
+    )
 }
 
 impl Verify {
-    fn resolve(raw: &VerifyArgs, text: &str) -> anyhow::Result<Self> {
-        let program = program(&raw.input, text)?;
+    fn resolve(raw: &VerifyArgs, file: &ProgramFile<'_>) -> anyhow::Result<Self> {
+        let program = program(file)?;
         let server = raw.run.as_ref().map(|url| OnServer::new(url, raw)).transpose()?;
         let asked = match &raw.database {
             None if server.is_some() => Asked::Levels(server.iter().map(|it| it.level.into()).collect()),
@@ -105,6 +112,7 @@ impl Verify {
             program: scope(&self.program),
             levels: self.levels().iter().map(unknown).collect(),
             weakest: None,
+            any_number: None,
             server: None,
             hint: matches!(self.asked, Asked::Everything).then(|| DATABASE_HINT.to_owned()),
             repairs: Vec::new(),
@@ -254,22 +262,15 @@ pub(crate) fn code_place(program: &Program, span: Span) -> CodePlace {
     CodePlace { line: place.line.into(), column: place.column.into(), text: place.text.to_owned() }
 }
 
-fn program(path: &Path, text: &str) -> anyhow::Result<Program> {
-    let program = iso_program::parse(text, &path.display().to_string())
-        .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, text))?;
+fn program(file: &ProgramFile<'_>) -> anyhow::Result<Program> {
+    let program = iso_program::parse(&file.text, &file.name()).map_err(|errors| file.complaint(&errors))?;
     if program.instances().is_empty() {
-        bail!("{}: nothing runs; add a line such as `run a() || b()`", path.display());
+        bail!("{}: nothing runs; add a line such as `run a() || b()`", file.name());
     }
     Ok(program)
 }
 
-/// What is wrong with a program, for whoever shows it.
-pub(crate) fn mistake(error: &ProgramError) -> Mistake<'_> {
-    let ProgramError { file, line, column, message, hint } = error;
-    Mistake { file, line: *line, column: *column, message, hint }
-}
-
-fn level_name(isolation: Isolation) -> LevelName {
+pub(crate) fn level_name(isolation: Isolation) -> LevelName {
     LevelName { short: isolation.short_name().to_owned(), full: isolation.full_name().to_owned() }
 }
 
@@ -291,7 +292,8 @@ fn levels(names: &[String]) -> anyhow::Result<Vec<Isolation>> {
     Ok(levels)
 }
 
-fn level(name: &str) -> anyhow::Result<Isolation> {
+/// The level of a name.
+pub(crate) fn level(name: &str) -> anyhow::Result<Isolation> {
     if ["ec", "eventual-consistency"].contains(&name) {
         // Transactions are seen as a whole or not at all, and for a program nothing else is left of it.
         return Ok(Level::ReadAtomic.into());
@@ -312,7 +314,8 @@ fn level(name: &str) -> anyhow::Result<Isolation> {
     }
 }
 
-fn scope(program: &Program) -> ProgramScope {
+/// What is said of a program.
+pub(crate) fn scope(program: &Program) -> ProgramScope {
     let sessions: BTreeSet<usize> = program.instances().iter().map(|it| it.session).collect();
     ProgramScope {
         text: program.text().to_owned(),
@@ -324,7 +327,7 @@ fn scope(program: &Program) -> ProgramScope {
 }
 
 /// Those of which no other one is weaker.
-fn weakest_of(holding: &[Isolation]) -> Vec<String> {
+pub(crate) fn weakest_of(holding: &[Isolation]) -> Vec<String> {
     let is_weaker = |a: Isolation, b: Isolation| match (a, b) {
         // Levels of a database stand in a row.
         (Isolation::Database(_), Isolation::Database(_)) => {

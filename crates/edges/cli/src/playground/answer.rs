@@ -74,8 +74,7 @@ fn check(text: &str, levels: &[String], budget: &Budget<'_>) -> Result<Told, Una
         return Err(unasked(nothing.to_string()));
     }
     let Some(history) = &reading.history else { return Err(defective(&reading.defects)) };
-    let database = reading.header.database.as_ref();
-    let given = Given { name: "history", history, defects: &reading.defects, database };
+    let given = Given { name: "history", history, defects: &reading.defects, header: &reading.header };
     ask::check(&given, levels, None, None, budget)
 }
 

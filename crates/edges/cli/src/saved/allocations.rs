@@ -8,6 +8,11 @@ use iso_report::{AllocateReport, BlockedLevel};
 
 pub(super) fn allocate(report: &AllocateReport, levels: Levels<'_>, findings: &mut Findings) {
     findings.unseen.push("that the program in the document is the one that runs");
+    if report.transactions.iter().flat_map(|it| &it.blocked).any(|it| it.counterexample.is_some()) {
+        findings.unseen.push(
+            "that the program does what the runs in the way of weaker levels have; their histories are looked at",
+        );
+    }
     if report.unknown.is_some() {
         return;
     }
@@ -39,7 +44,8 @@ fn robust(report: &AllocateReport, names: &[&str]) -> Outcome {
     }
 }
 
-fn level_of(name: &str) -> Option<TxnLevel> {
+/// The level of transactions that has this name.
+pub(super) fn level_of(name: &str) -> Option<TxnLevel> {
     Some(match name {
         "postgres.rc" => TxnLevel::ReadCommitted,
         "si" => TxnLevel::SnapshotIsolation,

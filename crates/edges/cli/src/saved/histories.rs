@@ -34,7 +34,7 @@ impl From<Uncertified> for Problem {
     }
 }
 
-fn wrong<T>(reason: impl Into<String>) -> Result<T, Problem> {
+pub(super) fn wrong<T>(reason: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Wrong(reason.into()))
 }
 

@@ -3,6 +3,7 @@
 mod grants;
 
 use super::claim::Claim;
+use super::errors;
 use super::option_files::Login;
 use super::sql::{self, Connection, SqlClient};
 use super::tls::{Encryption, Mode, Roots, check_key, is_handshake};
@@ -11,7 +12,7 @@ use crate::address::{Address, Secret};
 use crate::database::isolation_of;
 use crate::dialect::Statement;
 use crate::environment::Environment;
-use crate::{Cause, Client, Database, Dialect, Failure, OpenError, Preview, Table, Value, Watcher};
+use crate::{Client, Database, Dialect, Failure, OpenError, Preview, Table, Value, Watcher};
 use grants::Grants;
 use iso_formats::RecordedDatabase;
 use mysql::consts::CapabilityFlags;
@@ -30,6 +31,8 @@ pub(crate) struct MySql {
     version: String,
     /// Can transactions be aborted that would overwrite what they do not see?
     has_snapshots: bool,
+    /// Is it a node of Galera?
+    is_galera: bool,
     /// Settings that decide what is promised.
     settings: Vec<(String, String)>,
     claim: Claim<MySqlConnection>,
@@ -74,6 +77,7 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<MySql
         name: login.database,
         version: String::new(),
         has_snapshots: false,
+        is_galera: false,
         settings: Vec::new(),
         claim: Claim::default(),
     };
@@ -153,6 +157,8 @@ impl MySql {
         self.version = format!("{kind} {}", version.split('-').next().unwrap_or_default());
         let settings = connection.rows(&query("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"))?;
         self.has_snapshots = !settings.is_empty();
+        let galera = connection.rows(&query("SHOW VARIABLES LIKE 'wsrep_on'"))?;
+        self.is_galera = value_in(&galera, "wsrep_on").is_some_and(|it| it.eq_ignore_ascii_case("on"));
         let setting = |row: Vec<Value>| Some((row.first()?.to_string(), row.get(1)?.to_string().to_ascii_lowercase()));
         self.settings = settings.into_iter().filter_map(setting).collect();
         Ok(())
@@ -288,11 +294,24 @@ impl Database for MySql {
         for setting in statements {
             connection.command(&setting)?;
         }
+        if self.is_galera {
+            // A node without a quorum takes settings and no statements.
+            connection.command("DO 1")?;
+        }
         Ok(Box::new(SqlClient::new(connection, Dialect::MySql, begin)))
     }
 
     fn dialect(&self) -> Dialect {
         Dialect::MySql
+    }
+
+    /// A node of Galera that is asked to waits until it has what others have committed.
+    fn has_reached(&self, _position: Option<&str>) -> Result<bool, Failure> {
+        let mut connection = self.connection()?;
+        if self.is_galera {
+            connection.command("SET SESSION wsrep_sync_wait = 15")?;
+        }
+        existing(&mut connection).map(|_| true)
     }
 
     fn identity(&self) -> Option<RecordedDatabase> {
@@ -381,18 +400,7 @@ fn failure(error: Error) -> Failure {
     match error {
         Error::MySqlError(said) => {
             let message = format!("{} ({})", said.message, said.code);
-            match said.code {
-                // A record that changed since the snapshot.
-                1020 => Failure::conflict(message),
-                1205 => Failure::conflict_by(Cause::LockTimeout, message),
-                1213 => Failure::conflict_by(Cause::Deadlock, message),
-                // Interrupted, or longer than `max_statement_time` (MariaDB) or `max_execution_time` (MySQL).
-                1317 | 1969 | 3024 => Failure::conflict_by(Cause::StatementTimeout, message),
-                1062 => Failure::constraint(message),
-                // Shutting down, or the connection was ended by somebody.
-                1053 | 1077 | 1079 | 1927 | 3169 | 4031 => Failure::lost(message),
-                _ => Failure::broken(message),
-            }
+            errors::mysql(said.code, message)
         }
         Error::IoError(error) => Failure::lost(error.to_string()),
         Error::CodecError(error) => Failure::lost(error.to_string()),

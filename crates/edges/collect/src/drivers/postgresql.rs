@@ -12,6 +12,7 @@ mod values;
 pub(crate) use endpoint::{Endpoint, administrate};
 
 use super::claim::Claim;
+use super::errors;
 use super::libpq::Login;
 use super::sql::{self, Connection, SqlClient};
 use super::tls::{Encryption, Mode, is_handshake};
@@ -21,7 +22,7 @@ use crate::address::Address;
 use crate::database::isolation_of;
 use crate::dialect::Statement;
 use crate::environment::Environment;
-use crate::{Cause, Client, Database, Dialect, Failure, OpenError, Preview, Table, Value, Watcher};
+use crate::{Client, Database, Dialect, Failure, OpenError, Preview, Table, Value, Watcher};
 use condition::Condition;
 use iso_formats::RecordedDatabase;
 use postgres::config::SslMode;
@@ -414,6 +415,25 @@ impl Database for PostgreSql {
         Ok(Box::new(SqlClient::new(connection, Dialect::PostgreSql, begin)))
     }
 
+    fn position(&self) -> Result<Option<String>, Failure> {
+        let mut connection = self.connection()?;
+        let sql = "SELECT pg_current_wal_lsn()::text".to_owned();
+        let rows = connection.rows(&Statement { sql, values: Vec::new() })?;
+        Ok(rows.into_iter().flatten().next().map(|it| it.to_string()))
+    }
+
+    /// A standby tells how far it is; a server that is none has everything.
+    fn has_reached(&self, position: Option<&str>) -> Result<bool, Failure> {
+        let Some(position) = position.filter(|it| it.chars().all(|it| it.is_ascii_hexdigit() || it == '/')) else {
+            return Ok(true);
+        };
+        let sql = format!(
+            "SELECT CASE WHEN NOT pg_is_in_recovery() OR pg_last_wal_replay_lsn() >= '{position}'::pg_lsn \
+             THEN 1 ELSE 0 END::bigint"
+        );
+        Ok(self.connection()?.numbers(&sql)? == [1])
+    }
+
     fn identity(&self) -> Option<RecordedDatabase> {
         let default = self.default_isolation.replace(' ', "-");
         Some(RecordedDatabase {
@@ -534,23 +554,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
         return if error.is_closed() || is_io { Failure::lost(message) } else { Failure::broken(message) };
     };
     let message = format!("{} ({})", said.message(), said.code().code());
-    let code = said.code();
-    let conflicts = [
-        (SqlState::T_R_SERIALIZATION_FAILURE, Cause::Serialization),
-        (SqlState::T_R_DEADLOCK_DETECTED, Cause::Deadlock),
-        (SqlState::LOCK_NOT_AVAILABLE, Cause::LockTimeout),
-        (SqlState::QUERY_CANCELED, Cause::StatementTimeout),
-    ];
-    let losses = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
-    if let Some((_, cause)) = conflicts.into_iter().find(|it| it.0 == *code) {
-        Failure::conflict_by(cause, message)
-    } else if *code == SqlState::UNIQUE_VIOLATION {
-        Failure::constraint(message)
-    } else if losses.contains(code) || code.code().starts_with("08") {
-        Failure::lost(message)
-    } else {
-        Failure::broken(message)
-    }
+    errors::postgres(said.code().code(), message)
 }
 
 /// The driver's words are few; what happened is in its causes.

@@ -1,7 +1,7 @@
 //! A client on any database that speaks SQL, and how such a database is set up.
 
 use crate::dialect::{CHANGED, OWNED, OWNER, Statement, physical};
-use crate::{Client, Dialect, Failure, Table, Value};
+use crate::{Client, Dialect, Failure, OnConflict, Table, Value};
 use iso_history::{Locking, Predicate};
 use std::fmt::Debug;
 
@@ -159,6 +159,10 @@ impl<C: Connection> Client for SqlClient<C> {
 
     fn insert(&mut self, table: &str, row: &str, value: Value) -> Result<(), Failure> {
         self.run(self.dialect.insert(table, row, value)).map(|_| ())
+    }
+
+    fn insert_or(&mut self, table: &str, row: &str, value: Value, conflict: &OnConflict) -> Result<bool, Failure> {
+        Ok(self.run(self.dialect.insert_or(table, row, value, conflict))? > 0)
     }
 
     fn delete(&mut self, table: &str, row: &str) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! What a run of a workload is like: drawn by the seed, small and contended.
 
-use crate::{FinalRead, Likeliness, Parameters, Plan, Random, Retries, workload};
+use crate::{FaultPlan, FinalRead, Likeliness, Parameters, Plan, Random, Retries, workload};
 use std::fmt;
 use std::time::Duration;
 
@@ -8,6 +8,9 @@ use std::time::Duration;
 const LONGEST: Duration = Duration::from_secs(2);
 /// And has about so many transactions, which are decided at once.
 const TXNS: usize = 300;
+
+/// How long a session waits after each transaction where there are faults.
+const PAUSE_IN_FAULTS: Duration = Duration::from_millis(10);
 
 /// More sessions no run has.
 pub(super) const MAX_SESSIONS: usize = 10;
@@ -50,15 +53,23 @@ impl Round {
     }
 
     /// What is run, for no longer than so long; none if there is no such workload.
-    pub(super) fn plan(&self, isolation: &str, at_most: Duration) -> Option<Plan> {
+    pub(super) fn plan(&self, isolation: &str, at_most: Duration, faults: Option<&FaultPlan>) -> Option<Plan> {
+        // With faults, a run lasts until there were some, and is slow enough to be judged.
+        let with_faults = faults.map(|it| {
+            let duration = (it.every * it.faults.len() as u32 + it.every / 2).max(LONGEST);
+            (duration, FaultPlan { seed: it.seed ^ self.seed, ..it.clone() })
+        });
+        let longest = with_faults.as_ref().map_or(LONGEST, |it| it.0);
         Some(Plan {
             workload: workload(&self.workload, &self.parameters)?,
             isolations: vec![isolation.to_owned(); self.parameters.sessions],
-            txns: Some(self.txns),
-            duration: Some(LONGEST.min(at_most)),
+            txns: Some(self.txns).filter(|_| faults.is_none()),
+            duration: Some(longest.min(at_most)),
             seed: self.seed,
             retries: Retries::None,
             final_read: FinalRead::Yes,
+            pause: if faults.is_some() { PAUSE_IN_FAULTS } else { Duration::ZERO },
+            faults: with_faults.map(|it| it.1),
             origin: format!("{{\"hunt\":\"{}\"}}", self.workload),
         })
     }
@@ -93,7 +104,7 @@ mod tests {
             assert_ne!(round.seed, Round::draw(name, 8, nth).seed);
             let Parameters { sessions, keys, .. } = round.parameters;
             assert!((2..=10).contains(&sessions) && (1..=20).contains(&keys));
-            assert!(round.plan("serializable", Duration::from_secs(9)).unwrap().duration.unwrap() <= LONGEST);
+            assert!(round.plan("serializable", Duration::from_secs(9), None).unwrap().duration.unwrap() <= LONGEST);
         }
     }
 }

@@ -8,6 +8,10 @@ use crate::script::{Action, Script, ScriptStep};
 
 /// At most so many orders, the given one first.
 pub(super) fn interleavings(script: &Script, at_most: usize) -> Vec<Script> {
+    // Steps that are sent together have the order that they are to have.
+    if script.has_together() {
+        return vec![script.clone()];
+    }
     let sessions = script.sessions();
     let tracks: Vec<Vec<Vec<usize>>> = sessions.iter().map(|it| units(script, it)).collect();
     let n_units: usize = tracks.iter().map(Vec::len).sum();

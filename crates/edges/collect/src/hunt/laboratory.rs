@@ -2,6 +2,7 @@
 
 use super::interleave::interleavings;
 use super::shrink::{renamed, shrink};
+use super::together::together;
 use crate::script::{Played, Script};
 use crate::{Control, Database, Dialect};
 use iso_answer::check::{Answer, check};
@@ -16,12 +17,21 @@ use std::time::{Duration, Instant};
 const THINKING: Duration = Duration::from_secs(10);
 /// How long scripts may be tried for one finding.
 const TRYING: Duration = Duration::from_secs(20);
+/// And where only races show anything.
+const RACING: Duration = Duration::from_secs(60);
 /// What is found at the last moment is looked at so long all the same.
 const LAST_LOOK: Duration = Duration::from_secs(2);
 /// How many orders of one scenario are tried.
 const ORDERS: usize = 60;
 /// How often the smallest script is played in the end, to see how often it shows what it should.
 const TRIES: usize = 5;
+
+/// How often a script with steps that are sent together is played at the end.
+const TOGETHER_TRIES: usize = 30;
+/// How often it is played to see whether it shows anything.
+const RACES: usize = 10;
+/// And where transactions are sent in one piece, which makes the race short.
+const RACES_IN_ONE_PIECE: usize = 200;
 
 /// Where scripts are played.
 #[derive(Clone, Copy, Debug)]
@@ -64,12 +74,16 @@ impl Laboratory<'_> {
 
     /// The smallest script that shows something forbidden, beginning with some of these scripts in some order.
     pub(super) fn reproduce(&self, scripts: &[Script]) -> Option<Reproduction> {
-        let until = self.until(TRYING);
+        let until = self.until(if self.is_whole() { RACING } else { TRYING });
         let is_over = || Instant::now() >= until || self.control.is_stopped();
-        let mut orders = scripts.iter().flat_map(|it| interleavings(it, ORDERS));
+        let one_by_one =
+            scripts.iter().filter(|it| !self.is_whole() && !it.has_together()).flat_map(|it| interleavings(it, ORDERS));
+        // What no order shows may show in a race.
+        let in_races = scripts.iter().flat_map(|it| if it.has_together() { vec![it.clone()] } else { together(it) });
+        let mut orders = one_by_one.chain(in_races);
         let mut found = loop {
             let script = orders.next().filter(|_| !is_over())?;
-            if let Some((played, refutation)) = self.play(&script) {
+            if let Some((played, refutation)) = self.play_often(&script, &is_over) {
                 break Reproduction { script, played, refutation, tries: 0, shown: 0 };
             }
         };
@@ -77,18 +91,38 @@ impl Laboratory<'_> {
         let mut shows = |script: &Script| {
             let mut orders = interleavings(script, self.orders_of_smaller()).into_iter().take_while(|_| !is_over());
             orders.find_map(|script| {
-                let (played, refutation) = self.play(&script)?;
+                let (played, refutation) = self.play_often(&script, &is_over)?;
                 found = Reproduction { script: script.clone(), played, refutation, tries: 0, shown: 0 };
                 Some(script)
             })
         };
         let smallest = shrink(smallest, &mut shows);
         shows(&renamed(&smallest));
-        while found.tries < TRIES && (found.tries == 0 || !is_over()) {
+        let tries = match (found.script.has_together(), self.is_whole()) {
+            (false, _) => TRIES,
+            (true, false) => TOGETHER_TRIES,
+            (true, true) => RACES_IN_ONE_PIECE,
+        };
+        while found.tries < tries && (found.tries < TRIES || !is_over()) {
             found.tries += 1;
             found.shown += usize::from(self.play(&found.script).is_some());
         }
         Some(found)
+    }
+
+    /// Does the database take transactions in one piece? Then only what is sent together can overlap.
+    fn is_whole(&self) -> bool {
+        self.database.whole_transactions().is_some()
+    }
+
+    /// As [`Self::play`]; a script with steps that are sent together is a race, and is run several times.
+    fn play_often(&self, script: &Script, is_over: &dyn Fn() -> bool) -> Option<(Played, Certified<Refutation>)> {
+        let races = match (script.has_together(), self.is_whole()) {
+            (false, _) => 1,
+            (true, false) => RACES,
+            (true, true) => RACES_IN_ONE_PIECE,
+        };
+        (0..races).take_while(|nth| *nth == 0 || !is_over()).find_map(|_| self.play(script))
     }
 
     /// The end of something that may take so long.

@@ -135,7 +135,7 @@ impl SessionPart<'_> {
         let timed = actions.into_iter().enumerate();
         Some(
             timed
-                .map(|(idx, action)| (begin + pause * idx as i64, ScriptStep { session: session.clone(), action }))
+                .map(|(idx, action)| (begin + pause * idx as i64, ScriptStep::alone(session.clone(), action)))
                 .collect(),
         )
     }

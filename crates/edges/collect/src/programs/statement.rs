@@ -11,6 +11,7 @@ use iso_program::{
     UnitKind, UnitValue, Value, initial_state, judge, run_instance,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::DerefMut;
 
 /// What a transaction did when it was its turn.
 pub(super) enum Step {
@@ -24,32 +25,37 @@ pub(super) enum Step {
     Conflict(String),
 }
 
+/// What a transaction did inside of one that somebody else begins and ends.
+pub(super) enum Done {
+    /// A statement.
+    Statement,
+    /// Everything; it is to be committed.
+    Committed,
+    /// It is to be aborted, because of this.
+    GaveUp(String),
+}
+
 /// A transaction of a program, or an observer.
-pub(super) struct Runner<'p> {
-    program: &'p Program,
-    symbols: &'p [Value],
+pub(super) struct Runner<'p, C> {
+    pub(super) program: &'p Program,
+    pub(super) symbols: &'p [Value],
     /// None for an observer.
     instance: Option<usize>,
-    client: Box<dyn Client + Send>,
+    pub(super) client: C,
     is_open: bool,
-    reads: BTreeMap<ReadId, UnitValue>,
+    pub(super) reads: BTreeMap<ReadId, UnitValue>,
     done: BTreeSet<StatementId>,
     /// What an observer has seen.
     seen: Vec<UnitValue>,
 }
 
-impl<'p> Runner<'p> {
-    pub(super) fn new(
-        program: &'p Program,
-        symbols: &'p [Value],
-        instance: usize,
-        client: Box<dyn Client + Send>,
-    ) -> Self {
+impl<'p, C: DerefMut<Target: Client>> Runner<'p, C> {
+    pub(super) fn new(program: &'p Program, symbols: &'p [Value], instance: usize, client: C) -> Self {
         let (reads, done, seen) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
         Self { program, symbols, instance: Some(instance), client, is_open: false, reads, done, seen }
     }
 
-    pub(super) fn observer(program: &'p Program, symbols: &'p [Value], client: Box<dyn Client + Send>) -> Self {
+    pub(super) fn observer(program: &'p Program, symbols: &'p [Value], client: C) -> Self {
         Self { instance: None, ..Self::new(program, symbols, 0, client) }
     }
 
@@ -103,6 +109,25 @@ impl<'p> Runner<'p> {
         Ok(Step::Did(words))
     }
 
+    /// The next statement of a transaction that somebody else has begun and will end.
+    pub(super) fn go_on_inside(&mut self) -> Result<Done, Failure> {
+        let instance = self.instance.unwrap_or_default();
+        let ran = self.run(instance, &BTreeMap::new());
+        let next = ran.steps.iter().map(|it| self.statement(instance, it)).find(|it| !self.done.contains(it));
+        if let Some(statement) = next {
+            self.perform(instance, statement, &ran)?;
+            self.done.insert(statement);
+            return Ok(Done::Statement);
+        }
+        Ok(match ran.outcome {
+            Outcome::Committed => Done::Committed,
+            Outcome::Aborted { .. } => Done::GaveUp("it gives up by itself".to_owned()),
+            Outcome::AssertFailed { .. } => Done::GaveUp("an assertion is false".to_owned()),
+            Outcome::Overflow { .. } => Done::GaveUp("a number leaves its range".to_owned()),
+            Outcome::NoSuchRow { .. } => Done::GaveUp("a row is inserted that the table has not".to_owned()),
+        })
+    }
+
     fn end(&mut self, ran: &TxnRun) -> Result<Step, Failure> {
         let place = |span| format!("line {}", self.program.place(span).line);
         let failed = match ran.outcome {
@@ -140,7 +165,7 @@ impl<'p> Runner<'p> {
     }
 
     /// The transaction with what it has read, and with these; other reads find nothing that counts.
-    fn run(&self, instance: usize, also: &BTreeMap<ReadId, UnitValue>) -> TxnRun {
+    pub(super) fn run(&self, instance: usize, also: &BTreeMap<ReadId, UnitValue>) -> TxnRun {
         let start = initial_state(self.program, self.symbols);
         run_instance(self.program, InstanceId::from_index(instance), self.symbols, &mut |read, unit| {
             let known = self.reads.get(&read).or_else(|| also.get(&read));
@@ -163,7 +188,18 @@ impl<'p> Runner<'p> {
                 _ => None,
             })
             .collect();
+        // A search is about all rows, also those that the transaction wrote itself.
+        let of = &self.program.instances()[instance];
+        let searched = of.reads.iter().enumerate().filter(|it| it.1.statement == statement);
+        let searched: Vec<(ReadId, UnitId, ReadMode)> = searched
+            .filter(|it| it.1.mode == ReadMode::Search)
+            .map(|(idx, it)| (ReadId::from_index(idx), it.unit, it.mode))
+            .collect();
+        if !searched.is_empty() {
+            return self.change(instance, statement, &searched, ran);
+        }
         match reads[..] {
+            [(_, _, ReadMode::Check)] => self.change(instance, statement, &reads, ran),
             [(read, unit, ReadMode::Update)] => self.update(instance, statement, read, unit),
             [] => match self.written(instance, statement, &BTreeMap::new()) {
                 Some((unit, value)) => self.put(unit, &value),
@@ -178,13 +214,23 @@ impl<'p> Runner<'p> {
         let locking = if reads[0].2 == ReadMode::ForUpdate { Locking::ForUpdate } else { Locking::Free };
         let lock = if locking == Locking::ForUpdate { " for update" } else { "" };
         let mut words = Vec::new();
-        if let ([(read, unit, _)], Locking::Free) = (reads, locking) {
-            let value = self.get(*unit)?;
-            words.push(self.shown(*unit, &value));
-            self.reads.insert(*read, value);
+        let is_one = reads.iter().all(|it| it.1 == reads[0].1);
+        if is_one && locking == Locking::Free {
+            let value = self.get(reads[0].1)?;
+            words.push(self.shown(reads[0].1, &value));
+            for (read, ..) in reads {
+                self.reads.insert(*read, value.clone());
+            }
         } else {
             let (table, row) = row_of(self.program, reads[0].1);
-            let predicate = if reads.len() == 1 { key_is(&row) } else { Predicate::All };
+            let named: BTreeSet<String> = reads.iter().map(|it| row_of(self.program, it.1).1).collect();
+            let is_all =
+                self.program.tables().iter().any(|it| it.rows.len() == named.len() && it.rows.contains(&reads[0].1));
+            let predicate = match is_all {
+                _ if is_one => key_is(&row),
+                true => Predicate::All,
+                false => Predicate::OneOf(Column::Key, named.iter().map(|it| it.as_str().into()).collect()),
+            };
             let rows: BTreeMap<String, crate::Value> =
                 self.client.select(&table, &predicate, locking)?.into_iter().collect();
             for (read, unit, _) in reads {
@@ -199,18 +245,18 @@ impl<'p> Runner<'p> {
         Ok(format!("reads {}{lock}", words.join(", ")))
     }
 
-    fn get(&mut self, unit: UnitId) -> Result<UnitValue, Failure> {
+    pub(super) fn get(&mut self, unit: UnitId) -> Result<UnitValue, Failure> {
         let (table, row) = row_of(self.program, unit);
         let found = self.client.get(&table, &row)?;
         found.map_or(Ok(UnitValue::Missing), |it| decoded(self.program, unit, &it))
     }
 
-    fn shown(&self, unit: UnitId, value: &UnitValue) -> String {
+    pub(super) fn shown(&self, unit: UnitId, value: &UnitValue) -> String {
         format!("{} = {}", self.program.unit(unit).name, self.program.show_unit(unit, value))
     }
 
     /// What the statement writes, given what its read finds.
-    fn written(
+    pub(super) fn written(
         &self,
         instance: usize,
         statement: StatementId,
@@ -272,7 +318,7 @@ impl<'p> Runner<'p> {
         (one == zero + 1).then_some(zero)
     }
 
-    fn put(&mut self, unit: UnitId, value: &UnitValue) -> Result<String, Failure> {
+    pub(super) fn put(&mut self, unit: UnitId, value: &UnitValue) -> Result<String, Failure> {
         let (table, row) = row_of(self.program, unit);
         match value {
             UnitValue::Present(fields) => {
@@ -287,6 +333,6 @@ impl<'p> Runner<'p> {
     }
 }
 
-fn key_is(row: &str) -> Predicate {
+pub(super) fn key_is(row: &str) -> Predicate {
     Predicate::Compare(Column::Key, Comparison::Equal, row.into())
 }

@@ -2,7 +2,7 @@
 
 use super::history::Log;
 use super::{Action, Script, ScriptStep};
-use crate::{Client, Database, Failure, Value, Watcher};
+use crate::{Client, Database, Failure, Value, Watcher, WholeAnswer, WholeOp};
 use iso_history::History;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,6 +44,8 @@ pub enum Answer {
     Failed(Failure),
     /// The transaction of the session had ended before.
     Skipped,
+    /// It is sent with the commit, in one piece with the others.
+    Held,
 }
 
 impl fmt::Display for Answer {
@@ -57,6 +59,7 @@ impl fmt::Display for Answer {
                 write!(f, "{{{}}}", rows.join(", "))
             }
             Self::Failed(failure) => write!(f, "{failure}"),
+            Self::Held => f.write_str("sent with the commit"),
             Self::Skipped => f.write_str("skipped, as the transaction has ended"),
         }
     }
@@ -103,11 +106,12 @@ impl Script {
                 let (sender, orders) = mpsc::channel();
                 let reply = reply.clone();
                 // Connecting takes time, which must not look like waiting for a lock.
-                let connection = self.first_isolation(name).map(|it| connect(database, it)).transpose()?;
+                let nth = stage.senders.len();
+                let connection = self.first_isolation(name).map(|it| connect(database, it, nth)).transpose()?;
                 if let Some(process) = connection.as_ref().and_then(|it| it.1.process()) {
                     stage.processes.insert(name, process);
                 }
-                let session = Session { database, connection, is_open: false };
+                let session = Session { database, nth, connection, is_open: false, held: Vec::new() };
                 scope.spawn(move || serve(session, start, &orders, &reply));
                 stage.senders.insert(name, sender);
             }
@@ -116,8 +120,17 @@ impl Script {
                 // Who waits for a lock takes no step, and the others go on.
                 match left.iter().position(|it| !stage.pending.contains_key(it.1.session.as_str())) {
                     Some(first) => {
-                        let (idx, step) = left.remove(first);
-                        stage.take(idx, step)?;
+                        let is_with = |it: &(usize, &ScriptStep)| {
+                            it.1.together.is_some()
+                                && it.1.together == left[first].1.together
+                                && !stage.pending.contains_key(it.1.session.as_str())
+                        };
+                        let mut group: Vec<usize> =
+                            (first + 1..left.len()).take_while(|it| is_with(&left[*it])).collect();
+                        group.insert(0, first);
+                        let steps: Vec<(usize, &ScriptStep)> = group.iter().map(|it| left[*it]).collect();
+                        left.retain(|it| !steps.iter().any(|taken| taken.0 == it.0));
+                        stage.take(&steps)?;
                     }
                     None => stage.wait_for_any()?,
                 }
@@ -156,13 +169,20 @@ struct Stage<'s> {
 }
 
 impl<'s> Stage<'s> {
-    fn take(&mut self, idx: usize, step: &'s ScriptStep) -> Result<(), Failure> {
-        let session = step.session.as_str();
-        self.pending.insert(session, idx);
-        let sent = self.senders[session].send((idx, &step.action));
-        sent.map_err(|_| Failure::broken(format!("the thread of session {session} has ended")))?;
-        if !self.settle(|stage| !stage.pending.contains_key(session))? {
-            self.log.blocked.push(idx);
+    /// Takes steps of different sessions, all at the same time.
+    fn take(&mut self, steps: &[(usize, &'s ScriptStep)]) -> Result<(), Failure> {
+        for (idx, step) in steps {
+            self.pending.insert(step.session.as_str(), *idx);
+        }
+        for (idx, step) in steps {
+            let session = step.session.as_str();
+            let sent = self.senders[session].send((*idx, &step.action));
+            sent.map_err(|_| Failure::broken(format!("the thread of session {session} has ended")))?;
+        }
+        let is_pending = |stage: &Self, step: &ScriptStep| stage.pending.contains_key(step.session.as_str());
+        if !self.settle(|stage| !steps.iter().any(|it| is_pending(stage, it.1)))? {
+            let blocked: Vec<usize> = steps.iter().filter(|it| is_pending(self, it.1)).map(|it| it.0).collect();
+            self.log.blocked.extend(blocked);
         }
         // What it let go on is answered before the next step.
         self.settle(|stage| stage.pending.is_empty())?;
@@ -213,6 +233,9 @@ impl<'s> Stage<'s> {
                         return Err(failure.clone());
                     }
                     self.pending.retain(|_, idx| *idx != reply.idx);
+                    if reply.answer == Answer::Held {
+                        continue;
+                    }
                     self.log.note(reply.idx, reply.answer, reply.sent, reply.answered)?;
                 }
                 Err(RecvTimeoutError::Timeout) if at_most == GIVEN_UP_AFTER => {
@@ -230,8 +253,12 @@ fn serve(mut session: Session<'_>, start: Instant, orders: &Receiver<(usize, &Ac
     let now = || i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
     for (idx, action) in orders {
         let sent = now();
-        let answer = session.act(action).unwrap_or_else(Answer::Failed);
-        if replies.send(Reply { idx, answer, sent, answered: now() }).is_err() {
+        let answers = match session.hold(idx, action) {
+            Some(answers) => answers,
+            None => vec![(idx, session.act(action).unwrap_or_else(Answer::Failed))],
+        };
+        let answered = now();
+        if answers.into_iter().any(|(idx, answer)| replies.send(Reply { idx, answer, sent, answered }).is_err()) {
             break;
         }
     }
@@ -245,22 +272,82 @@ fn serve(mut session: Session<'_>, start: Instant, orders: &Receiver<(usize, &Ac
 
 struct Session<'d> {
     database: &'d dyn Database,
+    nth: usize,
     connection: Option<Connected>,
     is_open: bool,
+    /// The steps of a transaction that is sent in one piece when it commits.
+    held: Vec<(usize, WholeOp)>,
 }
 
 /// A connection with its isolation level.
 type Connected = (String, Box<dyn Client + Send>);
 
-fn connect(database: &dyn Database, isolation: &str) -> Result<Connected, Failure> {
-    Ok((isolation.to_owned(), database.connect(isolation)?))
+fn connect(database: &dyn Database, isolation: &str, nth: usize) -> Result<Connected, Failure> {
+    Ok((isolation.to_owned(), database.connect_as(isolation, nth)?))
 }
 
 impl Session<'_> {
+    /// Where transactions are sent in one piece: keeps a step until the commit, and says then what all of them answered.
+    fn hold(&mut self, idx: usize, action: &Action) -> Option<Vec<(usize, Answer)>> {
+        let whole = self.connection.as_mut().and_then(|it| it.1.whole())?;
+        let name = |text: &String| text.clone();
+        let op = match action {
+            Action::Begin { .. } => {
+                self.held.clear();
+                self.is_open = true;
+                // Noted with the commit, when it begins.
+                self.held.push((idx, WholeOp::Scan { table: String::new(), prefix: String::new() }));
+                return Some(vec![(idx, Answer::Held)]);
+            }
+            _ if !self.is_open => return Some(vec![(idx, Answer::Skipped)]),
+            Action::Get { table, row } => WholeOp::Get { table: name(table), row: name(row) },
+            Action::Put { table, row, value } | Action::Insert { table, row, value } => {
+                WholeOp::Put { table: name(table), row: name(row), value: value.clone() }
+            }
+            Action::Append { table, row, element } => {
+                WholeOp::Append { table: name(table), row: name(row), element: *element }
+            }
+            Action::Abort => {
+                self.is_open = false;
+                self.held.clear();
+                return Some(vec![(idx, Answer::Skipped)]);
+            }
+            Action::Commit => {
+                self.is_open = false;
+                let held = std::mem::take(&mut self.held);
+                let (begin, ops) = held.split_first()?;
+                let requests: Vec<WholeOp> = ops.iter().map(|it| it.1.clone()).collect();
+                let mut answers = vec![(begin.0, Answer::Done)];
+                let (committed, said) = match whole.run_whole(&requests) {
+                    Ok(said) => (Answer::Done, said),
+                    Err(failure) => (Answer::Failed(failure), Vec::new()),
+                };
+                for (nth, (idx, op)) in ops.iter().enumerate() {
+                    let is_read = matches!(op, WholeOp::Get { .. } | WholeOp::Scan { .. });
+                    match said.get(nth) {
+                        Some(WholeAnswer::Value(value)) => answers.push((*idx, Answer::Value(value.clone()))),
+                        Some(WholeAnswer::Rows(rows)) => answers.push((*idx, Answer::Rows(rows.clone()))),
+                        // What it would have read nobody knows, but its writes may be seen.
+                        None if is_read => {}
+                        Some(WholeAnswer::Done) | None => answers.push((*idx, Answer::Done)),
+                    }
+                }
+                answers.push((idx, committed));
+                return Some(answers);
+            }
+            Action::Scan { .. } | Action::Add { .. } | Action::Delete { .. } => {
+                let what = format!("`{action:?}` cannot be sent in one piece with others");
+                return Some(vec![(idx, Answer::Failed(Failure::broken(what)))]);
+            }
+        };
+        self.held.push((idx, op));
+        Some(vec![(idx, Answer::Held)])
+    }
+
     fn act(&mut self, action: &Action) -> Result<Answer, Failure> {
         if let Action::Begin { isolation } = action {
             if self.connection.as_ref().is_none_or(|it| it.0 != *isolation) {
-                self.connection = Some(connect(self.database, isolation)?);
+                self.connection = Some(connect(self.database, isolation, self.nth)?);
             }
         } else if !self.is_open {
             return Ok(Answer::Skipped);

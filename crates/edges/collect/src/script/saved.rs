@@ -1,7 +1,7 @@
 //! Scripts as files have them: steps or SQL, with what each step answered, and the level that is broken.
 
 use super::sql_text::{SqlReader, answer_of};
-use super::text::NotAScript;
+use super::text::{NotAScript, read_steps};
 use super::{Action, Played, Script};
 use std::str::FromStr;
 
@@ -40,15 +40,9 @@ impl FromStr for SavedScript {
 
 impl SavedScript {
     fn of_steps(text: &str) -> Result<Self, NotAScript> {
-        let script: Script = text.parse()?;
-        let is_step = |line: &&str| {
-            let first = line.split_whitespace().next().unwrap_or("#");
-            !first.starts_with('#') && !["table", "row"].contains(&first)
-        };
-        let steps: Vec<(usize, &str)> =
-            text.lines().enumerate().filter(|it| is_step(&it.1)).map(|(idx, line)| (idx + 1, line)).collect();
-        let recorded = steps.iter().map(|it| it.1.split_once(" # ").map(|it| it.1.trim().to_owned())).collect();
-        Ok(Self { script, lines: steps.iter().map(|it| it.0).collect(), recorded, expect: None })
+        let (script, steps) = read_steps(text)?;
+        let (lines, recorded) = steps.into_iter().unzip();
+        Ok(Self { script, lines, recorded, expect: None })
     }
 
     /// Fails where a step uses a table that is not there.
@@ -156,6 +150,15 @@ mod tests {
         let script: Script = steps.parse().unwrap();
         let saved: SavedScript = script.sql(Dialect::Sqlite).unwrap().parse().unwrap();
         assert_eq!(saved.script.to_string(), steps);
+    }
+
+    #[test]
+    fn statements_of_one_number_are_sent_together() {
+        let steps = "table t int\ns1 begin serializable\ns2 begin serializable\ntogether { s1 commit; s2 commit }\n";
+        let script: Script = steps.parse().unwrap();
+        let sql = script.sql(Dialect::PostgreSql).unwrap();
+        assert!(sql.contains("same number are sent at the same time") && sql.matches("/* 3 */ COMMIT;").count() == 2);
+        assert_eq!(sql.parse::<SavedScript>().unwrap().script.to_string(), script.to_string());
     }
 
     #[test]

@@ -17,10 +17,14 @@ impl Script {
     }
 
     fn written(&self, dialect: Dialect, played: Option<&Played>) -> Result<String, Failure> {
-        if dialect == Dialect::Store {
+        if !dialect.has_sql() {
             return Ok(self.steps_with_answers(played));
         }
         let mut text = String::from("-- Before\n");
+        if self.has_together() {
+            line(&mut text, "-- Statements with the same number are sent at the same time.");
+        }
+        let numbers = self.numbers();
         for table in &self.tables {
             line(&mut text, &format!("{};", dialect.create(table)?));
         }
@@ -40,7 +44,7 @@ impl Script {
                     settings = statements;
                 }
                 let answer = played.map(|it| answer(it, idx)).unwrap_or_default();
-                line(&mut text, &format!("/* {} */ {last};{answer}", idx + 1));
+                line(&mut text, &format!("/* {} */ {last};{answer}", numbers[idx]));
             }
         }
         Ok(text)
@@ -48,16 +52,34 @@ impl Script {
 }
 
 impl Script {
+    /// The numbers of the steps; those that are sent at the same time have the same one.
+    fn numbers(&self) -> Vec<usize> {
+        let mut number = 0;
+        (0..self.steps.len())
+            .map(|idx| {
+                number += usize::from(!self.joins(idx));
+                number
+            })
+            .collect()
+    }
+
     /// As [`super::text`] has scripts, with what each step answered as a remark, for what speaks no SQL.
     fn steps_with_answers(&self, played: Option<&Played>) -> String {
         let before = Self { steps: Vec::new(), ..self.clone() };
         let mut text = before.to_string();
-        let steps: Vec<String> = self.steps.iter().map(ToString::to_string).collect();
+        let Some(played) = played else { return self.to_string() };
+        let is_grouped = |idx: usize| self.joins(idx) || idx + 1 < self.steps.len() && self.joins(idx + 1);
+        let indent = |idx: usize| if is_grouped(idx) { "    " } else { "" };
+        let steps: Vec<String> =
+            self.steps.iter().enumerate().map(|(idx, step)| format!("{}{step}", indent(idx))).collect();
         let width = steps.iter().map(String::len).max().unwrap_or_default();
         for (idx, step) in steps.iter().enumerate() {
-            match played {
-                None => line(&mut text, step),
-                Some(played) => line(&mut text, &format!("{step:width$}  # {}", played.said(idx))),
+            if is_grouped(idx) && !self.joins(idx) {
+                line(&mut text, "together {");
+            }
+            line(&mut text, &format!("{step:width$}  # {}", played.said(idx)));
+            if is_grouped(idx) && !(idx + 1 < self.steps.len() && self.joins(idx + 1)) {
+                line(&mut text, "}");
             }
         }
         text

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 
 const PREFIX: &str = "isoscope_";
 
+/// A step, with its line and its answer.
+type NumberedStep = (ScriptStep, usize, Option<String>);
+
 /// What has been read so far.
 #[derive(Debug, Default)]
 pub(super) struct SqlReader {
@@ -20,8 +23,8 @@ pub(super) struct SqlReader {
     session: Option<String>,
     /// The isolation level that the session was set to.
     isolation: String,
-    /// By number, with line and answer.
-    steps: BTreeMap<usize, (ScriptStep, usize, Option<String>)>,
+    /// By number. Sessions share one where their statements are sent at the same time.
+    steps: BTreeMap<usize, Vec<NumberedStep>>,
     /// Does a backslash escape what follows?
     has_escapes: bool,
 }
@@ -38,7 +41,7 @@ impl SqlReader {
             reader.line(line.trim(), idx + 1).map_err(|what| NotAScript { line: idx + 1, what })?;
         }
         let (mut steps, mut lines, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
-        for (step, line, answer) in reader.steps.into_values() {
+        for (step, line, answer) in reader.steps.into_iter().flat_map(in_group) {
             steps.push(step);
             lines.push(line);
             recorded.push(answer);
@@ -69,9 +72,11 @@ impl SqlReader {
         let session =
             self.session.clone().ok_or("the statement belongs to no session; begin it with `-- Session s1`")?;
         let action = self.action(&tokens).ok_or_else(|| no_statement(rest))?;
-        if self.steps.insert(nth, (ScriptStep { session, action }, number, answer)).is_some() {
+        let same = self.steps.entry(nth).or_default();
+        if same.iter().any(|it| it.0.session == session) {
             return Err(format!("there are two statements with the number {nth}"));
         }
+        same.push((ScriptStep::alone(session, action), number, answer));
         Ok(())
     }
 
@@ -145,6 +150,16 @@ impl SqlReader {
         };
         words.is_at_end().then_some(action)
     }
+}
+
+/// Statements of one number: several are sent at the same time.
+fn in_group((nth, mut same): (usize, Vec<NumberedStep>)) -> Vec<NumberedStep> {
+    if same.len() > 1 {
+        for (step, ..) in &mut same {
+            step.together = Some(nth);
+        }
+    }
+    same
 }
 
 fn no_statement(text: &str) -> String {

@@ -25,25 +25,90 @@ impl FromStr for Script {
     /// Reads lines as [`fmt::Display`] writes them. What comes after a `#` that stands alone means nothing, and neither do
     /// empty lines and those that begin with one.
     fn from_str(text: &str) -> Result<Self, NotAScript> {
-        let mut script = Self { tables: Vec::new(), rows: Vec::new(), steps: Vec::new() };
-        for (idx, line) in text.lines().enumerate() {
-            let words: Vec<&str> = line.split_whitespace().take_while(|it| *it != "#").collect();
-            if words.is_empty() || words[0].starts_with('#') {
-                continue;
-            }
-            script.read(&words).ok_or_else(|| NotAScript {
-                line: idx + 1,
-                what: format!(
-                    "`{}` is no part of a script, such as `table t int`, `row t x 0` or `s1 get t x`",
-                    line.trim()
-                ),
-            })?;
-        }
-        Ok(script)
+        Ok(read_steps(text)?.0)
     }
 }
 
+/// Where a step stands, from 1, and the remark behind it.
+pub(super) type StepLine = (usize, Option<String>);
+
+/// Reads a script, and where its steps are.
+pub(super) fn read_steps(text: &str) -> Result<(Script, Vec<StepLine>), NotAScript> {
+    let mut script = Script { tables: Vec::new(), rows: Vec::new(), steps: Vec::new() };
+    let mut lines: Vec<StepLine> = Vec::new();
+    // The number of the group that is open, and the line where it was opened.
+    let (mut open, mut n_groups) = (None, 0);
+    for (idx, line) in text.lines().enumerate() {
+        let wrong = |what: String| NotAScript { line: idx + 1, what };
+        let words: Vec<&str> = line.split_whitespace().take_while(|it| *it != "#").collect();
+        if words.is_empty() || words[0].starts_with('#') {
+            continue;
+        }
+        let remark = line.split_once(" # ").map(|it| it.1.trim().to_owned());
+        let mut rest = &words[..];
+        if let ["together", "{", after @ ..] = rest {
+            if open.is_some() {
+                return Err(wrong("`together {` stands inside another one".to_owned()));
+            }
+            n_groups += 1;
+            open = Some((n_groups, idx + 1));
+            rest = after;
+        }
+        let (rest, is_closed) = match rest {
+            [inner @ .., "}"] if open.is_some() => (inner, true),
+            other => (other, false),
+        };
+        for part in parts(rest, open.is_some()) {
+            let part: Vec<&str> = part.iter().map(String::as_str).collect();
+            let n_before = script.steps.len();
+            script.read(&part).filter(|()| open.is_none() || script.steps.len() > n_before).ok_or_else(|| {
+                wrong(format!(
+                    "`{}` is no part of a script, such as `table t int`, `row t x 0`, `s1 get t x` or \
+                     `together {{ s1 commit; s2 commit }}`",
+                    line.trim()
+                ))
+            })?;
+            if script.steps.len() > n_before {
+                script.steps[n_before].together = open.map(|it| it.0);
+                lines.push((idx + 1, remark.clone()));
+            }
+        }
+        if is_closed {
+            script.check_group(n_groups).map_err(wrong)?;
+            open = None;
+        }
+    }
+    match open {
+        Some((_, line)) => Err(NotAScript { line, what: "`together {` has no `}`".to_owned() }),
+        None => Ok((script, lines)),
+    }
+}
+
+/// The steps of a line: inside `together { .. }` they are separated by `;`.
+fn parts(words: &[&str], is_together: bool) -> Vec<Vec<String>> {
+    let mut parts: Vec<Vec<String>> = vec![Vec::new()];
+    for word in words {
+        let bare = if is_together { word.trim_end_matches(';') } else { word };
+        if !bare.is_empty() {
+            parts.last_mut().expect("there is one").push(bare.to_owned());
+        }
+        if bare.len() < word.len() {
+            parts.push(Vec::new());
+        }
+    }
+    parts.retain(|it| !it.is_empty());
+    parts
+}
+
 impl Script {
+    /// Fails if a session would have to do two things at the same time.
+    fn check_group(&self, number: usize) -> Result<(), String> {
+        let sessions: Vec<&str> =
+            self.steps.iter().filter(|it| it.together == Some(number)).map(|it| it.session.as_str()).collect();
+        let twice = sessions.iter().enumerate().find(|(idx, it)| sessions[..*idx].contains(it));
+        twice.map_or(Ok(()), |it| Err(format!("the session {} has two steps in one `together`", it.1)))
+    }
+
     fn read(&mut self, words: &[&str]) -> Option<()> {
         match words {
             ["table", name, kind, rest @ ..] => self.tables.push(table_of(name, kind, rest)?),
@@ -51,9 +116,7 @@ impl Script {
                 let value = rest.first().map_or_else(|| Value::Text(String::new()), |it| value_of(it));
                 self.rows.push(((*table).to_owned(), (*row).to_owned(), value));
             }
-            [session, rest @ ..] => {
-                self.steps.push(ScriptStep { session: (*session).to_owned(), action: action_of(rest)? });
-            }
+            [session, rest @ ..] => self.steps.push(ScriptStep::alone(*session, action_of(rest)?)),
             [] => return None,
         }
         Some(())
@@ -125,8 +188,14 @@ impl fmt::Display for Script {
         for (table, row, value) in &self.rows {
             writeln!(f, "{}", format!("row {table} {row} {value}").trim_end())?;
         }
-        for step in &self.steps {
-            writeln!(f, "{step}")?;
+        for (idx, step) in self.steps.iter().enumerate() {
+            let goes_on = idx + 1 < self.steps.len() && self.joins(idx + 1);
+            match (self.joins(idx), goes_on) {
+                (false, false) => writeln!(f, "{step}")?,
+                (false, true) => write!(f, "together {{ {step}")?,
+                (true, true) => write!(f, "; {step}")?,
+                (true, false) => writeln!(f, "; {step} }}")?,
+            }
         }
         Ok(())
     }
@@ -163,6 +232,28 @@ impl fmt::Display for ScriptStep {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_that_are_sent_together_read_back_in_both_forms() {
+        let text = "table t int\nrow t x 0\ns1 begin i\ns2 begin i\ntogether { s1 put t x 1; s2 put t x 2 }\n\
+                    together { s1 commit; s2 commit }\n";
+        let script: Script = text.parse().unwrap();
+        assert_eq!(script.to_string(), text);
+        assert!(script.has_together() && script.joins(3) && !script.joins(4));
+        let long = text.replace("together { s1 commit; s2 commit }", "together {\n  s1 commit # ok\n  s2 commit\n}");
+        let (again, lines) = read_steps(&long).unwrap();
+        assert_eq!(again.to_string(), text);
+        assert_eq!(lines[4..], [(7, Some("ok".to_owned())), (8, None)]);
+        for (wrong, what) in [
+            ("together { s1 commit; s1 commit }", "line 1: the session s1 has two steps"),
+            ("together {\ns1 commit", "line 1: `together {` has no `}`"),
+            ("together { together { s1 commit } }", "line 1: `together { together"),
+            ("together { row t x 1 }", "line 1: `together { row t x 1 }` is no part"),
+        ] {
+            let error = wrong.parse::<Script>().unwrap_err().to_string();
+            assert!(error.starts_with(what), "{error}");
+        }
+    }
 
     #[test]
     fn a_script_reads_back() {

@@ -11,6 +11,8 @@ use std::fmt;
 const TABLE: &str = "list";
 /// About how long lists become.
 const LENGTH: usize = 64;
+/// So many lists are read at the end.
+const MOST_READ: usize = 1000;
 
 /// The workload.
 #[derive(Debug)]
@@ -56,12 +58,18 @@ impl Workload for Append {
         Box::new(Accesses(accesses.collect()))
     }
 
-    /// The newest lists; nobody has touched the older ones for long.
+    /// All lists, if these are not too many, and else the newest ones: nobody has touched the older ones for long.
     fn read_all(&self, client: &mut dyn Client, n_turns: usize) -> Result<(), Failure> {
         let n_keys = self.mix.parameters.keys;
         let last_age = n_turns.saturating_sub(1) / self.txns_per_age;
-        let keys = last_age.saturating_sub(1) * n_keys + 1..=(last_age + 1) * n_keys;
+        let n_lists = (last_age + 1) * n_keys;
+        let first = if n_lists <= MOST_READ { 0 } else { last_age.saturating_sub(1) * n_keys };
+        let keys = first + 1..=n_lists;
         keys.into_iter().try_for_each(|key| client.get(TABLE, &key.to_string()).map(drop))
+    }
+
+    fn is_fixed(&self) -> bool {
+        true
     }
 
     fn written_values(&self) -> WrittenValues {

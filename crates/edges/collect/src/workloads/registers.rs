@@ -85,6 +85,10 @@ impl Workload for Registers {
         Box::new(Accesses(accesses))
     }
 
+    fn is_fixed(&self) -> bool {
+        !matches!(self.writes, Writes::Add)
+    }
+
     fn written_values(&self) -> WrittenValues {
         match self.writes {
             Writes::Unique | Writes::AfterRead => WrittenValues::Unique,

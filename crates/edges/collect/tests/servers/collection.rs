@@ -23,6 +23,8 @@ fn plan(name: &str, isolation: &str) -> Plan {
         seed: 1,
         retries: Retries::UpTo(3),
         final_read: FinalRead::Yes,
+        faults: None,
+        pause: Duration::ZERO,
         origin: "{}".to_owned(),
     }
 }

@@ -20,6 +20,7 @@ fn hunted(url: &str, isolation: &str, expect: Level, until: Until) -> Hunted {
         probes: Probes::Yes,
         workloads: Vec::new(),
         until,
+        faults: None,
     };
     hunt(&database, &asked, &Arc::new(Control::new()), &mut |_| {}).unwrap()
 }

@@ -30,6 +30,8 @@ fn too_many(database: Box<dyn Database>, sessions: usize) -> String {
         seed: 1,
         retries: Retries::None,
         final_read: FinalRead::Yes,
+        faults: None,
+        pause: std::time::Duration::ZERO,
         origin: "{}".to_owned(),
     };
     collect_history(&Arc::from(database), &plan, &Arc::new(Control::new())).unwrap_err().to_string()

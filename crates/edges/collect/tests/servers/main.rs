@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
+mod clusters;
 mod collection;
 mod embedded;
 mod encryption;

@@ -50,6 +50,8 @@ fn more_sessions_than_connections(database: &Arc<dyn Database>, name: &str) {
         seed: 1,
         retries: Retries::None,
         final_read: FinalRead::Yes,
+        faults: None,
+        pause: std::time::Duration::ZERO,
         origin: "{}".to_owned(),
     };
     let (history, collected) = collect_history(database, &plan, &Arc::new(Control::new())).unwrap();

@@ -25,6 +25,8 @@ fn plan(name: &str, isolation: &str, parameters: Parameters, txns: usize) -> Pla
         seed: 1,
         retries: Retries::None,
         final_read: FinalRead::Yes,
+        faults: None,
+        pause: Duration::ZERO,
         origin: "{}".to_owned(),
     }
 }

@@ -18,6 +18,7 @@ fn hunted(url: &str, expect: Level, probes: Probes, workloads: &[&str], seconds:
         probes,
         workloads: workloads.iter().map(|it| (*it).to_owned()).collect(),
         until: Until::FirstFound,
+        faults: None,
     };
     hunt(&database, &asked, &Arc::new(Control::new()), &mut |_| {}).unwrap()
 }
@@ -94,6 +95,7 @@ fn a_hunt_for_all_there_is_ends_in_time() {
         probes: Probes::Yes,
         workloads: ["rw", "rmw", "duplicates", "bank"].map(str::to_owned).to_vec(),
         until: Until::TimeIsOver,
+        faults: None,
     };
     let found = hunt(&database, &asked, &Arc::new(Control::new()), &mut |_| {}).unwrap();
     assert!(!found.findings.is_empty());
@@ -112,6 +114,7 @@ fn a_hunt_that_is_stopped_ends_with_what_it_has() {
         probes: Probes::Yes,
         workloads: vec!["rw".to_owned()],
         until: Until::TimeIsOver,
+        faults: None,
     };
     let control = Arc::new(Control::new());
     let stopped = hunt(&database, &asked, &control, &mut |it| {

@@ -7,7 +7,7 @@ use crate::input::{Bytes, Line, LineBytes, LineEnd};
 use crate::json::Json;
 use crate::ops::TxnOps;
 use crate::sink::Sink;
-use crate::{ReadError, RecordedDatabase, report};
+use crate::{ReadError, RecordedDatabase, RecordedFault, report};
 use iso_history::{Datum, Outcome};
 
 pub(super) type LineJson<'l> = Json<LineBytes<'l>>;
@@ -34,6 +34,21 @@ enum Recording {
 impl LineReader {
     pub(super) fn new() -> Self {
         Self { header: HeaderState::Missing, recording: Recording::No, txn: Txn::default(), spare: Json::new(()) }
+    }
+
+    /// Has the last line of a recording come?
+    pub(super) fn is_complete(&self) -> bool {
+        self.recording == Recording::Complete
+    }
+
+    /// What the recording promises about its values, if its last line is still to come.
+    pub(super) fn promised(&self) -> Option<WrittenValues> {
+        if let Recording::Going(values) = self.recording { Some(values) } else { None }
+    }
+
+    /// Has there been no header so far?
+    pub(super) fn is_headless(&self) -> bool {
+        self.header != HeaderState::Found
     }
 
     pub(super) fn read(&mut self, line: Line<'_>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -119,7 +134,8 @@ fn read_line(
     (header, recording): (&mut HeaderState, &mut Recording),
     sink: &mut Sink<'_>,
 ) -> Result<(), Fault> {
-    let (mut is_header, mut has_initial) = (false, false);
+    let (mut is_header, mut has_initial, mut is_remark) = (false, false, false);
+    let mut fault = RecordedFault::default();
     json.object(|json, name| {
         match name {
             "isoscope" => {
@@ -148,6 +164,14 @@ fn read_line(
                 sink.header.origin = Some(String::from_utf8_lossy(&line.bytes[start..end]).into_owned());
             }
             "database" => sink.header.database = Some(read_database(json)?),
+            "final" => {
+                is_remark = true;
+                read_final(json, sink)?;
+            }
+            "nodes" => read_nodes(json, sink)?,
+            "fault" => fault.fault = plain(json.datum()?),
+            "node" => fault.node = Some(plain(json.datum()?)),
+            "at" => fault.at = read_time(json)?,
             "recording" => *recording = read_recording(json)?,
             "s" => txn.session = Some(json.datum()?),
             "ops" => {
@@ -163,9 +187,13 @@ fn read_line(
         Ok(())
     })?;
     json.expect_end()?;
+    let is_fault = !fault.fault.is_empty();
+    if is_fault {
+        sink.header.faults.push(fault);
+    }
     if is_header {
         end_header(json, header)
-    } else if txn.is_empty() && has_initial {
+    } else if txn.is_empty() && (has_initial || is_remark || is_fault) {
         expect_header(header, line.number, sink);
         Ok(())
     } else if *recording == Recording::Complete && txn.is_empty() {
@@ -209,6 +237,30 @@ fn read_database(json: &mut LineJson<'_>) -> Result<RecordedDatabase, Fault> {
         Some(what) => json.wrong(what),
         None => Ok(database),
     }
+}
+
+/// `"final":"s11"` or `"final":["s11"]`: sessions that read when all others had ended.
+fn read_final(json: &mut LineJson<'_>, sink: &mut Sink<'_>) -> Result<(), Fault> {
+    if json.peek()? == Some(b'[') {
+        return json.array(|json| {
+            let name = session_name(&json.datum()?);
+            sink.header.final_sessions.push(name);
+            Ok(())
+        });
+    }
+    let name = session_name(&json.datum()?);
+    sink.header.final_sessions.push(name);
+    Ok(())
+}
+
+/// `"nodes":{"s1":"n1","s2":"n2"}`
+fn read_nodes(json: &mut LineJson<'_>, sink: &mut Sink<'_>) -> Result<(), Fault> {
+    json.object(|json, session| {
+        let session = session.to_owned();
+        let node = plain(json.datum()?);
+        sink.header.nodes.push((session, node));
+        Ok(())
+    })
 }
 
 fn plain(datum: Datum) -> String {

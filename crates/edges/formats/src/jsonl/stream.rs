@@ -38,6 +38,11 @@ pub enum WrittenValues {
 impl RecordingHeader<'_> {
     /// The line.
     pub fn line(&self) -> Vec<u8> {
+        self.line_with_nodes(&[])
+    }
+
+    /// The line, with the node that each session is on, where there are several.
+    pub fn line_with_nodes(&self, nodes: &[(String, String)]) -> Vec<u8> {
         let mut out = format!("{{\"isoscope\":{VERSION},\"initial\":").into_bytes();
         name(&mut out, self.initial.as_name());
         if !self.init.is_empty() {
@@ -56,11 +61,33 @@ impl RecordingHeader<'_> {
             out.extend_from_slice(b",\"database\":");
             database.write_json(&mut out).expect("a vector takes every byte");
         }
+        write_nodes(&mut out, nodes);
         out.extend_from_slice(b",\"origin\":");
         out.extend_from_slice(self.origin.as_bytes());
         out.extend_from_slice(b"}\n");
         out
     }
+}
+
+/// Writes the member of a header that says where sessions are.
+pub(super) fn write_nodes(out: &mut Vec<u8>, nodes: &[(String, String)]) {
+    for (nth, (session, node)) in nodes.iter().enumerate() {
+        out.extend_from_slice(if nth == 0 { b",\"nodes\":{" } else { b"," });
+        text(out, session);
+        out.push(b':');
+        text(out, node);
+    }
+    if !nodes.is_empty() {
+        out.push(b'}');
+    }
+}
+
+/// A line that says that a session reads when all others have ended.
+pub fn final_line(session: &str) -> Vec<u8> {
+    let mut out = b"{\"final\":".to_vec();
+    text(&mut out, session);
+    out.extend_from_slice(b"}\n");
+    out
 }
 
 /// A line of initial values that were not known when the first line was written.
@@ -90,9 +117,19 @@ pub struct TxnLines {
     bytes: Vec<u8>,
     /// How many operations the last one has so far.
     n_ops: usize,
+    /// What its client said, if that is kept, as members of an array.
+    said: Vec<u8>,
 }
 
 impl TxnLines {
+    /// The next operation, or the next statement, came of this text of SQL. Either all have one or none.
+    pub fn said(&mut self, sql: &str) {
+        if !self.said.is_empty() {
+            self.said.push(b',');
+        }
+        text(&mut self.said, sql);
+    }
+
     /// A transaction of a session.
     pub fn begin(&mut self, session: &str) {
         self.n_ops = 0;
@@ -188,8 +225,13 @@ impl TxnLines {
                 out.put(b",\"end\":");
                 out.integer(end);
             }
-            out.put(b"}\n");
         });
+        if !self.said.is_empty() {
+            self.bytes.extend_from_slice(b",\"sql\":[");
+            self.bytes.append(&mut self.said);
+            self.bytes.push(b']');
+        }
+        self.bytes.extend_from_slice(b"}\n");
     }
 
     /// All lines.

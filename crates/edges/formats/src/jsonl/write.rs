@@ -45,6 +45,16 @@ fn write_header(history: &History, said: &Said<'_>, header: &Header, out: &mut d
         out.write_all(b",\"database\":")?;
         database.write_json(out)?;
     }
+    let mut members = Vec::new();
+    super::stream::write_nodes(&mut members, &header.nodes);
+    for (nth, name) in header.final_sessions.iter().enumerate() {
+        members.extend_from_slice(if nth == 0 { b",\"final\":[" } else { b"," });
+        write_session(name, &mut members)?;
+    }
+    if !header.final_sessions.is_empty() {
+        members.push(b']');
+    }
+    out.write_all(&members)?;
     if let Some(origin) = &header.origin {
         write!(out, ",\"origin\":{origin}")?;
     }

@@ -11,6 +11,10 @@ pub(crate) fn read_comment(comment: &str, header: &mut Header) -> Result<(), Str
     if let Some(text) = comment.strip_prefix("database:") {
         header.database = Some(RecordedDatabase::of_text(text)?);
     }
+    if let Some(text) = comment.strip_prefix("final:") {
+        let names = text.split([',', ' ']).map(str::trim).filter(|it| !it.is_empty());
+        header.final_sessions.extend(names.map(str::to_owned));
+    }
     if let Some(text) = comment.strip_prefix("source:") {
         let text = text.trim();
         match &mut header.source {

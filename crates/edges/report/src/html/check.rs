@@ -4,10 +4,10 @@ use super::schedule::schedule;
 use super::surroundings::{around, summary};
 use super::{Page, copies, linked_figure, steps};
 use crate::check_phrases::{
-    CORE_LEAD, DATABASES_LEAD, MAX_EMBEDDED, Medium, anomaly_words, certified, check_headline, rule_of_statements,
-    witness,
+    CORE_LEAD, DATABASES_LEAD, MAX_EMBEDDED, Medium, SAID_LEAD, anomaly_words, certified, check_headline,
+    rule_of_statements, witness,
 };
-use crate::document::{CheckReport, Evidence, Judgement, LevelReport};
+use crate::document::{CheckReport, Evidence, Excerpt, Judgement, LevelReport, SqlStatement};
 use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
 use crate::notation::{Comments, notation};
@@ -22,6 +22,7 @@ pub(crate) fn check_html(report: &CheckReport) -> Page {
     let title = if report.inputs.is_empty() { "history".to_owned() } else { report.inputs.join(", ") };
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&check_headline(report)));
     body += &lead(report);
+    body += &durability(report);
     body += &defects(report);
     let findings = findings(report);
     for (idx, finding) in findings.iter().enumerate() {
@@ -30,9 +31,21 @@ pub(crate) fn check_html(report: &CheckReport) -> Page {
     body += &schedule(report);
     body += &levels(report, &findings);
     body += &summary(report);
+    body += &run(report);
     body += &witnesses(report);
     let effort = effort(report);
     Page { title, body, effort, json: embedded(report).to_json(JsonLayout::Compact) }
+}
+
+/// Acknowledged writes that are gone.
+pub(super) fn durability(report: &CheckReport) -> String {
+    match report.durability.as_ref().filter(|it| it.lost > 0) {
+        Some(durability) => {
+            let lines: Vec<String> = durability.words().iter().map(|it| prose(it)).collect();
+            format!("<p class=\"failed\"><b>LOST</b> {}</p>\n", lines.join("<br/>"))
+        }
+        None => String::new(),
+    }
 }
 
 /// The document with the beginnings of its schedules: whoever wants all of a long one does not look into a page.
@@ -52,6 +65,7 @@ fn embedded(report: &CheckReport) -> CheckReport {
         peak_bytes: report.peak_bytes,
         history: report.history,
         promise: report.promise.clone(),
+        durability: report.durability.clone(),
         levels: levels.collect(),
         whole: report.whole.clone(),
         surroundings: report.surroundings.clone(),
@@ -200,11 +214,56 @@ fn section(report: &CheckReport, idx: usize, finding: &Finding<'_>, inside: &Ins
     out += &steps(core);
     let history: Vec<String> = notation(core, Comments::Names).lines().map(prose).collect();
     out += &format!("<p>{CORE_LEAD}</p>\n<pre>{}</pre>\n", history.join("\n"));
+    out += &said(core, Which::Told);
     let first = report.levels.iter().position(|it| finding.levels.first() == Some(&&it.level)).unwrap_or(0);
     let level = finding.levels.first().filter(|it| Level::from_name(&it.short).is_some());
     out += &copies(&format!("{}levels.{first}.evidence.history", inside.path), level.map(|it| it.short.as_str()));
     out += &around(report, finding);
     out + "</section>\n"
+}
+
+/// Which statements of transactions are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Those that operations of the excerpt came of.
+    Told,
+    All,
+}
+
+/// What the application said, beside what came of it.
+fn said(excerpt: &Excerpt, which: Which) -> String {
+    let mut rows = String::new();
+    for txn in &excerpt.transactions {
+        let is_shown = |it: &&SqlStatement| !it.sql.is_empty() && (which == Which::All || !it.ops.is_empty());
+        for (nth, statement) in txn.statements.iter().filter(is_shown).enumerate() {
+            let name = if nth == 0 { txn.id.as_str() } else { "" };
+            let ops: Vec<String> =
+                statement.ops.iter().filter_map(|it| txn.ops.get(*it)).map(ToString::to_string).collect();
+            let ops: Vec<String> = ops.iter().map(|it| prose(it)).collect();
+            rows += &format!(
+                "<tr><td>{}</td><td><code>{}</code></td><td><code>{}</code></td></tr>\n",
+                xml(name),
+                xml(&statement.sql),
+                ops.join("<br>")
+            );
+        }
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "<p>{SAID_LEAD}</p>\n<table class=\"said\">\n<thead><tr><th>transaction</th><th>statement</th><th>recorded as</th></tr>\
+         </thead>\n<tbody>\n{rows}</tbody>\n</table>\n"
+    )
+}
+
+/// A small run as a whole, statement by statement.
+fn run(report: &CheckReport) -> String {
+    let table = report.whole.as_ref().map(|it| said(it, Which::All)).unwrap_or_default();
+    if table.is_empty() {
+        return table;
+    }
+    format!("<details>\n<summary>The whole run, statement by statement</summary>\n{table}</details>\n")
 }
 
 /// How the levels that hold may have happened.

@@ -3,7 +3,8 @@
 use super::{Page, chart, facts_table, listing};
 use crate::amounts::{grouped, moment};
 use crate::collect::{Asserted, CollectReport};
-use crate::collect_phrases::{ended_early, facts, headline, next_command};
+use crate::collect_phrases::{ended_early, facts, headline, next_command, nodes_in_words};
+use crate::durability::FaultMark;
 use crate::json::JsonLayout;
 use crate::svg::collect_chart;
 use crate::words::{prose, xml};
@@ -18,6 +19,12 @@ pub(crate) fn collect_html(report: &CollectReport) -> Page {
     body += &chart(CAPTION, |room| collect_chart(report, room));
     body += &held(&report.assertions);
     body += &facts_table(&facts(report));
+    if !report.nodes.is_empty() {
+        body += &format!("<p>Nodes: {}.</p>\n", prose(&nodes_in_words(report)));
+    }
+    if !report.faults.is_empty() {
+        body += &format!("<p>Faults: {}.</p>\n", prose(&FaultMark::in_words(&report.faults)));
+    }
     body += &next(report);
     body += &numbers(report);
     let effort = String::new();

@@ -1,10 +1,10 @@
 //! The document of `hunt` as a page: verdicts over time, and each finding beside the script that shows it.
 
-use super::check::{Depth, Inside, sections};
+use super::check::{Depth, Inside, durability, sections};
 use super::{Page, chart, facts_table, listing};
 use crate::amounts::{grouped, span};
 use crate::hunt::{HuntReport, HuntRound};
-use crate::hunt_phrases::{facts, headline, notes, script_words, seen};
+use crate::hunt_phrases::{facts, headline, name, notes, script_words, seen};
 use crate::json::JsonLayout;
 use crate::svg::hunt_chart;
 use crate::words::prose;
@@ -38,6 +38,9 @@ fn found(report: &HuntReport, idx: usize) -> String {
         path: format!("findings.{idx}.check."),
     };
     let mut out = format!("<div id=\"found-{idx}\">\n{}", sections(&finding.check, &inside));
+    if finding.is_loss() {
+        out += &format!("<h2>{}. {}</h2>\n{}", idx + 1, prose(&name(finding)), durability(&finding.check));
+    }
     out += &format!("<p>{}</p>\n", prose(&seen(report, idx)));
     out += &format!("<h3>Script</h3>\n<p>{}</p>\n", prose(&script_words(finding)));
     out += &finding.script.as_ref().map(|it| listing(it.listing(), "script")).unwrap_or_default();

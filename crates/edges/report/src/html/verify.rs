@@ -10,7 +10,7 @@ use crate::svg::{run_svg, values_svg};
 use crate::value::Operation;
 use crate::verify::{Access, Alike, BadRun, Executed, RepairReport, ServerRuns, VerifiedLevel, VerifyReport};
 use crate::verify_phrases::{
-    access_words, bounds, change_words, faults, headline, history_lead, role, titled, weakest_line,
+    access_words, bounds, change_words, faults, headline, history_lead, role, step_lines, titled, weakest_line,
 };
 use crate::words::{prose, xml};
 
@@ -18,7 +18,10 @@ use crate::words::{prose, xml};
 pub(crate) fn verify_html(report: &VerifyReport) -> Page {
     let title = if report.inputs.is_empty() { "program".to_owned() } else { report.inputs.join(", ") };
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", xml(&title), xml(&headline(report)));
-    body += &format!("<p class=\"size\">{}</p>\n", xml(&bounds(&report.program)));
+    body += &format!("<p class=\"size\">{}</p>\n", xml(&bounds(report)));
+    for line in step_lines(report) {
+        body += &format!("<p class=\"size\">{}</p>\n", xml(&line));
+    }
     if let Some(words) = not_certified(report.not_certified.as_ref()) {
         body += &format!("<p class=\"size\">{}</p>\n", xml(&words));
     }
@@ -30,6 +33,7 @@ pub(crate) fn verify_html(report: &VerifyReport) -> Page {
     }
     body += &table(report);
     body += &repairs(&report.repairs);
+    body += &single_steps(report);
     body += &report.server.as_ref().map(server).unwrap_or_default();
     let shown = report.shown();
     for (level, run) in &shown {
@@ -41,6 +45,20 @@ pub(crate) fn verify_html(report: &VerifyReport) -> Page {
     }
     let effort = effort_line(&report.inputs, &report.effort, None);
     Page { title, body, effort, json: report.to_json(JsonLayout::Compact) }
+}
+
+/// States from which a transaction breaks what is claimed, if any number was asked about.
+fn single_steps(report: &VerifyReport) -> String {
+    let mut out = String::new();
+    for step in report.any_number.iter().flat_map(|it| &it.steps) {
+        let (Some(run), Some(name)) = (&step.counterexample, &step.transaction) else { continue };
+        out += &format!("<h2>{} is not enough by itself</h2>\n", xml(name));
+        out +=
+            &format!("<p>{}</p>\n", xml(&format!("{}. The state need not be one that is ever reached.", faults(run))));
+        out += &(values("Open values", &run.open_values) + &values("Initial state", &run.initial));
+        out += &values("Last state", &run.last_state);
+    }
+    out
 }
 
 /// What a real database did.

@@ -73,6 +73,14 @@ fn draw(figure: &mut Figure, report: &CollectReport, room: Room) {
     }
     marks(figure, &when, &intervals, |it| it.unknown, &diamond(), "unknown");
     marks(figure, &when, &intervals, |it| it.reconnects, &cross(), "lost connections");
+    for mark in &report.faults {
+        let (x, title) = (n(when(mark.at.min(report.seconds))), crate::words::xml(&mark.words()));
+        figure.body += &format!(
+            "<g class=\"fault\"><title>{title}</title><path d=\"M{x} {}V{}\" stroke=\"{PURPLE}\" stroke-dasharray=\"3 3\"/></g>\n",
+            n(plot.y(most)),
+            n(plot.bottom)
+        );
+    }
     if room == Room::Desk {
         stripes(figure, &plot, report, &when);
     }

@@ -2,7 +2,7 @@
 //!
 //! Rounds have equal widths, because a probe takes a millisecond and a run a second, and both say as much.
 
-use super::chart::{AMBER, Plot, Room, named, sides, signs, unit};
+use super::chart::{AMBER, PURPLE, Plot, Room, named, sides, signs, unit};
 use super::figure::{FAINT, Figure, GREEN, INK, RED, n};
 use super::{Frame, of_finding};
 use crate::amounts::{a_second, moment, span};
@@ -141,6 +141,7 @@ fn draw(figure: &mut Figure, report: &HuntReport, room: Room, leads: Leads) {
     }
     numbers(figure, report, &blocks, &plot, leads);
     figure.height += STRIP + 4.0;
+    faults(figure, report, &blocks);
     plot.moments(figure, &times(report, &blocks, &plot, room));
 }
 
@@ -156,7 +157,37 @@ fn legend(figure: &mut Figure, report: &HuntReport) {
     entries.extend(has(RoundVerdict::Violated).then(|| (red.as_str(), format!("{} violated", report.expect.short))));
     entries.extend(has(RoundVerdict::Unknown).then(|| (amber.as_str(), "not decided".to_owned())));
     entries.extend(has_aborted.then(|| (light.as_str(), "lighter: aborted".to_owned())));
+    let sign = format!("<g transform=\"translate(8 5)\">{}</g>", bolt());
+    entries.extend((!report.faults.is_empty()).then(|| (sign.as_str(), "faults".to_owned())));
     signs(figure, &entries);
+}
+
+/// What was done to nodes, below the round in which it was.
+fn faults(figure: &mut Figure, report: &HuntReport, blocks: &[Block<'_>]) {
+    if report.faults.is_empty() {
+        return;
+    }
+    let is_in = |block: &&Block<'_>, at: f64| block.rounds.iter().any(|it| it.began <= at && at <= it.end());
+    let y = figure.height + 6.0;
+    for block in blocks {
+        let marks: Vec<String> =
+            report.faults.iter().filter(|it| is_in(&block, it.at)).map(crate::FaultMark::words).collect();
+        if !marks.is_empty() {
+            figure.body += &format!(
+                "<g class=\"fault\" transform=\"translate({} {})\"><title>{}</title>{}</g>\n",
+                n(block.middle()),
+                n(y),
+                xml(&marks.join(", ")),
+                bolt()
+            );
+        }
+    }
+    figure.height += 16.0;
+}
+
+/// The sign of a fault.
+pub(super) fn bolt() -> String {
+    format!("<path d=\"M0 -6L5 4H-5Z\" fill=\"{PURPLE}\"/>")
 }
 
 /// How fast, and the verdict below it.

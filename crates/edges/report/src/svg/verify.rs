@@ -17,7 +17,7 @@ pub(crate) fn verify_svg(report: &VerifyReport) -> String {
     if let Some(line) = weakest_line(report) {
         head.paragraph(&line, 13.0, INK, "normal");
     }
-    head.paragraph(&bounds(&report.program), 12.0, FAINT, "normal");
+    head.paragraph(&bounds(report), 12.0, FAINT, "normal");
     if let Some(line) = not_certified(report.not_certified.as_ref()) {
         head.paragraph(&line, 12.0, FAINT, "normal");
     }

@@ -1,7 +1,7 @@
 //! The document of `check` for a terminal.
 
 use super::{Page, TextOptions, Tone, padded};
-use crate::check_phrases::{CORE_LEAD, DATABASES_LEAD, Medium, certified, rule_of_statements, witness};
+use crate::check_phrases::{CORE_LEAD, DATABASES_LEAD, Medium, SAID_LEAD, certified, rule_of_statements, witness};
 use crate::document::{CheckReport, Counts, Defect, Excerpt, Judgement, LevelReport, Severity};
 use crate::findings::{Finding, any_holds, findings, strongest_that_hold};
 use crate::notation::{Comments, notation};
@@ -27,6 +27,7 @@ pub fn text(report: &CheckReport, options: TextOptions) -> String {
     for finding in &findings {
         page.finding(finding);
     }
+    page.durability(report);
     page.foot(report, !findings.is_empty());
     options.spelled(page.out)
 }
@@ -49,6 +50,17 @@ pub fn text_so_far(report: &CheckReport, is_decided: impl Fn(&LevelReport) -> bo
 }
 
 impl Page {
+    /// Acknowledged writes that are gone.
+    fn durability(&mut self, report: &CheckReport) {
+        let Some(durability) = report.durability.as_ref().filter(|it| it.lost > 0) else { return };
+        self.gap();
+        for (nth, words) in durability.words().iter().enumerate() {
+            let words = harmless(words);
+            let words = if nth == 0 { self.tinted(Tone::Bad, &words) } else { format!("  {words}") };
+            self.line(&words);
+        }
+    }
+
     fn head(&mut self, report: &CheckReport) {
         for defect in &report.defects {
             let tone = if defect.severity == Severity::Error { Tone::Bad } else { Tone::Unsure };
@@ -176,6 +188,7 @@ impl Page {
             self.sentence("  ", 2, rule);
         }
         self.history(finding.core);
+        self.said(finding.core);
         if !finding.core.cycle.is_empty() {
             self.gap();
             self.cycle(finding.core);
@@ -190,6 +203,27 @@ impl Page {
         self.gap();
         self.line(&format!("  {CORE_LEAD}"));
         self.named_history(excerpt);
+    }
+
+    /// What the application said when it did this.
+    fn said(&mut self, excerpt: &Excerpt) {
+        let said: Vec<(&str, &str)> = excerpt
+            .transactions
+            .iter()
+            .flat_map(|txn| txn.statements.iter().map(|it| (txn.id.as_str(), it)))
+            .filter(|it| !it.1.ops.is_empty() && !it.1.sql.is_empty())
+            .map(|(id, it)| (id, it.sql.as_str()))
+            .collect();
+        if said.is_empty() {
+            return;
+        }
+        self.gap();
+        self.line(&format!("  {SAID_LEAD}"));
+        let columns = said.iter().map(|it| width(it.0)).max().unwrap_or(0);
+        for (id, sql) in said {
+            let margin = format!("    {:columns$}  ", harmless(id));
+            self.sentence(&margin, width(&margin), &harmless(sql));
+        }
     }
 
     /// A history with the names and places of its transactions.

@@ -3,7 +3,8 @@
 use super::{Page, TextOptions, Tone};
 use crate::amounts::{grouped, many};
 use crate::collect::{Asserted, CollectReport};
-use crate::collect_phrases::{by_itself, ended_early, next_command};
+use crate::collect_phrases::{by_itself, ended_early, next_command, nodes_in_words};
+use crate::durability::FaultMark;
 use crate::text::sparkline::sparkline;
 use crate::words::harmless;
 
@@ -37,6 +38,12 @@ pub(crate) fn collect(report: &CollectReport, options: TextOptions) -> String {
     }
     if outcomes.reconnects > 0 {
         page.line(&format!("Lost connections: {}; each goes on as another session.", outcomes.reconnects));
+    }
+    if !report.nodes.is_empty() {
+        page.line(&harmless(&format!("Nodes: {}.", nodes_in_words(report))));
+    }
+    if !report.faults.is_empty() {
+        page.line(&harmless(&format!("Faults: {}.", FaultMark::in_words(&report.faults))));
     }
     if report.seconds >= MIN_SECONDS {
         let joined = report.series.joined(COLUMNS, report.seconds);

@@ -2,7 +2,7 @@
 
 use super::{Page, TextOptions, Tone, text};
 use crate::check_phrases::titled;
-use crate::hunt::HuntReport;
+use crate::hunt::{HuntFinding, HuntReport};
 use crate::hunt_phrases::{looked_at, notes, script_words, seen_each_time};
 use crate::words::harmless;
 
@@ -15,7 +15,12 @@ pub(crate) fn hunt(report: &HuntReport, options: TextOptions) -> String {
         page.line(&page.tinted(Tone::Bold, &harmless(&line)));
     } else {
         let names: Vec<String> = report.findings.iter().map(|it| it.anomalies.join(", ")).collect();
-        let line = format!("FOUND: {database} under {isolation} is not {level}: {}.", names.join("; "));
+        let what = if report.findings.iter().all(HuntFinding::is_loss) {
+            "does not keep what it acknowledged".to_owned()
+        } else {
+            format!("is not {level}")
+        };
+        let line = format!("FOUND: {database} under {isolation} {what}: {}.", names.join("; "));
         page.line(&page.tinted(Tone::Bad, &harmless(&line)));
     }
     page.line(&looked_at(report));

@@ -3,9 +3,10 @@
 use super::{Page, TextOptions, Tone};
 use crate::document::LevelName;
 use crate::phrases::{effort_line, not_certified};
-use crate::verify::{Alike, BadRun, RepairReport, ServerRuns, VerifyReport, VerifyVerdict};
+use crate::verify::{Alike, BadRun, RepairReport, ServerRuns, StepReport, VerifyReport, VerifyVerdict};
 use crate::verify_phrases::{
-    access_words, bounds, change_words, headline, history_lead, place_words, role, titled, weakest_line, written_words,
+    access_words, bounds, change_words, headline, history_lead, place_words, role, step_lines, titled, weakest_line,
+    written_words,
 };
 use crate::words::harmless;
 
@@ -19,7 +20,10 @@ pub(crate) fn verify(report: &VerifyReport, options: TextOptions) -> String {
     if let Some(line) = weakest_line(report) {
         page.tinted_sentence(Tone::Bold, &line);
     }
-    page.sentence("", 0, &bounds(&report.program));
+    page.sentence("", 0, &bounds(report));
+    for line in step_lines(report) {
+        page.sentence("", 0, &line);
+    }
     if let Some(words) = not_certified(report.not_certified.as_ref()) {
         page.sentence("", 0, &words);
     }
@@ -31,6 +35,9 @@ pub(crate) fn verify(report: &VerifyReport, options: TextOptions) -> String {
     }
     for (level, run) in report.shown() {
         page.bad_run(level, run);
+    }
+    for step in report.any_number.iter().flat_map(|it| &it.steps) {
+        page.step(step);
     }
     for repair in &report.repairs {
         page.repair(repair);
@@ -62,6 +69,20 @@ impl Page {
                 self.sentence(&" ".repeat(hanging), hanging, &note);
             }
         }
+    }
+
+    /// A state from which a transaction breaks what is claimed.
+    fn step(&mut self, step: &StepReport) {
+        let (Some(run), Some(name)) = (&step.counterexample, &step.transaction) else { return };
+        self.gap();
+        let title = self.tinted(Tone::Unsure, "Not enough by itself");
+        self.line(&format!("{title}: {}, from a state that need not be one that is ever reached", harmless(name)));
+        for fault in &run.wrong {
+            self.sentence("  ", 4, &format!("{}, {}", fault.words, place_words(&fault.place)));
+        }
+        self.values("Open values:", &run.open_values);
+        self.values("Initial state:", &run.initial);
+        self.values("Last state:", &run.last_state);
     }
 
     fn bad_run(&mut self, level: &LevelName, run: &BadRun) {

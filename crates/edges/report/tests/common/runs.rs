@@ -68,6 +68,8 @@ pub fn collect() -> CollectReport {
         failure: None,
         assertions: Vec::new(),
         output: Some("run.jsonl".to_owned()),
+        nodes: Vec::new(),
+        faults: Vec::new(),
         series,
     }
 }
@@ -99,6 +101,8 @@ pub fn broken() -> CollectReport {
             asserted("money is conserved", false, "the accounts have 9988, but there must be 10000"),
             asserted("no account is overdrawn", true, ""),
         ],
+        nodes: Vec::new(),
+        faults: Vec::new(),
         series,
         ..collect()
     }
@@ -114,6 +118,8 @@ pub fn short() -> CollectReport {
         throughput: 12_500.0,
         output: None,
         was_stopped: true,
+        nodes: Vec::new(),
+        faults: Vec::new(),
         series,
         ..collect()
     }
@@ -130,6 +136,7 @@ fn finding(anomaly: &str, origin: &str, times: u64, check: CheckReport) -> HuntF
         anomalies: vec![anomaly.to_owned()],
         origin: origin.to_owned(),
         times,
+        faults: Vec::new(),
         history: "s1: { w(x,1) }\n".to_owned(),
         script: Some(HuntScript {
             steps: "s1 begin repeatable-read\n".to_owned(),
@@ -199,6 +206,9 @@ pub fn hunt() -> HuntReport {
         duration: 10.0,
         seconds: 9.41,
         was_stopped: true,
+        failure: None,
+        nodes: Vec::new(),
+        faults: Vec::new(),
         rounds,
         findings: vec![finding("lost-update", "the probe lost-update", 4, super::lost_update()), unshown],
     }

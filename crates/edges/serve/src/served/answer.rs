@@ -5,6 +5,7 @@ use super::{Answered, Served, TICK};
 use crate::analyse::Plan;
 use crate::catalogue::TOLD;
 use crate::condition::Parameter;
+use crate::hidden;
 use crate::prepared::is_tagged;
 use crate::row::parse;
 use crate::transaction::{Running, Tale, seen_rows, tale};
@@ -20,20 +21,10 @@ impl Served<'_> {
         parameters: &[Parameter],
         how: &How,
     ) -> io::Result<(Answered, Running)> {
-        match how {
-            How::Query => self.engine.peer.push(&Message::text(b'Q', text_of(plan))),
-            How::Portal { name, bind } => {
-                for message in bind.iter().flatten() {
-                    self.engine.peer.push(message);
-                }
-                let execute = [name.as_bytes(), b"\0", &0_i32.to_be_bytes()].concat();
-                self.engine.peer.push(&Message::new(b'E', execute));
-                self.engine.peer.push(&Message::new(b'H', Vec::new()));
-            }
-        }
-        self.engine.peer.flush()?;
+        self.ask_engine(plan, how)?;
         let is_query = matches!(how, How::Query);
         let is_tagged = is_tagged(plan);
+        let mut hidden = if let How::Portal { hidden, .. } = how { hidden.clone() } else { Vec::new() };
         let mut running = Running { parameters: parameters.to_vec(), ..Running::default() };
         let (mut answer, mut error) = (Vec::new(), None);
         loop {
@@ -48,7 +39,13 @@ impl Served<'_> {
                     continue;
                 }
                 b'2' | b'3' => continue,
-                b'T' if is_tagged => drop(drop_last_description(&mut message.body)),
+                b'T' => {
+                    if is_tagged {
+                        drop_last_description(&mut message.body);
+                    }
+                    hidden = hidden::places(&message);
+                    hidden::drop_columns(&mut message, &hidden);
+                }
                 b'D' => {
                     running.n_rows += 1;
                     if is_tagged {
@@ -58,6 +55,7 @@ impl Served<'_> {
                             None => running.is_garbled = true,
                         }
                     }
+                    hidden::drop_columns(&mut message, &hidden);
                 }
                 b'G' => {
                     answer.push(message);
@@ -91,6 +89,22 @@ impl Served<'_> {
         let mut known = HashSet::new();
         running.rows.retain(|it| known.insert(it.key.clone()));
         Ok((error.map_or(Ok(answer), Err), running))
+    }
+
+    /// Sends a statement to the engine.
+    fn ask_engine(&mut self, plan: &Plan, how: &How) -> io::Result<()> {
+        match how {
+            How::Query => self.engine.peer.push(&Message::text(b'Q', text_of(plan))),
+            How::Portal { name, bind, .. } => {
+                for message in bind.iter().flatten() {
+                    self.engine.peer.push(message);
+                }
+                let execute = [name.as_bytes(), b"\0", &0_i32.to_be_bytes()].concat();
+                self.engine.peer.push(&Message::new(b'E', execute));
+                self.engine.peer.push(&Message::new(b'H', Vec::new()));
+            }
+        }
+        self.engine.peer.flush()
     }
 
     /// The client sends rows until it says that they are all.

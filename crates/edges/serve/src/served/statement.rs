@@ -2,13 +2,13 @@
 //! executes, and the store hears what was done.
 
 use super::{Answered, Served};
-use crate::analyse::{Action, Plan, Scope, Sets};
+use crate::analyse::{Action, Code, Plan, Scope, Sets};
 use crate::catalogue::{self, Purpose, SCHEMA};
 use crate::condition::Parameter;
 use crate::engine::array;
-use crate::transaction::{Block, Done, Missing, Open, Operation, Running, Seen, only_row, predicate_of};
-use crate::view::{Own, Refused, View};
-use crate::weak::{rows_sql, spelled_rows};
+use crate::transaction::{Block, Done, Missing, Open, Operation, Running, Seen, free, only_row, predicate_of};
+use crate::view::{Own, Refused, Rows, View, store_key};
+use crate::weak::{Opaque, Updates, rows_sql, spelled_rows};
 use crate::wire::Message;
 use iso_history::{Datum, Locking, SessionId};
 use iso_spec::Level;
@@ -69,6 +69,8 @@ pub(super) enum How {
     Portal {
         name: String,
         bind: Option<Vec<Message>>,
+        /// Columns of the result that the client must not see.
+        hidden: Vec<usize>,
     },
 }
 
@@ -118,6 +120,7 @@ impl Served<'_> {
                 action: Action::Other,
                 missing: Some("the statement was prepared by SQL"),
                 sources: Vec::new(),
+                code: Code::None,
             };
             return self.change(&nothing, parameters, how);
         };
@@ -127,6 +130,11 @@ impl Served<'_> {
         if self.txn.as_ref().is_some_and(|it| it.has_failed) && !matches!(plan.action, Action::RollbackTo(_)) {
             // The engine says that nothing is done any more.
             return self.engine_answer(&plan, parameters, how).map(|it| it.0);
+        }
+        if plan.code == Code::Called && self.weak.is_on() && self.weak.opaque == Opaque::Refused {
+            let words = "this executes code of the database, and what it reads is not seen; isoscope serves it from the \
+                         newest state with --allow-opaque, and the history is then known in part";
+            return self.refuse(Refused::Unsupported(words.to_owned())).map(Err);
         }
         match &plan.action {
             Action::Begin { .. } => {
@@ -150,9 +158,12 @@ impl Served<'_> {
                 Ok(answered)
             }
             Action::RollbackTo(name) => self.roll_back_to(&plan, name, how),
-            Action::Read(_) | Action::Other if !plan.sources.is_empty() && self.weak.is_on() => {
+            _ if plan.sources.is_empty() || !self.weak.is_on() => self.change(&plan, parameters, how),
+            Action::Change(..) if self.weak.updates == Updates::Weak => self.change_weakly(&plan, parameters, how),
+            Action::Read(reading) if reading.locking == Locking::Free || self.weak.updates == Updates::Weak => {
                 self.read(&plan, parameters, how)
             }
+            Action::Other => self.read(&plan, parameters, how),
             _ => self.change(&plan, parameters, how),
         }
     }
@@ -178,7 +189,7 @@ impl Served<'_> {
         Ok(self.engine.ask(sql, parameters)?.map(|_| ()))
     }
 
-    fn ensure_block(&mut self) -> io::Result<Result<(), Message>> {
+    pub(super) fn ensure_block(&mut self) -> io::Result<Result<(), Message>> {
         if self.txn.as_ref().is_some_and(|it| it.has_block) {
             return Ok(Ok(()));
         }
@@ -206,6 +217,7 @@ impl Served<'_> {
     pub(super) fn refuse(&mut self, refused: Refused) -> io::Result<Message> {
         let (code, words) = match refused {
             Refused::Conflict(words) => (CONFLICT, format!("could not serialize access: {words}")),
+            Refused::Unsupported(words) => ("0A000", words),
             Refused::Broken(words) => {
                 self.shared.complain(words.clone());
                 ("XX000", format!("isoscope: {words}"))
@@ -229,24 +241,17 @@ impl Served<'_> {
         if !view.placed.is_empty()
             && let Err(error) = self.place(&view)?
         {
-            let why = error.field(b'M').unwrap_or("nobody knows why").to_owned();
-            let words = format!("the versions that were chosen cannot be put in place: {why}");
-            // Somebody else has locked a row, or a constraint forbids these versions together.
-            let is_usual = error.field(b'C').is_some_and(|it| it == "55P03" || it == "40P01" || it.starts_with("23"));
-            let refused = if is_usual { Refused::Conflict(words) } else { Refused::Broken(words) };
-            return self.refuse(refused).map(Err);
+            return self.refuse(unplaceable(&error)).map(Err);
         }
         let (answered, mut running) = self.engine_answer(plan, parameters, how)?;
         let answer = match answered {
             Ok(answer) => answer,
             Err(error) => return Ok(Err(error)),
         };
-        if !view.placed.is_empty() {
-            for sql in ["ROLLBACK TO SAVEPOINT isoscope_view", "RELEASE SAVEPOINT isoscope_view"] {
-                if let Err(error) = self.ask(sql, &[])? {
-                    return Ok(Err(error));
-                }
-            }
+        if !view.placed.is_empty()
+            && let Err(error) = self.take_view_away()?
+        {
+            return Ok(Err(error));
         }
         if let Some(seen) = running.rows.iter().find(|it| view.rows.get(&it.key) != Some(&it.value)) {
             self.shared.complain(format!("{} was shown with another value than the store had chosen", seen.key));
@@ -256,12 +261,25 @@ impl Served<'_> {
             running.rows.sort_by(|a, b| a.key.split_once('/').cmp(&b.key.split_once('/')));
         }
         let (done, missing) = running.done(plan);
-        let done = if self.weak.level == Level::ReadCommitted { by_row(done, view) } else { done };
+        let mut done = if self.weak.level == Level::ReadCommitted { by_row(done, view) } else { done };
+        if self.weak.updates == Updates::Weak {
+            // Papers know no locks.
+            done.locking = Locking::Free;
+        }
         self.note(plan, done, missing);
         Ok(Ok(answer))
     }
 
-    fn choose(&mut self, plan: &Plan, parameters: &[Parameter]) -> Result<View, Refused> {
+    pub(super) fn take_view_away(&mut self) -> io::Result<Result<(), Message>> {
+        for sql in ["ROLLBACK TO SAVEPOINT isoscope_view", "RELEASE SAVEPOINT isoscope_view"] {
+            if let Err(error) = self.ask(sql, &[])? {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    pub(super) fn choose(&mut self, plan: &Plan, parameters: &[Parameter]) -> Result<View, Refused> {
         let session = self.in_store()?;
         let mut state = self.weak.state();
         match (state.as_mut(), &self.txn) {
@@ -270,7 +288,7 @@ impl Served<'_> {
         }
     }
 
-    fn place(&mut self, view: &View) -> io::Result<Result<(), Message>> {
+    pub(super) fn place(&mut self, view: &View) -> io::Result<Result<(), Message>> {
         if let Err(error) = self.ask("SAVEPOINT isoscope_view", &[])? {
             return Ok(Err(error));
         }
@@ -284,8 +302,11 @@ impl Served<'_> {
     }
 
     /// Notes what a statement did.
-    fn note(&mut self, plan: &Plan, done: Done, missing: Missing) {
+    pub(super) fn note(&mut self, plan: &Plan, done: Done, missing: Missing) {
         self.shared.ledger.statement(missing.map(|why| (why, plan.text.as_str())));
+        if plan.code == Code::Called {
+            self.shared.ledger.opaque();
+        }
         if let Some(txn) = self.txn.as_mut().filter(|_| !done.operations.is_empty()) {
             txn.open.statements.push(done);
         }
@@ -324,7 +345,7 @@ impl Served<'_> {
             self.note(plan, done, missing);
         }
         if matches!(plan.action, Action::Define)
-            && let Err(refused) = self.define()
+            && let Err(refused) = self.define(plan)
         {
             return self.refuse(refused).map(Err);
         }
@@ -340,7 +361,7 @@ impl Served<'_> {
         }
     }
 
-    fn apply(&mut self, done: &Done, spelled: &HashMap<String, String>) -> Result<(), Refused> {
+    pub(super) fn apply(&mut self, done: &Done, spelled: &HashMap<String, String>) -> Result<(), Refused> {
         let session = self.in_store()?;
         let mut state = self.weak.state();
         match (state.as_mut(), self.txn.as_mut()) {
@@ -350,27 +371,46 @@ impl Served<'_> {
     }
 
     /// Tables were made or changed: they get triggers at once, and rows that they have already are written now.
-    fn define(&mut self) -> Result<(), Refused> {
+    fn define(&mut self, plan: &Plan) -> Result<(), Refused> {
         let broken = |it: &dyn std::fmt::Display| Refused::Broken(format!("tables cannot be followed: {it}"));
         let mut catalogue = catalogue::attach(&mut self.engine, Purpose::Serve).map_err(|it| broken(&it))?;
         self.weak.name_tables(&mut catalogue);
         if let Some(txn) = self.txn.as_mut() {
             txn.open.defines = true;
         }
-        let new: Vec<_> = {
+        let new: Vec<(catalogue::Table, Rows)> = {
             let state = self.weak.state();
-            let is_new = |it: &&catalogue::Table| {
-                it.has_key() && !state.as_ref().is_some_and(|state| state.has_table(&it.shown))
+            let Some(state) = state.as_ref() else { return Ok(()) };
+            let is_new = |it: &&catalogue::Table| it.has_key() && !state.has_table(&it.shown);
+            let own = self.txn.as_ref().map(|it| &it.own);
+            let before = |it: &catalogue::Table| {
+                let old = self.catalogue.by_oid(it.oid);
+                old.map_or(Rows::Written, |it| state.rows_of(&it.shown, own))
             };
-            catalogue.tables().iter().filter(is_new).cloned().collect()
+            catalogue.tables().iter().filter(is_new).map(|it| (it.clone(), before(it))).collect()
         };
+        if let Some((table, _)) = new.iter().find(|it| it.1 == Rows::Versions) {
+            return Err(Refused::Unsupported(format!(
+                "{} has rows in several versions, and old ones cannot have another shape; alter tables before the run, in \
+                 --schema or with --after-setup",
+                table.name
+            )));
+        }
         self.catalogue = Arc::new(catalogue);
-        for table in new {
+        for (table, before) in new {
             use crate::catalogue::Asks;
             let rows = self.engine.rows(&rows_sql(&table)).map_err(|it| broken(&it))?;
             let (mut operations, mut spelled) = (Vec::new(), HashMap::new());
             for row in spelled_rows(&table, rows) {
                 let key = format!("{}/{}", table.shown, row.name);
+                if before == Rows::Initial {
+                    // Nobody has seen them otherwise, so they were always like this.
+                    if let Some(state) = self.weak.state().as_mut() {
+                        state.load(&store_key(&key), row.value.clone(), row.spelled)?;
+                    }
+                    self.shared.ledger.add_initial(key, row.value);
+                    continue;
+                }
                 spelled.insert(key.clone(), row.spelled);
                 operations.push(Operation::Write { key, value: row.value });
             }
@@ -378,7 +418,7 @@ impl Served<'_> {
                 state.add_table(&table.shown);
             }
             if !operations.is_empty() {
-                let done = Done { operations, locking: Locking::Free, before: Vec::new() };
+                let done = Done { sql: Some(plan.text.clone()), ..free(operations) };
                 self.apply(&done, &spelled)?;
                 if let Some(txn) = self.txn.as_mut() {
                     txn.open.statements.push(done);
@@ -434,6 +474,14 @@ impl Served<'_> {
     }
 }
 
+/// Why a view cannot be put in place: somebody else has locked a row, or a constraint forbids these versions together.
+pub(super) fn unplaceable(error: &Message) -> Refused {
+    let why = error.field(b'M').unwrap_or("nobody knows why").to_owned();
+    let words = format!("the versions that were chosen cannot be put in place: {why}");
+    let is_usual = error.field(b'C').is_some_and(|it| it == "55P03" || it == "40P01" || it.starts_with("23"));
+    if is_usual { Refused::Conflict(words) } else { Refused::Broken(words) }
+}
+
 /// At a level at which the order of reads matters, a scan is a read of each row that it looked at.
 fn by_row(mut done: Done, view: View) -> Done {
     if done.operations.iter().any(|it| matches!(it, Operation::Scan { .. })) {
@@ -460,7 +508,7 @@ fn blind(done: &mut Done) {
 }
 
 /// Whoever waits for a row too long is told to try again.
-fn late(error: Message) -> Message {
+pub(super) fn late(error: Message) -> Message {
     if error.field(b'C') == Some("55P03") {
         let words = "could not serialize access: another transaction has written this row and has not ended";
         return Message::error("ERROR", CONFLICT, words);

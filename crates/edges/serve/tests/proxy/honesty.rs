@@ -78,6 +78,10 @@ pub(crate) fn compare(log: &Value, lines: &str, session: &str) {
                 let sum: i64 = rows.iter().map(|it| it[1]["balance"].as_i64().unwrap()).sum();
                 json!(["total", rows.len(), sum])
             };
+            // A statement that found nothing to delete looks like any scan.
+            if (op, seen) == (&json!(["deleted", []]), &json!(["scan", []])) {
+                continue;
+            }
             let shown = if op[0] == "total" { as_total() } else { seen.clone() };
             assert_eq!(sorted(shown), sorted(op.clone()), "{recorded}\n{expected}");
         }
@@ -114,6 +118,12 @@ fn simplified(op: &Value) -> Value {
         "scan" => json!(["scan", op[3]]),
         "stmt" => {
             let inner = op[1].as_array().unwrap();
+            // An update as papers read it.
+            if let [read, write] = inner.as_slice()
+                && (&read[0], &write[0], &read[1]) == (&json!("r"), &json!("w"), &write[1])
+            {
+                return simplified(write);
+            }
             if inner.len() > 1 && inner.iter().all(|it| it[0] == "r") {
                 return json!(["looked at", inner]);
             }

@@ -8,7 +8,7 @@ use iso_collect::Target;
 use iso_evidence::Budget;
 use iso_formats::{ReadOptions, read_path};
 use iso_history::History;
-use iso_serve::{ServeError, ServeSetup, Served, Serving, Start};
+use iso_serve::{Opaque, ServeError, ServeSetup, Served, Serving, Start, Updates};
 use iso_servers::{Kind, is_installed};
 use iso_spec::Level;
 use iso_store::{LEVELS, Policy};
@@ -39,6 +39,8 @@ pub(crate) fn setup(level: Level, schema: &str) -> ServeSetup {
         listen: "127.0.0.1:0".to_owned(),
         target: Target::Nowhere,
         start: Start::AtOnce,
+        updates: Updates::Newest,
+        opaque: Opaque::Refused,
     }
 }
 
@@ -155,6 +157,11 @@ fn an_engine_that_dies_leaves_whole_lines() {
     psql(stage.port(), "UPDATE accounts SET balance = 1 WHERE id = 1");
     let pid = stage.serving.engine_process().unwrap().to_string();
     said(client("kill", 0, &["-KILL", &pid]));
+    // It is gone, or waits for us to look.
+    let is_gone = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|it| it.contains(") Z "));
+    while !is_gone() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let (served, lines, history) = stage.end();
     assert_eq!(served.failure.as_deref(), Some("the engine ended before the run did"));
     assert_eq!((history.txns().count(), lines.ends_with('\n')), (1, true), "{lines}");
@@ -189,12 +196,177 @@ const CASES: &[(&str, &str)] = &[
     ("SELECT name FROM towns WHERE people = (SELECT max(people) FROM towns)", "Rom"),
     ("BEGIN; SAVEPOINT a; DELETE FROM towns; ROLLBACK TO a; SELECT count(*) FROM towns; COMMIT", "2"),
     ("BEGIN; INSERT INTO towns VALUES ('Bonn', 1); ROLLBACK; SELECT count(*) FROM towns", "2"),
-    ("ALTER TABLE towns ADD COLUMN far bool DEFAULT true; SELECT * FROM towns WHERE name = 'Ulm'", "Ulm|8|t"),
+    ("ALTER TABLE accounts ADD COLUMN far bool DEFAULT true; SELECT * FROM accounts WHERE id = 2", "2|ann|100|t"),
     ("WITH gone AS (DELETE FROM towns WHERE name = 'Rom' RETURNING *) SELECT name FROM gone", "Rom"),
-    ("COPY towns TO STDOUT", "Ulm\t8\tt"),
+    ("COPY towns TO STDOUT", "Ulm\t8"),
     ("DROP TABLE towns CASCADE; CREATE TABLE towns (name text PRIMARY KEY); SELECT count(*) FROM towns", "0"),
     ("VACUUM towns", ""),
 ];
+
+#[test]
+fn updates_read_and_write_as_in_papers_if_asked_to() {
+    if !can_serve() || !has_psycopg() {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proxy/honesty.py");
+    let mut n_lost = 0;
+    let levels = [Level::ReadCommitted, Level::CausalConsistency, Level::SnapshotIsolation];
+    for (seed, level) in levels.into_iter().enumerate() {
+        let patience = Duration::from_millis(5);
+        let updates = Updates::Weak;
+        let stage = Stage::new(ServeSetup { seed: seed as u64, patience, updates, ..setup(level, ACCOUNTS) });
+        let arguments = [script.to_str().unwrap(), "serializable", &seed.to_string()];
+        let logs = said(client(PYTHON, stage.port(), &arguments));
+        let (served, lines, history) = stage.end();
+        assert_eq!((served.tally.n_missing(), served.failure), (0, None), "{:?}", served.tally);
+        if level != Level::ReadCommitted {
+            // There, all rows are recorded that a statement looked at.
+            for (nth, log) in logs.lines().enumerate() {
+                compare(&serde_json::from_str(log).unwrap(), &lines, &format!("s{}", nth + 1));
+            }
+        }
+        let answer = decide(&history, level, &Budget::unlimited());
+        assert!(matches!(answer, Answer::Allowed(_)), "{level}: {answer:?}");
+        let answer = decide(&history, Level::UpdateAtomic, &Budget::unlimited());
+        n_lost += usize::from(matches!(answer, Answer::Forbidden(_)));
+    }
+    assert!(n_lost >= 1, "{n_lost}");
+    let error = Serving::start(ServeSetup { updates: Updates::Weak, ..setup(Level::StatementSnapshots, "") });
+    assert!(error.unwrap_err().to_string().contains("leave out --updates weak"));
+}
+
+#[test]
+fn weak_updates_lose_what_others_added() {
+    if !can_serve() {
+        return;
+    }
+    let left = |updates| {
+        let stage = Stage::new(ServeSetup { updates, ..setup(Level::CausalConsistency, ACCOUNTS) });
+        for _ in 0..8 {
+            psql(stage.port(), "UPDATE accounts SET balance = balance + 1 WHERE id = 1");
+        }
+        psql(stage.port(), "DELETE FROM accounts WHERE owner = 'ann'; INSERT INTO accounts VALUES (9, 'ann', 1)");
+        let newest = stage.serving.engine_url().unwrap();
+        let row = said(client("psql", 0, &[&newest, "-XqAt", "-c", "SELECT balance FROM accounts WHERE id = 1"]));
+        let (served, _, history) = stage.end();
+        assert_eq!(served.failure, None);
+        let answer = decide(&history, Level::CausalConsistency, &Budget::unlimited());
+        assert!(matches!(answer, Answer::Allowed(_)), "{answer:?}");
+        row.trim().parse::<i64>().unwrap()
+    };
+    assert_eq!(left(Updates::Newest), 108);
+    assert!(left(Updates::Weak) < 108);
+}
+
+#[test]
+fn code_of_the_database_is_refused_or_makes_the_history_unknown() {
+    if !can_serve() {
+        return;
+    }
+    let schema = format!(
+        "{ACCOUNTS}; CREATE FUNCTION total() RETURNS bigint LANGUAGE sql AS 'SELECT sum(balance) FROM accounts';
+         CREATE FUNCTION twice(n int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 2 * n'"
+    );
+    let stage = Stage::new(setup(Level::CausalConsistency, &schema));
+    let hear = |sql: &str| {
+        let output = client("psql", stage.port(), &["-XqAt", "-c", sql]).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    for sql in ["SELECT total()", "DO $$ BEGIN PERFORM 1; END $$", "BEGIN; SELECT total(); COMMIT"] {
+        assert!(hear(sql).contains("--allow-opaque"), "{sql}");
+    }
+    assert_eq!(hear("SELECT twice(3), balance FROM accounts WHERE id = 1"), "6|100\n");
+    let (served, lines, _) = stage.end();
+    assert_eq!((served.tally.opaque, served.failure), (0, None));
+    assert!(!lines.contains("opaque"), "{lines}");
+    let opaque = Opaque::Allowed;
+    let stage = Stage::new(ServeSetup { opaque, ..setup(Level::CausalConsistency, &schema) });
+    assert_eq!(
+        psql(stage.port(), "BEGIN; SELECT total(); UPDATE accounts SET balance = 1 WHERE id = 1; COMMIT"),
+        "600\n"
+    );
+    let (served, lines, _) = stage.end();
+    assert_eq!((served.tally.opaque, served.failure), (1, None));
+    assert!(lines.contains("\"opaque\":1"), "{lines}");
+}
+
+#[test]
+fn tables_without_a_key_are_served_by_hidden_numbers() {
+    if !can_serve() || !has_psycopg() {
+        return;
+    }
+    let schema = "CREATE TABLE notes (words text, n int); INSERT INTO notes VALUES ('a', 1), ('a', 1)";
+    let stage = Stage::new(ServeSetup { policy: Policy::Latest, ..setup(Level::Serializable, schema) });
+    for (sql, expected) in [
+        ("SELECT * FROM notes", "a|1\na|1"),
+        ("INSERT INTO notes VALUES ('b', 2) RETURNING *", "b|2"),
+        (
+            "UPDATE notes SET n = n + 1 WHERE words = 'a'; SELECT n, notes.*, words FROM notes ORDER BY n, words",
+            "2|a|2|a\n2|a|2|a\n2|b|2|b",
+        ),
+        ("COPY notes TO STDOUT", "a\t2\na\t2\nb\t2"),
+        (
+            "CREATE TABLE more (id int, n int); INSERT INTO more VALUES (1, 1); ALTER TABLE more ADD PRIMARY KEY (id)",
+            "",
+        ),
+        ("SELECT * FROM more WHERE id = 1", "1|1"),
+        ("DELETE FROM notes WHERE words = 'b'; SELECT count(*) FROM notes", "2"),
+    ] {
+        let heard: Vec<String> = psql(stage.port(), sql).lines().map(str::to_owned).collect();
+        let mut lines: Vec<&str> = heard.iter().map(String::as_str).collect();
+        lines.sort_unstable();
+        let mut wanted: Vec<&str> = expected.lines().collect();
+        wanted.sort_unstable();
+        assert_eq!(lines, wanted, "{sql}");
+    }
+    let script = "import psycopg
+with psycopg.connect() as c:
+    for binary in (False, True):
+        with c.cursor(binary=binary) as cursor:
+            cursor.execute('SELECT * FROM notes WHERE n > %s', (0,))
+            print([it.name for it in cursor.description], cursor.fetchall())
+    with c.cursor() as cursor, cursor.copy('COPY notes FROM STDIN') as copy:
+        copy.write_row(('c', 5))
+with psycopg.connect() as c:
+    print(c.execute('SELECT words FROM notes WHERE n = 5').fetchall())";
+    let rows = "['words', 'n'] [('a', 2), ('a', 2)]\n";
+    assert_eq!(said(client(PYTHON, stage.port(), &["-c", script])), format!("{rows}{rows}[('c',)]\n"));
+    let (served, lines, history) = stage.end();
+    assert_eq!((served.failure, served.without_key.len()), (None, 0));
+    let text = text_of(&history);
+    assert!(
+        text.contains("u(notes/1,{n: 1, words: a},{n: 2, words: a})") || text.contains("w(notes/1,{n: 2, words: a})"),
+        "{text}"
+    );
+    assert!(!lines.contains("isoscope_row"), "{lines}");
+    let answer = decide(&history, Level::Serializable, &Budget::unlimited());
+    assert!(matches!(answer, Answer::Allowed(_)), "{answer:?}");
+}
+
+#[test]
+fn a_table_with_old_versions_is_not_altered() {
+    if !can_serve() {
+        return;
+    }
+    let stage = Stage::new(setup(Level::CausalConsistency, ACCOUNTS));
+    psql(stage.port(), "CREATE TABLE towns (name text PRIMARY KEY); CREATE INDEX ON accounts (owner)");
+    // Nothing has changed in it yet, so all sessions see the new shape.
+    psql(stage.port(), "ALTER TABLE accounts ADD COLUMN vip bool DEFAULT false");
+    for _ in 0..5 {
+        assert_eq!(psql(stage.port(), "SELECT * FROM accounts WHERE id = 1"), "1|bob|100|f\n");
+    }
+    psql(stage.port(), "UPDATE accounts SET balance = 1 WHERE id = 1");
+    let alter =
+        client("psql", stage.port(), &["-XqAt", "-c", "ALTER TABLE accounts ADD COLUMN more int"]).output().unwrap();
+    let words = String::from_utf8_lossy(&alter.stderr).into_owned();
+    assert!(words.contains("accounts has rows in several versions"), "{words}");
+    let row = psql(stage.port(), "SELECT * FROM accounts WHERE id = 2");
+    assert_eq!(row, "2|ann|100|f\n");
+    let (served, _, history) = stage.end();
+    assert_eq!(served.failure, None);
+    let answer = decide(&history, Level::CausalConsistency, &Budget::unlimited());
+    assert!(matches!(answer, Answer::Allowed(_)), "{answer:?}");
+}
 
 #[test]
 fn what_cannot_be_served_is_said() {

@@ -4,6 +4,8 @@
 //! The same execution over values as that of the parent, with smaller states, so that far more of them are kept: how far each
 //! session is, what each key holds, who has a snapshot. The best states are those in which the most has been read that chance
 //! would not have found, and in which no session is far from its share. What aborted counts as work: it took time, too.
+//! A state is left out for good if a session waits for a version that nobody is going to write. If no other state was left
+//! out, and none came to the end, there is no execution at all.
 //! Cost: width times transactions times sessions, times the reads of a transaction.
 
 use super::program::{Program, Task, Version};
@@ -42,6 +44,12 @@ pub(crate) fn run_in_step(
     budget: &Budget<'_>,
 ) -> Result<Run, StopReason> {
     March::new(program, nearness, width).run(budget)
+}
+
+/// Is there no execution, as far as so many states for each number of commits tell?
+pub(super) fn has_none(program: &Program, width: usize, budget: &Budget<'_>) -> Result<bool, StopReason> {
+    let march = March { stops_if_cut: true, ..March::new(program, Nearness::Near, width) };
+    Ok(matches!(march.run(budget)?, Run::Nothing))
 }
 
 /// Places of sessions, versions of keys, and who has a snapshot, a bit each.
@@ -103,8 +111,13 @@ struct March<'p> {
     n_words: usize,
     /// By session and place, what its reads from there on tell.
     told: Vec<Vec<u64>>,
+    /// By session and version, the place after the last task that writes it.
+    last_writes: Vec<Vec<Word>>,
     generations: BTreeMap<usize, Generation>,
     steps: Vec<Step>,
+    /// Were there more states than are kept?
+    is_cut: bool,
+    stops_if_cut: bool,
     /// The state at work, and those who committed since it was loaded.
     state: Vec<Word>,
     commits: Vec<u32>,
@@ -137,8 +150,11 @@ impl<'p> March<'p> {
             width: width.min(MAX_WORDS / n_words / 3).max(1),
             n_words,
             told: program.sessions.iter().map(told_from).collect(),
+            last_writes: program.sessions.iter().map(|it| last_writes(program, it)).collect(),
             generations: BTreeMap::new(),
             steps: Vec::new(),
+            is_cut: false,
+            stops_if_cut: false,
             state,
             commits: Vec::new(),
         }
@@ -150,11 +166,14 @@ impl<'p> March<'p> {
         self.keep(0, NO_STEP);
         self.commits.clear();
         while let Some((n_done, mut generation)) = self.generations.pop_first() {
-            generation.shrink(self.width, self.n_words);
+            self.is_cut |= generation.shrink(self.width, self.n_words);
             let best = generation.kept.iter().min_by_key(|it| (it.cost, it.hash));
             furthest = best.map_or(furthest, |it| it.step);
             if n_done == self.program.n_tasks {
                 return Ok(Run::Whole(order_of(self.program, &self.steps, furthest)));
+            }
+            if self.is_cut && self.stops_if_cut {
+                break;
             }
             for kept in &generation.kept {
                 if n_expanded % STATES_PER_QUESTION == 0 {
@@ -174,7 +193,23 @@ impl<'p> March<'p> {
                 }
             }
         }
+        if !self.is_cut {
+            return Ok(Run::Nothing);
+        }
         Ok(Run::Part(order_of(self.program, &self.steps, furthest)))
+    }
+
+    /// Does a session wait for a version that nobody else is going to write?
+    fn waits_for_ever(&self) -> bool {
+        let n_sessions = self.program.sessions.len();
+        let is_missing = |session: usize, version: &Version| {
+            let present = self.state[n_sessions + self.program.key[*version as usize] as usize];
+            let writes = |it: usize| it != session && self.last_writes[it][*version as usize] > self.state[it];
+            u32::from(present) != *version && !(0..n_sessions).any(writes)
+        };
+        (0..n_sessions)
+            .filter(|it| !self.has_snapshot(*it))
+            .any(|session| self.head(session).is_some_and(|task| task.reads.iter().any(|it| is_missing(session, it))))
     }
 
     fn head(&self, session: usize) -> Option<&'p Task> {
@@ -251,6 +286,9 @@ impl<'p> March<'p> {
     }
 
     fn keep(&mut self, n_before: usize, before: u32) {
+        if self.waits_for_ever() {
+            return;
+        }
         let n_done = n_before + self.commits.len();
         let (program, width, n_words) = (self.program, self.width, self.n_words);
         let places = &self.state[..program.sessions.len()];
@@ -283,9 +321,20 @@ impl<'p> March<'p> {
         generation.words.extend_from_slice(&self.state);
         generation.kept.push(Kept { cost, hash, step, start });
         if generation.kept.len() >= 3 * width {
-            generation.shrink(width, n_words);
+            self.is_cut |= generation.shrink(width, n_words);
         }
     }
+}
+
+/// By version, the place after the last of these tasks that writes it.
+fn last_writes(program: &Program, tasks: &[Task]) -> Vec<Word> {
+    let mut last = vec![0; program.key.len()];
+    for (place, task) in (1..).zip(tasks) {
+        for version in &task.writes {
+            last[*version as usize] = place;
+        }
+    }
+    last
 }
 
 impl Generation {
@@ -294,10 +343,10 @@ impl Generation {
         Self { kept: Vec::new(), words: Vec::new(), seen: FxHashSet::default(), costs, worst: u64::MAX }
     }
 
-    /// Keeps the best states only.
-    fn shrink(&mut self, width: usize, n_words: usize) {
+    /// Keeps the best states only; says whether there were more.
+    fn shrink(&mut self, width: usize, n_words: usize) -> bool {
         if self.kept.len() <= width {
-            return;
+            return false;
         }
         self.kept.select_nth_unstable_by_key(width - 1, |it| (it.cost, it.hash));
         self.kept.truncate(width);
@@ -310,6 +359,7 @@ impl Generation {
             kept.start = (nth * n_words) as u32;
         }
         self.words.truncate(width * n_words);
+        true
     }
 }
 

@@ -1,13 +1,13 @@
 //! Whole executions of stores with few values, found without looking at the order of the input.
 
-use super::{Aim, Nearness, Program, Run, Taste, run, run_in_step};
+use super::{Aim, Nearness, Program, Run, Taste, is_stuck, run, run_in_step};
 use crate::order::{self, Frame};
 use crate::rule::Rule;
-use crate::test_store::few_values::{STORES, some};
+use crate::test_store::few_values::{STORES, small, some};
 use crate::test_store::{Sight, history};
 use iso_evidence::{Budget, StopReason};
 use iso_history::Facts;
-use iso_spec::Level;
+use iso_spec::{Catalogue, Level, Steps, evaluate};
 
 const N_KEYS: usize = 4;
 
@@ -57,6 +57,24 @@ fn sessions_in_step_are_found_to_the_end_with_enough_states() {
         }
         assert!(n_found.iter().all(|it| *it >= 15), "{level}: {n_found:?} of 20");
     }
+}
+
+/// Whether an execution exists is known by trying all orders of a few transactions.
+#[test]
+fn if_all_states_were_tried_and_none_came_to_the_end_there_is_no_execution() {
+    let mut n_stuck = 0;
+    for (sight, level) in STORES {
+        for seed in 0..60 {
+            let history = small(sight, seed);
+            let facts = Facts::new(&history);
+            let frame = Frame::new(&facts, Rule::of(level));
+            let evaluated = evaluate(&facts, Catalogue::builtin().of(level), &mut Steps::new(1 << 20));
+            let is_stuck = is_stuck(&frame, &Budget::unlimited()).unwrap();
+            assert_eq!(Some(!is_stuck), evaluated.is_allowed(), "{level}, seed {seed}");
+            n_stuck += usize::from(is_stuck);
+        }
+    }
+    assert!((30..150).contains(&n_stuck), "{n_stuck} of 180");
 }
 
 /// Two transactions of each session are alike, but the first session aborted six of them first: the other one is done by then.

@@ -146,12 +146,17 @@ impl Ways<'_> {
                 furthest = if commits.len() > furthest.len() { commits } else { std::mem::take(&mut furthest) };
                 None
             }
+            Run::Nothing => None,
         };
         let mut found = None;
         if self.slacks == [None] {
             for (nearness, times) in [(Nearness::Near, TIMES_NEAR), (Nearness::Chance, TIMES_IN_STEP)] {
                 if found.is_none() {
-                    found = take(forward::run_in_step(program, nearness, turn.width * times, budget)?);
+                    let run = forward::run_in_step(program, nearness, turn.width * times, budget)?;
+                    if matches!(run, Run::Nothing) {
+                        return Ok(Some(Decision::Forbidden(self.frame.facts.txns().collect())));
+                    }
+                    found = take(run);
                 }
             }
         }

@@ -259,7 +259,6 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
         }
         let Some(is_allowed) = is_allowed(&verdict) else {
             match verdict {
-                Verdict::Unknown(StopReason::Unsupported(_)) if may_be_dirty(&history, level) => {}
                 // No core shows that each meaning is forbidden.
                 Verdict::Unknown(StopReason::Unsupported(_)) if facts.ambiguous_list().is_some() => {
                     answers.unknown.push(level);
@@ -316,16 +315,6 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
     answers
 }
 
-fn allows_dirty_reads(level: Level) -> bool {
-    matches!(level, Level::ReadUncommitted | Level::AdyaReadUncommitted)
-}
-
-/// Does the level allow dirty reads, and may a list read be one or not?
-fn may_be_dirty(history: &History, level: Level) -> bool {
-    let favoured = history.favouring_dirty_reads();
-    allows_dirty_reads(level) && !favoured.as_ref().unwrap_or(history).mixed_lists().is_empty()
-}
-
 fn ask(facts: &Facts<'_>, level: Level) -> Verdict {
     let (n_questions, n_to_explain) = (Cell::new(0), Cell::new(0));
     let (stop, stop_explaining) = (|| limit(&n_questions), || limit(&n_to_explain));
@@ -371,8 +360,6 @@ impl Answers {
     fn compare(&mut self, level: Level, is_allowed: bool, answer: &Evaluation, who: &str) {
         match answer.is_allowed() {
             Some(expected) => self.differ(level, is_allowed, Some(expected), who),
-            // What read uncommitted says of a read that may be a dirty one is known to the checker only.
-            None if matches!(answer, Evaluation::AmbiguousList(_)) => {}
             None => self.unknown.push(level),
         }
     }
@@ -389,11 +376,13 @@ impl Answers {
         let indeterminate: Vec<usize> =
             (0..draft.txns.len()).filter(|it| draft.txns[*it].outcome == Outcome::Indeterminate).collect();
         let Some(meanings) = meanings(draft) else { return };
-        if allows_dirty_reads(level) || (indeterminate.is_empty() && meanings.len() == 1) {
+        if level == Level::AdyaReadUncommitted || (indeterminate.is_empty() && meanings.len() == 1) {
             return;
         }
         let mut any = Some(false);
-        let outcomes = (0..1u32 << indeterminate.len()).flat_map(|it| meanings.iter().map(move |draft| (it, draft)));
+        // If dirty reads are allowed, whoever aborted asks for least.
+        let n_open = if level == Level::ReadUncommitted { 0 } else { indeterminate.len() };
+        let outcomes = (0..1u32 << n_open).flat_map(|it| meanings.iter().map(move |draft| (it, draft)));
         for (subset, draft) in outcomes {
             let mut decided = draft.clone();
             for (nth, idx) in indeterminate.iter().enumerate() {
@@ -419,10 +408,12 @@ impl Answers {
 
     /// Without any of its transactions or operations, the core of a refutation is allowed.
     fn minimal(&mut self, facts: &Facts<'_>, level: Level, refutation: &Refutation) {
-        if refutation.local.is_some() {
+        let history = facts.history();
+        // A core with reads that may be dirty ones has those who aborted, and is a part of another kind.
+        let has_aborted = refutation.txns.iter().any(|it| history.outcome(*it) != Outcome::Committed);
+        if refutation.local.is_some() || (level == Level::ReadUncommitted && has_aborted) {
             return;
         }
-        let history = facts.history();
         let of_core = refutation.txns.iter().flat_map(|it| history.ops(*it));
         let without: BTreeSet<OpId> = of_core.filter(|it| refutation.ops.binary_search(it).is_err()).collect();
         let still_forbidden = |txns: &[TxnId], without: &BTreeSet<OpId>| {

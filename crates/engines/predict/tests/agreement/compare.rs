@@ -4,15 +4,17 @@ use crate::draft::Draft;
 use crate::generate::{Dice, trace};
 use crate::oracle::{Findings, Judge, Observed, Run, allows};
 use crate::right::prediction_is_right;
-use crate::{BOUNDARIES, setting, witness};
+use crate::{setting, witness};
 use iso_evidence::{Budget, Source, StopReason, Witness};
 use iso_history::{Facts, OpId, TxnId};
-use iso_predict::{Answer, LEVELS, Precision, Prediction, Predictor, Question, TARGETS, Unknown};
+use iso_predict::{Answer, Boundary, LEVELS, Precision, Prediction, Predictor, Question, TARGETS, Unknown};
 use iso_spec::Level;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+
+const ALL_BOUNDARIES: [Boundary; 3] = [Boundary::Strict, Boundary::Relaxed, Boundary::StrictEvents];
 
 /// So many predictions of one question are judged.
 const N_PREDICTIONS_MAX: usize = 20;
@@ -211,16 +213,16 @@ impl Comparison {
         let history = draft.build();
         let facts = Facts::new(&history);
         // Who read from whom says which runs there are.
-        let mut known: Vec<(Arc<[Source]>, [Findings; 2])> = Vec::new();
+        let mut known: Vec<(Arc<[Source]>, [Findings; 3])> = Vec::new();
         for (level, target) in LEVELS.into_iter().flat_map(|level| targets_above(level, plan)) {
             let Some(witness) = plan.witness(&facts, level, target) else { continue };
             let observed = Observed::new(&history, &witness);
             let known_idx = known.iter().position(|it| it.0 == witness.sources).unwrap_or_else(|| {
-                let findings = BOUNDARIES.map(|it| self.judge.findings(&observed, it));
+                let findings = ALL_BOUNDARIES.map(|it| self.judge.findings(&observed, it));
                 known.push((witness.sources.clone(), findings));
                 known.len() - 1
             });
-            for (boundary, findings) in BOUNDARIES.into_iter().zip(&known[known_idx].1) {
+            for (boundary, findings) in ALL_BOUNDARIES.into_iter().zip(&known[known_idx].1) {
                 let question = Question { level, target, boundary, precision: Precision::Exact };
                 let asked = Asked { facts: &facts, witness: &witness, question };
                 let expected: Vec<&Run> = findings.of(level, target).collect();

@@ -69,6 +69,15 @@ impl<'h> Observed<'h> {
         self.history.op(op).is_write() && self.key(op) == key
     }
 
+    /// Does a transaction of which so many operations are left still write what the read sees? What was observed to be read
+    /// is its last write.
+    fn is_left(&self, read: OpId, (txn, n_ops): (TxnId, usize)) -> bool {
+        let is_write = |it: &OpId| self.is_write_of(*it, self.key(read));
+        let n_left = self.history.ops(txn).take(n_ops).filter(is_write).count();
+        let n_all = self.history.ops(txn).filter(is_write).count();
+        if self.source(read) == Some(txn) { n_left == n_all && n_left > 0 } else { n_left > 0 }
+    }
+
     fn writes(&self, txn: TxnId, key: KeyId) -> bool {
         txn.is_initial() || self.history.ops(txn).any(|it| self.is_write_of(it, key))
     }
@@ -90,11 +99,23 @@ pub(crate) fn each_run(observed: &Observed<'_>, boundary: Boundary, visit: &mut 
         let complete: Vec<TxnId> = std::iter::once(TxnId::INITIAL).chain(complete.concat()).collect();
         let reads = complete.iter().flat_map(|it| observed.reads(*it));
         let sources: BTreeMap<OpId, TxnId> = reads.map(|it| (it, observed.sources[&it])).collect();
-        if !sources.values().all(|it| complete.contains(it)) {
+        // Who may be seen, if it is there: perhaps those on the boundary, too.
+        let next = rest.iter().filter_map(|it| it.first()).filter(|_| boundary == Boundary::StrictEvents);
+        let seen: Vec<TxnId> = complete.iter().chain(next).copied().collect();
+        if !sources.values().all(|it| seen.contains(it)) {
             continue;
         }
-        let ends: Vec<Vec<End>> = rest.iter().map(|it| ends(observed, &complete, it, boundary)).collect();
+        let ends: Vec<Vec<End>> = rest.iter().map(|it| ends(observed, &seen, it, boundary)).collect();
         for ends in product(&ends) {
+            let all = sources.iter().map(|(read, writer)| (*read, *writer));
+            let mut all = all.chain(ends.iter().flat_map(|it| it.sources.iter().copied()));
+            let is_there = |(read, writer): (OpId, TxnId)| {
+                let last = ends.iter().filter_map(|it| it.last).find(|it| it.0 == writer);
+                complete.contains(&writer) || last.is_some_and(|it| observed.is_left(read, it))
+            };
+            if !all.all(is_there) {
+                continue;
+            }
             let whole = complete[1..].iter().map(|it| (*it, observed.history.ops(*it).len()));
             let last: Vec<(TxnId, usize)> = ends.iter().filter_map(|it| it.last).collect();
             let mut txns: Vec<(TxnId, usize)> = whole.chain(last.iter().copied()).collect();
@@ -111,7 +132,7 @@ fn ends(observed: &Observed<'_>, complete: &[TxnId], rest: &[TxnId], boundary: B
     let nothing = End { last: None, sources: Vec::new() };
     let Some(txn) = rest.first().copied() else { return vec![nothing] };
     let any = |read: OpId| -> Vec<(OpId, TxnId)> {
-        let writers = complete.iter().filter(|it| observed.writes(**it, observed.key(read)));
+        let writers = complete.iter().filter(|it| **it != txn && observed.writes(**it, observed.key(read)));
         writers.map(|it| (read, *it)).collect()
     };
     let another = |read: OpId| -> Vec<(OpId, TxnId)> {
@@ -125,7 +146,7 @@ fn ends(observed: &Observed<'_>, complete: &[TxnId], rest: &[TxnId], boundary: B
     let reads: Vec<OpId> = observed.reads(txn).collect();
     let mut found = vec![nothing];
     match boundary {
-        Boundary::Strict => {
+        Boundary::Strict | Boundary::StrictEvents => {
             for (idx, read) in reads.iter().enumerate() {
                 let earlier = reads[..idx].iter().map(|it| as_observed(*it));
                 let choices: Vec<Vec<(OpId, TxnId)>> = earlier.chain([another(*read)]).collect();
@@ -200,7 +221,10 @@ impl Run {
     fn version(&self, observed: &Observed<'_>, op: OpId) -> Option<OpId> {
         let (history, key) = (observed.history, observed.key(op));
         let writer = self.sources.get(&op).copied();
-        let mut ops = history.ops(writer.unwrap_or_else(|| history.txn_of(op))).rev();
+        let txn = writer.unwrap_or_else(|| history.txn_of(op));
+        let n_ops = self.txns.iter().find(|it| it.0 == txn).map_or(usize::MAX, |it| it.1);
+        let ops: Vec<OpId> = history.ops(txn).take(n_ops).collect();
+        let mut ops = ops.into_iter().rev();
         // What is no external read is a write, or sees the one before it.
         ops.find(|it| (writer.is_some() || *it <= op) && observed.is_write_of(*it, key))
     }

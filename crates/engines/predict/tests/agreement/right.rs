@@ -22,10 +22,13 @@ pub(crate) fn prediction_is_right(
     case.operations_are_repeated()?;
     case.values_are_distinct()?;
     case.reads_have_their_writers()?;
-    let Question { level, target, .. } = question;
+    let Question { level, target, boundary, .. } = question;
     let conflicts = !allows(&case.with_dropped_writes(), level);
     let said = prediction.hides_conflict;
-    ensure(conflicts == said, || format!("with what was dropped, it conflicts: {conflicts}, and it says {said}"))?;
+    // Whoever is seen by others is not asked whether what it lost would conflict.
+    ensure(conflicts == said || boundary == Boundary::StrictEvents, || {
+        format!("with what was dropped, it conflicts: {conflicts}, and it says {said}")
+    })?;
     ensure(allows(&prediction.history, level), || format!("{level} forbids it"))?;
     ensure(!allows(&prediction.history, target), || format!("{target} allows it"))
 }
@@ -105,7 +108,7 @@ impl Case<'_> {
             ensure(changes, || format!("{} is cut without a changed read", label()))?;
             match self.question.boundary {
                 Boundary::Relaxed => ensure(cut.n_dropped == 0, || format!("{} is not whole", label()))?,
-                Boundary::Strict => {
+                Boundary::Strict | Boundary::StrictEvents => {
                     let last_read =
                         self.predicted.reads_of(cut.txn).next_back().map(|it| self.predicted.reads()[it].op);
                     let ends_so = last_read.is_some() && history.ops(cut.txn).next_back() == last_read;
@@ -164,7 +167,8 @@ impl Case<'_> {
         for (read_idx, read) in self.predicted.reads().iter().enumerate() {
             let name = || format!("{} of {}", self.history().render_op(read.op), self.label(read.reader));
             let [writer] = self.predicted.candidates(read_idx) else { return Err(format!("who wrote {}?", name())) };
-            ensure(self.n_dropped(*writer).is_none(), || format!("{} reads from the boundary", name()))?;
+            let may_be_seen = self.question.boundary == Boundary::StrictEvents || self.n_dropped(*writer).is_none();
+            ensure(may_be_seen, || format!("{} reads from the boundary", name()))?;
             let observed_op = self.observed_op(read.reader, read.op);
             let source = self.witness.sources.iter().find(|it| it.read == observed_op);
             let Some(from) = source.map(|it| it.writer) else { return Err(format!("{} was internal", name())) };

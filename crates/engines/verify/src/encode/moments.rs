@@ -3,11 +3,13 @@
 //! A moment is known by who had committed before it. The moments of a transaction come one after the other. A statement
 //! that writes or locks a row sees its newest version and holds it until the transaction commits: whoever else touches the
 //! row had committed before that moment, or commits later and touches it later. Rows of one locking statement are
-//! locked one by one, in any order.
+//! locked one by one, in any order. So are rows that a statement looks for by a condition: `PostgreSQL` looks at one moment
+//! which of them fit, and at each of these again when it is locked, not earlier; `InnoDB` looks at each when it is locked.
 
 use super::Encoding;
+use crate::execute::{Hold, Touch};
 use iso_history::Snapshots;
-use iso_program::{ReadId, ReadMode, StatementId, UnitId};
+use iso_program::{Instance, Looks, Read, ReadId, ReadMode, StatementId, UnitId};
 use iso_solve::Wire;
 use std::collections::BTreeMap;
 
@@ -27,15 +29,15 @@ struct Moments {
 
 impl Encoding<'_> {
     /// Each read finds what the last one before its moment wrote.
-    pub(super) fn connect_moments(&mut self, snapshots: Snapshots) {
-        let all: Vec<Moments> = (0..self.nodes.len()).map(|it| self.moments(it, snapshots)).collect();
+    pub(super) fn connect_moments(&mut self, snapshots: Snapshots, looks: Looks) {
+        let all: Vec<Moments> = (0..self.nodes.len()).map(|it| self.moments(it, snapshots, looks)).collect();
         for (node, moments) in all.iter().enumerate() {
-            self.connect_at(node, moments);
+            self.connect_at(node, moments, looks);
         }
-        self.exclude_others(&all);
+        self.exclude_others(&all, looks);
     }
 
-    fn moments(&mut self, node: usize, snapshots: Snapshots) -> Moments {
+    fn moments(&mut self, node: usize, snapshots: Snapshots, looks: Looks) -> Moments {
         let mut moments = Moments::default();
         if snapshots == Snapshots::PerTransaction {
             moments.snapshot = Some(self.new_cut(node));
@@ -44,8 +46,8 @@ impl Encoding<'_> {
         let Some(instance) = self.program.instances().get(node) else { return moments };
         let has_moment = |mode: ReadMode| snapshots == Snapshots::PerStatement || mode != ReadMode::Plain;
         let reads = instance.reads.iter().enumerate().filter(|it| has_moment(it.1.mode));
-        let mut wanted: Vec<Moment> = reads.map(|(idx, it)| moment(it.statement, it.mode, idx)).collect();
-        wanted.extend(self.nodes[node].summary.touches.iter().map(|it| (it.statement, it.read)));
+        let mut wanted: Vec<Moment> = reads.map(|(idx, it)| moment(it, idx, looks)).collect();
+        wanted.extend(self.nodes[node].summary.touches.iter().map(|it| touched_at(instance, it, looks)));
         wanted.sort_unstable();
         wanted.dedup();
         for moment in wanted {
@@ -88,6 +90,11 @@ impl Encoding<'_> {
             for (_, second) in moments.cuts.iter().filter(|it| Some(it.0.0) == next) {
                 self.not_after(Wire::TRUE, first, second);
             }
+            // What is read again is read after the look at all rows.
+            let again = moments.cuts.iter().filter(|it| earlier.1.is_none() && it.0.0 == earlier.0 && it.0.1.is_some());
+            for (_, second) in again {
+                self.not_after(Wire::TRUE, first, second);
+            }
         }
         let Some(snapshot) = &moments.snapshot else { return };
         let reads = self.program.instances()[node].reads.iter();
@@ -109,7 +116,7 @@ impl Encoding<'_> {
         }
     }
 
-    fn connect_at(&mut self, node: usize, moments: &Moments) {
+    fn connect_at(&mut self, node: usize, moments: &Moments, looks: Looks) {
         let places: Vec<(UnitId, Option<ReadId>)> = self.nodes[node].inputs.keys().copied().collect();
         for place in places {
             let cut = match (self.program.instances().get(node).zip(place.1), &moments.snapshot) {
@@ -117,7 +124,7 @@ impl Encoding<'_> {
                     let of = instance.read(read);
                     match snapshot {
                         Some(snapshot) if of.mode == ReadMode::Plain => snapshot.clone(),
-                        _ => moments.cuts[&moment(of.statement, of.mode, read.index())].clone(),
+                        _ => moments.cuts[&moment(of, read.index(), looks)].clone(),
                     }
                 }
                 (None, Some(snapshot)) => snapshot.clone(),
@@ -139,16 +146,20 @@ impl Encoding<'_> {
     }
 
     /// Locks: who touched the same row and commits before had committed when it was touched here.
-    fn exclude_others(&mut self, moments: &[Moments]) {
+    fn exclude_others(&mut self, moments: &[Moments], looks: Looks) {
+        let is_held = |it: &Touch| it.hold == Hold::Lock || looks == Looks::NewestLocked;
         for (node, of) in moments.iter().enumerate() {
-            for touch in self.nodes[node].summary.touches.clone() {
+            let Some(instance) = self.program.instances().get(node) else { continue };
+            for touch in self.nodes[node].summary.touches.clone().into_iter().filter(is_held) {
                 for other in (0..moments.len()).filter(|it| *it != node) {
                     let theirs = &self.nodes[other].summary.touches;
-                    let theirs: Vec<Wire> =
-                        theirs.iter().filter(|it| it.unit == touch.unit).map(|it| it.happens).collect();
+                    let collides = |it: &&Touch| {
+                        it.unit == touch.unit && is_held(it) && [touch.hold, it.hold].contains(&Hold::Lock)
+                    };
+                    let theirs: Vec<Wire> = theirs.iter().filter(collides).map(|it| it.happens).collect();
                     let theirs = self.circuit.or(theirs);
                     let both = self.circuit.and([touch.happens, theirs, self.order[other][node]]);
-                    let had_committed = of.cuts[&(touch.statement, touch.read)][other];
+                    let had_committed = of.cuts[&touched_at(instance, &touch, looks)][other];
                     let law = self.circuit.either(!both, had_committed);
                     self.assert(law);
                 }
@@ -157,7 +168,20 @@ impl Encoding<'_> {
     }
 }
 
-/// Rows that `for update` locks have moments of their own.
-fn moment(statement: StatementId, mode: ReadMode, read: usize) -> Moment {
-    (statement, (mode == ReadMode::ForUpdate).then(|| ReadId::from_index(read)))
+/// Rows that are locked one by one have moments of their own.
+fn moment(of: &Read, idx: usize, looks: Looks) -> Moment {
+    let own = match (of.mode, of.again) {
+        (ReadMode::Update, Some(search)) if looks != Looks::Snapshot => Some(search),
+        (ReadMode::Search, None) if looks != Looks::Snapshot => Some(ReadId::from_index(idx)),
+        (ReadMode::ForUpdate, _) | (ReadMode::Update, Some(_)) => Some(ReadId::from_index(idx)),
+        _ => None,
+    };
+    (of.statement, own)
+}
+
+fn touched_at(instance: &Instance, touch: &Touch, looks: Looks) -> Moment {
+    match touch.read {
+        Some(read) => moment(instance.read(read), read.index(), looks),
+        None => (touch.statement, None),
+    }
 }

@@ -206,6 +206,7 @@ fn statement(dice: &mut Dice, depth: u64) -> String {
         2 | 3 => format!("{} {} {}\n", dice.pick(&["a", "b"]), dice.pick(&["+=", "-="]), number(dice, 0)),
         4 => format!("t[{}].v = {}\n", dice.pick(&["\"p\"", "\"q\""]), number(dice, 1)),
         5 => format!("f = {}\n", condition(dice, 0)),
+        6 if dice.one_in(2) => change(dice),
         6 => match dice.below(5) {
             0 => format!("insert t[{}] {{ v: {} }}\n", dice.pick(&["\"p\"", "\"q\""]), number(dice, 0)),
             1 => format!("delete t[{}]\n", dice.pick(&["\"p\"", "\"q\""])),
@@ -227,6 +228,30 @@ fn statement(dice: &mut Dice, depth: u64) -> String {
             format!("if {condition} {{\n{then}}}\n")
         }
     }
+}
+
+/// A statement that chooses its rows by a condition, or makes one unless there is one.
+fn change(dice: &mut Dice) -> String {
+    let row = dice.pick(&["\"p\"", "\"q\""]);
+    let rows = if dice.one_in(3) { "t".to_owned() } else { format!("t[{row}]") };
+    let condition =
+        dice.pick(&["", " where r.v > 0", " where r.v <= 1", " where r.v == n", " where r.k == \"p\" or r.v < n"]);
+    let fields = dice.pick(&["v: r.v + 1", "v: n", "v: r.v - n", "v: 3 - r.v"]);
+    let counted = format!("let c{} = ", dice.below(1_000_000_000));
+    let counted = if dice.one_in(3) { counted } else { String::new() };
+    let text = match dice.below(5) {
+        0..=2 => format!("update r in {rows}{condition} {{ {fields} }}"),
+        3 => format!("delete r in {rows}{condition}"),
+        _ => {
+            let conflict = if dice.one_in(2) { "nothing".to_owned() } else { format!("update {{ {fields} }}") };
+            format!("insert r in t[{row}] {{ v: n }} on conflict {conflict}")
+        }
+    };
+    if counted.is_empty() {
+        return format!("{text}\n");
+    }
+    let name = counted.trim_start_matches("let ").trim_end_matches(" = ").to_owned();
+    format!("{counted}{text}\nif {name} == {} {{ a += 1 }}\n", dice.below(2))
 }
 
 fn number(dice: &mut Dice, depth: u64) -> String {

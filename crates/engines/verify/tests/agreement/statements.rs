@@ -2,21 +2,23 @@
 //!
 //! A transaction does one statement after the other. A plain one reads what is committed, now or in the transaction's
 //! snapshot. One that writes or locks waits until nobody else holds the row, finds its newest version, and holds it until
-//! the transaction ends. A `for update` of several rows locks them one by one, in any order.
+//! the transaction ends. A `for update` of several rows locks them one by one, in any order. A statement that looks for rows
+//! to change does so in what is committed when it begins, and looks again at each row when it has it (`PostgreSQL`); or it
+//! looks at one row after the other, in any order (`InnoDB`).
 
 use crate::oracle::{start, valuations};
 use iso_history::Snapshots;
 use iso_program::{
-    Claim, Instance, InstanceId, Judgement, Outcome, Program, ReadId, ReadMode, Source, StatementId, TxnRun, TxnStep,
-    UnitId, UnitValue, Value, judge, run_instance,
+    Claim, Instance, InstanceId, Judgement, Looks, Outcome, Program, ReadId, ReadMode, Source, StatementId, TxnRun,
+    TxnStep, UnitId, UnitValue, Value, judge, run_instance,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Can something go wrong with such snapshots, for some of the open values? Nothing if there are too many states.
-pub(crate) fn is_violated(program: &Program, snapshots: Snapshots) -> Option<bool> {
+pub(crate) fn is_violated(program: &Program, snapshots: Snapshots, looks: Looks) -> Option<bool> {
     for symbols in valuations(program) {
         let Some(initial) = start(program, &symbols) else { continue };
-        let server = Server { program, snapshots, symbols: &symbols };
+        let server = Server { program, snapshots, looks, symbols: &symbols };
         let mut world = World { versions: initial.into_iter().map(|it| vec![(0, it)]).collect(), ..World::default() };
         world.clients.resize_with(program.instances().len(), Client::default);
         let mut seen = BTreeSet::new();
@@ -61,6 +63,7 @@ enum End {
 struct Server<'s> {
     program: &'s Program,
     snapshots: Snapshots,
+    looks: Looks,
     symbols: &'s [Value],
 }
 
@@ -144,7 +147,34 @@ impl Server<'_> {
         match unread.first().map(|it| it.2) {
             None => self.finish(world.clone(), idx, open).into_iter().collect(),
             Some(ReadMode::Plain) => self.look(world, idx, open, &unread),
-            Some(ReadMode::Update) => {
+            Some(ReadMode::Search) if self.looks == Looks::Snapshot => {
+                let mut next = world.clone();
+                for (read, unit, _) in unread.iter().filter(|it| it.2 == ReadMode::Search) {
+                    next.read(idx, *read, *unit, world.now);
+                }
+                vec![Next::Goes(Box::new(next))]
+            }
+            Some(ReadMode::Search) => {
+                let searched = unread.iter().filter(|it| it.2 == ReadMode::Search);
+                searched.filter_map(|it| self.visit(world, idx, open, it)).collect()
+            }
+            Some(ReadMode::Update) if of.read(unread[0].0).again.is_some() => {
+                unread.iter().filter_map(|it| self.visit(world, idx, open, it)).collect()
+            }
+            Some(ReadMode::Check) if self.looks == Looks::NewestLocked => {
+                let (read, unit, _) = unread[0];
+                let exists = world.value(unit, world.now).exists();
+                if exists && !world.is_free(unit, idx) {
+                    return Vec::new();
+                }
+                let mut next = world.clone();
+                next.read(idx, read, unit, world.now);
+                if exists {
+                    next.clients[idx].holds.insert(unit);
+                }
+                self.finish(next, idx, open).into_iter().collect()
+            }
+            Some(ReadMode::Update | ReadMode::Check) => {
                 let mut next = world.clone();
                 for (read, unit, _) in unread {
                     next.read(idx, read, unit, world.now);
@@ -167,6 +197,29 @@ impl Server<'_> {
                 unread.iter().filter_map(lock).collect()
             }
         }
+    }
+
+    /// Looks at a row as it is now and, if it fits, takes and changes it, unless somebody else holds it.
+    fn visit(&self, world: &World, idx: usize, open: StatementId, row: &(ReadId, UnitId, ReadMode)) -> Option<Next> {
+        let of = &self.program.instances()[idx];
+        let mut next = world.clone();
+        next.read(idx, row.0, row.1, world.now);
+        if row.2 == ReadMode::Search {
+            let again = (0..of.reads.len()).map(ReadId::from_index).find(|it| of.read(*it).again == Some(row.0))?;
+            next.read(idx, again, row.1, world.now);
+        }
+        let ran = self.run(&next.clients[idx], idx);
+        let is_taken = ran
+            .steps
+            .iter()
+            .any(|it| matches!(it, TxnStep::Write { unit, statement, .. } if *unit == row.1 && *statement == open));
+        if is_taken {
+            if !next.is_free(row.1, idx) {
+                return None;
+            }
+            next.clients[idx].holds.insert(row.1);
+        }
+        Some(Next::Goes(Box::new(next)))
     }
 
     /// A plain statement; a snapshot may be as old as the transaction, and that began at any time.

@@ -1,6 +1,7 @@
 //! Levels of users: an execution is compared with the text, and a core, or the whole history, is decided by it.
 
 use super::forbidden::steps_of_a_second;
+use super::mixed::has_mixed_reads;
 use super::stands::{check_membership, check_none_aborted, check_reads_stand, project};
 use super::uncertified::Uncertified;
 use crate::{Budget, Refutation, Schedule, Verdict, Witness};
@@ -65,6 +66,9 @@ fn core_for_whole(facts: &Facts<'_>, spec: &Spec, refutation: &Refutation) -> Op
     if refutation.local.is_some() || !spec.is_kept_by_parts() {
         return None;
     }
+    if spec.dirty_reads() == DirtyReads::Allowed && has_mixed_reads(facts.history(), refutation) {
+        return None;
+    }
     check_membership(facts.history(), refutation).ok()?;
     check_none_aborted(facts.history(), refutation).ok()?;
     check_reads_stand(facts, refutation).ok()?;
@@ -86,7 +90,6 @@ fn check_spec_forbids(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Re
             Evaluation::Forbidden => return Ok(()),
             Evaluation::OutOfSteps => n_steps = n_steps.saturating_mul(2),
             Evaluation::TooLarge => return Err(unchecked(spec, "the history is too large")),
-            Evaluation::AmbiguousList(_) => return Err(unchecked(spec, "a list read may be a dirty one")),
             Evaluation::Allowed(_) => {
                 return Err(Uncertified::new(format!("{} does not forbid the history", spec.name())));
             }

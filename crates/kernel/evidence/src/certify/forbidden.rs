@@ -1,25 +1,30 @@
 //! Is the core that a refutation names forbidden, and does that make the whole history forbidden?
 //!
 //! Whether the core stands for the whole is checked on the raw operations (`stands`). That it is forbidden is shown by a
-//! derivation; without one it is decided by the reference evaluator, or for a large core by `closure`, which derives what
-//! any order must contain until that is cyclic.
+//! derivation; without one it is decided by the reference evaluator. For a large core all executions are tried
+//! (`executions`), or `closure` derives what any order must contain until that is cyclic.
 
 use super::closure::is_refuted;
 use super::derivation::certify_derivation;
+use super::executions::has_no_execution;
 use super::favourable::most_favourable;
 use super::local::certify_local;
+use super::mixed::{check_mixed, has_mixed_reads};
 use super::name::{check_local_names, check_names};
 use super::pieces::certify_in_pieces;
 use super::proof::check_proof;
 use super::stands::{check_membership, check_none_aborted, check_reads_stand, project};
-use super::uncertified::{Uncertified, wrong};
+use super::uncertified::Uncertified;
 use crate::{Derivation, Edge, Reason, Refutation};
-use iso_history::{Facts, History, KeyId, OpId, Projection, TxnId};
+use iso_history::{Facts, History, KeyId, LocalAnomaly, OpId, Projection, TxnId};
 use iso_spec::{Catalogue, Evaluation, Level, Steps, evaluate};
 
 /// Steps of the reference evaluator, times the third power of the transactions: a step costs about as much, and the
 /// evaluator gives up within a second. A core of a handful of transactions needs a few hundred steps.
 const MAX_WORK: u64 = 40_000_000;
+
+/// So many meanings of lists are looked at one by one, if they are too large for the evaluator.
+const MAX_CASES: usize = 1_000;
 
 /// Checks a refutation of a history at a level.
 pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
@@ -41,14 +46,12 @@ fn check_refutation(facts: &Facts<'_>, level: Level, refutation: &Refutation) ->
         return check_forbidden(&Projection::verbatim(facts.history(), &refutation.txns, is_named).history, level);
     }
     let history = facts.history();
+    if level == Level::ReadUncommitted && has_mixed_reads(history, refutation) {
+        return check_mixed(facts, level, refutation);
+    }
     check_membership(history, refutation)?;
     check_none_aborted(history, refutation)?;
     check_reads_stand(facts, refutation)?;
-    if level == Level::ReadUncommitted
-        && let Some(read) = history.mixed_lists().iter().find(|it| refutation.ops.binary_search(it).is_ok())
-    {
-        return Err(wrong(history, history.txn_of(*read), "may have read dirty, but that read is in the core"));
-    }
     let core = project(facts, refutation)?;
     decide_core(&core.history, level, refutation.derivation.as_deref())?;
     check_cycle(facts, &refutation.cycle)?;
@@ -83,16 +86,13 @@ fn decide_core(core: &History, level: Level, derivation: Option<&Derivation>) ->
 }
 
 /// The catalogue's definition of the level forbids a history.
-fn check_forbidden(core: &History, level: Level) -> Result<(), Uncertified> {
+pub(super) fn check_forbidden(core: &History, level: Level) -> Result<(), Uncertified> {
     let facts = Facts::new(core);
     let spec = Catalogue::builtin().of(level);
     match evaluate(&facts, spec, &mut Steps::new(steps_of_a_second(core))) {
         Evaluation::Forbidden => Ok(()),
         Evaluation::Allowed(_) => Err(Uncertified::new(format!("{} allows the core of a refutation", spec.name()))),
-        Evaluation::AmbiguousList(_) => Err(Uncertified::new("a list read of the core may be a dirty one")),
-        Evaluation::OutOfSteps | Evaluation::TooLarge
-            if level != Level::RowSnapshots && is_refuted_in_pieces(&facts, level) =>
-        {
+        Evaluation::OutOfSteps | Evaluation::TooLarge if is_refuted_in_each_case(&facts, level, &mut { MAX_CASES }) => {
             Ok(())
         }
         Evaluation::OutOfSteps | Evaluation::TooLarge => Err(Uncertified::too_large(format!(
@@ -100,6 +100,26 @@ fn check_forbidden(core: &History, level: Level) -> Result<(), Uncertified> {
             core.n_txns() - 1
         ))),
     }
+}
+
+/// Is the history refuted without the evaluator? If lists have several meanings, all of them must be, and not too many.
+fn is_refuted_in_each_case(facts: &Facts<'_>, level: Level, n_left: &mut usize) -> bool {
+    let is_dirty = level == Level::ReadUncommitted;
+    if is_dirty && !facts.history().mixed_lists().is_empty() {
+        return false;
+    }
+    let breaks = |it: &LocalAnomaly| !is_dirty || it.kind.breaks_read_uncommitted();
+    if facts.local().iter().any(breaks) {
+        return true;
+    }
+    if facts.ambiguous_list().is_none() {
+        let in_pieces = || level != Level::RowSnapshots && is_refuted_in_pieces(facts, level);
+        return has_no_execution(facts, level) || in_pieces();
+    }
+    facts.cases().iter().all(|case| {
+        *n_left = n_left.saturating_sub(1);
+        *n_left > 0 && is_refuted_in_each_case(&Facts::new(case), level, n_left)
+    })
 }
 
 /// A level whose statements have snapshots is serializability of pieces.

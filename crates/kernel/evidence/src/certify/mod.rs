@@ -2,8 +2,8 @@
 //!
 //! An allowed history is replayed along its schedule, operation by operation. A forbidden one is refuted by its core:
 //! the core is checked to be one whose being forbidden makes the whole forbidden, and then the derivation that comes with
-//! it is replayed; without one, the reference evaluator of the catalogue's definition decides the core, or a naive closure
-//! if it is large. Nothing here is shared with the engines.
+//! it is replayed; without one, the reference evaluator of the catalogue's definition decides the core; if it is large, all
+//! executions of it are tried, or a naive closure is made. Nothing here is shared with the engines.
 
 mod allowed;
 mod by_spec;
@@ -12,10 +12,12 @@ mod closure;
 #[path = "../../../history/tests/common/mod.rs"]
 mod common;
 mod derivation;
+mod executions;
 mod favourable;
 mod forbidden;
 mod guarantees;
 mod local;
+mod mixed;
 mod name;
 mod own;
 mod past;
@@ -27,6 +29,8 @@ mod rows;
 mod schedule;
 mod sources;
 mod stands;
+mod streamed;
+mod streamed_sight;
 mod uncertified;
 mod uncommitted;
 mod unseen;
@@ -37,6 +41,7 @@ pub use by_spec::certify_spec;
 pub use derivation::certify_derivation;
 pub use forbidden::certify_proof;
 pub(crate) use resolution::{Clauses, Outlook};
+pub use streamed::{StreamedReplay, StreamedStep};
 pub use uncertified::Uncertified;
 
 use crate::Verdict;

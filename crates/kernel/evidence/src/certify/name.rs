@@ -84,7 +84,9 @@ fn forbidden_by(anomaly: Anomaly) -> Option<Level> {
         | Anomaly::IntermediateRead
         | Anomaly::NonRepeatableRead
         | Anomaly::Phantom
-        | Anomaly::PredicateReadMiss => None,
+        | Anomaly::PredicateReadMiss
+        // Durability is nothing that a level is about.
+        | Anomaly::LostAcknowledgedWrite => None,
     }
 }
 

@@ -26,6 +26,16 @@ impl Choice {
         fold::equal(self.key.clone(), Expr::Const(key))
     }
 
+    /// The key of one of its rows.
+    pub(super) fn key_of(&self, unit: UnitId) -> Value {
+        self.rows.iter().find(|it| it.1 == unit).expect("the unit is one of its rows").0
+    }
+
+    /// Are all rows known that it may be?
+    pub(super) fn is_settled(&self) -> bool {
+        !self.is_unsettled
+    }
+
     /// Is it none of the rows?
     pub(super) fn is_outside(&self) -> Expr {
         fold::and(self.rows.iter().map(|it| fold::not(self.is(it.0))))

@@ -138,11 +138,15 @@ impl<'w, 'd, 's> Scope<'w, 'd, 's> {
         if self.mode != Mode::Txn {
             return Ok(Seen::State(unit));
         }
+        Ok(Seen::Read(self.read(unit, mode, None, span)?))
+    }
+
+    pub(super) fn read(&mut self, unit: UnitId, mode: ReadMode, again: Option<ReadId>, span: Span) -> Checked<ReadId> {
         let read = ReadId::from_index(self.reads.len());
         let statement = self.statement_here();
-        self.reads.push(Read { unit, mode, statement, span });
+        self.reads.push(Read { unit, mode, statement, again, span });
         self.push(Stmt::Read(read), span)?;
-        Ok(Seen::Read(read))
+        Ok(read)
     }
 
     /// The statement that is being made, or a new one.

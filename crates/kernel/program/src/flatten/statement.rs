@@ -5,9 +5,10 @@ use super::rows::Choice;
 use super::scope::{Binding, RowBinding, Scope, Seen, Typed};
 use crate::error::{Checked, Span, fail};
 use crate::ids::{TableId, UnitId};
-use crate::program::{AbortCause, Arith, Expr, ReadMode, Stmt, UnitPart};
+use crate::program::{AbortCause, Arith, Expr, ReadMode, Stmt, UnitKind, UnitPart};
 use crate::syntax::{self, AssignOp, ExprKind, Ident, Row, StmtKind, Target};
 use crate::value::{Type, Value};
+use std::collections::BTreeSet;
 
 /// How often a loop over numbers may run.
 const MAX_TURNS: i64 = 256;
@@ -26,6 +27,7 @@ impl Scope<'_, '_, '_> {
         let span = stmt.span;
         match &stmt.kind {
             StmtKind::Let { name, value } => self.binding(name, value),
+            StmtKind::Select(all) => self.select(all, span),
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, span),
             StmtKind::If { condition, then, otherwise } => self.branch(condition, then, otherwise, span),
             StmtKind::ForRows { row, table, mode, body } => self.for_rows(row, table, *mode, body),
@@ -35,6 +37,7 @@ impl Scope<'_, '_, '_> {
             }
             StmtKind::Insert { row, fields } => self.insert(row, fields, span),
             StmtKind::Delete(target) => self.delete(target, span),
+            StmtKind::Change { count, change } => self.change(count.as_ref(), change, span),
             StmtKind::Abort => self.push(Stmt::Abort { cause: AbortCause::Asked, span }, span),
             StmtKind::Assert(condition) => {
                 self.world.has_assert = true;
@@ -49,10 +52,32 @@ impl Scope<'_, '_, '_> {
 
     fn binding(&mut self, name: &Ident, value: &syntax::Expr) -> Checked<()> {
         let value = self.expr(value)?;
+        self.name_value(name, value)
+    }
+
+    fn name_value(&mut self, name: &Ident, value: Typed) -> Checked<()> {
         let ty = value.ty;
         let is_constant = matches!(value.expr, Expr::Const(_));
         let expr = if is_constant { value.expr } else { self.bind(&name.text, value, name.span)? };
         self.define(name, Binding::Value(Typed { expr, ty }))
+    }
+
+    /// Several values, read by one statement, which looks at one table.
+    fn select(&mut self, all: &[(Ident, syntax::Expr)], span: Span) -> Checked<()> {
+        let n_reads = self.reads.len();
+        let values: Vec<Typed> = self.in_statement(|it| all.iter().map(|(_, value)| it.expr(value)).collect())?;
+        let tables: BTreeSet<Option<TableId>> = self.reads[n_reads..]
+            .iter()
+            .map(|it| match self.world.units[it.unit.index()].kind {
+                UnitKind::Row { table, .. } => Some(table),
+                UnitKind::Var => None,
+            })
+            .collect();
+        if tables.len() > 1 {
+            let hint = "values of several tables are read by several statements, each with a `let` of its own";
+            return fail(span, "one statement reads one table", hint);
+        }
+        all.iter().zip(values).try_for_each(|((name, _), value)| self.name_value(name, value))
     }
 
     fn branch(
@@ -187,13 +212,13 @@ impl Scope<'_, '_, '_> {
         })
     }
 
-    fn write(&mut self, unit: UnitId, row: Option<Vec<Expr>>, span: Span) -> Checked<()> {
+    pub(super) fn write(&mut self, unit: UnitId, row: Option<Vec<Expr>>, span: Span) -> Checked<()> {
         let statement = self.statement_here();
         self.push(Stmt::Write { unit, row, statement, span }, span)
     }
 
     /// One statement of a database, whichever row it is about.
-    fn change_rows(
+    pub(super) fn change_rows(
         &mut self,
         choice: &Choice,
         span: Span,
@@ -223,7 +248,7 @@ impl Scope<'_, '_, '_> {
     }
 
     /// A value of the type of what it is written to.
-    fn assigned(&mut self, name: &str, ty: Type, op: AssignOp, value: &syntax::Expr) -> Checked<Expr> {
+    pub(super) fn assigned(&mut self, name: &str, ty: Type, op: AssignOp, value: &syntax::Expr) -> Checked<Expr> {
         let shown = self.world.declared.show_type(ty).to_owned();
         if op != AssignOp::Set && ty != Type::Int {
             return fail(value.span, format!("`{name}` is {shown}"), "`+=` and `-=` are for numbers");
@@ -291,7 +316,7 @@ impl Scope<'_, '_, '_> {
         Ok(())
     }
 
-    fn simple_record(&mut self, table: TableId, values: Vec<Expr>, span: Span) -> Checked<Vec<Expr>> {
+    pub(super) fn simple_record(&mut self, table: TableId, values: Vec<Expr>, span: Span) -> Checked<Vec<Expr>> {
         let types: Vec<Type> = self.world.declared.tables[table.index()].fields.iter().map(|it| it.ty).collect();
         let typed = values.into_iter().zip(types).map(|(expr, ty)| Typed { expr, ty });
         typed.map(|it| self.simple(it, span)).collect()

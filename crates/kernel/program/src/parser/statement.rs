@@ -3,7 +3,10 @@
 use super::Parser;
 use crate::error::Checked;
 use crate::lexer::Tok;
-use crate::syntax::{AssignOp, Expr, Ident, Stmt, StmtKind, Target};
+use crate::syntax::{AssignOp, Change, Conflict, Expr, Ident, Row, Rows, Stmt, StmtKind, Target};
+
+/// The name of a new row, if it has one, its place, and its fields.
+type NewRow = (Option<Ident>, Row, Vec<(Ident, Expr)>);
 
 impl Parser<'_> {
     pub(super) fn block(&mut self) -> Checked<Vec<Stmt>> {
@@ -42,15 +45,19 @@ impl Parser<'_> {
     }
 
     fn stmt(&mut self) -> Checked<Stmt> {
-        let start = self.span();
+        let mut start = self.span();
         let kind = match self.peek() {
+            Tok::Let if self.is_change(3) => {
+                self.next();
+                let count = self.ident("a name")?;
+                self.expect(Tok::Assign, "`=`", "how many rows were changed is `let n = update r in t { .. }`")?;
+                start = self.span();
+                StmtKind::Change { count: Some(count), change: self.change()? }
+            }
             Tok::Let => self.binding()?,
+            _ if self.is_change(0) => self.plain_change()?,
             Tok::If => self.branch()?,
             Tok::For => self.for_loop()?,
-            Tok::Insert => {
-                self.next();
-                StmtKind::Insert { row: self.row("`insert seats[1] { free: true }`")?, fields: self.record()? }
-            }
             Tok::Maybe => {
                 self.next();
                 StmtKind::Maybe { row: self.row("`maybe seats[1]`")?, fields: self.record()? }
@@ -76,11 +83,99 @@ impl Parser<'_> {
         Ok(Stmt { kind, span: self.since(start) })
     }
 
+    /// Does a change of rows begin so many tokens ahead?
+    fn is_change(&self, ahead: usize) -> bool {
+        let is_named = self.peek_at(ahead + 1) == Tok::Name && self.peek_at(ahead + 2) == Tok::In;
+        match self.peek_at(ahead) {
+            Tok::Insert => true,
+            Tok::Delete => is_named,
+            _ => is_named && self.is_word(ahead, "update"),
+        }
+    }
+
+    /// A change that nobody counts. An `insert` without `on conflict` is a statement of its own.
+    fn plain_change(&mut self) -> Checked<StmtKind> {
+        if self.peek() != Tok::Insert {
+            return Ok(StmtKind::Change { count: None, change: self.change()? });
+        }
+        let (name, row, fields) = self.new_row()?;
+        if name.is_none() && !self.is_word(0, "on") {
+            return Ok(StmtKind::Insert { row, fields });
+        }
+        Ok(StmtKind::Change { count: None, change: self.conflict(name, row, fields)? })
+    }
+
+    fn change(&mut self) -> Checked<Change> {
+        if self.peek() == Tok::Insert {
+            let (name, row, fields) = self.new_row()?;
+            return self.conflict(name, row, fields);
+        }
+        let is_delete = self.next().tok == Tok::Delete;
+        let row = self.ident("a name for the row")?;
+        self.expect(Tok::In, "`in`", "as in `update a in accounts where a.balance < 0 { balance: 0 }`")?;
+        let of = if self.peek_at(1) == Tok::LeftBracket {
+            Rows::One(self.row("`accounts[\"x\"]`")?)
+        } else {
+            Rows::All(self.ident("a table")?)
+        };
+        let has_condition = self.is_word(0, "where");
+        if has_condition {
+            self.next();
+        }
+        let condition = if has_condition { Some(self.expr()?) } else { None };
+        if is_delete {
+            return Ok(Change::Delete { row, of, condition });
+        }
+        if self.peek() != Tok::LeftBrace {
+            return self.expected("`where` or `{`", "as in `update a in accounts where a.balance < 0 { balance: 0 }`");
+        }
+        Ok(Change::Update { row, of, condition, fields: self.record()? })
+    }
+
+    fn new_row(&mut self) -> Checked<NewRow> {
+        self.next();
+        let mut name = None;
+        if self.peek() == Tok::Name && self.peek_at(1) == Tok::In {
+            name = Some(self.ident("a name for the row")?);
+            self.next();
+        }
+        Ok((name, self.row("`insert seats[1] { free: true }`")?, self.record()?))
+    }
+
+    fn conflict(&mut self, name: Option<Ident>, row: Row, fields: Vec<(Ident, Expr)>) -> Checked<Change> {
+        let hint = "write `on conflict nothing`, or `on conflict update { f: e }`";
+        if !self.is_word(0, "on") || !self.is_word(1, "conflict") {
+            return self.expected("`on conflict`", hint);
+        }
+        self.next();
+        self.next();
+        let conflict = if self.is_word(0, "nothing") {
+            self.next();
+            Conflict::Nothing
+        } else if self.is_word(0, "update") {
+            self.next();
+            Conflict::Update(self.record()?)
+        } else {
+            return self.expected("`nothing` or `update`", hint);
+        };
+        Ok(Change::Insert { name, row, fields, conflict })
+    }
+
     fn binding(&mut self) -> Checked<StmtKind> {
         self.next();
         let name = self.ident("a name")?;
         self.expect(Tok::Assign, "`=`", "a name is given to a value with `let total = x + y`")?;
-        Ok(StmtKind::Let { name, value: self.expr()? })
+        let value = self.expr()?;
+        if self.peek() != Tok::Comma {
+            return Ok(StmtKind::Let { name, value });
+        }
+        let mut all = vec![(name, value)];
+        while self.eat(Tok::Comma) {
+            let name = self.ident("a name")?;
+            self.expect(Tok::Assign, "`=`", "several values of one SELECT are `let a = t[1].a, b = t[1].b`")?;
+            all.push((name, self.expr()?));
+        }
+        Ok(StmtKind::Select(all))
     }
 
     fn branch(&mut self) -> Checked<StmtKind> {

@@ -2,7 +2,7 @@
 
 use super::Parts;
 use super::walk::Walk;
-use crate::syntax::{AssignOp, Expr, ExprKind, Stmt, StmtKind, Target};
+use crate::syntax::{AssignOp, Change, Conflict, Expr, ExprKind, Ident, Rows, Stmt, StmtKind, Target};
 
 impl Walk<'_, '_> {
     /// Adds the fields of the named row that an expression reads.
@@ -35,6 +35,12 @@ impl Walk<'_, '_> {
                 self.fields_of_row(row, relation, value, fields);
                 Vec::new()
             }
+            StmtKind::Select(all) => {
+                for (_, value) in all {
+                    self.fields_of_row(row, relation, value, fields);
+                }
+                Vec::new()
+            }
             StmtKind::Assign { target, op, value } => {
                 self.fields_of_row(row, relation, value, fields);
                 match &target.kind {
@@ -65,8 +71,34 @@ impl Walk<'_, '_> {
                 self.fields_of_row(row, relation, &other.key, fields);
                 Vec::new()
             }
+            StmtKind::Change { change, .. } => {
+                for expr in change_exprs(change) {
+                    self.fields_of_row(row, relation, expr, fields);
+                }
+                Vec::new()
+            }
             StmtKind::Delete(Target::Name(_)) | StmtKind::Abort => Vec::new(),
         };
         blocks.into_iter().flatten().for_each(|it| self.fields_of_row_in_stmt(row, relation, it, fields));
+    }
+}
+
+/// Every expression of a change.
+pub(super) fn change_exprs(change: &Change) -> Vec<&Expr> {
+    fn values(fields: &[(Ident, Expr)]) -> impl Iterator<Item = &Expr> {
+        fields.iter().map(|it| &it.1)
+    }
+    fn key(of: &Rows) -> Option<&Expr> {
+        if let Rows::One(row) = of { Some(&*row.key) } else { None }
+    }
+    match change {
+        Change::Update { of, condition, fields, .. } => {
+            key(of).into_iter().chain(condition).chain(values(fields)).collect()
+        }
+        Change::Delete { of, condition, .. } => key(of).into_iter().chain(condition).collect(),
+        Change::Insert { row, fields, conflict, .. } => {
+            let updated = if let Conflict::Update(fields) = conflict { &fields[..] } else { &[] };
+            [&*row.key].into_iter().chain(values(fields)).chain(values(updated)).collect()
+        }
     }
 }

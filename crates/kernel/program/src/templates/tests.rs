@@ -120,3 +120,72 @@ fn a_branch_on_a_row_that_is_locked_goes_with_the_row() {
     let text = "table a(id) { b: int }\ntxn t(p) {\nif not exists a[p] { abort }\na[p].b = 1\n}\n";
     assert_eq!(ways(text), ["a[p]? a[p]?=.b"]);
 }
+
+#[test]
+fn ways_whose_conditions_contradict_each_other_are_none() {
+    let ways_of = |first: &str, second: &str| {
+        let body = format!("if {first} {{ x = 1 }}\nif {second} {{ y = 1 }}");
+        ways(&format!("var x: int\nvar y: int\nvar b: bool\ntxn t(n: int, m: int, f: bool) {{\n{body}\n}}\n"))
+    };
+    let all = ["y=.", "x=.", "x=. y=."];
+    assert_eq!(ways_of("n > 0", "m > 0"), all);
+    for (first, second) in [("n > 0", "n <= 0"), ("n < m", "m <= n"), ("f", "not f"), ("n == 3", "n != 3")] {
+        assert_eq!(ways_of(first, second), ["y=.", "x=."], "{first} {second}");
+    }
+    for (first, second) in [("n > 0", "n >= 1"), ("n < m", "m > n"), ("f", "f")] {
+        assert_eq!(ways_of(first, second), ["x=. y=."], "{first} {second}");
+    }
+    assert_eq!(ways_of("n > 5", "n > 0"), ["y=.", "x=. y=."]);
+    assert_eq!(ways_of("n > 5 and m > n", "m < 3"), ["y=.", "x=."]);
+    // What others may change in between is not the same twice.
+    assert_eq!(ways_of("b", "b").len(), 4);
+    let text = "table a(id) { b: int }\ntxn t(p: int, q: int) {\nif p < q { a[p].b += 1; a[q].b += 1 }\n}\n";
+    let templates = Templates::parse(text, "a.txn").unwrap();
+    assert_eq!(templates.templates()[0].ways[0].different, [(RowKey::Variable(0), RowKey::Variable(1))]);
+}
+
+/// Conditions over three parameters, nested and joined.
+fn condition(random: &mut u64, depth: usize) -> String {
+    let mut below = |bound: u64| {
+        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*random >> 33) % bound
+    };
+    let term = |number: u64| ["n", "m", "k", "0", "1", "-1"][number as usize];
+    match (below(6), depth) {
+        (0, 1..) => format!("not ({})", condition(random, depth - 1)),
+        (1, 1..) => format!("({} and {})", condition(random, depth - 1), condition(random, depth - 1)),
+        (2, 1..) => format!("({} or {})", condition(random, depth - 1), condition(random, depth - 1)),
+        (3, _) => "f".to_owned(),
+        _ => {
+            let sign = ["<", "<=", ">", ">=", "==", "!="][below(6) as usize];
+            format!("{} {sign} {}", term(below(6)), term(below(6)))
+        }
+    }
+}
+
+#[test]
+fn every_run_is_one_of_the_ways() {
+    let mut n_pruned = 0;
+    for seed in 0..150_u64 {
+        let mut random = seed;
+        let ifs: Vec<String> = (0..4).map(|it| format!("if {} {{ x{it} = 1 }}\n", condition(&mut random, 2))).collect();
+        let vars: Vec<String> = (0..4).map(|it| format!("var x{it}: int = 0\n")).collect();
+        let (vars, ifs) = (vars.concat(), ifs.concat());
+        let text = format!("width 4\n{vars}txn t(n: int, m: int, f: bool) {{\nlet k = m\n{ifs}}}\ninvariant true\n");
+        let templates = Templates::parse(&text, "a.txn").unwrap();
+        let known: Vec<Vec<usize>> =
+            templates.templates()[0].ways.iter().map(|it| it.accesses.iter().map(|it| it.relation).collect()).collect();
+        n_pruned += usize::from(known.len() < 15);
+        for (n, m, f) in (-2..3).flat_map(|n| (-2..3).flat_map(move |m| [(n, m, true), (n, m, false)])) {
+            let program = crate::parse(&format!("{text}run t({n}, {m}, {f})\n"), "a.txn").unwrap();
+            let order: Vec<_> = program.instance_ids().collect();
+            let run = crate::run_execution(&program, &[], &order, &|_, _| true);
+            let written: Vec<usize> = run.txns[0].writes.keys().map(|it| it.index()).collect();
+            assert!(
+                written.is_empty() || known.contains(&written),
+                "seed {seed}: t({n}, {m}, {f}) writes {written:?}\n{text}"
+            );
+        }
+    }
+    assert!(n_pruned > 100, "{n_pruned} programs have fewer ways than combinations");
+}

@@ -1,10 +1,11 @@
 //! Goes along the statements of a transaction, once for each combination of what its branches may decide.
 
+use super::compared::Compared;
 use super::{Access, AccessKind, Constant, Parts, Relation, RowKey, Variable, Way};
 use crate::error::{Checked, Span, did_you_mean, fail};
 use crate::flatten::declared::{Declared, Global};
 use crate::program::ReadMode;
-use crate::syntax::{AssignOp, Binary, Expr, ExprKind, Ident, Row, Stmt, StmtKind, Target, TxnItem};
+use crate::syntax::{AssignOp, Binary, Change, Expr, ExprKind, Ident, Row, Rows, Stmt, StmtKind, Target, TxnItem};
 use crate::value::Value;
 
 /// How many courses are looked at one by one. Of a transaction with more, whatever a branch does may happen or not.
@@ -58,12 +59,18 @@ fn constant(declared: &Declared<'_>, key: Value) -> Constant {
 fn mark_growing<'s>(body: &'s [Stmt], rows: &mut Vec<(&'s str, &'s str)>, relations: &mut [Relation]) {
     for stmt in body {
         match &stmt.kind {
-            StmtKind::Insert { row, .. } => mark(&row.table.text, false, relations),
+            StmtKind::Insert { row, .. } | StmtKind::Change { change: Change::Insert { row, .. }, .. } => {
+                mark(&row.table.text, false, relations);
+            }
             StmtKind::Delete(Target::Row(row)) => mark(&row.table.text, true, relations),
             StmtKind::Delete(Target::Name(name)) => {
                 if let Some(row) = rows.iter().rev().find(|it| it.0 == name.text) {
                     mark(row.1, true, relations);
                 }
+            }
+            StmtKind::Change { change: Change::Delete { of, .. }, .. } => {
+                let (Rows::One(Row { table, .. }) | Rows::All(table)) = of;
+                mark(&table.text, true, relations);
             }
             StmtKind::If { then, otherwise, .. } => {
                 mark_growing(then, rows, relations);
@@ -165,6 +172,7 @@ pub(super) struct Walk<'d, 's> {
     pub(super) equal: Vec<(RowKey, RowKey)>,
     pub(super) different: Vec<(RowKey, RowKey)>,
     pub(super) accesses: Vec<Access>,
+    pub(super) compared: Compared,
     /// Rows that are locked or written, and whether they exist.
     known: Vec<(usize, RowKey, bool)>,
     /// Whether the row that a `for update` looked at last was there.
@@ -186,6 +194,7 @@ impl<'d, 's> Walk<'d, 's> {
             equal: Vec::new(),
             different: Vec::new(),
             accesses: Vec::new(),
+            compared: Compared::default(),
             known: Vec::new(),
             last_locked: None,
             n_loops: 0,
@@ -209,13 +218,18 @@ impl<'d, 's> Walk<'d, 's> {
         RowKey::Variable(self.variables.len() - 1)
     }
 
-    fn decide(&mut self) -> bool {
+    pub(super) fn decide(&mut self) -> bool {
         let Branches::Decided { decisions, n_used } = &mut self.branches else { return true };
         if *n_used == decisions.len() {
             decisions.push(false);
         }
         *n_used += 1;
         decisions[*n_used - 1]
+    }
+
+    /// Is it open here what branches decide?
+    pub(super) fn is_open(&self) -> bool {
+        self.n_loops > 0 || matches!(self.branches, Branches::Both)
     }
 
     /// Does something that may not happen.
@@ -241,14 +255,8 @@ impl<'d, 's> Walk<'d, 's> {
 
     fn stmt(&mut self, stmt: &Stmt) -> Checked<End> {
         match &stmt.kind {
-            StmtKind::Let { name, value } => {
-                let term = self.expr(value)?;
-                let term = match term {
-                    Term::Other => Term::Key(self.computed(&name.text)),
-                    known @ Term::Key(_) => known,
-                };
-                self.names.push((name.text.clone(), Bound::Value(term)));
-            }
+            StmtKind::Let { name, value } => self.binding(name, value)?,
+            StmtKind::Select(all) => all.iter().try_for_each(|(name, value)| self.binding(name, value))?,
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value, stmt.span)?,
             StmtKind::If { condition, then, otherwise } => return self.branch(condition, then, otherwise),
             StmtKind::ForRows { row, table, mode, body } => self.for_rows(row, table, *mode, body)?,
@@ -269,9 +277,20 @@ impl<'d, 's> Walk<'d, 's> {
                 self.change(AccessKind::Delete, relation, key.clone(), Parts::EXISTENCE, whole, stmt.span);
                 self.learn(relation, &key, false);
             }
+            StmtKind::Change { count, change } => {
+                self.change_rows(change, stmt.span)?;
+                if let Some(count) = count {
+                    let key = self.computed(&count.text);
+                    self.names.push((count.text.clone(), Bound::Value(Term::Key(key))));
+                }
+            }
             StmtKind::Abort => return Ok(End::Aborted),
             StmtKind::Assert(condition) => {
                 self.expr(condition)?;
+                if self.n_loops == 0 && self.is_certain {
+                    // Whoever goes on has found it true.
+                    self.constrain(condition, true);
+                }
             }
             StmtKind::Maybe { .. } => {
                 let hint = "write it in `init`; a transaction decides with `if`";
@@ -281,14 +300,23 @@ impl<'d, 's> Walk<'d, 's> {
         Ok(End::Reached)
     }
 
+    fn binding(&mut self, name: &Ident, value: &Expr) -> Checked<()> {
+        let term = match self.expr(value)? {
+            Term::Other => Term::Key(self.computed(&name.text)),
+            known @ Term::Key(_) => known,
+        };
+        self.names.push((name.text.clone(), Bound::Value(term)));
+        Ok(())
+    }
+
     /// A key that was computed: another one in each turn of a loop.
-    fn computed(&mut self, name: &str) -> RowKey {
+    pub(super) fn computed(&mut self, name: &str) -> RowKey {
         if self.n_loops > 0 { RowKey::All } else { self.variable(name, None) }
     }
 
     fn branch(&mut self, condition: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> Checked<End> {
         self.expr(condition)?;
-        if self.n_loops > 0 || matches!(self.branches, Branches::Both) {
+        if self.is_open() {
             let (one, other) = self.perhaps(|it| Ok((it.block(then)?, it.block(otherwise)?)))?;
             let both_abort = (one, other) == (End::Aborted, End::Aborted);
             return Ok(if both_abort { End::Aborted } else { End::Reached });
@@ -314,11 +342,11 @@ impl<'d, 's> Walk<'d, 's> {
                 let key = self.plain_key(&row.key)?;
                 self.known.iter().rev().find(|it| it.0 == relation && it.1 == key).map(|it| it.2)
             }
-            _ => None,
+            _ => self.known_value(condition),
         }
     }
 
-    /// Remembers which keys a condition makes equal or different.
+    /// Remembers which keys a condition makes equal or different, and what it says of other values.
     fn constrain(&mut self, condition: &Expr, truth: bool) {
         match &condition.kind {
             ExprKind::Not(inner) => self.constrain(inner, !truth),
@@ -332,15 +360,42 @@ impl<'d, 's> Walk<'d, 's> {
             }
             ExprKind::Binary(op @ (Binary::Equal | Binary::NotEqual), left, right) => {
                 let (Some(left), Some(right)) = (self.plain_key(left), self.plain_key(right)) else { return };
-                let pairs = if (*op == Binary::Equal) == truth { &mut self.equal } else { &mut self.different };
-                pairs.push((left, right));
+                if (*op == Binary::Equal) == truth {
+                    self.compared.decide_equal(&left, &right);
+                    self.equal.push((left, right));
+                } else {
+                    self.different.push((left, right));
+                }
+            }
+            ExprKind::Binary(
+                op @ (Binary::Less | Binary::LessEqual | Binary::Greater | Binary::GreaterEqual),
+                left,
+                right,
+            ) => {
+                let (Some(left), Some(right)) = (self.plain_key(left), self.plain_key(right)) else { return };
+                // All as `less < more`, or as its opposite.
+                let (less, more, truth) = match op {
+                    Binary::Less => (left, right, truth),
+                    Binary::Greater => (right, left, truth),
+                    Binary::LessEqual => (right, left, !truth),
+                    _ => (left, right, !truth),
+                };
+                self.compared.decide_less(&less, &more, truth);
+                if truth {
+                    self.different.push((less, more));
+                }
+            }
+            ExprKind::Name(_) => {
+                if let Some(value) = self.plain_key(condition) {
+                    self.compared.decide_truth(&value, truth);
+                }
             }
             _ => {}
         }
     }
 
     /// What names a row without a look at one.
-    fn plain_key(&self, expr: &Expr) -> Option<RowKey> {
+    pub(super) fn plain_key(&self, expr: &Expr) -> Option<RowKey> {
         match &expr.kind {
             ExprKind::Int(number) => Some(RowKey::Constant(Constant::Int(*number))),
             ExprKind::Text(text) => Some(RowKey::Constant(Constant::Text(text.clone()))),
@@ -416,7 +471,15 @@ impl<'d, 's> Walk<'d, 's> {
     }
 
     /// UPDATE and DELETE do nothing if there is no row.
-    fn change(&mut self, kind: AccessKind, relation: usize, key: RowKey, reads: Parts, writes: Parts, span: Span) {
+    pub(super) fn change(
+        &mut self,
+        kind: AccessKind,
+        relation: usize,
+        key: RowKey,
+        reads: Parts,
+        writes: Parts,
+        span: Span,
+    ) {
         if self.finds_row(relation, &key) {
             self.push(kind, relation, key, reads, writes, true, span);
         } else {
@@ -425,7 +488,7 @@ impl<'d, 's> Walk<'d, 's> {
     }
 
     /// Is there a row for a statement that locks it? Both may be if the table grows.
-    fn finds_row(&mut self, relation: usize, key: &RowKey) -> bool {
+    pub(super) fn finds_row(&mut self, relation: usize, key: &RowKey) -> bool {
         if !self.relations[relation].grows || *key == RowKey::All {
             return true;
         }
@@ -439,14 +502,14 @@ impl<'d, 's> Walk<'d, 's> {
         exists
     }
 
-    fn learn(&mut self, relation: usize, key: &RowKey, exists: bool) {
+    pub(super) fn learn(&mut self, relation: usize, key: &RowKey, exists: bool) {
         if self.is_certain && *key != RowKey::All {
             self.known.push((relation, key.clone(), exists));
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "they are the members of an access")]
-    fn push(
+    pub(super) fn push(
         &mut self,
         kind: AccessKind,
         relation: usize,

@@ -131,7 +131,7 @@ impl<'i> Looks<'i> {
     fn is_kept(&self, unit: UnitId, position: usize, value: &Expr) -> bool {
         let Expr::Read(read, UnitPart::Field(of)) = value else { return false };
         let read = self.instance.read(*read);
-        *of == position && read.unit == unit && read.mode == ReadMode::Update
+        *of == position && read.unit == unit && matches!(read.mode, ReadMode::Update | ReadMode::Check)
     }
 
     fn block(&mut self, body: &[Stmt]) {

@@ -2,7 +2,9 @@
 //! one key, and each of its values one value.
 
 use iso_history::{History, KeyId, Op, OpId, Outcome, TxnId, ValueId};
-use iso_program::{Instance, InstanceId, Program, ReadMode, Run, Source, StatementId, TxnStep, UnitId, UnitValue};
+use iso_program::{
+    Instance, InstanceId, Looks, Program, Run, Showing, StatementId, TxnStep, UnitId, UnitValue, showing,
+};
 use iso_verify::{Counterexample, Ran, Seen};
 use std::collections::BTreeMap;
 
@@ -12,9 +14,14 @@ pub(super) fn check_history(program: &Program, found: &Counterexample, initial: 
 }
 
 /// The same with statements: what the interpreter did as one is one statement, and locks what it should.
-pub(super) fn check_statements(program: &Program, found: &Counterexample, run: &Run) -> Result<(), String> {
+pub(super) fn check_statements(
+    program: &Program,
+    found: &Counterexample,
+    run: &Run,
+    looks: Looks,
+) -> Result<(), String> {
     check(program, found, &run.initial, &|names, txn, instance, _| {
-        names.are_steps(&found.history, txn, program.instance(instance), &run.txn(instance).steps)
+        names.are_steps(&found.history, txn, program.instance(instance), &run.txn(instance).steps, looks)
     })
 }
 
@@ -110,33 +117,42 @@ impl Names {
         })
     }
 
-    /// Does a transaction have these steps, each in its statement? What it read of its own is left out.
-    fn are_steps(&mut self, history: &History, txn: TxnId, instance: &Instance, steps: &[TxnStep]) -> bool {
-        let is_own = |it: &&TxnStep| matches!(it, TxnStep::Read { source: Source::Itself, .. });
-        let steps: Vec<&TxnStep> = steps.iter().filter(|it| !is_own(it)).collect();
-        let ops: Vec<OpId> = history.ops(txn).collect();
+    /// Does a transaction have these steps, each in its statement? What a history does not say is left out.
+    fn are_steps(
+        &mut self,
+        history: &History,
+        txn: TxnId,
+        instance: &Instance,
+        steps: &[TxnStep],
+        looks: Looks,
+    ) -> bool {
         let statement = |it: &TxnStep| match it {
             TxnStep::Read { read, .. } => instance.read(*read).statement,
             TxnStep::Write { statement, .. } => *statement,
         };
-        if ops.len() != steps.len() {
+        let mut shown: Vec<(&TxnStep, Showing)> = Vec::new();
+        for of_statement in steps.chunk_by(|a, b| statement(a) == statement(b)) {
+            let all = of_statement.iter().map(|it| (it, showing(instance, of_statement, it, looks)));
+            shown.extend(all.filter(|it| it.1 != Showing::Hidden));
+        }
+        let ops: Vec<OpId> = history.ops(txn).collect();
+        if ops.len() != shown.len() {
             return false;
         }
-        let of: Vec<StatementId> = steps.iter().map(|it| statement(it)).collect();
+        let of: Vec<StatementId> = shown.iter().map(|it| statement(it.0)).collect();
         let is_cut_alike = (1..ops.len())
             .all(|it| (of[it - 1] == of[it]) == (history.statement_of(ops[it - 1]) == history.statement_of(ops[it])));
-        is_cut_alike && ops.iter().zip(steps).all(|(op, step)| self.is_step(history, *op, step))
+        is_cut_alike && ops.iter().zip(shown).all(|(op, (step, as_what))| self.is_step(history, *op, step, as_what))
     }
 
-    fn is_step(&mut self, history: &History, op: OpId, step: &TxnStep) -> bool {
+    fn is_step(&mut self, history: &History, op: OpId, step: &TxnStep, shown: Showing) -> bool {
         match (step, history.op(op)) {
-            (TxnStep::Read { unit, value, mode, .. }, Op::Read { key, value: read }) => {
-                let is_newest = *mode != ReadMode::Plain;
-                history.sees_newest(op) == is_newest && self.is_named((key, read), (*unit, value))
+            (TxnStep::Read { unit, value, .. }, Op::Read { key, value: read }) => {
+                history.sees_newest(op) == (shown == Showing::Newest) && self.is_named((key, read), (*unit, value))
             }
-            // A locking statement did not find the row.
-            (TxnStep::Read { unit, value, mode, .. }, Op::Omit { key, .. }) => {
-                *mode != ReadMode::Plain && !value.exists() && self.is_key(key, *unit)
+            // A statement did not find the row among the newest.
+            (TxnStep::Read { unit, value, .. }, Op::Omit { key, .. }) => {
+                shown == Showing::Newest && !value.exists() && self.is_key(key, *unit)
             }
             (TxnStep::Write { unit, value, .. }, Op::Write { key, value: written }) => {
                 self.is_named((key, written), (*unit, value))

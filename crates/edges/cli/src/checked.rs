@@ -1,0 +1,94 @@
+//! A recording that is checked by a thread of its own while somebody else writes it.
+
+use crate::commands::check_stream::{finish, tell};
+use crate::exit::Exit;
+use crate::limits::Alarm;
+use crate::output::{self, Voice};
+use crate::progress::Progress;
+use crate::results::Results;
+use crate::streaming::{self, DEFAULT_WINDOW, Flow, StreamPlan, Streamed, Tail};
+use anyhow::{anyhow, bail};
+use iso_answer::stream::Standing;
+use iso_collect::Control;
+use iso_report::LevelName;
+use iso_spec::Level;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+/// The check of a recording that grows.
+pub(crate) struct Checked {
+    path: PathBuf,
+    levels: Vec<Level>,
+    /// Whom a violation stops.
+    control: Option<Arc<Control>>,
+    started: Instant,
+    progress: Arc<Progress>,
+    /// The writer has ended.
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<anyhow::Result<Streamed>>>,
+}
+
+impl Checked {
+    /// Nothing is read before [`Self::begin`]: the file may be an old one until then.
+    pub(crate) fn new(path: PathBuf, levels: Vec<Level>, control: Option<Arc<Control>>, started: Instant) -> Self {
+        let progress = Arc::new(Progress::new(false, started));
+        Self { path, levels, control, started, progress, is_over: Arc::default(), thread: None }
+    }
+
+    /// The file is being written now.
+    pub(crate) fn begin(&mut self) {
+        if self.thread.is_some() {
+            return;
+        }
+        let plan = StreamPlan {
+            levels: Some(self.levels.clone()),
+            window: DEFAULT_WINDOW,
+            stops_on_violation: self.control.is_some(),
+            certificate: None,
+            initial: None,
+        };
+        let (path, progress, control) = (self.path.clone(), Arc::clone(&self.progress), self.control.clone());
+        let is_over = Arc::clone(&self.is_over);
+        let work = move || {
+            let alarm = Arc::new(Alarm::default());
+            let tail = Tail::new(&path, Arc::clone(&alarm), None, move || is_over.load(Ordering::Acquire))?;
+            let mut violated = |level: Level, _: &Standing, at: u64| {
+                output::complain(&format!("{}: {level} is violated, seen at line {at}", path.display()));
+                if let Some(control) = &control {
+                    control.stop();
+                }
+            };
+            let name = path.display().to_string();
+            streaming::run(&name, Flow::Growing(tail), &plan, (&alarm, &progress), &mut violated)
+        };
+        self.thread = thread::Builder::new().name("check".to_owned()).spawn(work).ok();
+    }
+
+    /// How far it is, in a few words.
+    pub(crate) fn status(&self) -> String {
+        self.progress.last_stage()
+    }
+
+    /// The recording has ended: waits for the rest of the check, and shows what came of it.
+    pub(crate) fn finish(mut self, is_json: bool) -> anyhow::Result<Exit> {
+        self.begin();
+        self.is_over.store(true, Ordering::Release);
+        let Some(thread) = self.thread.take() else { bail!("the check has no thread to run on") };
+        let streamed = thread.join().map_err(|_| anyhow!("the thread that checks has failed"))??;
+        let name = self.path.display().to_string();
+        if let Some(refusal) = &streamed.refusal {
+            bail!("{name}: {refusal}; isoscope check {name} checks it in memory");
+        }
+        let names: Vec<LevelName> = self.levels.iter().map(|it| (*it).into()).collect();
+        let progress = Arc::new(Progress::new(false, self.started));
+        let results = Results::new(Voice::new(is_json), &[name], &names, progress, self.started);
+        if !is_json {
+            output::print("\n")?;
+        }
+        tell(&results, &streamed, &[]);
+        finish(&results, &[])
+    }
+}

@@ -1,0 +1,184 @@
+//! `isoscope certify --stream`: replays a saved schedule along its recording, without any engine.
+
+use super::certify::{document, words as words_of};
+use crate::args::CertifyArgs;
+use crate::exit::Exit;
+use crate::output;
+use crate::saved::{Claim, Findings, Outcome};
+use crate::source::{complain_of, shown};
+use anyhow::{Context, anyhow, bail};
+use iso_answer::stream::SavedReplay;
+use iso_evidence::StreamedStep;
+use iso_formats::{EndOfStream, Pace, RawTxn, ReadOptions, StreamedHeader, StreamedNames, TakeTxns, stream_txns};
+use iso_history::{Datum, KeyId, Name, StreamedTxn};
+use iso_spec::Level;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Lines, Read};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+/// Runs the verb.
+pub(crate) fn run(raw: &CertifyArgs, schedule: &Path, started: Instant) -> anyhow::Result<Exit> {
+    let mut saved = Schedule::open(schedule)?;
+    let reader: Box<dyn Read> = match raw.input.as_str() {
+        "-" => Box::new(io::stdin()),
+        path => Box::new(File::open(path).with_context(|| format!("cannot open {path}"))?),
+    };
+    let mut names = StreamedNames::default();
+    let mut taker = Taker { saved: &mut saved, replay: None, refusal: None };
+    let options = ReadOptions::default();
+    let ended = stream_txns(shown(&raw.input), reader, (None, Pace::Blocks), &options, &mut names, &mut taker)?;
+    if ended.end == EndOfStream::Broken {
+        complain_of(&ended.defects, &raw.input);
+        return Ok(Exit::Unasked);
+    }
+    let refusal = taker.finish();
+    let (level, n_txns) = (saved.level, saved.n_steps);
+    let outcome = refusal.clone().map_or(Outcome::Certified, Outcome::Refused);
+    let words = format!("{level} holds of {}: {n_txns} steps of its schedule", shown(&raw.input));
+    let unseen = vec!["that the recording is what happened"];
+    let findings = Findings { claims: vec![Claim { words, outcome }], unseen };
+    if raw.json {
+        output::print(&format!("{}\n", document(&raw.input, "check", &findings, started)))?;
+    } else {
+        output::print(&words_of("check", &findings, started))?;
+    }
+    Ok(if refusal.is_none() { Exit::Good } else { Exit::Found })
+}
+
+/// The lines of a saved schedule.
+struct Schedule {
+    lines: Lines<BufReader<File>>,
+    level: Level,
+    window: usize,
+    /// The step that comes next.
+    next: Option<Step>,
+    is_complete: bool,
+    n_steps: u64,
+}
+
+struct Step {
+    kind: StreamedStep,
+    txn: u64,
+    sources: Vec<u64>,
+}
+
+impl Schedule {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        let name = path.display();
+        let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+        let mut lines = BufReader::with_capacity(1 << 16, file).lines();
+        let first = lines.next().transpose()?.unwrap_or_default();
+        let header: Value = serde_json::from_str(&first).unwrap_or_default();
+        let level = header["level"].as_str().and_then(Level::from_name);
+        let window = header["window"].as_u64().and_then(|it| usize::try_from(it).ok());
+        let (Some(1), Some(level), Some(window)) = (header["isoscope-schedule"].as_u64(), level, window) else {
+            bail!("{name} is no schedule of check --stream --certificate: its first line must be its header");
+        };
+        let mut schedule = Self { lines, level, window, next: None, is_complete: false, n_steps: 0 };
+        schedule.advance()?;
+        Ok(schedule)
+    }
+
+    fn advance(&mut self) -> anyhow::Result<()> {
+        self.next = None;
+        let Some(line) = self.lines.next().transpose()? else { return Ok(()) };
+        if line == "end" {
+            self.is_complete = true;
+            return Ok(());
+        }
+        let (kind, rest) = match line.as_bytes().first() {
+            Some(b's') => (StreamedStep::Snapshot, &line[1..]),
+            Some(b'c') => (StreamedStep::Commit, &line[1..]),
+            _ => (StreamedStep::Whole, line.as_str()),
+        };
+        let numbers: Result<Vec<u64>, _> = rest.split(' ').map(str::parse).collect();
+        let mut numbers = numbers.map_err(|_| anyhow!("`{line}` is no step of a schedule"))?;
+        let sources = numbers.split_off(1);
+        self.next = Some(Step { kind, txn: numbers[0], sources });
+        Ok(())
+    }
+}
+
+struct Taker<'s> {
+    saved: &'s mut Schedule,
+    replay: Option<SavedReplay>,
+    refusal: Option<String>,
+}
+
+impl TakeTxns for Taker<'_> {
+    fn header(&mut self, header: &StreamedHeader) -> ControlFlow<()> {
+        self.replay = SavedReplay::new(self.saved.level, header.initial.clone(), self.saved.window);
+        if self.replay.is_none() {
+            self.refusal = Some(format!("schedules of {} are not replayed", self.saved.level));
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn initial(&mut self, key: KeyId, _: Name<'_>, value: Name<'_>) -> ControlFlow<()> {
+        let result = self.replay.as_mut().map_or(Ok(()), |it| it.initial(key, owned(value)));
+        self.keep(result.map_err(|it| it.to_string()))
+    }
+
+    fn txn(&mut self, raw: &RawTxn<'_>) -> ControlFlow<()> {
+        let mut txn = StreamedTxn::new(raw.session, raw.nth, raw.at, raw.outcome);
+        txn.times(raw.begin, raw.end);
+        for op in raw.ops {
+            if txn.push(op.access, op.key, owned(op.value)).is_err() {
+                return self.keep(Err(format!("line {} has more than registers", raw.at)));
+            }
+        }
+        let result = self.told(txn);
+        self.keep(result)
+    }
+}
+
+impl Taker<'_> {
+    fn keep(&mut self, result: Result<(), String>) -> ControlFlow<()> {
+        match result {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(why) => {
+                self.refusal = Some(why);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Replays what the schedule has of those that were told so far.
+    fn told(&mut self, txn: StreamedTxn) -> Result<(), String> {
+        let Some(replay) = &mut self.replay else { return Err("the recording has no header".to_owned()) };
+        replay.tell(txn).map_err(|it| it.to_string())?;
+        while let Some(step) = self.saved.next.as_ref().filter(|it| it.txn < replay.n_told()) {
+            replay.step(step.kind, step.txn, &step.sources).map_err(|it| it.to_string())?;
+            self.saved.n_steps += 1;
+            self.saved.advance().map_err(|it| it.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Option<String> {
+        if self.refusal.is_some() {
+            return self.refusal;
+        }
+        if let Some(step) = &self.saved.next {
+            return Some(format!("it names transaction {}, which the recording does not have", step.txn));
+        }
+        if !self.saved.is_complete {
+            return Some("it was cut short: its last line is missing".to_owned());
+        }
+        self.replay.as_ref().and_then(|it| it.finish().err()).map(|it| it.to_string())
+    }
+}
+
+fn owned(name: Name<'_>) -> Datum {
+    match name {
+        Name::Null => Datum::Null,
+        Name::Int(number) => Datum::Int(number),
+        Name::Number(text) => Datum::Number(text.into()),
+        Name::Text(text) => Datum::Text(text.into()),
+        Name::Record(text) => Datum::Record(text.into()),
+    }
+}

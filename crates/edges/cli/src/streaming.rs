@@ -1,0 +1,544 @@
+//! A recording that is checked while it is read, from a file that may still grow or from standard input: what `check --stream`,
+//! `check --follow` and `collect --check` share.
+
+use crate::limits::Alarm;
+use crate::progress::Progress;
+use crate::promise;
+use crate::source::shown;
+use crate::{memory, names};
+use anyhow::{Context, bail};
+use iso_answer::stream::{Recording, Standing, Steps, StreamCheck};
+use iso_evidence::{Budget, StreamedStep, Verdict};
+use iso_formats::{
+    EndOfStream, Pace, RawTxn, ReadError, ReadOptions, StreamedHeader, StreamedNames, TakeTxns, Watch, read_keys,
+    stream_txns,
+};
+use iso_history::{Access, Datum, Defect, History, KeyId, Name, Outcome, StreamedTxn};
+use iso_report::{Answer, Counts, Evidence, Judgement, LevelReport, Limits as ReportLimits, Schedule};
+use iso_spec::Level;
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// So many transactions may still be ordered in another way, unless somebody says how many.
+pub(crate) const DEFAULT_WINDOW: usize = 20_000;
+/// What is asked where nobody names a level and nothing was promised.
+const USUAL: [Level; 4] =
+    [Level::Serializable, Level::SnapshotIsolation, Level::CausalConsistency, Level::ReadCommitted];
+/// How long to wait for more of a file that grows.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How often the status is told, in transactions and in time.
+const TXNS_PER_STATUS: u64 = 1 << 13;
+const STATUS: Duration = Duration::from_millis(250);
+/// How long to wait before suspects of a recording that grows are looked at once more; each time twice as long.
+const RETRY: Duration = Duration::from_secs(1);
+/// So many suspects are named.
+const MAX_NAMED: usize = 3;
+
+/// So many windows beyond a suspect are read again with what came before it.
+const LOOK_AHEAD: u64 = 4;
+
+/// What to check, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamPlan {
+    /// The levels; what was promised, or the usual ones, if nobody names any.
+    pub(crate) levels: Option<Vec<Level>>,
+    pub(crate) window: usize,
+    pub(crate) stops_on_violation: bool,
+    /// Where the schedule goes.
+    pub(crate) certificate: Option<PathBuf>,
+    /// The initial value of registers, if the recording does not say it.
+    pub(crate) initial: Option<Datum>,
+}
+
+/// Where a recording comes from.
+pub(crate) enum Flow<'a> {
+    /// All of it is there.
+    Whole(Box<dyn Read + 'a>, Option<u64>),
+    /// It grows.
+    Growing(Tail),
+}
+
+/// What came of it.
+pub(crate) struct Streamed {
+    /// Nothing if there was no header.
+    pub(crate) check: Option<StreamCheck>,
+    pub(crate) counts: Counts,
+    pub(crate) end: EndOfStream,
+    pub(crate) defects: Vec<Defect>,
+    /// Why this recording cannot be streamed.
+    pub(crate) refusal: Option<String>,
+    /// What was promised, if that decided the level.
+    pub(crate) promised: Option<promise::Promised>,
+}
+
+/// The levels of these names; levels of one's own have no schedules that could be streamed.
+pub(crate) fn levels_of(named: &[String], database: Option<&str>) -> anyhow::Result<Vec<Level>> {
+    let mut levels = Vec::new();
+    for name in named {
+        let names::Named::Question(names::Question::Level(level)) = names::Named::of(name, None, database)? else {
+            bail!("{name} cannot be checked as a stream; without --stream and --follow it is decided in memory");
+        };
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    Ok(levels)
+}
+
+/// A file that somebody else writes.
+pub(crate) struct Tail {
+    file: File,
+    alarm: Arc<Alarm>,
+    until: Option<Instant>,
+    /// Asked now and then: is the writer gone?
+    is_over: Box<dyn Fn() -> bool + Send>,
+    n_read: Arc<AtomicU64>,
+}
+
+impl Tail {
+    pub(crate) fn new(
+        path: &Path,
+        alarm: Arc<Alarm>,
+        until: Option<Instant>,
+        is_over: impl Fn() -> bool + Send + 'static,
+    ) -> anyhow::Result<Self> {
+        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        Ok(Self { file, alarm, until, is_over: Box::new(is_over), n_read: Arc::default() })
+    }
+}
+
+impl Read for Tail {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            // Asked before: what was written before the writer went is found in this round.
+            let is_over = (self.is_over)();
+            let n = self.file.read(buffer)?;
+            self.n_read.fetch_add(n as u64, Ordering::Relaxed);
+            let is_late = self.until.is_some_and(|it| Instant::now() >= it);
+            if n > 0 || is_over || is_late || self.alarm.reason().is_some() {
+                return Ok(n);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Checks a recording while it is read. `violated` hears of each violation at once, and `quiet` runs show no status.
+pub(crate) fn run(
+    name: &str,
+    flow: Flow<'_>,
+    plan: &StreamPlan,
+    (alarm, progress): (&Alarm, &Progress),
+    violated: &mut dyn FnMut(Level, &Standing, u64),
+) -> anyhow::Result<Streamed> {
+    let stop = || alarm.reason();
+    let explaining_since = Cell::new(Instant::now());
+    let stop_explaining = || {
+        stop().or_else(|| (explaining_since.get().elapsed() > EXPLANATION).then_some(iso_evidence::StopReason::Timeout))
+    };
+    let hear = |note| {
+        if let iso_evidence::Note::Begins(iso_evidence::Stage::Explanation | iso_evidence::Stage::Derivation) = note {
+            explaining_since.set(Instant::now());
+        }
+    };
+    let budget = Budget::new(&stop).explained_until(&stop_explaining).heard_by(&hear);
+    let certificate = match &plan.certificate {
+        Some(path) => {
+            let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+            Some(BufWriter::with_capacity(1 << 16, file))
+        }
+        None => None,
+    };
+    let path = Path::new(name);
+    let (n_read, grows) = match &flow {
+        Flow::Growing(tail) => (Some(Arc::clone(&tail.n_read)), true),
+        Flow::Whole(..) => (None, false),
+    };
+    let mut taker = Taker {
+        plan,
+        budget,
+        progress,
+        violated,
+        recording: Again {
+            path: path.is_file().then(|| path.to_owned()),
+            until: Cell::new(None),
+            initial: plan.initial.clone(),
+        },
+        saved: Saved { out: certificate, failure: None },
+        check: None,
+        counts: Counts::default(),
+        sessions: 0,
+        keys: 0,
+        refusal: None,
+        promised: None,
+        told: Vec::new(),
+        n_read,
+        last_status: Instant::now(),
+        last_line: 0,
+        grows,
+        retry: (Instant::now(), RETRY),
+        stop: &stop,
+    };
+    let mut known = StreamedNames::default();
+    let watch = StopWatch { alarm, progress: (!grows).then_some(progress) };
+    let initial = plan.initial.as_ref().map(Datum::as_name);
+    let options = ReadOptions { initial, watch: Some(&watch), ..ReadOptions::default() };
+    let ended = match flow {
+        Flow::Whole(reader, size) => {
+            stream_txns(shown(name), reader, (size, Pace::Blocks), &options, &mut known, &mut taker)
+        }
+        Flow::Growing(tail) => stream_txns(shown(name), tail, (None, Pace::Lines), &options, &mut known, &mut taker),
+    };
+    let (end, defects) = match ended {
+        Ok(ended) => (ended.end, ended.defects),
+        // Whoever stopped it wants to know how far it was.
+        Err(ReadError::Stopped { .. }) => (EndOfStream::Enough, Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    taker.finish(end, grows);
+    let Taker { check, counts, refusal, promised, saved, .. } = taker;
+    if let Some(error) = saved.failure {
+        bail!("cannot write the certificate: {error}");
+    }
+    Ok(Streamed { check, counts, end, defects, refusal, promised })
+}
+
+/// Explanations of violations in a stream take no longer.
+const EXPLANATION: Duration = Duration::from_secs(10);
+
+struct StopWatch<'a> {
+    alarm: &'a Alarm,
+    progress: Option<&'a Progress>,
+}
+
+impl Watch for StopWatch<'_> {
+    fn should_stop(&self) -> bool {
+        self.alarm.reason().is_some()
+    }
+
+    fn progress(&self, bytes: u64, of: Option<u64>) {
+        if let Some(progress) = self.progress {
+            progress.bytes(bytes, of);
+        }
+    }
+}
+
+/// Reads the recording again.
+struct Again {
+    /// Nothing for standard input.
+    path: Option<PathBuf>,
+    /// Up to this line; all of it if there is none.
+    until: Cell<Option<u64>>,
+    initial: Option<Datum>,
+}
+
+impl Recording for Again {
+    fn about(&self, keys: &[KeyId]) -> Option<History> {
+        let path = self.path.as_ref()?;
+        let file = File::open(path).ok()?;
+        let options = ReadOptions { initial: self.initial.as_ref().map(Datum::as_name), ..ReadOptions::default() };
+        read_keys(&path.display().to_string(), file, keys, self.until.get(), &options).ok()?
+    }
+}
+
+/// The schedule in a file: a line for each step.
+struct Saved {
+    out: Option<BufWriter<File>>,
+    failure: Option<io::Error>,
+}
+
+impl Steps for Saved {
+    fn step(&mut self, _: Level, txn: u64, step: StreamedStep, sources: &[u64]) {
+        let Some(out) = &mut self.out else { return };
+        let kind = match step {
+            StreamedStep::Whole => "",
+            StreamedStep::Snapshot => "s",
+            StreamedStep::Commit => "c",
+        };
+        let written = write!(out, "{kind}{txn}")
+            .and_then(|()| sources.iter().try_for_each(|it| write!(out, " {it}")))
+            .and_then(|()| out.write_all(b"\n"));
+        self.keep(written);
+    }
+}
+
+impl Saved {
+    fn keep(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.failure.get_or_insert(error);
+            self.out = None;
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if let Some(out) = &mut self.out {
+            let written = writeln!(out, "{line}").and_then(|()| out.flush());
+            self.keep(written);
+        }
+    }
+}
+
+struct Taker<'a> {
+    plan: &'a StreamPlan,
+    budget: Budget<'a>,
+    progress: &'a Progress,
+    violated: &'a mut dyn FnMut(Level, &Standing, u64),
+    recording: Again,
+    saved: Saved,
+    check: Option<StreamCheck>,
+    counts: Counts,
+    sessions: usize,
+    keys: usize,
+    refusal: Option<String>,
+    promised: Option<promise::Promised>,
+    /// Levels whose violation was told.
+    told: Vec<Level>,
+    n_read: Option<Arc<AtomicU64>>,
+    last_status: Instant,
+    last_line: u64,
+    grows: bool,
+    /// When suspects are looked at once more, and how long to wait after that.
+    retry: (Instant, Duration),
+    stop: &'a dyn Fn() -> Option<iso_evidence::StopReason>,
+}
+
+impl TakeTxns for Taker<'_> {
+    fn header(&mut self, header: &StreamedHeader) -> ControlFlow<()> {
+        let promised = header.header.database.as_ref().and_then(|it| promise::promised(it).ok());
+        let is_level = |it: &promise::Promised| matches!(it.question, names::Question::Level(_));
+        let promised = promised.filter(|it| self.plan.levels.is_none() && is_level(it));
+        let levels = match (&self.plan.levels, &promised) {
+            (Some(levels), _) => levels.clone(),
+            (None, Some(promise::Promised { question: names::Question::Level(level), .. })) => vec![*level],
+            (None, _) => USUAL.to_vec(),
+        };
+        self.promised = promised;
+        if self.saved.out.is_some() && levels.len() != 1 {
+            self.refusal = Some("--certificate saves the schedule of one level; name it with --level".to_owned());
+            return ControlFlow::Break(());
+        }
+        match StreamCheck::new(&levels, &header.initial, self.plan.window) {
+            Ok(check) => self.check = Some(check),
+            Err(level) => {
+                self.refusal = Some(format!("{level} cannot be checked as a stream"));
+                return ControlFlow::Break(());
+            }
+        }
+        let (level, window) = (StreamCheck::streamed_as(levels[0]).unwrap_or(levels[0]), self.plan.window);
+        self.saved.line(&format!("{{\"isoscope-schedule\":1,\"level\":\"{level}\",\"window\":{window}}}"));
+        ControlFlow::Continue(())
+    }
+
+    fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()> {
+        self.keys = self.keys.max(key.index() + 1);
+        let Some(check) = &mut self.check else { return ControlFlow::Continue(()) };
+        if check.initial(key, &owned(value)) {
+            return ControlFlow::Continue(());
+        }
+        self.refusal = Some(format!("the initial value of {} comes after somebody touched it", name.shown()));
+        ControlFlow::Break(())
+    }
+
+    fn txn(&mut self, raw: &RawTxn<'_>) -> ControlFlow<()> {
+        let mut txn = StreamedTxn::new(raw.session, raw.nth, raw.at, raw.outcome);
+        txn.times(raw.begin, raw.end);
+        for op in raw.ops {
+            if let Err(access) = txn.push(op.access, op.key, owned(op.value)) {
+                self.refusal =
+                    Some(format!("line {} has {}, and only registers can be streamed", raw.at, called(access)));
+                return ControlFlow::Break(());
+            }
+            self.keys = self.keys.max(op.key.index() + 1);
+        }
+        self.count(raw);
+        let Some(check) = &mut self.check else { return ControlFlow::Continue(()) };
+        // Of a recording that is complete, what follows is known, too: it says who may have written what was read.
+        let ahead = if self.grows { 0 } else { self.plan.window as u64 * LOOK_AHEAD };
+        self.recording.until.set(Some(raw.at + ahead));
+        self.last_line = raw.at;
+        check.take(txn, &self.recording, &mut self.saved, &self.budget);
+        self.look(raw.at)
+    }
+
+    fn pause(&mut self) -> ControlFlow<()> {
+        self.status();
+        self.retry()?;
+        if (self.stop)().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Taker<'_> {
+    fn count(&mut self, raw: &RawTxn<'_>) {
+        self.sessions = self.sessions.max(raw.session.index() + 1);
+        let counts = &mut self.counts;
+        counts.transactions += 1;
+        counts.operations += raw.ops.len() as u64;
+        match raw.outcome {
+            Outcome::Committed => counts.committed += 1,
+            Outcome::Aborted => counts.aborted += 1,
+            Outcome::Indeterminate => counts.unknown += 1,
+        }
+    }
+
+    /// Tells of violations, and whether to go on.
+    fn look(&mut self, at: u64) -> ControlFlow<()> {
+        let Some(check) = &self.check else { return ControlFlow::Continue(()) };
+        if check.is_violated() {
+            for (level, standing) in check.standings() {
+                if matches!(standing, Standing::Violated(_)) && !self.told.contains(&level) {
+                    self.told.push(level);
+                    (self.violated)(level, standing, at);
+                }
+            }
+            if self.plan.stops_on_violation {
+                return ControlFlow::Break(());
+            }
+        }
+        if check.is_over() {
+            return ControlFlow::Break(());
+        }
+        if self.counts.transactions.is_multiple_of(TXNS_PER_STATUS) {
+            self.status();
+            if (self.stop)().is_some() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// What was recorded since may show what suspects are.
+    fn retry(&mut self) -> ControlFlow<()> {
+        let Some(check) = self.check.as_mut().filter(|it| it.has_suspects()) else { return ControlFlow::Continue(()) };
+        let (at, pause) = self.retry;
+        if Instant::now() < at {
+            return ControlFlow::Continue(());
+        }
+        check.look_again(&self.recording, &self.budget);
+        self.retry = (Instant::now() + pause, pause * 2);
+        self.look(self.last_line)
+    }
+
+    fn status(&mut self) {
+        if self.last_status.elapsed() < STATUS {
+            return;
+        }
+        self.last_status = Instant::now();
+        if let Some(words) = self.words() {
+            self.progress.stage(words);
+        }
+    }
+
+    /// `1200000 transactions, lag 0.1 MB, window 20000, 61 MB: ser holds`
+    fn words(&self) -> Option<String> {
+        let check = self.check.as_ref()?;
+        let verdicts: Vec<String> = check.standings().map(|(level, it)| format!("{level} {}", word(it))).collect();
+        let window = check.standings().map(|it| check.progress(it.0).n_window).max().unwrap_or(0);
+        let lag = self.n_read.as_ref().zip(self.recording.path.as_ref()).and_then(|(read, path)| {
+            let size = path.metadata().ok()?.len();
+            Some(format!(", lag {} kB", size.saturating_sub(read.load(Ordering::Relaxed)) / 1000))
+        });
+        let memory = memory::resident().map_or(String::new(), |it| format!(", {} MB", it / 1_000_000));
+        let (n_txns, verdicts) = (check.n_txns(), verdicts.join(", "));
+        Some(format!("{n_txns} transactions{}, window {window}{memory}: {verdicts}", lag.unwrap_or_default()))
+    }
+
+    fn finish(&mut self, end: EndOfStream, grows: bool) {
+        self.counts.sessions = self.sessions as u64;
+        self.counts.keys = self.keys as u64;
+        let Some(check) = &mut self.check else { return };
+        if self.refusal.is_some() || end == EndOfStream::Broken {
+            return;
+        }
+        match end {
+            // What a recording that goes on has not said yet may explain what waits.
+            EndOfStream::Cut(_) if grows => check.settle(&mut self.saved),
+            EndOfStream::Enough => check.settle(&mut self.saved),
+            _ => {
+                self.recording.until.set(None);
+                check.finish(&self.recording, &mut self.saved, &self.budget);
+            }
+        }
+        self.look(self.last_line).is_break();
+        let holds = self.check.as_ref().is_some_and(|it| it.standings().all(|it| matches!(it.1, Standing::Holds)));
+        if end == EndOfStream::Complete && holds {
+            self.saved.line("end");
+        } else if let Some(out) = &mut self.saved.out {
+            let flushed = out.flush();
+            self.saved.keep(flushed);
+        }
+    }
+}
+
+fn called(access: Access) -> &'static str {
+    match access {
+        Access::Read | Access::Write => "a register",
+        Access::Append | Access::ReadList => "a list",
+        Access::Omit => "a scan",
+    }
+}
+
+fn owned(name: Name<'_>) -> Datum {
+    match name {
+        Name::Null => Datum::Null,
+        Name::Int(number) => Datum::Int(number),
+        Name::Number(text) => Datum::Number(text.into()),
+        Name::Text(text) => Datum::Text(text.into()),
+        Name::Record(text) => Datum::Record(text.into()),
+    }
+}
+
+fn word(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::Holds => "holds",
+        Standing::Violated(_) => "VIOLATED",
+        Standing::Undecided => "has suspects",
+        Standing::Refused(_) => "unknown",
+    }
+}
+
+/// What a document says of a level.
+pub(crate) fn level_report(check: &StreamCheck, level: Level, standing: &Standing) -> LevelReport {
+    let (judgement, certified) = match standing {
+        Standing::Holds => {
+            let n = check.progress(level).n_certified as usize;
+            let streamed = StreamCheck::streamed_as(level).unwrap_or(level).without_times();
+            let schedule = if matches!(streamed, Level::SnapshotIsolation | Level::PrefixConsistency) {
+                Schedule::Events { events: Vec::new(), omitted: 2 * n }
+            } else {
+                Schedule::Order { order: Vec::new(), omitted: n }
+            };
+            (Judgement::Holds { evidence: Evidence { schedule, sources: Vec::new() } }, Some(Ok(())))
+        }
+        Standing::Violated(violation) => {
+            let verdict = Verdict::Forbidden((*violation.refutation).clone());
+            let answer = Answer { level: level.into(), verdict: &verdict, certified: None };
+            let limits = ReportLimits { max_order: Some(0) };
+            (LevelReport::new(&violation.history, &answer, limits).judgement, Some(Ok(())))
+        }
+        Standing::Undecided => (Judgement::Unknown { reason: suspects(check, level) }, None),
+        Standing::Refused(wrong) => {
+            let reason = iso_answer::WrongEvidence::IN_SHORT.to_owned();
+            (Judgement::Unknown { reason }, Some(Err(wrong.why.clone())))
+        }
+    };
+    LevelReport { level: level.into(), judgement, certified }
+}
+
+fn suspects(check: &StreamCheck, level: Level) -> String {
+    let n = check.progress(level).n_suspects;
+    if n == 0 {
+        return "the recorded times do not say what was over before something else began".to_owned();
+    }
+    let named: Vec<String> =
+        check.suspects(level).iter().take(MAX_NAMED).map(|it| format!("line {}: {}", it.at, it.why)).collect();
+    let more = if n > named.len() as u64 { ", and more" } else { "" };
+    let transactions = if n == 1 { "1 transaction does" } else { &format!("{n} transactions do") };
+    format!("{transactions} not fit, and what is remembered does not say why ({}{more})", named.join("; "))
+}

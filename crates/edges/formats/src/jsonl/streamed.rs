@@ -1,0 +1,424 @@
+//! Reads our JSON lines one transaction at a time and keeps none of them: recordings that do not fit into memory, or that are
+//! still being written.
+//!
+//! Keys and sessions are numbered in the order in which they first appear, so that reading the same recording again gives the
+//! same numbers. Lines that the quick scanner does not know are read as any JSON, each as a history of its own.
+
+use super::line::LineReader;
+use super::scan::{Scanned, Txn, What};
+use super::{BLOCK, WrittenValues};
+use crate::input::{Input, Line, LinesKind};
+use crate::meter::Meter;
+use crate::pipeline::in_order;
+use crate::sink::Sink;
+use crate::{Format, Header, ReadError, ReadOptions};
+use iso_history::{Access, Datum, Defect, History, KeyId, Name, Op, Outcome, PlaceUnit, SessionId, Severity};
+use rustc_hash::FxHashMap;
+use std::io::Read;
+use std::ops::ControlFlow;
+
+/// Somebody who takes a recording as it is read.
+pub trait TakeTxns {
+    /// The first line was read.
+    fn header(&mut self, header: &StreamedHeader) -> ControlFlow<()>;
+    /// A key has an initial value of its own.
+    fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()>;
+    /// A transaction was read.
+    fn txn(&mut self, txn: &RawTxn<'_>) -> ControlFlow<()>;
+    /// Nothing more is at hand just now.
+    fn pause(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// What the first line says.
+#[derive(Clone, Debug)]
+pub struct StreamedHeader {
+    /// What every register without a value of its own holds at first.
+    pub initial: Datum,
+    /// Is there a last line to come, and what does the recording promise about its values?
+    pub promised: Option<WrittenValues>,
+    /// The rest.
+    pub header: Header,
+}
+
+/// One transaction, with numbers for its keys.
+#[derive(Clone, Debug)]
+pub struct RawTxn<'t> {
+    /// Its session.
+    pub session: SessionId,
+    /// The session's name.
+    pub session_name: &'t str,
+    /// Its place in its session, from 0.
+    pub nth: u32,
+    /// Its line.
+    pub at: u64,
+    /// When it began, if the line says so.
+    pub begin: Option<i64>,
+    /// When it ended, if the line says so.
+    pub end: Option<i64>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Its operations.
+    pub ops: &'t [RawOp<'t>],
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug)]
+pub struct RawOp<'t> {
+    /// What it does.
+    pub access: Access,
+    /// Its key.
+    pub key: KeyId,
+    /// The key's name.
+    pub name: Name<'t>,
+    /// What it read or wrote.
+    pub value: Name<'t>,
+}
+
+/// How a stream ended.
+#[derive(Clone, Debug)]
+pub struct StreamedEnd {
+    /// Why.
+    pub end: EndOfStream,
+    /// What is wrong with it; after an error, nothing more was read.
+    pub defects: Vec<Defect>,
+}
+
+/// Why a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndOfStream {
+    /// That is all.
+    Complete,
+    /// The recording has no last line, although it promised one.
+    Cut(WrittenValues),
+    /// Whoever takes the transactions had enough.
+    Enough,
+    /// There is an error in it.
+    Broken,
+}
+
+/// How to wait for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// All of it is there: as fast as possible, on all cores.
+    Blocks,
+    /// It is being written: each line as soon as it is there.
+    Lines,
+}
+
+/// The numbers of keys and sessions.
+#[derive(Clone, Debug, Default)]
+pub struct StreamedNames {
+    int_keys: FxHashMap<i64, u32>,
+    keys: FxHashMap<Datum, u32>,
+    key_names: Vec<Datum>,
+    int_sessions: FxHashMap<i64, u32>,
+    sessions: FxHashMap<String, u32>,
+    session_names: Vec<String>,
+    n_txns: Vec<u32>,
+}
+
+impl StreamedNames {
+    /// The name of a key.
+    pub fn key(&self, key: KeyId) -> Name<'_> {
+        self.key_names[key.index()].as_name()
+    }
+
+    /// The name of a session.
+    pub fn session(&self, session: SessionId) -> &str {
+        &self.session_names[session.index()]
+    }
+
+    fn key_id(&mut self, name: Name<'_>) -> KeyId {
+        let known = match name {
+            Name::Int(number) => self.int_keys.get(&number),
+            other => self.keys.get(&owned(other)),
+        };
+        if let Some(id) = known {
+            return KeyId::from_index(*id as usize);
+        }
+        let id = self.key_names.len() as u32;
+        self.key_names.push(owned(name));
+        match name {
+            Name::Int(number) => self.int_keys.insert(number, id),
+            other => self.keys.insert(owned(other), id),
+        };
+        KeyId::from_index(id as usize)
+    }
+
+    fn session_id(&mut self, name: &str) -> SessionId {
+        if let Some(id) = self.sessions.get(name) {
+            return SessionId::from_index(*id as usize);
+        }
+        let id = self.session_names.len() as u32;
+        self.session_names.push(name.to_owned());
+        self.sessions.insert(name.to_owned(), id);
+        self.n_txns.push(0);
+        SessionId::from_index(id as usize)
+    }
+
+    fn session_named(&mut self, name: Name<'_>) -> SessionId {
+        match name {
+            Name::Int(number) => {
+                if let Some(id) = self.int_sessions.get(&number) {
+                    return SessionId::from_index(*id as usize);
+                }
+                let id = self.session_id(&number.to_string());
+                self.int_sessions.insert(number, id.raw());
+                id
+            }
+            Name::Text(name) => self.session_id(name),
+            other => self.session_id(&other.to_string()),
+        }
+    }
+
+    fn next_of(&mut self, session: SessionId) -> u32 {
+        let n_txns = &mut self.n_txns[session.index()];
+        *n_txns += 1;
+        *n_txns - 1
+    }
+}
+
+fn owned(name: Name<'_>) -> Datum {
+    match name {
+        Name::Null => Datum::Null,
+        Name::Int(number) => Datum::Int(number),
+        Name::Number(text) => Datum::Number(text.into()),
+        Name::Text(text) => Datum::Text(text.into()),
+        Name::Record(text) => Datum::Record(text.into()),
+    }
+}
+
+/// Reads a recording in JSON lines, and gives each transaction to `taker`. The name is for messages.
+pub fn stream_txns(
+    name: &str,
+    reader: impl Read,
+    (size, pace): (Option<u64>, Pace),
+    options: &ReadOptions<'_>,
+    names: &mut StreamedNames,
+    taker: &mut dyn TakeTxns,
+) -> Result<StreamedEnd, ReadError> {
+    // What is read is not kept, so it may be of any size.
+    let unlimited = ReadOptions { memory_limit: Some(u64::MAX), ..*options };
+    let meter = Meter::new(name, &unlimited);
+    let mut input = Input::new(name, reader, size, &meter)?;
+    let mut streamer = Streamer {
+        name,
+        meter: &meter,
+        initial: options.initial.map(owned),
+        reader: LineReader::new(),
+        line: 1,
+        is_headed: false,
+        names,
+        taker,
+        defects: Vec::new(),
+        flow: ControlFlow::Continue(()),
+    };
+    match pace {
+        Pace::Blocks => {
+            let stopped = in_order(
+                || Ok(input.next_lines(BLOCK)?),
+                Scanned::new,
+                |it| streamer.take(&it).map_err(Stop::Failed).and_then(|()| streamer.go_on()),
+            );
+            if let Err(Stop::Failed(error)) = stopped {
+                return Err(error);
+            }
+        }
+        Pace::Lines => {
+            while streamer.go_on().is_ok() {
+                let Some(lines) = input.next_lines(1)? else { break };
+                streamer.take(&Scanned::new(lines))?;
+                if streamer.flow.is_continue() {
+                    streamer.flow = streamer.taker.pause();
+                }
+            }
+        }
+    }
+    let damage = input.damage().map(|it| format!("the compressed data is damaged or cut short: {it}"));
+    streamer.finish(damage)
+}
+
+/// Why blocks are not read any further.
+enum Stop {
+    Failed(ReadError),
+    Enough,
+}
+
+impl From<ReadError> for Stop {
+    fn from(error: ReadError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+struct Streamer<'s> {
+    name: &'s str,
+    meter: &'s Meter<'s>,
+    initial: Option<Datum>,
+    reader: LineReader,
+    /// The number of the next line.
+    line: u64,
+    is_headed: bool,
+    names: &'s mut StreamedNames,
+    taker: &'s mut dyn TakeTxns,
+    defects: Vec<Defect>,
+    flow: ControlFlow<()>,
+}
+
+impl Streamer<'_> {
+    fn is_broken(&self) -> bool {
+        self.defects.iter().any(|it| it.severity == Severity::Error)
+    }
+
+    fn go_on(&self) -> Result<(), Stop> {
+        if self.is_broken() || self.flow.is_break() || self.reader.is_complete() { Err(Stop::Enough) } else { Ok(()) }
+    }
+
+    fn finish(mut self, damage: Option<String>) -> Result<StreamedEnd, ReadError> {
+        if let Some(message) = damage {
+            self.error(None, message);
+        }
+        let mut end = match self.reader.promised() {
+            _ if self.is_broken() => EndOfStream::Broken,
+            _ if self.flow.is_break() => EndOfStream::Enough,
+            Some(values) => EndOfStream::Cut(values),
+            None => EndOfStream::Complete,
+        };
+        if end == EndOfStream::Complete && !self.is_headed {
+            let mut sink = Sink::new(self.meter);
+            sink.source(self.name, PlaceUnit::Line);
+            std::mem::replace(&mut self.reader, LineReader::new()).finish(&mut sink);
+            self.defects.extend(sink.finish(Format::Jsonl)?.defects);
+            end = EndOfStream::Broken;
+        }
+        Ok(StreamedEnd { end, defects: self.defects })
+    }
+
+    fn error(&mut self, line: Option<u64>, message: String) {
+        let at = line.map(|it| (it, PlaceUnit::Line));
+        self.defects.push(Defect { severity: Severity::Error, source: self.name.to_owned(), at, message });
+    }
+
+    fn take(&mut self, scanned: &Scanned) -> Result<(), ReadError> {
+        if scanned.lines.kind == LinesKind::TooLong {
+            self.error(Some(self.line), "the line is too long to be a transaction".to_owned());
+        }
+        let mut op = 0;
+        let mut ops: Vec<RawOp<'_>> = Vec::new();
+        for item in &scanned.items {
+            if self.flow.is_break() || self.is_broken() || self.reader.is_complete() {
+                break;
+            }
+            let number = self.line + item.line;
+            match item.what {
+                What::Txn(txn) => {
+                    self.scanned_txn(scanned, (txn, op), number, &mut ops);
+                    op += txn.n_ops;
+                }
+                What::Other { start, end, line_end } => {
+                    let bytes = &scanned.lines.bytes[start..end];
+                    self.other_line(Line { number, bytes, end: line_end })?;
+                }
+            }
+        }
+        self.line += scanned.n_lines;
+        Ok(())
+    }
+
+    fn scanned_txn<'b>(&mut self, scanned: &'b Scanned, (txn, start): (Txn, usize), at: u64, ops: &mut Vec<RawOp<'b>>) {
+        if !self.is_headed {
+            let message = "the header is missing; the first line must be like {\"isoscope\":1,\"initial\":null}";
+            return self.error(Some(at), message.to_owned());
+        }
+        if let (Some(begin), Some(end)) = (txn.begin, txn.end)
+            && begin > end
+        {
+            return self.error(Some(at), format!("the transaction ends at {end}, before it begins at {begin}"));
+        }
+        ops.clear();
+        for idx in start..start + txn.n_ops {
+            let (key_kind, value_kind) = scanned.kinds[idx];
+            let name = scanned.name((key_kind, scanned.keys[idx]));
+            let value = scanned.name((value_kind, scanned.values[idx]));
+            ops.push(RawOp { access: scanned.accesses[idx], key: self.names.key_id(name), name, value });
+        }
+        let session = self.names.session_named(scanned.name(txn.session));
+        let nth = self.names.next_of(session);
+        let session_name = self.names.session_names[session.index()].as_str();
+        let (begin, end, outcome) = (txn.begin, txn.end, txn.outcome);
+        self.flow = self.taker.txn(&RawTxn { session, session_name, nth, at, begin, end, outcome, ops });
+    }
+
+    /// A line that needs the reader of any line: it becomes a history of its own, or the header.
+    fn other_line(&mut self, line: Line<'_>) -> Result<(), ReadError> {
+        let mut sink = Sink::new(self.meter);
+        sink.source(self.name, PlaceUnit::Line);
+        self.reader.read(line, &mut sink)?;
+        let (default, initials) = sink.initial_values();
+        let mut reading = sink.finish(Format::Jsonl)?;
+        self.defects.append(&mut reading.defects);
+        let Some(history) = reading.history.filter(|_| !self.is_broken()) else { return Ok(()) };
+        if !self.is_headed && !self.reader.is_headless() {
+            self.is_headed = true;
+            let said = default.map(|it| owned(history.value(it)));
+            let header = StreamedHeader {
+                initial: said.or(self.initial.take()).unwrap_or(Datum::Null),
+                promised: self.reader.promised(),
+                header: reading.header,
+            };
+            for session in history.sessions() {
+                self.names.session_id(history.session_name(session));
+            }
+            self.flow = self.taker.header(&header);
+        }
+        for (key, value) in initials {
+            if self.flow.is_continue() {
+                let name = history.key_name(key);
+                self.flow = self.taker.initial(self.names.key_id(name), name, history.value(value));
+            }
+        }
+        if history.n_txns() > 1 && self.flow.is_continue() {
+            self.other_txn(&history, line.number);
+        }
+        Ok(())
+    }
+
+    fn other_txn(&mut self, history: &History, at: u64) {
+        for txn in history.txns() {
+            let mut ops: Vec<RawOp<'_>> = Vec::new();
+            for op in history.ops(txn).map(|it| history.op(it)) {
+                let name = history.key_name(op.key());
+                let (access, value) = match op {
+                    Op::Read { value, .. } => (Access::Read, history.value(value)),
+                    Op::Write { value, .. } => (Access::Write, history.value(value)),
+                    Op::Append { value, .. } => (Access::Append, history.value(value)),
+                    Op::ReadList { .. } => (Access::ReadList, Name::Null),
+                    Op::Omit { .. } => (Access::Omit, Name::Null),
+                };
+                ops.push(RawOp { access, key: self.names.key_id(name), name, value });
+            }
+            // A scan also says something about rows that are not in this line.
+            if history.has_scans() {
+                let key = self.names.key_id(Name::Null);
+                ops.push(RawOp { access: Access::Omit, key, name: Name::Null, value: Name::Null });
+            }
+            let Some(session) = history.session_of(txn) else { continue };
+            let session = self.names.session_id(history.session_name(session));
+            let nth = self.names.next_of(session);
+            let session_name = self.names.session_names[session.index()].as_str();
+            let (begin, end, outcome) = (history.begin(txn), history.end(txn), history.outcome(txn));
+            self.flow = self.taker.txn(&RawTxn { session, session_name, nth, at, begin, end, outcome, ops: &ops });
+        }
+    }
+}
+
+/// Lines in memory, for tests and for those who have them.
+pub fn stream_bytes(
+    name: &str,
+    bytes: &[u8],
+    names: &mut StreamedNames,
+    taker: &mut dyn TakeTxns,
+) -> Result<StreamedEnd, ReadError> {
+    stream_txns(name, bytes, (None, Pace::Blocks), &ReadOptions::default(), names, taker)
+}

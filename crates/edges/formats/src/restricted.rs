@@ -1,0 +1,97 @@
+//! The part of a recording that is about some keys, read again from it: all that anybody did to them, and nothing else.
+//!
+//! Whoever keeps only some keys of an allowed history has an allowed history, so what is forbidden here is forbidden in the
+//! whole. The beginning of a recording is treated as one that was cut: what its transactions read may have been written by
+//! those that follow.
+
+use crate::cut::with_lost_writers_since;
+use crate::jsonl::{Pace, RawTxn, StreamedHeader, StreamedNames, TakeTxns, WrittenValues, stream_txns};
+use crate::{EndOfStream, ReadError, ReadOptions};
+use iso_history::{Access, History, HistoryBuilder, KeyId, Name, Place, PlaceUnit};
+use rustc_hash::FxHashSet;
+use std::io::Read;
+use std::ops::ControlFlow;
+
+/// The history of some keys in a recording in JSON lines, up to some line. Nothing if the recording is broken.
+pub fn read_keys(
+    name: &str,
+    reader: impl Read,
+    keys: &[KeyId],
+    until: Option<u64>,
+    options: &ReadOptions<'_>,
+) -> Result<Option<History>, ReadError> {
+    let mut builder = HistoryBuilder::new();
+    let source = builder.source(name, PlaceUnit::Line);
+    let mut part = Part {
+        keys: keys.iter().copied().collect(),
+        until,
+        source,
+        builder,
+        values: WrittenValues::Any,
+        last_ends: Vec::new(),
+    };
+    let ended = stream_txns(name, reader, (None, Pace::Blocks), options, &mut StreamedNames::default(), &mut part)?;
+    let Part { builder, last_ends, values, .. } = part;
+    let Ok(history) = builder.finish() else { return Ok(None) };
+    let known_until = last_ends.into_iter().min().unwrap_or(i64::MIN);
+    Ok(match ended.end {
+        EndOfStream::Broken => None,
+        EndOfStream::Complete => Some(history),
+        EndOfStream::Cut(_) | EndOfStream::Enough => Some(with_lost_writers_since(&history, values, known_until)),
+    })
+}
+
+struct Part {
+    keys: FxHashSet<KeyId>,
+    until: Option<u64>,
+    source: u32,
+    builder: HistoryBuilder,
+    values: WrittenValues,
+    /// When the last transaction of each session ended.
+    last_ends: Vec<i64>,
+}
+
+impl TakeTxns for Part {
+    fn header(&mut self, header: &StreamedHeader) -> ControlFlow<()> {
+        let initial = self.builder.value_named(header.initial.as_name());
+        self.builder.default_initial(initial);
+        self.values = header.promised.unwrap_or_default();
+        ControlFlow::Continue(())
+    }
+
+    fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()> {
+        if self.keys.contains(&key) {
+            let (key, value) = (self.builder.key_named(name), self.builder.value_named(value));
+            self.builder.initial(key, value, Place { source: self.source, at: 1 });
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn txn(&mut self, txn: &RawTxn<'_>) -> ControlFlow<()> {
+        if self.until.is_some_and(|it| txn.at > it) {
+            return ControlFlow::Break(());
+        }
+        let session = txn.session.index();
+        if session >= self.last_ends.len() {
+            self.last_ends.resize(session + 1, i64::MIN);
+        }
+        self.last_ends[session] = txn.end.unwrap_or(i64::MIN);
+        if !txn.ops.iter().any(|it| self.keys.contains(&it.key)) {
+            return ControlFlow::Continue(());
+        }
+        let session = self.builder.session(txn.session_name);
+        self.builder.begin(session, Place { source: self.source, at: txn.at });
+        self.builder.times(txn.begin, txn.end);
+        for op in txn.ops.iter().filter(|it| self.keys.contains(&it.key)) {
+            let (key, value) = (self.builder.key_named(op.name), self.builder.value_named(op.value));
+            match op.access {
+                Access::Read => self.builder.read(key, value),
+                Access::Write => self.builder.write(key, value),
+                // Only registers are streamed; whoever has lists was refused before.
+                Access::Append | Access::ReadList | Access::Omit => {}
+            }
+        }
+        self.builder.end(txn.outcome);
+        ControlFlow::Continue(())
+    }
+}

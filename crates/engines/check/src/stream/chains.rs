@@ -1,0 +1,432 @@
+//! The transactions of a window, and for each key its versions in their chosen order, with their readers.
+//!
+//! Who must come before whom follows from these chains: there are no edges to be kept. What happened before the window is
+//! one version of each key, which nobody wrote as far as the window knows.
+
+use super::order::Graph;
+use iso_history::{Datum, KeyId};
+
+/// Nothing.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Where dependencies attach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A transaction is one event.
+    Serial,
+    /// Snapshot and commit; two writers of a key do not overlap.
+    Snapshots,
+    /// Snapshot and commit; writers may overlap.
+    Prefixes,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Txn {
+    /// Its number in the stream.
+    pub(super) id: u64,
+    pub(super) session: u32,
+    /// Its neighbours in its session, as far as they are in the window.
+    pub(super) before: u32,
+    pub(super) after: u32,
+    pub(super) first_op: u32,
+    pub(super) begin: Option<i64>,
+    pub(super) end: Option<i64>,
+    /// How many of its reads wait for their writer.
+    pub(super) n_waiting: u32,
+}
+
+/// A read of a version, or a version that was written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Op {
+    pub(super) txn: u32,
+    /// The version; none for a read that waits, or that nothing explains.
+    pub(super) version: u32,
+    pub(super) key: u32,
+    pub(super) next_of_txn: u32,
+    next_reader: u32,
+    previous_reader: u32,
+    pub(super) is_write: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Version {
+    pub(super) key: u32,
+    /// None if its writer is not in the window.
+    pub(super) writer: u32,
+    pub(super) previous: u32,
+    pub(super) next: u32,
+    first_reader: u32,
+    pub(super) value: Datum,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    oldest: u32,
+    newest: u32,
+}
+
+/// The window.
+#[derive(Clone, Debug)]
+pub(super) struct Chains {
+    pub(super) shape: Shape,
+    default_initial: Datum,
+    txns: Vec<Txn>,
+    free_txns: Vec<u32>,
+    ops: Vec<Op>,
+    free_ops: Vec<u32>,
+    versions: Vec<Version>,
+    free_versions: Vec<u32>,
+    keys: Vec<Ends>,
+    pub(super) n_txns: usize,
+}
+
+impl Chains {
+    pub(super) fn new(shape: Shape, default_initial: Datum) -> Self {
+        Self {
+            shape,
+            default_initial,
+            txns: Vec::new(),
+            free_txns: Vec::new(),
+            ops: Vec::new(),
+            free_ops: Vec::new(),
+            versions: Vec::new(),
+            free_versions: Vec::new(),
+            keys: Vec::new(),
+            n_txns: 0,
+        }
+    }
+
+    /// The event at which a transaction reads.
+    #[inline]
+    pub(super) fn start(txn: u32) -> u32 {
+        txn << 1
+    }
+
+    /// The event at which it writes.
+    #[inline]
+    pub(super) fn commit(&self, txn: u32) -> u32 {
+        if self.shape == Shape::Serial { txn << 1 } else { txn << 1 | 1 }
+    }
+
+    pub(super) fn txn(&self, txn: u32) -> &Txn {
+        &self.txns[txn as usize]
+    }
+
+    pub(super) fn txn_mut(&mut self, txn: u32) -> &mut Txn {
+        &mut self.txns[txn as usize]
+    }
+
+    pub(super) fn op(&self, op: u32) -> Op {
+        self.ops[op as usize]
+    }
+
+    #[inline]
+    pub(super) fn version(&self, version: u32) -> &Version {
+        &self.versions[version as usize]
+    }
+
+    pub(super) fn add_txn(&mut self, txn: Txn) -> u32 {
+        self.n_txns += 1;
+        if let Some(slot) = self.free_txns.pop() {
+            self.txns[slot as usize] = txn;
+            slot
+        } else {
+            self.txns.push(txn);
+            self.txns.len() as u32 - 1
+        }
+    }
+
+    /// A transaction leaves, with all that it did.
+    pub(super) fn remove_txn(&mut self, txn: u32) {
+        let mut op = self.txns[txn as usize].first_op;
+        while op != NONE {
+            let next = self.ops[op as usize].next_of_txn;
+            self.free_ops.push(op);
+            op = next;
+        }
+        let (before, after) = (self.txns[txn as usize].before, self.txns[txn as usize].after);
+        if before != NONE {
+            self.txns[before as usize].after = after;
+        }
+        if after != NONE {
+            self.txns[after as usize].before = before;
+        }
+        self.free_txns.push(txn);
+        self.n_txns -= 1;
+    }
+
+    /// Adds an operation to a transaction, of no version yet.
+    pub(super) fn add_op(&mut self, txn: u32, key: KeyId, is_write: bool) -> u32 {
+        let next_of_txn = self.txns[txn as usize].first_op;
+        let (version, key) = (NONE, key.raw());
+        let op = Op { txn, version, key, next_of_txn, next_reader: NONE, previous_reader: NONE, is_write };
+        let slot = if let Some(slot) = self.free_ops.pop() {
+            self.ops[slot as usize] = op;
+            slot
+        } else {
+            self.ops.push(op);
+            self.ops.len() as u32 - 1
+        };
+        self.txns[txn as usize].first_op = slot;
+        slot
+    }
+
+    pub(super) fn ops_of(&self, txn: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(some(self.txns[txn as usize].first_op), |it| some(self.ops[*it as usize].next_of_txn))
+    }
+
+    /// The newest version of a key.
+    #[inline]
+    pub(super) fn newest(&mut self, key: KeyId) -> u32 {
+        self.ends(key).newest
+    }
+
+    /// The oldest version of a key: the last one before the window.
+    pub(super) fn oldest(&mut self, key: KeyId) -> u32 {
+        self.ends(key).oldest
+    }
+
+    fn ends(&mut self, key: KeyId) -> Ends {
+        while self.keys.len() <= key.index() {
+            let version = self.new_version(self.keys.len() as u32, NONE, self.default_initial.clone());
+            self.keys.push(Ends { oldest: version, newest: version });
+        }
+        self.keys[key.index()]
+    }
+
+    /// The initial value of a key, which nobody has touched.
+    pub(super) fn set_initial(&mut self, key: KeyId, value: Datum) -> bool {
+        let ends = self.ends(key);
+        let oldest = &mut self.versions[ends.oldest as usize];
+        let is_untouched = ends.oldest == ends.newest && oldest.first_reader == NONE;
+        if is_untouched {
+            oldest.value = value;
+        }
+        is_untouched
+    }
+
+    fn new_version(&mut self, key: u32, writer: u32, value: Datum) -> u32 {
+        let version = Version { key, writer, previous: NONE, next: NONE, first_reader: NONE, value };
+        if let Some(slot) = self.free_versions.pop() {
+            self.versions[slot as usize] = version;
+            slot
+        } else {
+            self.versions.push(version);
+            self.versions.len() as u32 - 1
+        }
+    }
+
+    /// What a write of a transaction leaves behind, right after another version.
+    pub(super) fn add_version(&mut self, op: u32, after: u32, value: Datum) -> u32 {
+        let key = self.versions[after as usize].key;
+        let version = self.new_version(key, self.ops[op as usize].txn, value);
+        self.ops[op as usize].version = version;
+        self.insert(version, after);
+        version
+    }
+
+    /// Puts a version that is in no chain into one.
+    pub(super) fn insert(&mut self, version: u32, after: u32) {
+        let next = self.versions[after as usize].next;
+        self.versions[version as usize].previous = after;
+        self.versions[version as usize].next = next;
+        self.versions[after as usize].next = version;
+        if next == NONE {
+            let key = self.versions[version as usize].key;
+            self.keys[key as usize].newest = version;
+        } else {
+            self.versions[next as usize].previous = version;
+        }
+    }
+
+    /// Takes a version out of its chain. The oldest one is never asked for.
+    pub(super) fn take_out(&mut self, version: u32) {
+        let Version { key, previous, next, .. } = self.versions[version as usize];
+        self.versions[previous as usize].next = next;
+        if next == NONE {
+            self.keys[key as usize].newest = previous;
+        } else {
+            self.versions[next as usize].previous = previous;
+        }
+    }
+
+    /// A read is of this version.
+    pub(super) fn link(&mut self, op: u32, version: u32) {
+        let first = std::mem::replace(&mut self.versions[version as usize].first_reader, op);
+        let it = &mut self.ops[op as usize];
+        it.version = version;
+        it.next_reader = first;
+        it.previous_reader = NONE;
+        if first != NONE {
+            self.ops[first as usize].previous_reader = op;
+        }
+    }
+
+    /// A read is of no version.
+    pub(super) fn unlink(&mut self, op: u32) {
+        let Op { version, next_reader, previous_reader, .. } = self.ops[op as usize];
+        if version == NONE {
+            return;
+        }
+        if previous_reader == NONE {
+            self.versions[version as usize].first_reader = next_reader;
+        } else {
+            self.ops[previous_reader as usize].next_reader = next_reader;
+        }
+        if next_reader != NONE {
+            self.ops[next_reader as usize].previous_reader = previous_reader;
+        }
+        self.ops[op as usize].version = NONE;
+    }
+
+    /// The transactions that read a version.
+    pub(super) fn readers(&self, version: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(some(self.versions[version as usize].first_reader), |it| {
+            some(self.ops[*it as usize].next_reader)
+        })
+        .map(|it| self.ops[it as usize].txn)
+    }
+
+    /// A version's writer leaves the window: the version before it is gone for good.
+    pub(super) fn settle(&mut self, version: u32) {
+        let oldest = self.versions[version as usize].previous;
+        self.versions[version as usize].previous = NONE;
+        self.versions[version as usize].writer = NONE;
+        let key = self.versions[version as usize].key;
+        debug_assert_eq!(self.keys[key as usize].oldest, oldest);
+        self.keys[key as usize].oldest = version;
+        self.free_versions.push(oldest);
+    }
+
+    /// Every version that was written in the window leaves its chain, and every read its version.
+    pub(super) fn forget_chains(&mut self, txns: &[u32]) {
+        for txn in txns {
+            let ops: Vec<u32> = self.ops_of(*txn).collect();
+            for op in ops {
+                let Op { version, is_write, .. } = self.ops[op as usize];
+                if is_write {
+                    self.take_out(version);
+                } else {
+                    self.unlink(op);
+                }
+            }
+        }
+    }
+
+    fn writer_of_next(&self, version: u32, but: u32) -> Option<u32> {
+        let next = self.versions[version as usize].next;
+        (next != NONE).then(|| self.versions[next as usize].writer).filter(|it| *it != but && *it != NONE)
+    }
+
+    fn writer_of_previous(&self, version: u32) -> Option<u32> {
+        let previous = self.versions[version as usize].previous;
+        (previous != NONE).then(|| self.versions[previous as usize].writer).filter(|it| *it != NONE)
+    }
+
+    fn after_reads(&self, txn: u32, found: &mut Vec<u32>) {
+        for op in self.ops_of(txn) {
+            let Op { version, is_write, .. } = self.ops[op as usize];
+            if !is_write && version != NONE {
+                found.extend(self.writer_of_next(version, txn).map(|it| self.commit(it)));
+            }
+        }
+    }
+
+    fn after_writes(&self, txn: u32, found: &mut Vec<u32>) {
+        let after = self.txns[txn as usize].after;
+        if after != NONE {
+            found.push(Self::start(after));
+        }
+        for op in self.ops_of(txn) {
+            let Op { version, is_write, .. } = self.ops[op as usize];
+            if is_write {
+                found.extend(self.readers(version).map(Self::start));
+                let next = self.writer_of_next(version, txn);
+                found.extend(next.map(|it| self.successor_of_version(it)));
+            }
+        }
+    }
+
+    /// The event of a writer that comes after the version before its own.
+    pub(super) fn successor_of_version(&self, writer: u32) -> u32 {
+        if self.shape == Shape::Prefixes { self.commit(writer) } else { Self::start(writer) }
+    }
+
+    fn before_reads(&self, txn: u32, found: &mut Vec<u32>) {
+        let before = self.txns[txn as usize].before;
+        if before != NONE {
+            found.push(self.commit(before));
+        }
+        for op in self.ops_of(txn) {
+            let Op { version, is_write, .. } = self.ops[op as usize];
+            if version == NONE {
+                continue;
+            }
+            if !is_write {
+                let writer = self.versions[version as usize].writer;
+                if writer != NONE {
+                    found.push(self.commit(writer));
+                }
+            } else if self.shape != Shape::Prefixes {
+                found.extend(self.writer_of_previous(version).map(|it| self.commit(it)));
+            }
+        }
+    }
+
+    fn before_writes(&self, txn: u32, found: &mut Vec<u32>) {
+        for op in self.ops_of(txn) {
+            let Op { version, is_write, .. } = self.ops[op as usize];
+            if is_write {
+                let previous = self.versions[version as usize].previous;
+                if previous != NONE {
+                    found.extend(self.readers(previous).filter(|it| *it != txn).map(Self::start));
+                }
+                if self.shape == Shape::Prefixes {
+                    found.extend(self.writer_of_previous(version).map(|it| self.commit(it)));
+                }
+            }
+        }
+    }
+}
+
+#[inline]
+fn some(it: u32) -> Option<u32> {
+    (it != NONE).then_some(it)
+}
+
+impl Graph for Chains {
+    fn successors(&self, node: u32, found: &mut Vec<u32>) {
+        let txn = node >> 1;
+        if self.shape == Shape::Serial {
+            self.after_reads(txn, found);
+            self.after_writes(txn, found);
+        } else if node & 1 == 0 {
+            found.push(self.commit(txn));
+            self.after_reads(txn, found);
+        } else {
+            self.after_writes(txn, found);
+        }
+    }
+
+    fn predecessors(&self, node: u32, found: &mut Vec<u32>) {
+        let txn = node >> 1;
+        if self.shape == Shape::Serial {
+            self.before_reads(txn, found);
+            self.before_writes(txn, found);
+        } else if node & 1 == 0 {
+            self.before_reads(txn, found);
+        } else {
+            found.push(Self::start(txn));
+            self.before_writes(txn, found);
+        }
+    }
+
+    fn times(&self, node: u32) -> (Option<i64>, Option<i64>) {
+        let Txn { begin, end, .. } = self.txns[(node >> 1) as usize];
+        match (self.shape, node & 1) {
+            (Shape::Serial, _) => (begin, end),
+            (_, 0) => (begin, None),
+            (_, _) => (None, end),
+        }
+    }
+}

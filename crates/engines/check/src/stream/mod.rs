@@ -1,0 +1,198 @@
+//! Checks a recording while it is read, in memory that does not grow with it.
+//!
+//! [`Stream`] takes transactions one by one, in the order of their ends, and keeps a window of those that may still be
+//! ordered in another way. What leaves the window is the next step of a schedule, for a kernel that replays it
+//! ([`iso_evidence::StreamedReplay`]). What does not fit is a [`Misfit`], which says which keys it is about: then
+//! [`Stream::resolve`] asks the exact engine about the window, and whoever has the recording can ask it about these keys in
+//! all of it. Nothing here is ever a verdict.
+
+mod chains;
+mod order;
+mod resolve;
+mod strong;
+mod weak;
+
+pub use resolve::Resolved;
+
+use iso_evidence::{Budget, StreamedStep};
+use iso_history::{Datum, KeyId, StreamedTxn};
+use iso_spec::Level;
+use strong::Strong;
+use weak::Weak;
+
+/// A level that is checked while a recording is read.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    level: Level,
+    window: usize,
+    engine: Engine,
+}
+
+#[derive(Clone, Debug)]
+enum Engine {
+    Strong(Box<Strong>),
+    Weak(Box<Weak>),
+}
+
+/// An event that left the window: the next step of the schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The number of the transaction in the stream.
+    pub id: u64,
+    /// What happens.
+    pub step: StreamedStep,
+    /// For the weak levels, how many steps ago the source of each read was; 0 for the newest version with its value.
+    pub sources: Vec<u64>,
+}
+
+/// Something that does not fit into the window. It may be a violation, or a wrong guess.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// The transaction that does not fit.
+    pub id: u64,
+    /// The keys that it is about.
+    pub keys: Vec<KeyId>,
+    /// What is the matter.
+    pub why: Why,
+}
+
+/// What is the matter with a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It read what nobody in the window wrote.
+    NoWriter,
+    /// It read another value than it had written itself.
+    Contradiction,
+    /// It would have to come before itself, in all orders that were tried.
+    Cycle,
+    /// The same, for a write: nothing can come after it.
+    NoPlace,
+    /// It came when those that must follow it had left the window.
+    Late,
+}
+
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoWriter => "it read what nobody wrote in the window",
+            Self::Contradiction => "it does not read its own write",
+            Self::Cycle | Self::NoPlace => "it does not fit into the order of the window",
+            Self::Late => "it was recorded long after it ended",
+        })
+    }
+}
+
+/// What the window has cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// How many transactions are in the window.
+    pub n_txns: usize,
+    /// How often something was against the order.
+    pub n_searches: u64,
+    /// How often neighbouring versions were exchanged.
+    pub n_exchanges: u64,
+}
+
+impl Stream {
+    /// A stream of registers that hold `default_initial` at first, with a window of about so many transactions. Nothing if the
+    /// level cannot be streamed.
+    pub fn new(level: Level, default_initial: Datum, window: usize) -> Option<Self> {
+        let engine = match level {
+            Level::StrictSerializable
+            | Level::Serializable
+            | Level::StrongSnapshotIsolation
+            | Level::SnapshotIsolation
+            | Level::PrefixConsistency => Engine::Strong(Box::new(Strong::new(level, default_initial))),
+            Level::CausalConsistency | Level::ReadAtomic | Level::ReadCommitted => {
+                Engine::Weak(Box::new(Weak::new(level, default_initial, window as u64)))
+            }
+            _ => return None,
+        };
+        Some(Self { level, window: window.max(1), engine })
+    }
+
+    /// The level.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The initial value of one key. False if it comes too late, after somebody touched the key.
+    #[must_use]
+    pub fn initial(&mut self, key: KeyId, value: Datum) -> bool {
+        match &mut self.engine {
+            Engine::Strong(it) => it.chains.set_initial(key, value),
+            Engine::Weak(it) => it.set_initial(key, value),
+        }
+    }
+
+    /// Takes the next transaction of the recording, and says what does not fit.
+    pub fn take(&mut self, id: u64, txn: &StreamedTxn) -> Vec<Misfit> {
+        let mut misfits = Vec::new();
+        match &mut self.engine {
+            Engine::Strong(it) => it.take(id, txn, &mut misfits),
+            Engine::Weak(it) => it.take(id, txn, &mut misfits),
+        }
+        misfits
+    }
+
+    /// The next event that leaves a window that is too large.
+    pub fn retire(&mut self, misfits: &mut Vec<Misfit>) -> Option<Left> {
+        let n_txns = self.effort().n_txns;
+        if n_txns <= self.window {
+            return None;
+        }
+        let left = self.first();
+        if left.is_none() && n_txns > 2 * self.window {
+            self.give_up_waiting(misfits);
+        }
+        left
+    }
+
+    /// The recording is over: the next event leaves. If it waits for something, it does not wait any longer, and that is a
+    /// misfit; to be called until there is neither.
+    pub fn drain(&mut self, misfits: &mut Vec<Misfit>) -> Option<Left> {
+        let left = self.first();
+        if left.is_none() {
+            self.give_up_waiting(misfits);
+        }
+        left
+    }
+
+    /// The next event leaves, unless it waits for something.
+    pub fn settle(&mut self) -> Option<Left> {
+        self.first()
+    }
+
+    fn first(&mut self) -> Option<Left> {
+        match &mut self.engine {
+            Engine::Strong(it) => it.retire(),
+            Engine::Weak(it) => it.retire(),
+        }
+    }
+
+    fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) {
+        match &mut self.engine {
+            Engine::Strong(it) => it.give_up_waiting(misfits),
+            Engine::Weak(it) => it.give_up_waiting(misfits),
+        }
+    }
+
+    /// Asks the exact engine for an order of the whole window, and goes on with it. `txn` gives a transaction of the
+    /// window by its number.
+    pub fn resolve<'t>(&mut self, txn: &dyn Fn(u64) -> Option<&'t StreamedTxn>, budget: &Budget<'_>) -> Resolved {
+        match &mut self.engine {
+            Engine::Strong(it) => it.resolve(self.level, txn, budget),
+            Engine::Weak(_) => Resolved::Unknown,
+        }
+    }
+
+    /// What the window has cost so far.
+    pub fn effort(&self) -> Effort {
+        match &self.engine {
+            Engine::Strong(it) => {
+                Effort { n_txns: it.chains.n_txns, n_searches: it.order.n_searches, n_exchanges: it.n_exchanges }
+            }
+            Engine::Weak(it) => it.effort(),
+        }
+    }
+}

@@ -1,0 +1,543 @@
+//! Serializability, snapshot isolation and prefix consistency of a stream, with or without real time.
+//!
+//! Transactions come in the order of their ends, which is nearly always the order in which they took effect. Each read is
+//! linked to the newest version with its value, each write comes last in the chain of its key; an order of the events in the
+//! window follows what that implies. Where it cannot, neighbouring versions are exchanged. What still does not fit is a
+//! [`Misfit`]: a guess of ours was wrong, or the level is violated; the window alone does not know.
+//! Cost: an operation costs a look at its key, unless an edge is against the order.
+
+use super::chains::{Chains, NONE, Op, Shape, Txn};
+use super::order::{Cycle, Graph, Order, RealTime};
+use super::{Left, Misfit, Why};
+use iso_evidence::StreamedStep;
+use iso_history::{Datum, KeyId, Outcome, StreamedTxn};
+use iso_spec::Level;
+use rustc_hash::FxHashMap;
+
+/// So many versions with the value of a read, or places of a write, are tried.
+const MAX_TRIES: usize = 24;
+/// So many times neighbouring versions are exchanged for one operation.
+const MAX_EXCHANGES: usize = 6;
+/// So many transactions of unknown outcome are kept for readers to come.
+const MAX_UNKNOWN: usize = 4096;
+
+/// The window of a level.
+#[derive(Clone, Debug)]
+pub(super) struct Strong {
+    pub(super) chains: Chains,
+    pub(super) order: Order,
+    real_time: RealTime,
+    /// The last transaction of each session, if it is in the window.
+    sessions: Vec<u32>,
+    /// By session, the number after the one of the last transaction that left.
+    left: Vec<u64>,
+    /// Reads without a version, by key.
+    waiting: FxHashMap<u32, Vec<Waiting>>,
+    unknown: Vec<(u64, StreamedTxn)>,
+    latest_begin: Option<i64>,
+    latest_begin_left: Option<i64>,
+    edges: Vec<(u32, u32)>,
+    pub(super) n_exchanges: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    op: u32,
+    value: Datum,
+}
+
+impl Strong {
+    pub(super) fn new(level: Level, default_initial: Datum) -> Self {
+        let shape = match level.without_times() {
+            Level::Serializable => Shape::Serial,
+            Level::SnapshotIsolation => Shape::Snapshots,
+            _ => Shape::Prefixes,
+        };
+        let real_time = if level.needs_times() { RealTime::Counts } else { RealTime::Ignored };
+        Self {
+            chains: Chains::new(shape, default_initial),
+            order: Order::new(real_time),
+            real_time,
+            sessions: Vec::new(),
+            left: Vec::new(),
+            waiting: FxHashMap::default(),
+            unknown: Vec::new(),
+            latest_begin: None,
+            latest_begin_left: None,
+            edges: Vec::new(),
+            n_exchanges: 0,
+        }
+    }
+
+    /// Takes the next transaction; what does not fit is added to the misfits.
+    pub(super) fn take(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) {
+        match txn.outcome {
+            Outcome::Aborted => {}
+            Outcome::Indeterminate => self.keep_unknown(id, txn, misfits),
+            Outcome::Committed => self.add(id, txn, misfits),
+        }
+    }
+
+    /// The first event leaves, unless its transaction waits for a writer.
+    pub(super) fn retire(&mut self) -> Option<Left> {
+        let node = self.order.first()?;
+        let slot = node >> 1;
+        let Txn { id, session, n_waiting, begin, .. } = *self.chains.txn(slot);
+        let (is_start, is_end) =
+            if self.chains.shape == Shape::Serial { (true, true) } else { (node & 1 == 0, node & 1 == 1) };
+        if is_start && n_waiting > 0 {
+            return None;
+        }
+        self.order.pop();
+        if is_start {
+            self.latest_begin_left = self.latest_begin_left.max(begin);
+            let left = &mut self.left[session as usize];
+            *left = (*left).max(id + 1);
+            self.release_reads(slot);
+        }
+        if is_end {
+            self.release_writes(slot);
+        }
+        let step = match (is_start, is_end) {
+            (true, true) => StreamedStep::Whole,
+            (true, false) => StreamedStep::Snapshot,
+            _ => StreamedStep::Commit,
+        };
+        Some(Left { id, step, sources: Vec::new() })
+    }
+
+    /// The reads of the first transaction do not wait any longer.
+    pub(super) fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) {
+        let Some(slot) = self.order.first().map(|it| it >> 1) else { return };
+        let ops: Vec<u32> = self.chains.ops_of(slot).collect();
+        for op in ops {
+            let Op { key, version, is_write, .. } = self.chains.op(op);
+            if is_write || version != NONE {
+                continue;
+            }
+            let Some(list) = self.waiting.get_mut(&key) else { continue };
+            let n_before = list.len();
+            list.retain(|it| it.op != op);
+            if list.len() < n_before {
+                if list.is_empty() {
+                    self.waiting.remove(&key);
+                }
+                let txn = self.chains.txn_mut(slot);
+                txn.n_waiting -= 1;
+                misfits.push(Misfit { id: txn.id, keys: vec![KeyId::from_index(key as usize)], why: Why::NoWriter });
+            }
+        }
+    }
+
+    fn release_reads(&mut self, slot: u32) {
+        let mut op = self.chains.txn(slot).first_op;
+        while op != NONE {
+            let Op { next_of_txn, is_write, .. } = self.chains.op(op);
+            if !is_write {
+                self.chains.unlink(op);
+            }
+            op = next_of_txn;
+        }
+    }
+
+    fn release_writes(&mut self, slot: u32) {
+        let mut op = self.chains.txn(slot).first_op;
+        while op != NONE {
+            let Op { next_of_txn, is_write, version, .. } = self.chains.op(op);
+            if is_write && version != NONE {
+                self.chains.settle(version);
+            }
+            op = next_of_txn;
+        }
+        let session = self.chains.txn(slot).session as usize;
+        if self.sessions[session] == slot {
+            self.sessions[session] = NONE;
+        }
+        self.chains.remove_txn(slot);
+    }
+
+    /// One of unknown outcome counts only if somebody reads from it.
+    fn keep_unknown(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) {
+        let is_wanted = txn.writes().iter().any(|(key, value)| self.is_waited_for(*key, value));
+        if is_wanted {
+            return self.add(id, txn, misfits);
+        }
+        if self.unknown.len() >= MAX_UNKNOWN {
+            self.unknown.remove(0);
+        }
+        self.unknown.push((id, txn.clone()));
+    }
+
+    fn is_waited_for(&self, key: KeyId, value: &Datum) -> bool {
+        self.waiting.get(&key.raw()).is_some_and(|it| it.iter().any(|it| it.value == *value))
+    }
+
+    fn add(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) {
+        let slot = self.enter(id, txn, misfits);
+        if let Some(key) = txn.contradicted() {
+            misfits.push(Misfit { id, keys: vec![key], why: Why::Contradiction });
+        }
+        for (key, value) in txn.reads() {
+            self.read(slot, *key, value, misfits);
+        }
+        for (key, value) in txn.writes() {
+            self.write(slot, *key, value, misfits);
+        }
+        for (key, value) in txn.writes() {
+            self.wake(*key, value, misfits);
+        }
+    }
+
+    /// The events of a transaction come to the end of the order, and it joins its session.
+    fn enter(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) -> u32 {
+        let session = txn.session.index();
+        if session >= self.sessions.len() {
+            self.sessions.resize(session + 1, NONE);
+            self.left.resize(session + 1, 0);
+        }
+        // One of unknown outcome may come late, into the middle of its session.
+        let (mut before, mut after) = (self.sessions[session], NONE);
+        while before != NONE && self.chains.txn(before).id > id {
+            after = before;
+            before = self.chains.txn(before).before;
+        }
+        let StreamedTxn { begin, end, .. } = *txn;
+        let session = txn.session.raw();
+        let slot = self.chains.add_txn(Txn { id, session, before, after, first_op: NONE, begin, end, n_waiting: 0 });
+        if before != NONE {
+            self.chains.txn_mut(before).after = slot;
+        }
+        if after == NONE {
+            self.sessions[session as usize] = slot;
+        } else {
+            self.chains.txn_mut(after).before = slot;
+        }
+        let (start, commit) = (Chains::start(slot), self.chains.commit(slot));
+        self.order.push(start);
+        if commit != start {
+            self.order.push(commit);
+        }
+        let is_passed = self.left[session as usize] > id;
+        let mut fits = if is_passed { Err(Cycle::new()) } else { Ok(()) };
+        if after != NONE && !is_passed {
+            fits = self.order.ensure(&self.chains, commit, Chains::start(after));
+        }
+        if self.real_time == RealTime::Counts && fits.is_ok() {
+            fits = self.keep_time(commit, end);
+        }
+        if let Err(cycle) = fits {
+            let keys = txn.reads().iter().chain(txn.writes()).map(|it| it.0).collect();
+            // Against what has left the window, no other order of the window helps.
+            let why = if cycle.is_empty() { Why::Late } else { Why::NoPlace };
+            misfits.push(Misfit { id, keys, why });
+        }
+        self.latest_begin = self.latest_begin.max(begin);
+        slot
+    }
+
+    /// Lines may be a little out of the order of ends: whoever began after this end comes after it.
+    fn keep_time(&mut self, commit: u32, end: Option<i64>) -> Result<(), Cycle> {
+        let Some(end) = end.filter(|end| self.latest_begin.is_some_and(|it| it > *end)) else { return Ok(()) };
+        if self.latest_begin_left.is_some_and(|it| it > end) {
+            return Err(Cycle::new());
+        }
+        let is_later = |it: &u32| self.chains.times(*it).0.is_some_and(|begin| begin > end);
+        let later: Vec<u32> = self.order.nodes().filter(is_later).collect();
+        later.into_iter().try_for_each(|it| self.order.ensure(&self.chains, commit, it))
+    }
+
+    fn read(&mut self, slot: u32, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
+        let op = self.chains.add_op(slot, key, false);
+        match self.link(op, key, value) {
+            Linked::Done => {}
+            Linked::NoVersion => {
+                self.chains.txn_mut(slot).n_waiting += 1;
+                self.waiting.entry(key.raw()).or_default().push(Waiting { op, value: value.clone() });
+                self.ask_unknown(key, value, misfits);
+            }
+            Linked::Cycle(keys) => {
+                let id = self.chains.txn(slot).id;
+                misfits.push(Misfit { id, keys, why: Why::Cycle });
+            }
+        }
+    }
+
+    /// Somebody whose outcome is unknown may have written what was read.
+    fn ask_unknown(&mut self, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
+        let wrote = |it: &(u64, StreamedTxn)| it.1.writes().iter().any(|it| it.0 == key && it.1 == *value);
+        if let Some(found) = self.unknown.iter().position(wrote) {
+            let (id, txn) = self.unknown.remove(found);
+            self.add(id, &txn, misfits);
+        }
+    }
+
+    /// Links a read to a version with its value, the newest one that fits.
+    fn link(&mut self, op: u32, key: KeyId, value: &Datum) -> Linked {
+        let newest = self.chains.newest(key);
+        let mut first = None;
+        let (mut version, mut n_tries) = (newest, 0);
+        while version != NONE && n_tries < MAX_TRIES {
+            let previous = self.chains.version(version).previous;
+            let is_own = self.chains.version(version).writer == self.chains.op(op).txn;
+            if self.chains.version(version).value == *value && !is_own {
+                n_tries += 1;
+                match self.try_link(op, version) {
+                    Ok(()) => return Linked::Done,
+                    Err(cycle) => first = first.or(Some((version, cycle))),
+                }
+            }
+            version = previous;
+        }
+        let Some((version, cycle)) = first else { return Linked::NoVersion };
+        let keys = cycle.keys_with(key);
+        if self.mend(cycle, |it| it.try_link(op, version)) { Linked::Done } else { Linked::Cycle(keys) }
+    }
+
+    fn try_link(&mut self, op: u32, version: u32) -> Result<(), Attempt> {
+        self.chains.link(op, version);
+        let result = self.fit_read(op, version);
+        result.map_err(|cycle| {
+            let attempt = Attempt { choices: self.choices(&cycle), keys: self.keys_on(&cycle) };
+            self.chains.unlink(op);
+            attempt
+        })
+    }
+
+    fn fit_read(&mut self, op: u32, version: u32) -> Result<(), Cycle> {
+        let reader = self.chains.op(op).txn;
+        let start = Chains::start(reader);
+        let (writer, next) = (self.chains.version(version).writer, self.chains.version(version).next);
+        if writer != NONE {
+            self.order.ensure(&self.chains, self.chains.commit(writer), start)?;
+        }
+        if next != NONE {
+            let overwriter = self.chains.version(next).writer;
+            if overwriter != reader && overwriter != NONE {
+                self.order.ensure(&self.chains, start, self.chains.commit(overwriter))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, slot: u32, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
+        let newest = self.chains.newest(key);
+        let read = self.chains.ops_of(slot).map(|it| self.chains.op(it));
+        let read =
+            read.filter(|it| !it.is_write && it.key == key.raw() && it.version != NONE).map(|it| it.version).last();
+        let op = self.chains.add_op(slot, key, true);
+        // Whoever read a version and overwrites it comes right after it, unless updates may be lost.
+        let is_update = read.is_some() && self.chains.shape != Shape::Prefixes;
+        let mut after = read.filter(|_| is_update).unwrap_or(newest);
+        let end = self.chains.txn(slot).end;
+        if !is_update {
+            after = self.ended_before(after, end);
+        }
+        let first_place = after;
+        let mut first = None;
+        for _ in 0..if is_update { 1 } else { MAX_TRIES } {
+            match self.try_place(op, after, value) {
+                Ok(()) => return,
+                Err(attempt) => first = first.or(Some(attempt)),
+            }
+            after = self.chains.version(after).previous;
+            if after == NONE {
+                break;
+            }
+        }
+        let Some(attempt) = first else { return };
+        let keys = attempt.keys_with(key);
+        if !self.mend(attempt, |it| it.try_place(op, first_place, value)) {
+            // It is in the chain all the same; unless the exact engine finds another order, nobody goes on with this one.
+            let (version, newest) = (self.chains.op(op).version, self.chains.newest(key));
+            self.chains.insert(version, newest);
+            let id = self.chains.txn(slot).id;
+            misfits.push(Misfit { id, keys, why: Why::NoPlace });
+        }
+    }
+
+    /// The newest version whose writer ended before.
+    fn ended_before(&self, newest: u32, end: Option<i64>) -> u32 {
+        let Some(end) = end else { return newest };
+        let mut version = newest;
+        for _ in 0..MAX_TRIES {
+            let it = self.chains.version(version);
+            if it.writer == NONE || self.chains.txn(it.writer).end.is_none_or(|it| it <= end) {
+                return version;
+            }
+            version = it.previous;
+        }
+        newest
+    }
+
+    fn try_place(&mut self, op: u32, after: u32, value: &Datum) -> Result<(), Attempt> {
+        let version = match self.chains.op(op).version {
+            NONE => self.chains.add_version(op, after, value.clone()),
+            version => {
+                self.chains.insert(version, after);
+                version
+            }
+        };
+        self.fit_version(version).map_err(|cycle| {
+            let attempt = Attempt { choices: self.choices(&cycle), keys: self.keys_on(&cycle) };
+            self.chains.take_out(version);
+            attempt
+        })
+    }
+
+    /// What a version's place in its chain implies.
+    fn fit_version(&mut self, version: u32) -> Result<(), Cycle> {
+        let mut edges = std::mem::take(&mut self.edges);
+        edges.clear();
+        self.edges_of(version, &mut edges);
+        let result = edges.iter().try_for_each(|(from, to)| self.order.ensure(&self.chains, *from, *to));
+        self.edges = edges;
+        result
+    }
+
+    fn edges_of(&self, version: u32, edges: &mut Vec<(u32, u32)>) {
+        let chains = &self.chains;
+        let it = chains.version(version);
+        let (writer, previous, next) = (it.writer, it.previous, it.next);
+        if previous != NONE {
+            let overwritten = chains.version(previous).writer;
+            if overwritten != NONE {
+                edges.push((chains.commit(overwritten), chains.successor_of_version(writer)));
+            }
+            let readers = chains.readers(previous).filter(|it| *it != writer);
+            edges.extend(readers.map(|it| (Chains::start(it), chains.commit(writer))));
+        }
+        if next != NONE {
+            let overwriter = chains.version(next).writer;
+            edges.push((chains.commit(writer), chains.successor_of_version(overwriter)));
+            let readers = chains.readers(version).filter(|it| *it != overwriter);
+            edges.extend(readers.map(|it| (Chains::start(it), chains.commit(overwriter))));
+        }
+    }
+
+    /// Readers that waited for this value get it.
+    fn wake(&mut self, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
+        if self.waiting.is_empty() || !self.is_waited_for(key, value) {
+            return;
+        }
+        let list = self.waiting.remove(&key.raw()).unwrap_or_default();
+        let (woken, rest): (Vec<Waiting>, Vec<Waiting>) = list.into_iter().partition(|it| it.value == *value);
+        if !rest.is_empty() {
+            self.waiting.insert(key.raw(), rest);
+        }
+        for Waiting { op, value } in woken {
+            let slot = self.chains.op(op).txn;
+            match self.link(op, key, &value) {
+                Linked::Done => self.chains.txn_mut(slot).n_waiting -= 1,
+                Linked::NoVersion => self.waiting.entry(key.raw()).or_default().push(Waiting { op, value }),
+                Linked::Cycle(keys) => {
+                    self.chains.txn_mut(slot).n_waiting -= 1;
+                    let id = self.chains.txn(slot).id;
+                    misfits.push(Misfit { id, keys, why: Why::Cycle });
+                }
+            }
+        }
+    }
+
+    /// Exchanges neighbouring versions on the cycle of a failed attempt, and tries again, as long as there are some.
+    fn mend(&mut self, mut failed: Attempt, mut attempt: impl FnMut(&mut Self) -> Result<(), Attempt>) -> bool {
+        for _ in 0..MAX_EXCHANGES {
+            let choices = std::mem::take(&mut failed.choices);
+            if !choices.into_iter().any(|(older, newer)| self.exchange(older, newer)) {
+                return false;
+            }
+            match attempt(self) {
+                Ok(()) => return true,
+                Err(again) => failed = again,
+            }
+        }
+        false
+    }
+
+    /// Neighbouring versions, of writers in the window, whose order is a part of this cycle.
+    fn choices(&self, cycle: &Cycle) -> Vec<(u32, u32)> {
+        let mut choices: Vec<(u32, u32)> = Vec::new();
+        for (nth, from) in cycle.iter().enumerate() {
+            let to = cycle[(nth + 1) % cycle.len()];
+            for op in self.chains.ops_of(to >> 1).map(|it| self.chains.op(it)).filter(|it| it.is_write) {
+                let Some(older) = self.overwritten(op.version) else { continue };
+                let is_read_by = |txn: u32| {
+                    self.chains.ops_of(txn).map(|it| self.chains.op(it)).any(|it| !it.is_write && it.version == older)
+                };
+                let is_on_cycle = self.chains.version(older).writer == from >> 1 || is_read_by(from >> 1);
+                let is_update = self.chains.shape != Shape::Prefixes && is_read_by(to >> 1);
+                let choice = (older, op.version);
+                if is_on_cycle && !is_update && !choices.contains(&choice) {
+                    choices.push(choice);
+                }
+            }
+        }
+        choices
+    }
+
+    /// The version before this one, if its writer is in the window.
+    fn overwritten(&self, version: u32) -> Option<u32> {
+        let previous = (version != NONE).then(|| self.chains.version(version).previous)?;
+        (previous != NONE && self.chains.version(previous).writer != NONE).then_some(previous)
+    }
+
+    /// Puts the newer of two neighbouring versions before the older one, if everything still fits.
+    fn exchange(&mut self, older: u32, newer: u32) -> bool {
+        if self.chains.version(newer).previous != older {
+            return false;
+        }
+        let before = self.chains.version(older).previous;
+        self.chains.take_out(newer);
+        self.chains.insert(newer, before);
+        if self.fit_version(newer).is_ok() && self.fit_version(older).is_ok() {
+            self.n_exchanges += 1;
+            return true;
+        }
+        self.chains.take_out(newer);
+        self.chains.insert(newer, older);
+        // As it was, so it fits.
+        self.fit_version(older).and_then(|()| self.fit_version(newer)).ok();
+        false
+    }
+
+    /// The keys that the edges of a cycle are about.
+    fn keys_on(&self, cycle: &Cycle) -> Vec<KeyId> {
+        let mut keys = Vec::new();
+        for (nth, from) in cycle.iter().enumerate() {
+            let to = cycle[(nth + 1) % cycle.len()];
+            let of = |txn: u32| self.chains.ops_of(txn).map(|it| self.chains.op(it).key);
+            let both: Vec<u32> = of(from >> 1).filter(|key| of(to >> 1).any(|it| it == *key)).collect();
+            keys.extend(both.into_iter().map(|it| KeyId::from_index(it as usize)));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// The reads that wait, with what they read.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (u32, &Datum)> {
+        self.waiting.values().flatten().map(|it| (it.op, &it.value))
+    }
+}
+
+/// Why something could not be put where it was tried.
+#[derive(Clone, Debug)]
+struct Attempt {
+    choices: Vec<(u32, u32)>,
+    keys: Vec<KeyId>,
+}
+
+impl Attempt {
+    fn keys_with(&self, key: KeyId) -> Vec<KeyId> {
+        let mut keys = self.keys.clone();
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+        keys
+    }
+}
+
+enum Linked {
+    Done,
+    NoVersion,
+    Cycle(Vec<KeyId>),
+}

@@ -1,0 +1,544 @@
+//! Read committed, read atomic and causal consistency of a stream: whoever must see a writer and read another one's version
+//! puts the first before the second.
+//!
+//! The order of the window follows sessions, reads, and what is inferred from whom each reader must see. It is inferred when
+//! all sources of a transaction are known, and all that these follow from. Versions are remembered for a while after they
+//! left the window; whoever reads older ones does not fit.
+//! Source: Biswas & Enea 2019. Cost: per read, the versions of its key that are remembered; at causal consistency, per
+//! transaction and source the sessions.
+
+use super::order::{Graph, Order, RealTime};
+use super::{Effort, Left, Misfit, Why};
+use iso_evidence::StreamedStep;
+use iso_history::{Datum, KeyId, Outcome, StreamedTxn};
+use iso_spec::Level;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+const NONE: u32 = u32::MAX;
+/// So many transactions of unknown outcome are kept for readers to come.
+const MAX_UNKNOWN: usize = 4096;
+
+/// The window of a level.
+#[derive(Clone, Debug)]
+pub(super) struct Weak {
+    level: Level,
+    graph: Links,
+    order: Order,
+    sessions: Vec<SessionEnd>,
+    keys: Vec<Vec<Version>>,
+    default_initial: Datum,
+    waiting: FxHashMap<u32, Vec<Waiting>>,
+    unknown: Vec<(u64, StreamedTxn)>,
+    /// The number of the next step; the initial state is step 0.
+    now: u64,
+    /// For how many steps a version is remembered after it was overwritten.
+    memory: u64,
+    /// What the last steps saw, from old to new; only causal consistency asks.
+    recent: VecDeque<Vec<u32>>,
+}
+
+#[derive(Clone, Debug)]
+struct SessionEnd {
+    last: u32,
+    /// The number after the one of its last transaction that left.
+    left: u64,
+    /// What its last transaction that left saw, itself included.
+    causes: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    txn: u32,
+    read: usize,
+    value: Datum,
+}
+
+/// Whose write something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writer {
+    /// One in the window.
+    Here(u32),
+    /// One that left it, at this step.
+    Left(u64),
+    /// Nobody knows yet.
+    Awaited,
+}
+
+#[derive(Clone, Debug)]
+struct Version {
+    value: Datum,
+    writer: Writer,
+    session: u32,
+    nth: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Links {
+    txns: Vec<Txn>,
+    free: Vec<u32>,
+    n_txns: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Txn {
+    id: u64,
+    session: u32,
+    nth: u32,
+    before: u32,
+    after: u32,
+    reads: Vec<(u32, Writer)>,
+    writes: Vec<u32>,
+    readers: Vec<u32>,
+    /// Whom an inferred edge leads to, and where one comes from.
+    inferred_after: Vec<u32>,
+    inferred_before: Vec<u32>,
+    n_waiting: u32,
+    is_complete: bool,
+    /// For each session, how many of its transactions are seen, this one included.
+    causes: Vec<u32>,
+}
+
+impl Graph for Links {
+    fn successors(&self, node: u32, found: &mut Vec<u32>) {
+        let txn = &self.txns[node as usize];
+        found.extend(Some(txn.after).filter(|it| *it != NONE));
+        found.extend_from_slice(&txn.readers);
+        found.extend_from_slice(&txn.inferred_after);
+    }
+
+    fn predecessors(&self, node: u32, found: &mut Vec<u32>) {
+        let txn = &self.txns[node as usize];
+        found.extend(Some(txn.before).filter(|it| *it != NONE));
+        found.extend(txn.reads.iter().filter_map(|it| if let Writer::Here(slot) = it.1 { Some(slot) } else { None }));
+        found.extend_from_slice(&txn.inferred_before);
+    }
+
+    fn times(&self, _: u32) -> (Option<i64>, Option<i64>) {
+        (None, None)
+    }
+}
+
+impl Weak {
+    pub(super) fn new(level: Level, default_initial: Datum, window: u64) -> Self {
+        Self {
+            level,
+            graph: Links::default(),
+            order: Order::new(RealTime::Ignored),
+            sessions: Vec::new(),
+            keys: Vec::new(),
+            default_initial,
+            waiting: FxHashMap::default(),
+            unknown: Vec::new(),
+            now: 1,
+            memory: 2 * window,
+            recent: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn effort(&self) -> Effort {
+        Effort { n_txns: self.graph.n_txns, n_searches: self.order.n_searches, n_exchanges: 0 }
+    }
+
+    pub(super) fn set_initial(&mut self, key: KeyId, value: Datum) -> bool {
+        let is_fresh = self.versions(key.raw()).len() == 1 && !self.is_read_initially(key.raw());
+        if is_fresh {
+            self.versions(key.raw())[0].value = value;
+        }
+        is_fresh
+    }
+
+    fn is_read_initially(&self, key: u32) -> bool {
+        let reads_it = |it: u32| self.graph.txns[it as usize].reads.contains(&(key, Writer::Left(0)));
+        self.order.nodes().any(reads_it)
+    }
+
+    pub(super) fn take(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) {
+        match txn.outcome {
+            Outcome::Aborted => {}
+            Outcome::Committed => self.add(id, txn, misfits),
+            Outcome::Indeterminate => {
+                let is_wanted = |it: &(KeyId, Datum)| {
+                    self.waiting.get(&it.0.raw()).is_some_and(|list| list.iter().any(|wanted| wanted.value == it.1))
+                };
+                if txn.writes().iter().any(is_wanted) {
+                    return self.add(id, txn, misfits);
+                }
+                if self.unknown.len() >= MAX_UNKNOWN {
+                    self.unknown.remove(0);
+                }
+                self.unknown.push((id, txn.clone()));
+            }
+        }
+    }
+
+    fn add(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) {
+        if let Some(key) = txn.contradicted() {
+            misfits.push(Misfit { id, keys: vec![key], why: Why::Contradiction });
+        }
+        let slot = self.enter(id, txn);
+        if self.sessions[txn.session.index()].left > id {
+            let keys = txn.writes().iter().map(|it| it.0).collect();
+            misfits.push(Misfit { id, keys, why: Why::Late });
+        }
+        for (nth, (key, value)) in txn.reads().iter().enumerate() {
+            let writer = self.source(slot, key.raw(), value);
+            self.graph.txns[slot as usize].reads.push((key.raw(), writer));
+            if writer == Writer::Awaited {
+                self.graph.txns[slot as usize].n_waiting += 1;
+                self.waiting.entry(key.raw()).or_default().push(Waiting { txn: slot, read: nth, value: value.clone() });
+                self.ask_unknown(*key, value, misfits);
+            } else {
+                self.follow(slot, writer, key.raw(), misfits);
+            }
+        }
+        for (key, value) in txn.writes() {
+            let version =
+                Version { value: value.clone(), writer: Writer::Here(slot), session: txn.session.raw(), nth: txn.nth };
+            let versions = self.versions(key.raw());
+            versions.reserve_exact(1);
+            versions.push(version);
+            self.graph.txns[slot as usize].writes.push(key.raw());
+        }
+        for (key, value) in txn.writes() {
+            self.wake(slot, key.raw(), value, misfits);
+        }
+        self.complete(slot, misfits);
+    }
+
+    fn enter(&mut self, id: u64, txn: &StreamedTxn) -> u32 {
+        let session = txn.session.index();
+        if session >= self.sessions.len() {
+            self.sessions.resize(session + 1, SessionEnd { last: NONE, left: 0, causes: Vec::new() });
+        }
+        let (mut before, mut after) = (self.sessions[session].last, NONE);
+        while before != NONE && self.graph.txns[before as usize].id > id {
+            after = before;
+            before = self.graph.txns[before as usize].before;
+        }
+        let new = Txn {
+            id,
+            session: txn.session.raw(),
+            nth: txn.nth,
+            before,
+            after,
+            reads: Vec::with_capacity(txn.reads().len()),
+            writes: Vec::with_capacity(txn.writes().len()),
+            readers: Vec::new(),
+            inferred_after: Vec::new(),
+            inferred_before: Vec::new(),
+            n_waiting: 0,
+            is_complete: false,
+            causes: Vec::new(),
+        };
+        let slot = self.graph.add(new);
+        if before != NONE {
+            self.graph.txns[before as usize].after = slot;
+        }
+        self.order.push(slot);
+        if after == NONE {
+            self.sessions[session].last = slot;
+        } else {
+            self.graph.txns[after as usize].before = slot;
+            // It is new, so nothing comes before it but its session.
+            self.order.ensure(&self.graph, slot, after).ok();
+        }
+        slot
+    }
+
+    /// Who wrote what was read: the newest that is remembered.
+    fn source(&mut self, reader: u32, key: u32, value: &Datum) -> Writer {
+        let (now, memory) = (self.now, self.memory);
+        let versions = self.versions(key);
+        let is_too_old = |it: Option<&Version>| matches!(it, Some(Version { writer: Writer::Left(step), .. }) if step + memory < now);
+        let found = versions.iter().rposition(|it| it.value == *value && it.writer != Writer::Here(reader));
+        match found.filter(|it| !is_too_old(versions.get(it + 1))) {
+            Some(found) => versions[found].writer,
+            None => Writer::Awaited,
+        }
+    }
+
+    fn ask_unknown(&mut self, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
+        let wrote = |it: &(u64, StreamedTxn)| it.1.writes().iter().any(|it| it.0 == key && it.1 == *value);
+        if let Some(found) = self.unknown.iter().position(wrote) {
+            let (id, txn) = self.unknown.remove(found);
+            self.add(id, &txn, misfits);
+        }
+    }
+
+    /// A reader comes after its source.
+    fn follow(&mut self, reader: u32, writer: Writer, key: u32, misfits: &mut Vec<Misfit>) {
+        let Writer::Here(writer) = writer else { return };
+        if self.order.ensure(&self.graph, writer, reader).is_ok() {
+            self.graph.txns[writer as usize].readers.push(reader);
+        } else {
+            let reads = &mut self.graph.txns[reader as usize].reads;
+            reads.iter_mut().filter(|it| **it == (key, Writer::Here(writer))).for_each(|it| it.1 = Writer::Awaited);
+            self.misfit(reader, &[key], Why::Cycle, misfits);
+        }
+    }
+
+    fn misfit(&self, txn: u32, keys: &[u32], why: Why, misfits: &mut Vec<Misfit>) {
+        let txn = &self.graph.txns[txn as usize];
+        let mut all: Vec<KeyId> = keys.iter().map(|it| KeyId::from_index(*it as usize)).collect();
+        all.extend(txn.reads.iter().map(|it| KeyId::from_index(it.0 as usize)));
+        all.sort_unstable();
+        all.dedup();
+        misfits.push(Misfit { id: txn.id, keys: all, why });
+    }
+
+    fn wake(&mut self, writer: u32, key: u32, value: &Datum, misfits: &mut Vec<Misfit>) {
+        let Some(list) = self.waiting.get_mut(&key) else { return };
+        let mut woken = Vec::new();
+        list.retain(|it| {
+            let is_woken = it.value == *value && it.txn != writer;
+            if is_woken {
+                woken.push((it.txn, it.read));
+            }
+            !is_woken
+        });
+        if list.is_empty() {
+            self.waiting.remove(&key);
+        }
+        for (reader, read) in woken {
+            let txn = &mut self.graph.txns[reader as usize];
+            txn.reads[read].1 = Writer::Here(writer);
+            txn.n_waiting -= 1;
+            self.follow(reader, Writer::Here(writer), key, misfits);
+            self.complete(reader, misfits);
+        }
+    }
+
+    /// All sources of a transaction may be known now: infers what follows, and then asks those that waited for it.
+    fn complete(&mut self, slot: u32, misfits: &mut Vec<Misfit>) {
+        let mut ready = vec![slot];
+        while let Some(slot) = ready.pop() {
+            let txn = &self.graph.txns[slot as usize];
+            let is_known = |it: u32| it == NONE || self.graph.txns[it as usize].is_complete;
+            let is_ready = !txn.is_complete
+                && txn.n_waiting == 0
+                && is_known(txn.before)
+                && txn.reads.iter().all(|it| if let Writer::Here(slot) = it.1 { is_known(slot) } else { true });
+            if !is_ready {
+                continue;
+            }
+            if self.level == Level::CausalConsistency {
+                self.graph.txns[slot as usize].causes = self.causes(slot);
+            }
+            self.infer(slot, misfits);
+            let txn = &mut self.graph.txns[slot as usize];
+            txn.is_complete = true;
+            ready.extend(Some(txn.after).filter(|it| *it != NONE));
+            ready.extend_from_slice(&txn.readers);
+        }
+    }
+
+    fn causes(&self, slot: u32) -> Vec<u32> {
+        let txn = &self.graph.txns[slot as usize];
+        let session = txn.session as usize;
+        let mut causes = match txn.before {
+            NONE => self.sessions[session].causes.clone(),
+            before => self.graph.txns[before as usize].causes.clone(),
+        };
+        let mut see = |seen: &[u32]| {
+            if causes.len() < seen.len() {
+                causes.resize(seen.len(), 0);
+            }
+            causes.iter_mut().zip(seen).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+        };
+        let oldest = self.now - self.recent.len() as u64;
+        for (_, writer) in &txn.reads {
+            match *writer {
+                Writer::Here(writer) => see(&self.graph.txns[writer as usize].causes),
+                Writer::Left(step) if step >= oldest => see(&self.recent[(step - oldest) as usize]),
+                _ => {}
+            }
+        }
+        if causes.len() <= session {
+            causes.resize(session + 1, 0);
+        }
+        causes[session] = txn.nth + 1;
+        causes
+    }
+
+    /// Whom a transaction must see comes before whom it read from.
+    fn infer(&mut self, slot: u32, misfits: &mut Vec<Misfit>) {
+        let mut inferred: Vec<(Writer, Writer, u32)> = Vec::new();
+        let txn = &self.graph.txns[slot as usize];
+        for (nth, (key, source)) in txn.reads.iter().enumerate() {
+            let must_see = |it: &&Version| match self.level {
+                Level::ReadCommitted => txn.reads[..nth].iter().any(|read| read.1 == it.writer),
+                Level::ReadAtomic => {
+                    (it.session == txn.session && it.nth < txn.nth) || txn.reads.iter().any(|read| read.1 == it.writer)
+                }
+                _ => {
+                    let is_own = it.session == txn.session && it.nth >= txn.nth;
+                    !is_own && txn.causes.get(it.session as usize).is_some_and(|n| it.nth < *n)
+                }
+            };
+            let versions = &self.keys[*key as usize];
+            let is_other = |it: &&Version| it.writer != *source && it.writer != Writer::Left(0);
+            let seen = versions.iter().filter(is_other).filter(must_see);
+            inferred.extend(seen.map(|it| (it.writer, *source, *key)));
+        }
+        for (before, after, key) in inferred {
+            let is_possible = match (before, after) {
+                (_, Writer::Awaited) | (Writer::Awaited, _) | (Writer::Left(_), Writer::Here(_)) => true,
+                (Writer::Left(before), Writer::Left(after)) => before < after,
+                (Writer::Here(_), Writer::Left(_)) => false,
+                (Writer::Here(before), Writer::Here(after)) => self.connect(before, after),
+            };
+            if !is_possible {
+                self.misfit(slot, &[key], Why::Cycle, misfits);
+            }
+        }
+    }
+
+    fn connect(&mut self, before: u32, after: u32) -> bool {
+        if self.graph.txns[before as usize].inferred_after.contains(&after) {
+            return true;
+        }
+        let is_possible = self.order.ensure(&self.graph, before, after).is_ok();
+        if is_possible {
+            self.graph.txns[before as usize].inferred_after.push(after);
+            self.graph.txns[after as usize].inferred_before.push(before);
+        }
+        is_possible
+    }
+
+    pub(super) fn retire(&mut self) -> Option<Left> {
+        let slot = self.order.first()?;
+        if !self.graph.txns[slot as usize].is_complete {
+            return None;
+        }
+        self.order.pop();
+        let step = self.now;
+        let sources = self.sources(slot);
+        let txn = self.graph.remove(slot, step);
+        for key in &txn.writes {
+            self.settle(*key, slot, step);
+        }
+        let session = &mut self.sessions[txn.session as usize];
+        session.left = session.left.max(txn.id + 1);
+        if session.last == slot {
+            session.last = NONE;
+        }
+        if self.level == Level::CausalConsistency {
+            session.causes.clone_from(&txn.causes);
+            self.recent.push_back(txn.causes);
+            if self.recent.len() as u64 > self.memory {
+                self.recent.pop_front();
+            }
+        }
+        self.now += 1;
+        Some(Left { id: txn.id, step: StreamedStep::Whole, sources })
+    }
+
+    /// How many steps ago each source was, where it is not the newest version with the value.
+    fn sources(&self, slot: u32) -> Vec<u64> {
+        let ago = |(key, writer): &(u32, Writer)| {
+            let Writer::Left(step) = *writer else { return 0 };
+            let versions = &self.keys[*key as usize];
+            let left = |it: &&Version| matches!(it.writer, Writer::Left(_));
+            let Some(source) = versions.iter().find(|it| it.writer == *writer) else { return 0 };
+            let newest = versions.iter().filter(left).rev().find(|it| it.value == source.value);
+            if newest.is_some_and(|it| it.writer == *writer) { 0 } else { self.now - step }
+        };
+        let mut sources: Vec<u64> = self.graph.txns[slot as usize].reads.iter().map(ago).collect();
+        while sources.last() == Some(&0) {
+            sources.pop();
+        }
+        sources
+    }
+
+    /// A version's writer left: the version comes behind all others that left, and what is too old is forgotten.
+    fn settle(&mut self, key: u32, slot: u32, step: u64) {
+        let memory = self.memory;
+        let versions = &mut self.keys[key as usize];
+        let Some(found) = versions.iter().position(|it| it.writer == Writer::Here(slot)) else { return };
+        let n_left = versions.iter().take_while(|it| matches!(it.writer, Writer::Left(_))).count();
+        versions[found].writer = Writer::Left(step);
+        versions[n_left..=found].rotate_right(1);
+        let is_old = |it: &&Version| matches!(it.writer, Writer::Left(at) if at + memory < step);
+        let n_forgotten = versions.iter().skip(1).take_while(is_old).count();
+        versions.drain(..n_forgotten);
+    }
+
+    /// The reads of the first transaction, and of those that it follows, do not wait any longer.
+    pub(super) fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) {
+        let waits = |it: &u32| self.graph.txns[*it as usize].n_waiting > 0;
+        let Some(slot) = self.order.nodes().find(waits) else { return };
+        let txn = &self.graph.txns[slot as usize];
+        let mut keys: Vec<u32> = txn.reads.iter().filter(|it| it.1 == Writer::Awaited).map(|it| it.0).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for key in &keys {
+            if let Some(list) = self.waiting.get_mut(key) {
+                list.retain(|it| it.txn != slot);
+                if list.is_empty() {
+                    self.waiting.remove(key);
+                }
+            }
+        }
+        self.graph.txns[slot as usize].n_waiting = 0;
+        let id = self.graph.txns[slot as usize].id;
+        let keys = keys.into_iter().map(|it| KeyId::from_index(it as usize)).collect();
+        misfits.push(Misfit { id, keys, why: Why::NoWriter });
+        self.complete(slot, misfits);
+    }
+
+    fn versions(&mut self, key: u32) -> &mut Vec<Version> {
+        if key as usize >= self.keys.len() {
+            let value = self.default_initial.clone();
+            let initial = || vec![Version { value: value.clone(), writer: Writer::Left(0), session: NONE, nth: NONE }];
+            self.keys.resize_with(key as usize + 1, initial);
+        }
+        &mut self.keys[key as usize]
+    }
+}
+
+impl Links {
+    fn add(&mut self, txn: Txn) -> u32 {
+        self.n_txns += 1;
+        if let Some(slot) = self.free.pop() {
+            self.txns[slot as usize] = txn;
+            slot
+        } else {
+            self.txns.push(txn);
+            self.txns.len() as u32 - 1
+        }
+    }
+
+    /// The first of all leaves; those that follow it know at which step.
+    fn remove(&mut self, slot: u32, step: u64) -> Txn {
+        let empty = Txn {
+            id: 0,
+            session: 0,
+            nth: 0,
+            before: NONE,
+            after: NONE,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            readers: Vec::new(),
+            inferred_after: Vec::new(),
+            inferred_before: Vec::new(),
+            n_waiting: 0,
+            is_complete: false,
+            causes: Vec::new(),
+        };
+        let txn = std::mem::replace(&mut self.txns[slot as usize], empty);
+        if txn.after != NONE {
+            self.txns[txn.after as usize].before = NONE;
+        }
+        for reader in &txn.readers {
+            let reads = &mut self.txns[*reader as usize].reads;
+            reads.iter_mut().filter(|it| it.1 == Writer::Here(slot)).for_each(|it| it.1 = Writer::Left(step));
+        }
+        for after in &txn.inferred_after {
+            self.txns[*after as usize].inferred_before.retain(|it| *it != slot);
+        }
+        self.free.push(slot);
+        self.n_txns -= 1;
+        txn
+    }
+}

@@ -1,0 +1,255 @@
+//! Replays a recording along a schedule that arrives piece by piece, in memory that does not grow with the recording.
+//!
+//! The state is what a store would hold: the last value of each key and, for the weak levels, versions that were overwritten
+//! not long ago. A step names one transaction; what it read is compared at once, and then it can be forgotten. Session order
+//! and "everybody once" need one number a session and two counts; real time needs the latest begin so far, as in
+//! [`super::schedule`].
+
+use super::streamed_sight::Sight;
+use super::uncertified::Uncertified;
+use iso_history::{Datum, KeyId, Outcome, StreamedTxn};
+use iso_spec::Level;
+
+/// What happens next in a streamed schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamedStep {
+    /// The whole transaction: it reads and writes.
+    Whole,
+    /// It reads: its snapshot.
+    Snapshot,
+    /// Its writes happen.
+    Commit,
+}
+
+/// A replay that has come to some point.
+#[derive(Clone, Debug)]
+pub struct StreamedReplay {
+    rule: Rule,
+    keys: Vec<Held>,
+    default_initial: Datum,
+    sessions: Vec<SessionState>,
+    latest_begin: Option<i64>,
+    n_commits: u64,
+    n_told: u64,
+    n_scheduled: u64,
+    sight: Option<Sight>,
+}
+
+/// What steps mean at a level.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    form: Form,
+    real_time: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Whole transactions, one after the other, each on what the one before left.
+    Serial,
+    /// Snapshots and commits.
+    Snapshots { first_committer_wins: bool },
+    /// Whole transactions, that may read older versions.
+    Sighted,
+}
+
+/// What a key holds, and since which commit.
+#[derive(Clone, Debug)]
+struct Held {
+    value: Datum,
+    changed_at: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct SessionState {
+    /// How far the schedule is: the next transaction must have this number at least.
+    next: u32,
+    /// The transaction that has its snapshot and not its commit, and when that was.
+    open: Option<(u32, u64)>,
+    /// How many the recording has told of.
+    n_told: u32,
+}
+
+impl StreamedReplay {
+    /// A replay at a level, of a recording whose keys hold `default_initial` at first; nothing if schedules of this level
+    /// cannot be replayed as a stream. `memory` says for how many steps the weak levels remember versions.
+    pub fn new(level: Level, default_initial: Datum, memory: usize) -> Option<Self> {
+        let form = match level {
+            Level::Serializable | Level::StrictSerializable => Form::Serial,
+            Level::SnapshotIsolation | Level::StrongSnapshotIsolation => Form::Snapshots { first_committer_wins: true },
+            Level::PrefixConsistency => Form::Snapshots { first_committer_wins: false },
+            Level::CausalConsistency | Level::ReadAtomic | Level::ReadCommitted => Form::Sighted,
+            _ => return None,
+        };
+        Some(Self {
+            rule: Rule { form, real_time: level.needs_times() },
+            keys: Vec::new(),
+            default_initial: default_initial.clone(),
+            sessions: Vec::new(),
+            latest_begin: None,
+            n_commits: 0,
+            n_told: 0,
+            n_scheduled: 0,
+            sight: (form == Form::Sighted).then(|| Sight::new(level, default_initial, memory as u64)),
+        })
+    }
+
+    /// The initial value of one key, before anybody has touched it.
+    pub fn initial(&mut self, key: KeyId, value: Datum) -> Result<(), Uncertified> {
+        if self.held(key).changed_at > 0 {
+            return Err(Uncertified::new("the initial value of a key comes after a write to it"));
+        }
+        if let Some(sight) = &mut self.sight {
+            sight.initial(key, value.clone());
+        }
+        self.held(key).value = value;
+        Ok(())
+    }
+
+    /// The recording has this transaction; those of a session come in its order.
+    pub fn tell(&mut self, txn: &StreamedTxn) -> Result<(), Uncertified> {
+        let session = self.session(txn);
+        if session.n_told != txn.nth {
+            return Err(wrong(txn, "is not the next one of its session in the recording"));
+        }
+        session.n_told += 1;
+        if txn.outcome == Outcome::Committed {
+            self.n_told += 1;
+        }
+        Ok(())
+    }
+
+    /// The schedule goes on with this transaction of the recording. `sources` says, for the weak levels, how many steps
+    /// ago each read's source was (counted from 1; 0 is the newest version with the value that was read); it may be shorter
+    /// than the reads.
+    pub fn step(&mut self, step: StreamedStep, txn: &StreamedTxn, sources: &[u64]) -> Result<(), Uncertified> {
+        match (self.rule.form, step) {
+            (Form::Serial, StreamedStep::Whole) => {
+                self.enter(txn)?;
+                self.leave_real_time(txn)?;
+                self.begin_real_time(txn);
+                self.read(txn)?;
+                self.write(txn);
+            }
+            (Form::Sighted, StreamedStep::Whole) => {
+                self.enter(txn)?;
+                if let Some(sight) = &mut self.sight {
+                    sight.step(txn, sources)?;
+                }
+            }
+            (Form::Snapshots { .. }, StreamedStep::Snapshot) => {
+                self.enter(txn)?;
+                self.begin_real_time(txn);
+                self.read(txn)?;
+                let n_commits = self.n_commits;
+                self.session(txn).open = Some((txn.nth, n_commits));
+            }
+            (Form::Snapshots { first_committer_wins }, StreamedStep::Commit) => {
+                let open = self.session(txn).open.take();
+                let Some((_, since)) = open.filter(|it| it.0 == txn.nth) else {
+                    return Err(wrong(txn, "commits without a snapshot"));
+                };
+                self.leave_real_time(txn)?;
+                let is_changed =
+                    |it: &(KeyId, Datum)| self.keys.get(it.0.index()).is_some_and(|it| it.changed_at > since);
+                if first_committer_wins && txn.writes().iter().any(is_changed) {
+                    return Err(wrong(txn, "commits a write although somebody else did since its snapshot"));
+                }
+                self.write(txn);
+            }
+            _ => return Err(wrong(txn, "has a step that its level does not know")),
+        }
+        Ok(())
+    }
+
+    /// Is everybody in the schedule who committed? Only then does it explain the recording as far as it was told.
+    pub fn finish(&self) -> Result<(), Uncertified> {
+        if self.sessions.iter().any(|it| it.open.is_some()) {
+            return Err(Uncertified::new("a transaction of the schedule never commits"));
+        }
+        if self.n_scheduled != self.n_told {
+            let (told, scheduled) = (self.n_told, self.n_scheduled);
+            return Err(Uncertified::new(format!(
+                "{told} transactions committed, but {scheduled} are in the schedule"
+            )));
+        }
+        Ok(())
+    }
+
+    /// How many committed transactions the schedule has so far.
+    pub fn n_scheduled(&self) -> u64 {
+        self.n_scheduled
+    }
+
+    /// A transaction comes into the schedule: it did not abort, and its session's earlier ones are over.
+    fn enter(&mut self, txn: &StreamedTxn) -> Result<(), Uncertified> {
+        if txn.outcome == Outcome::Aborted {
+            return Err(wrong(txn, "aborted, but is in the schedule"));
+        }
+        if txn.contradicted().is_some() {
+            return Err(wrong(txn, "does not read what it wrote itself"));
+        }
+        let session = self.session(txn);
+        if session.open.is_some() || txn.nth < session.next || txn.nth >= session.n_told {
+            return Err(wrong(txn, "is out of session order in the schedule, or not in the recording"));
+        }
+        session.next = txn.nth + 1;
+        if txn.outcome == Outcome::Committed {
+            self.n_scheduled += 1;
+        }
+        Ok(())
+    }
+
+    fn begin_real_time(&mut self, txn: &StreamedTxn) {
+        self.latest_begin = self.latest_begin.max(txn.begin);
+    }
+
+    /// Whoever ended before another began comes before it.
+    fn leave_real_time(&self, txn: &StreamedTxn) -> Result<(), Uncertified> {
+        match (self.latest_begin, txn.end) {
+            (Some(begin), Some(end)) if self.rule.real_time && end < begin => {
+                Err(wrong(txn, "ended before a transaction began that the schedule puts before it"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read(&mut self, txn: &StreamedTxn) -> Result<(), Uncertified> {
+        for (key, value) in txn.reads() {
+            let held = self.keys.get(key.index()).map_or(&self.default_initial, |it| &it.value);
+            if held != value {
+                let (value, held) = (value.as_name().shown(), held.as_name().shown());
+                return Err(wrong(txn, &format!("read {value}, but the schedule leaves {held} there")));
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, txn: &StreamedTxn) {
+        self.n_commits += 1;
+        let changed_at = self.n_commits;
+        for (key, value) in txn.writes() {
+            *self.held(*key) = Held { value: value.clone(), changed_at };
+        }
+    }
+
+    fn held(&mut self, key: KeyId) -> &mut Held {
+        if key.index() >= self.keys.len() {
+            let initial = Held { value: self.default_initial.clone(), changed_at: 0 };
+            self.keys.resize(key.index() + 1, initial);
+        }
+        &mut self.keys[key.index()]
+    }
+
+    fn session(&mut self, txn: &StreamedTxn) -> &mut SessionState {
+        let idx = txn.session.index();
+        if idx >= self.sessions.len() {
+            self.sessions.resize(idx + 1, SessionState::default());
+        }
+        &mut self.sessions[idx]
+    }
+}
+
+/// Something is wrong with a transaction of a recording.
+pub(super) fn wrong(txn: &StreamedTxn, what: &str) -> Uncertified {
+    Uncertified::new(format!("the transaction of line {} {what}", txn.at))
+}

@@ -1,0 +1,552 @@
+//! Does a level allow a recording that is still being read? The answer so far, certified step by step.
+//!
+//! [`StreamCheck`] takes transactions one by one. For each level, an engine keeps a window of those that may still be ordered
+//! in another way, and what leaves the window is replayed at once by the kernel. What does not fit is looked at by the exact
+//! engine: first the window, then everything that the recording has about the keys concerned, if it can be read again. So an
+//! answer is one of: holds so far, every step replayed; violated, with a core that was certified as that of [`crate::check()`];
+//! or undecided, with the transactions that nobody could explain or refute.
+
+mod told;
+
+pub use told::Told;
+
+use crate::check::{Answer, check};
+use crate::{Certified, WrongEvidence};
+use iso_check::stream::{Left, Misfit, Resolved, Stream, Why};
+use iso_evidence::{Budget, Refutation, StreamedReplay, StreamedStep, Uncertified};
+use iso_history::{Datum, History, KeyId, Outcome, StreamedTxn};
+use iso_spec::Level;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// For how many windows the weak levels remember versions, at least: a transaction waits in the window before it is replayed.
+const MEMORY_IN_WINDOWS: usize = 4;
+/// So many transactions that do not fit are looked at in the recording, for each level; more are counted.
+const MAX_LOOKED_AT: usize = 32;
+/// So many of them are kept to be shown.
+const MAX_SUSPECTS: usize = 100;
+/// So many transactions of unknown outcome are kept: somebody may read from them much later.
+const MAX_UNKNOWN: usize = 1 << 14;
+
+/// Several levels of one recording.
+#[derive(Debug)]
+pub struct StreamCheck {
+    tracks: Vec<Track>,
+    n_txns: u64,
+    times: Times,
+}
+
+/// What recorded times have said so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    first: Option<i64>,
+    has_begin: bool,
+    has_end: bool,
+    differ: bool,
+}
+
+impl Times {
+    fn hear(&mut self, txn: &StreamedTxn) {
+        self.has_begin |= txn.begin.is_some();
+        self.has_end |= txn.end.is_some();
+        for time in [txn.begin, txn.end].into_iter().flatten() {
+            self.differ |= *self.first.get_or_insert(time) != time;
+        }
+    }
+
+    /// Do they say what was over before something else began?
+    fn order_something(&self) -> bool {
+        self.has_begin && self.has_end && self.differ
+    }
+}
+
+/// Reads a recording again.
+pub trait Recording {
+    /// Everything that it has so far about these keys, as a history of its own; nothing if it cannot be read again.
+    fn about(&self, keys: &[KeyId]) -> Option<History>;
+}
+
+/// A recording that cannot be read again.
+#[derive(Clone, Copy, Debug)]
+pub struct Gone;
+
+impl Recording for Gone {
+    fn about(&self, _: &[KeyId]) -> Option<History> {
+        None
+    }
+}
+
+/// Hears of each step of a schedule, after it was replayed.
+pub trait Steps {
+    /// The next step at a level: a transaction by its number in the stream, from 0, and for the weak levels its sources.
+    fn step(&mut self, level: Level, txn: u64, step: StreamedStep, sources: &[u64]);
+}
+
+impl Steps for () {
+    fn step(&mut self, _: Level, _: u64, _: StreamedStep, _: &[u64]) {}
+}
+
+/// How a level stands.
+#[derive(Clone, Debug)]
+pub enum Standing {
+    /// It holds so far.
+    Holds,
+    /// It is violated: the part of the recording that shows it, and its core.
+    Violated(Arc<Violation>),
+    /// Some transactions do not fit, and nobody knows whether any order explains them.
+    Undecided,
+    /// A step did not pass the kernel: a bug.
+    Refused(WrongEvidence),
+}
+
+/// A violation in a part of a recording.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// Everything that the recording had about some keys.
+    pub history: History,
+    /// Why it cannot have happened.
+    pub refutation: Certified<Refutation>,
+}
+
+/// A transaction that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suspect {
+    /// Its line in the recording.
+    pub at: u64,
+    /// What is the matter with it.
+    pub why: String,
+    keys: Vec<KeyId>,
+}
+
+/// How a level stands, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// How many committed transactions were replayed.
+    pub n_certified: u64,
+    /// How many transactions are in the window.
+    pub n_window: usize,
+    /// How many transactions do not fit and are not decided.
+    pub n_suspects: u64,
+    /// How often the exact engine was asked.
+    pub n_resolved: u64,
+    /// How often something was against the order of the window.
+    pub n_searches: u64,
+    /// How often neighbouring versions were exchanged.
+    pub n_exchanges: u64,
+}
+
+#[derive(Debug)]
+struct Track {
+    level: Level,
+    /// Nothing once the level is violated, or nothing can follow what did not fit.
+    stream: Option<Stream>,
+    /// Nothing once a step is missing.
+    replay: Option<StreamedReplay>,
+    txns: Kept,
+    standing: Standing,
+    suspects: Vec<Suspect>,
+    n_suspects: u64,
+    n_resolved: u64,
+    n_certified: u64,
+}
+
+impl StreamCheck {
+    /// The level whose schedules are streamed for this one: itself, or the weakest that implies it. What is not explained by
+    /// such a schedule is decided by the level itself.
+    pub fn streamed_as(level: Level) -> Option<Level> {
+        let is_streamed = |it: &Level| {
+            Stream::new(*it, Datum::Null, 1).is_some() && StreamedReplay::new(*it, Datum::Null, 1).is_some()
+        };
+        let mut stronger = std::iter::once(level).chain(Level::ALL.into_iter().filter(|it| it.implies(level)));
+        stronger.find(is_streamed)
+    }
+
+    /// A check of these levels, of a recording whose keys hold `initial` at first, with a window of about so many
+    /// transactions. The first level that cannot be streamed is an error.
+    pub fn new(levels: &[Level], initial: &Datum, window: usize) -> Result<Self, Level> {
+        let track = |level: &Level| {
+            let streamed = Self::streamed_as(*level).ok_or(*level)?;
+            let stream = Stream::new(streamed, initial.clone(), window).ok_or(*level)?;
+            let memory = window.saturating_mul(MEMORY_IN_WINDOWS);
+            let replay = StreamedReplay::new(streamed, initial.clone(), memory).ok_or(*level)?;
+            Ok(Track {
+                level: *level,
+                stream: Some(stream),
+                replay: Some(replay),
+                txns: Kept::default(),
+                standing: Standing::Holds,
+                suspects: Vec::new(),
+                n_suspects: 0,
+                n_resolved: 0,
+                n_certified: 0,
+            })
+        };
+        Ok(Self { tracks: levels.iter().map(track).collect::<Result<_, Level>>()?, n_txns: 0, times: Times::default() })
+    }
+
+    /// The initial value of one key. False if somebody has touched the key before: then the recording cannot be streamed.
+    #[must_use]
+    pub fn initial(&mut self, key: KeyId, value: &Datum) -> bool {
+        self.tracks.iter_mut().all(|it| it.initial(key, value))
+    }
+
+    /// Takes the next transaction of the recording.
+    pub fn take(&mut self, txn: StreamedTxn, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
+        self.times.hear(&txn);
+        let txn = Arc::new(txn);
+        for track in &mut self.tracks {
+            track.take(self.n_txns, &txn, recording, steps, budget);
+        }
+        self.n_txns += 1;
+    }
+
+    /// The recording is over: what is in the window is decided now.
+    pub fn finish(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
+        for track in &mut self.tracks {
+            track.finish(recording, steps, budget);
+            // Without times, a level that asks for real time says nothing.
+            let is_vacuous = track.level.needs_times() && !self.times.order_something();
+            if is_vacuous && matches!(track.standing, Standing::Holds) {
+                track.standing = Standing::Undecided;
+            }
+        }
+    }
+
+    /// The recording goes on, but nobody waits for it: what can leave the window is replayed.
+    pub fn settle(&mut self, steps: &mut dyn Steps) {
+        for track in &mut self.tracks {
+            while let Some(left) = track.stream.as_mut().and_then(Stream::settle) {
+                track.replay(&left, steps);
+            }
+        }
+    }
+
+    /// How many transactions were taken.
+    pub fn n_txns(&self) -> u64 {
+        self.n_txns
+    }
+
+    /// The levels, and how they stand.
+    pub fn standings(&self) -> impl Iterator<Item = (Level, &Standing)> {
+        self.tracks.iter().map(|it| (it.level, &it.standing))
+    }
+
+    /// The transactions that do not fit at a level, as far as they are kept.
+    pub fn suspects(&self, level: Level) -> &[Suspect] {
+        self.tracks.iter().find(|it| it.level == level).map_or(&[], |it| &it.suspects)
+    }
+
+    /// A level in numbers.
+    pub fn progress(&self, level: Level) -> Progress {
+        self.tracks.iter().find(|it| it.level == level).map_or_else(Progress::default, Track::progress)
+    }
+
+    /// Is everything decided already, whatever may follow?
+    pub fn is_over(&self) -> bool {
+        self.tracks.iter().all(|it| matches!(it.standing, Standing::Violated(_) | Standing::Refused(_)))
+    }
+
+    /// Looks once more at what did not fit: a recording that grew may show now why.
+    pub fn look_again(&mut self, recording: &dyn Recording, budget: &Budget<'_>) {
+        for track in self.tracks.iter_mut().filter(|it| matches!(it.standing, Standing::Undecided)) {
+            track.look_again(recording, budget);
+        }
+    }
+
+    /// Are there transactions that do not fit?
+    pub fn has_suspects(&self) -> bool {
+        self.tracks.iter().any(|it| matches!(it.standing, Standing::Undecided) && it.n_suspects > 0)
+    }
+
+    /// Is a level violated?
+    pub fn is_violated(&self) -> bool {
+        self.tracks.iter().any(|it| matches!(it.standing, Standing::Violated(_)))
+    }
+}
+
+impl Track {
+    fn initial(&mut self, key: KeyId, value: &Datum) -> bool {
+        let is_in_time = self.replay.as_mut().is_none_or(|it| it.initial(key, value.clone()).is_ok());
+        is_in_time && self.stream.as_mut().is_none_or(|it| it.initial(key, value.clone()))
+    }
+
+    fn progress(&self) -> Progress {
+        let effort = self.stream.as_ref().map(Stream::effort).unwrap_or_default();
+        Progress {
+            n_certified: self.n_certified,
+            n_window: effort.n_txns,
+            n_suspects: self.n_suspects,
+            n_resolved: self.n_resolved,
+            n_searches: effort.n_searches,
+            n_exchanges: effort.n_exchanges,
+        }
+    }
+
+    fn take(
+        &mut self,
+        id: u64,
+        txn: &Arc<StreamedTxn>,
+        recording: &dyn Recording,
+        steps: &mut dyn Steps,
+        budget: &Budget<'_>,
+    ) {
+        let Some(stream) = &mut self.stream else { return };
+        if let Some(Err(why)) = self.replay.as_mut().map(|it| it.tell(txn)) {
+            return self.refuse(&why);
+        }
+        self.txns.push(Arc::clone(txn));
+        let misfits = stream.take(id, txn);
+        if !misfits.is_empty() {
+            self.look_at(misfits, recording, budget);
+        }
+        let mut misfits = Vec::new();
+        while let Some(left) = self.stream.as_mut().and_then(|it| it.retire(&mut misfits)) {
+            self.replay(&left, steps);
+        }
+        if !misfits.is_empty() {
+            self.look_at(misfits, recording, budget);
+        }
+    }
+
+    fn finish(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
+        loop {
+            let mut misfits = Vec::new();
+            let left = self.stream.as_mut().and_then(|it| it.drain(&mut misfits));
+            let is_stuck = left.is_none() && misfits.is_empty();
+            if let Some(left) = left {
+                self.replay(&left, steps);
+            }
+            if !misfits.is_empty() {
+                self.look_at(misfits, recording, budget);
+            }
+            if is_stuck {
+                break;
+            }
+        }
+        if matches!(self.standing, Standing::Undecided) {
+            self.look_again(recording, budget);
+        }
+        if let (Standing::Holds, Some(Err(why))) = (&self.standing, self.replay.as_ref().map(StreamedReplay::finish)) {
+            self.refuse(&why);
+        }
+    }
+
+    /// What leaves the window is replayed by the kernel, and forgotten.
+    fn replay(&mut self, left: &Left, steps: &mut dyn Steps) {
+        let Some(txn) = self.txns.get(left.id).cloned() else {
+            return self.refuse_because("the engine names a transaction that is not in the window");
+        };
+        if let Some(replay) = &mut self.replay {
+            if let Err(why) = replay.step(left.step, &txn, &left.sources) {
+                return self.refuse(&why);
+            }
+            self.n_certified = replay.n_scheduled();
+            steps.step(self.level, left.id, left.step, &left.sources);
+        }
+        if left.step != StreamedStep::Snapshot {
+            self.txns.forget(left.id);
+        }
+    }
+
+    /// A step that the kernel does not accept is a bug, unless the order has holes already.
+    fn refuse(&mut self, why: &Uncertified) {
+        if self.n_suspects > 0 {
+            self.replay = None;
+            self.standing = Standing::Undecided;
+            return;
+        }
+        self.standing = Standing::Refused(WrongEvidence::new(&self.level, why));
+        self.stream = None;
+    }
+
+    fn refuse_because(&mut self, why: &str) {
+        self.standing = Standing::Refused(WrongEvidence::new(&self.level, &why));
+        self.stream = None;
+    }
+
+    /// Transactions do not fit: another order of the window may explain them, or the recording shows a violation.
+    fn look_at(&mut self, mut misfits: Vec<Misfit>, recording: &dyn Recording, budget: &Budget<'_>) {
+        let needs_order = |it: &Misfit| matches!(it.why, Why::Cycle | Why::NoPlace);
+        let mut forbidding = Vec::new();
+        if misfits.iter().any(needs_order) && self.n_resolved < 1 << 16 {
+            self.n_resolved += 1;
+            let txns = &self.txns;
+            let txn = |id: u64| txns.get(id).map(|it| &**it);
+            let Some(stream) = &mut self.stream else { return };
+            match stream.resolve(&txn, budget) {
+                Resolved::Ordered => misfits.retain(|it| !needs_order(it)),
+                Resolved::Forbidden(keys) => forbidding = keys,
+                Resolved::Unknown => {}
+            }
+        }
+        if !forbidding.is_empty() && self.is_shown(&forbidding, recording, budget) {
+            return;
+        }
+        let is_lost = misfits.iter().any(|it| matches!(it.why, Why::NoPlace | Why::Late));
+        for misfit in misfits {
+            if (self.n_suspects as usize) < MAX_LOOKED_AT && self.is_shown(&misfit.keys, recording, budget) {
+                return;
+            }
+            self.suspect(&misfit);
+        }
+        // What follows a write without a place cannot be ordered.
+        if is_lost {
+            self.stream = None;
+        }
+    }
+
+    fn suspect(&mut self, misfit: &Misfit) {
+        self.standing = Standing::Undecided;
+        self.replay = None;
+        self.n_suspects += 1;
+        if self.suspects.len() < MAX_SUSPECTS {
+            let at = self.txns.get(misfit.id).map_or(0, |it| it.at);
+            self.suspects.push(Suspect { at, why: misfit.why.to_string(), keys: misfit.keys.clone() });
+        }
+    }
+
+    /// The recording is complete now: what it said too little about may be clear.
+    fn look_again(&mut self, recording: &dyn Recording, budget: &Budget<'_>) {
+        let suspects = std::mem::take(&mut self.suspects);
+        let is_shown = suspects.iter().take(MAX_LOOKED_AT).any(|it| self.is_shown(&it.keys, recording, budget));
+        if !is_shown {
+            self.suspects = suspects;
+        }
+    }
+
+    /// Does the recording show a violation on these keys?
+    fn is_shown(&mut self, keys: &[KeyId], recording: &dyn Recording, budget: &Budget<'_>) -> bool {
+        // What is read again has no statements, which levels of databases look at.
+        if self.level.is_of_databases() {
+            return false;
+        }
+        let Some(history) = recording.about(keys) else { return false };
+        match check(&history, self.level, budget) {
+            Answer::Forbidden(refutation) => {
+                self.standing = Standing::Violated(Arc::new(Violation { history, refutation }));
+                self.stream = None;
+                self.txns = Kept::default();
+                true
+            }
+            Answer::Refused(wrong) => {
+                self.standing = Standing::Refused(wrong);
+                self.stream = None;
+                true
+            }
+            Answer::Allowed(_) | Answer::NotCertified { .. } | Answer::Undecided(_) => false,
+        }
+    }
+}
+
+/// Transactions of a recording that may still be scheduled, by their numbers.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    txns: VecDeque<Option<Arc<StreamedTxn>>>,
+    /// The number of the first one.
+    first: u64,
+    /// Those of unknown outcome that came before it.
+    unknown: BTreeMap<u64, Arc<StreamedTxn>>,
+}
+
+impl Kept {
+    fn push(&mut self, txn: Arc<StreamedTxn>) {
+        self.txns.push_back(Some(txn));
+    }
+
+    fn get(&self, id: u64) -> Option<&Arc<StreamedTxn>> {
+        match id.checked_sub(self.first) {
+            None => self.unknown.get(&id),
+            Some(idx) => self.txns.get(usize::try_from(idx).ok()?)?.as_ref(),
+        }
+    }
+
+    /// The transaction is over. Those before all that are not over are not kept, unless nobody knows what became of them.
+    fn forget(&mut self, id: u64) {
+        match id.checked_sub(self.first) {
+            None => drop(self.unknown.remove(&id)),
+            Some(idx) => {
+                if let Some(slot) = self.txns.get_mut(idx as usize) {
+                    *slot = None;
+                }
+            }
+        }
+        while let Some(front) = self.txns.front() {
+            match front {
+                Some(txn) if txn.outcome == Outcome::Committed => break,
+                Some(txn) if txn.outcome == Outcome::Indeterminate => {
+                    self.unknown.insert(self.first, Arc::clone(txn));
+                    if self.unknown.len() > MAX_UNKNOWN {
+                        self.unknown.pop_first();
+                    }
+                }
+                _ => {}
+            }
+            self.txns.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+/// Replays a saved schedule along the recording that it is about, without any engine: transactions come in the order of the
+/// recording, steps in that of the schedule, and nobody waits longer than the schedule makes it.
+#[derive(Debug)]
+pub struct SavedReplay {
+    replay: StreamedReplay,
+    level: Level,
+    txns: Kept,
+    n_told: u64,
+}
+
+impl SavedReplay {
+    /// A replay of a schedule of this level, for a window of that size; nothing if schedules of it cannot be replayed.
+    pub fn new(level: Level, initial: Datum, window: usize) -> Option<Self> {
+        let replay = StreamedReplay::new(level, initial, window.saturating_mul(MEMORY_IN_WINDOWS))?;
+        Some(Self { replay, level, txns: Kept::default(), n_told: 0 })
+    }
+
+    /// The level.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The initial value of one key.
+    pub fn initial(&mut self, key: KeyId, value: Datum) -> Result<(), Uncertified> {
+        self.replay.initial(key, value)
+    }
+
+    /// The next transaction of the recording.
+    pub fn tell(&mut self, txn: StreamedTxn) -> Result<(), Uncertified> {
+        self.replay.tell(&txn)?;
+        self.txns.push(Arc::new(txn));
+        self.n_told += 1;
+        Ok(())
+    }
+
+    /// How many transactions of the recording were told.
+    pub fn n_told(&self) -> u64 {
+        self.n_told
+    }
+
+    /// How many committed transactions are in the schedule.
+    pub fn n_scheduled(&self) -> u64 {
+        self.replay.n_scheduled()
+    }
+
+    /// The next step of the schedule, of a transaction that was told.
+    pub fn step(&mut self, step: StreamedStep, txn: u64, sources: &[u64]) -> Result<(), Uncertified> {
+        let Some(it) = self.txns.get(txn) else {
+            let reason = format!("transaction {txn} is in the schedule twice, or not in the recording");
+            return Err(Uncertified { reason, is_too_large: false });
+        };
+        self.replay.step(step, it, sources)?;
+        if step != StreamedStep::Snapshot {
+            self.txns.forget(txn);
+        }
+        Ok(())
+    }
+
+    /// Is everybody in the schedule who committed?
+    pub fn finish(&self) -> Result<(), Uncertified> {
+        self.replay.finish()
+    }
+}

@@ -1,0 +1,125 @@
+//! A history that is in memory, told as a recording: in the order of ends.
+
+use super::{Recording, SavedReplay, Standing, Steps, StreamCheck};
+use iso_evidence::Budget;
+use iso_history::{Access, Datum, History, KeyId, Name, Op, OpId, Projection, StreamedTxn, TxnId};
+use iso_spec::Level;
+
+/// A history, told from its first end to its last.
+#[derive(Debug)]
+pub struct Told<'h> {
+    history: &'h History,
+}
+
+impl<'h> Told<'h> {
+    /// Nothing if the history has more than registers: lists and scans are not streamed.
+    pub fn new(history: &'h History) -> Option<Self> {
+        let has_only_registers = !history.has_scans() && history.keys().all(|it| !history.is_list(it));
+        has_only_registers.then_some(Self { history })
+    }
+
+    /// Checks levels with a window of that size. The first level that cannot be streamed is an error.
+    pub fn check(
+        &self,
+        levels: &[Level],
+        window: usize,
+        steps: &mut dyn Steps,
+        budget: &Budget<'_>,
+    ) -> Result<StreamCheck, Level> {
+        let mut check = StreamCheck::new(levels, &Datum::Null, window)?;
+        for key in self.history.keys() {
+            let is_in_time = check.initial(key, &owned(self.history.value(self.history.initial_value(key))));
+            debug_assert!(is_in_time, "nothing has happened yet");
+        }
+        for txn in self.in_order_of_ends() {
+            check.take(self.txn(txn), self, steps, budget);
+        }
+        check.finish(self, steps, budget);
+        Ok(check)
+    }
+
+    /// A replay of a saved schedule of this history, which has heard all of it.
+    ///
+    /// # Panics
+    ///
+    /// If schedules of the level are not replayed as streams.
+    pub fn replay(&self, level: Level, window: usize) -> SavedReplay {
+        let mut replay = SavedReplay::new(level, Datum::Null, window).expect("the level was streamed");
+        for key in self.history.keys() {
+            replay.initial(key, owned(self.history.value(self.history.initial_value(key)))).expect("it is the first");
+        }
+        for txn in self.in_order_of_ends() {
+            replay.tell(self.txn(txn)).expect("sessions are in order");
+        }
+        replay
+    }
+
+    /// Transactions by their ends; nobody before an earlier one of its session.
+    fn in_order_of_ends(&self) -> Vec<TxnId> {
+        let mut latest = vec![i64::MIN; self.history.n_sessions()];
+        let mut txns: Vec<(i64, TxnId)> = Vec::with_capacity(self.history.n_txns());
+        let mut last = i64::MIN;
+        for txn in self.history.txns() {
+            // Without an end, it keeps its place among its neighbours.
+            let end = self.history.end(txn).unwrap_or(last);
+            last = end;
+            let end = match self.history.session_of(txn) {
+                Some(session) => {
+                    let latest = &mut latest[session.index()];
+                    *latest = (*latest).max(end);
+                    *latest
+                }
+                None => end,
+            };
+            txns.push((end, txn));
+        }
+        txns.sort_by_key(|it| it.0);
+        txns.into_iter().map(|it| it.1).collect()
+    }
+
+    fn txn(&self, txn: TxnId) -> StreamedTxn {
+        let history = self.history;
+        let session = history.session_of(txn).expect("only the initial transaction has no session");
+        let (nth, at) = (history.nth_in_session(txn) as u32, history.place(txn).at);
+        let mut told = StreamedTxn::new(session, nth, at, history.outcome(txn));
+        told.times(history.begin(txn), history.end(txn));
+        for op in history.ops(txn) {
+            let (access, key, value) = match history.op(op) {
+                Op::Read { key, value } => (Access::Read, key, value),
+                Op::Write { key, value } => (Access::Write, key, value),
+                _ => unreachable!("lists and scans were refused"),
+            };
+            told.push(access, key, owned(history.value(value))).expect("only registers are told");
+        }
+        told
+    }
+}
+
+impl Recording for Told<'_> {
+    fn about(&self, keys: &[KeyId]) -> Option<History> {
+        let stays = |op: OpId| keys.contains(&self.history.op(op).key());
+        let txns: Vec<TxnId> = self.history.txns().filter(|it| self.history.ops(*it).any(stays)).collect();
+        Some(Projection::verbatim(self.history, &txns, stays).history)
+    }
+}
+
+impl StreamCheck {
+    /// Is this level decided, and how? Nothing if it is not.
+    pub fn is_allowed(&self, level: Level) -> Option<bool> {
+        match self.standings().find(|it| it.0 == level)?.1 {
+            Standing::Holds => Some(true),
+            Standing::Violated(_) => Some(false),
+            Standing::Undecided | Standing::Refused(_) => None,
+        }
+    }
+}
+
+fn owned(name: Name<'_>) -> Datum {
+    match name {
+        Name::Null => Datum::Null,
+        Name::Int(number) => Datum::Int(number),
+        Name::Number(text) => Datum::Number(text.into()),
+        Name::Text(text) => Datum::Text(text.into()),
+        Name::Record(text) => Datum::Record(text.into()),
+    }
+}

@@ -1,0 +1,152 @@
+//! Streams against the engine in memory: random histories in windows of any size, and every small one.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+#[path = "../../../kernel/history/tests/common/mod.rs"]
+mod common;
+
+use common::{Random, Shape, each_history, history, show};
+use iso_answer::check;
+use iso_answer::stream::{Standing, Steps, StreamCheck, Told};
+use iso_evidence::{Budget, StreamedStep};
+use iso_history::{History, Outcome};
+use iso_spec::Level;
+
+const LEVELS: [Level; 12] = [
+    Level::StrictSerializable,
+    Level::Serializable,
+    Level::StrongSnapshotIsolation,
+    Level::SnapshotIsolation,
+    Level::PrefixConsistency,
+    Level::CausalConsistency,
+    Level::ReadAtomic,
+    Level::ReadCommitted,
+    Level::ParallelSnapshotIsolation,
+    Level::MonotonicReads,
+    Level::ReadUncommitted,
+    Level::SerializableNoSession,
+];
+
+/// A window that has everything decides these.
+const DECIDED: [Level; 3] = [Level::Serializable, Level::SnapshotIsolation, Level::PrefixConsistency];
+
+/// What streams said of all histories.
+#[derive(Debug, Default)]
+struct Tally {
+    held: usize,
+    violated: usize,
+    undecided: usize,
+}
+
+impl Tally {
+    /// Streams a history in a window, and compares what is decided.
+    fn compare(&mut self, history: &History, window: usize) {
+        let Some(told) = Told::new(history) else { return };
+        let mut saved = Saved::default();
+        let streamed = told.check(&LEVELS, window, &mut saved, &Budget::unlimited()).unwrap();
+        for (level, standing) in streamed.standings() {
+            let expected = check(history, level, &Budget::unlimited()).is_allowed();
+            match standing {
+                Standing::Refused(wrong) => panic!("{wrong}\n{}", show(history)),
+                Standing::Undecided => self.undecided += 1,
+                Standing::Holds => self.held += 1,
+                Standing::Violated(_) => self.violated += 1,
+            }
+            if let Some(found) = streamed.is_allowed(level) {
+                let shown = show(history);
+                assert_eq!(Some(found), expected, "{level} in a window of {window}:\n{shown}");
+            }
+            let is_certain = history.txns().all(|it| history.outcome(it) != Outcome::Indeterminate);
+            if window >= 100 && is_certain && DECIDED.contains(&level) {
+                let shown = show(history);
+                assert!(streamed.is_allowed(level).is_some(), "{level} is not decided:\n{shown}");
+            }
+            if matches!(standing, Standing::Holds) {
+                saved.replay(&told, level, window);
+            }
+        }
+    }
+}
+
+/// Steps as a file would have them.
+#[derive(Default)]
+struct Saved {
+    steps: Vec<(Level, u64, StreamedStep, Vec<u64>)>,
+}
+
+impl Steps for Saved {
+    fn step(&mut self, level: Level, txn: u64, step: StreamedStep, sources: &[u64]) {
+        self.steps.push((level, txn, step, sources.to_vec()));
+    }
+}
+
+impl Saved {
+    /// The saved schedule of a level is accepted by itself.
+    fn replay(&self, told: &Told<'_>, level: Level, window: usize) {
+        let mut replay = told.replay(StreamCheck::streamed_as(level).unwrap(), window);
+        for (_, txn, step, sources) in self.steps.iter().filter(|it| it.0 == level) {
+            replay.step(*step, *txn, sources).unwrap();
+        }
+        replay.finish().unwrap();
+    }
+}
+
+#[test]
+fn random_histories_are_judged_as_in_memory_whatever_the_window() {
+    let mut tally = Tally::default();
+    for seed in 0..250 {
+        let mut random = Random::new(seed);
+        let shape = Shape {
+            n_txns: 2 + random.below(9),
+            n_ops: 1 + random.below(4),
+            n_keys: 1 + random.below(4),
+            n_values: if random.percent(50) { 50 } else { 3 },
+            n_sessions: 1 + random.below(4),
+            aborted: 5,
+            indeterminate: if random.percent(20) { 20 } else { 0 },
+            timed: 50,
+            lists: 0,
+        };
+        let history = random.history(shape);
+        for window in [1, 2 + random.below(4), 100] {
+            tally.compare(&history, window);
+        }
+    }
+    assert!(tally.held > 1000 && tally.violated > 1000, "{tally:?}");
+    assert!(tally.undecided < tally.held, "{tally:?}");
+}
+
+#[test]
+fn every_small_history_is_judged_as_in_memory() {
+    let mut tally = Tally::default();
+    let mut n = 0;
+    each_history(3, 2, 2, &mut |history| {
+        n += 1;
+        if n % 67 == 0 {
+            tally.compare(history, 1 + n % 3);
+        }
+    });
+    assert!(tally.held > 100 && tally.violated > 100, "{tally:?}");
+}
+
+#[test]
+fn a_window_that_has_everything_decides_everything() {
+    for (text, level, expected) in [
+        ("s1: r(x,0) w(x,1)\ns2: r(x,0) w(x,2)", Level::SnapshotIsolation, false),
+        ("s1: r(x,0) w(x,1)\ns2: r(x,0) w(x,2)", Level::PrefixConsistency, true),
+        ("s1: r(x,0) r(y,0) w(x,1)\ns2: r(x,0) r(y,0) w(y,1)", Level::SnapshotIsolation, true),
+        ("s1: r(x,0) r(y,0) w(x,1)\ns2: r(x,0) r(y,0) w(y,1)", Level::Serializable, false),
+        ("s1 1-2: w(x,1)\ns2 3-4: r(x,0)", Level::StrictSerializable, false),
+        ("s1 1-2: w(x,1)\ns2 3-4: r(x,0)", Level::Serializable, true),
+        ("s1: w(x,1)\ns1: r(x,0)", Level::ReadAtomic, false),
+        ("s1: w(x,1)\ns1: r(x,0)", Level::ReadCommitted, true),
+        ("s1: w(x,1) w(y,1)\ns2: r(x,1) r(y,0)", Level::ReadCommitted, false),
+        ("s1: w(x,1)\ns2: r(x,1) w(y,1)\ns3: r(y,1) r(x,0)", Level::CausalConsistency, false),
+        ("s1: w(x,1)\ns2: r(x,1) w(y,1)\ns3: r(y,1) r(x,0)", Level::ReadAtomic, true),
+    ] {
+        let history = history(text);
+        let told = Told::new(&history).unwrap();
+        let streamed = told.check(&[level], 100, &mut (), &Budget::unlimited()).unwrap();
+        assert_eq!(streamed.is_allowed(level), Some(expected), "{level}:\n{text}");
+    }
+}

@@ -1,0 +1,113 @@
+//! `isoscope check --stream`, `check --follow`, `collect --check` and `certify --stream`.
+
+use crate::tool::{Folder, tool};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+const GENERATE: [&str; 9] = ["generate", "blindw-rw", "--txns", "3000", "--sessions", "8", "--force", "-o", "h.jsonl"];
+
+#[test]
+fn a_recording_that_holds_is_replayed_step_by_step_and_its_schedule_is_certified() {
+    let folder = Folder::new();
+    folder.run(&GENERATE).ends(0);
+    for level in ["sser", "ser", "ssi", "si", "pc", "cc", "ra", "rc"] {
+        let check = ["check", "--stream", "h.jsonl", "--level", level, "--window", "200", "--certificate", "c"];
+        folder.run(&check).ends(0).tells("explains it, and was replayed step by step.");
+        folder.run(&["certify", "--stream", "c", "h.jsonl"]).ends(0).says("Certified: all 1 claims");
+    }
+    // A schedule with two steps exchanged, and one that was cut.
+    let saved = folder.read("c");
+    let mut lines: Vec<&str> = saved.lines().collect();
+    lines.swap(5, 1500);
+    folder.write("wrong", lines.join("\n"));
+    folder.run(&["certify", "--stream", "wrong", "h.jsonl"]).ends(1).says("Not certified");
+    folder.write("cut", saved.trim_end().strip_suffix("end").unwrap());
+    folder.run(&["certify", "--stream", "cut", "h.jsonl", "--json"]).ends(1).says("its last line is missing");
+}
+
+#[test]
+fn an_anomaly_is_found_in_the_stream_with_the_same_core_as_in_memory() {
+    let folder = Folder::new();
+    for (anomaly, level) in [
+        ("lost-update", "si"),
+        ("write-skew", "ser"),
+        ("long-fork", "si"),
+        ("causality-violation", "cc"),
+        ("stale-read", "sser"),
+    ] {
+        folder.run(&[&GENERATE[..], &["--inject", anomaly]].concat()).ends(0);
+        let said = folder.run(&["check", "--stream", "h.jsonl", "--level", level, "--window", "500", "--json"]).ends(1);
+        let document = said.json().remove(0);
+        let streamed = &document["levels"][0];
+        assert_eq!(streamed["verdict"], "violated", "{anomaly}");
+        assert_eq!(streamed["certified"], true, "{anomaly}");
+        let n_txns = streamed["evidence"]["transactions"].as_array().unwrap().len();
+        assert!(n_txns <= 6, "{anomaly} has {n_txns} transactions");
+        let whole = folder.run(&["check", "h.jsonl", "--level", level, "--json"]).ends(1).json().remove(0);
+        assert_eq!(streamed["anomalies"], whole["levels"][0]["anomalies"], "{anomaly}");
+    }
+}
+
+#[test]
+fn standard_input_is_streamed_too() {
+    let folder = Folder::new();
+    folder.run(&GENERATE).ends(0);
+    let recording = folder.read("h.jsonl");
+    folder.pipe(&["check", "--stream", "-", "--level", "ser,rc"], recording.as_bytes()).ends(0).tells("2 levels");
+}
+
+#[test]
+fn what_cannot_be_streamed_is_refused_with_a_reason() {
+    let folder = Folder::with_histories();
+    let list = "{\"isoscope\":1,\"initial\":0}\n{\"s\":1,\"ops\":[[\"a\",\"x\",1]]}\n";
+    folder.write("list.jsonl", list);
+    folder
+        .run(&["check", "--stream", "list.jsonl", "--level", "ser"])
+        .ends(2)
+        .complains("line 2 has a list, and only registers can be streamed");
+    folder.run(&["check", "--stream", "list.jsonl", "--level", "adya.pl3"]).ends(2).complains("decided in memory");
+    folder.run(&["check", "list.jsonl", "--window", "5"]).ends(2).complains("add --stream or --follow");
+    folder.write("torn.jsonl", "{\"isoscope\":1,\"initial\":0}\n{\"s\":1,\"ops\":[[\"w\",\"x\",1]");
+    folder.run(&["check", "--stream", "torn.jsonl", "--level", "ser"]).ends(2).complains("line 2");
+}
+
+#[test]
+fn a_recording_that_grows_is_followed_to_its_end() {
+    let folder = Folder::new();
+    let path = folder.path("h.jsonl");
+    let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+    writeln!(file, "{{\"isoscope\":1,\"initial\":0,\"recording\":\"unique\"}}").unwrap();
+    let mut child = tool(folder.path(".").as_path())
+        .args(["check", "--follow", "h.jsonl", "--level", "ser", "--for", "60s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for nth in 0..20 {
+        writeln!(
+            file,
+            "{{\"s\":1,\"ops\":[[\"r\",\"x\",{nth}],[\"w\",\"x\",{}]],\"begin\":{nth},\"end\":{nth}}}",
+            nth + 1
+        )
+        .unwrap();
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(child.try_wait().unwrap().is_none(), "the recording is not over");
+    writeln!(file, "{{\"recording\":\"complete\"}}").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(out.contains("20 transactions explains it"), "{out}");
+}
+
+#[test]
+fn a_recording_is_checked_while_it_is_collected() {
+    let folder = Folder::new();
+    let run = ["collect", "store:si", "--sessions", "4", "--txns", "200", "--force", "-o", "h.jsonl", "--check"];
+    folder.run(&[&run[..], &["si"]].concat()).ends(0).tells("snapshot-isolation (si): holds");
+    let weak = ["collect", "store:cc", "-w", "rmw", "--sessions", "4", "--txns", "200", "--force", "-o", "h.jsonl"];
+    folder.run(&[&weak[..], &["--check", "si", "--stop-on-violation"]].concat()).ends(1).complains("si is violated");
+}
