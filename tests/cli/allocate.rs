@@ -100,7 +100,7 @@ fn questions_that_cannot_be_asked_say_why() {
     folder.run(&["allocate", "empty.txn"]).ends(2).complains("there are no transactions");
 }
 
-/// SmallBank with three customers.
+/// The bank of the papers on robustness.
 fn smallbank() -> String {
     fs::read_to_string("corpus/templates/smallbank.txn").unwrap()
 }

@@ -232,7 +232,7 @@ fn a_changed_run_of_a_program_is_refused() {
     let document = saved(&folder, &["verify", "p.txn", "--level", "si"]);
     refuses(&folder, &document, |it| it["levels"][0]["level"] = json!("ser"));
     refuses(&folder, &document, |it| {
-        it["levels"][0]["counterexample"]["transactions"][0]["sees"] = json!(["withdraw#1"])
+        it["levels"][0]["counterexample"]["transactions"][0]["sees"] = json!(["withdraw#1"]);
     });
     refuses(&folder, &document, |it| it["weakest"] = json!(["si"]));
 }

@@ -11,7 +11,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 31] = [
+    let verbs: [&[&str]; 0] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -31,6 +31,8 @@ fn the_help_is_as_in_the_snapshot() {
         &["hunt", "--help"],
         &["replay", "-h"],
         &["replay", "--help"],
+        &["driver", "--help"],
+        &["driver", "check", "--help"],
         &["store", "--help"],
         &["store", "run", "-h"],
         &["store", "run", "--help"],

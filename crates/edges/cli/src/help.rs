@@ -396,6 +396,9 @@ Addresses:
   postgres://user@host:5432/name     ?sslmode=verify-full, ?host=/folder; the rest from PGHOST, ~/.pgpass ..
   postgres:                          all of it from there
   mysql://user@host:3306/name        or mariadb://..; ?ssl-mode=REQUIRED; the rest from ~/.my.cnf, MYSQL_PWD ..
+  mysql://user@h1:3306,h2:3306/name  several nodes of one database; postgres://.. likewise
+  galera:3, mariadb:1, postgres:1+1  servers that are started for the run, the last one with a standby
+  command:./driver ARGUMENTS         a driver of your own, in quotes; see docs/drivers.md
   sqlite:FILE                        or sqlite: for a temporary one; ?journal=wal or ?journal=delete
   store:LEVEL                        the weak store; ?policy=latest|random|adversarial, ?seed=7";
 

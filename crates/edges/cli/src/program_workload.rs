@@ -29,12 +29,11 @@ pub(crate) fn resolve(raw: &CollectArgs, path: &Path, database: &dyn Database) -
     let asked = AnyNumber::with_rows(&file.text, &file.name(), raw.keys.min(MAX_ROWS))
         .map_err(|errors| file.complaint(&errors))?;
     let names = asked.names();
-    let levels = match &raw.levels {
-        Some(answer) => allocated(answer, &file.text, &names, database)?,
-        None => {
-            let name = raw.isolation.as_deref().unwrap_or(database.isolations()[0]);
-            vec![isolation(database, name)?.to_owned(); names.len()]
-        }
+    let levels = if let Some(answer) = &raw.levels {
+        allocated(answer, &file.text, &names, database)?
+    } else {
+        let name = raw.isolation.as_deref().unwrap_or(database.isolations()[0]);
+        vec![isolation(database, name)?.to_owned(); names.len()]
     };
     let all: Vec<usize> = (0..names.len()).collect();
     let program = parse(&asked.run_text(&all), &file.name()).map_err(|errors| file.complaint(&errors))?;

@@ -8,8 +8,9 @@ use iso_serve::{Proxy, Tally};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::fs;
 use std::net::SocketAddr;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -59,9 +60,33 @@ pub(crate) fn wait(
     Ok(ended)
 }
 
-/// Ends a command that still runs.
+/// Ends a command that still runs, and what it has started.
 pub(crate) fn stop(child: &mut Child) {
+    let started = descendants(child.id());
     child.kill().and_then(|()| child.wait()).ok();
+    if !started.is_empty() {
+        let pids = started.iter().map(u32::to_string);
+        Command::new("kill").arg("-TERM").args(pids).stderr(Stdio::null()).status().ok();
+    }
+}
+
+/// The processes that a process has started, and those that they have. None where the system does not tell.
+fn descendants(parent: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+    // `4711 (a name) S 4700 ..`: the parent follows the state, and a name may have anything in it.
+    let parent_of = |pid: u32| -> Option<u32> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let pairs: Vec<(u32, u32)> = pids.filter_map(|it| Some((it, parent_of(it)?))).collect();
+    let mut found = vec![parent];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        found.extend(pairs.iter().filter(|it| it.1 == parent).map(|it| it.0));
+        next += 1;
+    }
+    found.split_off(1)
 }
 
 /// Statements whose reads are missing, in JSON.

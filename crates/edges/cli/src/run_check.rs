@@ -15,7 +15,7 @@ use anyhow::anyhow;
 use iso_answer::check as decide;
 use iso_answer::check::{Answer, Certifying};
 use iso_evidence::{Budget, StopReason};
-use iso_formats::{ReadOptions, Reading, read_path};
+use iso_formats::{ReadOptions, Reading, read_from, read_path};
 use iso_report::{CheckReport, Counts, Judgement, LevelReport, Report, Run, Surroundings};
 use iso_spec::Level;
 use serde_json::{Value, json};
@@ -57,9 +57,9 @@ impl RunCheck {
     }
 
     /// Judges the run while it is recorded.
-    pub(crate) fn watch(&self, path: Option<&Path>) -> Option<Watch> {
+    pub(crate) fn watch(&self, path: Option<&Path>, so_far: SoFar) -> Option<Watch> {
         let path = path.filter(|_| !self.levels.is_empty())?;
-        Some(Watch::new(path.to_owned(), self.levels.clone(), self.stops))
+        Some(Watch::new(path.to_owned(), self.levels.clone(), self.stops, so_far))
     }
 
     /// Judges the whole run, and writes the reports that were asked for. Without levels, reports are about what was
@@ -199,9 +199,18 @@ impl Audience for Heard<'_> {
     }
 }
 
+/// What a file has at some time of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SoFar {
+    /// Whoever was read from stands in it: transactions of a served database are written down before others go on.
+    Whole,
+    /// Somebody may have committed and not be written down yet, or work past the proxy.
+    Cut,
+}
+
 /// A thread that judges a growing file, again and again.
 ///
-/// What is there at some time is a recording that was cut: a level that forbids it forbids the whole run. After it has
+/// A level that forbids what is there at some time forbids the whole run. After it has
 /// judged, the thread waits several times as long as that took, so that it takes a small part of the time of the run however
 /// long that is.
 pub(crate) struct Watch {
@@ -235,10 +244,11 @@ const TICK: Duration = Duration::from_millis(50);
 const PAUSE: u32 = 5;
 
 impl Watch {
-    fn new(path: PathBuf, levels: Vec<Level>, stops: bool) -> Self {
+    fn new(path: PathBuf, levels: Vec<Level>, stops: bool, so_far: SoFar) -> Self {
         let shared = Arc::new(Watched::default());
         let watched = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("watch".to_owned()).spawn(move || watched.run(&path, levels)).ok();
+        let thread =
+            thread::Builder::new().name("watch".to_owned()).spawn(move || watched.run(&path, levels, so_far)).ok();
         Self { shared, stops, thread, n_told: 0 }
     }
 
@@ -276,7 +286,7 @@ impl Drop for Watch {
 }
 
 impl Watched {
-    fn run(&self, path: &Path, mut levels: Vec<Level>) {
+    fn run(&self, path: &Path, mut levels: Vec<Level>, so_far: SoFar) {
         let (mut free_at, mut n_judged) = (Instant::now(), 0);
         while !self.is_over.load(Ordering::Relaxed) && !levels.is_empty() {
             let n_recorded = self.n_recorded.load(Ordering::Relaxed);
@@ -285,17 +295,16 @@ impl Watched {
                 continue;
             }
             let began = Instant::now();
-            self.judge(path, &mut levels, n_recorded);
+            self.judge(path, &mut levels, n_recorded, so_far);
             n_judged = n_recorded;
             free_at = Instant::now() + began.elapsed() * PAUSE;
         }
     }
 
     /// Judges what is there; levels that are violated are not asked again.
-    fn judge(&self, path: &Path, levels: &mut Vec<Level>, n_txns: u64) {
-        let reading = read_path(path, &ReadOptions::default());
+    fn judge(&self, path: &Path, levels: &mut Vec<Level>, n_txns: u64, so_far: SoFar) {
         // The end of the run says what is wrong with a file, if something is.
-        let Some(Ok(history)) = reading.ok().map(Reading::into_history) else { return };
+        let Some(history) = read_so_far(path, so_far) else { return };
         let stop = || self.is_over.load(Ordering::Relaxed).then_some(StopReason::Interrupted);
         let budget = Budget::new(&stop);
         levels.retain(|level| {
@@ -310,6 +319,21 @@ impl Watched {
             self.n_judged.store(n_txns, Ordering::Relaxed);
         }
     }
+}
+
+/// The history that a file has by now; none if it cannot be read.
+fn read_so_far(path: &Path, so_far: SoFar) -> Option<iso_history::History> {
+    let reading = match so_far {
+        SoFar::Cut => read_path(path, &ReadOptions::default()).ok()?,
+        SoFar::Whole => {
+            let mut bytes = std::fs::read(path).ok()?;
+            let end = bytes.iter().rposition(|it| *it == b'\n')? + 1;
+            bytes.truncate(end);
+            bytes.extend_from_slice(iso_formats::RECORDING_END);
+            read_from("the run", bytes.as_slice(), &ReadOptions::default()).ok()?
+        }
+    };
+    reading.into_history().ok()
 }
 
 #[cfg(test)]
@@ -335,7 +359,8 @@ mod tests {
         let path = folder.path().join("h.jsonl");
         let begin = "{\"isoscope\":1,\"initial\":0,\"recording\":\"any\"}\n{\"s\":\"a\",\"ops\":[[\"r\",\"x\",0],[\"w\",\"x\",1]]}\n";
         std::fs::write(&path, begin).unwrap();
-        let mut watch = Watch::new(path.clone(), vec![Level::Serializable, Level::CausalConsistency], true);
+        let mut watch =
+            Watch::new(path.clone(), vec![Level::Serializable, Level::CausalConsistency], true, SoFar::Whole);
         let wait = |watch: &mut Watch, n: u64, words: &str| {
             let until = Instant::now() + Duration::from_secs(20);
             while !watch.look(n).0.contains(words) {

@@ -37,6 +37,8 @@ struct State {
     rows: BTreeMap<(String, i64), BTreeMap<String, Value>>,
 }
 
+type NewRow = ((String, i64), BTreeMap<String, Value>);
+
 struct Plain {
     state: State,
     names: Vec<(String, Bound)>,
@@ -221,7 +223,7 @@ impl Plain {
         Ok(())
     }
 
-    fn new_row(&self, row: &Row, fields: &[(Ident, Expr)]) -> Result<((String, i64), BTreeMap<String, Value>), End> {
+    fn new_row(&self, row: &Row, fields: &[(Ident, Expr)]) -> Result<NewRow, End> {
         let row = self.row(row)?;
         let names: &[&str] = if row.0 == "t" { &["n", "on"] } else { &[] };
         let mut values: BTreeMap<String, Value> = names.iter().map(|it| (it.to_string(), default_of(it))).collect();
@@ -483,22 +485,21 @@ impl Writer {
             format!(" where {row}.id >= 2 and {row}.n + 1 > {of}"),
         ];
         let condition = &conditions[self.below(4) as usize];
-        let fields =
-            [format!("n: {row}.n + {of}"), format!("n: {of}, on: not {row}.on"), format!("on: {row}.n == {of}")];
+        let fields = [format!("n: {row}.n + {of}"), format!("n: {of}, on: not {row}.on"), format!("on: {row}.on")];
         let fields = &fields[self.below(3) as usize];
-        let text = match self.below(4) {
-            0 | 1 => format!("update {row} in {rows}{condition} {{ {fields} }}"),
-            2 => format!("delete {row} in {rows}{condition}"),
+        let text = match self.below(3) {
+            0 => format!("update {row} in {rows}{condition} {{ {fields} }}"),
+            1 => format!("delete {row} in {rows}{condition}"),
             _ => {
                 let new = format!("insert {row} in t[{}] {{ n: {} }} on conflict", self.key(3, 1), self.int(1));
                 if self.below(2) == 0 { format!("{new} nothing") } else { format!("{new} update {{ {fields} }}") }
             }
         };
-        if !counted {
-            return text;
+        if counted {
+            self.ints.push(count.clone());
+            return format!("let {count} = {text}");
         }
-        self.ints.push(count.clone());
-        format!("let {count} = {text}")
+        text
     }
 
     fn program(&mut self) -> String {

@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 /// For how many windows the weak levels remember versions, at least: a transaction waits in the window before it is replayed.
 const MEMORY_IN_WINDOWS: usize = 4;
+/// The window of a weak level is this part of what was asked for.
+const WEAK_PART: usize = 4;
 /// So many transactions that do not fit are looked at in the recording, for each level; more are counted.
 const MAX_LOOKED_AT: usize = 32;
 /// So many of them are kept to be shown.
@@ -166,6 +168,9 @@ impl StreamCheck {
     pub fn new(levels: &[Level], initial: &Datum, window: usize) -> Result<Self, Level> {
         let track = |level: &Level| {
             let streamed = Self::streamed_as(*level).ok_or(*level)?;
+            // Weak levels keep more of each transaction, and remember versions for longer than the window.
+            let is_weak = Level::PrefixConsistency.implies(streamed) && streamed != Level::PrefixConsistency;
+            let window = if is_weak { window.div_ceil(WEAK_PART) } else { window };
             let stream = Stream::new(streamed, initial.clone(), window).ok_or(*level)?;
             let memory = window.saturating_mul(MEMORY_IN_WINDOWS);
             let replay = StreamedReplay::new(streamed, initial.clone(), memory).ok_or(*level)?;

@@ -6,17 +6,19 @@ use clap::Args;
 use iso_collect::{Database, Fault, FaultPlan};
 use std::time::Duration;
 
+/// Where these stand in the help; others follow without it.
+const HEADING: &str = "Faults";
+
 /// Faults.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Faults")]
 #[allow(clippy::doc_markdown, reason = "it is the help, which shows everything as it is")]
 pub(crate) struct FaultArgs {
     /// What is done to nodes that were started for the run, in turns: kill, stop, cut, kill-all, restart. Each is made good again
-    #[arg(long, value_name = "FAULT,..", value_delimiter = ',')]
+    #[arg(help_heading = HEADING, long, value_name = "FAULT,..", value_delimiter = ',')]
     pub(crate) faults: Vec<String>,
 
     /// The time from the end of one fault to the next one
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration, allow_hyphen_values = true)]
+    #[arg(help_heading = HEADING, long, value_name = "TIME", default_value = "5s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) every: Duration,
 }
 

@@ -103,16 +103,13 @@ impl Collect {
         let known = workload(raw.workload.trim(), &parameters).ok_or_else(|| no_workload(&raw.workload))?;
         let mix = raw.mix.as_deref().map(mix).transpose()?;
         let database: Arc<dyn Database> = Arc::from(raw.database.open(&raw.url)?);
-        let (workload, isolations, isolation) = match &raw.program {
-            Some(path) => {
-                let of = program_workload::resolve(raw, path, &*database)?;
-                (of.workload, of.isolations, of.mix)
-            }
-            None => {
-                let isolations = isolations(&*database, raw, mix)?;
-                let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
-                (known, isolations, isolation)
-            }
+        let (workload, isolations, isolation) = if let Some(path) = &raw.program {
+            let of = program_workload::resolve(raw, path, &*database)?;
+            (of.workload, of.isolations, of.mix)
+        } else {
+            let isolations = isolations(&*database, raw, mix)?;
+            let isolation = raw.mix.clone().unwrap_or_else(|| isolations[0].clone());
+            (known, isolations, isolation)
         };
         let txns = raw.txns.or(raw.duration.is_none().then_some(DEFAULT_TXNS));
         let plan = Plan {

@@ -7,7 +7,7 @@ use crate::interrupt::on_interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::proxied::{counts, missing, missing_words, n_transactions, plural, spawn, stop, wait};
-use crate::run_check::{Judged, RunCheck, rows};
+use crate::run_check::{Judged, RunCheck, SoFar, rows};
 use anyhow::anyhow;
 use iso_serve::{RecordSetup, Recorded, Recording, ServeError, Start, Tally};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
         }
     };
     let progress = Progress::new(raw.progress, started);
-    let watch = check.watch(Some(&raw.output));
+    let watch = check.watch(Some(&raw.output), SoFar::Cut);
     let ended = wait(&recording, command.as_mut(), &progress, &is_interrupted, watch)?;
     if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
         stop(child);

@@ -8,7 +8,7 @@ use crate::interrupt::on_interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::proxied::{counts, missing, missing_words, n_transactions, spawn, stop, wait};
-use crate::run_check::{Judged, RunCheck, Watch, rows};
+use crate::run_check::{Judged, RunCheck, SoFar, Watch, rows};
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{Choice, Target};
 use iso_formats::{ReadOptions, read_path};
@@ -33,7 +33,7 @@ pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
     let level = setup.level;
     let serving = start(raw, setup)?;
     let progress = Progress::new(raw.progress, started);
-    let watch = check.watch(raw.output.as_deref());
+    let watch = check.watch(raw.output.as_deref(), SoFar::Whole);
     let (served, ended) = until_the_end(serving, raw, &progress, &is_interrupted, watch)?;
     let served = match served {
         Ok(served) => served,

@@ -47,7 +47,7 @@ fn witness(spec: &Spec, mut execution: Execution, order: &[TxnId], mut vis: Vec<
         execution = match asked.kind {
             WitnessKind::Order => execution.with_order(&asked.name, order),
             WitnessKind::Relation => execution.with_relation(&asked.name, vis.clone()),
-            _ => return None,
+            WitnessKind::Versions => return None,
         };
     }
     Some(execution)

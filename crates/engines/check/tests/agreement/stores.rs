@@ -5,7 +5,10 @@ use crate::draft::{Action, Draft, DraftTxn, Key, Value};
 use crate::judge::{Tally, Test};
 use crate::random::Random;
 use crate::{Cases, seed};
+use iso_check::check;
+use iso_evidence::{Budget, StopReason, Verdict, certify};
 use iso_spec::Level;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 const TESTS: &[Test] = &[Test::Together];
@@ -24,6 +27,44 @@ fn a_database_of_snapshots_where_the_first_committer_wins_keeps_snapshot_isolati
 #[test]
 fn a_database_of_replicas_that_forward_in_causal_order_keeps_causal_consistency() {
     judge_store("replicas", Isolation::Replicas, Level::CausalConsistency);
+}
+
+/// Nothing makes the core smaller here, so that it is certified as it was found.
+#[test]
+fn one_wrong_read_among_few_values_is_certified_at_any_size() {
+    let n_asked = Cell::new(0);
+    let stop = || {
+        n_asked.set(n_asked.get() + 1);
+        (n_asked.get() > 30_000).then_some(StopReason::Steps)
+    };
+    let at_once = || Some(StopReason::Timeout);
+    for (isolation, level) in
+        [(Isolation::Serial, Level::Serializable), (Isolation::Snapshots, Level::SnapshotIsolation)]
+    {
+        let mut n_large = 0;
+        for case in 0..Cases::asked().of(12, 10) {
+            let mut random = Random::of_case(seed().wrapping_mul(8) + 5, case);
+            let database = Database {
+                n_txns: 60,
+                n_sessions: 5,
+                n_keys: 6,
+                n_values: Some(FEW_VALUES),
+                writes: 50,
+                first_list: 6,
+                ..Database::random(&mut random, isolation)
+            };
+            let mut draft = mutated(&database.run(&mut random), &mut random);
+            for txn in &mut draft.txns {
+                (txn.begin, txn.end) = (None, None);
+            }
+            let history = draft.build();
+            n_asked.set(0);
+            let verdict = check(&history, level, &Budget::new(&stop).explained_until(&at_once));
+            certify(&history, level, &verdict).unwrap_or_else(|it| panic!("{level}, case {case}: {it:?}\n{draft}"));
+            n_large += usize::from(matches!(verdict, Verdict::Forbidden(it) if it.txns.len() > 32));
+        }
+        assert!(n_large > 2, "{level}: {n_large} large cores");
+    }
 }
 
 /// Judges runs of a database, which must keep `level`, and the same runs with one read changed.

@@ -1,10 +1,10 @@
 //! Statements that change rows by a condition, or make one unless there is one.
 
 use super::walk::{Bound, Walk};
-use super::{AccessKind, Parts, RowKey};
+use super::{AccessKind, Parts, Relation, RowKey};
 use crate::error::{Checked, Span};
 use crate::program::ReadMode;
-use crate::syntax::{Change, Conflict, Expr, Ident, Row, Rows};
+use crate::syntax::{Change, Conflict, Expr, Ident, Row, Rows, Stmt, StmtKind, Target};
 
 /// What a statement does to the rows that fit.
 struct Deed<'s> {
@@ -137,5 +137,44 @@ impl Walk<'_, '_> {
         }
         self.learn(relation, &key, true);
         Ok(())
+    }
+}
+
+/// Marks the tables whose rows a body makes or removes; `rows` has the rows of the loops around it.
+pub(super) fn mark_growing<'s>(body: &'s [Stmt], rows: &mut Vec<(&'s str, &'s str)>, relations: &mut [Relation]) {
+    for stmt in body {
+        match &stmt.kind {
+            StmtKind::Insert { row, .. } | StmtKind::Change { change: Change::Insert { row, .. }, .. } => {
+                mark(&row.table.text, false, relations);
+            }
+            StmtKind::Delete(Target::Row(row)) => mark(&row.table.text, true, relations),
+            StmtKind::Delete(Target::Name(name)) => {
+                if let Some(row) = rows.iter().rev().find(|it| it.0 == name.text) {
+                    mark(row.1, true, relations);
+                }
+            }
+            StmtKind::Change { change: Change::Delete { of, .. }, .. } => {
+                let (Rows::One(Row { table, .. }) | Rows::All(table)) = of;
+                mark(&table.text, true, relations);
+            }
+            StmtKind::If { then, otherwise, .. } => {
+                mark_growing(then, rows, relations);
+                mark_growing(otherwise, rows, relations);
+            }
+            StmtKind::ForRows { row, table, body, .. } => {
+                rows.push((&row.text, &table.text));
+                mark_growing(body, rows, relations);
+                rows.pop();
+            }
+            StmtKind::ForRange { body, .. } => mark_growing(body, rows, relations),
+            _ => {}
+        }
+    }
+}
+
+fn mark(table: &str, shrinks: bool, relations: &mut [Relation]) {
+    for relation in relations.iter_mut().filter(|it| it.name == table) {
+        relation.grows = true;
+        relation.shrinks |= shrinks;
     }
 }

@@ -1,11 +1,12 @@
 //! Goes along the statements of a transaction, once for each combination of what its branches may decide.
 
+use super::change::mark_growing;
 use super::compared::Compared;
 use super::{Access, AccessKind, Constant, Parts, Relation, RowKey, Variable, Way};
 use crate::error::{Checked, Span, did_you_mean, fail};
 use crate::flatten::declared::{Declared, Global};
 use crate::program::ReadMode;
-use crate::syntax::{AssignOp, Binary, Change, Expr, ExprKind, Ident, Row, Rows, Stmt, StmtKind, Target, TxnItem};
+use crate::syntax::{AssignOp, Binary, Expr, ExprKind, Ident, Row, Stmt, StmtKind, Target, TxnItem};
 use crate::value::Value;
 
 /// How many courses are looked at one by one. Of a transaction with more, whatever a branch does may happen or not.
@@ -52,45 +53,6 @@ fn constant(declared: &Declared<'_>, key: Value) -> Constant {
             Constant::Text(declared.domains[domain.index()].members[member as usize].clone())
         }
         other => Constant::Int(other.code()),
-    }
-}
-
-/// Marks the tables whose rows a body makes or removes; `rows` has the rows of the loops around it.
-fn mark_growing<'s>(body: &'s [Stmt], rows: &mut Vec<(&'s str, &'s str)>, relations: &mut [Relation]) {
-    for stmt in body {
-        match &stmt.kind {
-            StmtKind::Insert { row, .. } | StmtKind::Change { change: Change::Insert { row, .. }, .. } => {
-                mark(&row.table.text, false, relations);
-            }
-            StmtKind::Delete(Target::Row(row)) => mark(&row.table.text, true, relations),
-            StmtKind::Delete(Target::Name(name)) => {
-                if let Some(row) = rows.iter().rev().find(|it| it.0 == name.text) {
-                    mark(row.1, true, relations);
-                }
-            }
-            StmtKind::Change { change: Change::Delete { of, .. }, .. } => {
-                let (Rows::One(Row { table, .. }) | Rows::All(table)) = of;
-                mark(&table.text, true, relations);
-            }
-            StmtKind::If { then, otherwise, .. } => {
-                mark_growing(then, rows, relations);
-                mark_growing(otherwise, rows, relations);
-            }
-            StmtKind::ForRows { row, table, body, .. } => {
-                rows.push((&row.text, &table.text));
-                mark_growing(body, rows, relations);
-                rows.pop();
-            }
-            StmtKind::ForRange { body, .. } => mark_growing(body, rows, relations),
-            _ => {}
-        }
-    }
-}
-
-fn mark(table: &str, shrinks: bool, relations: &mut [Relation]) {
-    for relation in relations.iter_mut().filter(|it| it.name == table) {
-        relation.grows = true;
-        relation.shrinks |= shrinks;
     }
 }
 
