@@ -19,7 +19,7 @@ fn each_level_that_was_asked_is_a_claim() {
     assert_eq!(claims.len(), check.levels.len());
     let broken: Vec<&str> =
         claims.iter().filter(|it| matches!(it.verdict, ClaimVerdict::Broken(_))).map(|it| it.name.as_str()).collect();
-    assert!(broken.iter().any(|it| *it == "serializable (ser)"), "{broken:?}");
+    assert!(broken.contains(&"serializable (ser)"), "{broken:?}");
 }
 
 #[test]
