@@ -44,6 +44,23 @@
 //! assert_eq!(found.n_txns(), 2);
 //! ```
 //!
+//! [`compare()`] says how two levels relate, for every size where that can be proved, and [`lattice()`] how many of them do.
+//!
+//! ```
+//! use isoscope::compare::{Extent, Proofs, Relation};
+//! use isoscope::evidence::Budget;
+//! use isoscope::separate::{Method, Scope};
+//! use isoscope::spec::Catalogue;
+//!
+//! let [si, ser] = ["si", "ser"].map(|it| Catalogue::builtin().find(it).expect("the catalogue has it"));
+//! let (scope, method, budget) = (Scope::up_to(2, 2, 3), Method::default(), Budget::unlimited());
+//! let comparison = isoscope::compare(ser, si, &scope, method, &Proofs::Wanted, &budget);
+//! assert_eq!(comparison.relation(), Relation::Stronger(Extent::EverySize));
+//!
+//! let lattice = isoscope::lattice(&[si, ser], &scope, method, &budget, &mut |_| {});
+//! assert_eq!(lattice.edges.len(), 1);
+//! ```
+//!
 //! And [`verify()`] asks about programs instead of runs: does what clients may do keep an invariant under a level?
 //!
 //! ```
@@ -61,6 +78,24 @@
 //! )
 //! .expect("a program");
 //! assert_eq!(weakest(&program, &Budget::unlimited()).weakest, [Level::UpdateAtomic]);
+//! ```
+//!
+//! [`allocate()`] asks which level each transaction needs, however many of them run with whatever arguments.
+//!
+//! ```
+//! use isoscope::evidence::Budget;
+//! use isoscope::program::{Templates, TxnLevel};
+//!
+//! let templates = Templates::parse(
+//!     "table accounts(owner) { balance: int }
+//!      txn balance(owner) { let seen = accounts[owner].balance }
+//!      txn deposit(owner, amount: int) { accounts[owner].balance += amount }",
+//!     "bank.txn",
+//! )
+//! .expect("a program");
+//! let ladder = [TxnLevel::ReadCommitted, TxnLevel::RepeatableRead, TxnLevel::Serializable];
+//! let answer = isoscope::allocate(&templates, &ladder, &Budget::unlimited()).expect("no limit was reached");
+//! assert!(answer.transactions.iter().all(|it| it.level == Some(TxnLevel::ReadCommitted)));
 //! ```
 //!
 //! And [`predict()`] takes one good run of an application, and asks which bad one could have happened under a weaker
@@ -104,6 +139,9 @@
 //! assert!(matches!(isoscope::check(&run.history, level, &Budget::unlimited()), Answer::Allowed(_)));
 //! # Ok::<(), isoscope::collect::Failure>(())
 //! ```
+//!
+//! The folder `examples` of the project has a whole program for each verb of the command line, those that talk to databases
+//! included.
 //!
 //! Answers are values: `Err` means that the question could not be asked. No function prints, reads a clock or keeps
 //! state; equal inputs give equal outputs. Limits come in with a [`evidence::Budget`], and what ran out comes back as

@@ -48,13 +48,15 @@ fn root() -> PathBuf {
 }
 
 fn pages() -> Vec<PathBuf> {
-    let folders = ["docs/levels/cookbook", "docs/reference"].map(|it| fs::read_dir(root().join(it)).unwrap());
+    let folders = ["docs/levels/cookbook", "docs/reference", "docs/tutorials", "docs/explanation"]
+        .map(|it| fs::read_dir(root().join(it)).unwrap());
     let mut pages: Vec<PathBuf> = folders.into_iter().flatten().map(|it| it.unwrap().path()).collect();
     pages.retain(|it| it.extension().is_some_and(|it| it == "md"));
     let others = [
         "allocate",
         "applications",
         "certify",
+        "ci",
         "collect",
         "compare",
         "generate",

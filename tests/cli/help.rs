@@ -11,7 +11,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 32] = [
+    let verbs: [&[&str]; 33] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -42,6 +42,7 @@ fn the_help_is_as_in_the_snapshot() {
         &["generate", "-h"],
         &["generate", "--help"],
         &["report", "--help"],
+        &["playground", "--help"],
         &["demo", "--help"],
         &["completions", "--help"],
     ];

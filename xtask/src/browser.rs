@@ -26,6 +26,8 @@ pub(crate) struct Browser {
     session: Option<String>,
     has_loaded: bool,
     problems: Vec<String>,
+    /// A server of ours that pages may ask.
+    trusted: Option<String>,
 }
 
 /// How a page is looked at.
@@ -73,6 +75,7 @@ impl Browser {
             session: None,
             has_loaded: false,
             problems: Vec::new(),
+            trusted: None,
         };
         browser.open()?;
         Ok(browser)
@@ -91,15 +94,25 @@ impl Browser {
 
     /// Loads a file, and waits until it is there.
     pub(crate) fn visit(&mut self, file: &Path) -> Result<()> {
+        self.visit_url(&format!("file://{}", file.display()))
+    }
+
+    /// From now on, requests to addresses that begin so are no problem.
+    pub(crate) fn trust(&mut self, address: &str) {
+        self.trusted = Some(address.to_owned());
+    }
+
+    /// Loads an address, and waits until it is there.
+    pub(crate) fn visit_url(&mut self, url: &str) -> Result<()> {
         self.has_loaded = false;
-        let answer = self.call("Page.navigate", &json!({ "url": format!("file://{}", file.display()) }))?;
+        let answer = self.call("Page.navigate", &json!({ "url": url }))?;
         if let Some(error) = answer["errorText"].as_str() {
-            bail!("{}: {error}", file.display());
+            bail!("{url}: {error}");
         }
         let since = Instant::now();
         while !self.has_loaded {
             if since.elapsed() > PATIENCE {
-                bail!("{} does not load", file.display());
+                bail!("{url} does not load");
             }
             let message = self.messages.recv_timeout(PATIENCE).context("chromium says nothing")?;
             self.hear(&message);
@@ -239,7 +252,9 @@ impl Browser {
             }
             Some("Network.requestWillBeSent") => {
                 let url = params["request"]["url"].as_str().unwrap_or_default();
-                if !url.starts_with("file:") && !url.starts_with("about:") {
+                let is_trusted = self.trusted.as_ref().is_some_and(|it| url.starts_with(it.as_str()));
+                let is_local = ["file:", "about:", "data:"].iter().any(|it| url.starts_with(it));
+                if !is_local && !is_trusted {
                     self.problems.push(format!("the page asked for {url}"));
                 }
             }

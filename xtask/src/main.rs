@@ -6,6 +6,8 @@ mod dist;
 mod hunts;
 mod man;
 mod pages;
+mod playground;
+mod python;
 mod setup;
 mod soak;
 mod test;
@@ -22,6 +24,8 @@ usage: cargo xtask <task>
   setup                    installs the system's packages that building and testing need, and says which
   pages [--images]         pages in Chromium: what they show and what clicks do; part of `test`. Or takes the README's
                            pictures of them again
+  pages --playground       only the playground
+  python                   tests of the Python package, in an environment of its own; part of `test`
   man                      manual pages, one for each verb, in target/man
   dist TARGET              an archive to give away, with the binary for this target, in target/packages
   bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
@@ -61,7 +65,9 @@ fn run(args: &[&str]) -> Result<()> {
         ["man"] => man::man().map(|folder| println!("{}", folder.display())),
         ["dist", target] => dist::dist(target),
         ["pages"] => pages::pages(),
+        ["python"] => python::python(),
         ["pages", "--images"] => pages::images(),
+        ["pages", "--playground"] => pages::only_playground(),
         ["bench", words @ ..] => bench(words),
         ["soak"] => soak::soak(soak::DEFAULT_MINUTES),
         ["soak", "--minutes", minutes] => soak::soak(minutes.parse()?),

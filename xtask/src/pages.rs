@@ -4,6 +4,7 @@
 //! `target/pages`, for people to look at.
 
 use crate::browser::{Browser, View};
+use crate::playground::{self, playground};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -120,9 +121,18 @@ pub(crate) fn pages() -> Result<()> {
     let large = large_page(&target, &folder)?;
     tour.large(&large).with_context(|| large.display().to_string())?;
     drop(browser);
+    playground(&target.join("debug/isoscope"), &folder).context("the playground")?;
     let n_pages = GOLDEN.len() + anomalies.len() + 1;
     println!("{n_pages} pages opened in {:.1} s; pictures in {}", since.elapsed().as_secs_f64(), folder.display());
     Ok(())
+}
+
+/// Opens the playground of the tool as it was built last.
+pub(crate) fn only_playground() -> Result<()> {
+    ensure_debian_package("chromium", "chromium")?;
+    let folder = target_folder().join("pages");
+    fs::create_dir_all(&folder)?;
+    playground(&target_folder().join("debug/isoscope"), &folder)
 }
 
 /// Takes the pictures of the README again.
@@ -141,7 +151,9 @@ pub(crate) fn images() -> Result<()> {
     browser.visit(&golden_page("separate-cc-pc", &folder)?)?;
     browser.press("ArrowRight")?;
     browser.press("ArrowRight")?;
-    browser.snapshot(&kept.join("page-separate.png"))
+    browser.snapshot(&kept.join("page-separate.png"))?;
+    drop(browser);
+    playground::image(&target.join("debug/isoscope"), &folder)
 }
 
 /// A golden page with the style and the script that its file leaves out: one of them has both.

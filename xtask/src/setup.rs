@@ -25,9 +25,11 @@ pub(crate) enum Part {
     Servers,
     /// Tests of pages in a browser.
     Pages,
+    /// Tests of the Python package.
+    Python,
 }
 
-const NEEDS: [Need; 16] = [
+const NEEDS: [Need; 17] = [
     Need { package: "g++", why: "compiles the SAT solver", part: Part::Build, is_there: || exists("g++") },
     Need {
         package: "postgresql",
@@ -112,6 +114,12 @@ const NEEDS: [Need; 16] = [
         why: "tests record and serve applications in JavaScript",
         part: Part::Servers,
         is_there: || exists("npm") && exists("node"),
+    },
+    Need {
+        package: "python3-venv",
+        why: "tests of the Python package run in an environment of their own",
+        part: Part::Python,
+        is_there: crate::python::is_there,
     },
     Need { package: "chromium", why: "tests open pages in it", part: Part::Pages, is_there: || exists("chromium") },
 ];

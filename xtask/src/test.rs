@@ -48,6 +48,10 @@ pub(crate) fn test() -> Result<()> {
         println!("[{}/{}] {}: ok, {:.1} s", idx + 1, STEPS.len(), step.title, since.elapsed().as_secs_f64());
     }
     println!("manual pages: {}", man().context("manual pages")?.display());
+    if has(Part::Python) {
+        println!("the Python package");
+        crate::python::python().context("the Python package")?;
+    }
     if has(Part::Pages) {
         println!("pages in a browser");
         crate::pages::pages().context("pages in a browser")?;

@@ -1,6 +1,7 @@
 //! Checks the project's own shape: layers, files, documentation, corpus.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed check")]
 
+mod book;
 mod corpus;
 mod documentation;
 mod files;

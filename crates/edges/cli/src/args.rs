@@ -7,6 +7,7 @@ mod faults;
 mod generate;
 mod hunt;
 mod opening;
+mod playground;
 mod predict;
 #[cfg(feature = "record")]
 mod record;
@@ -25,6 +26,7 @@ pub(crate) use faults::FaultArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
 pub(crate) use opening::OpeningArgs;
+pub(crate) use playground::PlaygroundArgs;
 pub(crate) use predict::{BoundaryName, PredictArgs, Strategy};
 #[cfg(feature = "record")]
 pub(crate) use record::RecordArgs;
@@ -84,6 +86,7 @@ pub(crate) enum Verb {
     Generate(GenerateArgs),
     Report(ReportArgs),
     Certify(CertifyArgs),
+    Playground(PlaygroundArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }
@@ -135,9 +138,17 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt
+    /// Print EDN with Elle's names of anomalies and models: one map per input, one per line
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) edn: bool,
+
+    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
+
+    /// Answer again whenever an input or the spec file changes, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 
     /// Accept inputs without transactions, of which every level holds
     #[arg(long)]
@@ -291,7 +302,7 @@ pub(crate) struct AnswerArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt
+    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 }
@@ -302,6 +313,7 @@ pub(crate) struct AnswerArgs {
 /// run that a level allows. If one of them breaks an invariant, that run is shown. An independent interpreter replays it
 /// first, step by step, and checks that the level allows its history.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "a flag is a word on the command line")]
 pub(crate) struct VerifyArgs {
     /// The program; in SQL if it ends in .sql
     #[arg(value_name = "FILE.txn")]
@@ -345,6 +357,10 @@ pub(crate) struct VerifyArgs {
     /// With --run, chooses interleavings and open values
     #[arg(long, value_name = "N", default_value_t = 1, requires = "run")]
     pub(crate) seed: u64,
+
+    /// Answer again whenever the program changes, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
@@ -447,7 +463,7 @@ pub(crate) struct CollectArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also write a report with a chart over time; the ending says which kind: .html .svg .json .txt
+    /// Also write a report with a chart over time; the ending says which kind: .html .svg .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 

@@ -52,6 +52,7 @@ fn tables(command: Command) -> Command {
                     verify_levels()
                 ))
         })
+        .mut_subcommand("playground", |it| it.after_help(PLAYGROUND_EXAMPLES))
         .mut_subcommand("allocate", |it| it.after_help(format!("{ALLOCATE_EXAMPLES}\n\n{ALLOCATE_CODES}")))
         .mut_subcommand("predict", |it| {
             it.after_help(short(PREDICT_EXAMPLES, PREDICT_CODES, "level names, applications and formats"))
@@ -210,6 +211,11 @@ Examples:
   isoscope check run.jsonl --report why.html        with a page that explains what went wrong
   isoscope check run.jsonl --spec mine.spec         levels of your own
   generate | isoscope check - --json                from a pipe, for a script";
+
+const PLAYGROUND_EXAMPLES: &str = "\
+Examples:
+  isoscope playground                any free port; the address is printed
+  isoscope playground --port 8080    http://127.0.0.1:8080/";
 
 const SEPARATE_EXAMPLES: &str = "\
 Examples:

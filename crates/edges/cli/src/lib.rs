@@ -3,6 +3,7 @@
 
 mod any_number;
 mod args;
+pub mod ask;
 mod checked;
 mod commands;
 mod construction_file;
@@ -22,6 +23,7 @@ mod memory;
 mod names;
 mod on_server;
 mod output;
+mod playground;
 mod prediction;
 mod program_file;
 mod program_workload;
@@ -47,6 +49,7 @@ mod unseen;
 #[cfg(feature = "record")]
 mod validated_command;
 mod validation;
+mod watch;
 
 use args::{Arguments, Verb};
 use clap::{Command, CommandFactory, FromArgMatches};
@@ -86,10 +89,11 @@ pub fn main() -> ! {
         Verb::Store(raw) => commands::store::run(&raw.what, started),
         Verb::Levels(raw) => commands::levels::run(&raw),
         Verb::Convert(raw) => commands::convert::run(&raw, started),
-        Verb::Generate(raw) => commands::generate::run(&raw),
-        Verb::Report(raw) => commands::report::run(raw),
+        Verb::Generate(raw) => commands::generate::run(&raw, started),
+        Verb::Report(raw) => commands::report::run(raw, started),
         Verb::Certify(raw) => commands::certify::run(&raw, started),
-        Verb::Demo(raw) => commands::demo::run(&raw),
+        Verb::Playground(raw) => commands::playground::run(&raw),
+        Verb::Demo(raw) => commands::demo::run(&raw, started),
         Verb::Completions(raw) => commands::completions::run(&raw),
     };
     end(result.unwrap_or_else(|error| {

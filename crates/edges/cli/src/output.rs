@@ -1,7 +1,7 @@
 //! Where results go: standard output, files, and messages on standard error.
 
 use anyhow::{Context, anyhow, bail};
-use iso_report::{Colour, Imprint, JsonLayout, LevelReport, Report, Symbols, TextOptions, text_so_far};
+use iso_report::{Colour, Imprint, JsonLayout, LevelReport, Report, Symbols, TextOptions, junit, sarif, text_so_far};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -20,6 +20,8 @@ pub(crate) enum Voice {
     Text(TextOptions),
     /// For machines, one document a line.
     Json,
+    /// For checkers in Clojure, one map a line.
+    Edn,
 }
 
 impl Voice {
@@ -33,7 +35,13 @@ impl Voice {
         match self {
             Self::Text(options) => report.text(options),
             Self::Json => report.to_json(JsonLayout::Compact) + "\n",
+            Self::Edn => report.edn().unwrap_or_default(),
         }
+    }
+
+    /// Does a person read it?
+    pub(crate) fn is_for_people(self) -> bool {
+        matches!(self, Self::Text(_))
     }
 
     /// The words of `check` that stay as they are while further levels are decided. A document for machines has none.
@@ -135,11 +143,20 @@ pub(crate) enum Rendering {
     Dot,
     Json,
     Text,
+    JUnit,
+    Sarif,
 }
 
 impl Rendering {
-    const ALL: [(Self, &'static str); 5] =
-        [(Self::Html, "html"), (Self::Svg, "svg"), (Self::Dot, "dot"), (Self::Json, "json"), (Self::Text, "txt")];
+    const ALL: [(Self, &'static str); 7] = [
+        (Self::Html, "html"),
+        (Self::Svg, "svg"),
+        (Self::Dot, "dot"),
+        (Self::Json, "json"),
+        (Self::Text, "txt"),
+        (Self::JUnit, "xml"),
+        (Self::Sarif, "sarif"),
+    ];
 
     /// By the ending of a file's name.
     fn of(path: &Path) -> anyhow::Result<Self> {
@@ -181,6 +198,8 @@ impl Rendering {
             Self::Dot => report.dot(),
             Self::Json => report.to_json(JsonLayout::Pretty) + "\n",
             Self::Text => report.text(TextOptions { columns: Some(COLUMNS), ..TextOptions::default() }),
+            Self::JUnit => junit(&[report]),
+            Self::Sarif => sarif(&[report]),
         }
     }
 }

@@ -16,7 +16,11 @@ pub(crate) struct ProgramFile<'p> {
 impl<'p> ProgramFile<'p> {
     /// Reads a program, in SQL if the name of its file ends so.
     pub(crate) fn read(path: &'p Path) -> anyhow::Result<Self> {
-        let written = text_file::read(path, "program")?;
+        Self::of(path, text_file::read(path, "program")?)
+    }
+
+    /// The same of a text that is at hand under the name of its file.
+    pub(crate) fn of(path: &'p Path, written: String) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         if !iso_sql::is_sql(&name) {
             return Ok(Self { path, text: written.clone(), written });

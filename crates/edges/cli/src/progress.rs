@@ -1,7 +1,9 @@
 //! A line on standard error that says what a long run is doing.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::lock;
@@ -13,6 +15,9 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 
 /// News wait so long to be told: mostly the answer comes before.
 const NEWS: Duration = Duration::from_secs(1);
+
+/// How often a painter looks.
+const TICK: Duration = Duration::from_millis(50);
 
 /// How to show progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +134,81 @@ impl Progress {
     }
 }
 
+/// Paints a progress that nobody else paints, until it is dropped: for work without limits to watch.
+#[derive(Debug)]
+pub(crate) struct Painter {
+    progress: Arc<Progress>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Painter {
+    /// Starts to paint. Without the thread only the line is missing; that is no reason not to work.
+    pub(crate) fn start(stage: &str, started: Instant) -> Self {
+        let progress = Arc::new(Progress::new(false, started));
+        progress.stage(stage);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (shown, ends) = (Arc::clone(&progress), Arc::clone(&is_over));
+        let paint = move || {
+            while !ends.load(Ordering::Relaxed) {
+                thread::sleep(TICK);
+                shown.paint();
+            }
+        };
+        thread::Builder::new().name("progress".to_owned()).spawn(paint).ok();
+        Self { progress, is_over }
+    }
+
+    /// The work does something else now.
+    pub(crate) fn stage(&self, stage: impl Into<String>) {
+        self.progress.stage(stage);
+    }
+}
+
+impl Drop for Painter {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        // Nothing is painted after this: there is no stage any more.
+        self.progress.stage("");
+        self.progress.clear();
+    }
+}
+
+/// A writer that says how much was written.
+#[derive(Debug)]
+pub(crate) struct Counting<'p, W> {
+    writer: W,
+    painter: &'p Painter,
+    what: String,
+    n_bytes: u64,
+    n_shown: u64,
+}
+
+/// So many bytes more are worth another line.
+const WORTH_IT: u64 = 1 << 20;
+
+impl<'p, W: Write> Counting<'p, W> {
+    /// Nothing is written yet.
+    pub(crate) fn new(writer: W, painter: &'p Painter, what: &str) -> Self {
+        Self { writer, painter, what: what.to_owned(), n_bytes: 0, n_shown: 0 }
+    }
+}
+
+impl<W: Write> Write for Counting<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n_written = self.writer.write(bytes)?;
+        self.n_bytes += n_written as u64;
+        if self.n_bytes - self.n_shown > WORTH_IT {
+            self.n_shown = self.n_bytes;
+            self.painter.stage(format!("{}, {} MiB written", self.what, self.n_bytes >> 20));
+        }
+        Ok(n_written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
 impl State {
     /// `checking levels, 3 of 15 decided, rc holds (search), 12 s so far`.
     fn line(&self, elapsed: Duration) -> String {
@@ -141,6 +221,14 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_painter_says_how_much_is_written() {
+        let painter = Painter::start("generating", Instant::now());
+        let mut writer = Counting::new(Vec::new(), &painter, "generating");
+        writer.write_all(&vec![0; 3 << 20]).unwrap();
+        assert_eq!(lock(&painter.progress.state).stage, "generating, 3 MiB written");
+    }
 
     #[test]
     fn a_line_says_what_is_done_and_for_how_long() {

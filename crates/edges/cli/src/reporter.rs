@@ -112,7 +112,7 @@ impl Reporter {
         let words = self.voice.words(report);
         let below: String = notes.iter().flat_map(|it| [it.as_str(), "\n"]).collect();
         match (self.voice, self.channel) {
-            (Voice::Json, _) => {
+            (Voice::Json | Voice::Edn, _) => {
                 output::print(&words)?;
                 // A script reads the document, and people what stands beside it.
                 for note in notes {

@@ -96,7 +96,7 @@ impl Page {
         let decided: Vec<LevelName> =
             self.levels.iter().filter(|it| it.report.is_some()).map(|it| it.name.clone()).collect();
         let is_last = decided.len() == self.levels.len();
-        if is_last || matches!(voice, Voice::Json) {
+        if is_last || !voice.is_for_people() {
             return String::new();
         }
         voice.words_so_far(&self.without_witnesses().report(""), |it| decided.contains(&it.level))
@@ -257,7 +257,7 @@ impl Results {
         self.progress.clear();
         let written = write();
         // People have read the messages on standard error by then.
-        if !(state.page.is_unreadable && matches!(self.voice, Voice::Text(_))) {
+        if !(state.page.is_unreadable && self.voice.is_for_people()) {
             output::print(&(state.page.rest_of(&words).to_owned() + &self.notes(&state.page)))?;
         }
         state.exit = state.exit.and(Exit::of(report));
@@ -267,7 +267,7 @@ impl Results {
 
     fn notes(&self, page: &Page) -> String {
         match self.voice {
-            Voice::Json => String::new(),
+            Voice::Json | Voice::Edn => String::new(),
             Voice::Text(_) => page.notes.iter().flat_map(|it| [it.as_str(), "\n"]).collect(),
         }
     }
@@ -278,7 +278,7 @@ impl Results {
             return;
         };
         state.page = Page::new(input, &state.usual_levels, Instant::now());
-        if matches!(self.voice, Voice::Text(_)) {
+        if self.voice.is_for_people() {
             // Between two reports for people there is an empty line.
             output::print("\n").ok();
         }

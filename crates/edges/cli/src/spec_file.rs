@@ -17,9 +17,16 @@ pub(crate) struct OwnLevels {
 impl OwnLevels {
     /// Reads the files; their names must differ, since levels are called by them.
     pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let texts: Vec<(PathBuf, String)> =
+            paths.iter().map(|it| Ok((it.clone(), text_file::read(it, KIND)?))).collect::<anyhow::Result<_>>()?;
+        Self::of(&texts)
+    }
+
+    /// As [`OwnLevels::read`], of texts that are at hand under the names of their files.
+    pub(crate) fn of(texts: &[(PathBuf, String)]) -> anyhow::Result<Self> {
         let mut own = Self::default();
-        for path in paths {
-            let module = read(path)?;
+        for (path, text) in texts {
+            let module = parsed(path, text)?;
             if let Some((other, _)) = own.files.iter().find(|it| it.1.name() == module.name()) {
                 bail!(
                     "{} and {} would both be called `{}`; rename one of the files",
@@ -36,6 +43,11 @@ impl OwnLevels {
     /// The files, as they were named.
     pub(crate) fn inputs(&self) -> Vec<String> {
         self.files.iter().map(|it| it.0.display().to_string()).collect()
+    }
+
+    /// The files as modules.
+    pub(crate) fn modules(&self) -> impl Iterator<Item = &Module> {
+        self.files.iter().map(|it| &it.1)
     }
 
     /// All levels, in the order of the files.
@@ -61,11 +73,14 @@ impl OwnLevels {
 
 /// The levels of a file. Imported files are looked for beside it.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Module> {
-    let text = text_file::read(path, KIND)?;
+    parsed(path, &text_file::read(path, KIND)?)
+}
+
+fn parsed(path: &Path, text: &str) -> anyhow::Result<Module> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut loader = |name: &str| text_file::read(&folder.join(name), KIND).map_err(|it| it.root_cause().to_string());
-    let module = parse(&text, &path.display().to_string(), &mut loader)
-        .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, &text))?;
+    let module = parse(text, &path.display().to_string(), &mut loader)
+        .map_err(|errors| text_file::shown(errors.iter().map(mistake), path, text))?;
     if module.levels().is_empty() {
         bail!("{} defines no level; add a line such as `level mine in cerone = cerone.ra`", path.display());
     }

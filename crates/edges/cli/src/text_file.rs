@@ -1,6 +1,7 @@
 //! Reads texts that people write, and points at what is wrong with them.
 
 use anyhow::{Context, anyhow, bail};
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -20,6 +21,21 @@ pub(crate) struct Mistake<'e> {
     /// How to mend it; may be empty.
     pub(crate) hint: &'e str,
 }
+
+/// What is wrong with a text, as people read it, and place by place.
+#[derive(Debug)]
+pub(crate) struct Mistakes {
+    shown: String,
+    pub(crate) places: Vec<crate::ask::Place>,
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl std::error::Error for Mistakes {}
 
 /// The text of a file; `kind` is what messages call it.
 pub(crate) fn read(path: &Path, kind: &str) -> anyhow::Result<String> {
@@ -52,7 +68,14 @@ pub(crate) fn shown<'e>(mistakes: impl Iterator<Item = Mistake<'e>>, path: &Path
     if mistakes.len() > MAX_SHOWN {
         lines.push(format!("and {} more", mistakes.len() - MAX_SHOWN));
     }
-    anyhow!(lines.join("\n"))
+    let place = |it: &Mistake<'_>| crate::ask::Place {
+        file: it.file.to_owned(),
+        line: it.line.into(),
+        column: Some(it.column),
+        message: it.message.to_owned(),
+        hint: it.hint.to_owned(),
+    };
+    anyhow::Error::new(Mistakes { shown: lines.join("\n"), places: mistakes.iter().map(place).collect() })
 }
 
 /// The line with a caret under the column; only the part around it, if the line is long.

@@ -9,18 +9,22 @@
 mod agreement;
 mod allocate;
 mod amounts;
+mod annotations;
 mod arrow;
 mod build;
 mod build_found;
 mod build_predict;
 mod build_surroundings;
 mod check_phrases;
+mod claims;
 mod collect;
 mod collect_phrases;
 mod demo;
 mod document;
 mod dot;
 mod durability;
+mod edn;
+pub mod elle;
 mod execution;
 mod explain;
 mod explain_local;
@@ -34,6 +38,7 @@ mod hunt;
 mod hunt_phrases;
 mod implication;
 mod json;
+mod junit;
 mod mark;
 mod notation;
 mod origin;
@@ -46,6 +51,7 @@ mod promise;
 mod proof_phrases;
 mod replay;
 mod report;
+mod sarif;
 mod search;
 mod series;
 mod store;
@@ -60,9 +66,11 @@ mod words;
 
 pub use agreement::compare_transactions;
 pub use allocate::{AllocateReport, AllocatedTxn, BlockedEdge, BlockedLevel};
+pub use annotations::annotations;
 pub use build::{Answer, Limits, Run};
 pub use build_found::{AllowedBy, ForbiddenBy};
 pub use build_predict::{Predicted, Rewired, shape};
+pub use claims::{Breach, Claim, ClaimVerdict, claims};
 pub use collect::{AbortCauses, Asserted, CollectReport, NodeSessions, Outcomes, WorkloadParameters};
 pub use demo::{DemoAct, DemoReport};
 pub use document::{
@@ -72,6 +80,7 @@ pub use document::{
 };
 pub use dot::dot;
 pub use durability::{DurabilityReport, FaultMark, LostWriteReport};
+pub use edn::edn;
 pub use execution::{ExecutionRelation, RelationMembers};
 pub use findings::{Finding, findings, strongest_that_hold};
 pub use found::{Failure, Found, KeyVersions, RelationShape, SpecRefutation, SpecWitness, WitnessRelation};
@@ -81,6 +90,7 @@ pub use implication::{
     ClosureBound, Direction, ImplicationProof, Implied, MadePart, ShownInstance, ShownPart, ShownStep,
 };
 pub use json::{JsonLayout, ReadError};
+pub use junit::junit;
 pub use predict::{
     AllowedRun, Boundary, ChangedRead, Cut, ForbiddenRun, Precision, PredictReport, PredictVerdict, PredictedLevel,
     PredictedRun, Validation, ValidationVerdict, Version,
@@ -88,6 +98,7 @@ pub use predict::{
 pub use promise::{PromiseReport, PromiseVerdict};
 pub use replay::{ReplayReport, ReplayStep};
 pub use report::Report;
+pub use sarif::sarif;
 pub use search::{
     Bound, CompareReport, DecidedPairs, Effort, LatticeEdge, LatticeImplication, LatticeReport, Scope, SearchVerdict,
     SeparateReport, SessionShape, SpecName, SpecRelation, UnknownPair,

@@ -8,6 +8,7 @@ use crate::dot::{
     allocate_dot, collect_dot, compare_dot, demo_dot, dot, hunt_dot, lattice_dot, predict_dot, replay_dot,
     separate_dot, store_dot, verify_dot,
 };
+use crate::edn::edn;
 use crate::html::{
     Imprint, allocate_html, check_html, collect_html, compare_html, demo_html, hunt_html, lattice_html, predict_html,
     replay_html, separate_html, store_html, verify_html,
@@ -170,6 +171,14 @@ impl Report {
             Self::Replay(report) => replay_dot(report),
             Self::Demo(report) => demo_dot(report),
             Self::Store(report) => store_dot(report),
+        }
+    }
+
+    /// The answer of `check` as EDN, in the words of Jepsen's Elle; other verbs have none.
+    pub fn edn(&self) -> Option<String> {
+        match self {
+            Self::Check(report) => Some(edn(report)),
+            _ => None,
         }
     }
 

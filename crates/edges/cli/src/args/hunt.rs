@@ -64,7 +64,7 @@ pub(crate) struct HuntArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also write a report of the hunt and its findings; the ending says which kind: .html .svg .dot .json .txt
+    /// Also write a report of the hunt and its findings; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 

@@ -41,7 +41,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt
+    /// Also write a report; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 

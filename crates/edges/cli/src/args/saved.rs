@@ -10,9 +10,14 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "RESULT.json")]
     pub(crate) input: String,
 
-    /// Where to write it; the ending says which kind: .html .svg .dot .json .txt. By default text on standard output
+    /// Where to write it; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif. By default text on
+    /// standard output
     #[arg(long = "output", short = 'o', value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
+
+    /// Print a line for each finding that GitHub's workflows turn into an annotation
+    #[arg(long)]
+    pub(crate) github: bool,
 }
 
 /// Check the evidence of a saved result again, without any engine: witnesses, cores, separating histories, proofs.

@@ -77,7 +77,7 @@ pub(crate) struct StoreRunArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Also write a report; the ending says which kind: .html .svg .json .txt
+    /// Also write a report; the ending says which kind: .html .svg .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]
     pub(crate) reports: Vec<PathBuf>,
 

@@ -4,6 +4,7 @@ use super::report::{reports, text_of};
 use crate::args::CertifyArgs;
 use crate::exit::Exit;
 use crate::output;
+use crate::progress::Painter;
 use crate::saved::{Findings, Outcome, examine};
 use crate::spec_file::OwnLevels;
 use anyhow::{Context, bail};
@@ -20,7 +21,10 @@ pub(crate) fn run(raw: &CertifyArgs, started: Instant) -> anyhow::Result<Exit> {
     let text = text_of(&raw.input)?;
     let mut exit = Exit::Good;
     for report in reports(&text).with_context(|| raw.input.clone())? {
-        let Some(findings) = examine(&report, &own) else {
+        let painter = Painter::start(&format!("certifying what {} found", report.verb()), started);
+        let examined = examine(&report, &own);
+        drop(painter);
+        let Some(findings) = examined else {
             bail!(
                 "{}: a result of `{}` has no evidence of its own; certify takes those of check, separate, compare, \
                  lattice, predict and verify",

@@ -20,6 +20,7 @@ use crate::said;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
 use crate::unseen::Unseen;
+use crate::watch::watch;
 use anyhow::bail;
 use iso_answer::check::Certifying;
 use iso_evidence::{Budget, Note, Stage, StopReason};
@@ -59,6 +60,9 @@ enum LookAround {
 
 /// Runs the verb.
 pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
+    if raw.watch {
+        return watch(&raw.inputs.iter().map(PathBuf::from).chain(raw.spec).collect::<Vec<_>>());
+    }
     #[cfg(feature = "parquet")]
     match (raw.emit, raw.engine.clone()) {
         (Some(Emitted::Sql), _) => return engine::emit(&raw),
@@ -82,7 +86,8 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
 
 /// Reads whole histories, and decides them.
 pub(crate) fn in_memory(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
-    let (voice, shows_stats) = (Voice::new(raw.json), raw.stats);
+    let voice = if raw.edn { Voice::Edn } else { Voice::new(raw.json) };
+    let shows_stats = raw.stats;
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let own = raw.spec.as_deref().map(spec_file::read).transpose()?;
     let check = Check::resolve(raw, own.as_ref())?;
@@ -140,33 +145,37 @@ impl<'s> Check<'s> {
             None => usual_names(),
         }
     }
+}
 
-    /// What is asked of a history, and what was promised to it, which is asked first.
-    fn asked(&self, history: &History, database: Option<&RecordedDatabase>) -> anyhow::Result<Asked<'s>> {
-        if let Some(named) = &self.named {
-            let mut questions: Vec<Question<'s>> = Vec::new();
-            for name in named {
-                let question = name.in_history_of(database)?;
-                if questions.iter().all(|it| it.name() != question.name()) {
-                    questions.push(question);
-                }
+/// What is asked of a history, and what was promised to it, which is asked first.
+pub(crate) fn asked<'s>(
+    named: Option<&[Named<'s>]>,
+    history: &History,
+    database: Option<&RecordedDatabase>,
+) -> anyhow::Result<Asked<'s>> {
+    if let Some(named) = named {
+        let mut questions: Vec<Question<'s>> = Vec::new();
+        for name in named {
+            let question = name.in_history_of(database)?;
+            if questions.iter().all(|it| it.name() != question.name()) {
+                questions.push(question);
             }
-            return Ok(Asked { questions, promised: None, note: None });
         }
-        let mut questions = usual_questions(Some(history));
-        let (promised, note) = match database.map(promise::promised) {
-            None => (None, None),
-            Some(Err(why)) => (None, Some(why)),
-            Some(Ok(promised)) if !history.has_real_time() => (Some(promised.without_times()), None),
-            Some(Ok(promised)) => (Some(promised), None),
-        };
-        if let Some(promised) = &promised {
-            let name = promised.question.name();
-            questions.retain(|it| it.name() != name);
-            questions.insert(0, promised.question);
-        }
-        Ok(Asked { questions, promised, note })
+        return Ok(Asked { questions, promised: None, note: None });
     }
+    let mut questions = usual_questions(Some(history));
+    let (promised, note) = match database.map(promise::promised) {
+        None => (None, None),
+        Some(Err(why)) => (None, Some(why)),
+        Some(Ok(promised)) if !history.has_real_time() => (Some(promised.without_times()), None),
+        Some(Ok(promised)) => (Some(promised), None),
+    };
+    if let Some(promised) = &promised {
+        let name = promised.question.name();
+        questions.retain(|it| it.name() != name);
+        questions.insert(0, promised.question);
+    }
+    Ok(Asked { questions, promised, note })
 }
 
 /// What a report calls the levels that are asked for where nobody names one.
@@ -185,15 +194,15 @@ fn usual_questions<'s>(history: Option<&History>) -> Vec<Question<'s>> {
 }
 
 /// What is asked of one history.
-struct Asked<'s> {
-    questions: Vec<Question<'s>>,
-    promised: Option<Promised>,
+pub(crate) struct Asked<'s> {
+    pub(crate) questions: Vec<Question<'s>>,
+    pub(crate) promised: Option<Promised>,
     /// Why it is not known what was promised.
-    note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// Names become questions, each once; a spec file alone asks for all of its levels.
-fn resolve_names<'s>(
+pub(crate) fn resolve_names<'s>(
     names: &[String],
     own: Option<&'s Module>,
     database: Option<&str>,
@@ -315,21 +324,23 @@ impl InputJudge<'_> {
         };
         self.results.defects(reading.defects);
         self.unseen.set(Unseen::of(reading.header.origin.as_deref()));
-        let Asked { questions, promised, note } = match self.check.asked(&history, reading.header.database.as_ref()) {
-            Ok(asked) => asked,
-            Err(error) => {
-                self.refuse_with(&self.check.inputs[idx], error.to_string());
-                return None;
-            }
-        };
+        let Asked { questions, promised, note } =
+            match asked(self.check.named.as_deref(), &history, reading.header.database.as_ref()) {
+                Ok(asked) => asked,
+                Err(error) => {
+                    self.refuse_with(&self.check.inputs[idx], error.to_string());
+                    return None;
+                }
+            };
         let promise = promised.as_ref().map(Promised::report);
         self.results.asked(&history, &questions.iter().map(Question::name).collect::<Vec<_>>(), promise);
         self.results.durability(DurabilityReport::new(&history, &reading.header.final_sessions));
         if let Some(note) = note {
             self.results.note(note);
         }
-        self.note_times(&history);
-        self.note_nothing(&history);
+        for note in notes_on(&history, self.check.named.is_some()) {
+            self.results.note(note);
+        }
         let stop = || self.alarm.reason();
         let explaining_since = Cell::new(Instant::now());
         let longest = self.check.limits.longest_explanation();
@@ -365,32 +376,38 @@ impl InputJudge<'_> {
         self.alarm.reason()
     }
 
-    /// Levels hold of histories in which nothing committed, and that says nothing.
-    fn note_nothing(&self, history: &History) {
-        if history.n_txns() == 1 {
-            self.results.note("There are no transactions, so there was nothing to check.".to_owned());
-        } else if history.txns().all(|it| history.outcome(it) != Outcome::Committed) {
-            self.results.note("No transaction committed, so there was nothing to judge.".to_owned());
-        }
-    }
-
-    /// Levels that look at times say nothing about a history without them.
-    fn note_times(&self, history: &History) {
-        if self.check.named.is_some() || history.has_real_time() {
-            return;
-        }
-        let needs_times = |it: &&Level| it.needs_times();
-        let names: Vec<&str> = Level::usual().iter().filter(needs_times).map(|it| it.short_name()).collect();
-        let names = names.join(" and ");
-        let why = if history.has_times() {
-            "the recorded times do not say what was over before something else began"
-        } else {
-            "the history has no begin and end times"
-        };
-        self.results.note(format!("Not asked: {names}, because {why}."));
-    }
-
     fn stage(&self, name: &'static str, took: Duration) {
         self.effort.borrow_mut().add(name, took);
     }
+}
+
+/// What people should know about a history before they read what levels say of it.
+pub(crate) fn notes_on(history: &History, levels_are_named: bool) -> Vec<String> {
+    let times = if levels_are_named { None } else { note_on_times(history) };
+    times.into_iter().chain(note_on_nothing(history)).collect()
+}
+
+/// Levels hold of histories in which nothing committed, and that says nothing.
+fn note_on_nothing(history: &History) -> Option<String> {
+    if history.n_txns() == 1 {
+        return Some("There are no transactions, so there was nothing to check.".to_owned());
+    }
+    let is_idle = history.txns().all(|it| history.outcome(it) != Outcome::Committed);
+    is_idle.then(|| "No transaction committed, so there was nothing to judge.".to_owned())
+}
+
+/// Levels that look at times say nothing about a history without them.
+fn note_on_times(history: &History) -> Option<String> {
+    if history.has_real_time() {
+        return None;
+    }
+    let needs_times = |it: &&Level| it.needs_times();
+    let names: Vec<&str> = Level::usual().iter().filter(needs_times).map(|it| it.short_name()).collect();
+    let names = names.join(" and ");
+    let why = if history.has_times() {
+        "the recorded times do not say what was over before something else began"
+    } else {
+        "the history has no begin and end times"
+    };
+    Some(format!("Not asked: {names}, because {why}."))
 }

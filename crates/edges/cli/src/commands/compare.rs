@@ -38,6 +38,16 @@ pub(crate) fn run(raw: &CompareArgs, started: Instant) -> anyhow::Result<Exit> {
     asked.answer(&reporter, &alarm)
 }
 
+/// The answer, with what stands below it, for whoever asks from within a program.
+pub(crate) fn ask(
+    raw: &CompareArgs,
+    own: &OwnLevels,
+    budget: &Budget<'_>,
+) -> anyhow::Result<(CompareReport, Vec<String>)> {
+    let asked = Compare::resolve(raw, own)?;
+    Ok(asked.worded(&asked.compare(budget)))
+}
+
 impl<'s> Compare<'s> {
     fn resolve(raw: &CompareArgs, own: &'s OwnLevels) -> anyhow::Result<Self> {
         let (left, right) = (names::spec(&raw.left, own)?, names::spec(&raw.right, own)?);
@@ -72,13 +82,16 @@ impl<'s> Compare<'s> {
         let stop = || alarm.reason();
         let budget = Budget::new(&stop);
         reporter.progress.stage("searching and proving in both directions");
-        let comparison = compare(self.left, self.right, &self.scope, self.method, &self.proofs, &budget);
-        let (report, notes) = self.worded(&comparison);
+        let (report, notes) = self.worded(&self.compare(&budget));
         let exit = reporter.publish(report.into(), notes, || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
             complain_of_limit(&reason, Limited::Search);
         }
         Ok(exit)
+    }
+
+    fn compare(&self, budget: &Budget<'_>) -> Comparison {
+        compare(self.left, self.right, &self.scope, self.method, &self.proofs, budget)
     }
 
     /// The document, and what stands below it.

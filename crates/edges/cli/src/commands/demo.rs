@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::judge::{Audience, Judge};
 use crate::names::Question;
 use crate::output::{self, Rendering};
+use crate::progress::Painter;
 use anyhow::Context;
 use iso_answer::check::Certifying;
 use iso_collect::{
@@ -60,15 +61,17 @@ const ACTS: [Act; 2] = [
 ];
 
 /// Runs the verb.
-pub(crate) fn run(raw: &DemoArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(raw: &DemoArgs, started: Instant) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&raw.out).with_context(|| format!("cannot make the folder {}", raw.out.display()))?;
     let mut acts: Vec<DemoAct> = Vec::new();
     let mut files: Vec<PathBuf> = Vec::new();
     for act in &ACTS {
+        let painter = Painter::start(&format!("running transactions on {}", act.name), started);
         let (history, collected) = recorded(act)?;
         let path = raw.out.join(format!("isoscope-demo-{}.jsonl", act.name));
         write_recorded_path(&history, "{\"workload\":\"rmw\"}", &path)
             .with_context(|| format!("cannot write {}", path.display()))?;
+        painter.stage(format!("checking what {} did", act.name));
         acts.push(DemoAct {
             title: act.title.to_owned(),
             before: act.before.to_owned(),

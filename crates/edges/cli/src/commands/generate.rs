@@ -3,25 +3,35 @@
 use crate::args::GenerateArgs;
 use crate::exit::Exit;
 use crate::output;
+use crate::progress::{Counting, Painter};
 use anyhow::{Context, anyhow};
 use iso_generate::{Choice, FileKind, Injection, Layout, PRESETS, Store, Tally, Times, Values, Workload};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
+use std::time::Instant;
+
+/// What whoever waits is told.
+const STAGE: &str = "generating";
 
 /// Runs the verb.
-pub(crate) fn run(raw: &GenerateArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(raw: &GenerateArgs, started: Instant) -> anyhow::Result<Exit> {
     let workload = workload(raw)?;
     let kind = kind(raw);
     if raw.output == OsStr::new("-") {
-        let tally = iso_generate::write(&workload, kind, io::stdout().lock())?;
+        let painter = Painter::start(STAGE, started);
+        let tally = iso_generate::write(&workload, kind, Counting::new(io::stdout().lock(), &painter, STAGE))?;
+        drop(painter);
         output::say_aside(&answer(&workload, tally, raw));
     } else {
         raw.overwrite.check(&raw.output)?;
         iso_generate::check(&workload, kind)?;
         let file = File::create(&raw.output).with_context(|| format!("cannot write {}", raw.output.display()))?;
-        let tally = iso_generate::write(&workload, kind, file).with_context(|| raw.output.display().to_string())?;
+        let painter = Painter::start(STAGE, started);
+        let tally = iso_generate::write(&workload, kind, Counting::new(file, &painter, STAGE))
+            .with_context(|| raw.output.display().to_string())?;
+        drop(painter);
         output::print(&(answer(&workload, tally, raw) + "\n"))?;
     }
     Ok(Exit::Good)

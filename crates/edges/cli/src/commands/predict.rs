@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::limits::Alarm;
 use crate::output;
 use crate::prediction::{observed_run, predicted_run};
+use crate::progress::Progress;
 use crate::reporter::{Limited, Reporter, complain_of_limit};
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::target::Target;
@@ -85,6 +86,17 @@ pub(crate) fn run(raw: &PredictArgs, started: Instant) -> anyhow::Result<Exit> {
     let validator = validator.or(command.as_ref().map(|it| it as &dyn Validates));
     let defects = reading.defects.into_iter().map(Defect::from).collect();
     asked.answer(&Given { history: &history, validator }, defects, &reporter, &alarm)
+}
+
+/// The answer about a run that is at hand, for whoever asks from within a program.
+pub(crate) fn ask(
+    raw: &PredictArgs,
+    history: &History,
+    defects: Vec<Defect>,
+    budget: &Budget<'_>,
+) -> anyhow::Result<PredictReport> {
+    let progress = Progress::new(false, Instant::now());
+    Predict::resolve(raw)?.document(&Given { history, validator: None }, defects, &progress, budget)
 }
 
 impl Predict {
@@ -168,16 +180,36 @@ impl Predict {
         alarm: &Alarm,
     ) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
+        let report = self.document(given, defects, &reporter.progress, &Budget::new(&stop))?;
+        let is_cut = report.levels.iter().any(|it| matches!(it.verdict, PredictVerdict::Unknown { .. }));
+        let named = |(level, run): (&LevelName, &PredictedRun)| (run_name(level, run), run.history.clone());
+        let n_saved = if self.all { usize::MAX } else { 1 };
+        let saved: Vec<(String, String)> = report.runs().into_iter().take(n_saved).map(named).collect();
+        let save = || self.output.as_ref().map_or(Ok(Vec::new()), |it| it.save_each(&saved));
+        let exit = reporter.publish(report.into(), Vec::new(), save)?;
+        if let Some(reason) = alarm.reason().filter(|_| is_cut) {
+            complain_of_limit(&reason, Limited::Prediction);
+        }
+        Ok(exit)
+    }
+
+    /// The answer as a document.
+    fn document(
+        &self,
+        given: &Given<'_>,
+        defects: Vec<Defect>,
+        progress: &Progress,
+        budget: &Budget<'_>,
+    ) -> anyhow::Result<PredictReport> {
         let hear = |note: Note| {
             if note == Note::Begins(Stage::Certification) {
-                reporter.progress.stage("checking a prediction");
+                progress.stage("checking a prediction");
             }
         };
-        let budget = Budget::new(&stop);
-        reporter.progress.stage("looking at the observed run");
+        progress.stage("looking at the observed run");
         let facts = Facts::new(given.history);
         let mut observed = ObservedRun::new(&facts);
-        self.look_at(&mut observed, reporter, &budget);
+        self.look_at(&mut observed, progress, budget);
         let mut report = PredictReport { defects, observed: Some(Counts::of(given.history)), ..self.blank() };
         let levels = self.possible(&observed, &mut report.notes)?;
         let mut search = LevelSearch {
@@ -185,7 +217,7 @@ impl Predict {
             history: given.history,
             observed,
             validator: given.validator,
-            reporter,
+            progress,
             budget: budget.heard_by(&hear),
             effort: Effort::default(),
             none: Vec::new(),
@@ -203,16 +235,7 @@ impl Predict {
         if facts.has_ambiguous_reads() && report.levels.iter().flat_map(|it| it.verdict.runs()).any(has_run) {
             report.notes.push(AMBIGUOUS.to_owned());
         }
-        let is_cut = report.levels.iter().any(|it| matches!(it.verdict, PredictVerdict::Unknown { .. }));
-        let named = |(level, run): (&LevelName, &PredictedRun)| (run_name(level, run), run.history.clone());
-        let n_saved = if self.all { usize::MAX } else { 1 };
-        let saved: Vec<(String, String)> = report.runs().into_iter().take(n_saved).map(named).collect();
-        let save = || self.output.as_ref().map_or(Ok(Vec::new()), |it| it.save_each(&saved));
-        let exit = reporter.publish(report.into(), Vec::new(), save)?;
-        if let Some(reason) = alarm.reason().filter(|_| is_cut) {
-            complain_of_limit(&reason, Limited::Prediction);
-        }
-        Ok(exit)
+        Ok(report)
     }
 
     /// "None" says nothing about a boundary that was not tried.
@@ -227,11 +250,11 @@ impl Predict {
     }
 
     /// Checks the observed run at each level that matters.
-    fn look_at(&self, observed: &mut ObservedRun<'_>, reporter: &Reporter, budget: &Budget<'_>) {
+    fn look_at(&self, observed: &mut ObservedRun<'_>, progress: &Progress, budget: &Budget<'_>) {
         let asked = [Level::Serializable, self.target].into_iter().chain(self.levels().iter().rev().copied());
         for level in asked {
             if observed.known(level).is_none() {
-                reporter.progress.stage(format!("checking the observed run at {}", level.full_name()));
+                progress.stage(format!("checking the observed run at {}", level.full_name()));
                 observed.check(level, budget);
             }
         }
@@ -273,7 +296,7 @@ struct LevelSearch<'a> {
     history: &'a History,
     observed: ObservedRun<'a>,
     validator: Option<&'a dyn Validates>,
-    reporter: &'a Reporter,
+    progress: &'a Progress,
     budget: Budget<'a>,
     effort: Effort,
     /// Levels that have no prediction with a boundary.
@@ -318,7 +341,7 @@ impl LevelSearch<'_> {
         let mut runs: Vec<PredictedRun> = Vec::new();
         let mut n_repeats = 0;
         let ended = loop {
-            self.reporter.progress.stage(searching(question.level, runs.len()));
+            self.progress.stage(searching(question.level, runs.len()));
             let predicted = match predictions.next(&self.budget) {
                 Answer::Predicted(predicted) => predicted,
                 Answer::Observed(judged) => {
@@ -349,7 +372,7 @@ impl LevelSearch<'_> {
     /// The application runs along the prediction, if that was asked.
     fn validated(&self, mut run: PredictedRun, question: Question, predicted: &Predicted) -> PredictedRun {
         if let Some(validator) = self.validator {
-            self.reporter.progress.stage(format!("running {} along a prediction", validator.application()));
+            self.progress.stage(format!("running {} along a prediction", validator.application()));
             let order = predicted.judged.order();
             run.validation = Some(validator.validate(question, &predicted.prediction, &order, &self.budget));
         }

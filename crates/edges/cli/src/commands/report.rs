@@ -3,25 +3,32 @@
 use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::output::{self, Rendering};
+use crate::progress::Painter;
 use anyhow::{Context, bail};
-use iso_report::Report;
+use iso_report::{Report, annotations};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::time::Instant;
 
 /// Larger files are no results of ours.
 const LONGEST: u64 = 4 << 30;
 
 /// Runs the verb.
-pub(crate) fn run(raw: ReportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(raw: ReportArgs, started: Instant) -> anyhow::Result<Exit> {
     let outputs = Rendering::to_each(raw.outputs)?;
+    let painter = Painter::start("reading the result", started);
     let text = text_of(&raw.input)?;
     let reports = reports(&text).with_context(|| raw.input.clone())?;
+    drop(painter);
     for report in &reports {
         Rendering::refuse_graphs(report.verb(), &outputs)?;
     }
+    if raw.github {
+        output::print(&annotations(&reports.iter().collect::<Vec<_>>()))?;
+    }
     for (idx, report) in reports.iter().enumerate() {
-        if outputs.is_empty() {
+        if outputs.is_empty() && !raw.github {
             let gap = if idx > 0 { "\n" } else { "" };
             output::print(&format!("{gap}{}", report.text(output::terminal())))?;
         }

@@ -54,6 +54,16 @@ pub(crate) fn run(raw: &SeparateArgs, started: Instant) -> anyhow::Result<Exit> 
     asked.answer(&reporter, &alarm)
 }
 
+/// The answer, with what stands below it, for whoever asks from within a program.
+pub(crate) fn ask(
+    raw: &SeparateArgs,
+    own: &OwnLevels,
+    budget: &Budget<'_>,
+) -> anyhow::Result<(SeparateReport, Vec<String>)> {
+    let asked = Separate::resolve(raw, own)?;
+    Ok(asked.worded(&asked.search(budget)))
+}
+
 impl<'s> Separate<'s> {
     fn resolve(raw: &SeparateArgs, own: &'s OwnLevels) -> anyhow::Result<Self> {
         let question = Question {

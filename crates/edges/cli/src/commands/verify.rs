@@ -8,13 +8,15 @@ use crate::limits::Alarm;
 use crate::on_server::OnServer;
 use crate::output;
 use crate::program_file::ProgramFile;
+use crate::progress::Progress;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
+use crate::watch::watch;
 use anyhow::{anyhow, bail};
 use iso_answer::WrongEvidence;
 use iso_answer::verify::{
     Answer, Database, DatabaseLevel, Isolation, LEVELS, Repair, Repairs, Verification, repairs, verify_all, weakest,
 };
-use iso_evidence::Budget;
+use iso_evidence::{Budget, StopReason};
 use iso_program::{Program, Span};
 use iso_report::{
     Change, CodePlace, Effort, LevelName, ProgramScope, RepairReport, Report, VerifiedLevel, VerifyReport,
@@ -22,7 +24,6 @@ use iso_report::{
 };
 use iso_spec::Level;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -51,18 +52,31 @@ const DATABASE_HINT: &str = "These are the levels of papers, where `+=` is a rea
 
 /// Runs the verb.
 pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
+    if raw.watch {
+        return watch(std::slice::from_ref(&raw.input));
+    }
     if raw.any_number {
         return any_number::run(raw, started);
     }
-    let asked = Verify::resolve(raw)?;
+    let asked = Verify::resolve(raw, &ProgramFile::read(&raw.input)?)?;
     let reporter = Arc::new(Reporter::new(&raw.answer, Channel::Output, started)?);
     let alarm = reporter.watch(Report::Verify(asked.blank()));
     asked.answer(&reporter, &alarm)
 }
 
+/// The answer about a text that is at hand, for whoever asks from within a program.
+pub(crate) fn ask(raw: &VerifyArgs, text: &str, budget: &Budget<'_>) -> anyhow::Result<VerifyReport> {
+    let stop = || budget.check().err();
+    Verify::resolve(raw, &ProgramFile::of(&raw.input, text.to_owned())?)?.document(
+        &Progress::new(false, Instant::now()),
+        budget,
+        &stop,
+    )
+}
+
 impl Verify {
-    fn resolve(raw: &VerifyArgs) -> anyhow::Result<Self> {
-        let program = program(&raw.input)?;
+    fn resolve(raw: &VerifyArgs, file: &ProgramFile<'_>) -> anyhow::Result<Self> {
+        let program = program(file)?;
         let server = raw.run.as_ref().map(|url| OnServer::new(url, raw)).transpose()?;
         let asked = match &raw.database {
             None if server.is_some() => Asked::Levels(server.iter().map(|it| it.level.into()).collect()),
@@ -111,7 +125,23 @@ impl Verify {
     fn answer(&self, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
         let budget = Budget::new(&stop);
-        let answers = self.decide(reporter, &budget);
+        let report = self.document(&reporter.progress, &budget, &stop)?;
+        let is_cut = is_cut(&report);
+        let exit = reporter.publish(report.into(), Vec::new(), || Ok(Vec::new()))?;
+        if let Some(reason) = alarm.reason().filter(|_| is_cut) {
+            complain_of_limit(&reason, Limited::Verification);
+        }
+        Ok(exit)
+    }
+
+    /// The answer as a document.
+    fn document(
+        &self,
+        progress: &Progress,
+        budget: &Budget<'_>,
+        stop: &dyn Fn() -> Option<StopReason>,
+    ) -> anyhow::Result<VerifyReport> {
+        let answers = self.decide(progress, budget);
         let mut report = self.blank();
         report.levels = answers.iter().map(|(level, it)| self.worded(*level, &it.answer)).collect();
         report.effort = effort(&answers);
@@ -127,22 +157,17 @@ impl Verify {
         if self.repairs {
             let violated: Vec<Isolation> =
                 decided().filter(|it| it.1.verdict.bad_run().is_some()).map(|it| it.0).collect();
-            report.repairs = self.repairs(&violated, reporter, &budget);
+            report.repairs = self.repairs(&violated, progress, budget);
         }
         if let Some(server) = &self.server {
-            reporter.progress.stage("running the program on the database");
+            progress.stage("running the program on the database");
             let known = answers.iter().find_map(|it| match &it.1.answer {
                 Answer::Violated(violation) => Some(violation.counterexample.symbols.clone()),
                 _ => None,
             });
-            report.server = Some(server.run(&self.program, known, &stop)?);
+            report.server = Some(server.run(&self.program, known, stop)?);
         }
-        let is_cut = is_cut(&report);
-        let exit = reporter.publish(report.into(), Vec::new(), || Ok(Vec::new()))?;
-        if let Some(reason) = alarm.reason().filter(|_| is_cut) {
-            complain_of_limit(&reason, Limited::Verification);
-        }
-        Ok(exit)
+        Ok(report)
     }
 
     /// Which runs a "holds" is not about.
@@ -164,10 +189,10 @@ impl Verify {
         })
     }
 
-    fn decide(&self, reporter: &Reporter, budget: &Budget<'_>) -> Vec<(Isolation, Verification)> {
+    fn decide(&self, progress: &Progress, budget: &Budget<'_>) -> Vec<(Isolation, Verification)> {
         match &self.asked {
             Asked::Everything => {
-                reporter.progress.stage("verifying every level");
+                progress.stage("verifying every level");
                 weakest(&self.program, budget).levels.into_iter().map(|it| (it.0.into(), it.1)).collect()
             }
             Asked::Database(levels) | Asked::Levels(levels) => {
@@ -176,10 +201,10 @@ impl Verify {
                     Some(next) => format!("verifying {}", next.full_name()),
                     None => "writing the report".to_owned(),
                 };
-                reporter.progress.stage(stage(0));
+                progress.stage(stage(0));
                 verify_all(&self.program, levels, budget, &mut |level, verification| {
                     answers.push((level, verification));
-                    reporter.progress.stage(stage(answers.len()));
+                    progress.stage(stage(answers.len()));
                 });
                 answers
             }
@@ -203,14 +228,14 @@ impl Verify {
     }
 
     /// Of all levels only the strongest violated one is worth a search.
-    fn repairs(&self, violated: &[Isolation], reporter: &Reporter, budget: &Budget<'_>) -> Vec<RepairReport> {
+    fn repairs(&self, violated: &[Isolation], progress: &Progress, budget: &Budget<'_>) -> Vec<RepairReport> {
         let wanted = match self.asked {
             Asked::Everything => &violated[violated.len().saturating_sub(1)..],
             Asked::Database(_) | Asked::Levels(_) => violated,
         };
         let mut reports = Vec::new();
         for level in wanted {
-            reporter.progress.stage(format!("trying repairs under {}", level.full_name()));
+            progress.stage(format!("trying repairs under {}", level.full_name()));
             let (changes, stopped) = match repairs(&self.program, *level, budget) {
                 Ok(Repairs { found, .. }) => (found.iter().map(|it| self.change(it)).collect(), None),
                 Err(reason) => (Vec::new(), Some(reason.to_string())),
@@ -237,11 +262,10 @@ pub(crate) fn code_place(program: &Program, span: Span) -> CodePlace {
     CodePlace { line: place.line.into(), column: place.column.into(), text: place.text.to_owned() }
 }
 
-fn program(path: &Path) -> anyhow::Result<Program> {
-    let file = ProgramFile::read(path)?;
+fn program(file: &ProgramFile<'_>) -> anyhow::Result<Program> {
     let program = iso_program::parse(&file.text, &file.name()).map_err(|errors| file.complaint(&errors))?;
     if program.instances().is_empty() {
-        bail!("{}: nothing runs; add a line such as `run a() || b()`", path.display());
+        bail!("{}: nothing runs; add a line such as `run a() || b()`", file.name());
     }
     Ok(program)
 }

@@ -1,0 +1,106 @@
+//! The script behind the GitHub action, run as CI runs it.
+
+use crate::tool::{Folder, Said, said};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn script(folder: &Folder, settings: &[(&str, &str)]) -> Said {
+    let mut bash = Command::new("bash");
+    bash.arg(root().join("integrations/ci/isoscope-ci.sh")).current_dir(folder.path(""));
+    bash.env("ISOSCOPE", env!("CARGO_BIN_EXE_isoscope")).env_remove("GITHUB_ACTIONS");
+    bash.envs(settings.iter().copied());
+    said(&mut bash)
+}
+
+#[test]
+fn a_violation_fails_the_step_with_annotations_reports_and_a_summary() {
+    let folder = Folder::with_histories();
+    let settings = [
+        ("ISOSCOPE_HISTORY", "serial.history skew.history"),
+        ("ISOSCOPE_LEVEL", "ser"),
+        ("GITHUB_ACTIONS", "true"),
+        ("GITHUB_OUTPUT", "output.txt"),
+        ("GITHUB_STEP_SUMMARY", "summary.md"),
+    ];
+    let said = script(&folder, &settings).ends(1).says("::error file=skew.history,line=2,title=skew.history");
+    assert!(said.out.ends_with("isoscope: violated; the reports are in isoscope-reports\n"), "{said:#?}");
+    for ending in ["html", "xml", "sarif", "json", "txt"] {
+        for name in ["serial", "skew"] {
+            folder.read(&format!("isoscope-reports/check-{name}.history.{ending}"));
+        }
+    }
+    assert!(
+        folder
+            .read("isoscope-reports/check-skew.history.xml")
+            .contains("<failure message=\"serializable (ser) is violated")
+    );
+    assert!(!folder.read("isoscope-reports/check-serial.history.xml").contains("<failure"));
+    assert_eq!(folder.read("output.txt"), "verdict=violated\nreports=isoscope-reports\n");
+    assert!(folder.read("summary.md").contains("write-skew, forbidden by ser"));
+}
+
+#[test]
+fn elle_histories_and_programs_are_asked_too() {
+    let folder = Folder::new();
+    folder.write("history.edn", "{:type :ok, :process 0, :f :txn, :value [[:append :x 1] [:r :x [1]]]}\n");
+    script(&folder, &[("ISOSCOPE_HISTORY", "history.edn"), ("ISOSCOPE_LEVEL", "ser-nosession")]).ends(0).says("holds");
+    let program = root().join("corpus/programs/counter.txn");
+    let settings = [("ISOSCOPE_PROGRAM", program.to_str().unwrap()), ("ISOSCOPE_LEVEL", "rc")];
+    script(&folder, &settings).ends(1).says("isoscope: violated");
+    assert!(folder.read("isoscope-reports/verify-counter.txn.xml").contains("<failure "));
+}
+
+#[test]
+fn nothing_to_ask_and_bad_input_do_not_pass() {
+    let folder = Folder::new();
+    script(&folder, &[]).ends(2).complains("there is nothing to ask");
+    script(&folder, &[("ISOSCOPE_HISTORY", "missing.jsonl")]).ends(2).says("isoscope: unasked");
+}
+
+#[test]
+fn the_action_sets_what_the_script_reads() {
+    let action = fs::read_to_string(root().join("action.yml")).unwrap();
+    let script = fs::read_to_string(root().join("integrations/ci/isoscope-ci.sh")).unwrap();
+    let names = action
+        .split("ISOSCOPE")
+        .skip(1)
+        .map(|it| it.split(|it: char| it != '_' && !it.is_ascii_uppercase()).next().unwrap());
+    for name in names {
+        assert!(script.contains(&format!("${{ISOSCOPE{name}:-")), "the script does not read ISOSCOPE{name}");
+    }
+    for input in action.split("inputs.").skip(1).map(|it| it.split(' ').next().unwrap()) {
+        assert!(action.contains(&format!("\n  {input}:\n")), "{input} is no input");
+    }
+    assert!(action.contains("$GITHUB_ACTION_PATH/integrations/ci/isoscope-ci.sh"));
+}
+
+#[test]
+fn the_clojure_checker_asks_as_the_command_line_is_asked() {
+    let text = fs::read_to_string(root().join("integrations/jepsen/src/isoscope/jepsen.clj")).unwrap();
+    let n = |what: char| text.matches(what).count();
+    assert_eq!((n('('), n('['), n('{')), (n(')'), n(']'), n('}')), "brackets do not match");
+    let folder = Folder::with_histories();
+    let said =
+        folder.run(&["check", "skew.history", "--edn", "--timeout", "10m", "--report", "p.html", "--level", "ser"]);
+    let said = said.ends(1).says("{:valid? false, :anomaly-types [:G2-item]");
+    assert_eq!(said.out.lines().count(), 1);
+    for option in ["--edn", "--timeout", "--report", "--level", "--initial"] {
+        assert!(text.contains(option), "{option}");
+    }
+    // Its models are those of the data.
+    let models = text.split("(def models").nth(1).unwrap().split("(defn level").next().unwrap();
+    let mut n_models = 0;
+    for line in models.lines().filter(|it| it.trim_start_matches([' ', '{']).starts_with(':')) {
+        let mut words = line.trim_start_matches([' ', '{']).split_whitespace();
+        let (Some(model), Some(level)) = (words.next(), words.next()) else { panic!("{line}") };
+        let level = level.trim_matches(|it| "\"})".contains(it));
+        assert_eq!(isoscope::report::elle::level_of_elle(model), Some(level), "{line}");
+        n_models += 1;
+    }
+    assert!(n_models > 10, "{n_models}");
+}
