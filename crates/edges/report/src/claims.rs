@@ -201,7 +201,8 @@ fn of_level(report: &VerifyReport, level: &VerifiedLevel, subject: &str) -> Clai
         VerifyVerdict::Unknown { reason } => ClaimVerdict::Open(reason.clone()),
         VerifyVerdict::Violated { counterexample } => {
             let wrong: Vec<&str> = counterexample.wrong.iter().map(|it| it.words.as_str()).collect();
-            let place = |line: u64| Place { file: report.inputs.first().cloned(), line: Some(line), byte: None };
+            let place =
+                |line: u64| Place { file: report.inputs.first().cloned(), line: Some(line), byte: None, txn: None };
             let alone = VerifyReport {
                 levels: vec![level.clone()],
                 weakest: None,
@@ -250,7 +251,7 @@ fn of_replay(report: &ReplayReport) -> Claim {
             let names = report.anomalies.join(", ");
             let text = text_of(&report.clone().into());
             let message = format!("{} shows {names} again on {}", report.script, report.database);
-            let place = Place { file: Some(report.script.clone()), line: Some(1), byte: None };
+            let place = Place { file: Some(report.script.clone()), line: Some(1), byte: None, txn: None };
             ClaimVerdict::Broken(Breach { anomalies: report.anomalies.clone(), message, text, places: vec![place] })
         }
         "not-shown" => ClaimVerdict::Held,

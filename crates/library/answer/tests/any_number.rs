@@ -6,6 +6,7 @@ use iso_answer::any_number::{Answer, Kept, Words, any_number, isolation};
 use iso_evidence::Budget;
 use iso_program::{AnyNumber, Exhaustive, TxnLevel, go_through, parse};
 use iso_verify::{Verdict, verify_within_limits};
+use std::fmt::Write;
 
 const LEVELS: [TxnLevel; 4] =
     [TxnLevel::ReadCommitted, TxnLevel::SnapshotIsolation, TxnLevel::RepeatableRead, TxnLevel::Serializable];
@@ -57,9 +58,9 @@ impl Random {
                 (body.contains("t[k]"), body.contains("a\n") || (body.clone() + " ").contains(" a "));
             let params = [("k: int", has_key), ("a: int", has_amount)];
             let params: Vec<&str> = params.into_iter().filter(|it| it.1).map(|it| it.0).collect();
-            text += &format!("txn {name}({}) {{\n{body}\n}}\n", params.join(", "));
+            writeln!(text, "txn {name}({}) {{\n{body}\n}}", params.join(", ")).unwrap();
             if has_amount {
-                text += &format!("assume {name}.a >= 0 and {name}.a < 3\n");
+                writeln!(text, "assume {name}.a >= 0 and {name}.a < 3").unwrap();
             }
         }
         let claim = self.of(&[
