@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn an_event_is_a_line_of_a_recording() {
         let event = FaultEvent { fault: "kill".to_owned(), node: Some("n2".to_owned()), at: 7 };
-        assert_eq!(String::from_utf8(event.line()).unwrap(), "{\"at\":7,\"fault\":\"kill\",\"node\":\"n2\"}\n");
+        assert_eq!(String::from_utf8(event.line()).unwrap(), "{\"fault\":\"kill\",\"node\":\"n2\",\"at\":7}\n");
         assert!(Fault::ALL.iter().all(|it| Fault::from_name(it.name()) == Some(*it)));
     }
 }

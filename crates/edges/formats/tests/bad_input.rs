@@ -160,7 +160,6 @@ fn an_initial_value_is_given_beside_the_file_and_not_against_it() {
 /// Is a cut here one between two complete lines or records, which cannot be told from a shorter file?
 fn is_honest_cut(format: Format, cut: &[u8], rest: &[u8]) -> bool {
     match format {
-        // Their ends say what is in them.
         Format::Dbcop | Format::Parquet => false,
         // The white space after the document is no part of it.
         Format::DbcopJson => rest == b"\n",

@@ -38,7 +38,9 @@ fn every_anomaly_of_the_page_is_in_the_data_and_the_other_way_round() {
 
 #[test]
 fn every_anomaly_of_ours_has_a_name_that_leads_back() {
-    for anomaly in Anomaly::ALL.into_iter().filter(|it| *it != Anomaly::ThinAirRead) {
+    for anomaly in
+        Anomaly::ALL.into_iter().filter(|it| ![Anomaly::ThinAirRead, Anomaly::LostAcknowledgedWrite].contains(it))
+    {
         let theirs = elle_anomaly(anomaly.name(), &Excerpt::default());
         let back = anomalies_of_elle(&theirs);
         assert!(back.contains(&anomaly.name()), "{anomaly} is {theirs}, which is {back:?}");

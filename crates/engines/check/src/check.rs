@@ -66,7 +66,8 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
     if level == Level::ReadUncommitted
         && let Some(history) = facts.history().favouring_dirty_reads()
     {
-        return check_facts(&Facts::new(&history), level, budget);
+        let verdict = check_facts(&Facts::new(&history), level, budget);
+        return if history.mixed_lists().is_empty() { verdict } else { unless_refuted(verdict) };
     }
     // An append acts on the newest version, which is then what its transaction reads.
     if level.snapshots().is_some()
@@ -102,6 +103,18 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
             None => Verdict::Forbidden(refute(facts, level, Core::of(extracted), budget)),
         },
         Err(reason) => Verdict::Unknown(reason),
+    }
+}
+
+/// A refutation where appenders of unknown outcome were taken as rolled back says nothing: the core alone does not have that
+/// choice in it.
+fn unless_refuted(verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Forbidden(_) => Verdict::Unknown(StopReason::Unsupported(
+            "an element of a list was appended by a transaction of unknown outcome and by another one, and no core shows what follows"
+                .to_owned(),
+        )),
+        other => other,
     }
 }
 

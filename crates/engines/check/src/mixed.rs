@@ -170,7 +170,7 @@ impl<'h> Part<'h> {
             if self.blocks.contains(&block) && budget.check().is_ok() {
                 let before = self.blocks.clone();
                 self.remove(block);
-                if !self.is_forbidden(budget) {
+                if self.is_torn() || !self.is_forbidden(budget) {
                     self.blocks = before;
                 }
             }
@@ -179,6 +179,14 @@ impl<'h> Part<'h> {
         let mut txns: Vec<TxnId> = ops.iter().map(|it| self.history.txn_of(*it)).collect();
         txns.dedup();
         Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new(), proof: None, derivation: None }
+    }
+
+    /// Does a read miss what its own transaction appended to the list?
+    fn is_torn(&self) -> bool {
+        self.reads.iter().any(|it| {
+            let own = (self.history.txn_of(*it), self.history.op(*it).key());
+            self.appends.contains_key(&own) && !self.blocks.contains(&own)
+        })
     }
 
     /// Removes what was appended, and what has elements in common with it.
@@ -226,6 +234,11 @@ mod tests {
         let lines = ["a! ax9", "b ax9 ay1 az1", "c ax1 ay2", "e ax3 az2", "d lx913 ly21", "f lz12"];
         assert!(!is_allowed(&history(&lines)));
         assert!(is_allowed(&history(&lines[..5])));
+    }
+
+    #[test]
+    fn a_core_has_what_the_transaction_of_a_read_appended_itself() {
+        assert!(!is_allowed(&history(&["a! ay0", "b ay0 ly023"])));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod conformance;
 mod process;
 mod protocol;
+mod whole;
 mod words;
 
 pub use conformance::{Conformance, Remark, check_driver};
@@ -10,7 +11,7 @@ pub use conformance::{Conformance, Remark, check_driver};
 use crate::answered::{is_match, only_row};
 use crate::database::isolation_of;
 use crate::opening::{DriverProcesses, Opening};
-use crate::whole::{WholeAnswer, WholeOp, WholeTxns};
+use crate::whole::WholeTxns;
 use crate::{Client, Database, Dialect, Failure, Inserts, OpenError, Table, Value};
 use iso_formats::RecordedDatabase;
 use iso_history::{Locking, Predicate};
@@ -555,60 +556,5 @@ impl Client for DriverClient {
 
     fn whole(&mut self) -> Option<&mut dyn WholeTxns> {
         if self.abilities.transactions == Transactions::Whole { Some(self) } else { None }
-    }
-}
-
-impl WholeTxns for DriverClient {
-    fn run_whole(&mut self, ops: &[WholeOp]) -> Result<Vec<WholeAnswer>, Failure> {
-        // A scan of a driver that has none is a read of each row that may be there.
-        let mut operations: Vec<Operation> = Vec::new();
-        let mut spans: Vec<(usize, Option<Vec<String>>)> = Vec::new();
-        for op in ops {
-            let from = operations.len();
-            let mut rows_read = None;
-            match op {
-                WholeOp::Get { table, row } => {
-                    let run = self.run();
-                    operations.push(Operation::Get { table: run.table(table), key: run.key(table, row) });
-                }
-                WholeOp::Put { table, row, value } => {
-                    let (table, key) = self.written(table, row);
-                    operations.push(Operation::Put { table, key, value: value.clone() });
-                }
-                WholeOp::Delete { table, row } => {
-                    let (table, key) = self.written(table, row);
-                    operations.push(Operation::Delete { table, key });
-                }
-                WholeOp::Append { table, row, element } => {
-                    let (table, key) = self.written(table, row);
-                    operations.push(Operation::Append { table, key, element: *element });
-                }
-                WholeOp::Scan { table, prefix } => {
-                    let rows = self.known(table, prefix);
-                    let run = self.run();
-                    operations.extend(
-                        rows.iter().map(|row| Operation::Get { table: run.table(table), key: run.key(table, row) }),
-                    );
-                    rows_read = Some(rows);
-                }
-            }
-            spans.push((from, rows_read));
-        }
-        let answers = self.ask_whole(&operations)?;
-        let mut understood = Vec::new();
-        for (op, (from, rows_read)) in ops.iter().zip(spans) {
-            understood.push(match (op, rows_read) {
-                (WholeOp::Get { .. }, _) => WholeAnswer::Value(self.understood("txn", value_of(&answers[from]))?),
-                (_, Some(rows)) => {
-                    let mut found = Vec::new();
-                    for (row, answer) in rows.into_iter().zip(&answers[from..]) {
-                        found.extend(self.understood("txn", value_of(answer))?.map(|value| (row, value)));
-                    }
-                    WholeAnswer::Rows(found)
-                }
-                _ => WholeAnswer::Done,
-            });
-        }
-        Ok(understood)
     }
 }
