@@ -67,7 +67,7 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
         && let Some(history) = facts.history().favouring_dirty_reads()
     {
         let verdict = check_facts(&Facts::new(&history), level, budget);
-        return if history.mixed_lists().is_empty() { verdict } else { unless_refuted(verdict) };
+        return if history.mixed_lists().is_empty() { verdict } else { only_with_proof(verdict) };
     }
     // An append acts on the newest version, which is then what its transaction reads.
     if level.snapshots().is_some()
@@ -106,11 +106,12 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
     }
 }
 
-/// A refutation where appenders of unknown outcome were taken as rolled back says nothing: the core alone does not have that
-/// choice in it.
-fn unless_refuted(verdict: Verdict) -> Verdict {
+/// A refutation without a proof, where appenders of unknown outcome were taken as rolled back, says nothing: the core alone
+/// does not have that choice in it.
+fn only_with_proof(verdict: Verdict) -> Verdict {
+    let is_shown = |it: &Refutation| it.local.is_some() || it.proof.is_some() || it.derivation.is_some();
     match verdict {
-        Verdict::Forbidden(_) => Verdict::Unknown(StopReason::Unsupported(
+        Verdict::Forbidden(refutation) if !is_shown(&refutation) => Verdict::Unknown(StopReason::Unsupported(
             "an element of a list was appended by a transaction of unknown outcome and by another one, and no core shows what follows"
                 .to_owned(),
         )),
