@@ -260,19 +260,13 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
         let Some(is_allowed) = is_allowed(&verdict) else {
             match verdict {
                 // No core shows that each meaning is forbidden, nor (FIXME) that an appender is taken as rolled back.
-                Verdict::Unknown(StopReason::Unsupported(why))
-                    if facts.ambiguous_list().is_some() || is_about_appenders(&why) =>
-                {
+                Verdict::Unknown(StopReason::Unsupported(why)) if is_about_meanings(&facts, &why) => {
                     answers.unknown.push(level);
                 }
                 Verdict::Unknown(StopReason::Unsupported(_)) if level.needs_times() && !history.has_real_time() => {
                     // What holds without times is not known with them.
-                    answers.differ(
-                        level,
-                        true,
-                        answers.is_allowed.get(&level.without_times()).copied(),
-                        "without times",
-                    );
+                    let without_times = answers.is_allowed.get(&level.without_times()).copied();
+                    answers.differ(level, true, without_times, "without times");
                 }
                 Verdict::Unknown(StopReason::Steps) if draft.txns.len() > MAX_TXNS_OF_SURE_ANSWERS => {
                     answers.unknown.push(level);
@@ -502,6 +496,6 @@ fn without_names(reason: &str) -> String {
     reason.split(' ').map(|it| if is_name(it) { "_" } else { it }).collect::<Vec<_>>().join(" ")
 }
 
-fn is_about_appenders(why: &str) -> bool {
-    why.contains("unknown outcome and by another one")
+fn is_about_meanings(facts: &Facts<'_>, why: &str) -> bool {
+    facts.ambiguous_list().is_some() || why.contains("unknown outcome and by another one")
 }
