@@ -271,12 +271,6 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
                 Verdict::Unknown(StopReason::Steps) if draft.txns.len() > MAX_TXNS_OF_SURE_ANSWERS => {
                     answers.unknown.push(level);
                 }
-                // FIXME: a core cannot say that an appender of unknown outcome is taken as rolled back.
-                Verdict::Unknown(StopReason::Unsupported(why))
-                    if why.contains("unknown outcome and by another one") =>
-                {
-                    answers.unknown.push(level);
-                }
                 _ => answers.wrong.push(format!("{level}: check does not know: {verdict:?}")),
             }
             continue;
