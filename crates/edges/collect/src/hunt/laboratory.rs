@@ -26,12 +26,16 @@ const ORDERS: usize = 60;
 /// How often the smallest script is played in the end, to see how often it shows what it should.
 const TRIES: usize = 5;
 
-/// How often a script with steps that are sent together is played at the end.
-const TOGETHER_TRIES: usize = 30;
-/// How often it is played to see whether it shows anything.
+/// How often a race is run to see whether it shows anything, if nobody knows how often it does.
 const RACES: usize = 10;
 /// And where transactions are sent in one piece, which makes the race short.
-const RACES_IN_ONE_PIECE: usize = 200;
+const RACES_IN_ONE_PIECE: usize = 300;
+/// A race that shows something less often than that is given up.
+const MOST_RACES: usize = 3000;
+/// A race is run until it has shown something so often. How often it shows it is known then to a third or so.
+const SIGHTINGS: usize = 8;
+/// And it is run so often at least, for a rate that a person can read.
+const FEWEST_RACES: usize = 30;
 
 /// Where scripts are played.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +64,16 @@ pub struct Reproduction {
     pub shown: usize,
 }
 
+impl Reproduction {
+    /// How many races nearly always show again what shows so often: all of them miss it with a chance of one in a hundred, even if
+    /// it shows only half as often as it was seen.
+    fn enough(&self) -> usize {
+        let half = self.shown as f64 / self.tries.max(1) as f64 / 2.0;
+        let races = 0.01_f64.ln() / (1.0 - half).ln();
+        (races.ceil() as usize).clamp(RACES, MOST_RACES)
+    }
+}
+
 impl Laboratory<'_> {
     /// Does the expected level allow a history?
     pub(super) fn judge(&self, history: &History) -> Answer {
@@ -83,31 +97,43 @@ impl Laboratory<'_> {
         let mut orders = one_by_one.chain(in_races);
         let mut found = loop {
             let script = orders.next().filter(|_| !is_over())?;
-            if let Some((played, refutation)) = self.play_often(&script, &is_over) {
-                break Reproduction { script, played, refutation, tries: 0, shown: 0 };
+            if let Some(found) = self.play_often(&script, self.races_of(&script), &is_over) {
+                break found;
             }
         };
+        self.measure(&mut found, &is_over);
+        let mut enough = found.enough();
         let smallest = found.script.clone();
         let mut shows = |script: &Script| {
             let mut orders = interleavings(script, self.orders_of_smaller()).into_iter().take_while(|_| !is_over());
             orders.find_map(|script| {
-                let (played, refutation) = self.play_often(&script, &is_over)?;
-                found = Reproduction { script: script.clone(), played, refutation, tries: 0, shown: 0 };
+                found = self.play_often(&script, enough, &is_over)?;
+                // A smaller script may show it less often, and those after it, too.
+                enough = enough.max(found.enough());
                 Some(script)
             })
         };
         let smallest = shrink(smallest, &mut shows);
         shows(&renamed(&smallest));
-        let tries = match (found.script.has_together(), self.is_whole()) {
-            (false, _) => TRIES,
-            (true, false) => TOGETHER_TRIES,
-            (true, true) => RACES_IN_ONE_PIECE,
+        self.measure(&mut found, &is_over);
+        Some(found)
+    }
+
+    /// Plays a script some times more, to see how often it shows what it should.
+    fn measure(&self, found: &mut Reproduction, is_over: &dyn Fn() -> bool) {
+        let is_race = found.script.has_together();
+        if !is_race {
+            // Any order of steps shows it each time, or nearly.
+            (found.tries, found.shown) = (0, 0);
+        }
+        let is_known = |it: &Reproduction| match is_race {
+            true => it.tries >= MOST_RACES || it.shown >= SIGHTINGS && it.tries >= FEWEST_RACES,
+            false => it.tries >= TRIES,
         };
-        while found.tries < tries && (found.tries < TRIES || !is_over()) {
+        while !is_known(found) && (found.tries < TRIES || !is_over()) {
             found.tries += 1;
             found.shown += usize::from(self.play(&found.script).is_some());
         }
-        Some(found)
     }
 
     /// Does the database take transactions in one piece? Then only what is sent together can overlap.
@@ -115,14 +141,23 @@ impl Laboratory<'_> {
         self.database.whole_transactions().is_some()
     }
 
-    /// As [`Self::play`]; a script with steps that are sent together is a race, and is run several times.
-    fn play_often(&self, script: &Script, is_over: &dyn Fn() -> bool) -> Option<(Played, Certified<Refutation>)> {
-        let races = match (script.has_together(), self.is_whole()) {
+    /// How often a script is played that may show nothing.
+    fn races_of(&self, script: &Script) -> usize {
+        match (script.has_together(), self.is_whole()) {
             (false, _) => 1,
             (true, false) => RACES,
             (true, true) => RACES_IN_ONE_PIECE,
-        };
-        (0..races).take_while(|nth| *nth == 0 || !is_over()).find_map(|_| self.play(script))
+        }
+    }
+
+    /// Plays a script until it shows something forbidden. One with steps that are sent together is a race, and is run so many
+    /// times; others are played once.
+    fn play_often(&self, script: &Script, races: usize, is_over: &dyn Fn() -> bool) -> Option<Reproduction> {
+        let most = if script.has_together() { races } else { 1 };
+        (1..=most).take_while(|nth| *nth == 1 || !is_over()).find_map(|tries| {
+            let (played, refutation) = self.play(script)?;
+            Some(Reproduction { script: script.clone(), played, refutation, tries, shown: 1 })
+        })
     }
 
     /// The end of something that may take so long.
