@@ -85,7 +85,8 @@ pub(crate) fn short_hunts() -> Result<()> {
     let engines: Vec<&Engine> = ENGINES.iter().filter(|it| it.in_suite == InSuite::Yes).collect();
     let drivers = drivers(&engines, Profile::Dev)?;
     thread::scope(|scope| {
-        let run = |(engine, driver)| scope.spawn(move || hunt_engine(engine, &driver, Profile::Dev, SECONDS));
+        let run =
+            |(engine, driver): (_, PathBuf)| scope.spawn(move || hunt_engine(engine, &driver, Profile::Dev, SECONDS));
         let running: Vec<_> = engines.into_iter().zip(drivers).map(run).collect();
         running.into_iter().try_for_each(|it| it.join().expect("a hunt does not panic"))
     })

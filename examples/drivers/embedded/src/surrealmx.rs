@@ -1,9 +1,9 @@
-// A driver for surrealmx, a store in memory with snapshot isolation and serializable snapshot isolation. Each release has a program that
-// includes this text, with its crate as `engine` and its version.
+//! What the drivers of all releases of surrealmx share: a store in memory with snapshot isolation and serializable snapshot isolation.
 
+use super::VERSION;
+use super::engine::{Database, Transaction};
 use isoscope_embedded_drivers::{Engine, Refused, Txn, after, serve};
 use serde_json::{Value, json};
-use engine::{Database, Transaction};
 
 struct Mx(Database);
 struct MxTxn(Transaction);
@@ -60,6 +60,7 @@ impl Txn for MxTxn {
     }
 }
 
-fn main() {
+/// Serves the engine.
+pub fn main() {
     serve(Mx(Database::new()));
 }

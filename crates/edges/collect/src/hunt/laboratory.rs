@@ -19,6 +19,8 @@ const THINKING: Duration = Duration::from_secs(10);
 const TRYING: Duration = Duration::from_secs(20);
 /// And where only races show anything.
 const RACING: Duration = Duration::from_secs(60);
+/// And how long it is looked how often the smallest of them shows it.
+const RATING: Duration = Duration::from_secs(15);
 /// What is found at the last moment is looked at so long all the same.
 const LAST_LOOK: Duration = Duration::from_secs(2);
 /// How many orders of one scenario are tried.
@@ -89,34 +91,45 @@ impl Laboratory<'_> {
     /// The smallest script that shows something forbidden, beginning with some of these scripts in some order.
     pub(super) fn reproduce(&self, scripts: &[Script]) -> Option<Reproduction> {
         let until = self.until(if self.is_whole() { RACING } else { TRYING });
-        let is_over = || Instant::now() >= until || self.control.is_stopped();
+        let has_come = |time: Instant| Instant::now() >= time || self.control.is_stopped();
+        let mut found = self.first_of(scripts, &|| has_come(until))?;
+        if found.script.has_together() {
+            // Most of the time is for smaller scripts.
+            let soon = Instant::now() + until.saturating_duration_since(Instant::now()) / 4;
+            self.measure(&mut found, &|| has_come(soon));
+        }
+        let mut smallest = self.shrunk(found, &|| has_come(until));
+        let rated = self.until(RATING);
+        self.measure(&mut smallest, &|| has_come(rated));
+        Some(smallest)
+    }
+
+    /// The first of some scripts, in some order, that shows something forbidden.
+    fn first_of(&self, scripts: &[Script], is_over: &dyn Fn() -> bool) -> Option<Reproduction> {
         let one_by_one =
             scripts.iter().filter(|it| !self.is_whole() && !it.has_together()).flat_map(|it| interleavings(it, ORDERS));
         // What no order shows may show in a race.
         let in_races = scripts.iter().flat_map(|it| if it.has_together() { vec![it.clone()] } else { together(it) });
-        let mut orders = one_by_one.chain(in_races);
-        let mut found = loop {
-            let script = orders.next().filter(|_| !is_over())?;
-            if let Some(found) = self.play_often(&script, self.races_of(&script), &is_over) {
-                break found;
-            }
-        };
-        self.measure(&mut found, &is_over);
+        let mut orders = one_by_one.chain(in_races).take_while(|_| !is_over());
+        orders.find_map(|script| self.play_often(&script, self.races_of(&script), is_over))
+    }
+
+    /// The smallest script that shows something forbidden as this one does, with the names that people use.
+    fn shrunk(&self, mut found: Reproduction, is_over: &dyn Fn() -> bool) -> Reproduction {
         let mut enough = found.enough();
-        let smallest = found.script.clone();
+        let script = found.script.clone();
         let mut shows = |script: &Script| {
             let mut orders = interleavings(script, self.orders_of_smaller()).into_iter().take_while(|_| !is_over());
             orders.find_map(|script| {
-                found = self.play_often(&script, enough, &is_over)?;
+                found = self.play_often(&script, enough, is_over)?;
                 // A smaller script may show it less often, and those after it, too.
                 enough = enough.max(found.enough());
                 Some(script)
             })
         };
-        let smallest = shrink(smallest, &mut shows);
+        let smallest = shrink(script, &mut shows);
         shows(&renamed(&smallest));
-        self.measure(&mut found, &is_over);
-        Some(found)
+        found
     }
 
     /// Plays a script some times more, to see how often it shows what it should.

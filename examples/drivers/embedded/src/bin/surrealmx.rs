@@ -1,7 +1,12 @@
 //! A driver for the newest surrealmx.
 
+#[path = "../surrealmx.rs"]
+mod driver;
+
 use surrealmx as engine;
 
 const VERSION: &str = "1.1";
 
-include!("../surrealmx.rs");
+fn main() {
+    driver::main();
+}
