@@ -48,22 +48,25 @@ class Jdbc(SqlSession):
         self.db = jaydebeapi.connect(kind["driver"], kind["url"], ["sa", ""], jars)
         self.db.jconn.setAutoCommit(False)
 
-    def refused(self, error):
-        state = str(getattr(error.args[0], "getSQLState", lambda: "")() if error.args else "")
-        if not state.startswith(CONFLICTS):
-            raise error
-        self.db.rollback()
-        raise Conflict(error) from error
+    def trying(self, what):
+        try:
+            return what()
+        except (jpype.JException, jaydebeapi.Error) as error:
+            cause = error if hasattr(error, "getSQLState") else error.args[0]
+            if not str(getattr(cause, "getSQLState", str)()).startswith(CONFLICTS):
+                raise
+            self.db.rollback()
+            raise Conflict(error) from error
 
     def execute(self, sql, values=()):
         cursor = self.db.cursor()
-        try:
-            cursor.execute(sql, values)
-            return cursor
-        except jpype.JException as error:
-            self.refused(error)
-        except jaydebeapi.Error as error:
-            self.refused(error)
+        self.trying(lambda: cursor.execute(sql, values))
+        return cursor
+
+    def rows(self, sql, values):
+        # Some wait for locks when rows are fetched.
+        cursor = self.execute(sql, values)
+        return self.trying(cursor.fetchall)
 
     def put(self, key, value):
         if self.execute("UPDATE kv SET v = ? WHERE k = ?", [json.dumps(value), key]).rowcount == 0:
@@ -73,10 +76,7 @@ class Jdbc(SqlSession):
         self.db.jconn.setTransactionIsolation(self.levels[level][0])
 
     def commit(self):
-        try:
-            self.db.commit()
-        except (jpype.JException, jaydebeapi.Error) as error:
-            self.refused(error)
+        self.trying(self.db.commit)
 
     def abort(self):
         self.db.rollback()

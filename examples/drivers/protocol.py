@@ -41,9 +41,12 @@ class SqlSession(Session):
 
     PUT = "INSERT OR REPLACE INTO kv VALUES (?, ?)"
 
+    def rows(self, sql, values):
+        return self.execute(sql, values).fetchall()
+
     def get(self, key):
-        row = self.execute("SELECT v FROM kv WHERE k = ?", [key]).fetchone()
-        return row and json.loads(row[0])
+        rows = self.rows("SELECT v FROM kv WHERE k = ?", [key])
+        return json.loads(rows[0][0]) if rows else None
 
     def put(self, key, value):
         self.execute(self.PUT, [key, json.dumps(value)])
@@ -54,7 +57,7 @@ class SqlSession(Session):
     def scan(self, prefix):
         # The character after a slash is a zero.
         between = [prefix, prefix[:-1] + "0"]
-        rows = self.execute("SELECT k, v FROM kv WHERE k >= ? AND k < ?", between).fetchall()
+        rows = self.rows("SELECT k, v FROM kv WHERE k >= ? AND k < ?", between)
         return [[key, json.loads(value)] for key, value in rows]
 
     def commit(self):

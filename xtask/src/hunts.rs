@@ -38,7 +38,7 @@ enum InSuite {
 }
 
 /// Old releases are known to break.
-const ENGINES: [Engine; 6] = [
+static ENGINES: [Engine; 6] = [
     Engine { name: "fjall", arguments: "", must: Must::FindNothing, in_suite: InSuite::Yes },
     Engine { name: "surrealkv", arguments: "", must: Must::FindNothing, in_suite: InSuite::Yes },
     Engine { name: "surrealkv-0-9", arguments: "-w ranges,rmw,updates", must: Must::Find, in_suite: InSuite::Yes },
@@ -81,12 +81,14 @@ pub(crate) fn hunts(seconds: u64) -> Result<()> {
 
 /// The short hunts of the suite: engines that must break, and engines that must not, all at the same time.
 pub(crate) fn short_hunts() -> Result<()> {
-    const SECONDS: u64 = 10;
-    let engines: Vec<&Engine> = ENGINES.iter().filter(|it| it.in_suite == InSuite::Yes).collect();
+    let engines: Vec<&'static Engine> = ENGINES.iter().filter(|it| it.in_suite == InSuite::Yes).collect();
     let drivers = drivers(&engines, Profile::Dev)?;
     thread::scope(|scope| {
-        let run =
-            |(engine, driver): (_, PathBuf)| scope.spawn(move || hunt_engine(engine, &driver, Profile::Dev, SECONDS));
+        let run = |(engine, driver): (&'static Engine, PathBuf)| {
+            // A hunt that finds something ends with it.
+            let seconds = if engine.must == Must::Find { 60 } else { 6 };
+            scope.spawn(move || hunt_engine(engine, &driver, Profile::Dev, seconds))
+        };
         let running: Vec<_> = engines.into_iter().zip(drivers).map(run).collect();
         running.into_iter().try_for_each(|it| it.join().expect("a hunt does not panic"))
     })
