@@ -6,6 +6,7 @@
 use crate::durability::DurabilityReport;
 use crate::execution::ExecutionRelation;
 use crate::promise::PromiseReport;
+use crate::over_time::OverTime;
 use crate::surroundings::Surroundings;
 use crate::value::{InitialValue, Operation, Value};
 use iso_spec::Level;
@@ -41,6 +42,9 @@ pub struct CheckReport {
     /// What stands around the evidence, if the history has more than the report shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surroundings: Option<Box<Surroundings>>,
+    /// How the check went, if the history was checked while it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<Box<OverTime>>,
 }
 
 /// Something wrong with the input.
