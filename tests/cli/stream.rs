@@ -142,3 +142,14 @@ fn a_recording_is_checked_while_it_is_collected() {
     let weak = ["collect", "store:cc", "-w", "rmw", "--sessions", "4", "--txns", "200", "--force", "-o", "h.jsonl"];
     folder.run(&[&weak[..], &["--check", "si", "--stop-on-violation"]].concat()).ends(1).complains("si is violated");
 }
+
+#[test]
+fn updates_and_statements_are_streamed_at_levels_of_databases() {
+    let folder = Folder::new();
+    for (store, level) in [("store:postgres.rc", "postgres.rc"), ("store:postgres.rr", "postgres.rr")] {
+        let run = ["collect", store, "-w", "updates", "--sessions", "4", "--txns", "100", "--force", "-o", "h.jsonl"];
+        folder.run(&run).ends(0);
+        assert!(folder.read("h.jsonl").contains("[\"u\","), "{store} has no updates");
+        folder.run(&["check", "--stream", "h.jsonl", "--level", level]).ends(0).tells(": holds");
+    }
+}

@@ -19,8 +19,8 @@ use std::io::{self, BufWriter, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -435,7 +435,8 @@ impl Taker<'_> {
 
     fn sample(&mut self) {
         let Some(check) = &self.check else { return };
-        let rate = |read: &AtomicU64| read.load(Ordering::Relaxed) as f64 / self.started.elapsed().as_secs_f64().max(1e-3);
+        let rate =
+            |read: &AtomicU64| read.load(Ordering::Relaxed) as f64 / self.started.elapsed().as_secs_f64().max(1e-3);
         // How long the writer needs for what was not read yet.
         let lag = self.lag().zip(self.n_read.as_ref()).map(|(bytes, read)| bytes as f64 / rate(read).max(1.0));
         self.sampler.look(check, lag, memory::resident(), self.last_line);

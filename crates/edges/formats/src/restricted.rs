@@ -39,7 +39,9 @@ pub fn read_keys(
     Ok(match ended.end {
         EndOfStream::Broken => None,
         EndOfStream::Complete if !may_go_on => Some(history),
-        EndOfStream::Complete | EndOfStream::Cut(_) | EndOfStream::Enough => Some(with_lost_writers_since(&history, values, known_until)),
+        EndOfStream::Complete | EndOfStream::Cut(_) | EndOfStream::Enough => {
+            Some(with_lost_writers_since(&history, values, known_until))
+        }
     })
 }
 
@@ -99,7 +101,10 @@ impl TakeTxns for Part {
         let session = self.builder.session(txn.session_name);
         self.builder.begin(session, Place { source: self.source, at: txn.at });
         self.builder.times(txn.begin, txn.end);
-        for op in txn.ops.iter().filter(|it| self.wants(it.key)) {
+        for op in txn.ops {
+            if !self.wants(op.key) {
+                continue;
+            }
             let (key, value) = (self.builder.key_named(op.name), self.builder.value_named(op.value));
             match op.access {
                 Access::Read => self.builder.read(key, value),

@@ -5,8 +5,8 @@
 
 use crate::durability::DurabilityReport;
 use crate::execution::ExecutionRelation;
-use crate::promise::PromiseReport;
 use crate::over_time::OverTime;
+use crate::promise::PromiseReport;
 use crate::surroundings::Surroundings;
 use crate::value::{InitialValue, Operation, Value};
 use iso_spec::Level;
@@ -584,10 +584,7 @@ impl EventKind {
 impl Judgement {
     /// What the field calls what is wrong; nothing unless the level is violated.
     pub fn anomalies(&self) -> &[String] {
-        match self {
-            Self::Violated { anomalies, .. } => anomalies,
-            Self::Holds { .. } | Self::Unknown { .. } => &[],
-        }
+        if let Self::Violated { anomalies, .. } = self { anomalies } else { &[] }
     }
 
     /// The word in JSON.

@@ -155,7 +155,8 @@ impl StreamCheck {
     /// such a schedule is decided by the level itself.
     pub fn streamed_as(level: Level) -> Option<Level> {
         let is_streamed = |it: &Level| {
-            Stream::new(*it, StreamedValue::Null, 1).is_some() && StreamedReplay::new(*it, StreamedValue::Null, 1).is_some()
+            Stream::new(*it, StreamedValue::Null, 1).is_some()
+                && StreamedReplay::new(*it, StreamedValue::Null, 1).is_some()
         };
         let mut stronger = std::iter::once(level).chain(Level::ALL.into_iter().filter(|it| it.implies(level)));
         stronger.find(is_streamed)

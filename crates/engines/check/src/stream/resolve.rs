@@ -70,8 +70,7 @@ impl Strong {
         for slot in &slots {
             let id = self.chains.txn(*slot).id;
             let it = txn(id)?;
-            let waits =
-                |it: &&StreamedOp| !waiting.is_empty() && waiting.contains(&((id, it.0.raw()), it.1.clone()));
+            let waits = |it: &&StreamedOp| !waiting.is_empty() && waiting.contains(&((id, it.0.raw()), it.1.clone()));
             let mut key_of = |builder: &mut HistoryBuilder, key: KeyId| {
                 *keys.entry(key).or_insert_with(|| {
                     names.push(key);

@@ -150,8 +150,7 @@ impl StreamedReplay {
                     return Err(wrong(txn, "commits without a snapshot"));
                 };
                 self.leave_real_time(txn)?;
-                let is_changed =
-                    |it: &StreamedOp| self.keys.get(it.0.index()).is_some_and(|it| it.changed_at > since);
+                let is_changed = |it: &StreamedOp| self.keys.get(it.0.index()).is_some_and(|it| it.changed_at > since);
                 if first_committer_wins && txn.writes().iter().any(is_changed) {
                     return Err(wrong(txn, "commits a write although somebody else did since its snapshot"));
                 }

@@ -86,26 +86,45 @@ impl SavedReplay {
 /// Transactions of a recording that may still be scheduled, by their numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
-    txns: VecDeque<Option<(Arc<StreamedBlock>, u32)>>,
+    txns: VecDeque<Option<Spot>>,
     /// The number of the first one.
     first: u64,
+    /// The blocks that they are in, each with how many of it are kept.
+    blocks: VecDeque<(Arc<StreamedBlock>, u32)>,
+    /// The number of the first block.
+    first_block: u32,
     /// Those of unknown outcome that came before it, each in a block of its own.
     unknown: BTreeMap<u64, Arc<StreamedBlock>>,
 }
 
+/// Where a transaction stands.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    /// The number of its block; it may begin again at 0.
+    block: u32,
+    idx: u32,
+}
+
 impl Kept {
     pub(super) fn push(&mut self, block: &Arc<StreamedBlock>, idx: usize) {
-        self.txns.push_back(Some((Arc::clone(block), idx as u32)));
+        match self.blocks.back_mut() {
+            Some((last, n_kept)) if Arc::ptr_eq(last, block) => *n_kept += 1,
+            _ => self.blocks.push_back((Arc::clone(block), 1)),
+        }
+        let block = self.first_block.wrapping_add(self.blocks.len() as u32 - 1);
+        self.txns.push_back(Some(Spot { block, idx: idx as u32 }));
     }
 
     pub(super) fn get(&self, id: u64) -> Option<StreamedTxn<'_>> {
         match id.checked_sub(self.first) {
             None => self.unknown.get(&id).map(|it| it.txn(0)),
-            Some(idx) => {
-                let (block, idx) = self.txns.get(usize::try_from(idx).ok()?)?.as_ref()?;
-                Some(block.txn(*idx as usize))
-            }
+            Some(idx) => self.at((*self.txns.get(usize::try_from(idx).ok()?)?)?),
         }
+    }
+
+    fn at(&self, spot: Spot) -> Option<StreamedTxn<'_>> {
+        let (block, _) = self.blocks.get(spot.block.wrapping_sub(self.first_block) as usize)?;
+        Some(block.txn(spot.idx as usize))
     }
 
     /// The transaction is over. Those before all that are not over are not kept, unless nobody knows what became of them.
@@ -113,14 +132,14 @@ impl Kept {
         match id.checked_sub(self.first) {
             None => drop(self.unknown.remove(&id)),
             Some(idx) => {
-                if let Some(slot) = self.txns.get_mut(idx as usize) {
-                    *slot = None;
+                if let Some(spot) = self.txns.get_mut(idx as usize).and_then(Option::take) {
+                    self.release(spot);
                 }
             }
         }
-        while let Some(front) = self.txns.front() {
-            if let Some((block, idx)) = front {
-                let txn = block.txn(*idx as usize);
+        while let Some(front) = self.txns.front().copied() {
+            if let Some(spot) = front {
+                let Some(txn) = self.at(spot) else { break };
                 if txn.outcome == Outcome::Committed {
                     break;
                 }
@@ -132,9 +151,22 @@ impl Kept {
                         self.unknown.pop_first();
                     }
                 }
+                self.release(spot);
             }
             self.txns.pop_front();
             self.first += 1;
+        }
+    }
+
+    /// One of a block is not kept any more; a block of which none is kept goes, when it is the first.
+    fn release(&mut self, spot: Spot) {
+        let idx = spot.block.wrapping_sub(self.first_block) as usize;
+        if let Some((_, n_kept)) = self.blocks.get_mut(idx) {
+            *n_kept -= 1;
+        }
+        while self.blocks.front().is_some_and(|it| it.1 == 0) {
+            self.blocks.pop_front();
+            self.first_block = self.first_block.wrapping_add(1);
         }
     }
 }
@@ -150,7 +182,9 @@ pub(super) enum Replayer {
 #[derive(Debug)]
 enum Order {
     Initial(KeyId, StreamedValue),
-    Tell(Arc<StreamedBlock>, u32),
+    /// What follows is told of this block.
+    Block(Arc<StreamedBlock>),
+    Tell(u32),
     Step(StreamedStep, u64, Vec<u64>),
 }
 
@@ -158,6 +192,8 @@ enum Order {
 pub(super) struct Remote {
     orders: Vec<Order>,
     batches: SyncSender<Vec<Order>>,
+    /// The last one that was told of.
+    block: Option<Arc<StreamedBlock>>,
     done: Arc<Done>,
     thread: JoinHandle<Result<Box<SavedReplay>, Uncertified>>,
 }
@@ -187,7 +223,7 @@ impl Replayer {
         }
         match self {
             Self::Here(replay) => replay.tell(block, idx),
-            Self::There(remote) => remote.order(Order::Tell(Arc::clone(block), idx as u32)),
+            Self::There(remote) => remote.tell(block, idx),
         }
     }
 
@@ -232,7 +268,7 @@ impl Replayer {
             result
         };
         let Ok(thread) = thread::Builder::new().name("replay".to_owned()).spawn(work) else { return };
-        let remote = Remote { orders: Vec::with_capacity(BATCH), batches, done, thread };
+        let remote = Remote { orders: Vec::with_capacity(BATCH), batches, block: None, done, thread };
         if let Self::Here(replay) = std::mem::replace(self, Self::There(remote)) {
             hand.send(replay).ok();
         }
@@ -240,6 +276,14 @@ impl Replayer {
 }
 
 impl Remote {
+    fn tell(&mut self, block: &Arc<StreamedBlock>, idx: usize) -> Result<(), Uncertified> {
+        if !self.block.as_ref().is_some_and(|it| Arc::ptr_eq(it, block)) {
+            self.block = Some(Arc::clone(block));
+            self.order(Order::Block(Arc::clone(block)))?;
+        }
+        self.order(Order::Tell(idx as u32))
+    }
+
     fn order(&mut self, order: Order) -> Result<(), Uncertified> {
         self.orders.push(order);
         if self.orders.len() < BATCH {
@@ -266,11 +310,13 @@ fn carry_out(
     inbox: &Receiver<Vec<Order>>,
     done: &Done,
 ) -> Result<Box<SavedReplay>, Uncertified> {
+    let mut told = Arc::default();
     for batch in inbox {
         for order in batch {
             match order {
                 Order::Initial(key, value) => replay.initial(key, value)?,
-                Order::Tell(block, idx) => replay.tell(&block, idx as usize)?,
+                Order::Block(block) => told = block,
+                Order::Tell(idx) => replay.tell(&told, idx as usize)?,
                 Order::Step(step, txn, sources) => replay.step(step, txn, &sources)?,
             }
         }
