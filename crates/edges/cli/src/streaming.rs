@@ -30,7 +30,7 @@ mod sampler;
 
 pub(crate) use again::{DEFAULT_SPOOL, Spool, Spooled};
 
-use again::{Again, From};
+use again::{Again, Origin};
 use packing::{MAX_PACKS, Pack};
 use sampler::Sampler;
 
@@ -167,10 +167,10 @@ pub(crate) fn run(
     };
     let path = Path::new(name);
     let (n_read, grows, from) = match &flow {
-        Flow::Growing(tail) => (Some(Arc::clone(&tail.n_read)), true, From::File(path.to_owned())),
-        Flow::Whole { spool: Some(spool), .. } => (None, false, From::Spool(Arc::clone(spool))),
-        Flow::Whole { .. } if path.is_file() => (None, false, From::File(path.to_owned())),
-        Flow::Whole { .. } => (None, false, From::Nowhere),
+        Flow::Growing(tail) => (Some(Arc::clone(&tail.n_read)), true, Origin::File(path.to_owned())),
+        Flow::Whole { spool: Some(spool), .. } => (None, false, Origin::Spool(Arc::clone(spool))),
+        Flow::Whole { .. } if path.is_file() => (None, false, Origin::File(path.to_owned())),
+        Flow::Whole { .. } => (None, false, Origin::Nowhere),
     };
     let mut taker = Taker {
         plan,
@@ -366,7 +366,7 @@ impl Taker<'_> {
     fn txns(&mut self, block: &Arc<StreamedBlock>, counts: Counts) -> ControlFlow<()> {
         self.counts = Counts { keys: self.counts.keys.max(counts.keys), ..counts };
         // Of a recording that is complete, what follows is known, too: it says who may have written what was read.
-        let is_whole = !self.grows && matches!(self.recording.from, From::File(_));
+        let is_whole = !self.grows && matches!(self.recording.from, Origin::File(_));
         let ahead = if is_whole { self.plan.window as u64 * LOOK_AHEAD } else { 0 };
         for idx in 0..block.n_txns() {
             let Some(check) = &mut self.check else { return ControlFlow::Continue(()) };
@@ -384,7 +384,7 @@ impl Taker<'_> {
         if self.sampler.is_due() {
             self.sample();
         }
-        if self.grows || matches!(self.recording.from, From::Spool(_)) {
+        if self.grows || matches!(self.recording.from, Origin::Spool(_)) {
             self.retry()?;
         }
         if (self.stop)().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -433,6 +433,7 @@ impl Taker<'_> {
         }
     }
 
+    #[allow(clippy::cast_precision_loss, reason = "bytes of a recording are far below the limits of a float")]
     fn sample(&mut self) {
         let Some(check) = &self.check else { return };
         let rate =
@@ -444,7 +445,7 @@ impl Taker<'_> {
 
     /// How many bytes of a recording that grows were not read yet.
     fn lag(&self) -> Option<u64> {
-        let (Some(read), From::File(path)) = (&self.n_read, &self.recording.from) else { return None };
+        let (Some(read), Origin::File(path)) = (&self.n_read, &self.recording.from) else { return None };
         Some(path.metadata().ok()?.len().saturating_sub(read.load(Ordering::Relaxed)))
     }
 

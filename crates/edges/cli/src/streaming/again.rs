@@ -16,14 +16,14 @@ pub(crate) const DEFAULT_SPOOL: u64 = 2 << 30;
 
 /// Reads the recording again.
 pub(super) struct Again {
-    pub(super) from: From,
+    pub(super) from: Origin,
     /// Up to this line; all of it if there is none.
     pub(super) until: Cell<Option<u64>>,
     pub(super) initial: Option<Datum>,
 }
 
 /// Where it can be read again.
-pub(super) enum From {
+pub(super) enum Origin {
     File(PathBuf),
     Spool(Arc<Spool>),
     Nowhere,
@@ -34,12 +34,12 @@ impl Recording for Again {
         let options = ReadOptions { initial: self.initial.as_ref().map(Datum::as_name), ..ReadOptions::default() };
         let until = self.until.get();
         match &self.from {
-            From::File(path) => {
+            Origin::File(path) => {
                 let file = File::open(path).ok()?;
                 read_keys(&path.display().to_string(), file, keys, until, &options).ok()?
             }
-            From::Spool(spool) => read_keys("standard input", spool.reader()?, keys, until, &options).ok()?,
-            From::Nowhere => None,
+            Origin::Spool(spool) => read_keys("standard input", spool.reader()?, keys, until, &options).ok()?,
+            Origin::Nowhere => None,
         }
     }
 }
