@@ -121,14 +121,14 @@ fn random_histories_are_judged_as_in_memory_whatever_the_window() {
 #[test]
 fn long_runs_of_a_store_are_judged_as_in_memory_in_small_windows() {
     let mut tally = Tally::default();
-    for seed in seeds(60) {
+    for seed in seeds(8) {
         let mut random = Random::new(seed);
         let history = run_of_a_store(&mut random);
         for window in [1 + random.below(4), 8 + random.below(24), 400] {
             tally.compare(&history, window);
         }
     }
-    assert!(tally.held > 200 && tally.violated > 200, "{tally:?}");
+    assert!(tally.held > 30 && tally.violated > 30, "{tally:?}");
     assert!(tally.undecided < tally.held + tally.violated, "{tally:?}");
 }
 
