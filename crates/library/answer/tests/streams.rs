@@ -132,11 +132,10 @@ fn long_runs_of_a_store_are_judged_as_in_memory_in_small_windows() {
     assert!(tally.undecided < tally.held + tally.violated, "{tally:?}");
 }
 
-/// Transactions of several sessions that read the same snapshot each, sometimes an old one, and write what nobody wrote before, or
-/// one of few values.
+/// Transactions of several sessions that read one snapshot each, sometimes an old one, and write what nobody wrote before.
 fn run_of_a_store(random: &mut Random) -> History {
     let (n_sessions, n_keys) = (2 + random.below(4), 2 + random.below(8));
-    let (staleness, n_values) = (random.below(6), if random.percent(70) { i64::MAX } else { 4 });
+    let staleness = random.below(6);
     let mut builder = HistoryBuilder::new();
     let keys: Vec<KeyId> = (0..n_keys).map(|it| builder.key(format!("k{it}").as_str().into())).collect();
     let zero = builder.value_named(Name::Int(0));
@@ -159,7 +158,7 @@ fn run_of_a_store(random: &mut Random) -> History {
                 let value = builder.value_named(Name::Int(value));
                 builder.read(keys[key], value);
             } else {
-                let new = if n_values == i64::MAX { 1 + nth as i64 } else { 1 + random.below(4) as i64 };
+                let new = 1 + nth as i64;
                 (next[key], written[key]) = (new, true);
                 let value = builder.value_named(Name::Int(new));
                 builder.write(keys[key], value);
