@@ -301,3 +301,12 @@ fn a_store_shows_what_postgresql_shows() {
         assert_eq!(compare_with_store(&*database, isolation, store), 0, "{isolation}");
     }
 }
+
+#[test]
+fn a_store_shows_what_mariadb_shows() {
+    let Some(server) = server(Kind::MariaDb, &["loose-innodb-snapshot-isolation=OFF"]) else { return };
+    let database = opened(&server.url());
+    for (isolation, store) in [("read-committed", "mysql.rc"), ("repeatable-read", "mysql.rr")] {
+        assert_eq!(compare_with_store(&*database, isolation, store), 0, "{isolation}");
+    }
+}
