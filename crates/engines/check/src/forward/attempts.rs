@@ -99,8 +99,8 @@ impl Attempts {
     pub(super) fn join(&self, state: &mut [Word], other: &[Word]) {
         if self.has_any {
             let last = self.first + WORDS_A_SESSION * self.n_sessions;
-            for idx in self.first..last {
-                state[idx] |= other[idx];
+            for (word, same) in state[self.first..last].iter_mut().zip(&other[self.first..last]) {
+                *word |= same;
             }
             state[last] = state[last].min(other[last]);
         }
