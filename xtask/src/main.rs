@@ -1,6 +1,7 @@
 //! Developer tasks: `cargo xtask test` is exactly what CI runs.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
 
+mod book;
 mod browser;
 mod dist;
 mod hunts;
@@ -26,6 +27,7 @@ usage: cargo xtask <task>
                            pictures of them again
   pages --playground       only the playground
   python                   tests of the Python package, in an environment of its own; part of `test`
+  book                     the book, with mdbook, in target/book; every link in it leads somewhere
   man                      manual pages, one for each verb, in target/man
   dist TARGET              an archive to give away, with the binary for this target, in target/packages
   bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
@@ -62,6 +64,7 @@ fn run(args: &[&str]) -> Result<()> {
     match args {
         ["test" | "ci"] => test::test(),
         ["setup"] => setup::setup().map(|_| ()),
+        ["book"] => book::book().map(|folder| println!("{}", folder.display())),
         ["man"] => man::man().map(|folder| println!("{}", folder.display())),
         ["dist", target] => dist::dist(target),
         ["pages"] => pages::pages(),
