@@ -19,6 +19,7 @@ mod hints;
 mod interrupt;
 mod judge;
 mod limits;
+mod lsp;
 mod memory;
 mod names;
 mod on_server;
@@ -93,6 +94,7 @@ pub fn main() -> ! {
         Verb::Report(raw) => commands::report::run(raw, started),
         Verb::Certify(raw) => commands::certify::run(&raw, started),
         Verb::Playground(raw) => commands::playground::run(&raw),
+        Verb::Lsp(raw) => commands::lsp::run(&raw),
         Verb::Demo(raw) => commands::demo::run(&raw, started),
         Verb::Completions(raw) => commands::completions::run(&raw),
     };
