@@ -254,12 +254,12 @@ mod tests {
         assert_eq!((found.len(), &found[0]["range"]["start"]["line"]), (1, &json!(1)), "{found:?}");
         let found = mistakes_of("file:///a.txn", "var x: int = 0\ntxn t() { y = 1 }\nrun t()\ninvariant x == 0\n");
         assert_eq!(found[0]["range"]["start"], json!({ "line": 1, "character": 10 }), "{found:?}");
-        let found = mistakes_of("file:///a.spec", "level mine in cerone =\n  nothing\n");
-        assert_eq!(found[0]["range"]["start"]["line"], 1, "{found:?}");
+        let found = mistakes_of("file:///a.spec", "import cerone\nlevel mine in cerone =\n  nothing\n");
+        assert_eq!(found[0]["range"]["start"]["line"], 2, "{found:?}");
         for (uri, text) in [
             ("file:///a.history", "s1: { w(x,1) }\n"),
             ("file:///a.txn", "table t(k) { n: int }\ntxn read(k) { let n = t[k].n }\n"),
-            ("file:///a.spec", "level mine in cerone = cerone.ra\n"),
+            ("file:///a.spec", "import cerone\nlevel mine in cerone = cerone.ra\n"),
             ("file:///a.md", "anything"),
         ] {
             assert!(mistakes_of(uri, text).is_empty(), "{uri}");
