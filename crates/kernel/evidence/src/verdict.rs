@@ -61,8 +61,9 @@ pub enum Event {
 /// Why a history cannot have happened: a core, that is a part of it that is forbidden by itself already.
 ///
 /// The core of a cycle or a case split is minimal at the weakest level that forbids it, if there was time: without any of
-/// its operations it would be allowed there. That of one read has what makes the read strange; with less of it, the read
-/// may be strange for another reason.
+/// its operations it would be allowed there. Two kinds of cores have more: that of one read has what makes the read
+/// strange, and with less of it, the read may be strange for another reason; and where an element was rolled back and
+/// appended again, everybody who appended it is in the core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refutation {
     /// What the field calls this.
