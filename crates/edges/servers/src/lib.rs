@@ -31,8 +31,8 @@ use tempfile::TempDir;
 use thiserror::Error;
 use watchdog::Watchdog;
 
-/// How long a server may take to come up or to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server may take to come up or to end, on a machine that does other things as well.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The user of every server, and its password. They protect nothing: the server lives as long as a test.
 pub const USER: &str = "isoscope";
