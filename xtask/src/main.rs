@@ -6,6 +6,7 @@ mod browser;
 mod dist;
 mod hunts;
 mod man;
+mod offline;
 mod pages;
 mod playground;
 mod python;
@@ -26,6 +27,8 @@ usage: cargo xtask <task>
   pages [--images]         pages in Chromium: what they show and what clicks do; part of `test`. Or takes the README's
                            pictures of them again
   pages --playground       only the playground
+  playground               the playground as one file that needs no server, target/playground/isoscope.html
+  playground --test        the same, opened in Chromium: all of the corpus is answered as by the binary; part of `soak`
   python                   tests of the Python package, in an environment of its own; part of `test`
   book                     the book, with mdbook, in target/book; every link in it leads somewhere
   man                      manual pages, one for each verb, in target/man
@@ -71,6 +74,8 @@ fn run(args: &[&str]) -> Result<()> {
         ["python"] => python::python(),
         ["pages", "--images"] => pages::images(),
         ["pages", "--playground"] => pages::only_playground(),
+        ["playground"] => offline::build().map(|_| ()),
+        ["playground", "--test"] => offline::test(),
         ["bench", words @ ..] => bench(words),
         ["soak"] => soak::soak(soak::DEFAULT_MINUTES),
         ["soak", "--minutes", minutes] => soak::soak(minutes.parse()?),
