@@ -127,7 +127,8 @@ impl Book {
 
 /// The names of the files in a folder.
 fn listing(folder: &Path) -> Result<String> {
-    let names = fs::read_dir(folder)?.map(|it| Ok(it?.file_name().to_string_lossy().into_owned()));
+    let names =
+        fs::read_dir(folder)?.map(|it| -> Result<String> { Ok(it?.file_name().to_string_lossy().into_owned()) });
     Ok(names.collect::<Result<BTreeSet<String>>>()?.into_iter().collect::<Vec<_>>().join("\n"))
 }
 
