@@ -61,7 +61,10 @@ impl Book {
         for part in parts {
             let (link, rest) = part.split_once('"').context("a link has no end")?;
             let link = self.link(page, link)?;
-            mended += &format!("href=\"{link}\"{rest}");
+            mended.push_str("href=\"");
+            mended.push_str(&link);
+            mended.push('"');
+            mended.push_str(rest);
         }
         if mended != text {
             fs::write(page, mended)?;
@@ -72,7 +75,7 @@ impl Book {
     /// A link as it must be in the book.
     fn link(&mut self, page: &Path, link: &str) -> Result<String> {
         let (path, place) = link.split_once('#').map_or((link, None), |(path, place)| (path, Some(place)));
-        if path.contains("://") || path.starts_with("mailto:") || path.is_empty() && place.is_none() {
+        if path.contains("://") || path.starts_with("mailto:") || path.is_empty() && place.is_none_or(str::is_empty) {
             return Ok(link.to_owned());
         }
         let from = page.parent().context("a page is in a folder")?;
@@ -124,7 +127,8 @@ impl Book {
 
 /// The names of the files in a folder.
 fn listing(folder: &Path) -> Result<String> {
-    let names = fs::read_dir(folder)?.map(|it| Ok(it?.file_name().to_string_lossy().into_owned()));
+    let names =
+        fs::read_dir(folder)?.map(|it| -> Result<String> { Ok(it?.file_name().to_string_lossy().into_owned()) });
     Ok(names.collect::<Result<BTreeSet<String>>>()?.into_iter().collect::<Vec<_>>().join("\n"))
 }
 

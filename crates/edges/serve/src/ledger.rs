@@ -439,7 +439,9 @@ impl Inner {
     /// The initial values that [`Self::resolve`] would find now; none if it would find that others wrote something.
     fn presumed(&self) -> Option<Vec<(String, Datum)>> {
         let mut found = Vec::new();
-        for (name, key) in &self.keys {
+        let mut keys: Vec<(&String, &Key)> = self.keys.iter().collect();
+        keys.sort_by_key(|it| it.0);
+        for (name, key) in keys {
             let first = key.first.as_ref().map(|it| &it.1).filter(|it| **it != Datum::Null);
             let mut initial = key.initial.as_ref().or(first);
             for (writer, value) in key.open.iter().filter(|it| !key.written.contains(&hash(&it.1))) {

@@ -6,6 +6,7 @@
 use crate::analyse::{Action, Asked, Plan, Reading};
 use crate::condition::{Constant, Template};
 use crate::sql::{Statement, WordKind, statements};
+use std::fmt::Write as _;
 
 /// A statement without its numbers.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub(crate) fn shape(sql: &str) -> Option<Shape<'_>> {
             let at = &statement.words[nth].at;
             text += &original[done..at.start];
             numbers.push(&original[at.clone()]);
-            text += &format!("${}", numbers.len());
+            write!(text, "${}", numbers.len()).ok();
             done = at.end;
         }
     }
