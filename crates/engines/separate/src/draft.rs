@@ -22,7 +22,7 @@ pub(crate) struct Draft {
     pub(crate) absent: Vec<Vec<usize>>,
     /// By transaction the rows that it deletes and makes again.
     pub(crate) remade: Vec<Vec<usize>>,
-    /// By transaction the rows that a locking statement does not find, although all their versions match.
+    /// By transaction the rows that it writes, and that a locking statement then does not find.
     pub(crate) lost: Vec<Vec<usize>>,
     /// Keys that are lists, with their writers in the order of the list.
     pub(crate) lists: Vec<(usize, Vec<usize>)>,

@@ -400,10 +400,8 @@ pub(crate) fn fixed_to(search: &CandidateSearch<'_, '_>, draft: &Draft) -> Vec<W
 pub(crate) fn found_history(search: &CandidateSearch<'_, '_>, model: &Model) -> Found {
     let written = model.draft.write();
     let facts = Facts::new(&written.history);
-    // A row that was hidden from a statement has no source.
-    let source = |idx: usize| facts.candidates(idx).first().copied();
     let sources: Vec<(OpId, TxnId)> =
-        facts.reads().iter().enumerate().filter_map(|(idx, read)| Some((read.op, source(idx)?))).collect();
+        facts.reads().iter().enumerate().map(|(idx, read)| (read.op, facts.candidates(idx)[0])).collect();
     let execution = |(spec, witness): (&Spec, SpecWitness)| {
         let mut execution = Execution::new(written.ids.iter().copied(), sources.clone());
         execution.relations = relations(spec, &witness, &written.ids, &written.keys);

@@ -53,7 +53,7 @@ pub(crate) struct StatementSketch {
     pub(crate) absent: Matrix,
     /// Transactions and keys: it deletes the row and makes it again.
     pub(crate) remade: Matrix,
-    /// Transactions and keys: a locking statement does not find the row, although all versions match.
+    /// Transactions and keys: it writes the row, and then a locking statement does not find it.
     pub(crate) lost: Matrix,
     /// By slot: it sees the newest version.
     pub(crate) newest: Vec<Wire>,
@@ -226,53 +226,40 @@ impl Sketch {
         }
     }
 
-    /// Rows that are deleted and made again in one transaction. Who misses such a row, of which every version matches, saw none
-    /// of them.
+    /// Rows that are deleted and made again in one transaction. What others omit of them is told apart only if they wrote
+    /// it themselves: no version explains that.
     fn draw_hidden_rows(&mut self, circuit: &mut Circuit) {
         for key in 0..self.n_keys {
             for txn in 1..self.n_txns {
-                self.draw_remade(circuit, txn, key);
+                let (remade, lost) = (self.input(circuit), self.input(circuit));
+                self.statements.remade.set(txn, key, remade);
+                self.statements.lost.set(txn, key, lost);
+                for mark in [remade, lost] {
+                    self.laws.push(circuit.either(!mark, self.writes.at(txn, key)));
+                    self.laws.push(!circuit.both(mark, self.statements.absent.at(txn, key)));
+                }
+                let own: Vec<usize> = self.slots_of(txn).filter(|it| self.slots[*it].key == key).collect();
+                for slot in own {
+                    self.laws.push(!circuit.both(remade, self.active[slot]));
+                }
             }
             for txn in 1..self.n_txns {
-                self.draw_lost(circuit, txn, key);
+                let others: Vec<Wire> = (1..self.n_txns)
+                    .filter(|it| *it != txn)
+                    .map(|it| {
+                        let remade = self.statements.remade.at(it, key);
+                        circuit.and([remade, !self.so.at(it, txn), !self.so.at(txn, it)])
+                    })
+                    .collect();
+                let by_others = circuit.or(others);
+                self.laws.push(circuit.either(!self.statements.lost.at(txn, key), by_others));
+                let own: Vec<usize> = self.slots_of(txn).filter(|it| self.slots[*it].key == key).collect();
+                for slot in own {
+                    let omits = circuit.both(self.omitted[slot], self.statements.newest[slot]);
+                    self.laws.push(!circuit.both(omits, by_others));
+                }
             }
         }
-    }
-
-    fn draw_remade(&mut self, circuit: &mut Circuit, txn: usize, key: usize) {
-        let remade = self.input(circuit);
-        self.statements.remade.set(txn, key, remade);
-        self.laws.push(circuit.either(!remade, self.writes.at(txn, key)));
-        self.laws.push(!circuit.both(remade, self.statements.absent.at(txn, key)));
-        for slot in self.slots_of_key(txn, key) {
-            self.laws.push(!circuit.both(remade, self.active[slot]));
-        }
-    }
-
-    /// What a transaction wrote itself, it finds.
-    fn draw_lost(&mut self, circuit: &mut Circuit, txn: usize, key: usize) {
-        let lost = self.input(circuit);
-        self.statements.lost.set(txn, key, lost);
-        self.laws.push(!circuit.both(lost, self.writes.at(txn, key)));
-        for writer in 0..self.n_txns {
-            self.laws.push(!circuit.both(lost, self.statements.absent.at(writer, key)));
-        }
-        let others = (1..self.n_txns).filter(|it| *it != txn).map(|it| {
-            let remade = self.statements.remade.at(it, key);
-            circuit.and([remade, !self.so.at(it, txn), !self.so.at(txn, it)])
-        });
-        let others: Vec<Wire> = others.collect();
-        let by_others = circuit.or(others);
-        self.laws.push(circuit.either(!lost, by_others));
-        for slot in self.slots_of_key(txn, key) {
-            self.laws.push(!circuit.both(lost, self.active[slot]));
-            let omits = circuit.both(self.omitted[slot], self.statements.newest[slot]);
-            self.laws.push(!circuit.both(omits, by_others));
-        }
-    }
-
-    fn slots_of_key(&self, txn: usize, key: usize) -> Vec<usize> {
-        self.slots_of(txn).filter(|it| self.slots[*it].key == key).collect()
     }
 
     /// Is there a row that a statement must have found, unless it was hidden?

@@ -275,8 +275,7 @@ impl History {
     /// The history for databases that know a row by more than its key, or none if that makes no difference: a row that
     /// somebody deletes and makes again is another one. A statement that locks, and waited for the old one, finds neither.
     ///
-    /// So an omission of such a statement says nothing of a row to which another session did that, unless its own transaction
-    /// has written the row: nobody else can touch that before it ends.
+    /// So an omission of such a statement says nothing of a row to which another session did that.
     pub fn with_hidden_rows(&self) -> Option<Self> {
         let omits = |it: &u32| self.op_access[*it as usize] == Access::Omit;
         if !self.sql.hidden.is_empty() || !self.sql.newest.iter().any(omits) {
@@ -286,7 +285,7 @@ impl History {
         let is_hidden = |it: &u32| {
             let reader = self.session_of(self.txn_of(OpId::from_index(*it as usize)));
             let mut others = again.iter().filter(|other| other.1 == self.op_key[*it as usize]);
-            omits(it) && !self.is_own_row(*it) && others.any(|other| self.session_of(other.0) != reader)
+            omits(it) && others.any(|other| self.session_of(other.0) != reader)
         };
         let hidden: Vec<u32> = self.sql.newest.iter().copied().filter(is_hidden).collect();
         (!hidden.is_empty()).then(|| {
@@ -294,12 +293,6 @@ impl History {
             history.sql.hidden = hidden;
             history
         })
-    }
-
-    /// Has the transaction of an operation written its row before?
-    fn is_own_row(&self, op: u32) -> bool {
-        let start = self.op_range(self.txn_of(OpId::from_index(op as usize))).start;
-        (start..op as usize).any(|it| self.is_write_of(it, self.op_key[op as usize]))
     }
 
     /// Rows that a transaction deletes and then makes again.
