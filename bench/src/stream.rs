@@ -19,7 +19,7 @@ usage: cargo xtask bench stream [options]
   --txns N        transactions of the recording; ten million by default
   --piped N       transactions that are generated into a pipe; none by default
   --level LEVEL   instead of ser, si, cc and rc; can be repeated
-  --anomaly NAME  instead, put one anomaly into the middle of the recording, and say when it is found
+  --anomalies     also put a lost update, a stale read and a write skew into the middle, and say when each is found
   --seconds N     how long each collect runs; 10 by default, 0 for none
   --save          keep the table in bench-runs/
 ";
@@ -36,7 +36,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let n_txns: u64 = arguments.number("--txns")?.unwrap_or(10_000_000);
     let n_piped: u64 = arguments.number("--piped")?.unwrap_or(0);
     let seconds: u64 = arguments.number("--seconds")?.unwrap_or(10);
-    let anomaly = arguments.text("--anomaly")?;
+    let has_anomalies = arguments.flag("--anomalies");
     let named = arguments.texts("--level")?;
     let is_saved = arguments.flag("--save");
     if let Some(word) = arguments.rest()?.first() {
@@ -47,30 +47,37 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let binary = build()?;
     let mut table = Table { text: format!("{machine}\n{HEAD}") };
     print!("{}", table.text);
-    let recording = recording(&binary, n_txns, anomaly)?;
+    let recorded = recording(&binary, n_txns, None)?;
     for level in levels {
         let mut command = Command::new(&binary);
-        command.args(["check", "--stream", "--level", level]).arg(&recording);
-        table.row(&format!("{n_txns} streamed, {level}"), &mut command, anomaly.is_some())?;
+        command.args(["check", "--stream", "--level", level]).arg(&recorded);
+        table.row(&format!("{n_txns} streamed, {level}"), &mut command)?;
+    }
+    for (anomaly, level) in ANOMALIES.into_iter().filter(|_| has_anomalies) {
+        let recorded = recording(&binary, n_txns, Some(anomaly))?;
+        table.found(&binary, &recorded, anomaly, level)?;
     }
     if n_piped > 0 {
         let mut command = Command::new("sh");
         let binary = binary.display();
         let line = format!("{binary} generate blindw-rw --txns {n_piped} -o - | {binary} check --stream --level ser -");
-        table.row(&format!("{n_piped} piped, ser"), command.args(["-c", &line]), false)?;
+        table.row(&format!("{n_piped} piped, ser"), command.args(["-c", &line]))?;
     }
     if seconds > 0 {
         for (address, level) in [("sqlite:", "sser"), ("store:si", "si")] {
             table.collect(&binary, address, level, seconds)?;
         }
     }
-    std::fs::remove_file(&recording).ok();
+    std::fs::remove_file(&recorded).ok();
     if is_saved {
         let folder = folder::save("stream", &[("table.txt", table.text.as_str()), ("machine.txt", &machine)])?;
         println!("\nkept in {}", folder.strip_prefix(root()).unwrap_or(&folder).display());
     }
     Ok(())
 }
+
+/// What is put into the middle of a recording, and a level that forbids it.
+const ANOMALIES: [(&str, &str); 3] = [("lost-update", "si"), ("stale-read", "sser"), ("write-skew", "ser")];
 
 const HEAD: &str = "what                                 seconds  cpu s  peak MB\n";
 
@@ -98,9 +105,9 @@ impl Table {
         self.text.push_str(row);
     }
 
-    fn row(&mut self, name: &str, command: &mut Command, is_violated: bool) -> Result<()> {
+    fn row(&mut self, name: &str, command: &mut Command) -> Result<()> {
         let measured = measure(command, AT_MOST)?;
-        if measured.end != End::Code(i32::from(is_violated)) {
+        if measured.end != End::Code(0) {
             bail!("{name}: ended with {:?}", measured.end);
         }
         let megabytes = measured.peak_bytes / 1_000_000;
@@ -108,9 +115,29 @@ impl Table {
         Ok(())
     }
 
+    /// How long after its last transaction an anomaly is reported, in lines and in seconds of the stream.
+    fn found(&mut self, binary: &Path, recorded: &Path, anomaly: &str, level: &str) -> Result<()> {
+        let mut command = Command::new(binary);
+        command.args(["check", "--stream", "--json", "--stop-on-violation", "--level", level]).arg(recorded);
+        let output = command.output().context("check cannot be started")?;
+        let document: Value = serde_json::from_slice(&output.stdout)?;
+        let core = document["levels"][0]["evidence"]["transactions"].as_array().context("there is no core")?;
+        let last = core.iter().filter_map(|it| it["line"].as_u64()).max().context("the core has no lines")?;
+        let changes = document["over_time"]["changes"].as_array().context("nothing changed over time")?;
+        let seen = changes.iter().find(|it| it["standing"] == "violated").context("it was not seen")?;
+        let (line, seconds) = (seen["line"].as_u64().unwrap_or(0), seen["seconds"].as_f64().unwrap_or(0.0));
+        let later = line.saturating_sub(last);
+        let (of_stream, n, certified) =
+            (seconds * later as f64 / line.max(1) as f64, core.len(), &document["levels"][0]["certified"]);
+        self.add(&format!(
+            "{anomaly} at {level}: seen {later} lines after its last one ({of_stream:.1} s of {seconds:.1} s), core of {n}, certified {certified}\n"
+        ));
+        Ok(())
+    }
+
     /// Committed transactions a second, without a check and with one.
     fn collect(&mut self, binary: &Path, address: &str, level: &str, seconds: u64) -> Result<()> {
-        let rate = |check: &[&str]| -> Result<f64> {
+        let rate = |check: &[&str]| -> Result<(f64, f64)> {
             let path = target_folder().join("stream-bench-collected.jsonl");
             let mut command = Command::new(binary);
             let duration = format!("{seconds}s");
@@ -119,12 +146,14 @@ impl Table {
             std::fs::remove_file(&path).ok();
             let text = String::from_utf8_lossy(&output.stdout);
             let document: Value = serde_json::from_str(text.lines().next().unwrap_or_default())?;
-            document["throughput"].as_f64().context("collect says no throughput")
+            let lags = document["check"]["lag"].as_array().into_iter().flatten().filter_map(Value::as_f64);
+            let lag = lags.fold(0.0, f64::max);
+            Ok((document["throughput"].as_f64().context("collect says no throughput")?, lag))
         };
-        let (without, with) = (rate(&[])?, rate(&["--check", level])?);
+        let ((without, _), (with, lag)) = (rate(&[])?, rate(&["--check", level])?);
         let share = 100.0 * with / without;
         self.add(&format!(
-            "collect {address} --check {level}: {without:.0} a second without, {with:.0} with: {share:.0} %\n"
+            "collect {address} --check {level}: {without:.0} a second without, {with:.0} with: {share:.0} %, lag at most {lag:.2} s\n"
         ));
         Ok(())
     }

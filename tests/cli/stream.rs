@@ -63,6 +63,34 @@ fn standard_input_is_streamed_too() {
 }
 
 #[test]
+fn a_long_stream_is_replayed_beside_the_search_and_has_charts_over_time() {
+    let folder = Folder::new();
+    let generate = ["generate", "blindw-rw", "--txns", "30000", "--sessions", "8", "--keys", "500", "-o", "h.jsonl"];
+    folder.run(&generate).ends(0);
+    for level in ["ser", "si", "cc"] {
+        let page = format!("{level}.html");
+        let check = ["check", "--stream", "h.jsonl", "--level", level, "--window", "500", "--certificate", "c"];
+        folder.run(&[&check[..], &["--report", &page]].concat()).ends(0).tells("replayed step by step");
+        folder.run(&["certify", "--stream", "c", "h.jsonl"]).ends(0).says("Certified: all 1 claims");
+        let page = folder.read(&page);
+        assert!(page.contains("The check over time") && page.contains("transactions in the window"), "{level}");
+    }
+}
+
+#[test]
+fn an_anomaly_in_standard_input_is_found_in_what_has_passed() {
+    let folder = Folder::new();
+    folder.run(&[&GENERATE[..], &["--inject", "lost-update"]].concat()).ends(0);
+    let recording = folder.read("h.jsonl");
+    let check = ["check", "--stream", "-", "--level", "si", "--window", "500"];
+    let said = folder.pipe(&[&check[..], &["--json"]].concat(), recording.as_bytes()).ends(1);
+    let streamed = &said.json().remove(0)["levels"][0];
+    assert_eq!((&streamed["verdict"], &streamed["certified"]), (&"violated".into(), &true.into()));
+    // What is not kept cannot be looked at again.
+    folder.pipe(&[&check[..], &["--spool", "none"]].concat(), recording.as_bytes()).ends(3);
+}
+
+#[test]
 fn what_cannot_be_streamed_is_refused_with_a_reason() {
     let folder = Folder::with_histories();
     let list = "{\"isoscope\":1,\"initial\":0}\n{\"s\":1,\"ops\":[[\"a\",\"x\",1]]}\n";
@@ -113,4 +141,15 @@ fn a_recording_is_checked_while_it_is_collected() {
     folder.run(&[&run[..], &["si"]].concat()).ends(0).tells("snapshot-isolation (si): holds");
     let weak = ["collect", "store:cc", "-w", "rmw", "--sessions", "4", "--txns", "200", "--force", "-o", "h.jsonl"];
     folder.run(&[&weak[..], &["--check", "si", "--stop-on-violation"]].concat()).ends(1).complains("si is violated");
+}
+
+#[test]
+fn updates_and_statements_are_streamed_at_levels_of_databases() {
+    let folder = Folder::new();
+    for (store, level) in [("store:postgres.rc", "postgres.rc"), ("store:postgres.rr", "postgres.rr")] {
+        let run = ["collect", store, "-w", "updates", "--sessions", "4", "--txns", "100", "--force", "-o", "h.jsonl"];
+        folder.run(&run).ends(0);
+        assert!(folder.read("h.jsonl").contains("[\"u\","), "{store} has no updates");
+        folder.run(&["check", "--stream", "h.jsonl", "--level", level]).ends(0).tells(": holds");
+    }
 }

@@ -10,7 +10,7 @@ use crate::streaming::{self, DEFAULT_WINDOW, Flow, StreamPlan, Streamed, Tail};
 use anyhow::{anyhow, bail};
 use iso_answer::stream::Standing;
 use iso_collect::Control;
-use iso_report::LevelName;
+use iso_report::{LevelName, OverTime};
 use iso_spec::Level;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,14 +72,34 @@ impl Checked {
         self.progress.last_stage()
     }
 
-    /// The recording has ended: waits for the rest of the check, and shows what came of it.
-    pub(crate) fn finish(mut self, is_json: bool) -> anyhow::Result<Exit> {
+    /// The recording has ended: waits for the rest of the check.
+    pub(crate) fn wait(mut self) -> anyhow::Result<Finished> {
         self.begin();
         self.is_over.store(true, Ordering::Release);
         let Some(thread) = self.thread.take() else { bail!("the check has no thread to run on") };
         let streamed = thread.join().map_err(|_| anyhow!("the thread that checks has failed"))??;
+        Ok(Finished { path: self.path, levels: self.levels, started: self.started, streamed })
+    }
+}
+
+/// A check that is over.
+pub(crate) struct Finished {
+    path: PathBuf,
+    levels: Vec<Level>,
+    started: Instant,
+    streamed: Streamed,
+}
+
+impl Finished {
+    /// How it went.
+    pub(crate) fn over_time(&self) -> Option<&OverTime> {
+        self.streamed.over_time.as_ref()
+    }
+
+    /// Shows what came of it.
+    pub(crate) fn show(self, is_json: bool) -> anyhow::Result<Exit> {
         let name = self.path.display().to_string();
-        if let Some(refusal) = &streamed.refusal {
+        if let Some(refusal) = &self.streamed.refusal {
             bail!("{name}: {refusal}; isoscope check {name} checks it in memory");
         }
         let names: Vec<LevelName> = self.levels.iter().map(|it| (*it).into()).collect();
@@ -88,7 +108,7 @@ impl Checked {
         if !is_json {
             output::print("\n")?;
         }
-        tell(&results, &streamed, &[]);
+        tell(&results, &self.streamed, &[]);
         finish(&results, &[])
     }
 }

@@ -11,8 +11,8 @@ use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_history::{Defect, History};
 use iso_report::{
-    CheckReport, Counts, DurabilityReport, Excerpt, Judgement, LevelName, LevelReport, PromiseReport, PromiseVerdict,
-    Report, Run, Surroundings,
+    CheckReport, Counts, DurabilityReport, Excerpt, Judgement, LevelName, LevelReport, OverTime, PromiseReport,
+    PromiseVerdict, Report, Run, Surroundings,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -53,6 +53,7 @@ pub(crate) struct Page {
     surroundings: Option<Box<Surroundings>>,
     /// What was promised.
     promise: Option<Box<PromiseReport>>,
+    over_time: Option<Box<OverTime>>,
     durability: Option<Box<DurabilityReport>>,
     levels: Vec<Entry>,
     notes: Vec<String>,
@@ -78,6 +79,7 @@ impl Page {
             whole: None,
             surroundings: None,
             promise: None,
+            over_time: None,
             durability: None,
             levels,
             notes: Vec::new(),
@@ -153,8 +155,18 @@ impl Page {
         let whole = self.whole.filter(|_| is_allowed);
         let surroundings = self.surroundings.filter(|_| whole.is_none());
         let (history, durability) = (self.counts, self.durability);
-        CheckReport { history, promise, durability, levels, whole, surroundings, ..CheckReport::of_unreadable(run) }
-            .into()
+        let over_time = self.over_time;
+        CheckReport {
+            history,
+            promise,
+            durability,
+            levels,
+            whole,
+            surroundings,
+            over_time,
+            ..CheckReport::of_unreadable(run)
+        }
+        .into()
     }
 }
 
@@ -193,6 +205,11 @@ impl Results {
         page.counts = Some(counts);
         page.levels = levels.iter().map(|it| Entry { name: it.clone(), report: None }).collect();
         page.promise = promise.map(Box::new);
+    }
+
+    /// How the check of a stream went.
+    pub(crate) fn went(&self, over_time: OverTime) {
+        lock(&self.state).page.over_time = Some(Box::new(over_time));
     }
 
     /// The input has these defects.

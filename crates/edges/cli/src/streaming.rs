@@ -6,15 +6,12 @@ use crate::progress::Progress;
 use crate::promise;
 use crate::source::shown;
 use crate::{memory, names};
-use anyhow::{Context, bail};
-use iso_answer::stream::{Recording, Standing, Steps, StreamCheck};
+use anyhow::{Context, anyhow, bail};
+use iso_answer::stream::{Standing, Steps, StreamCheck};
 use iso_evidence::{Budget, StreamedStep, Verdict};
-use iso_formats::{
-    EndOfStream, Pace, RawTxn, ReadError, ReadOptions, StreamedHeader, StreamedNames, TakeTxns, Watch, read_keys,
-    stream_txns,
-};
-use iso_history::{Access, Datum, Defect, History, KeyId, Name, Outcome, StreamedTxn};
-use iso_report::{Answer, Counts, Evidence, Judgement, LevelReport, Limits as ReportLimits, Schedule};
+use iso_formats::{EndOfStream, ReadError, StreamedEnd, StreamedHeader, Watch};
+use iso_history::{Datum, Defect, KeyId, StreamedBlock, StreamedValue};
+use iso_report::{Answer, Counts, Evidence, Judgement, LevelReport, Limits as ReportLimits, OverTime, Schedule};
 use iso_spec::Level;
 use std::cell::Cell;
 use std::fs::File;
@@ -23,8 +20,19 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+mod again;
+mod packing;
+mod sampler;
+
+pub(crate) use again::{DEFAULT_SPOOL, Spool, Spooled};
+
+use again::{Again, Origin};
+use packing::{MAX_PACKS, Pack};
+use sampler::Sampler;
 
 /// So many transactions may still be ordered in another way, unless somebody says how many.
 pub(crate) const DEFAULT_WINDOW: usize = 20_000;
@@ -33,8 +41,7 @@ const USUAL: [Level; 4] =
     [Level::Serializable, Level::SnapshotIsolation, Level::CausalConsistency, Level::ReadCommitted];
 /// How long to wait for more of a file that grows.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How often the status is told, in transactions and in time.
-const TXNS_PER_STATUS: u64 = 1 << 13;
+/// How often the status is told.
 const STATUS: Duration = Duration::from_millis(250);
 /// How long to wait before suspects of a recording that grows are looked at once more; each time twice as long.
 const RETRY: Duration = Duration::from_secs(1);
@@ -58,9 +65,9 @@ pub(crate) struct StreamPlan {
 }
 
 /// Where a recording comes from.
-pub(crate) enum Flow<'a> {
+pub(crate) enum Flow {
     /// All of it is there.
-    Whole(Box<dyn Read + 'a>, Option<u64>),
+    Whole { reader: Box<dyn Read + Send>, size: Option<u64>, spool: Option<Arc<Spool>> },
     /// It grows.
     Growing(Tail),
 }
@@ -76,6 +83,8 @@ pub(crate) struct Streamed {
     pub(crate) refusal: Option<String>,
     /// What was promised, if that decided the level.
     pub(crate) promised: Option<promise::Promised>,
+    /// How it went, if it took long enough.
+    pub(crate) over_time: Option<OverTime>,
 }
 
 /// The levels of these names; levels of one's own have no schedules that could be streamed.
@@ -133,9 +142,9 @@ impl Read for Tail {
 /// Checks a recording while it is read. `violated` hears of each violation at once, and `quiet` runs show no status.
 pub(crate) fn run(
     name: &str,
-    flow: Flow<'_>,
+    flow: Flow,
     plan: &StreamPlan,
-    (alarm, progress): (&Alarm, &Progress),
+    (alarm, progress): (&Arc<Alarm>, &Arc<Progress>),
     violated: &mut dyn FnMut(Level, &Standing, u64),
 ) -> anyhow::Result<Streamed> {
     let stop = || alarm.reason();
@@ -157,44 +166,45 @@ pub(crate) fn run(
         None => None,
     };
     let path = Path::new(name);
-    let (n_read, grows) = match &flow {
-        Flow::Growing(tail) => (Some(Arc::clone(&tail.n_read)), true),
-        Flow::Whole(..) => (None, false),
+    let (n_read, grows, from) = match &flow {
+        Flow::Growing(tail) => (Some(Arc::clone(&tail.n_read)), true, Origin::File(path.to_owned())),
+        Flow::Whole { spool: Some(spool), .. } => (None, false, Origin::Spool(Arc::clone(spool))),
+        Flow::Whole { .. } if path.is_file() => (None, false, Origin::File(path.to_owned())),
+        Flow::Whole { .. } => (None, false, Origin::Nowhere),
     };
     let mut taker = Taker {
         plan,
         budget,
         progress,
         violated,
-        recording: Again {
-            path: path.is_file().then(|| path.to_owned()),
-            until: Cell::new(None),
-            initial: plan.initial.clone(),
-        },
+        recording: Again { from, until: Cell::new(None), initial: plan.initial.clone() },
         saved: Saved { out: certificate, failure: None },
         check: None,
         counts: Counts::default(),
-        sessions: 0,
-        keys: 0,
         refusal: None,
         promised: None,
         told: Vec::new(),
         n_read,
         last_status: Instant::now(),
         last_line: 0,
+        sampler: Sampler::new(),
+        started: Instant::now(),
         grows,
         retry: (Instant::now(), RETRY),
         stop: &stop,
     };
-    let mut known = StreamedNames::default();
-    let watch = StopWatch { alarm, progress: (!grows).then_some(progress) };
-    let initial = plan.initial.as_ref().map(Datum::as_name);
-    let options = ReadOptions { initial, watch: Some(&watch), ..ReadOptions::default() };
-    let ended = match flow {
-        Flow::Whole(reader, size) => {
-            stream_txns(shown(name), reader, (size, Pace::Blocks), &options, &mut known, &mut taker)
-        }
-        Flow::Growing(tail) => stream_txns(shown(name), tail, (None, Pace::Lines), &options, &mut known, &mut taker),
+    let watch = StopWatch { alarm: Arc::clone(alarm), progress: (!grows).then(|| Arc::clone(progress)) };
+    let (initial, shown_name) = (plan.initial.clone(), shown(name).to_owned());
+    let (sender, receiver) = sync_channel(MAX_PACKS);
+    let read = move || packing::read(&shown_name, flow, initial.as_ref(), &watch, sender);
+    let reader = thread::Builder::new().name("read".to_owned()).spawn(read)?;
+    let is_enough = taker.take_all(&receiver).is_break();
+    // Whoever had enough does not wait: the reader may wait for more itself.
+    drop(receiver);
+    let ended = if is_enough {
+        Ok(StreamedEnd { end: EndOfStream::Enough, defects: Vec::new() })
+    } else {
+        reader.join().map_err(|_| anyhow!("the thread that reads has failed"))?
     };
     let (end, defects) = match ended {
         Ok(ended) => (ended.end, ended.defects),
@@ -203,48 +213,31 @@ pub(crate) fn run(
         Err(error) => return Err(error.into()),
     };
     taker.finish(end, grows);
-    let Taker { check, counts, refusal, promised, saved, .. } = taker;
+    let Taker { check, counts, refusal, promised, saved, sampler, .. } = taker;
+    let over_time = sampler.finish();
     if let Some(error) = saved.failure {
         bail!("cannot write the certificate: {error}");
     }
-    Ok(Streamed { check, counts, end, defects, refusal, promised })
+    Ok(Streamed { check, counts, end, defects, refusal, promised, over_time })
 }
 
 /// Explanations of violations in a stream take no longer.
 const EXPLANATION: Duration = Duration::from_secs(10);
 
-struct StopWatch<'a> {
-    alarm: &'a Alarm,
-    progress: Option<&'a Progress>,
+struct StopWatch {
+    alarm: Arc<Alarm>,
+    progress: Option<Arc<Progress>>,
 }
 
-impl Watch for StopWatch<'_> {
+impl Watch for StopWatch {
     fn should_stop(&self) -> bool {
         self.alarm.reason().is_some()
     }
 
     fn progress(&self, bytes: u64, of: Option<u64>) {
-        if let Some(progress) = self.progress {
+        if let Some(progress) = &self.progress {
             progress.bytes(bytes, of);
         }
-    }
-}
-
-/// Reads the recording again.
-struct Again {
-    /// Nothing for standard input.
-    path: Option<PathBuf>,
-    /// Up to this line; all of it if there is none.
-    until: Cell<Option<u64>>,
-    initial: Option<Datum>,
-}
-
-impl Recording for Again {
-    fn about(&self, keys: &[KeyId]) -> Option<History> {
-        let path = self.path.as_ref()?;
-        let file = File::open(path).ok()?;
-        let options = ReadOptions { initial: self.initial.as_ref().map(Datum::as_name), ..ReadOptions::default() };
-        read_keys(&path.display().to_string(), file, keys, self.until.get(), &options).ok()?
     }
 }
 
@@ -294,8 +287,6 @@ struct Taker<'a> {
     saved: Saved,
     check: Option<StreamCheck>,
     counts: Counts,
-    sessions: usize,
-    keys: usize,
     refusal: Option<String>,
     promised: Option<promise::Promised>,
     /// Levels whose violation was told.
@@ -303,13 +294,38 @@ struct Taker<'a> {
     n_read: Option<Arc<AtomicU64>>,
     last_status: Instant,
     last_line: u64,
+    sampler: Sampler,
+    started: Instant,
     grows: bool,
     /// When suspects are looked at once more, and how long to wait after that.
     retry: (Instant, Duration),
     stop: &'a dyn Fn() -> Option<iso_evidence::StopReason>,
 }
 
-impl TakeTxns for Taker<'_> {
+impl Taker<'_> {
+    /// Takes what the reader has packed, until there is no more.
+    fn take_all(&mut self, packs: &Receiver<Pack>) -> ControlFlow<()> {
+        loop {
+            match packs.recv_timeout(STATUS) {
+                Ok(pack) => self.take(pack)?,
+                Err(RecvTimeoutError::Timeout) => self.pause()?,
+                Err(RecvTimeoutError::Disconnected) => return ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    fn take(&mut self, pack: Pack) -> ControlFlow<()> {
+        match pack {
+            Pack::Header(header) => self.header(&header),
+            Pack::Initial { key, name, value } => self.initial(key, &name, &value),
+            Pack::Txns { block, counts } => self.txns(&block, counts),
+            Pack::Refusal(why) => {
+                self.refusal = Some(why);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
     fn header(&mut self, header: &StreamedHeader) -> ControlFlow<()> {
         let promised = header.header.database.as_ref().and_then(|it| promise::promised(it).ok());
         let is_level = |it: &promise::Promised| matches!(it.question, names::Question::Level(_));
@@ -324,67 +340,54 @@ impl TakeTxns for Taker<'_> {
             self.refusal = Some("--certificate saves the schedule of one level; name it with --level".to_owned());
             return ControlFlow::Break(());
         }
-        match StreamCheck::new(&levels, &header.initial, self.plan.window) {
+        match StreamCheck::new(&levels, &StreamedValue::from(&header.initial), self.plan.window) {
             Ok(check) => self.check = Some(check),
             Err(level) => {
                 self.refusal = Some(format!("{level} cannot be checked as a stream"));
                 return ControlFlow::Break(());
             }
         }
-        let (level, window) = (StreamCheck::streamed_as(levels[0]).unwrap_or(levels[0]), self.plan.window);
+        let level = StreamCheck::streamed_as(levels[0]).unwrap_or(levels[0]);
+        let window = StreamCheck::window_of(level, self.plan.window);
         self.saved.line(&format!("{{\"isoscope-schedule\":1,\"level\":\"{level}\",\"window\":{window}}}"));
         ControlFlow::Continue(())
     }
 
-    fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()> {
-        self.keys = self.keys.max(key.index() + 1);
+    fn initial(&mut self, key: KeyId, name: &Datum, value: &StreamedValue) -> ControlFlow<()> {
+        self.counts.keys = self.counts.keys.max(key.index() as u64 + 1);
         let Some(check) = &mut self.check else { return ControlFlow::Continue(()) };
-        if check.initial(key, &owned(value)) {
+        if check.initial(key, value) {
             return ControlFlow::Continue(());
         }
-        self.refusal = Some(format!("the initial value of {} comes after somebody touched it", name.shown()));
+        self.refusal = Some(format!("the initial value of {} comes after somebody touched it", name.as_name().shown()));
         ControlFlow::Break(())
     }
 
-    fn txn(&mut self, raw: &RawTxn<'_>) -> ControlFlow<()> {
-        let mut txn = StreamedTxn::new(raw.session, raw.nth, raw.at, raw.outcome);
-        txn.times(raw.begin, raw.end);
-        for op in raw.ops {
-            if let Err(access) = txn.push(op.access, op.key, owned(op.value)) {
-                self.refusal =
-                    Some(format!("line {} has {}, and only registers can be streamed", raw.at, called(access)));
-                return ControlFlow::Break(());
-            }
-            self.keys = self.keys.max(op.key.index() + 1);
-        }
-        self.count(raw);
-        let Some(check) = &mut self.check else { return ControlFlow::Continue(()) };
+    fn txns(&mut self, block: &Arc<StreamedBlock>, counts: Counts) -> ControlFlow<()> {
+        self.counts = Counts { keys: self.counts.keys.max(counts.keys), ..counts };
         // Of a recording that is complete, what follows is known, too: it says who may have written what was read.
-        let ahead = if self.grows { 0 } else { self.plan.window as u64 * LOOK_AHEAD };
-        self.recording.until.set(Some(raw.at + ahead));
-        self.last_line = raw.at;
-        check.take(txn, &self.recording, &mut self.saved, &self.budget);
-        self.look(raw.at)
+        let is_whole = !self.grows && matches!(self.recording.from, Origin::File(_));
+        let ahead = if is_whole { self.plan.window as u64 * LOOK_AHEAD } else { 0 };
+        for idx in 0..block.n_txns() {
+            let Some(check) = &mut self.check else { return ControlFlow::Continue(()) };
+            let at = block.txn(idx).at;
+            self.recording.until.set(Some(at + ahead));
+            self.last_line = at;
+            check.take((block, idx), &self.recording, &mut self.saved, &self.budget);
+            self.look(at)?;
+        }
+        self.pause()
     }
 
     fn pause(&mut self) -> ControlFlow<()> {
         self.status();
-        self.retry()?;
-        if (self.stop)().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
-impl Taker<'_> {
-    fn count(&mut self, raw: &RawTxn<'_>) {
-        self.sessions = self.sessions.max(raw.session.index() + 1);
-        let counts = &mut self.counts;
-        counts.transactions += 1;
-        counts.operations += raw.ops.len() as u64;
-        match raw.outcome {
-            Outcome::Committed => counts.committed += 1,
-            Outcome::Aborted => counts.aborted += 1,
-            Outcome::Indeterminate => counts.unknown += 1,
+        if self.sampler.is_due() {
+            self.sample();
         }
+        if self.grows || matches!(self.recording.from, Origin::Spool(_)) {
+            self.retry()?;
+        }
+        if (self.stop)().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Tells of violations, and whether to go on.
@@ -394,6 +397,7 @@ impl Taker<'_> {
             for (level, standing) in check.standings() {
                 if matches!(standing, Standing::Violated(_)) && !self.told.contains(&level) {
                     self.told.push(level);
+                    self.sampler.hear(check, at);
                     (self.violated)(level, standing, at);
                 }
             }
@@ -403,12 +407,6 @@ impl Taker<'_> {
         }
         if check.is_over() {
             return ControlFlow::Break(());
-        }
-        if self.counts.transactions.is_multiple_of(TXNS_PER_STATUS) {
-            self.status();
-            if (self.stop)().is_some() {
-                return ControlFlow::Break(());
-            }
         }
         ControlFlow::Continue(())
     }
@@ -435,23 +433,34 @@ impl Taker<'_> {
         }
     }
 
+    #[allow(clippy::cast_precision_loss, reason = "bytes of a recording are far below the limits of a float")]
+    fn sample(&mut self) {
+        let Some(check) = &self.check else { return };
+        let rate =
+            |read: &AtomicU64| read.load(Ordering::Relaxed) as f64 / self.started.elapsed().as_secs_f64().max(1e-3);
+        // How long the writer needs for what was not read yet.
+        let lag = self.lag().zip(self.n_read.as_ref()).map(|(bytes, read)| bytes as f64 / rate(read).max(1.0));
+        self.sampler.look(check, lag, memory::resident(), self.last_line);
+    }
+
+    /// How many bytes of a recording that grows were not read yet.
+    fn lag(&self) -> Option<u64> {
+        let (Some(read), Origin::File(path)) = (&self.n_read, &self.recording.from) else { return None };
+        Some(path.metadata().ok()?.len().saturating_sub(read.load(Ordering::Relaxed)))
+    }
+
     /// `1200000 transactions, lag 0.1 MB, window 20000, 61 MB: ser holds`
     fn words(&self) -> Option<String> {
         let check = self.check.as_ref()?;
         let verdicts: Vec<String> = check.standings().map(|(level, it)| format!("{level} {}", word(it))).collect();
         let window = check.standings().map(|it| check.progress(it.0).n_window).max().unwrap_or(0);
-        let lag = self.n_read.as_ref().zip(self.recording.path.as_ref()).and_then(|(read, path)| {
-            let size = path.metadata().ok()?.len();
-            Some(format!(", lag {} kB", size.saturating_sub(read.load(Ordering::Relaxed)) / 1000))
-        });
+        let lag = self.lag().map(|it| format!(", lag {} kB", it / 1000));
         let memory = memory::resident().map_or(String::new(), |it| format!(", {} MB", it / 1_000_000));
         let (n_txns, verdicts) = (check.n_txns(), verdicts.join(", "));
         Some(format!("{n_txns} transactions{}, window {window}{memory}: {verdicts}", lag.unwrap_or_default()))
     }
 
     fn finish(&mut self, end: EndOfStream, grows: bool) {
-        self.counts.sessions = self.sessions as u64;
-        self.counts.keys = self.keys as u64;
         let Some(check) = &mut self.check else { return };
         if self.refusal.is_some() || end == EndOfStream::Broken {
             return;
@@ -466,6 +475,7 @@ impl Taker<'_> {
             }
         }
         self.look(self.last_line).is_break();
+        self.sample();
         let holds = self.check.as_ref().is_some_and(|it| it.standings().all(|it| matches!(it.1, Standing::Holds)));
         if end == EndOfStream::Complete && holds {
             self.saved.line("end");
@@ -473,24 +483,6 @@ impl Taker<'_> {
             let flushed = out.flush();
             self.saved.keep(flushed);
         }
-    }
-}
-
-fn called(access: Access) -> &'static str {
-    match access {
-        Access::Read | Access::Write => "a register",
-        Access::Append | Access::ReadList => "a list",
-        Access::Omit => "a scan",
-    }
-}
-
-fn owned(name: Name<'_>) -> Datum {
-    match name {
-        Name::Null => Datum::Null,
-        Name::Int(number) => Datum::Int(number),
-        Name::Number(text) => Datum::Number(text.into()),
-        Name::Text(text) => Datum::Text(text.into()),
-        Name::Record(text) => Datum::Record(text.into()),
     }
 }
 

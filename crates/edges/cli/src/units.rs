@@ -57,6 +57,11 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     Ok(bytes)
 }
 
+/// How much to keep on disk, or `none`.
+pub(crate) fn parse_spool(text: &str) -> Result<u64, String> {
+    if text.trim().eq_ignore_ascii_case("none") { Ok(0) } else { parse_size(text) }
+}
+
 /// The program alone takes a part of this.
 const MIN_MEMORY: u64 = 16 << 20;
 
@@ -88,6 +93,7 @@ mod tests {
         assert_eq!(parse_size("8g"), Ok(8 << 30));
         assert_eq!(parse_size("500 MB"), Ok(500_000_000));
         assert_eq!(parse_size("67108864"), Ok(64 << 20));
+        assert_eq!((parse_spool("none"), parse_spool("1GiB")), (Ok(0), Ok(1 << 30)));
         for wrong in ["", "GiB", "-1G", "1KiB", "8 boxes"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }

@@ -240,6 +240,15 @@ impl<'a> Input<'a> {
         Ok(Some(Lines { bytes: std::mem::replace(&mut self.chunk, rest), kind }))
     }
 
+    /// All whole lines that are there already; at least one is waited for.
+    pub(crate) fn lines_at_hand(&mut self) -> Result<Option<Lines>, ReadError> {
+        self.chunk.drain(..std::mem::take(&mut self.at));
+        if !self.is_at_end && memchr::memchr(b'\n', &self.chunk).is_none() {
+            self.read_more(CHUNK)?;
+        }
+        self.next_lines(self.chunk.len().max(1))
+    }
+
     /// Passes over the rest of a line.
     fn skip_line(&mut self) -> Result<Lines, ReadError> {
         loop {

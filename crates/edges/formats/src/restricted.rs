@@ -8,7 +8,6 @@ use crate::cut::with_lost_writers_since;
 use crate::jsonl::{Pace, RawTxn, StreamedHeader, StreamedNames, TakeTxns, WrittenValues, stream_txns};
 use crate::{EndOfStream, ReadError, ReadOptions};
 use iso_history::{Access, History, HistoryBuilder, KeyId, Name, Place, PlaceUnit};
-use rustc_hash::FxHashSet;
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -23,32 +22,51 @@ pub fn read_keys(
     let mut builder = HistoryBuilder::new();
     let source = builder.source(name, PlaceUnit::Line);
     let mut part = Part {
-        keys: keys.iter().copied().collect(),
+        keys: wanted(keys),
         until,
         source,
         builder,
         values: WrittenValues::Any,
         last_ends: Vec::new(),
+        last_line: 0,
     };
     let ended = stream_txns(name, reader, (None, Pace::Blocks), options, &mut StreamedNames::default(), &mut part)?;
+    // A recording that ends where somebody is in it may go on.
+    let may_go_on = until.is_some_and(|it| it <= part.last_line);
     let Part { builder, last_ends, values, .. } = part;
     let Ok(history) = builder.finish() else { return Ok(None) };
     let known_until = last_ends.into_iter().min().unwrap_or(i64::MIN);
     Ok(match ended.end {
         EndOfStream::Broken => None,
-        EndOfStream::Complete => Some(history),
-        EndOfStream::Cut(_) | EndOfStream::Enough => Some(with_lost_writers_since(&history, values, known_until)),
+        EndOfStream::Complete if !may_go_on => Some(history),
+        EndOfStream::Complete | EndOfStream::Cut(_) | EndOfStream::Enough => {
+            Some(with_lost_writers_since(&history, values, known_until))
+        }
     })
 }
 
 struct Part {
-    keys: FxHashSet<KeyId>,
+    /// By key: is it asked for?
+    keys: Vec<bool>,
     until: Option<u64>,
     source: u32,
     builder: HistoryBuilder,
     values: WrittenValues,
     /// When the last transaction of each session ended.
     last_ends: Vec<i64>,
+    last_line: u64,
+}
+
+fn wanted(keys: &[KeyId]) -> Vec<bool> {
+    let mut wanted = vec![false; keys.iter().map(|it| it.index() + 1).max().unwrap_or(0)];
+    keys.iter().for_each(|it| wanted[it.index()] = true);
+    wanted
+}
+
+impl Part {
+    fn wants(&self, key: KeyId) -> bool {
+        self.keys.get(key.index()).is_some_and(|it| *it)
+    }
 }
 
 impl TakeTxns for Part {
@@ -60,7 +78,7 @@ impl TakeTxns for Part {
     }
 
     fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()> {
-        if self.keys.contains(&key) {
+        if self.wants(key) {
             let (key, value) = (self.builder.key_named(name), self.builder.value_named(value));
             self.builder.initial(key, value, Place { source: self.source, at: 1 });
         }
@@ -71,18 +89,22 @@ impl TakeTxns for Part {
         if self.until.is_some_and(|it| txn.at > it) {
             return ControlFlow::Break(());
         }
+        self.last_line = txn.at;
         let session = txn.session.index();
         if session >= self.last_ends.len() {
             self.last_ends.resize(session + 1, i64::MIN);
         }
         self.last_ends[session] = txn.end.unwrap_or(i64::MIN);
-        if !txn.ops.iter().any(|it| self.keys.contains(&it.key)) {
+        if !txn.ops.iter().any(|it| self.wants(it.key)) {
             return ControlFlow::Continue(());
         }
         let session = self.builder.session(txn.session_name);
         self.builder.begin(session, Place { source: self.source, at: txn.at });
         self.builder.times(txn.begin, txn.end);
-        for op in txn.ops.iter().filter(|it| self.keys.contains(&it.key)) {
+        for op in txn.ops {
+            if !self.wants(op.key) {
+                continue;
+            }
             let (key, value) = (self.builder.key_named(op.name), self.builder.value_named(op.value));
             match op.access {
                 Access::Read => self.builder.read(key, value),

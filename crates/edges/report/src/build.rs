@@ -99,6 +99,7 @@ impl CheckReport {
             levels: Vec::new(),
             whole: None,
             surroundings: None,
+            over_time: None,
         }
     }
 }

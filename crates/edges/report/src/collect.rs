@@ -2,6 +2,7 @@
 
 use crate::amounts::grouped;
 use crate::durability::FaultMark;
+use crate::over_time::OverTime;
 use crate::series::Series;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,9 @@ pub struct CollectReport {
     pub faults: Vec<FaultMark>,
     /// How it went over time, without the final read.
     pub series: Series,
+    /// How the check beside it went, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Box<OverTime>>,
 }
 
 /// A node, and who is on it.

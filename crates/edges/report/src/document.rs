@@ -5,6 +5,7 @@
 
 use crate::durability::DurabilityReport;
 use crate::execution::ExecutionRelation;
+use crate::over_time::OverTime;
 use crate::promise::PromiseReport;
 use crate::surroundings::Surroundings;
 use crate::value::{InitialValue, Operation, Value};
@@ -41,6 +42,9 @@ pub struct CheckReport {
     /// What stands around the evidence, if the history has more than the report shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surroundings: Option<Box<Surroundings>>,
+    /// How the check went, if the history was checked while it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<Box<OverTime>>,
 }
 
 /// Something wrong with the input.
@@ -580,10 +584,7 @@ impl EventKind {
 impl Judgement {
     /// What the field calls what is wrong; nothing unless the level is violated.
     pub fn anomalies(&self) -> &[String] {
-        match self {
-            Self::Violated { anomalies, .. } => anomalies,
-            Self::Holds { .. } | Self::Unknown { .. } => &[],
-        }
+        if let Self::Violated { anomalies, .. } = self { anomalies } else { &[] }
     }
 
     /// The word in JSON.

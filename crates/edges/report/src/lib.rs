@@ -42,6 +42,7 @@ mod junit;
 mod mark;
 mod notation;
 mod origin;
+mod over_time;
 mod panel;
 mod phrases;
 mod picture;
@@ -91,6 +92,7 @@ pub use implication::{
 };
 pub use json::{JsonLayout, ReadError};
 pub use junit::junit;
+pub use over_time::{OverTime, StandingChange, StreamStanding};
 pub use predict::{
     AllowedRun, Boundary, ChangedRead, Cut, ForbiddenRun, Precision, PredictReport, PredictVerdict, PredictedLevel,
     PredictedRun, Validation, ValidationVerdict, Version,

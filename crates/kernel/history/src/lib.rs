@@ -37,4 +37,4 @@ pub use pieces::Pieces;
 pub use predicate::{Column, Comparison, Predicate};
 pub use project::Projection;
 pub use statements::{Extent, Locking, PieceKind, Scan, Snapshots, Statement};
-pub use streamed::StreamedTxn;
+pub use streamed::{StreamedBlock, StreamedOp, StreamedTxn, StreamedValue};

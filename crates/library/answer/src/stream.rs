@@ -6,29 +6,27 @@
 //! answer is one of: holds so far, every step replayed; violated, with a core that was certified as that of [`crate::check()`];
 //! or undecided, with the transactions that nobody could explain or refute.
 
+mod replay;
 mod told;
 
+pub use replay::SavedReplay;
 pub use told::Told;
 
 use crate::check::{Answer, check};
 use crate::{Certified, WrongEvidence};
 use iso_check::stream::{Left, Misfit, Resolved, Stream, Why};
 use iso_evidence::{Budget, Refutation, StreamedReplay, StreamedStep, Uncertified};
-use iso_history::{Datum, History, KeyId, Outcome, StreamedTxn};
+use iso_history::{History, KeyId, StreamedBlock, StreamedTxn, StreamedValue};
 use iso_spec::Level;
-use std::collections::{BTreeMap, VecDeque};
+use replay::{Kept, Replayer};
 use std::sync::Arc;
 
-/// For how many windows the weak levels remember versions, at least: a transaction waits in the window before it is replayed.
-const MEMORY_IN_WINDOWS: usize = 4;
 /// The window of a weak level is this part of what was asked for.
 const WEAK_PART: usize = 4;
 /// So many transactions that do not fit are looked at in the recording, for each level; more are counted.
 const MAX_LOOKED_AT: usize = 32;
 /// So many of them are kept to be shown.
 const MAX_SUSPECTS: usize = 100;
-/// So many transactions of unknown outcome are kept: somebody may read from them much later.
-const MAX_UNKNOWN: usize = 1 << 14;
 
 /// Several levels of one recording.
 #[derive(Debug)]
@@ -48,7 +46,7 @@ struct Times {
 }
 
 impl Times {
-    fn hear(&mut self, txn: &StreamedTxn) {
+    fn hear(&mut self, txn: &StreamedTxn<'_>) {
         self.has_begin |= txn.begin.is_some();
         self.has_end |= txn.end.is_some();
         for time in [txn.begin, txn.end].into_iter().flatten() {
@@ -143,7 +141,7 @@ struct Track {
     /// Nothing once the level is violated, or nothing can follow what did not fit.
     stream: Option<Stream>,
     /// Nothing once a step is missing.
-    replay: Option<StreamedReplay>,
+    replay: Option<Replayer>,
     txns: Kept,
     standing: Standing,
     suspects: Vec<Suspect>,
@@ -157,27 +155,32 @@ impl StreamCheck {
     /// such a schedule is decided by the level itself.
     pub fn streamed_as(level: Level) -> Option<Level> {
         let is_streamed = |it: &Level| {
-            Stream::new(*it, Datum::Null, 1).is_some() && StreamedReplay::new(*it, Datum::Null, 1).is_some()
+            Stream::new(*it, StreamedValue::Null, 1).is_some()
+                && StreamedReplay::new(*it, StreamedValue::Null, 1).is_some()
         };
         let mut stronger = std::iter::once(level).chain(Level::ALL.into_iter().filter(|it| it.implies(level)));
         stronger.find(is_streamed)
     }
 
+    /// How many transactions the window of a level has, if it is asked for so many. Weak levels keep more of each
+    /// transaction, and remember versions for longer than the window.
+    pub fn window_of(streamed: Level, window: usize) -> usize {
+        let is_weak = Level::PrefixConsistency.implies(streamed) && streamed != Level::PrefixConsistency;
+        if is_weak { window.div_ceil(WEAK_PART) } else { window }
+    }
+
     /// A check of these levels, of a recording whose keys hold `initial` at first, with a window of about so many
     /// transactions. The first level that cannot be streamed is an error.
-    pub fn new(levels: &[Level], initial: &Datum, window: usize) -> Result<Self, Level> {
+    pub fn new(levels: &[Level], initial: &StreamedValue, window: usize) -> Result<Self, Level> {
         let track = |level: &Level| {
             let streamed = Self::streamed_as(*level).ok_or(*level)?;
-            // Weak levels keep more of each transaction, and remember versions for longer than the window.
-            let is_weak = Level::PrefixConsistency.implies(streamed) && streamed != Level::PrefixConsistency;
-            let window = if is_weak { window.div_ceil(WEAK_PART) } else { window };
+            let window = Self::window_of(streamed, window);
             let stream = Stream::new(streamed, initial.clone(), window).ok_or(*level)?;
-            let memory = window.saturating_mul(MEMORY_IN_WINDOWS);
-            let replay = StreamedReplay::new(streamed, initial.clone(), memory).ok_or(*level)?;
+            let replay = SavedReplay::new(streamed, initial.clone(), window).ok_or(*level)?;
             Ok(Track {
                 level: *level,
                 stream: Some(stream),
-                replay: Some(replay),
+                replay: Some(Replayer::new(replay)),
                 txns: Kept::default(),
                 standing: Standing::Holds,
                 suspects: Vec::new(),
@@ -191,16 +194,21 @@ impl StreamCheck {
 
     /// The initial value of one key. False if somebody has touched the key before: then the recording cannot be streamed.
     #[must_use]
-    pub fn initial(&mut self, key: KeyId, value: &Datum) -> bool {
+    pub fn initial(&mut self, key: KeyId, value: &StreamedValue) -> bool {
         self.tracks.iter_mut().all(|it| it.initial(key, value))
     }
 
     /// Takes the next transaction of the recording.
-    pub fn take(&mut self, txn: StreamedTxn, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
-        self.times.hear(&txn);
-        let txn = Arc::new(txn);
+    pub fn take(
+        &mut self,
+        (block, idx): (&Arc<StreamedBlock>, usize),
+        recording: &dyn Recording,
+        steps: &mut dyn Steps,
+        budget: &Budget<'_>,
+    ) {
+        self.times.hear(&block.txn(idx));
         for track in &mut self.tracks {
-            track.take(self.n_txns, &txn, recording, steps, budget);
+            track.take(self.n_txns, (block, idx), recording, steps, budget);
         }
         self.n_txns += 1;
     }
@@ -221,8 +229,9 @@ impl StreamCheck {
     pub fn settle(&mut self, steps: &mut dyn Steps) {
         for track in &mut self.tracks {
             while let Some(left) = track.stream.as_mut().and_then(Stream::settle) {
-                track.replay(&left, steps);
+                track.replay(left, steps);
             }
+            track.await_replay();
         }
     }
 
@@ -270,7 +279,7 @@ impl StreamCheck {
 }
 
 impl Track {
-    fn initial(&mut self, key: KeyId, value: &Datum) -> bool {
+    fn initial(&mut self, key: KeyId, value: &StreamedValue) -> bool {
         let is_in_time = self.replay.as_mut().is_none_or(|it| it.initial(key, value.clone()).is_ok());
         is_in_time && self.stream.as_mut().is_none_or(|it| it.initial(key, value.clone()))
     }
@@ -278,7 +287,7 @@ impl Track {
     fn progress(&self) -> Progress {
         let effort = self.stream.as_ref().map(Stream::effort).unwrap_or_default();
         Progress {
-            n_certified: self.n_certified,
+            n_certified: self.replay.as_ref().map_or(self.n_certified, Replayer::n_scheduled),
             n_window: effort.n_txns,
             n_suspects: self.n_suspects,
             n_resolved: self.n_resolved,
@@ -290,23 +299,23 @@ impl Track {
     fn take(
         &mut self,
         id: u64,
-        txn: &Arc<StreamedTxn>,
+        (block, idx): (&Arc<StreamedBlock>, usize),
         recording: &dyn Recording,
         steps: &mut dyn Steps,
         budget: &Budget<'_>,
     ) {
         let Some(stream) = &mut self.stream else { return };
-        if let Some(Err(why)) = self.replay.as_mut().map(|it| it.tell(txn)) {
-            return self.refuse(&why);
+        if let Some(Err(why)) = self.replay.as_mut().map(|it| it.tell(block, idx)) {
+            return self.refuse(why);
         }
-        self.txns.push(Arc::clone(txn));
-        let misfits = stream.take(id, txn);
+        self.txns.push(block, idx);
+        let misfits = stream.take(id, &block.txn(idx));
         if !misfits.is_empty() {
             self.look_at(misfits, recording, budget);
         }
         let mut misfits = Vec::new();
         while let Some(left) = self.stream.as_mut().and_then(|it| it.retire(&mut misfits)) {
-            self.replay(&left, steps);
+            self.replay(left, steps);
         }
         if !misfits.is_empty() {
             self.look_at(misfits, recording, budget);
@@ -319,7 +328,7 @@ impl Track {
             let left = self.stream.as_mut().and_then(|it| it.drain(&mut misfits));
             let is_stuck = left.is_none() && misfits.is_empty();
             if let Some(left) = left {
-                self.replay(&left, steps);
+                self.replay(left, steps);
             }
             if !misfits.is_empty() {
                 self.look_at(misfits, recording, budget);
@@ -331,42 +340,46 @@ impl Track {
         if matches!(self.standing, Standing::Undecided) {
             self.look_again(recording, budget);
         }
-        if let (Standing::Holds, Some(Err(why))) = (&self.standing, self.replay.as_ref().map(StreamedReplay::finish)) {
-            self.refuse(&why);
+        self.await_replay();
+        if let (Standing::Holds, Some(Err(why))) = (&self.standing, self.replay.as_ref().map(Replayer::finish)) {
+            self.refuse(why);
         }
     }
 
     /// What leaves the window is replayed by the kernel, and forgotten.
-    fn replay(&mut self, left: &Left, steps: &mut dyn Steps) {
-        let Some(txn) = self.txns.get(left.id).cloned() else {
-            return self.refuse_because("the engine names a transaction that is not in the window");
-        };
-        if let Some(replay) = &mut self.replay {
-            if let Err(why) = replay.step(left.step, &txn, &left.sources) {
-                return self.refuse(&why);
-            }
-            self.n_certified = replay.n_scheduled();
-            steps.step(self.level, left.id, left.step, &left.sources);
-        }
+    fn replay(&mut self, left: Left, steps: &mut dyn Steps) {
         if left.step != StreamedStep::Snapshot {
             self.txns.forget(left.id);
+        }
+        if let Some(replay) = &mut self.replay {
+            steps.step(self.level, left.id, left.step, &left.sources);
+            if let Err(why) = replay.step(left.step, left.id, left.sources) {
+                self.refuse(why);
+            }
         }
     }
 
     /// A step that the kernel does not accept is a bug, unless the order has holes already.
-    fn refuse(&mut self, why: &Uncertified) {
+    fn refuse(&mut self, why: Uncertified) {
+        let why = self.replay.take().and_then(|it| it.come_back().err()).unwrap_or(why);
         if self.n_suspects > 0 {
-            self.replay = None;
             self.standing = Standing::Undecided;
             return;
         }
-        self.standing = Standing::Refused(WrongEvidence::new(&self.level, why));
+        self.standing = Standing::Refused(WrongEvidence::new(&self.level, &why));
         self.stream = None;
     }
 
-    fn refuse_because(&mut self, why: &str) {
-        self.standing = Standing::Refused(WrongEvidence::new(&self.level, &why));
-        self.stream = None;
+    /// Waits for the thread that replays.
+    fn await_replay(&mut self) {
+        match self.replay.take().map(Replayer::come_back) {
+            Some(Ok(replay)) => {
+                self.n_certified = replay.n_scheduled();
+                self.replay = Some(replay);
+            }
+            Some(Err(why)) => self.refuse(why),
+            None => {}
+        }
     }
 
     /// Transactions do not fit: another order of the window may explain them, or the recording shows a violation.
@@ -376,7 +389,7 @@ impl Track {
         if misfits.iter().any(needs_order) && self.n_resolved < 1 << 16 {
             self.n_resolved += 1;
             let txns = &self.txns;
-            let txn = |id: u64| txns.get(id).map(|it| &**it);
+            let txn = |id: u64| txns.get(id);
             let Some(stream) = &mut self.stream else { return };
             match stream.resolve(&txn, budget) {
                 Resolved::Ordered => misfits.retain(|it| !needs_order(it)),
@@ -402,7 +415,9 @@ impl Track {
 
     fn suspect(&mut self, misfit: &Misfit) {
         self.standing = Standing::Undecided;
-        self.replay = None;
+        if let Some(replay) = self.replay.take() {
+            self.n_certified = replay.n_scheduled();
+        }
         self.n_suspects += 1;
         if self.suspects.len() < MAX_SUSPECTS {
             let at = self.txns.get(misfit.id).map_or(0, |it| it.at);
@@ -430,6 +445,7 @@ impl Track {
             Answer::Forbidden(refutation) => {
                 self.standing = Standing::Violated(Arc::new(Violation { history, refutation }));
                 self.stream = None;
+                self.replay = None;
                 self.txns = Kept::default();
                 true
             }
@@ -440,118 +456,5 @@ impl Track {
             }
             Answer::Allowed(_) | Answer::NotCertified { .. } | Answer::Undecided(_) => false,
         }
-    }
-}
-
-/// Transactions of a recording that may still be scheduled, by their numbers.
-#[derive(Clone, Debug, Default)]
-struct Kept {
-    txns: VecDeque<Option<Arc<StreamedTxn>>>,
-    /// The number of the first one.
-    first: u64,
-    /// Those of unknown outcome that came before it.
-    unknown: BTreeMap<u64, Arc<StreamedTxn>>,
-}
-
-impl Kept {
-    fn push(&mut self, txn: Arc<StreamedTxn>) {
-        self.txns.push_back(Some(txn));
-    }
-
-    fn get(&self, id: u64) -> Option<&Arc<StreamedTxn>> {
-        match id.checked_sub(self.first) {
-            None => self.unknown.get(&id),
-            Some(idx) => self.txns.get(usize::try_from(idx).ok()?)?.as_ref(),
-        }
-    }
-
-    /// The transaction is over. Those before all that are not over are not kept, unless nobody knows what became of them.
-    fn forget(&mut self, id: u64) {
-        match id.checked_sub(self.first) {
-            None => drop(self.unknown.remove(&id)),
-            Some(idx) => {
-                if let Some(slot) = self.txns.get_mut(idx as usize) {
-                    *slot = None;
-                }
-            }
-        }
-        while let Some(front) = self.txns.front() {
-            match front {
-                Some(txn) if txn.outcome == Outcome::Committed => break,
-                Some(txn) if txn.outcome == Outcome::Indeterminate => {
-                    self.unknown.insert(self.first, Arc::clone(txn));
-                    if self.unknown.len() > MAX_UNKNOWN {
-                        self.unknown.pop_first();
-                    }
-                }
-                _ => {}
-            }
-            self.txns.pop_front();
-            self.first += 1;
-        }
-    }
-}
-
-/// Replays a saved schedule along the recording that it is about, without any engine: transactions come in the order of the
-/// recording, steps in that of the schedule, and nobody waits longer than the schedule makes it.
-#[derive(Debug)]
-pub struct SavedReplay {
-    replay: StreamedReplay,
-    level: Level,
-    txns: Kept,
-    n_told: u64,
-}
-
-impl SavedReplay {
-    /// A replay of a schedule of this level, for a window of that size; nothing if schedules of it cannot be replayed.
-    pub fn new(level: Level, initial: Datum, window: usize) -> Option<Self> {
-        let replay = StreamedReplay::new(level, initial, window.saturating_mul(MEMORY_IN_WINDOWS))?;
-        Some(Self { replay, level, txns: Kept::default(), n_told: 0 })
-    }
-
-    /// The level.
-    pub fn level(&self) -> Level {
-        self.level
-    }
-
-    /// The initial value of one key.
-    pub fn initial(&mut self, key: KeyId, value: Datum) -> Result<(), Uncertified> {
-        self.replay.initial(key, value)
-    }
-
-    /// The next transaction of the recording.
-    pub fn tell(&mut self, txn: StreamedTxn) -> Result<(), Uncertified> {
-        self.replay.tell(&txn)?;
-        self.txns.push(Arc::new(txn));
-        self.n_told += 1;
-        Ok(())
-    }
-
-    /// How many transactions of the recording were told.
-    pub fn n_told(&self) -> u64 {
-        self.n_told
-    }
-
-    /// How many committed transactions are in the schedule.
-    pub fn n_scheduled(&self) -> u64 {
-        self.replay.n_scheduled()
-    }
-
-    /// The next step of the schedule, of a transaction that was told.
-    pub fn step(&mut self, step: StreamedStep, txn: u64, sources: &[u64]) -> Result<(), Uncertified> {
-        let Some(it) = self.txns.get(txn) else {
-            let reason = format!("transaction {txn} is in the schedule twice, or not in the recording");
-            return Err(Uncertified { reason, is_too_large: false });
-        };
-        self.replay.step(step, it, sources)?;
-        if step != StreamedStep::Snapshot {
-            self.txns.forget(txn);
-        }
-        Ok(())
-    }
-
-    /// Is everybody in the schedule who committed?
-    pub fn finish(&self) -> Result<(), Uncertified> {
-        self.replay.finish()
     }
 }

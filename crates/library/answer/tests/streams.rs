@@ -1,4 +1,6 @@
 //! Streams against the engine in memory: random histories in windows of any size, and every small one.
+//!
+//! `ISOSCOPE_SEED` and `ISOSCOPE_CASES=N` choose others and more.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -9,7 +11,7 @@ use common::{Random, Shape, each_history, history, show};
 use iso_answer::check;
 use iso_answer::stream::{Standing, Steps, StreamCheck, Told};
 use iso_evidence::{Budget, StreamedStep};
-use iso_history::{History, Outcome};
+use iso_history::{History, HistoryBuilder, KeyId, Name, Outcome, Place, SessionId};
 use iso_spec::Level;
 
 const LEVELS: [Level; 12] = [
@@ -94,7 +96,7 @@ impl Saved {
 #[test]
 fn random_histories_are_judged_as_in_memory_whatever_the_window() {
     let mut tally = Tally::default();
-    for seed in 0..250 {
+    for seed in seeds(250) {
         let mut random = Random::new(seed);
         let shape = Shape {
             n_txns: 2 + random.below(9),
@@ -114,6 +116,67 @@ fn random_histories_are_judged_as_in_memory_whatever_the_window() {
     }
     assert!(tally.held > 1000 && tally.violated > 1000, "{tally:?}");
     assert!(tally.undecided < tally.held, "{tally:?}");
+}
+
+#[test]
+fn long_runs_of_a_store_are_judged_as_in_memory_in_small_windows() {
+    let mut tally = Tally::default();
+    for seed in seeds(8) {
+        let mut random = Random::new(seed);
+        let history = run_of_a_store(&mut random);
+        for window in [1 + random.below(4), 8 + random.below(24), 400] {
+            tally.compare(&history, window);
+        }
+    }
+    assert!(tally.held > 30 && tally.violated > 30, "{tally:?}");
+    assert!(tally.undecided < tally.held + tally.violated, "{tally:?}");
+}
+
+/// Transactions of several sessions that read one snapshot each, sometimes an old one, and write what nobody wrote before.
+fn run_of_a_store(random: &mut Random) -> History {
+    let (n_sessions, n_keys) = (2 + random.below(4), 2 + random.below(8));
+    let staleness = random.below(6);
+    let mut builder = HistoryBuilder::new();
+    let keys: Vec<KeyId> = (0..n_keys).map(|it| builder.key(format!("k{it}").as_str().into())).collect();
+    let zero = builder.value_named(Name::Int(0));
+    builder.default_initial(zero);
+    let sessions: Vec<SessionId> = (0..n_sessions).map(|it| builder.session(&format!("s{it}"))).collect();
+    // The states after each commit, from old to new.
+    let mut states = vec![vec![0; n_keys]];
+    for nth in 0..40 + random.below(80) {
+        let time = 10 * nth as i64;
+        builder.begin(sessions[random.below(n_sessions)], Place::default());
+        builder.times(Some(time - random.below(25) as i64), Some(time));
+        let ago = if random.percent(10) { random.below(staleness + 1) } else { 0 };
+        let snapshot = states[states.len().saturating_sub(1 + ago)].clone();
+        let mut next = states.last().unwrap().clone();
+        let mut written = vec![false; n_keys];
+        for _ in 0..1 + random.below(4) {
+            let key = random.below(n_keys);
+            if random.percent(50) {
+                let value = if written[key] { next[key] } else { snapshot[key] };
+                let value = builder.value_named(Name::Int(value));
+                builder.read(keys[key], value);
+            } else {
+                let new = 1 + nth as i64;
+                (next[key], written[key]) = (new, true);
+                let value = builder.value_named(Name::Int(new));
+                builder.write(keys[key], value);
+            }
+        }
+        let outcome = if random.percent(4) { Outcome::Aborted } else { Outcome::Committed };
+        builder.end(outcome);
+        if outcome == Outcome::Committed {
+            states.push(next);
+        }
+    }
+    builder.finish().unwrap()
+}
+
+fn seeds(n_cases: u64) -> std::ops::Range<u64> {
+    let setting = |name: &str, usual: u64| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(usual);
+    let first = setting("ISOSCOPE_SEED", 0) << 20;
+    first..first + setting("ISOSCOPE_CASES", n_cases)
 }
 
 #[test]

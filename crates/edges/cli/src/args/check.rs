@@ -2,7 +2,7 @@
 
 use super::{LimitArgs, ReadingArgs};
 use crate::commands::collect::parse_txns as parse_collect_txns;
-use crate::units::parse_duration;
+use crate::units::{parse_duration, parse_spool};
 use clap::Args;
 #[cfg(feature = "parquet")]
 use clap::ValueEnum;
@@ -92,6 +92,11 @@ pub(crate) struct CheckArgs {
     /// With --stream or --follow: so many transactions may still be ordered in another way; 20000 by default
     #[arg(long, value_name = "N", value_parser = parse_collect_txns, allow_hyphen_values = true, help_heading = "Streams")]
     pub(crate) window: Option<usize>,
+
+    /// With --stream and standard input: keep up to so much of what has passed in a temporary file, so that what does not fit
+    /// can be looked at again; 2GiB by default, none for nothing
+    #[arg(long, value_name = "SIZE", requires = "stream", value_parser = parse_spool, allow_hyphen_values = true, help_heading = "Streams")]
+    pub(crate) spool: Option<u64>,
 
     /// With --stream or --follow, and one level: save the schedule as it is found, for certify --stream
     #[arg(long, value_name = "FILE", help_heading = "Streams")]

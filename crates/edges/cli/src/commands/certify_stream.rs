@@ -10,13 +10,14 @@ use anyhow::{Context, anyhow, bail};
 use iso_answer::stream::SavedReplay;
 use iso_evidence::StreamedStep;
 use iso_formats::{EndOfStream, Pace, RawTxn, ReadOptions, StreamedHeader, StreamedNames, TakeTxns, stream_txns};
-use iso_history::{Datum, KeyId, Name, StreamedTxn};
+use iso_history::{KeyId, Name, StreamedBlock, StreamedValue};
 use iso_spec::Level;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Lines, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs the verb.
@@ -110,7 +111,7 @@ struct Taker<'s> {
 
 impl TakeTxns for Taker<'_> {
     fn header(&mut self, header: &StreamedHeader) -> ControlFlow<()> {
-        self.replay = SavedReplay::new(self.saved.level, header.initial.clone(), self.saved.window);
+        self.replay = SavedReplay::new(self.saved.level, StreamedValue::from(&header.initial), self.saved.window);
         if self.replay.is_none() {
             self.refusal = Some(format!("schedules of {} are not replayed", self.saved.level));
             return ControlFlow::Break(());
@@ -119,19 +120,20 @@ impl TakeTxns for Taker<'_> {
     }
 
     fn initial(&mut self, key: KeyId, _: Name<'_>, value: Name<'_>) -> ControlFlow<()> {
-        let result = self.replay.as_mut().map_or(Ok(()), |it| it.initial(key, owned(value)));
+        let result = self.replay.as_mut().map_or(Ok(()), |it| it.initial(key, value.into()));
         self.keep(result.map_err(|it| it.to_string()))
     }
 
     fn txn(&mut self, raw: &RawTxn<'_>) -> ControlFlow<()> {
-        let mut txn = StreamedTxn::new(raw.session, raw.nth, raw.at, raw.outcome);
-        txn.times(raw.begin, raw.end);
+        let mut block = StreamedBlock::default();
+        block.begin((raw.session, raw.nth), raw.at, raw.outcome, (raw.begin, raw.end));
         for op in raw.ops {
-            if txn.push(op.access, op.key, owned(op.value)).is_err() {
+            if block.push(op.access, op.key, op.value.into()).is_err() {
                 return self.keep(Err(format!("line {} has more than registers", raw.at)));
             }
         }
-        let result = self.told(txn);
+        block.end();
+        let result = self.told(block);
         self.keep(result)
     }
 }
@@ -148,9 +150,9 @@ impl Taker<'_> {
     }
 
     /// Replays what the schedule has of those that were told so far.
-    fn told(&mut self, txn: StreamedTxn) -> Result<(), String> {
+    fn told(&mut self, txn: StreamedBlock) -> Result<(), String> {
         let Some(replay) = &mut self.replay else { return Err("the recording has no header".to_owned()) };
-        replay.tell(txn).map_err(|it| it.to_string())?;
+        replay.tell(&Arc::new(txn), 0).map_err(|it| it.to_string())?;
         while let Some(step) = self.saved.next.as_ref().filter(|it| it.txn < replay.n_told()) {
             replay.step(step.kind, step.txn, &step.sources).map_err(|it| it.to_string())?;
             self.saved.n_steps += 1;
@@ -170,15 +172,5 @@ impl Taker<'_> {
             return Some("it was cut short: its last line is missing".to_owned());
         }
         self.replay.as_ref().and_then(|it| it.finish().err()).map(|it| it.to_string())
-    }
-}
-
-fn owned(name: Name<'_>) -> Datum {
-    match name {
-        Name::Null => Datum::Null,
-        Name::Int(number) => Datum::Int(number),
-        Name::Number(text) => Datum::Number(text.into()),
-        Name::Text(text) => Datum::Text(text.into()),
-        Name::Record(text) => Datum::Record(text.into()),
     }
 }

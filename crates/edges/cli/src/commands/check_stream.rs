@@ -9,7 +9,9 @@ use crate::progress::Progress;
 use crate::promise::Promised;
 use crate::results::Results;
 use crate::source::{complain_of, shown};
-use crate::streaming::{self, DEFAULT_WINDOW, Flow, StreamPlan, Streamed, Tail, level_report};
+use crate::streaming::{
+    self, DEFAULT_SPOOL, DEFAULT_WINDOW, Flow, Spool, Spooled, StreamPlan, Streamed, Tail, level_report,
+};
 use anyhow::{Context, bail};
 use iso_answer::stream::Standing;
 use iso_formats::EndOfStream;
@@ -123,9 +125,15 @@ fn plan(raw: &CheckArgs) -> anyhow::Result<StreamPlan> {
     })
 }
 
-fn flow(raw: &CheckArgs, input: &str, alarm: &Arc<limits::Alarm>) -> anyhow::Result<Flow<'static>> {
+fn flow(raw: &CheckArgs, input: &str, alarm: &Arc<limits::Alarm>) -> anyhow::Result<Flow> {
     if input == "-" {
-        return Ok(Flow::Whole(Box::new(io::stdin()), None));
+        let limit = raw.spool.unwrap_or(DEFAULT_SPOOL);
+        let spool = if limit == 0 { None } else { Spool::new(limit).ok() };
+        let reader: Box<dyn Read + Send> = match &spool {
+            Some(spool) => Box::new(Spooled { inner: io::stdin(), spool: Arc::clone(spool) }),
+            None => Box::new(io::stdin()),
+        };
+        return Ok(Flow::Whole { reader, size: None, spool });
     }
     let path = Path::new(input);
     if raw.follow {
@@ -134,7 +142,7 @@ fn flow(raw: &CheckArgs, input: &str, alarm: &Arc<limits::Alarm>) -> anyhow::Res
     }
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|it| it.len());
-    Ok(Flow::Whole(Box::new(file), size))
+    Ok(Flow::Whole { reader: Box::new(file), size, spool: None })
 }
 
 /// Puts how the levels stand into the results.
@@ -143,6 +151,9 @@ pub(crate) fn tell(results: &Results, streamed: &Streamed, reports: &[(PathBuf, 
     let told: Vec<LevelReport> = check.standings().map(|(level, it)| level_report(check, level, it)).collect();
     let names: Vec<LevelName> = told.iter().map(|it| it.level.clone()).collect();
     results.streamed(streamed.counts, &names, streamed.promised.as_ref().map(Promised::report));
+    if let Some(over_time) = &streamed.over_time {
+        results.went(over_time.clone());
+    }
     let is_page = reports.iter().any(|it| it.1 == Rendering::Html);
     for ((_, standing), report) in check.standings().zip(told) {
         results.decided(report);

@@ -17,7 +17,7 @@ use iso_collect::{
     Parameters, Plan, Retries, Tally, Target, WORKLOADS, Workload, check_workload, collect, shares, workload,
 };
 use iso_formats::{Format, ReadOptions, write_headed_path};
-use iso_report::{AbortCauses, Asserted, CollectReport, NodeSessions, Outcomes, Report, WorkloadParameters};
+use iso_report::{AbortCauses, Asserted, CollectReport, NodeSessions, Outcomes, OverTime, Report, WorkloadParameters};
 use iso_spec::Promises;
 use serde_json::json;
 use std::ffi::OsStr;
@@ -94,9 +94,11 @@ pub(crate) fn run(raw: &CollectArgs, started: Instant) -> anyhow::Result<Exit> {
     progress.clear();
     match result {
         Ok(collected) => {
-            let exit = asked.publish(raw, &collected, &timeline)?;
+            let checked = checked.map(Checked::wait).transpose()?;
+            let over_time = checked.as_ref().and_then(|it| it.over_time());
+            let exit = asked.publish(raw, &collected, &timeline, over_time)?;
             match checked {
-                Some(checked) => Ok(exit.and(checked.finish(raw.json)?)),
+                Some(checked) => Ok(exit.and(checked.show(raw.json)?)),
                 None => Ok(exit),
             }
         }
@@ -178,9 +180,15 @@ impl Collect {
         Ok(Exit::Good)
     }
 
-    fn publish(&self, raw: &CollectArgs, collected: &Collected, timeline: &Timeline) -> anyhow::Result<Exit> {
+    fn publish(
+        &self,
+        raw: &CollectArgs,
+        collected: &Collected,
+        timeline: &Timeline,
+        check: Option<&OverTime>,
+    ) -> anyhow::Result<Exit> {
         self.output.complete()?;
-        let report = Report::Collect(self.report(collected, timeline));
+        let report = Report::Collect(self.report(collected, timeline, check));
         for (path, rendering) in &self.reports {
             output::write_file(path, rendering.render(&report).as_bytes())?;
         }
@@ -206,7 +214,7 @@ impl Collect {
         several.map(|(idx, node)| NodeSessions { node: node.clone(), sessions: on(idx) }).collect()
     }
 
-    fn report(&self, collected: &Collected, timeline: &Timeline) -> CollectReport {
+    fn report(&self, collected: &Collected, timeline: &Timeline, check: Option<&OverTime>) -> CollectReport {
         let counts = &collected.counts;
         let assertion =
             |it: &Assertion| Asserted { name: it.name.to_owned(), holds: it.holds, detail: it.detail.clone() };
@@ -236,6 +244,7 @@ impl Collect {
             nodes: self.nodes(),
             faults: super::hunt::marks(&collected.faults),
             series: timeline.series(collected.elapsed, counts),
+            check: check.map(|it| Box::new(it.clone())),
         }
     }
 }

@@ -107,10 +107,17 @@ pub enum Pace {
     Lines,
 }
 
+const NO_KEY: u32 = u32::MAX;
+/// Keys up to this number are looked up without a hash.
+const LARGEST_SMALL: i64 = (1 << 22) - 1;
+
 /// The numbers of keys and sessions.
 #[derive(Clone, Debug, Default)]
 pub struct StreamedNames {
+    /// Keys that are small numbers, and those that are others.
+    small_keys: Vec<u32>,
     int_keys: FxHashMap<i64, u32>,
+    text_keys: FxHashMap<Box<str>, u32>,
     keys: FxHashMap<Datum, u32>,
     key_names: Vec<Datum>,
     int_sessions: FxHashMap<i64, u32>,
@@ -130,20 +137,41 @@ impl StreamedNames {
         &self.session_names[session.index()]
     }
 
+    #[inline]
     fn key_id(&mut self, name: Name<'_>) -> KeyId {
+        if let Name::Int(number) = name
+            && let Some(id) = usize::try_from(number).ok().and_then(|it| self.small_keys.get(it))
+            && *id != NO_KEY
+        {
+            return KeyId::from_index(*id as usize);
+        }
+        self.large_key_id(name)
+    }
+
+    /// A key that is no small number, or a new one.
+    fn large_key_id(&mut self, name: Name<'_>) -> KeyId {
         let known = match name {
             Name::Int(number) => self.int_keys.get(&number),
-            other => self.keys.get(&owned(other)),
+            Name::Text(text) => self.text_keys.get(text),
+            other => self.keys.get(&other.to_datum()),
         };
         if let Some(id) = known {
             return KeyId::from_index(*id as usize);
         }
         let id = self.key_names.len() as u32;
-        self.key_names.push(owned(name));
+        self.key_names.push(name.to_datum());
         match name {
-            Name::Int(number) => self.int_keys.insert(number, id),
-            other => self.keys.insert(owned(other), id),
-        };
+            Name::Int(number @ 0..=LARGEST_SMALL) => {
+                let at = number as usize;
+                if at >= self.small_keys.len() {
+                    self.small_keys.resize(at + 1, NO_KEY);
+                }
+                self.small_keys[at] = id;
+            }
+            Name::Int(number) => drop(self.int_keys.insert(number, id)),
+            Name::Text(text) => drop(self.text_keys.insert(text.into(), id)),
+            other => drop(self.keys.insert(other.to_datum(), id)),
+        }
         KeyId::from_index(id as usize)
     }
 
@@ -180,16 +208,6 @@ impl StreamedNames {
     }
 }
 
-fn owned(name: Name<'_>) -> Datum {
-    match name {
-        Name::Null => Datum::Null,
-        Name::Int(number) => Datum::Int(number),
-        Name::Number(text) => Datum::Number(text.into()),
-        Name::Text(text) => Datum::Text(text.into()),
-        Name::Record(text) => Datum::Record(text.into()),
-    }
-}
-
 /// Reads a recording in JSON lines, and gives each transaction to `taker`. The name is for messages.
 pub fn stream_txns(
     name: &str,
@@ -206,7 +224,7 @@ pub fn stream_txns(
     let mut streamer = Streamer {
         name,
         meter: &meter,
-        initial: options.initial.map(owned),
+        initial: options.initial.map(Name::to_datum),
         reader: LineReader::new(),
         line: 1,
         is_headed: false,
@@ -228,7 +246,7 @@ pub fn stream_txns(
         }
         Pace::Lines => {
             while streamer.go_on().is_ok() {
-                let Some(lines) = input.next_lines(1)? else { break };
+                let Some(lines) = input.lines_at_hand()? else { break };
                 streamer.take(&Scanned::new(lines))?;
                 if streamer.flow.is_continue() {
                     streamer.flow = streamer.taker.pause();
@@ -361,7 +379,7 @@ impl Streamer<'_> {
         let Some(history) = reading.history.filter(|_| !self.is_broken()) else { return Ok(()) };
         if !self.is_headed && !self.reader.is_headless() {
             self.is_headed = true;
-            let said = default.map(|it| owned(history.value(it)));
+            let said = default.map(|it| history.value(it).to_datum());
             let header = StreamedHeader {
                 initial: said.or(self.initial.take()).unwrap_or(Datum::Null),
                 promised: self.reader.promised(),

@@ -2,7 +2,7 @@
 
 use super::schedule::schedule;
 use super::surroundings::{around, summary};
-use super::{Page, copies, linked_figure, steps};
+use super::{Page, chart, copies, linked_figure, steps};
 use crate::check_phrases::{
     CORE_LEAD, DATABASES_LEAD, MAX_EMBEDDED, Medium, SAID_LEAD, anomaly_words, certified, check_headline,
     rule_of_statements, witness,
@@ -12,7 +12,7 @@ use crate::findings::{Finding, findings};
 use crate::json::JsonLayout;
 use crate::notation::{Comments, notation};
 use crate::promise::{PromiseVerdict, beyond, on_one_server};
-use crate::svg::{Frame, figure_svg, levels_svg};
+use crate::svg::{Frame, figure_svg, levels_svg, over_time_chart};
 use crate::text::{defect_text, memory, size};
 use crate::words::{prose, xml};
 use iso_spec::Level;
@@ -31,10 +31,17 @@ pub(crate) fn check_html(report: &CheckReport) -> Page {
     body += &schedule(report);
     body += &levels(report, &findings);
     body += &summary(report);
+    body += &over_time(report);
     body += &run(report);
     body += &witnesses(report);
     let effort = effort(report);
     Page { title, body, effort, json: embedded(report).to_json(JsonLayout::Compact) }
+}
+
+/// How the check of a recording went while it was read.
+fn over_time(report: &CheckReport) -> String {
+    let Some(over_time) = &report.over_time else { return String::new() };
+    chart("The check over time", |room| over_time_chart(over_time, room))
 }
 
 /// Acknowledged writes that are gone.
@@ -69,6 +76,7 @@ fn embedded(report: &CheckReport) -> CheckReport {
         levels: levels.collect(),
         whole: report.whole.clone(),
         surroundings: report.surroundings.clone(),
+        over_time: report.over_time.clone(),
     }
 }
 

@@ -6,10 +6,11 @@ use crate::collect::{Asserted, CollectReport};
 use crate::collect_phrases::{ended_early, facts, headline, next_command, nodes_in_words};
 use crate::durability::FaultMark;
 use crate::json::JsonLayout;
-use crate::svg::collect_chart;
+use crate::svg::{collect_chart, over_time_chart};
 use crate::words::{prose, xml};
 
 const CAPTION: &str = "What sessions did over time, without the final read.";
+const CHECK_CAPTION: &str = "The check beside it.";
 
 /// The page of `collect`.
 pub(crate) fn collect_html(report: &CollectReport) -> Page {
@@ -17,6 +18,9 @@ pub(crate) fn collect_html(report: &CollectReport) -> Page {
     let mut body = format!("<p class=\"input\">{}</p>\n<h1>{}</h1>\n", prose(&title), prose(&headline(report)));
     body += &problems(report);
     body += &chart(CAPTION, |room| collect_chart(report, room));
+    if let Some(check) = &report.check {
+        body += &chart(CHECK_CAPTION, |room| over_time_chart(check, room));
+    }
     body += &held(&report.assertions);
     body += &facts_table(&facts(report));
     if !report.nodes.is_empty() {

@@ -87,6 +87,15 @@ impl Plot {
         }
     }
 
+    /// Lines for nothing and for the most, with their numbers: there is no room for more in a small one.
+    pub(super) fn ends(&self, figure: &mut Figure) {
+        for (rate, colour) in [(0.0, "#8c959f"), (self.most, GRID)] {
+            let (left, right, y) = (n(self.left), n(self.right), n(self.y(rate)));
+            figure.body += &format!("<path d=\"M{left} {y}H{right}\" stroke=\"{colour}\" stroke-width=\"1\"/>\n");
+            figure.body += &small(self.left - 8.0, self.y(rate) + 4.0, "end", &short(rate));
+        }
+    }
+
     /// Moments with the shares of the width where they stand, below everything that was drawn so far.
     pub(super) fn moments(&self, figure: &mut Figure, moments: &[(f64, String)]) {
         figure.height += 18.0;

@@ -71,6 +71,7 @@ pub fn collect() -> CollectReport {
         nodes: Vec::new(),
         faults: Vec::new(),
         series,
+        check: None,
     }
 }
 

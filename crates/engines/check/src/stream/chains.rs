@@ -4,7 +4,7 @@
 //! one version of each key, which nobody wrote as far as the window knows.
 
 use super::order::Graph;
-use iso_history::{Datum, KeyId};
+use iso_history::{KeyId, StreamedValue};
 
 /// Nothing.
 pub(super) const NONE: u32 = u32::MAX;
@@ -56,7 +56,7 @@ pub(super) struct Version {
     pub(super) previous: u32,
     pub(super) next: u32,
     first_reader: u32,
-    pub(super) value: Datum,
+    pub(super) value: StreamedValue,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ struct Ends {
 #[derive(Clone, Debug)]
 pub(super) struct Chains {
     pub(super) shape: Shape,
-    default_initial: Datum,
+    default_initial: StreamedValue,
     txns: Vec<Txn>,
     free_txns: Vec<u32>,
     ops: Vec<Op>,
@@ -81,7 +81,7 @@ pub(super) struct Chains {
 }
 
 impl Chains {
-    pub(super) fn new(shape: Shape, default_initial: Datum) -> Self {
+    pub(super) fn new(shape: Shape, default_initial: StreamedValue) -> Self {
         Self {
             shape,
             default_initial,
@@ -195,7 +195,7 @@ impl Chains {
     }
 
     /// The initial value of a key, which nobody has touched.
-    pub(super) fn set_initial(&mut self, key: KeyId, value: Datum) -> bool {
+    pub(super) fn set_initial(&mut self, key: KeyId, value: StreamedValue) -> bool {
         let ends = self.ends(key);
         let oldest = &mut self.versions[ends.oldest as usize];
         let is_untouched = ends.oldest == ends.newest && oldest.first_reader == NONE;
@@ -205,7 +205,7 @@ impl Chains {
         is_untouched
     }
 
-    fn new_version(&mut self, key: u32, writer: u32, value: Datum) -> u32 {
+    fn new_version(&mut self, key: u32, writer: u32, value: StreamedValue) -> u32 {
         let version = Version { key, writer, previous: NONE, next: NONE, first_reader: NONE, value };
         if let Some(slot) = self.free_versions.pop() {
             self.versions[slot as usize] = version;
@@ -217,7 +217,7 @@ impl Chains {
     }
 
     /// What a write of a transaction leaves behind, right after another version.
-    pub(super) fn add_version(&mut self, op: u32, after: u32, value: Datum) -> u32 {
+    pub(super) fn add_version(&mut self, op: u32, after: u32, value: StreamedValue) -> u32 {
         let key = self.versions[after as usize].key;
         let version = self.new_version(key, self.ops[op as usize].txn, value);
         self.ops[op as usize].version = version;

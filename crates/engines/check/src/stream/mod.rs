@@ -10,12 +10,13 @@ mod chains;
 mod order;
 mod resolve;
 mod strong;
+mod versions;
 mod weak;
 
 pub use resolve::Resolved;
 
 use iso_evidence::{Budget, StreamedStep};
-use iso_history::{Datum, KeyId, StreamedTxn};
+use iso_history::{KeyId, StreamedTxn, StreamedValue};
 use iso_spec::Level;
 use strong::Strong;
 use weak::Weak;
@@ -96,7 +97,7 @@ pub struct Effort {
 impl Stream {
     /// A stream of registers that hold `default_initial` at first, with a window of about so many transactions. Nothing if the
     /// level cannot be streamed.
-    pub fn new(level: Level, default_initial: Datum, window: usize) -> Option<Self> {
+    pub fn new(level: Level, default_initial: StreamedValue, window: usize) -> Option<Self> {
         let engine = match level {
             Level::StrictSerializable
             | Level::Serializable
@@ -118,7 +119,7 @@ impl Stream {
 
     /// The initial value of one key. False if it comes too late, after somebody touched the key.
     #[must_use]
-    pub fn initial(&mut self, key: KeyId, value: Datum) -> bool {
+    pub fn initial(&mut self, key: KeyId, value: StreamedValue) -> bool {
         match &mut self.engine {
             Engine::Strong(it) => it.chains.set_initial(key, value),
             Engine::Weak(it) => it.set_initial(key, value),
@@ -126,7 +127,7 @@ impl Stream {
     }
 
     /// Takes the next transaction of the recording, and says what does not fit.
-    pub fn take(&mut self, id: u64, txn: &StreamedTxn) -> Vec<Misfit> {
+    pub fn take(&mut self, id: u64, txn: &StreamedTxn<'_>) -> Vec<Misfit> {
         let mut misfits = Vec::new();
         match &mut self.engine {
             Engine::Strong(it) => it.take(id, txn, &mut misfits),
@@ -179,7 +180,7 @@ impl Stream {
 
     /// Asks the exact engine for an order of the whole window, and goes on with it. `txn` gives a transaction of the
     /// window by its number.
-    pub fn resolve<'t>(&mut self, txn: &dyn Fn(u64) -> Option<&'t StreamedTxn>, budget: &Budget<'_>) -> Resolved {
+    pub fn resolve<'t>(&mut self, txn: &dyn Fn(u64) -> Option<StreamedTxn<'t>>, budget: &Budget<'_>) -> Resolved {
         match &mut self.engine {
             Engine::Strong(it) => it.resolve(self.level, txn, budget),
             Engine::Weak(_) => Resolved::Unknown,

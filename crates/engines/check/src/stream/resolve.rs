@@ -4,7 +4,9 @@ use super::chains::{Chains, NONE, Shape};
 use super::strong::Strong;
 use crate::check_facts;
 use iso_evidence::{Budget, Event, Schedule, Verdict, Witness};
-use iso_history::{Datum, Facts, History, HistoryBuilder, KeyId, Op, Outcome, Place, StreamedTxn, TxnId};
+use iso_history::{
+    Datum, Facts, History, HistoryBuilder, KeyId, Op, Outcome, Place, StreamedOp, StreamedTxn, StreamedValue, TxnId,
+};
 use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -31,7 +33,7 @@ impl Strong {
     pub(super) fn resolve<'t>(
         &mut self,
         level: Level,
-        txn: &dyn Fn(u64) -> Option<&'t StreamedTxn>,
+        txn: &dyn Fn(u64) -> Option<StreamedTxn<'t>>,
         budget: &Budget<'_>,
     ) -> Resolved {
         let Some(excerpt) = self.excerpt(txn) else { return Resolved::Unknown };
@@ -55,12 +57,12 @@ impl Strong {
     }
 
     /// Reads that wait are left out, and so are those of transactions whose snapshot has left.
-    fn excerpt<'t>(&mut self, txn: &dyn Fn(u64) -> Option<&'t StreamedTxn>) -> Option<Excerpt> {
+    fn excerpt<'t>(&mut self, txn: &dyn Fn(u64) -> Option<StreamedTxn<'t>>) -> Option<Excerpt> {
         let mut slots: Vec<u32> = self.order.nodes().map(|it| it >> 1).collect();
         slots.sort_unstable_by_key(|it| self.chains.txn(*it).id);
         slots.dedup();
         let read_by = |op: u32| (self.chains.txn(self.chains.op(op).txn).id, self.chains.op(op).key);
-        let waiting: FxHashSet<((u64, u32), Datum)> =
+        let waiting: FxHashSet<((u64, u32), StreamedValue)> =
             self.waiting().map(|(op, value)| (read_by(op), value.clone())).collect();
         let mut builder = HistoryBuilder::new();
         let mut keys: FxHashMap<KeyId, KeyId> = FxHashMap::default();
@@ -68,8 +70,7 @@ impl Strong {
         for slot in &slots {
             let id = self.chains.txn(*slot).id;
             let it = txn(id)?;
-            let waits =
-                |it: &&(KeyId, Datum)| !waiting.is_empty() && waiting.contains(&((id, it.0.raw()), it.1.clone()));
+            let waits = |it: &&StreamedOp| !waiting.is_empty() && waiting.contains(&((id, it.0.raw()), it.1.clone()));
             let mut key_of = |builder: &mut HistoryBuilder, key: KeyId| {
                 *keys.entry(key).or_insert_with(|| {
                     names.push(key);

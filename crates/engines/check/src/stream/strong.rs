@@ -10,7 +10,7 @@ use super::chains::{Chains, NONE, Op, Shape, Txn};
 use super::order::{Cycle, Graph, Order, RealTime};
 use super::{Left, Misfit, Why};
 use iso_evidence::StreamedStep;
-use iso_history::{Datum, KeyId, Outcome, StreamedTxn};
+use iso_history::{KeyId, Outcome, StreamedBlock, StreamedTxn, StreamedValue};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
 
@@ -33,7 +33,7 @@ pub(super) struct Strong {
     left: Vec<u64>,
     /// Reads without a version, by key.
     waiting: FxHashMap<u32, Vec<Waiting>>,
-    unknown: Vec<(u64, StreamedTxn)>,
+    unknown: Vec<(u64, StreamedBlock)>,
     latest_begin: Option<i64>,
     latest_begin_left: Option<i64>,
     edges: Vec<(u32, u32)>,
@@ -43,11 +43,11 @@ pub(super) struct Strong {
 #[derive(Clone, Debug)]
 struct Waiting {
     op: u32,
-    value: Datum,
+    value: StreamedValue,
 }
 
 impl Strong {
-    pub(super) fn new(level: Level, default_initial: Datum) -> Self {
+    pub(super) fn new(level: Level, default_initial: StreamedValue) -> Self {
         let shape = match level.without_times() {
             Level::Serializable => Shape::Serial,
             Level::SnapshotIsolation => Shape::Snapshots,
@@ -70,7 +70,7 @@ impl Strong {
     }
 
     /// Takes the next transaction; what does not fit is added to the misfits.
-    pub(super) fn take(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) {
+    pub(super) fn take(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
         match txn.outcome {
             Outcome::Aborted => {}
             Outcome::Indeterminate => self.keep_unknown(id, txn, misfits),
@@ -157,7 +157,7 @@ impl Strong {
     }
 
     /// One of unknown outcome counts only if somebody reads from it.
-    fn keep_unknown(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) {
+    fn keep_unknown(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
         let is_wanted = txn.writes().iter().any(|(key, value)| self.is_waited_for(*key, value));
         if is_wanted {
             return self.add(id, txn, misfits);
@@ -165,14 +165,16 @@ impl Strong {
         if self.unknown.len() >= MAX_UNKNOWN {
             self.unknown.remove(0);
         }
-        self.unknown.push((id, txn.clone()));
+        let mut kept = StreamedBlock::default();
+        kept.copy(txn);
+        self.unknown.push((id, kept));
     }
 
-    fn is_waited_for(&self, key: KeyId, value: &Datum) -> bool {
+    fn is_waited_for(&self, key: KeyId, value: &StreamedValue) -> bool {
         self.waiting.get(&key.raw()).is_some_and(|it| it.iter().any(|it| it.value == *value))
     }
 
-    fn add(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) {
+    fn add(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
         let slot = self.enter(id, txn, misfits);
         if let Some(key) = txn.contradicted() {
             misfits.push(Misfit { id, keys: vec![key], why: Why::Contradiction });
@@ -189,7 +191,7 @@ impl Strong {
     }
 
     /// The events of a transaction come to the end of the order, and it joins its session.
-    fn enter(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) -> u32 {
+    fn enter(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) -> u32 {
         let session = txn.session.index();
         if session >= self.sessions.len() {
             self.sessions.resize(session + 1, NONE);
@@ -246,7 +248,7 @@ impl Strong {
         later.into_iter().try_for_each(|it| self.order.ensure(&self.chains, commit, it))
     }
 
-    fn read(&mut self, slot: u32, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
+    fn read(&mut self, slot: u32, key: KeyId, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
         let op = self.chains.add_op(slot, key, false);
         match self.link(op, key, value) {
             Linked::Done => {}
@@ -263,16 +265,16 @@ impl Strong {
     }
 
     /// Somebody whose outcome is unknown may have written what was read.
-    fn ask_unknown(&mut self, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
-        let wrote = |it: &(u64, StreamedTxn)| it.1.writes().iter().any(|it| it.0 == key && it.1 == *value);
+    fn ask_unknown(&mut self, key: KeyId, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
+        let wrote = |it: &(u64, StreamedBlock)| it.1.txn(0).writes().iter().any(|it| it.0 == key && it.1 == *value);
         if let Some(found) = self.unknown.iter().position(wrote) {
             let (id, txn) = self.unknown.remove(found);
-            self.add(id, &txn, misfits);
+            self.add(id, &txn.txn(0), misfits);
         }
     }
 
     /// Links a read to a version with its value, the newest one that fits.
-    fn link(&mut self, op: u32, key: KeyId, value: &Datum) -> Linked {
+    fn link(&mut self, op: u32, key: KeyId, value: &StreamedValue) -> Linked {
         let newest = self.chains.newest(key);
         let mut first = None;
         let (mut version, mut n_tries) = (newest, 0);
@@ -319,7 +321,7 @@ impl Strong {
         Ok(())
     }
 
-    fn write(&mut self, slot: u32, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
+    fn write(&mut self, slot: u32, key: KeyId, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
         let newest = self.chains.newest(key);
         let read = self.chains.ops_of(slot).map(|it| self.chains.op(it));
         let read =
@@ -369,7 +371,7 @@ impl Strong {
         newest
     }
 
-    fn try_place(&mut self, op: u32, after: u32, value: &Datum) -> Result<(), Attempt> {
+    fn try_place(&mut self, op: u32, after: u32, value: &StreamedValue) -> Result<(), Attempt> {
         let version = match self.chains.op(op).version {
             NONE => self.chains.add_version(op, after, value.clone()),
             version => {
@@ -415,7 +417,7 @@ impl Strong {
     }
 
     /// Readers that waited for this value get it.
-    fn wake(&mut self, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
+    fn wake(&mut self, key: KeyId, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
         if self.waiting.is_empty() || !self.is_waited_for(key, value) {
             return;
         }
@@ -514,7 +516,7 @@ impl Strong {
     }
 
     /// The reads that wait, with what they read.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = (u32, &Datum)> {
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (u32, &StreamedValue)> {
         self.waiting.values().flatten().map(|it| (it.op, &it.value))
     }
 }

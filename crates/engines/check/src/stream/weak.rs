@@ -8,12 +8,12 @@
 //! transaction and source the sessions.
 
 use super::order::{Graph, Order, RealTime};
+use super::versions::{Version, Versions, Writer};
 use super::{Effort, Left, Misfit, Why};
 use iso_evidence::StreamedStep;
-use iso_history::{Datum, KeyId, Outcome, StreamedTxn};
+use iso_history::{KeyId, Outcome, StreamedBlock, StreamedOp, StreamedTxn, StreamedValue};
 use iso_spec::Level;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 /// So many transactions of unknown outcome are kept for readers to come.
@@ -26,16 +26,18 @@ pub(super) struct Weak {
     graph: Links,
     order: Order,
     sessions: Vec<SessionEnd>,
-    keys: Vec<Vec<Version>>,
-    default_initial: Datum,
+    versions: Versions,
     waiting: FxHashMap<u32, Vec<Waiting>>,
-    unknown: Vec<(u64, StreamedTxn)>,
+    unknown: Vec<(u64, StreamedBlock)>,
     /// The number of the next step; the initial state is step 0.
     now: u64,
     /// For how many steps a version is remembered after it was overwritten.
     memory: u64,
-    /// What the last steps saw, from old to new; only causal consistency asks.
-    recent: VecDeque<Vec<u32>>,
+    /// What the last steps saw; only causal consistency asks.
+    recent: Vec<Vec<u32>>,
+    /// Those that may be complete.
+    ready: Vec<u32>,
+    inferred: Vec<(Writer, Writer, u32)>,
 }
 
 #[derive(Clone, Debug)]
@@ -51,26 +53,7 @@ struct SessionEnd {
 struct Waiting {
     txn: u32,
     read: usize,
-    value: Datum,
-}
-
-/// Whose write something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Writer {
-    /// One in the window.
-    Here(u32),
-    /// One that left it, at this step.
-    Left(u64),
-    /// Nobody knows yet.
-    Awaited,
-}
-
-#[derive(Clone, Debug)]
-struct Version {
-    value: Datum,
-    writer: Writer,
-    session: u32,
-    nth: u32,
+    value: StreamedValue,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -80,7 +63,7 @@ struct Links {
     n_txns: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Txn {
     id: u64,
     session: u32,
@@ -120,19 +103,20 @@ impl Graph for Links {
 }
 
 impl Weak {
-    pub(super) fn new(level: Level, default_initial: Datum, window: u64) -> Self {
+    pub(super) fn new(level: Level, default_initial: StreamedValue, window: u64) -> Self {
         Self {
             level,
             graph: Links::default(),
             order: Order::new(RealTime::Ignored),
             sessions: Vec::new(),
-            keys: Vec::new(),
-            default_initial,
+            versions: Versions::new(default_initial),
             waiting: FxHashMap::default(),
             unknown: Vec::new(),
             now: 1,
-            memory: 2 * window,
-            recent: VecDeque::new(),
+            memory: 2 * window.max(1),
+            recent: Vec::new(),
+            ready: Vec::new(),
+            inferred: Vec::new(),
         }
     }
 
@@ -140,12 +124,8 @@ impl Weak {
         Effort { n_txns: self.graph.n_txns, n_searches: self.order.n_searches, n_exchanges: 0 }
     }
 
-    pub(super) fn set_initial(&mut self, key: KeyId, value: Datum) -> bool {
-        let is_fresh = self.versions(key.raw()).len() == 1 && !self.is_read_initially(key.raw());
-        if is_fresh {
-            self.versions(key.raw())[0].value = value;
-        }
-        is_fresh
+    pub(super) fn set_initial(&mut self, key: KeyId, value: StreamedValue) -> bool {
+        !self.is_read_initially(key.raw()) && self.versions.set_initial(key.raw(), value)
     }
 
     fn is_read_initially(&self, key: u32) -> bool {
@@ -153,12 +133,12 @@ impl Weak {
         self.order.nodes().any(reads_it)
     }
 
-    pub(super) fn take(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) {
+    pub(super) fn take(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
         match txn.outcome {
             Outcome::Aborted => {}
             Outcome::Committed => self.add(id, txn, misfits),
             Outcome::Indeterminate => {
-                let is_wanted = |it: &(KeyId, Datum)| {
+                let is_wanted = |it: &StreamedOp| {
                     self.waiting.get(&it.0.raw()).is_some_and(|list| list.iter().any(|wanted| wanted.value == it.1))
                 };
                 if txn.writes().iter().any(is_wanted) {
@@ -167,12 +147,14 @@ impl Weak {
                 if self.unknown.len() >= MAX_UNKNOWN {
                     self.unknown.remove(0);
                 }
-                self.unknown.push((id, txn.clone()));
+                let mut kept = StreamedBlock::default();
+                kept.copy(txn);
+                self.unknown.push((id, kept));
             }
         }
     }
 
-    fn add(&mut self, id: u64, txn: &StreamedTxn, misfits: &mut Vec<Misfit>) {
+    fn add(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
         if let Some(key) = txn.contradicted() {
             misfits.push(Misfit { id, keys: vec![key], why: Why::Contradiction });
         }
@@ -182,7 +164,7 @@ impl Weak {
             misfits.push(Misfit { id, keys, why: Why::Late });
         }
         for (nth, (key, value)) in txn.reads().iter().enumerate() {
-            let writer = self.source(slot, key.raw(), value);
+            let writer = self.versions.source(slot, key.raw(), value, self.since());
             self.graph.txns[slot as usize].reads.push((key.raw(), writer));
             if writer == Writer::Awaited {
                 self.graph.txns[slot as usize].n_waiting += 1;
@@ -193,11 +175,7 @@ impl Weak {
             }
         }
         for (key, value) in txn.writes() {
-            let version =
-                Version { value: value.clone(), writer: Writer::Here(slot), session: txn.session.raw(), nth: txn.nth };
-            let versions = self.versions(key.raw());
-            versions.reserve_exact(1);
-            versions.push(version);
+            self.versions.write(key.raw(), value.clone(), slot, (txn.session.raw(), txn.nth));
             self.graph.txns[slot as usize].writes.push(key.raw());
         }
         for (key, value) in txn.writes() {
@@ -206,7 +184,7 @@ impl Weak {
         self.complete(slot, misfits);
     }
 
-    fn enter(&mut self, id: u64, txn: &StreamedTxn) -> u32 {
+    fn enter(&mut self, id: u64, txn: &StreamedTxn<'_>) -> u32 {
         let session = txn.session.index();
         if session >= self.sessions.len() {
             self.sessions.resize(session + 1, SessionEnd { last: NONE, left: 0, causes: Vec::new() });
@@ -216,22 +194,10 @@ impl Weak {
             after = before;
             before = self.graph.txns[before as usize].before;
         }
-        let new = Txn {
-            id,
-            session: txn.session.raw(),
-            nth: txn.nth,
-            before,
-            after,
-            reads: Vec::with_capacity(txn.reads().len()),
-            writes: Vec::with_capacity(txn.writes().len()),
-            readers: Vec::new(),
-            inferred_after: Vec::new(),
-            inferred_before: Vec::new(),
-            n_waiting: 0,
-            is_complete: false,
-            causes: Vec::new(),
-        };
-        let slot = self.graph.add(new);
+        let slot = self.graph.add();
+        let new = &mut self.graph.txns[slot as usize];
+        (new.id, new.session, new.nth) = (id, txn.session.raw(), txn.nth);
+        (new.before, new.after) = (before, after);
         if before != NONE {
             self.graph.txns[before as usize].after = slot;
         }
@@ -246,23 +212,16 @@ impl Weak {
         slot
     }
 
-    /// Who wrote what was read: the newest that is remembered.
-    fn source(&mut self, reader: u32, key: u32, value: &Datum) -> Writer {
-        let (now, memory) = (self.now, self.memory);
-        let versions = self.versions(key);
-        let is_too_old = |it: Option<&Version>| matches!(it, Some(Version { writer: Writer::Left(step), .. }) if step + memory < now);
-        let found = versions.iter().rposition(|it| it.value == *value && it.writer != Writer::Here(reader));
-        match found.filter(|it| !is_too_old(versions.get(it + 1))) {
-            Some(found) => versions[found].writer,
-            None => Writer::Awaited,
-        }
+    /// Steps before this one are too long ago.
+    fn since(&self) -> u64 {
+        self.now.saturating_sub(self.memory)
     }
 
-    fn ask_unknown(&mut self, key: KeyId, value: &Datum, misfits: &mut Vec<Misfit>) {
-        let wrote = |it: &(u64, StreamedTxn)| it.1.writes().iter().any(|it| it.0 == key && it.1 == *value);
+    fn ask_unknown(&mut self, key: KeyId, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
+        let wrote = |it: &(u64, StreamedBlock)| it.1.txn(0).writes().iter().any(|it| it.0 == key && it.1 == *value);
         if let Some(found) = self.unknown.iter().position(wrote) {
             let (id, txn) = self.unknown.remove(found);
-            self.add(id, &txn, misfits);
+            self.add(id, &txn.txn(0), misfits);
         }
     }
 
@@ -287,7 +246,7 @@ impl Weak {
         misfits.push(Misfit { id: txn.id, keys: all, why });
     }
 
-    fn wake(&mut self, writer: u32, key: u32, value: &Datum, misfits: &mut Vec<Misfit>) {
+    fn wake(&mut self, writer: u32, key: u32, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
         let Some(list) = self.waiting.get_mut(&key) else { return };
         let mut woken = Vec::new();
         list.retain(|it| {
@@ -311,7 +270,8 @@ impl Weak {
 
     /// All sources of a transaction may be known now: infers what follows, and then asks those that waited for it.
     fn complete(&mut self, slot: u32, misfits: &mut Vec<Misfit>) {
-        let mut ready = vec![slot];
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.push(slot);
         while let Some(slot) = ready.pop() {
             let txn = &self.graph.txns[slot as usize];
             let is_known = |it: u32| it == NONE || self.graph.txns[it as usize].is_complete;
@@ -323,7 +283,7 @@ impl Weak {
                 continue;
             }
             if self.level == Level::CausalConsistency {
-                self.graph.txns[slot as usize].causes = self.causes(slot);
+                self.see(slot);
             }
             self.infer(slot, misfits);
             let txn = &mut self.graph.txns[slot as usize];
@@ -331,26 +291,30 @@ impl Weak {
             ready.extend(Some(txn.after).filter(|it| *it != NONE));
             ready.extend_from_slice(&txn.readers);
         }
+        self.ready = ready;
     }
 
-    fn causes(&self, slot: u32) -> Vec<u32> {
+    /// Whom a transaction sees: its session, its sources, and whom these see.
+    fn see(&mut self, slot: u32) {
+        let mut causes = std::mem::take(&mut self.graph.txns[slot as usize].causes);
         let txn = &self.graph.txns[slot as usize];
         let session = txn.session as usize;
-        let mut causes = match txn.before {
-            NONE => self.sessions[session].causes.clone(),
-            before => self.graph.txns[before as usize].causes.clone(),
-        };
+        causes.clone_from(match txn.before {
+            NONE => &self.sessions[session].causes,
+            before => &self.graph.txns[before as usize].causes,
+        });
         let mut see = |seen: &[u32]| {
             if causes.len() < seen.len() {
                 causes.resize(seen.len(), 0);
             }
             causes.iter_mut().zip(seen).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
         };
-        let oldest = self.now - self.recent.len() as u64;
         for (_, writer) in &txn.reads {
             match *writer {
                 Writer::Here(writer) => see(&self.graph.txns[writer as usize].causes),
-                Writer::Left(step) if step >= oldest => see(&self.recent[(step - oldest) as usize]),
+                Writer::Left(step) if step > 0 && step >= self.since() => {
+                    see(&self.recent[((step - 1) % self.memory) as usize]);
+                }
                 _ => {}
             }
         }
@@ -358,40 +322,48 @@ impl Weak {
             causes.resize(session + 1, 0);
         }
         causes[session] = txn.nth + 1;
-        causes
+        self.graph.txns[slot as usize].causes = causes;
     }
 
     /// Whom a transaction must see comes before whom it read from.
+    ///
+    /// Only versions of the window can still come before one of the window, and what left before a source that left did.
     fn infer(&mut self, slot: u32, misfits: &mut Vec<Misfit>) {
-        let mut inferred: Vec<(Writer, Writer, u32)> = Vec::new();
+        let mut inferred = std::mem::take(&mut self.inferred);
         let txn = &self.graph.txns[slot as usize];
         for (nth, (key, source)) in txn.reads.iter().enumerate() {
-            let must_see = |it: &&Version| match self.level {
-                Level::ReadCommitted => txn.reads[..nth].iter().any(|read| read.1 == it.writer),
+            let must_see = |it: &Version, writer: Writer| match self.level {
+                Level::ReadCommitted => txn.reads[..nth].iter().any(|read| read.1 == writer),
                 Level::ReadAtomic => {
-                    (it.session == txn.session && it.nth < txn.nth) || txn.reads.iter().any(|read| read.1 == it.writer)
+                    (it.session == txn.session && it.nth < txn.nth) || txn.reads.iter().any(|read| read.1 == writer)
                 }
                 _ => {
                     let is_own = it.session == txn.session && it.nth >= txn.nth;
                     !is_own && txn.causes.get(it.session as usize).is_some_and(|n| it.nth < *n)
                 }
             };
-            let versions = &self.keys[*key as usize];
-            let is_other = |it: &&Version| it.writer != *source && it.writer != Writer::Left(0);
-            let seen = versions.iter().filter(is_other).filter(must_see);
-            inferred.extend(seen.map(|it| (it.writer, *source, *key)));
+            if *source == Writer::Awaited {
+                continue;
+            }
+            let here = self.versions.here(*key).map(|it| (it, Writer::Here(it.slot())));
+            let here = here.filter(|it| it.1 != *source && must_see(it.0, it.1));
+            inferred.extend(here.map(|it| (it.1, *source, *key)));
+            if let Writer::Left(step) = *source {
+                let newer = self.versions.left(*key).take_while(|it| it.step() > step);
+                let newer = newer.map(|it| (it, Writer::Left(it.step()))).filter(|it| must_see(it.0, it.1));
+                inferred.extend(newer.map(|it| (it.1, *source, *key)));
+            }
         }
-        for (before, after, key) in inferred {
+        for (before, after, key) in inferred.drain(..) {
             let is_possible = match (before, after) {
-                (_, Writer::Awaited) | (Writer::Awaited, _) | (Writer::Left(_), Writer::Here(_)) => true,
-                (Writer::Left(before), Writer::Left(after)) => before < after,
-                (Writer::Here(_), Writer::Left(_)) => false,
                 (Writer::Here(before), Writer::Here(after)) => self.connect(before, after),
+                _ => false,
             };
             if !is_possible {
                 self.misfit(slot, &[key], Why::Cycle, misfits);
             }
         }
+        self.inferred = inferred;
     }
 
     fn connect(&mut self, before: u32, after: u32) -> bool {
@@ -414,10 +386,13 @@ impl Weak {
         self.order.pop();
         let step = self.now;
         let sources = self.sources(slot);
-        let txn = self.graph.remove(slot, step);
-        for key in &txn.writes {
-            self.settle(*key, slot, step);
+        let since = step.saturating_sub(self.memory);
+        for nth in 0..self.graph.txns[slot as usize].writes.len() {
+            let key = self.graph.txns[slot as usize].writes[nth];
+            self.versions.settle(key, slot, step, since);
         }
+        self.graph.remove(slot, step);
+        let txn = &mut self.graph.txns[slot as usize];
         let session = &mut self.sessions[txn.session as usize];
         session.left = session.left.max(txn.id + 1);
         if session.last == slot {
@@ -425,10 +400,11 @@ impl Weak {
         }
         if self.level == Level::CausalConsistency {
             session.causes.clone_from(&txn.causes);
-            self.recent.push_back(txn.causes);
-            if self.recent.len() as u64 > self.memory {
-                self.recent.pop_front();
+            let at = ((step - 1) % self.memory) as usize;
+            if at == self.recent.len() {
+                self.recent.push(Vec::new());
             }
+            std::mem::swap(&mut self.recent[at], &mut txn.causes);
         }
         self.now += 1;
         Some(Left { id: txn.id, step: StreamedStep::Whole, sources })
@@ -438,30 +414,18 @@ impl Weak {
     fn sources(&self, slot: u32) -> Vec<u64> {
         let ago = |(key, writer): &(u32, Writer)| {
             let Writer::Left(step) = *writer else { return 0 };
-            let versions = &self.keys[*key as usize];
-            let left = |it: &&Version| matches!(it.writer, Writer::Left(_));
-            let Some(source) = versions.iter().find(|it| it.writer == *writer) else { return 0 };
-            let newest = versions.iter().filter(left).rev().find(|it| it.value == source.value);
-            if newest.is_some_and(|it| it.writer == *writer) { 0 } else { self.now - step }
+            let is_source = |it: &&Version| it.step() == step;
+            let mut left = self.versions.left(*key);
+            if left.next().is_none_or(|it| it.step() == step) {
+                return 0;
+            }
+            let Some(source) = left.find(is_source) else { return 0 };
+            let newest = self.versions.left(*key).find(|it| it.value == source.value);
+            if newest.is_some_and(|it| it.step() == step) { 0 } else { self.now - step }
         };
-        let mut sources: Vec<u64> = self.graph.txns[slot as usize].reads.iter().map(ago).collect();
-        while sources.last() == Some(&0) {
-            sources.pop();
-        }
-        sources
-    }
-
-    /// A version's writer left: the version comes behind all others that left, and what is too old is forgotten.
-    fn settle(&mut self, key: u32, slot: u32, step: u64) {
-        let memory = self.memory;
-        let versions = &mut self.keys[key as usize];
-        let Some(found) = versions.iter().position(|it| it.writer == Writer::Here(slot)) else { return };
-        let n_left = versions.iter().take_while(|it| matches!(it.writer, Writer::Left(_))).count();
-        versions[found].writer = Writer::Left(step);
-        versions[n_left..=found].rotate_right(1);
-        let is_old = |it: &&Version| matches!(it.writer, Writer::Left(at) if at + memory < step);
-        let n_forgotten = versions.iter().skip(1).take_while(is_old).count();
-        versions.drain(..n_forgotten);
+        let reads = &self.graph.txns[slot as usize].reads;
+        let Some(last) = reads.iter().rposition(|it| ago(it) != 0) else { return Vec::new() };
+        reads[..=last].iter().map(ago).collect()
     }
 
     /// The reads of the first transaction, and of those that it follows, do not wait any longer.
@@ -486,59 +450,46 @@ impl Weak {
         misfits.push(Misfit { id, keys, why: Why::NoWriter });
         self.complete(slot, misfits);
     }
-
-    fn versions(&mut self, key: u32) -> &mut Vec<Version> {
-        if key as usize >= self.keys.len() {
-            let value = self.default_initial.clone();
-            let initial = || vec![Version { value: value.clone(), writer: Writer::Left(0), session: NONE, nth: NONE }];
-            self.keys.resize_with(key as usize + 1, initial);
-        }
-        &mut self.keys[key as usize]
-    }
 }
 
 impl Links {
-    fn add(&mut self, txn: Txn) -> u32 {
+    /// Room for a transaction; whoever had it before left its lists.
+    fn add(&mut self) -> u32 {
         self.n_txns += 1;
-        if let Some(slot) = self.free.pop() {
-            self.txns[slot as usize] = txn;
-            slot
-        } else {
-            self.txns.push(txn);
-            self.txns.len() as u32 - 1
-        }
+        let Some(slot) = self.free.pop() else {
+            self.txns.push(Txn::default());
+            return self.txns.len() as u32 - 1;
+        };
+        let txn = &mut self.txns[slot as usize];
+        txn.reads.clear();
+        txn.writes.clear();
+        txn.readers.clear();
+        txn.inferred_after.clear();
+        txn.inferred_before.clear();
+        txn.n_waiting = 0;
+        txn.is_complete = false;
+        txn.causes.clear();
+        slot
     }
 
     /// The first of all leaves; those that follow it know at which step.
-    fn remove(&mut self, slot: u32, step: u64) -> Txn {
-        let empty = Txn {
-            id: 0,
-            session: 0,
-            nth: 0,
-            before: NONE,
-            after: NONE,
-            reads: Vec::new(),
-            writes: Vec::new(),
-            readers: Vec::new(),
-            inferred_after: Vec::new(),
-            inferred_before: Vec::new(),
-            n_waiting: 0,
-            is_complete: false,
-            causes: Vec::new(),
-        };
-        let txn = std::mem::replace(&mut self.txns[slot as usize], empty);
-        if txn.after != NONE {
-            self.txns[txn.after as usize].before = NONE;
+    fn remove(&mut self, slot: u32, step: u64) {
+        let after = self.txns[slot as usize].after;
+        if after != NONE {
+            self.txns[after as usize].before = NONE;
         }
-        for reader in &txn.readers {
+        let readers = std::mem::take(&mut self.txns[slot as usize].readers);
+        for reader in &readers {
             let reads = &mut self.txns[*reader as usize].reads;
             reads.iter_mut().filter(|it| it.1 == Writer::Here(slot)).for_each(|it| it.1 = Writer::Left(step));
         }
-        for after in &txn.inferred_after {
+        let inferred = std::mem::take(&mut self.txns[slot as usize].inferred_after);
+        for after in &inferred {
             self.txns[*after as usize].inferred_before.retain(|it| *it != slot);
         }
+        let txn = &mut self.txns[slot as usize];
+        (txn.readers, txn.inferred_after) = (readers, inferred);
         self.free.push(slot);
         self.n_txns -= 1;
-        txn
     }
 }

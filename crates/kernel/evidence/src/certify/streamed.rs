@@ -7,7 +7,7 @@
 
 use super::streamed_sight::Sight;
 use super::uncertified::Uncertified;
-use iso_history::{Datum, KeyId, Outcome, StreamedTxn};
+use iso_history::{KeyId, Outcome, StreamedOp, StreamedTxn, StreamedValue};
 use iso_spec::Level;
 
 /// What happens next in a streamed schedule.
@@ -26,7 +26,7 @@ pub enum StreamedStep {
 pub struct StreamedReplay {
     rule: Rule,
     keys: Vec<Held>,
-    default_initial: Datum,
+    default_initial: StreamedValue,
     sessions: Vec<SessionState>,
     latest_begin: Option<i64>,
     n_commits: u64,
@@ -55,7 +55,7 @@ enum Form {
 /// What a key holds, and since which commit.
 #[derive(Clone, Debug)]
 struct Held {
-    value: Datum,
+    value: StreamedValue,
     changed_at: u64,
 }
 
@@ -72,7 +72,7 @@ struct SessionState {
 impl StreamedReplay {
     /// A replay at a level, of a recording whose keys hold `default_initial` at first; nothing if schedules of this level
     /// cannot be replayed as a stream. `memory` says for how many steps the weak levels remember versions.
-    pub fn new(level: Level, default_initial: Datum, memory: usize) -> Option<Self> {
+    pub fn new(level: Level, default_initial: StreamedValue, memory: usize) -> Option<Self> {
         let form = match level {
             Level::Serializable | Level::StrictSerializable => Form::Serial,
             Level::SnapshotIsolation | Level::StrongSnapshotIsolation => Form::Snapshots { first_committer_wins: true },
@@ -94,19 +94,20 @@ impl StreamedReplay {
     }
 
     /// The initial value of one key, before anybody has touched it.
-    pub fn initial(&mut self, key: KeyId, value: Datum) -> Result<(), Uncertified> {
-        if self.held(key).changed_at > 0 {
-            return Err(Uncertified::new("the initial value of a key comes after a write to it"));
-        }
-        if let Some(sight) = &mut self.sight {
-            sight.initial(key, value.clone());
-        }
-        self.held(key).value = value;
-        Ok(())
+    pub fn initial(&mut self, key: KeyId, value: StreamedValue) -> Result<(), Uncertified> {
+        let is_in_time = match &mut self.sight {
+            Some(sight) => sight.initial(key, value),
+            None => {
+                let held = self.held(key);
+                held.value = value;
+                held.changed_at == 0
+            }
+        };
+        if is_in_time { Ok(()) } else { Err(Uncertified::new("the initial value of a key comes after a write to it")) }
     }
 
     /// The recording has this transaction; those of a session come in its order.
-    pub fn tell(&mut self, txn: &StreamedTxn) -> Result<(), Uncertified> {
+    pub fn tell(&mut self, txn: &StreamedTxn<'_>) -> Result<(), Uncertified> {
         let session = self.session(txn);
         if session.n_told != txn.nth {
             return Err(wrong(txn, "is not the next one of its session in the recording"));
@@ -121,7 +122,7 @@ impl StreamedReplay {
     /// The schedule goes on with this transaction of the recording. `sources` says, for the weak levels, how many steps
     /// ago each read's source was (counted from 1; 0 is the newest version with the value that was read); it may be shorter
     /// than the reads.
-    pub fn step(&mut self, step: StreamedStep, txn: &StreamedTxn, sources: &[u64]) -> Result<(), Uncertified> {
+    pub fn step(&mut self, step: StreamedStep, txn: &StreamedTxn<'_>, sources: &[u64]) -> Result<(), Uncertified> {
         match (self.rule.form, step) {
             (Form::Serial, StreamedStep::Whole) => {
                 self.enter(txn)?;
@@ -149,8 +150,7 @@ impl StreamedReplay {
                     return Err(wrong(txn, "commits without a snapshot"));
                 };
                 self.leave_real_time(txn)?;
-                let is_changed =
-                    |it: &(KeyId, Datum)| self.keys.get(it.0.index()).is_some_and(|it| it.changed_at > since);
+                let is_changed = |it: &StreamedOp| self.keys.get(it.0.index()).is_some_and(|it| it.changed_at > since);
                 if first_committer_wins && txn.writes().iter().any(is_changed) {
                     return Err(wrong(txn, "commits a write although somebody else did since its snapshot"));
                 }
@@ -181,7 +181,7 @@ impl StreamedReplay {
     }
 
     /// A transaction comes into the schedule: it did not abort, and its session's earlier ones are over.
-    fn enter(&mut self, txn: &StreamedTxn) -> Result<(), Uncertified> {
+    fn enter(&mut self, txn: &StreamedTxn<'_>) -> Result<(), Uncertified> {
         if txn.outcome == Outcome::Aborted {
             return Err(wrong(txn, "aborted, but is in the schedule"));
         }
@@ -199,12 +199,12 @@ impl StreamedReplay {
         Ok(())
     }
 
-    fn begin_real_time(&mut self, txn: &StreamedTxn) {
+    fn begin_real_time(&mut self, txn: &StreamedTxn<'_>) {
         self.latest_begin = self.latest_begin.max(txn.begin);
     }
 
     /// Whoever ended before another began comes before it.
-    fn leave_real_time(&self, txn: &StreamedTxn) -> Result<(), Uncertified> {
+    fn leave_real_time(&self, txn: &StreamedTxn<'_>) -> Result<(), Uncertified> {
         match (self.latest_begin, txn.end) {
             (Some(begin), Some(end)) if self.rule.real_time && end < begin => {
                 Err(wrong(txn, "ended before a transaction began that the schedule puts before it"))
@@ -213,7 +213,7 @@ impl StreamedReplay {
         }
     }
 
-    fn read(&mut self, txn: &StreamedTxn) -> Result<(), Uncertified> {
+    fn read(&mut self, txn: &StreamedTxn<'_>) -> Result<(), Uncertified> {
         for (key, value) in txn.reads() {
             let held = self.keys.get(key.index()).map_or(&self.default_initial, |it| &it.value);
             if held != value {
@@ -224,7 +224,7 @@ impl StreamedReplay {
         Ok(())
     }
 
-    fn write(&mut self, txn: &StreamedTxn) {
+    fn write(&mut self, txn: &StreamedTxn<'_>) {
         self.n_commits += 1;
         let changed_at = self.n_commits;
         for (key, value) in txn.writes() {
@@ -240,7 +240,7 @@ impl StreamedReplay {
         &mut self.keys[key.index()]
     }
 
-    fn session(&mut self, txn: &StreamedTxn) -> &mut SessionState {
+    fn session(&mut self, txn: &StreamedTxn<'_>) -> &mut SessionState {
         let idx = txn.session.index();
         if idx >= self.sessions.len() {
             self.sessions.resize(idx + 1, SessionState::default());
@@ -250,6 +250,6 @@ impl StreamedReplay {
 }
 
 /// Something is wrong with a transaction of a recording.
-pub(super) fn wrong(txn: &StreamedTxn, what: &str) -> Uncertified {
+pub(super) fn wrong(txn: &StreamedTxn<'_>, what: &str) -> Uncertified {
     Uncertified::new(format!("the transaction of line {} {what}", txn.at))
 }

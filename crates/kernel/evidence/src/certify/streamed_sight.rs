@@ -11,141 +11,238 @@
 
 use super::streamed::wrong;
 use super::uncertified::Uncertified;
-use iso_history::{Datum, KeyId, StreamedTxn};
+use iso_history::{KeyId, StreamedTxn, StreamedValue};
 use iso_spec::Level;
-use std::collections::VecDeque;
 
-/// Who was seen: for each session, how many of its transactions.
-type Causes = Vec<u32>;
+const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct Sight {
     level: Level,
     memory: u64,
-    default_initial: Datum,
-    /// By key, versions from old to new.
-    keys: Vec<Vec<Version>>,
+    default_initial: StreamedValue,
+    keys: Vec<Ends>,
+    versions: Vec<Version>,
+    /// Places of versions that are forgotten.
+    free: Vec<u32>,
     /// The number of the next step; the initial state is step 0.
     now: u64,
-    /// What recent steps saw, themselves included; the first one is that of the oldest step that is remembered.
-    recent: VecDeque<Causes>,
+    /// What recent steps saw, themselves included.
+    recent: Rows,
     /// What the last transaction of each session saw, itself included.
-    sessions: Vec<Causes>,
+    sessions: Rows,
+    /// The sources of the reads of one transaction, and whom it sees.
+    sources: Vec<u64>,
+    causes: Vec<u32>,
+}
+
+/// The versions of a key that are remembered: a list.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    newest: u32,
+    oldest: u32,
 }
 
 #[derive(Clone, Debug)]
 struct Version {
-    value: Datum,
+    value: StreamedValue,
     /// The step that wrote it.
     step: u64,
     session: u32,
     nth: u32,
+    older: u32,
+    newer: u32,
 }
 
 impl Sight {
-    pub(super) fn new(level: Level, default_initial: Datum, memory: u64) -> Self {
-        Self { level, memory, default_initial, keys: Vec::new(), now: 1, recent: VecDeque::new(), sessions: Vec::new() }
+    pub(super) fn new(level: Level, default_initial: StreamedValue, memory: u64) -> Self {
+        Self {
+            level,
+            memory: memory.max(1),
+            default_initial,
+            keys: Vec::new(),
+            versions: Vec::new(),
+            free: Vec::new(),
+            now: 1,
+            recent: Rows::default(),
+            sessions: Rows::default(),
+            sources: Vec::new(),
+            causes: Vec::new(),
+        }
     }
 
-    pub(super) fn initial(&mut self, key: KeyId, value: Datum) {
-        *self.versions(key) = vec![initially(value)];
+    /// The initial value of one key; false if somebody wrote to it before.
+    pub(super) fn initial(&mut self, key: KeyId, value: StreamedValue) -> bool {
+        let Ends { newest, oldest } = self.ends(key);
+        let version = &mut self.versions[newest as usize];
+        let is_in_time = newest == oldest && version.step == 0;
+        if is_in_time {
+            version.value = value;
+        }
+        is_in_time
     }
 
     /// One whole transaction.
-    pub(super) fn step(&mut self, txn: &StreamedTxn, sources: &[u64]) -> Result<(), Uncertified> {
-        let session = txn.session.index();
-        if session >= self.sessions.len() {
-            self.sessions.resize(session + 1, Causes::new());
-        }
-        let mut steps = Vec::with_capacity(txn.reads().len());
+    pub(super) fn step(&mut self, txn: &StreamedTxn<'_>, sources: &[u64]) -> Result<(), Uncertified> {
+        self.sources.clear();
         for (nth, (key, value)) in txn.reads().iter().enumerate() {
             // A source before the beginning is none.
             let named =
                 sources.get(nth).filter(|it| **it > 0).map(|ago| self.now.checked_sub(*ago).unwrap_or(u64::MAX));
-            steps.push(self.source(txn, *key, value, named)?);
+            let source = self.source(txn, *key, value, named)?;
+            self.sources.push(source);
         }
-        let causes = (self.level == Level::CausalConsistency).then(|| self.causes(session, &steps));
+        if self.level == Level::CausalConsistency {
+            self.see(txn.session.index());
+        }
         for (nth, (key, _)) in txn.reads().iter().enumerate() {
-            let newer = self.keys[key.index()].iter().rev().take_while(|it| it.step > steps[nth]);
+            let newer = self.newest_first(*key).take_while(|it| it.step > self.sources[nth]);
             let must_be_seen = |it: &Version| match self.level {
-                Level::ReadCommitted => steps[..nth].contains(&it.step),
-                Level::ReadAtomic => it.session == txn.session.raw() || steps.contains(&it.step),
-                _ => causes.as_ref().is_none_or(|causes| causes.get(it.session as usize).is_some_and(|n| it.nth < *n)),
+                Level::ReadCommitted => self.sources[..nth].contains(&it.step),
+                Level::ReadAtomic => it.session == txn.session.raw() || self.sources.contains(&it.step),
+                _ => self.causes.get(it.session as usize).is_some_and(|n| it.nth < *n),
             };
             if newer.into_iter().any(must_be_seen) {
                 return Err(wrong(txn, "must see a newer version than the one that it read"));
             }
         }
-        self.write(txn, causes);
+        self.write(txn);
         Ok(())
     }
 
+    fn newest_first(&self, key: KeyId) -> impl Iterator<Item = &Version> {
+        let get = |at: u32| self.versions.get(at as usize);
+        let newest = self.keys.get(key.index()).map_or(NONE, |it| it.newest);
+        std::iter::successors(get(newest), move |it| get(it.older))
+    }
+
     /// The step that wrote what was read.
-    fn source(&mut self, txn: &StreamedTxn, key: KeyId, value: &Datum, named: Option<u64>) -> Result<u64, Uncertified> {
+    fn source(
+        &mut self,
+        txn: &StreamedTxn<'_>,
+        key: KeyId,
+        value: &StreamedValue,
+        named: Option<u64>,
+    ) -> Result<u64, Uncertified> {
+        self.ends(key);
         let is_it = |it: &&Version| it.value == *value && named.is_none_or(|step| step == it.step);
-        let (now, memory) = (self.now, self.memory);
-        let versions = self.versions(key);
-        let found = versions.iter().rposition(|it| is_it(&it));
-        let Some(place) = found else {
+        let Some(found) = self.newest_first(key).find(is_it) else {
             let value = value.as_name().shown();
             return Err(wrong(txn, &format!("read {value}, which nobody before it left there, or too long ago")));
         };
         // What older steps saw is forgotten, so nothing is known of who must see what they wrote.
-        if versions.get(place + 1).is_some_and(|it| it.step + memory < now) {
+        if self.versions.get(found.newer as usize).is_some_and(|it| it.step + self.memory < self.now) {
             return Err(wrong(txn, "read what was overwritten too long ago"));
         }
-        Ok(versions[place].step)
+        Ok(found.step)
     }
 
     /// Everybody whom a transaction sees: its session, its sources, and whom these see.
-    fn causes(&self, session: usize, steps: &[u64]) -> Causes {
-        let mut causes = self.sessions[session].clone();
-        let oldest = self.now - self.recent.len() as u64;
-        for step in steps.iter().filter(|it| **it >= oldest) {
-            let seen = &self.recent[(*step - oldest) as usize];
-            if causes.len() < seen.len() {
-                causes.resize(seen.len(), 0);
-            }
-            for (mine, theirs) in causes.iter_mut().zip(seen) {
+    fn see(&mut self, session: usize) {
+        if session >= self.sessions.width {
+            let width = (session + 1).next_power_of_two();
+            self.recent.widen(width);
+            self.sessions.widen(width);
+            self.sessions.numbers.resize(width * width, 0);
+        }
+        self.causes.clear();
+        self.causes.extend_from_slice(self.sessions.row(session));
+        for step in self.sources.iter().filter(|it| **it > 0 && **it + self.memory >= self.now) {
+            let seen = self.recent.row(((step - 1) % self.memory) as usize);
+            for (mine, theirs) in self.causes.iter_mut().zip(seen) {
                 *mine = (*mine).max(*theirs);
             }
         }
-        causes
     }
 
-    fn write(&mut self, txn: &StreamedTxn, causes: Option<Causes>) {
-        let (session, step, memory) = (txn.session.index(), self.now, self.memory);
+    fn write(&mut self, txn: &StreamedTxn<'_>) {
+        let step = self.now;
         for (key, value) in txn.writes() {
-            let versions = self.versions(*key);
-            // Most keys have one version or two, and there are many keys.
-            versions.reserve_exact(1);
-            versions.push(Version { value: value.clone(), step, session: txn.session.raw(), nth: txn.nth });
-            // The second one says when the first one was overwritten.
-            let n_forgotten = versions.iter().skip(1).take_while(|it| it.step + memory < step).count();
-            versions.drain(..n_forgotten);
+            self.push(*key, value.clone(), (txn.session.raw(), txn.nth), step);
+            self.forget(*key, step);
         }
         self.now += 1;
-        let Some(mut causes) = causes else { return };
-        if causes.len() <= session {
-            causes.resize(session + 1, 0);
+        if self.level == Level::CausalConsistency {
+            let session = txn.session.index();
+            self.causes[session] = txn.nth + 1;
+            self.recent.set(((step - 1) % self.memory) as usize, &self.causes);
+            self.sessions.set(session, &self.causes);
         }
-        causes[session] = txn.nth + 1;
-        self.recent.push_back(causes.clone());
-        if self.recent.len() as u64 > memory {
-            self.recent.pop_front();
-        }
-        self.sessions[session] = causes;
     }
 
-    fn versions(&mut self, key: KeyId) -> &mut Vec<Version> {
-        if key.index() >= self.keys.len() {
-            let initial = self.default_initial.clone();
-            self.keys.resize_with(key.index() + 1, || vec![initially(initial.clone())]);
+    fn push(&mut self, key: KeyId, value: StreamedValue, (session, nth): (u32, u32), step: u64) {
+        let older = self.ends(key).newest;
+        let at = self.place(Version { value, step, session, nth, older, newer: NONE });
+        self.versions[older as usize].newer = at;
+        self.keys[key.index()].newest = at;
+    }
+
+    fn place(&mut self, version: Version) -> u32 {
+        if let Some(at) = self.free.pop() {
+            self.versions[at as usize] = version;
+            at
+        } else {
+            self.versions.push(version);
+            self.versions.len() as u32 - 1
         }
-        &mut self.keys[key.index()]
+    }
+
+    /// The second version of a key says when the first one was overwritten.
+    fn forget(&mut self, key: KeyId, step: u64) {
+        let ends = &mut self.keys[key.index()];
+        loop {
+            let second = self.versions[ends.oldest as usize].newer;
+            if second == NONE || self.versions[second as usize].step + self.memory >= step {
+                break;
+            }
+            self.free.push(ends.oldest);
+            ends.oldest = second;
+            self.versions[second as usize].older = NONE;
+        }
+    }
+
+    fn ends(&mut self, key: KeyId) -> Ends {
+        while key.index() >= self.keys.len() {
+            let value = self.default_initial.clone();
+            let at = self.place(Version { value, step: 0, session: NONE, nth: NONE, older: NONE, newer: NONE });
+            self.keys.push(Ends { newest: at, oldest: at });
+        }
+        self.keys[key.index()]
     }
 }
 
-fn initially(value: Datum) -> Version {
-    Version { value, step: 0, session: u32::MAX, nth: u32::MAX }
+/// Rows of numbers, one after the other.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    width: usize,
+    numbers: Vec<u32>,
+}
+
+impl Rows {
+    fn row(&self, nth: usize) -> &[u32] {
+        &self.numbers[nth * self.width..(nth + 1) * self.width]
+    }
+
+    /// Replaces a row, or adds it behind the last one.
+    fn set(&mut self, nth: usize, row: &[u32]) {
+        let start = nth * self.width;
+        if start == self.numbers.len() {
+            self.numbers.extend_from_slice(row);
+        } else {
+            self.numbers[start..start + self.width].copy_from_slice(row);
+        }
+    }
+
+    /// All rows get longer; what is new is 0.
+    fn widen(&mut self, width: usize) {
+        if self.width > 0 {
+            let n_rows = self.numbers.len() / self.width;
+            let mut numbers = vec![0; n_rows * width];
+            for nth in 0..n_rows {
+                numbers[nth * width..nth * width + self.width].copy_from_slice(self.row(nth));
+            }
+            self.numbers = numbers;
+        }
+        self.width = width;
+    }
 }

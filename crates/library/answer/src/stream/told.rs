@@ -2,8 +2,9 @@
 
 use super::{Recording, SavedReplay, Standing, Steps, StreamCheck};
 use iso_evidence::Budget;
-use iso_history::{Access, Datum, History, KeyId, Name, Op, OpId, Projection, StreamedTxn, TxnId};
+use iso_history::{Access, History, KeyId, Op, OpId, Projection, StreamedBlock, StreamedValue, TxnId};
 use iso_spec::Level;
+use std::sync::Arc;
 
 /// A history, told from its first end to its last.
 #[derive(Debug)]
@@ -26,13 +27,14 @@ impl<'h> Told<'h> {
         steps: &mut dyn Steps,
         budget: &Budget<'_>,
     ) -> Result<StreamCheck, Level> {
-        let mut check = StreamCheck::new(levels, &Datum::Null, window)?;
+        let mut check = StreamCheck::new(levels, &StreamedValue::Null, window)?;
         for key in self.history.keys() {
-            let is_in_time = check.initial(key, &owned(self.history.value(self.history.initial_value(key))));
+            let is_in_time = check.initial(key, &self.history.value(self.history.initial_value(key)).into());
             debug_assert!(is_in_time, "nothing has happened yet");
         }
-        for txn in self.in_order_of_ends() {
-            check.take(self.txn(txn), self, steps, budget);
+        let block = Arc::new(self.block());
+        for idx in 0..block.n_txns() {
+            check.take((&block, idx), self, steps, budget);
         }
         check.finish(self, steps, budget);
         Ok(check)
@@ -44,12 +46,13 @@ impl<'h> Told<'h> {
     ///
     /// If schedules of the level are not replayed as streams.
     pub fn replay(&self, level: Level, window: usize) -> SavedReplay {
-        let mut replay = SavedReplay::new(level, Datum::Null, window).expect("the level was streamed");
+        let mut replay = SavedReplay::new(level, StreamedValue::Null, window).expect("the level was streamed");
         for key in self.history.keys() {
-            replay.initial(key, owned(self.history.value(self.history.initial_value(key)))).expect("it is the first");
+            replay.initial(key, self.history.value(self.history.initial_value(key)).into()).expect("it is the first");
         }
-        for txn in self.in_order_of_ends() {
-            replay.tell(self.txn(txn)).expect("sessions are in order");
+        let block = Arc::new(self.block());
+        for idx in 0..block.n_txns() {
+            replay.tell(&block, idx).expect("sessions are in order");
         }
         replay
     }
@@ -77,21 +80,28 @@ impl<'h> Told<'h> {
         txns.into_iter().map(|it| it.1).collect()
     }
 
-    fn txn(&self, txn: TxnId) -> StreamedTxn {
+    fn block(&self) -> StreamedBlock {
+        let mut block = StreamedBlock::default();
+        for txn in self.in_order_of_ends() {
+            self.tell(txn, &mut block);
+        }
+        block
+    }
+
+    fn tell(&self, txn: TxnId, block: &mut StreamedBlock) {
         let history = self.history;
         let session = history.session_of(txn).expect("only the initial transaction has no session");
         let (nth, at) = (history.nth_in_session(txn) as u32, history.place(txn).at);
-        let mut told = StreamedTxn::new(session, nth, at, history.outcome(txn));
-        told.times(history.begin(txn), history.end(txn));
+        block.begin((session, nth), at, history.outcome(txn), (history.begin(txn), history.end(txn)));
         for op in history.ops(txn) {
             let (access, key, value) = match history.op(op) {
                 Op::Read { key, value } => (Access::Read, key, value),
                 Op::Write { key, value } => (Access::Write, key, value),
                 _ => unreachable!("lists and scans were refused"),
             };
-            told.push(access, key, owned(history.value(value))).expect("only registers are told");
+            block.push(access, key, StreamedValue::from(history.value(value))).expect("only registers are told");
         }
-        told
+        block.end();
     }
 }
 
@@ -111,15 +121,5 @@ impl StreamCheck {
             Standing::Violated(_) => Some(false),
             Standing::Undecided | Standing::Refused(_) => None,
         }
-    }
-}
-
-fn owned(name: Name<'_>) -> Datum {
-    match name {
-        Name::Null => Datum::Null,
-        Name::Int(number) => Datum::Int(number),
-        Name::Number(text) => Datum::Number(text.into()),
-        Name::Text(text) => Datum::Text(text.into()),
-        Name::Record(text) => Datum::Record(text.into()),
     }
 }
