@@ -1,6 +1,7 @@
 //! The contract of every engine: an answer with what proves it.
 
 use crate::{Anomaly, Derivation, Proof};
+pub use iso_history::Source;
 use iso_history::{KeyId, LocalAnomaly, OpId, PieceKind, TxnId};
 use iso_spec::Execution;
 use std::fmt;
@@ -24,16 +25,7 @@ pub struct Witness {
     pub schedule: Schedule,
     /// For each external read of those transactions, whose write it saw; ascending by read. Witnesses of several levels
     /// often share them.
-    pub sources: Arc<[Source]>,
-}
-
-/// Whose write a read saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Source {
-    /// The read.
-    pub read: OpId,
-    /// The transaction that wrote what it saw.
-    pub writer: TxnId,
+    pub sources: Arc<Vec<Source>>,
 }
 
 /// An order in which transactions took place.
