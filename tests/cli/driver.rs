@@ -75,7 +75,7 @@ fn what_shows_in_few_races_is_shrunk_to_three_transactions_and_has_a_rate() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/racy_driver.py");
     let url = format!("command:python3 {}", file.display());
     let said = folder.run(&["hunt", &url, "--for", "60s", "--json", "--script", "found.steps"]).ends(1);
-    let finding = &said.json()["findings"][0];
+    let finding = &said.json()[0]["findings"][0];
     let (tries, shown) = (finding["script"]["tries"].as_u64().unwrap(), finding["script"]["shown"].as_u64().unwrap());
     assert!(shown >= 1 && shown < tries && tries >= 30, "{shown} of {tries}");
     let script = folder.read("found.steps");
