@@ -7,7 +7,7 @@ use serde_json::json;
 use std::fs;
 
 /// Two doctors go home, and somebody counts what they earn.
-const DOCTORS: &str = "table doctors(name) { on_call: bool, earned: int }\n\
+pub(crate) const DOCTORS: &str = "table doctors(name) { on_call: bool, earned: int }\n\
     txn go_home(me, other) {\n    if doctors[other].on_call { doctors[me].on_call = false }\n}\n\
     txn pay(who, amount) { doctors[who].earned += amount }\n\
     txn payslip(who) { let earned = doctors[who].earned }\n";
@@ -46,6 +46,14 @@ fn scripts_get_robust_and_allocation() {
     assert_eq!(blocked["level"], "si");
     assert_eq!(blocked["members"], json!(["go_home", "go_home"]));
     assert!(blocked["counterexample"]["history"].as_str().unwrap().contains("doctors.on_call/1"));
+}
+
+/// What was read before is written again, though it has not changed the value.
+#[test]
+fn a_run_has_the_write_that_loses_an_update() {
+    let text = "table t(id) { n: int }\ntxn add(k) { t[k].n += 1 }\ntxn slow(k) {\n    let v = t[k].n\n    t[k].n = v + 1\n}\n";
+    let said = folder(text).run(&["allocate", "p.txn", "--database", "postgres"]).ends(0);
+    said.tells("which postgres.rc allows and ser forbids (non-repeatable-read):").tells("u(t/1,105,105) }");
 }
 
 #[test]

@@ -279,6 +279,48 @@ fn answers_about_any_number_are_gone_through_again() {
     refuses(&folder, &violated, |it| it["levels"][0]["level"] = json!("ser"));
 }
 
+/// A transaction that reads first is interrupted, and a doctor who goes home by another one.
+const BLOCKED: [&str; 2] = [
+    "var x: int\ntable t(id) { n: int }\ntxn add(k) { t[k].n += 1; x = 2 }\n\
+     txn slow(k, by) {\n    let v = t[k].n\n    t[k].n = v + by + x\n}\n",
+    crate::allocate::DOCTORS,
+];
+
+#[test]
+fn runs_that_block_a_level_are_replayed_and_changed_ones_refused() {
+    let folder = Folder::new();
+    for program in BLOCKED {
+        folder.write("p.txn", program);
+        let document = saved(&folder, &["allocate", "p.txn", "--database", "postgres"]);
+        let said = certify(&folder, &document).ends(0).tells("at these levels is serializable");
+        said.tells("the program runs so, which blocks").tells("allows the run").tells("ser forbids the run");
+        let transactions = document["transactions"].as_array().unwrap();
+        let txn = transactions.iter().position(|it| it["blocked"][0].is_object()).unwrap();
+        let of = &document["transactions"][txn]["blocked"][0]["counterexample"];
+        let reader = of["transactions"].as_array().unwrap().iter().position(|it| it["reads"][0].is_object()).unwrap();
+        let blocked = |change: &dyn Fn(&mut Value)| {
+            refuses(&folder, &document, |it| change(&mut it["transactions"][txn]["blocked"][0]));
+        };
+        blocked(&|it| it["members"][0] = json!("nobody"));
+        blocked(&|it| reverse(&mut it["counterexample"]["transactions"]));
+        let run = |change: &dyn Fn(&mut Value)| blocked(&|it| change(&mut it["counterexample"]));
+        run(&|it| it["setup"] = json!("run nobody()"));
+        run(&|it| it["setup"] = json!(it["setup"].as_str().unwrap().replace("run ", "run pay(1, 5) || ")));
+        run(&|it| it["setup"] = json!(it["setup"].as_str().unwrap().replacen("insert", "maybe", 1)));
+        run(&|it| it["initial_state"][0][1] = json!("7"));
+        run(&|it| it["last_state"][0][1] = json!("7"));
+        run(&|it| it["transactions"][reader]["reads"][0]["value"] = json!("7"));
+        run(&|it| it["transactions"][reader]["reads"][0]["from"] = json!("nobody"));
+        run(&|it| it["transactions"][0]["writes"] = json!([]));
+        run(&|it| it["evidence"]["history"] = json!("s1: { w(x,1) }"));
+        run(&|it| it["open_values"] = json!([["nothing", "1"]]));
+    }
+    folder.write("p.txn", BLOCKED[0]);
+    let mut without = saved(&folder, &["allocate", "p.txn", "--database", "postgres"]);
+    without["transactions"][1]["blocked"][0]["counterexample"].as_object_mut().unwrap().remove("setup");
+    certify(&folder, &without).ends(3).tells("does not say with which arguments");
+}
+
 #[test]
 fn levels_of_ones_own_need_their_file() {
     let folder = Folder::new();

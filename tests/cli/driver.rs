@@ -70,6 +70,19 @@ fn the_example_in_node_is_serializable_unless_it_is_told_not_to_be() {
 }
 
 #[test]
+fn what_shows_in_few_races_is_shrunk_to_three_transactions_and_has_a_rate() {
+    let folder = Folder::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/racy_driver.py");
+    let url = format!("command:python3 {}", file.display());
+    let said = folder.run(&["hunt", &url, "--for", "60s", "--json", "--script", "found.steps"]).ends(1);
+    let finding = &said.json()[0]["findings"][0];
+    let (tries, shown) = (finding["script"]["tries"].as_u64().unwrap(), finding["script"]["shown"].as_u64().unwrap());
+    assert!(shown >= 1 && shown < tries && tries >= 30, "{shown} of {tries}");
+    let script = folder.read("found.steps");
+    assert!(script.contains("together {") && script.matches(" begin ").count() <= 3, "{script}");
+}
+
+#[test]
 fn a_driver_that_fails_ends_the_run_with_a_reason_and_nothing_is_lost() {
     let folder = Folder::new();
     for (fault, words) in [

@@ -11,7 +11,7 @@ use std::{env, fs};
 fn the_help_is_as_in_the_snapshot() {
     let folder = Folder::new();
     let mut all = String::new();
-    let verbs: [&[&str]; 33] = [
+    let verbs: [&[&str]; 34] = [
         &["--help"],
         &["check", "-h"],
         &["check", "--help"],
@@ -43,6 +43,7 @@ fn the_help_is_as_in_the_snapshot() {
         &["generate", "--help"],
         &["report", "--help"],
         &["playground", "--help"],
+        &["lsp", "--help"],
         &["demo", "--help"],
         &["completions", "--help"],
     ];

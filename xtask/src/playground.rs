@@ -2,6 +2,8 @@
 
 use crate::browser::{Browser, View};
 use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -44,22 +46,63 @@ pub(crate) fn playground(tool: &Path, folder: &Path) -> Result<()> {
     let served = Served::start(tool)?;
     let mut browser = Browser::start(&folder.join("playground-profile"))?;
     browser.trust(&served.address);
-    let mut visitor = Visitor { browser: &mut browser, folder };
-    visitor.browser.look(DESK)?;
-    visitor.browser.visit_url(&served.address)?;
-    visitor.answered("write-skew")?;
-    visitor.picture("desk")?;
-    visitor.history()?;
-    visitor.mistake()?;
-    visitor.tab("program", "violated")?;
-    visitor.picture("program")?;
-    visitor.tab("levels", "stronger")?;
-    visitor.link(&served.address)?;
-    visitor.views()?;
-    let problems = visitor.browser.problems();
-    ensure!(problems.is_empty(), "{problems:?}");
+    Visitor { browser: &mut browser, folder, name: "playground" }.look_around(&served.address)
+}
+
+/// The same of the page that needs no server; it also answers all of the corpus as the binary does.
+pub(crate) fn offline(tool: &Path, page: &Path, folder: &Path) -> Result<()> {
+    let mut browser = Browser::start(&folder.join("offline-profile"))?;
+    let address = format!("file://{}", page.display());
+    Visitor { browser: &mut browser, folder, name: "offline" }.look_around(&address)?;
+    let since = Instant::now();
+    let here = answers(&mut browser)?;
+    println!("the page answered {} texts in {} s", here.len(), since.elapsed().as_secs());
+    let served = Served::start(tool)?;
+    browser.trust(&served.address);
+    browser.visit_url(&served.address)?;
+    let there = answers(&mut browser)?;
+    let mut n_unknown = 0;
+    for ((name, here), (_, there)) in here.iter().zip(&there) {
+        let is_open = |it: &str| it.contains("unknown");
+        n_unknown += usize::from(is_open(here) || is_open(there));
+        ensure!(here == there || is_open(here) || is_open(there), "{name}\nin the page: {here}\nthe binary: {there}");
+    }
+    println!("{} texts are answered alike, {n_unknown} of them not in time", here.len());
+    ensure!(n_unknown <= here.len() / 20, "too many texts are not answered in time");
     Ok(())
 }
+
+/// What the open page says about each text of the corpus: exit code, relation and verdicts.
+fn answers(browser: &mut Browser) -> Result<Vec<(String, String)>> {
+    let mut texts = Vec::new();
+    for folder in fs::read_dir(root().join("corpus"))?.flatten().filter(|it| it.path().is_dir()) {
+        texts.extend(fs::read_dir(folder.path())?.flatten().map(|it| it.path()));
+    }
+    texts.sort();
+    let mut said = Vec::new();
+    for path in texts {
+        let kind = match path.extension().and_then(|it| it.to_str()) {
+            Some("history") => "history",
+            Some("txn") => "program",
+            _ => continue,
+        };
+        let question = json!({ "kind": kind, "text": fs::read_to_string(&path)?, "choice": "" });
+        let answer = browser.text(&format!("({ASKED})({question})")).with_context(|| path.display().to_string())?;
+        said.push((path.display().to_string(), answer));
+    }
+    Ok(said)
+}
+
+/// Asks the engines of the page, or the server that sent it.
+const ASKED: &str = "async question => {
+    const request = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(question) };
+    const answer = window.isoscope ? await isoscope.ask(question) : await (await fetch('ask', request)).json();
+    if (answer.error) return answer.places.length ? JSON.stringify(answer.places) : answer.error;
+    const page = new DOMParser().parseFromString(answer.page, 'text/html');
+    const report = JSON.parse(page.getElementById('report').textContent);
+    const levels = (report.levels || []).map(it => `${it.level} ${it.verdict}`);
+    return JSON.stringify([answer.exit, report.relation || '', levels]);
+}";
 
 /// Takes the picture of the documentation again.
 pub(crate) fn image(tool: &Path, folder: &Path) -> Result<()> {
@@ -68,16 +111,35 @@ pub(crate) fn image(tool: &Path, folder: &Path) -> Result<()> {
     browser.trust(&served.address);
     browser.look(DESK)?;
     browser.visit_url(&served.address)?;
-    Visitor { browser: &mut browser, folder }.answered("write-skew")?;
+    Visitor { browser: &mut browser, folder, name: "playground" }.answered("write-skew")?;
     browser.snapshot(&root().join("docs/images/playground.png"))
 }
 
 struct Visitor<'a> {
     browser: &'a mut Browser,
     folder: &'a Path,
+    /// How its pictures begin.
+    name: &'static str,
 }
 
 impl Visitor<'_> {
+    fn look_around(&mut self, address: &str) -> Result<()> {
+        self.browser.look(DESK)?;
+        self.browser.visit_url(address)?;
+        self.answered("write-skew")?;
+        self.picture("desk")?;
+        self.history()?;
+        self.mistake()?;
+        self.tab("program", "violated")?;
+        self.picture("program")?;
+        self.tab("levels", "stronger")?;
+        self.link(address)?;
+        self.views()?;
+        let problems = self.browser.problems();
+        ensure!(problems.is_empty(), "{problems:?}");
+        Ok(())
+    }
+
     /// Waits for an answer whose words or page have these.
     fn answered(&mut self, words: &str) -> Result<()> {
         let since = Instant::now();
@@ -163,6 +225,6 @@ impl Visitor<'_> {
             thread::sleep(Duration::from_millis(50));
         }
         thread::sleep(Duration::from_millis(1500));
-        self.browser.snapshot(&self.folder.join(format!("playground-{name}.png")))
+        self.browser.snapshot(&self.folder.join(format!("{}-{name}.png", self.name)))
     }
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask soak`: the random agreement tests again and again, each time with a new seed.
 
 use crate::hunts::hunts;
+use crate::offline;
 use anyhow::{Context, Result};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -56,7 +57,18 @@ pub(crate) fn soak(minutes: u64) -> Result<()> {
         seed += 1;
     }
     println!("soak: {n_rounds} rounds without a disagreement");
+    engines_on_the_portable_solver()?;
+    offline::test()?;
     hunts(SECONDS_OF_A_HUNT)?;
     println!("soak: every hunt came to what it should");
     Ok(())
+}
+
+/// The engines with the solver that browsers have.
+fn engines_on_the_portable_solver() -> Result<()> {
+    println!("soak: engines on the portable solver");
+    let packages = ["iso-solve", "iso-check", "iso-separate", "iso-verify", "iso-predict"].map(|it| ["--package", it]);
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["test", "--quiet", "--release", "--features", "iso-solve/portable"]).args(packages.as_flattened());
+    run(cargo.current_dir(root()))
 }

@@ -47,6 +47,10 @@ pub(crate) fn test() -> Result<()> {
         run(&mut cargo).with_context(|| format!("step {} of {}, {}", idx + 1, STEPS.len(), step.title))?;
         println!("[{}/{}] {}: ok, {:.1} s", idx + 1, STEPS.len(), step.title, since.elapsed().as_secs_f64());
     }
+    let since = Instant::now();
+    println!("engines in Rust: hunts that must find something, and hunts that must not");
+    crate::hunts::short_hunts().context("engines in Rust")?;
+    println!("engines in Rust: ok, {:.1} s", since.elapsed().as_secs_f64());
     println!("manual pages: {}", man().context("manual pages")?.display());
     if has(Part::Python) {
         println!("the Python package");

@@ -7,6 +7,7 @@ mod driver;
 mod faults;
 mod generate;
 mod hunt;
+mod lsp;
 mod opening;
 mod playground;
 mod predict;
@@ -29,6 +30,7 @@ pub(crate) use driver::{DriverArgs, DriverCheckArgs, DriverVerb};
 pub(crate) use faults::FaultArgs;
 pub(crate) use generate::GenerateArgs;
 pub(crate) use hunt::HuntArgs;
+pub(crate) use lsp::LspArgs;
 pub(crate) use opening::OpeningArgs;
 pub(crate) use playground::PlaygroundArgs;
 pub(crate) use predict::{BoundaryName, PredictArgs, Strategy};
@@ -91,6 +93,7 @@ pub(crate) enum Verb {
     Report(ReportArgs),
     Certify(CertifyArgs),
     Playground(PlaygroundArgs),
+    Lsp(LspArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }

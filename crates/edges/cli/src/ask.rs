@@ -4,6 +4,7 @@
 //! Texts come as texts; no file is read, and nothing is printed.
 
 use crate::args::{Arguments, Verb};
+use crate::clock::Instant;
 use crate::commands::check::{self, Asked};
 use crate::commands::{compare, predict, separate, verify};
 use crate::effort;
@@ -26,7 +27,6 @@ use iso_report::{
 use std::cell::RefCell;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// A history, and what is known of it besides.
 #[derive(Clone, Copy, Debug)]

@@ -15,6 +15,7 @@ pub(crate) mod generate;
 pub(crate) mod hunt;
 pub(crate) mod lattice;
 pub(crate) mod levels;
+pub(crate) mod lsp;
 pub(crate) mod playground;
 pub(crate) mod predict;
 #[cfg(feature = "record")]

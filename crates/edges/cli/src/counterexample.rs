@@ -11,6 +11,7 @@ pub(crate) fn bad_run(program: &Program, isolation: Isolation, violation: &Viola
     let namer = Namer { program, isolation, found, run };
     BadRun {
         chosen: None,
+        setup: None,
         wrong: wrong.iter().map(|it| namer.fault(*it)).collect(),
         open_values: namer.open_values(),
         initial: namer.state(&run.initial),

@@ -1,9 +1,10 @@
 //! What a run took, stage by stage: `--stats`.
 
+use crate::clock::Instant;
 use iso_evidence::{Note, Quantity, Stage};
 use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Seconds by stage, and what engines counted.
 #[derive(Debug, Default)]

@@ -1,5 +1,6 @@
 //! Asks questions about one history, and words each certified answer as soon as it is known.
 
+use crate::clock::Instant;
 use crate::effort;
 use crate::names::Question;
 use crate::output;
@@ -9,7 +10,7 @@ use iso_evidence::{Budget, Stage, StopReason, Verdict};
 use iso_history::{Facts, History};
 use iso_report::{Judgement, LevelName, LevelReport, Limits};
 use iso_spec::Level;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How to judge.
 #[derive(Clone, Copy, Debug)]

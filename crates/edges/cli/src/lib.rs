@@ -5,6 +5,7 @@ mod any_number;
 mod args;
 pub mod ask;
 mod checked;
+pub mod clock;
 mod commands;
 mod construction_file;
 mod counterexample;
@@ -19,11 +20,12 @@ mod hints;
 mod interrupt;
 mod judge;
 mod limits;
+mod lsp;
 mod memory;
 mod names;
 mod on_server;
 mod output;
-mod playground;
+pub mod playground;
 mod prediction;
 mod program_file;
 mod program_workload;
@@ -93,6 +95,7 @@ pub fn main() -> ! {
         Verb::Report(raw) => commands::report::run(raw, started),
         Verb::Certify(raw) => commands::certify::run(&raw, started),
         Verb::Playground(raw) => commands::playground::run(&raw),
+        Verb::Lsp(raw) => commands::lsp::run(&raw),
         Verb::Demo(raw) => commands::demo::run(&raw, started),
         Verb::Completions(raw) => commands::completions::run(&raw),
     };

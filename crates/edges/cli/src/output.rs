@@ -56,16 +56,25 @@ impl Voice {
 /// How many columns a line of standard output may take: those of the terminal, also if a pager stands between, or what
 /// `COLUMNS` says.
 pub(crate) fn columns() -> usize {
-    let of_terminal = || {
-        let size = if io::stdout().is_terminal() {
-            terminal_size::terminal_size_of(io::stdout())
-        } else {
-            terminal_size::terminal_size_of(io::stderr())
-        };
-        size.map(|it| usize::from(it.0.0))
-    };
     let of_environment = || env::var("COLUMNS").ok()?.parse().ok();
     of_terminal().or_else(of_environment).unwrap_or(COLUMNS).clamp(40, 120)
+}
+
+/// How many columns the terminal has.
+#[cfg(not(target_arch = "wasm32"))]
+fn of_terminal() -> Option<usize> {
+    let size = if io::stdout().is_terminal() {
+        terminal_size::terminal_size_of(io::stdout())
+    } else {
+        terminal_size::terminal_size_of(io::stderr())
+    };
+    size.map(|it| usize::from(it.0.0))
+}
+
+/// There is no terminal in a browser.
+#[cfg(target_arch = "wasm32")]
+fn of_terminal() -> Option<usize> {
+    None
 }
 
 /// Words behind a name, wrapped where they do not fit, with the lines that follow below the first word.

@@ -6,6 +6,8 @@
 mod answer;
 mod http;
 
+pub use answer::{answer, examples, levels};
+
 use crate::output;
 use http::{Request, Response};
 use std::io;
@@ -80,9 +82,9 @@ impl Playground {
             ("GET", "/") => Response::text("text/html", PAGE),
             ("GET", "/page.css") => Response::text("text/css", STYLE),
             ("GET", "/page.js") => Response::text("text/javascript", SCRIPT),
-            ("GET", "/examples.json") => Response::text("application/json", &answer::examples()),
-            ("GET", "/levels.json") => Response::text("application/json", &answer::levels()),
-            ("POST", "/ask") => Response::text("application/json", &answer::answer(&request.body)),
+            ("GET", "/examples.json") => Response::text("application/json", &examples()),
+            ("GET", "/levels.json") => Response::text("application/json", &levels()),
+            ("POST", "/ask") => Response::text("application/json", &answer(&request.body)),
             _ => Response::refusal(404, "there is nothing here"),
         }
     }

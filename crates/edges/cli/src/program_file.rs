@@ -40,7 +40,12 @@ impl<'p> ProgramFile<'p> {
         let placed = |it: &ProgramError| {
             let line = self.written.lines().nth(it.line.saturating_sub(1) as usize).unwrap_or_default();
             let first = line.chars().take_while(|it| it.is_whitespace()).count() as u32 + 1;
-            ProgramError { column: if is_translated { first } else { it.column }, ..it.clone() }
+            let mut placed = it.clone();
+            if is_translated {
+                placed.column = first;
+                placed.hint = placed.hint.replace("as in `run ", "in a comment: `-- run ");
+            }
+            placed
         };
         let errors: Vec<ProgramError> = errors.iter().map(placed).collect();
         text_file::shown(errors.iter().map(mistake), self.path, &self.written)

@@ -34,7 +34,8 @@ enum Style {
 #[derive(Debug)]
 pub(crate) struct Progress {
     style: Style,
-    started: Instant,
+    /// None if nobody is to see it.
+    started: Option<Instant>,
     state: Mutex<State>,
 }
 
@@ -58,7 +59,12 @@ impl Progress {
             (false, true) => Style::Lines,
             (false, false) => Style::SignsOfLife,
         };
-        Self { style, started, state: Mutex::default() }
+        Self { style, started: Some(started), state: Mutex::default() }
+    }
+
+    /// For whoever asks from within a program: nothing is painted.
+    pub(crate) fn silent() -> Self {
+        Self { style: Style::SignsOfLife, started: None, state: Mutex::default() }
     }
 
     /// The work does something else now.
@@ -92,6 +98,7 @@ impl Progress {
 
     /// Shows the state, unless that was done a moment ago.
     pub(crate) fn paint(&self) {
+        let Some(started) = self.started else { return };
         let (patience, pause) = match self.style {
             Style::SignsOfLife => (SIGN_OF_LIFE, SIGN_OF_LIFE),
             Style::Repainted => (PATIENCE, Duration::from_millis(100)),
@@ -106,11 +113,11 @@ impl Progress {
             writeln!(io::stderr(), "isoscope: {}: {news}", state.stage).ok();
             state.news = Some((since, ""));
         }
-        let is_too_early = self.started.elapsed() < patience || state.last.is_some_and(|it| it.elapsed() < pause);
+        let is_too_early = started.elapsed() < patience || state.last.is_some_and(|it| it.elapsed() < pause);
         if is_too_early || state.stage.is_empty() {
             return;
         }
-        let line = state.line(self.started.elapsed());
+        let line = state.line(started.elapsed());
         state.last = Some(Instant::now());
         if line != state.painted {
             let (before, after) =

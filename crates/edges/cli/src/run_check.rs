@@ -17,6 +17,7 @@ use iso_answer::check::{Answer, Certifying};
 use iso_evidence::{Budget, StopReason};
 use iso_formats::{ReadOptions, Reading, read_from, read_path};
 use iso_report::{CheckReport, Counts, Judgement, LevelReport, Report, Run, Surroundings};
+use iso_serve::Moments;
 use iso_spec::Level;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -200,12 +201,22 @@ impl Audience for Heard<'_> {
 }
 
 /// What a file has at some time of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum SoFar {
     /// Whoever was read from stands in it: transactions of a served database are written down before others go on.
     Whole,
-    /// Somebody may have committed and not be written down yet, or work past the proxy.
-    Cut,
+    /// Somebody may have committed and not be written down yet, or work past the proxy; but there are moments.
+    At(Moments),
+}
+
+impl SoFar {
+    /// It is not looked at again earlier than that.
+    fn pause(&self) -> Duration {
+        match self {
+            Self::Whole => Duration::ZERO,
+            Self::At(_) => Duration::from_secs(1),
+        }
+    }
 }
 
 /// A thread that judges a growing file, again and again.
@@ -242,13 +253,15 @@ struct Violation {
 const TICK: Duration = Duration::from_millis(50);
 /// It waits so many times as long as it took to judge.
 const PAUSE: u32 = 5;
+/// Applications wait no longer than that for a moment without transactions, and not more often than each second.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Watch {
     fn new(path: PathBuf, levels: Vec<Level>, stops: bool, so_far: SoFar) -> Self {
         let shared = Arc::new(Watched::default());
         let watched = Arc::clone(&shared);
         let thread =
-            thread::Builder::new().name("watch".to_owned()).spawn(move || watched.run(&path, levels, so_far)).ok();
+            thread::Builder::new().name("watch".to_owned()).spawn(move || watched.run(&path, levels, &so_far)).ok();
         Self { shared, stops, thread, n_told: 0 }
     }
 
@@ -286,7 +299,7 @@ impl Drop for Watch {
 }
 
 impl Watched {
-    fn run(&self, path: &Path, mut levels: Vec<Level>, so_far: SoFar) {
+    fn run(&self, path: &Path, mut levels: Vec<Level>, so_far: &SoFar) {
         let (mut free_at, mut n_judged) = (Instant::now(), 0);
         while !self.is_over.load(Ordering::Relaxed) && !levels.is_empty() {
             let n_recorded = self.n_recorded.load(Ordering::Relaxed);
@@ -297,12 +310,12 @@ impl Watched {
             let began = Instant::now();
             self.judge(path, &mut levels, n_recorded, so_far);
             n_judged = n_recorded;
-            free_at = Instant::now() + began.elapsed() * PAUSE;
+            free_at = Instant::now() + (began.elapsed() * PAUSE).max(so_far.pause());
         }
     }
 
     /// Judges what is there; levels that are violated are not asked again.
-    fn judge(&self, path: &Path, levels: &mut Vec<Level>, n_txns: u64, so_far: SoFar) {
+    fn judge(&self, path: &Path, levels: &mut Vec<Level>, n_txns: u64, so_far: &SoFar) {
         // The end of the run says what is wrong with a file, if something is.
         let Some(history) = read_so_far(path, so_far) else { return };
         let stop = || self.is_over.load(Ordering::Relaxed).then_some(StopReason::Interrupted);
@@ -322,18 +335,24 @@ impl Watched {
 }
 
 /// The history that a file has by now; none if it cannot be read.
-fn read_so_far(path: &Path, so_far: SoFar) -> Option<iso_history::History> {
-    let reading = match so_far {
-        SoFar::Cut => read_path(path, &ReadOptions::default()).ok()?,
-        SoFar::Whole => {
-            let mut bytes = std::fs::read(path).ok()?;
-            let end = bytes.iter().rposition(|it| *it == b'\n')? + 1;
-            bytes.truncate(end);
-            bytes.extend_from_slice(iso_formats::RECORDING_END);
-            read_from("the run", bytes.as_slice(), &ReadOptions::default()).ok()?
-        }
+fn read_so_far(path: &Path, so_far: &SoFar) -> Option<iso_history::History> {
+    let moment = match so_far {
+        SoFar::Whole => None,
+        SoFar::At(moments) => match moments.take(PATIENCE) {
+            // What is missing allows more, and never less.
+            None => return read_path(path, &ReadOptions::default()).ok()?.into_history().ok(),
+            moment => moment,
+        },
     };
-    reading.into_history().ok()
+    let mut bytes = std::fs::read(path).ok()?;
+    let end = match &moment {
+        Some(moment) => usize::try_from(moment.n_bytes).ok()?,
+        None => bytes.iter().rposition(|it| *it == b'\n')? + 1,
+    };
+    bytes.truncate(end);
+    bytes.extend(moment.into_iter().flat_map(|it| it.more));
+    bytes.extend_from_slice(iso_formats::RECORDING_END);
+    read_from("the run", bytes.as_slice(), &ReadOptions::default()).ok()?.into_history().ok()
 }
 
 #[cfg(test)]

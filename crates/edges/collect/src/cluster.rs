@@ -6,9 +6,13 @@ use crate::opening::Opening;
 use crate::{Client, Database, Dialect, Failure, Inserts, OpenError, Preview, Table, Value, open_with};
 use iso_formats::RecordedDatabase;
 use iso_servers::{Cluster, Topology};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+/// Nodes that are cut off from each other notice it after some seconds.
+const NOTICED: Duration = Duration::from_secs(8);
 
 /// Servers that were started, and the connections to them.
 #[derive(Debug)]
@@ -19,6 +23,7 @@ pub(crate) struct StartedCluster {
     topology: Topology,
     settings: Vec<String>,
     cluster: Mutex<Cluster>,
+    n_cuts: AtomicUsize,
 }
 
 /// Starts the servers of an address such as `galera:3`; none if it is another address.
@@ -43,7 +48,7 @@ fn start(topology: Topology, opening: &Opening) -> Result<StartedCluster, OpenEr
         }
     };
     let settings = opening.server_settings.clone();
-    Ok(StartedCluster { inner, names, topology, settings, cluster: Mutex::new(cluster) })
+    Ok(StartedCluster { inner, names, topology, settings, cluster: Mutex::new(cluster), n_cuts: AtomicUsize::new(0) })
 }
 
 impl StartedCluster {
@@ -93,6 +98,12 @@ impl Database for StartedCluster {
 
     fn nodes(&self) -> Vec<String> {
         self.names.clone()
+    }
+
+    fn placement(&self) -> Vec<usize> {
+        // A single node knows of none.
+        let placed = self.inner.placement();
+        if placed.is_empty() { vec![0] } else { placed }
     }
 
     fn node_of(&self, session: usize) -> usize {
@@ -181,11 +192,11 @@ impl Faulty for StartedCluster {
                     note("restarted", Some(node));
                 }
             }
-            // Odd nodes lose the others, where there are others; even ones lose their clients.
-            Fault::Cut if cluster.has_links() && node % 2 == 1 => {
+            // Where there are other nodes, a node loses these and its clients in turns.
+            Fault::Cut if cluster.has_links() && self.n_cuts.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) => {
                 note("cut-from-nodes", Some(node));
                 cluster.cut_links(node).map_err(broken)?;
-                thread::sleep(lasting);
+                thread::sleep(lasting.max(NOTICED));
                 cluster.heal_links(node).map_err(broken)?;
                 note("healed", Some(node));
             }

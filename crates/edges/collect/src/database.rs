@@ -52,6 +52,11 @@ pub trait Database: Send + Sync + Debug {
         Vec::new()
     }
 
+    /// The node of each session, in turns.
+    fn placement(&self) -> Vec<usize> {
+        (0..self.nodes().len()).collect()
+    }
+
     /// The node of the session of this number, from 0.
     fn node_of(&self, session: usize) -> usize {
         let _ = session;

@@ -94,6 +94,10 @@ impl Database for Endpoints {
         self.names.clone()
     }
 
+    fn placement(&self) -> Vec<usize> {
+        self.place.clone()
+    }
+
     fn node_of(&self, session: usize) -> usize {
         self.place[session % self.place.len()]
     }
@@ -114,7 +118,8 @@ impl Database for Endpoints {
 
     fn inspect(&self, tables: &[Table], sessions: usize) -> Result<Preview, Failure> {
         let mut preview = self.first().inspect(tables, sessions)?;
-        preview.remarks.push(format!("sessions are placed in turns on {}", self.names.join(", ")));
+        let placed: Vec<&str> = self.place.iter().map(|it| self.names[*it].as_str()).collect();
+        preview.remarks.push(format!("sessions are placed in turns on {}", placed.join(", ")));
         Ok(preview)
     }
 }

@@ -35,6 +35,11 @@ impl Fault {
         }
     }
 
+    /// The fault that begins with an event of this name; none if it is made good by it.
+    fn of_event(name: &str) -> Option<Self> {
+        if name.starts_with("cut-") { Some(Self::Cut) } else { Self::from_name(name) }
+    }
+
     /// The fault of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
@@ -50,6 +55,18 @@ pub struct FaultPlan {
     pub every: Duration,
     /// Decides which nodes.
     pub seed: u64,
+}
+
+impl FaultPlan {
+    /// The same plan, which goes on after the last of these. Recovering may take longer than a run lasts, so that each run would
+    /// begin and end with the same fault otherwise.
+    pub(crate) fn after(&self, events: &[FaultEvent]) -> Self {
+        let begun = events.iter().rev().find_map(|it| Fault::of_event(&it.fault));
+        let place = begun.and_then(|last| self.faults.iter().position(|it| *it == last));
+        let mut faults = self.faults.clone();
+        faults.rotate_left(place.map_or(0, |it| (it + 1) % self.faults.len()));
+        Self { faults, ..self.clone() }
+    }
 }
 
 /// Something that was done to nodes.
@@ -135,6 +152,17 @@ pub(crate) fn afflict(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_next_run_goes_on_with_the_next_fault() {
+        let plan = FaultPlan { faults: vec![Fault::Kill, Fault::Cut, Fault::Restart], every: Duration::ZERO, seed: 1 };
+        let event = |fault: &str| FaultEvent { fault: fault.to_owned(), node: None, at: 0 };
+        assert_eq!(plan.after(&[]), plan);
+        let next = plan.after(&[event("kill"), event("revived")]);
+        assert_eq!(next.faults, [Fault::Cut, Fault::Restart, Fault::Kill]);
+        let next = next.after(&[event("cut-from-nodes"), event("healed"), event("restart"), event("restarted")]);
+        assert_eq!(next.faults, plan.faults);
+    }
 
     #[test]
     fn an_event_is_a_line_of_a_recording() {

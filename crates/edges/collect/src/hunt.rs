@@ -415,7 +415,8 @@ impl<'h> Hunter<'h> {
             }
             let name = &self.hunt.workloads[nth % self.hunt.workloads.len()];
             let round = Round::draw(name, self.hunt.seed, nth);
-            let plan = round.plan(&self.hunt.isolation, self.left(), self.hunt.faults.as_ref());
+            let faults = self.hunt.faults.as_ref().map(|it| it.after(&self.faults));
+            let plan = round.plan(&self.hunt.isolation, self.left(), faults.as_ref());
             let plan = plan.ok_or_else(|| HuntError::NoWorkload { name: name.clone() })?;
             self.say(&format!("run {}: {name}", nth + 1));
             let was_stopped = self.control.is_stopped();

@@ -38,7 +38,7 @@ pub struct HuntReport {
     /// Why it could not go on; what came before counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The nodes of the database, on which sessions are placed in turns.
+    /// Where there are several nodes, those on which sessions are placed, in turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
     /// What was done to nodes, in the order of time.

@@ -209,7 +209,10 @@ pub struct BadRun {
     /// The names of the transactions that it runs, if these are not those of the program's `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Vec<String>>,
-    /// What is wrong; at least one thing.
+    /// What was added to the transactions of the program to run it: `init` and `run`. Nothing if the program has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// What is wrong; at least one thing, where a program is verified.
     pub wrong: Vec<Fault>,
     /// The open values, as they were in this run.
     pub open_values: Vec<(String, String)>,

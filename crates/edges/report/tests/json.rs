@@ -39,7 +39,7 @@ fn documents_of_version_1_say_the_same() {
 
 fn witnessed(schedule: Schedule, limits: Limits) -> CheckReport {
     let history = common::history("s1: { w(x,1) } { r(x,1) }\ns2: { r(x,-) }");
-    let verdict = Verdict::Allowed(Witness { schedule, sources: [].into() });
+    let verdict = Verdict::Allowed(Witness { schedule, sources: std::sync::Arc::default() });
     let answer = Answer { level: Level::SnapshotIsolation.into(), verdict: &verdict, certified: None };
     CheckReport::new(&history, Run::default(), &[answer], limits)
 }

@@ -63,7 +63,7 @@ impl Told<'_> {
 
 fn witness(history: &History) -> Witness {
     let events = history.txns().map(Event::Snapshot).chain(history.txns().map(Event::Commit));
-    Witness { schedule: Schedule::Events(events.collect()), sources: [].into() }
+    Witness { schedule: Schedule::Events(events.collect()), sources: std::sync::Arc::default() }
 }
 
 fn lost_update() -> PredictedRun {

@@ -42,6 +42,7 @@ fn write_skew() -> BadRun {
     let Verdict::Forbidden(refutation) = common::cyclic(&history, Anomaly::WriteSkew, &edges) else { unreachable!() };
     BadRun {
         chosen: None,
+        setup: None,
         wrong: vec![Fault {
             words: "invariant is false".to_owned(),
             place: CodePlace { line: 10, column: 11, text: "x + y > 0".to_owned() },

@@ -7,14 +7,16 @@ from pyspark.sql import SparkSession
 
 
 def main(plan):
-    spark = (
+    builder = (
         SparkSession.builder.appName("isoscope")
         .master(plan["master"])
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.ansi.enabled", "true")
-        .getOrCreate()
     )
+    if plan["partitions"]:
+        builder = builder.config("spark.sql.shuffle.partitions", plan["partitions"])
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.read.parquet(plan["history"]).createOrReplaceTempView("history")
     if plan["moved"]:

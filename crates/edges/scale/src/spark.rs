@@ -157,6 +157,7 @@ impl Engine for Spark<'_> {
             "views": queries.views,
             "part": uri(&folder.join(&name)),
             "max_part_rows": self.max_part_rows,
+            "partitions": partitions(self.data.n_rows),
             "result": folder.join("result.json"),
         });
         self.write("replay.py", SCRIPT)?;
@@ -188,6 +189,14 @@ impl Engine for Spark<'_> {
     }
 }
 
+/// Into how many pieces a sort is cut; nothing to leave that to Spark, whose default is meant for large data, and starts
+/// hundreds of tasks for a few rows.
+fn partitions(n_rows: u64) -> Option<u64> {
+    const ROWS_PER_PIECE: u64 = 100_000;
+    const SPARKS_OWN: u64 = 200;
+    Some(n_rows / ROWS_PER_PIECE + 2).filter(|it| *it < SPARKS_OWN)
+}
+
 fn number(found: &Value, name: &str) -> u64 {
     found[name].as_u64().unwrap_or(0)
 }
@@ -200,10 +209,42 @@ fn find(python: &str) -> Result<(), ScaleError> {
     if output.status.success() { Ok(()) } else { Err(missing(last_words(&output.stderr))) }
 }
 
-/// The last lines of an error that are not about where in Python it happened.
+/// What an error says, without where in Python or Java it happened: the first and the last line that name an error, or the
+/// last lines if none does.
 fn last_words(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let is_telling = |it: &&str| !it.trim().is_empty() && !it.starts_with([' ', '\t']);
-    let lines: Vec<&str> = text.lines().filter(is_telling).collect();
-    lines[lines.len().saturating_sub(3)..].join("; ")
+    let lines: Vec<&str> = text.lines().filter(|it| !it.trim().is_empty() && !it.starts_with([' ', '\t'])).collect();
+    let names_error = |it: &&&str| [" ERROR ", "Error: ", "Exception: "].iter().any(|word| it.contains(word));
+    let mut errors: Vec<&str> = lines.iter().filter(names_error).copied().collect();
+    if errors.is_empty() {
+        return lines[lines.len().saturating_sub(3)..].join("; ");
+    }
+    errors = vec![errors[0], errors[errors.len() - 1]];
+    errors.dedup();
+    // Spark begins lines of its log with the time.
+    errors.iter().map(|it| it.split_once(" ERROR ").map_or(*it, |it| it.1)).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_spark_is_told_by_what_it_says() {
+        let log = "26/01/02 10:00:00 WARN Utils: a host name\n\
+                   26/01/02 10:01:00 ERROR StandaloneSchedulerBackend: All masters are unresponsive! Giving up.\n\
+                   Traceback (most recent call last):\n  File \"replay.py\", line 1, in <module>\n\
+                   py4j.protocol.Py4JJavaError: An error occurred while calling None.\n\
+                   : java.lang.IllegalStateException: the context was stopped\n\tat org.apache.spark.SparkContext\n\
+                   The currently active SparkContext was created at:\n(No active SparkContext.)\n";
+        assert_eq!(
+            last_words(log.as_bytes()),
+            "StandaloneSchedulerBackend: All masters are unresponsive! Giving up.; \
+             : java.lang.IllegalStateException: the context was stopped"
+        );
+        let missing = "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\n\
+                       ModuleNotFoundError: No module named 'pyspark'\n";
+        assert_eq!(last_words(missing.as_bytes()), "ModuleNotFoundError: No module named 'pyspark'");
+        assert_eq!(last_words(b"one\ntwo\nthree\nfour\n"), "two; three; four");
+    }
 }

@@ -7,6 +7,7 @@
 
 use crate::catalogue::{Catalogue, LARGEST_SCAN, RowsAre, SCHEMA, Table, quoted};
 use crate::condition::{self, Template};
+use crate::cursor::{self, Cursor};
 use crate::hidden;
 use crate::sql::{self, WordKind};
 use iso_history::Locking;
@@ -75,6 +76,9 @@ pub(crate) enum Action {
     Change(Asked, Sets),
     /// Makes or changes tables.
     Define,
+    Declare(Box<Cursor>),
+    /// From a cursor by name.
+    Fetch(String),
     /// May end transactions by itself.
     Opaque,
     Other,
@@ -190,6 +194,10 @@ fn plan_by_kind(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> Plan {
         Some(asked) => plain(Action::Change(asked, sets), missing),
         None => plain(Action::Other, missing),
     };
+    if let Some(action) = cursor::action(statement, |it| plan(it, catalogue)) {
+        let missing = cursor::missing(&action);
+        return plain(action, missing);
+    }
     let Some(parsed) = parse(statement.text) else {
         return by_first_words(statement, catalogue).map_or_else(
             || plain(Action::Other, may_read(statement, catalogue).then_some("the statement was not understood")),
@@ -270,8 +278,8 @@ fn may_read(statement: &sql::Statement<'_>, catalogue: &Catalogue) -> bool {
         let is_table = |it: &str| catalogue.tables().iter().any(|table| table.name == it);
         is_table(plain) || is_table(&small) || catalogue.is_function_of_users(&small)
     };
-    // What is prepared or declared by SQL is read later.
-    matches!(first.as_str(), "EXECUTE" | "FETCH" | "MOVE" | "TABLE" | "WITH")
+    // What is prepared by SQL is read later.
+    matches!(first.as_str(), "EXECUTE" | "TABLE" | "WITH")
         || statement
             .words
             .iter()

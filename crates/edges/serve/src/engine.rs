@@ -15,15 +15,15 @@ pub(crate) type Answer = Result<Vec<Vec<Option<String>>>, Message>;
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) peer: Peer,
-    /// The state of its transaction when it was last asked: idle, open or failed.
-    pub(crate) status: u8,
+    /// It was told something since it was last ready.
+    pub(crate) is_asked: bool,
     /// What it said unasked, for the client.
     pub(crate) aside: Vec<Message>,
 }
 
 impl Engine {
     pub(crate) fn new(peer: Peer) -> Self {
-        Self { peer, status: b'I', aside: Vec::new() }
+        Self { peer, is_asked: false, aside: Vec::new() }
     }
 
     /// The next message, which must come.
@@ -38,19 +38,22 @@ impl Engine {
         }
     }
 
-    /// Ends what was asked, and hears the state of the transaction.
+    /// Asks for the answers to what it was told; more follows.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.is_asked = true;
+        self.peer.push(&Message::new(b'H', Vec::new()));
+        self.peer.flush()
+    }
+
+    /// Ends what was asked.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         self.peer.push(&Message::new(b'S', Vec::new()));
         self.peer.flush()?;
-        self.hear_ready()
-    }
-
-    pub(crate) fn hear_ready(&mut self) -> io::Result<()> {
         loop {
             let message = self.message()?;
             match message.tag {
                 b'Z' => {
-                    self.status = message.body.first().copied().unwrap_or(b'I');
+                    self.is_asked = false;
                     return Ok(());
                 }
                 b'A' => self.aside.push(message),
@@ -79,36 +82,23 @@ impl Engine {
             Message::new(b'B', bind),
             Message::new(b'E', execute),
             close(b'P', OURS),
-            Message::new(b'H', Vec::new()),
+            Message::new(b'S', Vec::new()),
         ] {
             self.peer.push(&message);
         }
         self.peer.flush()?;
-        let (mut rows, mut n_closed) = (Vec::new(), 0);
-        loop {
-            let message = self.message()?;
-            match message.tag {
-                b'D' => rows.push(values(&message)),
-                b'3' => {
-                    n_closed += 1;
-                    if n_closed == 2 {
-                        return Ok(Ok(rows));
-                    }
-                }
-                b'E' => {
-                    self.sync()?;
-                    return Ok(Err(message));
-                }
-                b'A' => self.aside.push(message),
-                _ => {}
-            }
-        }
+        self.hear_rows()
     }
 
     /// Asks by one text, after which unnamed statements of the client are gone.
     fn ask_text(&mut self, sql: &str) -> io::Result<Answer> {
         self.peer.push(&Message::text(b'Q', sql));
         self.peer.flush()?;
+        self.hear_rows()
+    }
+
+    /// Hears rows until the engine is ready.
+    fn hear_rows(&mut self) -> io::Result<Answer> {
         let (mut rows, mut error) = (Vec::new(), None);
         loop {
             let message = self.message()?;
@@ -117,7 +107,7 @@ impl Engine {
                 b'E' => error = Some(message),
                 b'A' => self.aside.push(message),
                 b'Z' => {
-                    self.status = message.body.first().copied().unwrap_or(b'I');
+                    self.is_asked = false;
                     return Ok(error.map_or(Ok(rows), Err));
                 }
                 _ => {}
@@ -144,7 +134,7 @@ pub(crate) fn close(kind: u8, name: &str) -> Message {
 }
 
 /// The values of a row as texts.
-fn values(message: &Message) -> Vec<Option<String>> {
+pub(crate) fn values(message: &Message) -> Vec<Option<String>> {
     let mut fields = message.fields();
     let n = fields.count().unwrap_or_default();
     let text = |it: Option<&[u8]>| it.map(|it| String::from_utf8_lossy(it).into_owned());
@@ -153,6 +143,15 @@ fn values(message: &Message) -> Vec<Option<String>> {
 
 /// Texts as an array in SQL.
 pub(crate) fn array(texts: &[String]) -> String {
-    let quoted = |it: &String| format!("\"{}\"", it.replace('\\', "\\\\").replace('"', "\\\""));
-    format!("{{{}}}", texts.iter().map(quoted).collect::<Vec<String>>().join(","))
+    format!("{{{}}}", texts.iter().map(|it| element(it)).collect::<Vec<String>>().join(","))
+}
+
+/// The same, where some are NULL.
+pub(crate) fn optional_array(texts: &[Option<String>]) -> String {
+    let element = |it: &Option<String>| it.as_deref().map_or_else(|| "NULL".to_owned(), element);
+    format!("{{{}}}", texts.iter().map(element).collect::<Vec<String>>().join(","))
+}
+
+fn element(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

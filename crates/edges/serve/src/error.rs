@@ -5,7 +5,7 @@ use iso_servers::StartError;
 use std::io;
 use thiserror::Error;
 
-/// Why nothing could be recorded or served.
+/// Why nothing could be recorded or served. Messages are whole: none has a source that would have to be said, too.
 #[derive(Debug, Error)]
 pub enum ServeError {
     /// The store has no such level.
@@ -27,7 +27,7 @@ pub enum ServeError {
         "{0}: install it with `sudo apt-get install postgresql` (macOS: `brew install postgresql`), or name another \
          PostgreSQL with --engine"
     )]
-    NoEngine(#[source] StartError),
+    NoEngine(StartError),
     /// The engine does not start.
     #[error(transparent)]
     Engine(StartError),
@@ -36,10 +36,10 @@ pub enum ServeError {
     Open(#[from] OpenError),
     /// The database does not let us prepare it.
     #[error("the database cannot be prepared: {0}")]
-    Prepare(#[from] Failure),
+    Prepare(Failure),
     /// The schema is wrong.
     #[error("the schema does not work: {0}")]
-    Schema(#[source] Failure),
+    Schema(Failure),
     /// Nobody can connect.
     #[error("cannot listen at {place}: {reason}")]
     Listen {
@@ -50,7 +50,13 @@ pub enum ServeError {
     },
     /// The history cannot be written.
     #[error("the history cannot be written: {0}")]
-    Write(#[source] io::Error),
+    Write(io::Error),
+}
+
+impl From<Failure> for ServeError {
+    fn from(failure: Failure) -> Self {
+        Self::Prepare(failure)
+    }
 }
 
 impl From<StartError> for ServeError {

@@ -284,6 +284,14 @@ impl Ledger {
         }
     }
 
+    /// The lines so far, if everybody who was read from came through the proxy: how many bytes they have, and lines
+    /// with initial values that were not sure yet. Nobody may be in a transaction.
+    pub(crate) fn so_far(&self) -> Option<(u64, Vec<u8>)> {
+        let inner = self.lock();
+        let initial = inner.presumed()?;
+        Some((inner.n_bytes, initial_line(&initial).unwrap_or_default()))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -423,12 +431,31 @@ impl Inner {
     }
 
     fn write_initial(&mut self, initial: &[(String, Datum)]) {
-        if !initial.is_empty() {
-            let pairs: Vec<(Datum, Datum)> =
-                initial.iter().map(|(key, value)| (Datum::text(key.as_str()), value.clone())).collect();
-            let line = iso_formats::initial_line(&pairs);
+        if let Some(line) = initial_line(initial) {
             self.write(&line);
         }
+    }
+
+    /// The initial values that [`Self::resolve`] would find now; none if it would find that others wrote something.
+    fn presumed(&self) -> Option<Vec<(String, Datum)>> {
+        let mut found = Vec::new();
+        let mut keys: Vec<(&String, &Key)> = self.keys.iter().collect();
+        keys.sort_by_key(|it| it.0);
+        for (name, key) in keys {
+            let first = key.first.as_ref().map(|it| &it.1).filter(|it| **it != Datum::Null);
+            let mut initial = key.initial.as_ref().or(first);
+            for (writer, value) in key.open.iter().filter(|it| !key.written.contains(&hash(&it.1))) {
+                if initial.is_none() && writer.is_none() {
+                    initial = Some(value);
+                } else if initial != Some(value) {
+                    return None;
+                }
+            }
+            if key.initial.is_none() {
+                found.extend(initial.map(|it| (name.clone(), it.clone())));
+            }
+        }
+        Some(found)
     }
 
     /// Who wrote the values of which that is not known: the initial state, or somebody outside.
@@ -462,6 +489,12 @@ impl Inner {
         }
         (initial, unexplained)
     }
+}
+
+/// A line with initial values, if there are some.
+fn initial_line(initial: &[(String, Datum)]) -> Option<Vec<u8>> {
+    let pair = |(key, value): &(String, Datum)| (Datum::text(key.as_str()), value.clone());
+    (!initial.is_empty()).then(|| iso_formats::initial_line(&initial.iter().map(pair).collect::<Vec<_>>()))
 }
 
 fn hash(value: &Datum) -> u64 {

@@ -108,6 +108,11 @@ impl Recording {
         &self.database
     }
 
+    /// For whoever wants to look at the history while it grows.
+    pub fn moments(&self) -> Moments {
+        Moments { shared: Arc::clone(&self.proxy.shared) }
+    }
+
     /// Ends all connections, cleans the database up, and completes the history.
     pub fn end(mut self) -> Result<Recorded, ServeError> {
         let elapsed = self.proxy.end();
@@ -137,6 +142,42 @@ impl Recording {
             failure,
             without_key: unkeyed.map(|it| it.shown.clone()).collect(),
         })
+    }
+}
+
+/// Moments of a recording at which nobody is in a transaction.
+#[derive(Clone)]
+pub struct Moments {
+    shared: Arc<Shared>,
+}
+
+/// A part of a recording that is whole by itself: whoever was read from stands in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// So long is the file.
+    pub n_bytes: u64,
+    /// Lines that belong to its end.
+    pub more: Vec<u8>,
+}
+
+impl std::fmt::Debug for Moments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Moments").finish_non_exhaustive()
+    }
+}
+
+impl Moments {
+    /// Lets nobody begin a transaction until all have ended, for as long as that takes, but not longer than `patience`.
+    /// None if they do not end, or if somebody has written without the proxy.
+    pub fn take(&self, patience: Duration) -> Option<Moment> {
+        let _closed = self.shared.gate.close(patience)?;
+        let sql = format!("SELECT EXISTS (SELECT FROM {}.outside)::text", catalogue::SCHEMA);
+        let outside = lock(&self.shared.administration).rows(&sql).ok()?;
+        if outside.into_iter().flatten().flatten().next().as_deref() != Some("false") {
+            return None;
+        }
+        let (n_bytes, more) = self.shared.ledger.so_far()?;
+        Some(Moment { n_bytes, more })
     }
 }
 

@@ -4,6 +4,7 @@
 //! have to be taken back when the store refuses what the statement did.
 
 mod answer;
+mod cursors;
 mod ending;
 mod statement;
 mod weakly;
@@ -20,7 +21,7 @@ use crate::weak::Weak;
 use crate::wire::{Message, Peer, add_result_format, add_result_formats_at, drop_last_description, is_timeout};
 use iso_history::Outcome;
 use statement::{How, Txn};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub(crate) fn serve_weakly(stream: TcpStream, shared: &Arc<Shared>, weak: &Weak)
         weak,
         prepared: HashMap::new(),
         portals: HashMap::new(),
+        cursors: HashSet::new(),
         batch: Vec::new(),
         txn: None,
         is_committing: false,
@@ -66,6 +68,8 @@ struct Served<'s> {
     weak: &'s Weak,
     prepared: HashMap<String, Prepared>,
     portals: HashMap<String, Portal>,
+    /// Cursors whose rows the store has chosen.
+    cursors: HashSet<String>,
     /// What was said since the last answer.
     batch: Vec<Message>,
     txn: Option<Txn>,
@@ -285,7 +289,9 @@ impl Served<'_> {
             self.fail()?;
         }
         self.is_skipping = false;
-        self.engine.sync()?;
+        if self.engine.is_asked {
+            self.engine.sync()?;
+        }
         self.say_ready();
         Ok(())
     }
@@ -320,8 +326,7 @@ impl Served<'_> {
     /// Learns which columns of a statement's result the client must not see.
     fn find_hidden(&mut self, name: &str) -> io::Result<()> {
         self.engine.peer.push(&Message::new(b'D', [b"S", name.as_bytes(), b"\0"].concat()));
-        self.engine.peer.push(&Message::new(b'H', Vec::new()));
-        self.engine.peer.flush()?;
+        self.engine.flush()?;
         loop {
             let message = self.engine.message()?;
             match message.tag {
@@ -344,8 +349,7 @@ impl Served<'_> {
         for message in messages {
             self.engine.peer.push(message);
         }
-        self.engine.peer.push(&Message::new(b'H', Vec::new()));
-        self.engine.peer.flush()?;
+        self.engine.flush()?;
         loop {
             let message = self.engine.message()?;
             match message.tag {
@@ -397,8 +401,7 @@ impl Served<'_> {
         for message in messages {
             self.engine.peer.push(&message);
         }
-        self.engine.peer.push(&Message::new(b'H', Vec::new()));
-        self.engine.peer.flush()?;
+        self.engine.flush()?;
         loop {
             let mut message = self.engine.message()?;
             match message.tag {

@@ -42,6 +42,8 @@ struct Session {
     shared: Arc<Shared>,
     /// The client is gone; what is under way is still heard to its end.
     is_client_gone: bool,
+    /// It has asked for something and is not idle again.
+    is_busy: bool,
     prepared: HashMap<String, Prepared>,
     portals: HashMap<String, Portal>,
     owed: VecDeque<Owed>,
@@ -71,6 +73,7 @@ impl Session {
             engine,
             shared,
             is_client_gone: false,
+            is_busy: false,
             prepared: HashMap::new(),
             portals: HashMap::new(),
             owed: VecDeque::new(),
@@ -121,6 +124,14 @@ impl Session {
         self.engine.flush().ok();
         self.engine.stream().shut();
         self.client.stream().shut();
+        self.rest();
+    }
+
+    /// It is idle again.
+    fn rest(&mut self) {
+        if std::mem::take(&mut self.is_busy) {
+            self.shared.gate.exit();
+        }
     }
 
     fn note_running_writes(&mut self) {
@@ -140,6 +151,9 @@ impl Session {
     }
 
     fn handle(&mut self, mut message: Message) -> io::Result<()> {
+        if !std::mem::replace(&mut self.is_busy, true) {
+            self.shared.gate.enter();
+        }
         if self.txn.is_none() {
             self.asked_at = self.shared.ledger.now();
         }
@@ -445,7 +459,7 @@ impl Session {
             Action::Start => self.shared.start(),
             Action::Define => txn.defines = true,
             Action::Opaque => txn.is_opaque |= txn.block == Block::Implicit,
-            Action::Read(_) | Action::Change(..) | Action::Other => {}
+            Action::Read(_) | Action::Change(..) | Action::Declare(_) | Action::Fetch(_) | Action::Other => {}
         }
     }
 
@@ -498,6 +512,7 @@ impl Session {
                 let outcome = if txn.has_failed { Outcome::Aborted } else { Outcome::Committed };
                 self.end(outcome);
             }
+            self.rest();
         } else if let Some(txn) = self.txn.as_mut() {
             txn.block = Block::Explicit;
         }

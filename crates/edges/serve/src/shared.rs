@@ -2,10 +2,12 @@
 
 use crate::analyse::Plan;
 use crate::catalogue::{self, Catalogue, Purpose};
+use crate::gate::Gate;
 use crate::ledger::{Before, Ledger};
 use crate::prepared::plan_all;
 use crate::served::serve_weakly;
 use crate::session::serve;
+use crate::shape::shape;
 use crate::weak::Weak;
 use crate::wire::{Peer, Place, Stream};
 use iso_collect::{Administration, Failure};
@@ -31,6 +33,8 @@ pub(crate) struct Shared {
     /// Known to triggers.
     pub(crate) word: String,
     pub(crate) is_over: AtomicBool,
+    /// Before transactions of a recording.
+    pub(crate) gate: Gate,
     /// Only of a served database.
     pub(crate) weak: Option<Weak>,
     pub(crate) administration: Mutex<Administration>,
@@ -113,6 +117,7 @@ impl Shared {
             ledger,
             word,
             is_over: AtomicBool::new(false),
+            gate: Gate::default(),
             weak,
             administration: Mutex::new(administration),
             troubles: Mutex::default(),
@@ -200,7 +205,13 @@ impl Shared {
         lock(&self.plans).clear();
     }
 
+    /// The plans of a text's statements.
     pub(crate) fn plans(&self, sql: &str, catalogue: &Catalogue) -> Vec<Arc<Plan>> {
+        let Some(shape) = shape(sql) else { return self.remembered(sql, catalogue) };
+        self.remembered(&shape.text, catalogue).iter().map(|it| Arc::new(shape.fill(it))).collect()
+    }
+
+    fn remembered(&self, sql: &str, catalogue: &Catalogue) -> Vec<Arc<Plan>> {
         if let Some(plans) = lock(&self.plans).get(sql) {
             return plans.clone();
         }

@@ -196,6 +196,29 @@ impl<'m> Fields<'m> {
     }
 }
 
+/// A column of a description of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Described {
+    pub(crate) name: String,
+    pub(crate) type_number: u32,
+    pub(crate) modifier: i32,
+}
+
+/// The columns of a description.
+pub(crate) fn described(message: &Message) -> Option<Vec<Described>> {
+    let mut fields = message.fields();
+    let column = |fields: &mut Fields<'_>| {
+        let name = fields.text()?.to_owned();
+        fields.bytes(6)?;
+        let type_number = fields.int()?.cast_unsigned();
+        fields.short()?;
+        let modifier = fields.int()?;
+        fields.short()?;
+        Some(Described { name, type_number, modifier })
+    };
+    (0..fields.count()?).map(|_| column(&mut fields)).collect()
+}
+
 /// Takes the last column out of the description of rows.
 pub(crate) fn drop_last_description(body: &mut Vec<u8>) -> Option<()> {
     let mut fields = Fields(body);
@@ -278,6 +301,15 @@ pub(crate) fn add_result_format(body: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
+/// A `Bind` of the same parameters to another statement, whose results are texts.
+pub(crate) fn bind_again(body: &[u8], portal: &str, statement: &str) -> Option<Vec<u8>> {
+    let mut fields = Fields(body);
+    skip_text(&mut fields)?;
+    skip_text(&mut fields)?;
+    let parameters = &body[body.len() - fields.0.len()..result_formats(body)?.at];
+    Some([portal.as_bytes(), b"\0", statement.as_bytes(), b"\0", parameters, &[0; 2]].concat())
+}
+
 fn result_formats(body: &[u8]) -> Option<ResultFormats> {
     let mut fields = Fields(body);
     skip_text(&mut fields)?;
@@ -299,12 +331,14 @@ pub(crate) struct Peer {
     input: Vec<u8>,
     /// Where the next message begins in it.
     start: usize,
+    /// Where what was read ends in it; the rest is room.
+    end: usize,
     output: Vec<u8>,
 }
 
 impl Peer {
     pub(crate) fn new(stream: Stream) -> Self {
-        Self { stream, input: Vec::new(), start: 0, output: Vec::new() }
+        Self { stream, input: Vec::new(), start: 0, end: 0, output: Vec::new() }
     }
 
     pub(crate) fn stream(&self) -> &Stream {
@@ -379,27 +413,29 @@ impl Peer {
         }
         let body = self.input[self.start + n_head..self.start + n_head + length].to_vec();
         self.start += n_head + length;
-        if self.start == self.input.len() {
-            self.input.clear();
-            self.start = 0;
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            if self.input.len() > 16 * CHUNK {
+                self.input = Vec::new();
+            }
         }
         Ok(Some(body))
     }
 
     /// Reads until so many bytes are here; false at the end of the stream.
     fn fill(&mut self, n: usize) -> io::Result<bool> {
-        while self.input.len() - self.start < n {
+        while self.end - self.start < n {
             if self.start > 0 {
-                self.input.drain(..self.start);
-                self.start = 0;
+                self.input.copy_within(self.start..self.end, 0);
+                (self.start, self.end) = (0, self.end - self.start);
             }
-            let filled = self.input.len();
-            self.input.resize(filled + CHUNK, 0);
-            let result = self.stream.read(&mut self.input[filled..]);
-            self.input.truncate(filled + *result.as_ref().unwrap_or(&0));
-            match result {
+            // Room is made once and stays, as filling it with zeros takes time.
+            if self.input.len() < self.end + CHUNK {
+                self.input.resize((self.end + CHUNK).max(n), 0);
+            }
+            match self.stream.read(&mut self.input[self.end..]) {
                 Ok(0) => return Ok(false),
-                Ok(_) => {}
+                Ok(read) => self.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

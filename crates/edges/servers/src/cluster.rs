@@ -2,10 +2,10 @@
 
 use crate::kind::Kind;
 use crate::proxy::Proxy;
+use crate::system::chown;
 use crate::{PASSWORD, PATIENCE, Server, StartError, USER, free_port, launch, programs};
 use std::fmt;
 use std::fs;
-use std::os::unix::fs::chown;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};

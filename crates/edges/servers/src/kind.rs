@@ -1,10 +1,10 @@
 //! What each kind of server needs.
 
 use crate::programs::{command, find, run};
+use crate::system::CommandExt;
 use crate::{PASSWORD, StartError, USER};
 use std::fmt;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 

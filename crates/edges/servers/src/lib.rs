@@ -10,6 +10,7 @@ mod kind;
 mod pooler;
 mod programs;
 mod proxy;
+pub mod system;
 mod watchdog;
 
 #[cfg(feature = "certificates")]
@@ -20,19 +21,19 @@ pub use pooler::{Pooler, is_pooler_installed};
 pub use programs::{PROGRAMS, is_installed};
 pub use proxy::Proxy;
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
+use system::{chown, keep_private};
 use tempfile::TempDir;
 use thiserror::Error;
 use watchdog::Watchdog;
 
-/// How long a server may take to come up or to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server may take to come up or to end, on a machine that does other things as well.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The user of every server, and its password. They protect nothing: the server lives as long as a test.
 pub const USER: &str = "isoscope";
@@ -239,7 +240,7 @@ impl Drop for Server {
 /// Writes a file that only the server's user may read.
 fn private_file(folder: &Path, name: &str, text: &str) -> Result<(), String> {
     let path = folder.join(name);
-    let written = fs::write(&path, text).and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o600)));
+    let written = fs::write(&path, text).and_then(|()| keep_private(&path));
     let owned = written.and_then(|()| match programs::other_user() {
         Some((user, group)) => chown(&path, Some(user), Some(group)),
         None => Ok(()),

@@ -1,9 +1,9 @@
 //! A throw-away `PgBouncer` before a server of a test.
 
 use crate::programs::{self, command, find};
+use crate::system::chown;
 use crate::{Kind, PASSWORD, PATIENCE, Server, StartError, USER, free_port, private_file};
 use std::fs::File;
-use std::os::unix::fs::chown;
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};

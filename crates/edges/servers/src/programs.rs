@@ -1,8 +1,8 @@
 //! Where the programs of servers are, and as whom they run.
 
+use crate::system::{self, CommandExt};
 use crate::{Kind, StartError};
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -74,7 +74,7 @@ pub(crate) fn children_of(parent: u32) -> Vec<u32> {
 /// The user and group as which the superuser runs servers; none if we are somebody else already.
 pub(crate) fn other_user() -> Option<(u32, u32)> {
     // The owner of this process's folder in /proc is who we are.
-    let is_superuser = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").ok()?) == 0;
+    let is_superuser = system::owner(&fs::metadata("/proc/self").ok()?) == 0;
     if !is_superuser {
         return None;
     }

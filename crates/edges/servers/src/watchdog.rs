@@ -4,8 +4,8 @@
 //! It runs as the server's user, who may do both.
 
 use crate::programs;
+use crate::system::CommandExt;
 use std::io::Write;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 

@@ -41,6 +41,33 @@ fn key_of<'e>(expr: &'e Expr, table: &Table, names: &[String]) -> Option<&'e Exp
     sides.into_iter().find(|it| is_key(it.0) && !mentions(it.1, table, names)).map(|it| &**it.1)
 }
 
+/// A key of several that a condition names.
+pub(crate) enum Key<'e> {
+    Said(&'e Expr),
+    Number(i64),
+}
+
+/// So many rows of a range are named one by one.
+const WIDEST: i64 = 64;
+
+/// The keys that a condition names one by one: `id IN (a, b)`, or a range of numbers that is not too wide.
+pub(crate) fn keys_among<'e>(rest: &[&'e Expr], table: &Table, names: &[String]) -> Option<Vec<Key<'e>>> {
+    let is_key = |it: &Expr| column(it, names).is_some_and(|it| it == table.key.name);
+    match rest {
+        [Expr::InList { expr, list, negated: false }] if is_key(expr) => {
+            let is_free = |it: &Expr| !mentions(it, table, names);
+            list.iter().all(is_free).then(|| list.iter().map(Key::Said).collect())
+        }
+        [Expr::Between { expr, negated: false, low, high }] if is_key(expr) => {
+            let number = |it: &Expr| it.to_string().parse::<i64>().ok();
+            let (low, high) = (number(low)?, number(high)?);
+            let is_narrow = low <= high && high.checked_sub(low)? < WIDEST;
+            is_narrow.then(|| (low..=high).map(Key::Number).collect())
+        }
+        _ => None,
+    }
+}
+
 fn column(expr: &Expr, names: &[String]) -> Option<String> {
     match expr {
         Expr::Nested(inner) => column(inner, names),

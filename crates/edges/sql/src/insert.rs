@@ -166,7 +166,7 @@ impl Scope<'_> {
             let AssignmentTarget::ColumnName(column) = target else {
                 return fail(self.at, "a list of columns cannot be set", "set one after the other: SET a = 1, b = 2");
             };
-            let (column, at) = (object(column)?, self.place(value));
+            let (column, at) = (object(column)?, self.place(column));
             if column == of.key.name {
                 let hint = "the key of a row does not change; delete the row and insert another one";
                 return fail(at, format!("`{column}` is the key"), hint);

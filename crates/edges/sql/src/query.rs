@@ -185,7 +185,7 @@ impl Scope<'_> {
     }
 
     pub(crate) fn no_locked_range<T>(&self, at: &impl Spanned) -> Done<T> {
-        let hint = "lock one row by its key, or all rows of the table without a WHERE";
+        let hint = "lock rows by their keys, as in WHERE id IN (:a, :b), or all rows of the table without a WHERE";
         fail(self.place(at), "FOR UPDATE of rows that match a condition is not understood", hint)
     }
 

@@ -65,6 +65,9 @@ impl Script {
                 Part::Token(token) if is_word(token, "begin") || is_word(token, "start") => {
                     let (tokens, after) = until_commit(&parts, next);
                     next = after;
+                    if tokens.is_err() {
+                        self.announced = None;
+                    }
                     tokens.and_then(|it| self.transaction(&it))
                 }
                 Part::Token(_) => {
@@ -255,15 +258,20 @@ fn until_semicolon(parts: &[Part], from: usize) -> (Vec<TokenWithSpan>, usize) {
 /// The words of a transaction with its COMMIT, and what comes after it.
 fn until_commit(parts: &[Part], from: usize) -> (Done<Vec<TokenWithSpan>>, usize) {
     let mut tokens: Vec<TokenWithSpan> = Vec::new();
-    // How many IF and CASE are open, which have an END of their own.
+    // How many IF, CASE and loops are open, which have an END of their own.
     let mut n_open = 0;
     for (idx, part) in parts.iter().enumerate().skip(from) {
         let Part::Token(token) = part else { continue };
         let begins =
             tokens.last().is_none_or(|it| it.token == Token::SemiColon || is_word(it, "then") || is_word(it, "else"));
         let is_after_end = tokens.last().is_some_and(|it| is_word(it, "end"));
-        if is_word(token, "case") && !is_after_end || begins && is_word(token, "if") {
+        let is_opened = (is_word(token, "case") || is_word(token, "loop")) && !is_after_end;
+        if is_opened || begins && is_word(token, "if") {
             n_open += 1;
+        }
+        if !begins && n_open == 0 && is_word(token, "commit") {
+            let hint = "each statement ends with `;`, also the last one before COMMIT";
+            return (fail(at(token), "the statement before this has no end", hint), idx + 1);
         }
         let is_end = is_word(token, "end");
         let is_last = begins && n_open == 0 && (is_word(token, "commit") || is_end || is_word(token, "rollback"));

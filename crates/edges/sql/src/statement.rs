@@ -1,11 +1,11 @@
 //! Statements of transactions: what each becomes, and how IF nests them.
 
 use crate::Piece;
-use crate::condition::{mentions, named, taken_apart};
+use crate::condition::{Key, keys_among, mentions, named, taken_apart};
 use crate::expression::{Found, RowInScope, Scope};
 use crate::names::{name, plain};
 use crate::query::{Simple, bare};
-use crate::tokens::{Done, at, expression, fail, is_word, statement};
+use crate::tokens::{Done, Mistake, at, expression, fail, is_word, statement};
 use sqlparser::ast::{BinaryOperator, Expr, FromTable, Query, Statement, TableWithJoins, Update};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -70,8 +70,12 @@ impl Scope<'_> {
         if is_word(&tokens[0], "set") || is_word(&tokens[0], "assert") {
             return self.other(tokens);
         }
+        if ["for", "foreach", "while", "loop", "repeat"].iter().any(|it| is_word(&tokens[0], it)) {
+            let hint = "write one statement for all rows, as in UPDATE t SET a = a + 1 WHERE .., or one for each row";
+            return fail(self.at, "loops are not understood", hint);
+        }
         let (names, tokens) = self.without_into(tokens)?;
-        match statement(&tokens)? {
+        match statement(&tokens).map_err(|it| begun_wrongly(it, &tokens[0]))? {
             Statement::Query(query) => self.select(&query, &names, asks),
             Statement::Insert(insert) => {
                 let count = asks.then(|| self.count());
@@ -232,7 +236,11 @@ impl Scope<'_> {
     /// A SELECT whose rows nobody takes: it reads, and perhaps locks.
     fn look_at_all(&mut self, simple: &Simple<'_>, rest: &[&Expr], asks: bool) -> Done<Vec<String>> {
         if simple.locks && !rest.is_empty() {
-            return self.no_locked_range(rest[0]);
+            let keys = keys_among(rest, &self.tables[simple.table], &simple.names);
+            return match keys {
+                Some(keys) => self.lock_each(simple, &keys, asks),
+                None => self.no_locked_range(rest[0]),
+            };
         }
         let name = self.fresh.name(if asks { "found" } else { "unused" });
         let value = self.exists_in(simple)?;
@@ -240,6 +248,28 @@ impl Scope<'_> {
             self.found = Some(Found::Truth(name.clone()));
         }
         Ok(vec![format!("let {name} = {}", bare(&value))])
+    }
+
+    /// One statement that locks several rows.
+    fn lock_each(&mut self, simple: &Simple<'_>, keys: &[Key<'_>], asks: bool) -> Done<Vec<String>> {
+        let table = self.tables[simple.table].name.clone();
+        let (mut names, mut locked) = (Vec::new(), Vec::new());
+        for key in keys {
+            let key = match key {
+                Key::Said(expr) => self.expr(expr)?,
+                Key::Number(number) => number.to_string(),
+            };
+            let name = self.fresh.name("locked");
+            locked.push(format!("{name} = exists {table}[{}] for update", bare(&key)));
+            names.push(name);
+        }
+        let mut texts = vec![format!("let {}", locked.join(", "))];
+        if asks {
+            let found = self.fresh.name("found");
+            texts.push(format!("let {found} = {}", names.join(" or ")));
+            self.found = Some(Found::Truth(found));
+        }
+        Ok(texts)
     }
 
     fn update(&mut self, update: &Update, asks: bool) -> Done<Vec<String>> {
@@ -329,6 +359,38 @@ impl Scope<'_> {
             _ => Ok(None),
         }
     }
+}
+
+/// What a statement of a transaction begins with.
+const VERBS: [&str; 7] = ["SELECT", "INSERT", "UPDATE", "DELETE", "IF", "SET", "ROLLBACK"];
+
+/// A first word that begins no statement gets the one that was meant, as far as that can be seen.
+fn begun_wrongly(mistake: Box<Mistake>, first: &TokenWithSpan) -> Box<Mistake> {
+    if mistake.at != at(first) || !mistake.message.starts_with("expected an SQL statement") {
+        return mistake;
+    }
+    let word = first.token.to_string();
+    let meant = VERBS.iter().find(|it| n_changes(&word.to_uppercase(), it) <= 2);
+    let hint = match meant {
+        Some(meant) => format!("perhaps this is to be {meant}"),
+        None => "a transaction has SELECT, INSERT, UPDATE, DELETE, IF, SET name = .. and ROLLBACK".to_owned(),
+    };
+    Box::new(Mistake { message: format!("no statement begins with `{word}`"), hint, ..*mistake })
+}
+
+/// How many letters differ, are missing or are too many.
+fn n_changes(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (idx, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], idx + 1);
+        for place in 1..=other.len() {
+            let changed = diagonal + usize::from(letter != other[place - 1]);
+            diagonal = row[place];
+            row[place] = changed.min(row[place - 1] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
 }
 
 fn is_aggregate(expr: &Expr) -> bool {

@@ -8,6 +8,7 @@
 //! What is found is right, and what is not found says nothing, since states were left out.
 //! Cost: width times transactions times sessions, times the reads of a transaction.
 
+mod attempts;
 mod in_step;
 mod program;
 mod state;

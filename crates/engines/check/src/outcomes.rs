@@ -23,6 +23,7 @@ use iso_evidence::{Budget, Event, Schedule, StopReason, Witness};
 use iso_history::{Facts, OpId, Projection, Standing, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What the certain part may take, and what a choice may.
 const MAX_STEPS: u32 = 20_000;
@@ -76,7 +77,7 @@ fn decide_certain(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Resul
         }
         Decision::Allowed(witness) => {
             let order = commits(&witness.schedule).iter().map(in_whole).collect();
-            Decision::Allowed(Witness { schedule: Schedule::Order(order), sources: [].into() })
+            Decision::Allowed(Witness { schedule: Schedule::Order(order), sources: Arc::default() })
         }
     })
 }
@@ -148,7 +149,7 @@ impl<'f> Guess<'f> {
         self.is_done[txn.index()] = true;
         for read in self.facts.reads_of(txn) {
             let candidates = self.facts.candidates(read);
-            let last = self.last[self.facts.reads()[read].key.index()];
+            let last = self.last[self.facts.read_key(read).index()];
             if candidates.binary_search(&last).is_err()
                 && depth < MAX_DEPTH
                 && let Some(writer) = self.best_of(candidates)
@@ -156,7 +157,7 @@ impl<'f> Guess<'f> {
                 self.execute(writer, depth + 1);
             }
         }
-        for (key, _) in self.facts.final_writes(txn) {
+        for key in self.facts.written_keys(txn) {
             self.last[key.index()] = txn;
         }
         self.order.push(txn);
@@ -166,7 +167,7 @@ impl<'f> Guess<'f> {
     fn best_of(&self, candidates: &[TxnId]) -> Option<TxnId> {
         let can_be_next =
             |it: &TxnId| is_optional(self.facts, *it) && !self.is_done[it.index()] && self.is_in_turn(*it);
-        let cost = |it: &TxnId| (self.facts.reads_of(*it).len(), self.facts.final_writes(*it).len());
+        let cost = |it: &TxnId| (self.facts.reads_of(*it).len(), self.facts.written_keys(*it).len());
         candidates.iter().copied().filter(can_be_next).min_by_key(cost)
     }
 

@@ -92,7 +92,7 @@ impl<'a> Problem<'a> {
 
     /// The keys that a transaction writes, ascending.
     pub(crate) fn writes_of(&self, txn: TxnId) -> impl ExactSizeIterator<Item = KeyId> + use<'a> {
-        self.facts.final_writes(txn).iter().map(|it| it.0)
+        self.facts.written_keys(txn)
     }
 
     /// Does a transaction write a key? The initial one writes every key.

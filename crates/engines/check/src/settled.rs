@@ -34,6 +34,7 @@ use iso_evidence::{Budget, Note, Quantity, Source, Stage, StopReason};
 use iso_history::{Facts, Standing, TxnId};
 use iso_spec::Level;
 use links::{Edges, Links};
+use std::sync::Arc;
 
 /// Decides a level below prefix consistency, or says that the history is not of the kind that this module decides.
 pub(crate) fn decide_settled(
@@ -44,7 +45,7 @@ pub(crate) fn decide_settled(
     if !is_weak(level) || facts.txns().any(|it| facts.standing(it) == Standing::Optional) {
         return Ok(None);
     }
-    let sources = if level == Level::ReadUncommitted { Some(Vec::new()) } else { sources(facts) };
+    let sources = if level == Level::ReadUncommitted { Some(Arc::default()) } else { facts.sources() };
     let (Some(sources), Some(recovered)) = (sources, recovered(facts)) else { return Ok(None) };
     budget.check()?;
     let links = Links::new(facts, &sources, &recovered);
@@ -156,7 +157,7 @@ impl<'o> Replay<'o> {
         let mut last_writer = vec![TxnId::INITIAL; facts.history().n_keys()];
         for txn in order {
             is_stale[txn.index()] = links.reads(*txn).any(|(key, source)| last_writer[key.index()] != source);
-            for (key, _) in facts.final_writes(*txn) {
+            for key in facts.written_keys(*txn) {
                 last_writer[key.index()] = *txn;
             }
         }
@@ -189,15 +190,6 @@ fn is_weak(level: Level) -> bool {
     )
 }
 
-/// Whom each read saw, in the order of [`Facts::reads`]; none if that is not known of some read.
-fn sources(facts: &Facts<'_>) -> Option<Vec<Source>> {
-    let sources = witness::sources(facts, |read_idx| match facts.candidates(read_idx) {
-        [writer] => Some(*writer),
-        _ => None,
-    });
-    (sources.len() == facts.reads().len()).then_some(sources)
-}
-
 /// Recovered version orders; none if somebody in them need not have committed.
 fn recovered(facts: &Facts<'_>) -> Option<Edges> {
     let mut edges = Edges::default();
@@ -219,7 +211,7 @@ fn places(facts: &Facts<'_>, order: &[TxnId]) -> Vec<u32> {
     place
 }
 
-fn allowed(order: &[TxnId], sources: Vec<Source>) -> Decision {
+fn allowed(order: &[TxnId], sources: Arc<Vec<Source>>) -> Decision {
     let nodes = order.iter().map(|it| Events::One.commit(*it));
     Decision::Allowed(witness::witness(Events::One, nodes, sources))
 }

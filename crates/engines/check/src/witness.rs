@@ -8,7 +8,7 @@ use iso_spec::Level;
 use std::sync::Arc;
 
 /// The schedule of events in this order, with these sources. The initial transaction has no place in it.
-pub(crate) fn witness(events: Events, nodes: impl Iterator<Item = Node>, sources: Vec<Source>) -> Witness {
+pub(crate) fn witness(events: Events, nodes: impl Iterator<Item = Node>, sources: Arc<Vec<Source>>) -> Witness {
     let nodes = nodes.filter(|it| !events.txn(*it).is_initial());
     let schedule = if events == Events::One {
         Schedule::Order(nodes.map(|it| events.txn(it)).collect())
@@ -19,16 +19,16 @@ pub(crate) fn witness(events: Events, nodes: impl Iterator<Item = Node>, sources
         };
         Schedule::Events(nodes.map(event).collect())
     };
-    Witness { schedule, sources: sources.into() }
+    Witness { schedule, sources }
 }
 
 /// Whom each external read saw, as far as `source_of` knows it of the position in [`Facts::reads`].
-pub(crate) fn sources(facts: &Facts<'_>, source_of: impl Fn(usize) -> Option<TxnId>) -> Vec<Source> {
-    let mut sources = Vec::with_capacity(facts.reads().len());
-    for (read_idx, read) in facts.reads().iter().enumerate() {
-        sources.extend(source_of(read_idx).map(|writer| Source { read: read.op, writer }));
+pub(crate) fn sources(facts: &Facts<'_>, source_of: impl Fn(usize) -> Option<TxnId>) -> Arc<Vec<Source>> {
+    let mut sources = Vec::with_capacity(facts.n_reads());
+    for read_idx in 0..facts.n_reads() {
+        sources.extend(source_of(read_idx).map(|writer| Source { read: facts.read_op(read_idx), writer }));
     }
-    sources
+    Arc::new(sources)
 }
 
 /// The same execution as a witness of a weaker level.

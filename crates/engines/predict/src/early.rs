@@ -144,7 +144,7 @@ impl Trace {
 mod tests {
     use crate::early::Variants;
     use crate::trace::Trace;
-    use iso_evidence::{Schedule, Source, Witness};
+    use iso_evidence::{Schedule, Witness};
     use iso_history::{Facts, History, HistoryBuilder, Outcome, Place, TxnId};
 
     /// One transaction writes x and then reads y; another one has written y, and a third one reads x.
@@ -174,11 +174,7 @@ mod tests {
         let history = history();
         let facts = Facts::new(&history);
         let txns: Vec<TxnId> = facts.txns().collect();
-        let source = |(idx, read): (usize, &iso_history::ExternalRead)| Source {
-            read: read.op,
-            writer: facts.candidates(idx)[0],
-        };
-        let sources = facts.reads().iter().enumerate().map(source).collect();
+        let sources = facts.sources().unwrap();
         let trace = Trace::new(&facts, &Witness { schedule: Schedule::Order(txns), sources }).unwrap();
         let mut variants = Variants::of(&trace, &history);
         let variant = variants.next(&history).unwrap();

@@ -6,14 +6,14 @@ use crate::level::{Case, Rules};
 use crate::serial::serial_places;
 use crate::trace::Trace;
 use iso_evidence::{Budget, StopReason};
-use iso_solve::{Cadical, Lit, SatResult, SatSolver, SatStatistics};
+use iso_solve::{Lit, SatResult, SatSolver, SatStatistics, Solver};
 use iso_spec::Level;
 use rustc_hash::FxHashSet;
 
 /// Decides one level for runs of one frame.
 #[derive(Debug)]
 pub(crate) struct Judge {
-    solver: Cadical,
+    solver: Solver,
     rules: Rules,
     level: Level,
     /// Each transaction's place in the serial order of the last run, if it has one.
@@ -32,7 +32,7 @@ pub(crate) enum Opinion {
 impl Judge {
     /// `choices` and `boundary` make the frame, as they made the one that runs come from.
     pub(crate) fn new(trace: &Trace, choices: Level, boundary: Boundary, level: Level) -> Self {
-        let mut solver = Cadical::for_short_calls();
+        let mut solver = Solver::for_short_calls();
         let frame = Frame::new(trace, choices, boundary, &mut solver);
         let rules = Rules::new(trace, &frame, level, &mut solver);
         Self { solver, rules, level, places: None }

@@ -26,7 +26,7 @@ use crate::{
 };
 use iso_evidence::{Budget, StopReason, Witness};
 use iso_history::{Facts, History, Op, OpId, TxnId};
-use iso_solve::{Cadical, Lit, SatResult, SatSolver};
+use iso_solve::{Lit, SatResult, SatSolver, Solver};
 use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -212,7 +212,7 @@ struct Stage {
     question: Question,
     /// What the level must allow of transactions on the boundary.
     writes: Writes,
-    proposer: Cadical,
+    proposer: Solver,
     rules: Rules,
     allows: Judge,
     forbids: Judge,
@@ -223,7 +223,7 @@ struct Stage {
 
 impl Stage {
     fn new(trace: Trace, question: Question, writes: Writes, found: &[Vec<Change>]) -> Self {
-        let mut proposer = Cadical::for_short_calls();
+        let mut proposer = Solver::for_short_calls();
         let frame = Frame::new(&trace, question.level, question.boundary, &mut proposer);
         let rules = Rules::new(&trace, &frame, question.level, &mut proposer);
         if question.target == Level::Serializable

@@ -15,7 +15,7 @@ use crate::translate::{KeyRange, WitnessValue};
 use crate::witness::{Board, N_GUESSES, Rest, SpecWitness};
 use iso_evidence::{Budget, Note, Quantity, StopReason};
 use iso_form::{Form, Source};
-use iso_solve::{Cadical, Circuit, Clauses, Probing, SatResult, SatSolver, Values, Wire};
+use iso_solve::{Circuit, Clauses, Probing, SatResult, SatSolver, Solver, Values, Wire};
 use iso_spec::Spec;
 use std::rc::Rc;
 
@@ -44,7 +44,7 @@ impl Effort {
         self.conflicts += other.conflicts;
     }
 
-    fn add_solver(&mut self, solver: &Cadical) {
+    fn add_solver(&mut self, solver: &Solver) {
         let statistics = solver.statistics();
         self.variables += statistics.n_variables;
         self.clauses += statistics.n_clauses;
@@ -70,7 +70,7 @@ impl Model {
 pub(crate) struct CandidateSearch<'q, 's> {
     budget: &'q Budget<'q>,
     board: Board,
-    solver: Cadical,
+    solver: Solver,
     clauses: Clauses,
     allowed: Vec<(&'q Form<'s>, SpecWitness)>,
     rivals: Vec<Rival<'q, 's>>,
@@ -88,7 +88,7 @@ struct Rival<'q, 's> {
 
 /// Looks for a witness that explains a candidate.
 struct Checker {
-    solver: Cadical,
+    solver: Solver,
     clauses: Clauses,
     witness: SpecWitness,
 }
@@ -112,7 +112,7 @@ impl<'q, 's> CandidateSearch<'q, 's> {
         let mut search = Self {
             budget,
             board: Board { circuit, sketch, plans: Plans::default() },
-            solver: Cadical::new(),
+            solver: Solver::new(),
             clauses: Clauses::new(),
             allowed: Vec::new(),
             rivals: Vec::new(),
@@ -203,7 +203,7 @@ impl<'q, 's> CandidateSearch<'q, 's> {
         if self.rivals[idx].checker.is_none() {
             let witness = self.board.witness(form, None, Rest::Free);
             let holds = self.board.holds(form, &witness);
-            let mut checker = Checker { solver: Cadical::for_short_calls(), clauses: Clauses::new(), witness };
+            let mut checker = Checker { solver: Solver::for_short_calls(), clauses: Clauses::new(), witness };
             checker.clauses.assert(&mut checker.solver, &self.board.circuit, holds);
             self.rivals[idx].checker = Some(checker);
         }
@@ -368,7 +368,7 @@ fn in_sequence(n: usize) -> Matrix {
     Matrix::of_places(&(0..n).collect::<Vec<_>>())
 }
 
-fn solve(solver: &mut Cadical, assumed: &[iso_solve::Lit], budget: &Budget<'_>) -> Result<SatResult, StopReason> {
+fn solve(solver: &mut Solver, assumed: &[iso_solve::Lit], budget: &Budget<'_>) -> Result<SatResult, StopReason> {
     let result = solver.solve(assumed, &mut || budget.check().is_err());
     if result == SatResult::Stopped {
         budget.check()?;

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::cadical::Cadical;
+use crate::Solver;
 use crate::order::{Edge, IncrementalOrder};
 use crate::sat::{Lit, SatResult, SatSolver, SatStatistics};
 use crate::theory::Theory;
@@ -62,7 +62,7 @@ pub struct OrderStatistics {
 
 /// An incremental solver for clauses over edges of a graph that must be acyclic.
 pub struct OrderSolver {
-    sat: Cadical,
+    sat: Solver,
     /// Shared with the SAT solver, which borrows it in each of its callbacks. Never hold a borrow while calling `sat`.
     theory: Rc<RefCell<AcyclicTheory>>,
     edge_lits: FxHashMap<(u32, u32), Lit>,
@@ -88,7 +88,7 @@ impl OrderSolver {
     /// A graph with known edges, none of them tagged, and its order.
     pub fn with_graph(order: IncrementalOrder) -> Self {
         let theory = Rc::new(RefCell::new(AcyclicTheory::new(order)));
-        let sat = Cadical::with_theory(Rc::clone(&theory));
+        let sat = Solver::with_theory(Rc::clone(&theory));
         theory.borrow_mut().halt_with(sat.halt_flag());
         Self {
             sat,

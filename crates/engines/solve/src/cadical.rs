@@ -28,6 +28,7 @@ pub struct Cadical {
     scratch: Vec<i32>,
 }
 
+#[allow(dead_code, reason = "solvers have one face, and engines use one of them")]
 impl Cadical {
     /// A solver without variables and clauses.
     pub fn new() -> Self {

@@ -132,7 +132,7 @@ impl Clauses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cadical, SatResult};
+    use crate::{SatResult, Solver};
 
     /// All values of three inputs that make the wire true, by the solver and by hand.
     #[test]
@@ -153,7 +153,7 @@ mod tests {
             &|_, _, _| false,
         ];
         for (formula, expected) in formulas.into_iter().zip(expected) {
-            let (mut solver, mut clauses) = (Cadical::new(), Clauses::new());
+            let (mut solver, mut clauses) = (Solver::new(), Clauses::new());
             clauses.assert(&mut solver, &circuit, formula);
             for values in 0..8u32 {
                 let bit = |idx: usize| values >> idx & 1 == 1;
@@ -174,7 +174,7 @@ mod tests {
         let mut circuit = Circuit::new();
         let (a, b) = (circuit.input(), circuit.input());
         let both = circuit.and([a, b]);
-        let (mut solver, mut clauses) = (Cadical::new(), Clauses::new());
+        let (mut solver, mut clauses) = (Solver::new(), Clauses::new());
         let yes = clauses.literal(&mut solver, &circuit, both);
         let no = clauses.literal(&mut solver, &circuit, !both);
         let b_lit = clauses.literal(&mut solver, &circuit, b);

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::cadical::Cadical;
+use crate::Solver;
 use crate::sat::{Lit, SatResult, SatSolver, Var};
 
 /// A clause that follows from others by unit propagation.
@@ -26,7 +26,17 @@ pub fn resolve(n_variables: usize, clauses: &[Vec<Lit>], stop: &mut dyn FnMut() 
         return Some(vec![Resolvent { clause: Vec::new(), antecedents: vec![empty as u32] }]);
     }
     let trace = Rc::new(RefCell::new(Trace::default()));
-    let mut solver = Cadical::traced(Rc::clone(&trace));
+    resolve_with(Solver::traced(Rc::clone(&trace)), &trace, n_variables, clauses, stop)
+}
+
+/// The same by a solver that tells all that it derives.
+pub(crate) fn resolve_with(
+    mut solver: impl SatSolver,
+    trace: &RefCell<Trace>,
+    n_variables: usize,
+    clauses: &[Vec<Lit>],
+    stop: &mut dyn FnMut() -> bool,
+) -> Option<Vec<Resolvent>> {
     for _ in 0..n_variables {
         solver.new_var();
     }

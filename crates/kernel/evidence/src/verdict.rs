@@ -1,6 +1,7 @@
 //! The contract of every engine: an answer with what proves it.
 
 use crate::{Anomaly, Derivation, Proof};
+pub use iso_history::Source;
 use iso_history::{KeyId, LocalAnomaly, OpId, PieceKind, TxnId};
 use iso_spec::Execution;
 use std::fmt;
@@ -24,16 +25,7 @@ pub struct Witness {
     pub schedule: Schedule,
     /// For each external read of those transactions, whose write it saw; ascending by read. Witnesses of several levels
     /// often share them.
-    pub sources: Arc<[Source]>,
-}
-
-/// Whose write a read saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Source {
-    /// The read.
-    pub read: OpId,
-    /// The transaction that wrote what it saw.
-    pub writer: TxnId,
+    pub sources: Arc<Vec<Source>>,
 }
 
 /// An order in which transactions took place.
@@ -61,8 +53,9 @@ pub enum Event {
 /// Why a history cannot have happened: a core, that is a part of it that is forbidden by itself already.
 ///
 /// The core of a cycle or a case split is minimal at the weakest level that forbids it, if there was time: without any of
-/// its operations it would be allowed there. That of one read has what makes the read strange; with less of it, the read
-/// may be strange for another reason.
+/// its operations it would be allowed there. Two kinds of cores have more: that of one read has what makes the read
+/// strange, and with less of it, the read may be strange for another reason; and where an element was rolled back and
+/// appended again, everybody who appended it is in the core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refutation {
     /// What the field calls this.

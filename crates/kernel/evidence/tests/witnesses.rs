@@ -365,7 +365,8 @@ fn the_same_on_small_histories_with_unique_values() {
 fn no_schedule_of_a_forbidden_history_is_accepted() {
     let history = history("a: r(x,0) w(x,1)\n b: r(x,0) w(x,2)");
     let [a, b] = [1, 2].map(TxnId::from_index);
-    let witness = |order: [TxnId; 2]| Witness { schedule: Schedule::Order(order.to_vec()), sources: [].into() };
+    let witness =
+        |order: [TxnId; 2]| Witness { schedule: Schedule::Order(order.to_vec()), sources: std::sync::Arc::default() };
     assert!(!accepts(&history, Level::Serializable, &witness([a, b])));
     assert!(!accepts(&history, Level::Serializable, &witness([b, a])));
     assert!(!accepts(&history, Level::SnapshotIsolation, &witness([a, b])));
@@ -375,7 +376,7 @@ fn no_schedule_of_a_forbidden_history_is_accepted() {
 fn a_list_with_the_elements_of_one_transaction_turned_around_never_was() {
     let history = history("a: l(x,1) l(x,2)\n b: l(x)2.1");
     let order = [1, 2].map(TxnId::from_index).to_vec();
-    let witness = Witness { schedule: Schedule::Order(order), sources: [].into() };
+    let witness = Witness { schedule: Schedule::Order(order), sources: std::sync::Arc::default() };
     assert!(!accepts(&history, Level::ReadUncommitted, &witness));
     let answer = evaluate(&Facts::new(&history), of(Level::ReadUncommitted), &mut Steps::unlimited());
     assert_eq!(answer.is_allowed(), Some(false));

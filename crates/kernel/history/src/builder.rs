@@ -105,6 +105,8 @@ const NO_TIMES: (i64, i64) = (i64::MIN, i64::MAX);
 const AT_ONCE: usize = 256;
 /// Ids are u32 and the last one is a sentinel.
 const MAX_ENTRIES: usize = u32::MAX as usize - 1;
+/// Facts need one bit of a transaction's id for themselves.
+const MAX_TXNS: usize = 1 << 31;
 
 impl HistoryBuilder {
     /// An empty history: the initial transaction only.
@@ -241,7 +243,7 @@ impl HistoryBuilder {
             let txn = TxnId::from_index(self.history.txn_at.len());
             self.history.txn_source.push((txn, place.source));
         }
-        self.history.txn_at.push(place.at);
+        self.history.txn_at.push(place.at.cast_signed());
     }
 
     /// Is a transaction open?
@@ -443,8 +445,9 @@ impl HistoryBuilder {
             self.defect(Severity::Error, place, format!("a transaction ends at {end}, before it begins at {begin}"));
         }
         if self.times != NO_TIMES {
-            self.history.txn_times.resize(txn.index(), NO_TIMES);
-            self.history.txn_times.push(self.times);
+            self.fill_times(txn.index());
+            self.history.txn_begin.push(self.times.0);
+            self.history.txn_end.push(self.times.1);
             self.times = NO_TIMES;
         }
         self.history.txn_outcome.push(outcome);
@@ -452,16 +455,24 @@ impl HistoryBuilder {
         txn
     }
 
+    /// So many transactions have times, of which nothing more is known.
+    fn fill_times(&mut self, n_txns: usize) {
+        self.history.txn_begin.fill(n_txns, NO_TIMES.0);
+        self.history.txn_end.fill(n_txns, NO_TIMES.1);
+    }
+
     /// About how many bytes it holds.
     pub fn bytes(&self) -> usize {
-        let History { op_access, list_starts, list_values, txn_at, txn_times, .. } = &self.history;
+        let History { op_access, list_starts, list_values, txn_at, txn_begin, txn_end, .. } = &self.history;
         let per_op = size_of::<Access>() + size_of::<KeyId>() + size_of::<u32>();
-        let per_txn = 4 * size_of::<u32>() + size_of::<Outcome>() + size_of::<u64>();
+        let per_txn = 4 * size_of::<u32>() + size_of::<Outcome>();
         let per_key = size_of::<KeyUse>() + size_of::<Option<ValueId>>();
         op_access.len() * per_op
             + (list_starts.len() + list_values.len()) * size_of::<u32>()
             + txn_at.len() * per_txn
-            + txn_times.len() * size_of::<(i64, i64)>()
+            + txn_at.bytes()
+            + txn_begin.bytes()
+            + txn_end.bytes()
             + self.key_use.len() * per_key
             + self.key_ids.bytes(&self.history.keys)
             + self.value_ids.bytes(&self.history.values)
@@ -505,11 +516,11 @@ impl HistoryBuilder {
         if self.defects.iter().any(|it| it.severity == Severity::Error) {
             return Ok((None, self.defects));
         }
-        self.lay_out_sessions();
+        self.history.lay_out_sessions();
         self.fill_initial_values();
         self.history.key_is_list = self.key_use.iter().map(|it| *it == KeyUse::List).collect();
         if self.history.has_times() {
-            self.history.txn_times.resize(self.history.n_txns(), NO_TIMES);
+            self.fill_times(self.history.n_txns());
         }
         if self.history.has_statements() {
             self.finish_statements(max_omissions)?;
@@ -557,6 +568,9 @@ impl HistoryBuilder {
                 self.defect_without_line(message);
             }
         }
+        if self.history.n_txns() > MAX_TXNS {
+            self.defect_without_line("the history has more than two billion transactions".to_owned());
+        }
         let sizes = [self.history.op_key.len(), self.history.list_values.len(), self.history.values.len()];
         if sizes.into_iter().max() > Some(MAX_ENTRIES) {
             self.defect_without_line("the history has more than four billion operations or values".to_owned());
@@ -566,26 +580,6 @@ impl HistoryBuilder {
     fn defect_without_line(&mut self, message: String) {
         let source = self.history.sources.first().map(|it| it.0.clone()).unwrap_or_default();
         self.defects.push(Defect { severity: Severity::Error, source, at: None, message });
-    }
-
-    /// Groups transactions by session, keeping their order (a counting sort).
-    fn lay_out_sessions(&mut self) {
-        let history = &mut self.history;
-        let n_sessions = history.session_names.len();
-        let mut counts = vec![0u32; n_sessions + 1];
-        for session in &history.txn_session[1..] {
-            history.txn_nth.push(counts[*session as usize]);
-            counts[*session as usize] += 1;
-        }
-        history.session_starts = vec![0; n_sessions + 1];
-        for (session, count) in counts.iter().take(n_sessions).enumerate() {
-            history.session_starts[session + 1] = history.session_starts[session] + count;
-        }
-        history.session_txns = vec![TxnId::INITIAL; history.txn_session.len() - 1];
-        for txn in 1..history.txn_session.len() {
-            let start = history.session_starts[history.txn_session[txn] as usize];
-            history.session_txns[(start + history.txn_nth[txn]) as usize] = TxnId::from_index(txn);
-        }
     }
 
     fn fill_initial_values(&mut self) {

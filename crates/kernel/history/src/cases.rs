@@ -82,9 +82,7 @@ impl History {
     fn with_outcome(&self, txn: TxnId, outcome: Outcome) -> Self {
         let mut history = self.clone();
         history.txn_outcome[txn.index()] = outcome;
-        if let Some(times) = history.txn_times.get_mut(txn.index()) {
-            times.1 = i64::MAX;
-        }
+        history.forget_ends(|it| it == txn);
         history
     }
 

@@ -2,28 +2,34 @@
 
 use crate::lists::{RecoveredOrder, join_readings};
 use crate::standing::{inviable, standing};
-use crate::survey::{ListRead, SeenList, Survey};
+use crate::survey::{ListRead, SeenList, Survey, only, several};
 use crate::writes::{FinalWrites, Versions, Writers};
 use crate::{History, KeyId, LocalAnomaly, OpId, TxnId, ValueId};
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// Facts about a history, for the levels from read committed up.
 ///
 /// *Counted* transactions are judged: the committed ones, and indeterminate ones that somebody must have read
 /// from. *Optional* ones are indeterminate and are one of several possible writers of something that was read.
 /// The rest is out: nothing that is judged depends on it.
+///
+/// What large histories can do without is made when it is asked for: [`Facts::reads`], [`Facts::final_writes`] and
+/// [`Facts::writers_of`].
 #[derive(Debug)]
 pub struct Facts<'h> {
     history: &'h History,
     standing: Vec<Standing>,
-    reads: Vec<ExternalRead>,
+    /// The external reads, each with its only candidate, or a mark and a position in `ranges`.
+    reads: Arc<Vec<Source>>,
+    /// Ranges of `candidates`; reads of the same version share them.
+    ranges: Vec<(u32, u32)>,
     read_starts: Vec<u32>,
-    /// For each read a range of `candidates`; reads of the same version share it.
-    candidate_ranges: Vec<(u32, u32)>,
     candidates: Vec<TxnId>,
-    write_starts: Vec<u32>,
-    writes: Vec<(KeyId, ValueId)>,
-    writers: Writers,
+    writes: FinalWrites,
+    external: OnceLock<Vec<ExternalRead>>,
+    written: OnceLock<Vec<(KeyId, ValueId)>>,
+    writers: OnceLock<Writers>,
     /// Empty where nobody read a list.
     recovered: Vec<Option<RecoveredOrder>>,
     local: Vec<LocalAnomaly>,
@@ -48,6 +54,15 @@ pub struct ExternalRead {
     pub key: KeyId,
 }
 
+/// Whose write a read saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source {
+    /// The read.
+    pub read: OpId,
+    /// The transaction that wrote what it saw.
+    pub writer: TxnId,
+}
+
 /// Whether a transaction is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
@@ -66,7 +81,7 @@ impl<'h> Facts<'h> {
     /// by value. with indeterminate transactions that were not read, as many passes as such transactions depend on each other.
     pub fn new(history: &'h History) -> Self {
         let final_writes = FinalWrites::new(history);
-        let (writers, versions) = Versions::new(history, &final_writes);
+        let versions = Versions::new(history, &final_writes);
         let mut survey = Survey::new(history, &final_writes, versions);
         if history.has_indeterminate_outcomes() {
             let inviable = inviable(history, &survey);
@@ -75,13 +90,14 @@ impl<'h> Facts<'h> {
         let mut facts = Self {
             history,
             standing: standing(history, &survey),
-            reads: survey.reads,
+            reads: Arc::new(survey.reads.each),
+            ranges: survey.reads.ranges,
             read_starts: survey.starts,
-            candidate_ranges: survey.ranges,
             candidates: survey.versions.writers,
-            write_starts: final_writes.starts,
-            writes: final_writes.writes,
-            writers,
+            writes: final_writes,
+            external: OnceLock::new(),
+            written: OnceLock::new(),
+            writers: OnceLock::new(),
             recovered: Vec::new(),
             local: survey.anomalies,
             unrepeatable: survey.unrepeatable,
@@ -112,9 +128,35 @@ impl<'h> Facts<'h> {
     }
 
     /// Every external read of those transactions, in the order of the input.
-    #[inline]
     pub fn reads(&self) -> &[ExternalRead] {
-        &self.reads
+        self.external.get_or_init(|| {
+            let of_txn = |reader: TxnId| self.reads_of(reader).map(move |it| (reader, it));
+            let read = |(reader, it)| ExternalRead { op: self.read_op(it), reader, key: self.read_key(it) };
+            self.history.txns().flat_map(of_txn).map(read).collect()
+        })
+    }
+
+    /// How many of them there are.
+    #[inline]
+    pub fn n_reads(&self) -> usize {
+        self.reads.len()
+    }
+
+    /// The operation that the read at this position of [`Facts::reads`] is.
+    #[inline]
+    pub fn read_op(&self, read_idx: usize) -> OpId {
+        self.reads[read_idx].read
+    }
+
+    /// The key of the read at this position of [`Facts::reads`].
+    #[inline]
+    pub fn read_key(&self, read_idx: usize) -> KeyId {
+        self.history.op_key[self.read_op(read_idx).index()]
+    }
+
+    /// The position in [`Facts::reads`] of an operation, if it is an external read.
+    pub fn read_at(&self, op: OpId) -> Option<usize> {
+        self.reads.binary_search_by_key(&op, |it| it.read).ok()
     }
 
     /// The positions in [`Facts::reads`] of a transaction's external reads, in program order.
@@ -128,33 +170,64 @@ impl<'h> Facts<'h> {
     /// Empty only if the read is among the [`Facts::local`] anomalies.
     #[inline]
     pub fn candidates(&self, read_idx: usize) -> &[TxnId] {
-        let (start, end) = self.candidate_ranges[read_idx];
-        &self.candidates[start as usize..end as usize]
+        let read = &self.reads[read_idx];
+        match several(*read) {
+            None => std::slice::from_ref(&read.writer),
+            Some(place) => {
+                let (start, end) = self.ranges[place];
+                &self.candidates[start as usize..end as usize]
+            }
+        }
+    }
+
+    /// Who wrote what the read at this position of [`Facts::reads`] saw, if only one comes into question.
+    #[inline]
+    pub fn only_candidate(&self, read_idx: usize) -> Option<TxnId> {
+        only(self.reads[read_idx])
     }
 
     /// Does some read have more than one possible writer?
     pub fn has_ambiguous_reads(&self) -> bool {
-        self.candidate_ranges.iter().any(|(start, end)| end - start > 1)
+        let is_ambiguous = |it: &(u32, u32)| it.1 - it.0 > 1;
+        self.ranges.iter().any(is_ambiguous)
+            && self.reads.iter().filter_map(|it| several(*it)).any(|it| is_ambiguous(&self.ranges[it]))
+    }
+
+    /// All reads with their sources, if each has exactly one possible writer.
+    pub fn sources(&self) -> Option<Arc<Vec<Source>>> {
+        (self.ranges.is_empty() || self.reads.iter().all(|it| several(*it).is_none())).then(|| Arc::clone(&self.reads))
     }
 
     /// The last write of each key that a transaction writes, sorted by key; empty for one that is out.
     ///
     /// For a list, the value is the last element that the transaction appended.
-    #[inline]
     pub fn final_writes(&self, txn: TxnId) -> &[(KeyId, ValueId)] {
-        &self.writes[self.write_starts[txn.index()] as usize..self.write_starts[txn.index() + 1] as usize]
+        let written = self.written.get_or_init(|| {
+            let value = |it: &OpId| ValueId::from_index(self.history.op_value[it.index()] as usize);
+            self.writes.ops.iter().map(|it| (self.history.op_key[it.index()], value(it))).collect()
+        });
+        let starts = &self.writes.starts;
+        &written[starts[txn.index()] as usize..starts[txn.index() + 1] as usize]
+    }
+
+    /// The keys that a transaction writes, ascending; none for one that is out.
+    #[inline]
+    pub fn written_keys(&self, txn: TxnId) -> impl ExactSizeIterator<Item = KeyId> + '_ {
+        self.writes.of(txn).iter().map(|it| self.history.op_key[it.index()])
     }
 
     /// Does a transaction write a key? The initial one writes every key.
     pub fn writes(&self, txn: TxnId, key: KeyId) -> bool {
-        txn.is_initial() || self.final_writes(txn).binary_search_by_key(&key, |it| it.0).is_ok()
+        let key_of = |it: &OpId| self.history.op_key[it.index()];
+        txn.is_initial() || self.writes.of(txn).binary_search_by_key(&key, key_of).is_ok()
     }
 
     /// The transactions that write a key, in ascending order, without the initial one.
     #[inline]
     pub fn writers_of(&self, key: KeyId) -> &[TxnId] {
-        let starts = &self.writers.starts;
-        &self.writers.txns[starts[key.index()] as usize..starts[key.index() + 1] as usize]
+        let writers = self.writers.get_or_init(|| self.writes.writers(self.history));
+        let starts = &writers.starts;
+        &writers.txns[starts[key.index()] as usize..starts[key.index() + 1] as usize]
     }
 
     /// The part of a list's version order that reads have shown.
@@ -210,10 +283,8 @@ impl<'h> Facts<'h> {
         {
             return;
         }
-        retain_txns(&mut self.candidate_ranges, &mut self.read_starts.clone(), |it| !is_out(it));
-        retain_txns(&mut self.reads, &mut self.read_starts, |it| !is_out(it));
-        retain_txns(&mut self.writes, &mut self.write_starts, |it| !is_out(it));
-        self.writers.retain(|it| !is_out(it));
+        retain_txns(Arc::make_mut(&mut self.reads), &mut self.read_starts, |it| !is_out(it));
+        retain_txns(&mut self.writes.ops, &mut self.writes.starts, |it| !is_out(it));
     }
 
     fn join_lists(&mut self, lists: &[ListRead]) {

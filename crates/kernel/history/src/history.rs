@@ -1,6 +1,7 @@
 //! The history itself: immutable columns, one entry a session, transaction or operation.
 
 use crate::names::Names;
+use crate::packed::Packed;
 use crate::statements::{Sql, Statement};
 use crate::{KeyId, Name, OpId, ScanId, SessionId, TxnId, ValueId};
 use std::fmt;
@@ -19,10 +20,12 @@ pub struct History {
     pub(crate) txn_nth: Vec<u32>,
     pub(crate) txn_op_starts: Vec<u32>,
     pub(crate) txn_outcome: Vec<Outcome>,
-    /// Empty where the input has no times at all.
-    pub(crate) txn_times: Vec<(i64, i64)>,
+    /// Empty where the input has no times at all; the smallest integer if a begin is not known.
+    pub(crate) txn_begin: Packed,
+    /// The same, with the largest integer if an end is not known.
+    pub(crate) txn_end: Packed,
     /// Positions in sources; which source changes seldom.
-    pub(crate) txn_at: Vec<u64>,
+    pub(crate) txn_at: Packed,
     /// From which transaction on which source, ascending.
     pub(crate) txn_source: Vec<(TxnId, u32)>,
     pub(crate) op_access: Vec<Access>,
@@ -271,10 +274,8 @@ impl History {
         let mut history = self.clone();
         for txn in self.txns().filter(|it| self.is_indeterminate(*it)) {
             history.txn_outcome[txn.index()] = if committed(txn) { Outcome::Committed } else { Outcome::Aborted };
-            if let Some(times) = history.txn_times.get_mut(txn.index()) {
-                times.1 = i64::MAX;
-            }
         }
+        history.forget_ends(|it| self.is_indeterminate(it));
         history
     }
 
@@ -307,24 +308,53 @@ impl History {
 
     /// Does any transaction have a recorded time?
     pub fn has_times(&self) -> bool {
-        !self.txn_times.is_empty()
+        !self.txn_begin.is_empty()
     }
 
     /// When a transaction began, if the input says so.
     pub fn begin(&self, txn: TxnId) -> Option<i64> {
-        self.txn_times.get(txn.index()).map(|it| it.0).filter(|it| *it != i64::MIN)
+        self.txn_begin.get(txn.index()).filter(|it| *it != i64::MIN)
     }
 
     /// When a transaction ended, if the input says so.
     pub fn end(&self, txn: TxnId) -> Option<i64> {
-        self.txn_times.get(txn.index()).map(|it| it.1).filter(|it| *it != i64::MAX)
+        self.txn_end.get(txn.index()).filter(|it| *it != i64::MAX)
+    }
+
+    /// Groups transactions by session, keeping their order (a counting sort).
+    pub(crate) fn lay_out_sessions(&mut self) {
+        let n_sessions = self.session_names.len();
+        let mut counts = vec![0u32; n_sessions + 1];
+        for session in &self.txn_session[1..] {
+            self.txn_nth.push(counts[*session as usize]);
+            counts[*session as usize] += 1;
+        }
+        self.session_starts = vec![0; n_sessions + 1];
+        for (session, count) in counts.iter().take(n_sessions).enumerate() {
+            self.session_starts[session + 1] = self.session_starts[session] + count;
+        }
+        self.session_txns = vec![TxnId::INITIAL; self.txn_session.len() - 1];
+        for txn in 1..self.txn_session.len() {
+            let start = self.session_starts[self.txn_session[txn] as usize];
+            self.session_txns[(start + self.txn_nth[txn]) as usize] = TxnId::from_index(txn);
+        }
+    }
+
+    /// Leaves open when some transactions ended.
+    pub(crate) fn forget_ends(&mut self, of: impl Fn(TxnId) -> bool) {
+        let mut ends = Packed::default();
+        for (idx, end) in (0..self.txn_end.len()).map(|it| (it, self.txn_end.get(it))) {
+            ends.extend(if of(TxnId::from_index(idx)) { Some(i64::MAX) } else { end });
+        }
+        self.txn_end = ends;
     }
 
     /// Where a transaction stands in the input.
     pub fn place(&self, txn: TxnId) -> Place {
         let n_up_to_it = self.txn_source.partition_point(|it| it.0 <= txn);
         let source = if n_up_to_it == 0 { 0 } else { self.txn_source[n_up_to_it - 1].1 };
-        Place { source, at: self.txn_at[txn.index()] }
+        let at = self.txn_at.get(txn.index()).expect("every transaction has a place");
+        Place { source, at: at.cast_unsigned() }
     }
 
     /// The name of a source of the input, and what positions in it count.

@@ -15,6 +15,7 @@ mod lists;
 mod local;
 mod names;
 mod omissions;
+mod packed;
 mod pieces;
 mod predicate;
 mod project;
@@ -28,7 +29,7 @@ mod writes;
 
 pub use builder::{Defect, HistoryBuilder, Matching, OMISSION_BYTES, Severity, TooManyRows};
 pub use datum::{Datum, Name, clipped};
-pub use facts::{ExternalRead, Facts, Standing};
+pub use facts::{ExternalRead, Facts, Source, Standing};
 pub use history::{Access, History, Op, Outcome, Place, PlaceUnit};
 pub use ids::{KeyId, OpId, ScanId, SessionId, TxnId, ValueId};
 pub use lists::RecoveredOrder;

@@ -1,11 +1,13 @@
 //! The names of keys or of values: numbered in the order in which they come, each stored once.
 //!
-//! Most names are integers and take nine bytes. Texts lie one after the other in one string. The index from names to
+//! Most names are integers and take a byte or two, because neighbours are alike. Texts lie one after the other in one
+//! string. The index from names to
 //! their numbers stores numbers only and compares with the column: small integers have a table by position, because
 //! most histories number their keys and values; the rest is hashed (open addressing, linear probing, at most half full,
 //! with the hash next to the number, so that hardly ever a wrong name is looked at).
 
 use crate::Name;
+use crate::packed::Packed;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::hint::black_box;
@@ -14,9 +16,10 @@ use std::ops::Range;
 /// Names by their numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    kinds: Vec<Kind>,
+    /// What they are: kinds as numbers.
+    kinds: Packed,
     /// The integer, or where the text stands.
-    payloads: Vec<i64>,
+    payloads: Packed,
     texts: String,
     /// Where those texts stand that are too long for a payload.
     long_texts: Vec<Range<usize>>,
@@ -31,6 +34,14 @@ enum Kind {
     Record,
 }
 
+impl Kind {
+    /// The kind of this number.
+    fn of(number: i64) -> Self {
+        let all = [Self::Null, Self::Int, Self::Number, Self::Text, Self::Record];
+        all.into_iter().find(|it| *it as i64 == number).expect("only kinds are kept")
+    }
+}
+
 /// So many bits of the place of a text are its length; the others are where it begins.
 const LENGTH_BITS: u32 = 24;
 /// The length of a text that is too long to say.
@@ -43,14 +54,15 @@ impl Names {
 
     /// Another number of the same name.
     pub(crate) fn again(&mut self, number: usize) -> usize {
-        self.kinds.push(self.kinds[number]);
-        self.payloads.push(self.payloads[number]);
+        self.kinds.extend(self.kinds.get(number));
+        self.payloads.extend(self.payloads.get(number));
         self.kinds.len() - 1
     }
 
     pub(crate) fn get(&self, number: usize) -> Name<'_> {
-        let payload = self.payloads[number];
-        match self.kinds[number] {
+        let (kind, payload) = (self.kinds.get(number), self.payloads.get(number));
+        let (kind, payload) = kind.zip(payload).expect("names are numbered");
+        match Kind::of(kind) {
             Kind::Null => Name::Null,
             Kind::Int => Name::Int(payload),
             Kind::Number => Name::Number(self.text(payload)),
@@ -77,7 +89,7 @@ impl Names {
             Name::Text(text) => (Kind::Text, self.push_text(text)),
             Name::Record(text) => (Kind::Record, self.push_text(text)),
         };
-        self.kinds.push(kind);
+        self.kinds.push(kind as i64);
         self.payloads.push(payload);
     }
 
@@ -96,8 +108,8 @@ impl Names {
     }
 
     fn bytes(&self) -> usize {
-        let entry = size_of::<Kind>() + size_of::<i64>();
-        self.len() * entry + self.long_texts.len() * size_of::<Range<usize>>() + self.texts.len()
+        let columns = self.kinds.bytes() + self.payloads.bytes();
+        columns + self.long_texts.len() * size_of::<Range<usize>>() + self.texts.len()
     }
 }
 
@@ -146,7 +158,7 @@ impl Interner {
     fn intern_rare(&mut self, integer: i64, names: &mut Names) -> usize {
         let next = names.len() as u32;
         let payloads = &names.payloads;
-        let is_same = |it: usize| payloads[it] == integer;
+        let is_same = |it: usize| payloads.get(it) == Some(integer);
         let place = place(integer);
         let number = if place >= (names.len() + HEADSTART) * SPARSENESS {
             self.integers.find_or_insert(hash_int(integer), next, is_same)
@@ -155,7 +167,10 @@ impl Interner {
             number
         } else {
             if place >= self.small.len() {
-                self.small.resize((place + 1).next_power_of_two(), NONE);
+                // Twice as long would be half empty, and a large table grows without being copied.
+                let len = (place + 1).max(self.small.len() / 4 * 5).next_multiple_of(HEADSTART);
+                self.small.reserve_exact(len - self.small.len());
+                self.small.resize(len, NONE);
             }
             self.small[place] = next;
             next
@@ -175,7 +190,7 @@ impl Interner {
         black_box(small.fold(0, u32::wrapping_add));
         if !self.integers.is_empty() {
             let hashed = integers.iter().map(|it| self.integers.first(hash_int(*it)));
-            let payloads = hashed.map(|it| names.payloads.get(it as usize).copied().unwrap_or(0));
+            let payloads = hashed.map(|it| names.payloads.get(it as usize).unwrap_or(0));
             black_box(payloads.fold(0, i64::wrapping_add));
         }
     }
@@ -184,7 +199,7 @@ impl Interner {
     pub(crate) fn fetch_names(&self, wanted: &[Name<'_>], names: &Names) {
         if !self.texts.is_empty() {
             let found = wanted.iter().map(|it| self.texts.first(hash(*it)) as usize);
-            let payloads = found.map(|it| names.payloads.get(it).copied().unwrap_or(0));
+            let payloads = found.map(|it| names.payloads.get(it).unwrap_or(0));
             // Where texts begin is a place in memory, too.
             let places = payloads.map(|it| usize::try_from(it >> LENGTH_BITS).unwrap_or(usize::MAX));
             let bytes = places.map(|it| names.texts.as_bytes().get(it).copied().unwrap_or(0));

@@ -58,9 +58,11 @@ fn spread(survey: &Survey, standing: &mut [Standing], mut pending: Vec<TxnId>, t
     };
     while let Some(reader) = pending.pop() {
         for read_idx in survey.range(reader) {
-            let (start, end) = survey.ranges[read_idx];
-            let is_forced = end - start == 1;
-            if (is_forced || to == Standing::Optional) && start < end && followed[start as usize] < end {
+            if let Some(source) = survey.reads.only(read_idx) {
+                give(source, standing, &mut pending);
+            }
+            let Some((start, end)) = survey.reads.range(read_idx) else { continue };
+            if to == Standing::Optional && start < end && followed[start as usize] < end {
                 followed[start as usize] = end;
                 for source in survey.candidates(read_idx) {
                     give(*source, standing, &mut pending);

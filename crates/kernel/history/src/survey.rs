@@ -1,29 +1,85 @@
 //! Looks at every read once: what it may have seen, and what is wrong with it by itself.
 //!
-//! At this point it is not known who counts, so that every transaction counts that did not abort. The candidates of a
-//! read are a range of the writers of its version. Where that holds the reader itself, the range is cut; only if the
-//! reader stands in the middle is there a copy without it.
+//! At this point it is not known who counts, so that every transaction counts that did not abort. Most reads have one
+//! candidate, which stands beside them. The candidates of the others are a range of the writers of their version. Where that
+//! holds the reader itself, the range is cut; only if the reader stands in the middle is there a copy without it.
 
 use crate::lists::{Appends, ListReading};
 use crate::unexplained::{Saw, UnexplainedRead, name_anomalies};
-use crate::writes::{FinalWrites, Versions};
-use crate::{Access, ExternalRead, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, ScanId, TxnId, ValueId};
+use crate::writes::{FinalWrites, Run, Versions};
+use crate::{Access, History, KeyId, LocalAnomaly, LocalKind, Op, OpId, Outcome, ScanId, Source, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Every external read of transactions that did not abort, and every read of theirs that is wrong by itself.
 pub(crate) struct Survey {
     pub(crate) versions: Versions,
-    pub(crate) reads: Vec<ExternalRead>,
+    pub(crate) reads: Reads,
     /// Where the reads of each transaction begin.
     pub(crate) starts: Vec<u32>,
-    /// For each read the range of its candidates among the writers in `versions`.
-    pub(crate) ranges: Vec<(u32, u32)>,
     /// In the order of the input for each kind of read, and not beyond that.
     pub(crate) anomalies: Vec<LocalAnomaly>,
     pub(crate) unrepeatable: Vec<LocalAnomaly>,
     /// In the order of the input.
     pub(crate) lists: Vec<ListRead>,
+}
+
+/// External reads with their candidates.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    /// With the only candidate, or a mark and a position in `ranges`.
+    pub(crate) each: Vec<Source>,
+    /// Ranges of candidates, none of one.
+    pub(crate) ranges: Vec<(u32, u32)>,
+}
+
+/// Marks a read that has not one candidate.
+const SEVERAL: u32 = 1 << 31;
+
+/// The only candidate of a read.
+#[inline]
+pub(crate) fn only(read: Source) -> Option<TxnId> {
+    (read.writer.raw() & SEVERAL == 0).then_some(read.writer)
+}
+
+/// Which of the ranges has the candidates of a read, if there is not exactly one.
+#[inline]
+pub(crate) fn several(read: Source) -> Option<usize> {
+    (read.writer.raw() & SEVERAL != 0).then_some((read.writer.raw() & !SEVERAL) as usize)
+}
+
+impl Reads {
+    /// The only candidate of a read.
+    pub(crate) fn only(&self, read_idx: usize) -> Option<TxnId> {
+        only(self.each[read_idx])
+    }
+
+    /// Where the candidates of a read stand among the writers, if there is not exactly one.
+    pub(crate) fn range(&self, read_idx: usize) -> Option<(u32, u32)> {
+        several(self.each[read_idx]).map(|it| self.ranges[it])
+    }
+
+    fn push(&mut self, read: OpId, (start, end): (u32, u32), writers: &[TxnId]) {
+        let writer = self.mark((start, end), writers);
+        self.each.push(Source { read, writer });
+    }
+
+    fn push_only(&mut self, read: OpId, writer: TxnId) {
+        self.each.push(Source { read, writer });
+    }
+
+    fn mark(&mut self, (start, end): (u32, u32), writers: &[TxnId]) -> TxnId {
+        if end == start + 1 {
+            return writers[start as usize];
+        }
+        // Neighbours often read the same version.
+        if self.ranges.last() != Some(&(start, end)) {
+            self.ranges.push((start, end));
+        }
+        let place = self.ranges.len() - 1;
+        assert!(place < SEVERAL as usize, "two billion reads have several possible writers");
+        TxnId::from_index(place | SEVERAL as usize)
+    }
 }
 
 /// A list read that is not an anomaly at once.
@@ -53,25 +109,24 @@ impl Survey {
             history.op_access.iter().filter(|it| matches!(it, Access::Read | Access::ReadList | Access::Omit)).count();
         let mut survey = Self {
             versions,
-            reads: Vec::with_capacity(n_reads),
+            reads: Reads { each: Vec::with_capacity(n_reads), ranges: Vec::new() },
             starts: Vec::with_capacity(history.n_txns() + 1),
-            ranges: Vec::with_capacity(n_reads),
             anomalies: Vec::new(),
             unrepeatable: Vec::new(),
             lists: Vec::new(),
         };
         // with indeterminate transactions, who is left out of the candidates is found later.
         let cut = if history.has_indeterminate_outcomes() { Cut::Later } else { Cut::Now };
-        let mut pass = Pass::new(history, cut);
+        let mut pass = Pass::new(history, final_writes, cut);
         survey.starts.extend([0, 0]);
         for txn in history.txns() {
             if history.outcome(txn) != Outcome::Aborted {
-                pass.start(txn, final_writes.of(txn));
+                pass.start(txn);
                 for op in history.op_range(txn) {
                     pass.visit(op, &mut survey);
                 }
             }
-            survey.starts.push(survey.reads.len() as u32);
+            survey.starts.push(survey.reads.each.len() as u32);
         }
         survey.anomalies.extend(name_anomalies(history, &pass.unexplained));
         survey.anomalies.extend(unmatched_rows(history));
@@ -85,8 +140,10 @@ impl Survey {
 
     /// Who may have written what a read saw.
     pub(crate) fn candidates(&self, read_idx: usize) -> &[TxnId] {
-        let (start, end) = self.ranges[read_idx];
-        &self.versions.writers[start as usize..end as usize]
+        match self.reads.range(read_idx) {
+            None => std::slice::from_ref(&self.reads.each[read_idx].writer),
+            Some((start, end)) => &self.versions.writers[start as usize..end as usize],
+        }
     }
 
     /// The list reads of a transaction.
@@ -101,11 +158,15 @@ impl Survey {
         if inviable.contains(&true) {
             self.versions.put_last(|it| inviable[it.index()]);
         }
-        for read_idx in 0..self.reads.len() {
-            let (start, end) = self.ranges[read_idx];
-            let whole = start as usize..end as usize;
-            self.ranges[read_idx] =
-                without_reader(&mut self.versions.writers, whole, self.reads[read_idx].reader, inviable);
+        for reader in 0..self.starts.len() - 1 {
+            for read_idx in self.starts[reader] as usize..self.starts[reader + 1] as usize {
+                // The only one who wrote something is not the reader, and there is nobody else.
+                let Some((start, end)) = self.reads.range(read_idx) else { continue };
+                let writers = &mut self.versions.writers;
+                let whole = start as usize..end as usize;
+                let cut = without_reader(writers, whole, TxnId::from_index(reader), inviable);
+                self.reads.each[read_idx].writer = self.reads.mark(cut, writers);
+            }
         }
     }
 }
@@ -181,8 +242,7 @@ struct Pass<'h> {
     history: &'h History,
     cut: Cut,
     txn: TxnId,
-    /// Its final writes.
-    final_writes: &'h [(KeyId, ValueId)],
+    final_writes: &'h FinalWrites,
     keys: Vec<KeyState>,
     appends: Appends,
     /// The elements that the transaction appended, list by list; the first `n_lists` are in use.
@@ -194,14 +254,14 @@ struct Pass<'h> {
 }
 
 impl<'h> Pass<'h> {
-    fn new(history: &'h History, cut: Cut) -> Self {
+    fn new(history: &'h History, final_writes: &'h FinalWrites, cut: Cut) -> Self {
         let nobody = TxnId::INITIAL;
         let untouched = KeyState { writer: nobody, last: 0, reader: nobody, first_read: OpId::from_index(0) };
         Self {
             history,
             cut,
             txn: nobody,
-            final_writes: &[],
+            final_writes,
             keys: vec![untouched; history.n_keys()],
             appends: Appends::new(history),
             own_elements: Vec::new(),
@@ -211,9 +271,8 @@ impl<'h> Pass<'h> {
         }
     }
 
-    fn start(&mut self, txn: TxnId, final_writes: &'h [(KeyId, ValueId)]) {
+    fn start(&mut self, txn: TxnId) {
         self.txn = txn;
-        self.final_writes = final_writes;
         self.n_lists = 0;
     }
 
@@ -254,10 +313,13 @@ impl<'h> Pass<'h> {
             }
             return;
         }
-        let run = survey.versions.run(key, value);
-        let is_own = self.writes_at_last(key, value);
-        let read = ExternalRead { op, reader, key };
-        let is_explained = self.explain(read, Saw::Value(value), (run, is_own), survey);
+        let run = survey.versions.run(self.history, self.final_writes, key, value);
+        let is_own = match run {
+            Run::Nobody => false,
+            Run::Only(writer) => writer == reader,
+            Run::Some(_) => self.final_writes.has(self.history, reader, key, value),
+        };
+        let is_explained = self.explain((op, key), Saw::Value(value), (run, is_own), survey);
         let history = self.history;
         let is_same = |earlier: OpId| match history.op(earlier) {
             Op::Omit { scan, .. } => !history.matches(scan, key, value),
@@ -270,25 +332,24 @@ impl<'h> Pass<'h> {
     }
 
     /// Notes a read of what others wrote, with those who may have written it, of whom the reader may be one. Can anybody?
-    fn explain(
-        &mut self,
-        read: ExternalRead,
-        saw: Saw,
-        (run, is_own): (Range<usize>, bool),
-        survey: &mut Survey,
-    ) -> bool {
-        let ExternalRead { op, reader, key } = read;
+    fn explain(&mut self, (op, key): (OpId, KeyId), saw: Saw, (run, is_own): (Run, bool), survey: &mut Survey) -> bool {
+        let reader = self.txn;
         let is_explained = run.len() > usize::from(is_own);
-        let candidates = match self.cut {
-            _ if !is_explained => (0, 0),
-            Cut::Now if is_own => without_reader(&mut survey.versions.writers, run, reader, &[]),
-            Cut::Now | Cut::Later => range(run.start, run.end),
-        };
         if !is_explained {
             self.unexplained.push(UnexplainedRead { op, reader, key, saw });
         }
-        survey.reads.push(read);
-        survey.ranges.push(candidates);
+        let writers = &mut survey.versions.writers;
+        match run {
+            Run::Only(writer) if is_explained => survey.reads.push_only(op, writer),
+            Run::Some(run) if is_explained => {
+                let candidates = match self.cut {
+                    Cut::Now if is_own => without_reader(writers, run, reader, &[]),
+                    Cut::Now | Cut::Later => range(run.start, run.end),
+                };
+                survey.reads.push(op, candidates, writers);
+            }
+            _ => survey.reads.push(op, (0, 0), writers),
+        }
         is_explained
     }
 
@@ -306,11 +367,12 @@ impl<'h> Pass<'h> {
             }
             return;
         }
-        let run = survey.versions.run_omitted(history, scan, key);
-        let own = self.final_writes.binary_search_by_key(&key, |it| it.0).ok().map(|it| self.final_writes[it].1);
+        let run = survey.versions.run_omitted(history, self.final_writes, scan, key);
+        let own = self.final_writes.of(reader);
+        let own = own.binary_search_by_key(&key, |it| history.op_key[it.index()]).ok().map(|it| own[it]);
+        let own = own.map(|it| ValueId::from_index(history.op_value[it.index()] as usize));
         let is_own = own.is_some_and(|it| !history.matches(scan, key, it));
-        let read = ExternalRead { op, reader, key };
-        let is_explained = self.explain(read, Saw::NoMatch(scan), (run, is_own), survey);
+        let is_explained = self.explain((op, key), Saw::NoMatch(scan), (run, is_own), survey);
         let is_same = |earlier: OpId| match history.op(earlier) {
             Op::Read { value, .. } => !history.matches(scan, key, value),
             _ => true,
@@ -318,16 +380,6 @@ impl<'h> Pass<'h> {
         if let Some(earlier) = self.earlier_other(op, key, is_explained, is_same) {
             let kind = LocalKind::Unrepeatable { earlier };
             survey.unrepeatable.push(LocalAnomaly { reader, op, kind });
-        }
-    }
-
-    /// Is this a final write of the transaction? Most transactions are so short that looking at each is fastest.
-    fn writes_at_last(&self, key: KeyId, value: ValueId) -> bool {
-        const SHORT: usize = 16;
-        if self.final_writes.len() > SHORT {
-            self.final_writes.binary_search(&(key, value)).is_ok()
-        } else {
-            self.final_writes.contains(&(key, value))
         }
     }
 
@@ -361,10 +413,7 @@ impl<'h> Pass<'h> {
                 let kind = LocalKind::Unrepeatable { earlier };
                 survey.unrepeatable.push(LocalAnomaly { reader, op, kind });
             }
-            let candidate_idx = survey.versions.writers.len();
-            survey.versions.writers.push(writers.last().copied().unwrap_or(TxnId::INITIAL));
-            survey.reads.push(ExternalRead { op, reader, key });
-            survey.ranges.push(range(candidate_idx, candidate_idx + 1));
+            survey.reads.push_only(op, writers.last().copied().unwrap_or(TxnId::INITIAL));
         }
         survey.lists.push(ListRead { op, reader, key, seen, writers, possible: may_have_appended });
     }

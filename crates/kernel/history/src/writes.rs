@@ -1,17 +1,18 @@
 //! Who wrote what: the final writes of every transaction, and the writers of every version of every key.
 //!
-//! A version is a key with a value. Writers are laid out by key, then value, then transaction, so that all writers of a
-//! version are one range, which every read of the version shares. Cost: linear, but for sorting the values of each key,
-//! which mostly come in order.
+//! A version is a key with a value. Most values are written once, and then a table by value says who wrote the version. The
+//! writers of all others are laid out by key, then value, then transaction, so that all writers of a version are one range, which
+//! every read of the version shares. Cost: linear, but for sorting the values of each key that were written more than once.
 
-use crate::{Access, History, KeyId, Outcome, ScanId, TxnId, ValueId};
+use crate::{Access, History, KeyId, OpId, Outcome, ScanId, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// The last write of each key by each transaction that did not abort, sorted by key.
+#[derive(Debug)]
 pub(crate) struct FinalWrites {
     pub(crate) starts: Vec<u32>,
-    pub(crate) writes: Vec<(KeyId, ValueId)>,
+    pub(crate) ops: Vec<OpId>,
 }
 
 impl FinalWrites {
@@ -19,44 +20,77 @@ impl FinalWrites {
         let is_write = |it: &Access| matches!(it, Access::Write | Access::Append);
         let n_writes = history.op_access.iter().filter(|it| is_write(it)).count();
         let mut starts = Vec::with_capacity(history.n_txns() + 1);
-        let mut writes = Vec::with_capacity(n_writes);
+        let mut ops = Vec::with_capacity(n_writes);
         starts.extend([0, 0]);
         for txn in history.txns() {
             if history.outcome(txn) != Outcome::Aborted {
-                let start = writes.len();
-                for op in history.op_range(txn) {
-                    if is_write(&history.op_access[op]) {
-                        writes.push((history.op_key[op], ValueId::from_index(history.op_value[op] as usize)));
-                    }
-                }
-                keep_last_per_key(&mut writes, start);
+                let start = ops.len();
+                ops.extend(history.ops(txn).filter(|it| is_write(&history.op_access[it.index()])));
+                keep_last_per_key(history, &mut ops, start);
             }
-            starts.push(writes.len() as u32);
+            starts.push(ops.len() as u32);
         }
-        Self { starts, writes }
+        Self { starts, ops }
     }
 
     /// Those of one transaction.
-    pub(crate) fn of(&self, txn: TxnId) -> &[(KeyId, ValueId)] {
-        &self.writes[self.starts[txn.index()] as usize..self.starts[txn.index() + 1] as usize]
+    #[inline]
+    pub(crate) fn of(&self, txn: TxnId) -> &[OpId] {
+        &self.ops[self.starts[txn.index()] as usize..self.starts[txn.index() + 1] as usize]
+    }
+
+    /// Is this the last value of the key that the transaction wrote? Most transactions are so short that looking at each
+    /// write is fastest.
+    #[inline]
+    pub(crate) fn has(&self, history: &History, txn: TxnId, key: KeyId, value: ValueId) -> bool {
+        const SHORT: usize = 16;
+        let ops = self.of(txn);
+        let is_value = |it: &OpId| history.op_value[it.index()] == value.raw();
+        if ops.len() > SHORT {
+            let found = ops.binary_search_by_key(&key, |it| history.op_key[it.index()]);
+            return found.is_ok_and(|it| is_value(&ops[it]));
+        }
+        ops.iter().any(|it| history.op_key[it.index()] == key && is_value(it))
+    }
+
+    /// The writers of every key.
+    pub(crate) fn writers(&self, history: &History) -> Writers {
+        let mut starts = vec![0u32; history.n_keys() + 1];
+        for op in &self.ops {
+            starts[history.op_key[op.index()].index() + 1] += 1;
+        }
+        for key_idx in 0..history.n_keys() {
+            starts[key_idx + 1] += starts[key_idx];
+        }
+        let mut next = starts.clone();
+        let mut txns = vec![TxnId::INITIAL; self.ops.len()];
+        for txn in history.txns() {
+            for op in self.of(txn) {
+                let place = &mut next[history.op_key[op.index()].index()];
+                txns[*place as usize] = txn;
+                *place += 1;
+            }
+        }
+        Writers { starts, txns }
     }
 }
 
-/// Sorts `writes[start..]` by key and keeps the last write of each.
-fn keep_last_per_key(writes: &mut Vec<(KeyId, ValueId)>, start: usize) {
-    if writes[start..].is_sorted_by(|left, right| left.0 < right.0) {
+/// Sorts `ops[start..]` by key and keeps the last write of each.
+fn keep_last_per_key(history: &History, ops: &mut Vec<OpId>, start: usize) {
+    let key = |it: &OpId| history.op_key[it.index()];
+    if ops[start..].is_sorted_by(|left, right| key(left) < key(right)) {
         return;
     }
-    writes[start..].sort_by_key(|it| it.0);
+    ops[start..].sort_by_key(key);
     let mut kept = start;
-    for idx in start..writes.len() {
-        let is_last = writes.get(idx + 1).is_none_or(|next| next.0 != writes[idx].0);
+    for idx in start..ops.len() {
+        let is_last = ops.get(idx + 1).is_none_or(|next| key(next) != key(&ops[idx]));
         if is_last {
-            writes[kept] = writes[idx];
+            ops[kept] = ops[idx];
             kept += 1;
         }
     }
-    writes.truncate(kept);
+    ops.truncate(kept);
 }
 
 /// The writers of every key, in ascending order, without the initial transaction: ranges of one column.
@@ -66,37 +100,37 @@ pub(crate) struct Writers {
     pub(crate) txns: Vec<TxnId>,
 }
 
-impl Writers {
-    /// Leaves out some of them.
-    pub(crate) fn retain(&mut self, stays: impl Fn(TxnId) -> bool) {
-        let mut kept = 0;
-        let mut start = 0;
-        for key_idx in 1..self.starts.len() {
-            let end = self.starts[key_idx] as usize;
-            for idx in start..end {
-                if stays(self.txns[idx]) {
-                    self.txns[kept] = self.txns[idx];
-                    kept += 1;
-                }
-            }
-            start = end;
-            self.starts[key_idx] = kept as u32;
-        }
-        self.txns.truncate(kept);
-    }
-}
-
 /// The writers of every version, the initial transaction included.
 pub(crate) struct Versions {
-    /// Where each key begins in the columns.
+    /// By value: who alone wrote it last, or one of the marks below.
+    only: Vec<u32>,
+    /// Where each key begins in the columns of what was written more than once.
     starts: Vec<u32>,
-    /// Where each value stands in the columns, or one of the marks below. Most values are written once.
-    places: Vec<u32>,
     values: Vec<ValueId>,
     /// By key, value and transaction; behind them, what readers need of their own.
     pub(crate) writers: Vec<TxnId>,
     /// By key and predicate, where the writers of all versions stand that do not match.
     omitted: FxHashMap<(KeyId, u32), Range<usize>>,
+}
+
+/// Who wrote a version last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Run {
+    Nobody,
+    /// One transaction, and no other wrote this value anywhere.
+    Only(TxnId),
+    /// Those in this range of the writers.
+    Some(Range<usize>),
+}
+
+impl Run {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Nobody => 0,
+            Self::Only(_) => 1,
+            Self::Some(range) => range.len(),
+        }
+    }
 }
 
 /// The value was never written last.
@@ -105,50 +139,69 @@ const NOWHERE: u32 = u32::MAX;
 const SEVERAL: u32 = u32::MAX - 1;
 
 impl Versions {
-    /// The writers of every key and of every version.
-    pub(crate) fn new(history: &History, final_writes: &FinalWrites) -> (Writers, Self) {
-        let (starts, mut entries) = by_key(history, final_writes);
-        let mut by_key = Writers {
-            starts: Vec::with_capacity(starts.len()),
-            txns: Vec::with_capacity(entries.len() - history.n_keys()),
+    /// The writers of every version.
+    pub(crate) fn new(history: &History, final_writes: &FinalWrites) -> Self {
+        let mut only = vec![NOWHERE; history.n_values()];
+        let mut is_again = |value: u32, txn: TxnId| {
+            let writer = &mut only[value as usize];
+            let is_again = *writer != NOWHERE;
+            *writer = if is_again { SEVERAL } else { txn.raw() };
+            is_again
         };
-        by_key.starts.push(0);
-        for range in starts.windows(2) {
-            let group = &mut entries[range[0] as usize..range[1] as usize];
-            by_key.txns.extend(group[1..].iter().map(|it| writer_of(*it)));
-            by_key.starts.push(by_key.txns.len() as u32);
-            group.sort_unstable();
+        for key in history.keys() {
+            is_again(history.initial_value(key).raw(), TxnId::INITIAL);
         }
-        let values: Vec<ValueId> = entries.iter().map(|it| ValueId::from_index((it >> 32) as usize)).collect();
+        let mut has_equal_writes = false;
+        for txn in history.txns() {
+            for op in final_writes.of(txn) {
+                has_equal_writes |= is_again(history.op_value[op.index()], txn);
+            }
+        }
+        let has_scans = history.scans().next().is_some();
+        let is_listed = |value: ValueId| has_scans || only[value.index()] == SEVERAL;
+        let writers = if has_scans || has_equal_writes { Some(final_writes) } else { None };
+        let (starts, entries) = by_key(history, writers, is_listed);
+        let values = entries.iter().map(|it| ValueId::from_index((it >> 32) as usize)).collect();
         let writers = entries.iter().map(|it| writer_of(*it)).collect();
-        let mut places = vec![NOWHERE; history.n_values()];
-        for (idx, value) in values.iter().enumerate() {
-            let place = &mut places[value.index()];
-            *place = if *place == NOWHERE { idx as u32 } else { SEVERAL };
-        }
-        (by_key, Self { starts, places, values, writers, omitted: FxHashMap::default() })
+        Self { only, starts, values, writers, omitted: FxHashMap::default() }
     }
 
-    /// The range of the writers of a version.
-    pub(crate) fn run(&self, key: KeyId, value: ValueId) -> Range<usize> {
-        let (start, end) = (self.starts[key.index()] as usize, self.starts[key.index() + 1] as usize);
-        let place = self.places[value.index()];
-        if place != SEVERAL {
-            let is_here = (start..end).contains(&(place as usize));
-            return if is_here { place as usize..place as usize + 1 } else { 0..0 };
+    /// Who wrote a version last.
+    #[inline]
+    pub(crate) fn run(&self, history: &History, final_writes: &FinalWrites, key: KeyId, value: ValueId) -> Run {
+        match self.only[value.index()] {
+            NOWHERE => Run::Nobody,
+            SEVERAL => {
+                let (start, end) = (self.starts[key.index()] as usize, self.starts[key.index() + 1] as usize);
+                let first = start + self.values[start..end].partition_point(|it| *it < value);
+                Run::Some(first..self.end_of_run(first, end, value))
+            }
+            writer => {
+                let writer = TxnId::from_index(writer as usize);
+                let is_it = if writer.is_initial() {
+                    history.initial_value(key) == value
+                } else {
+                    final_writes.has(history, writer, key, value)
+                };
+                if is_it { Run::Only(writer) } else { Run::Nobody }
+            }
         }
-        let first = start + self.values[start..end].partition_point(|it| *it < value);
-        first..self.end_of_run(first, end, value)
     }
 
     /// The range of the writers of all versions of a row that do not match the predicate of a scan.
-    pub(crate) fn run_omitted(&mut self, history: &History, scan: ScanId, key: KeyId) -> Range<usize> {
+    pub(crate) fn run_omitted(
+        &mut self,
+        history: &History,
+        final_writes: &FinalWrites,
+        scan: ScanId,
+        key: KeyId,
+    ) -> Run {
         if let Some(only) = history.only_unmatched(scan, key) {
-            return self.run(key, only);
+            return self.run(history, final_writes, key, only);
         }
         let memo = (key, history.predicate_of(scan));
         if let Some(range) = self.omitted.get(&memo) {
-            return range.clone();
+            return Run::Some(range.clone());
         }
         let (mut at, end) = (self.starts[key.index()] as usize, self.starts[key.index() + 1] as usize);
         let mut writers = Vec::new();
@@ -163,7 +216,7 @@ impl Versions {
         let range = self.writers.len()..self.writers.len() + writers.len();
         self.writers.extend(writers);
         self.omitted.insert(memo, range.clone());
-        range
+        Run::Some(range)
     }
 
     fn end_of_run(&self, first: usize, end: usize, value: ValueId) -> usize {
@@ -200,28 +253,40 @@ fn writer_of(entry: u64) -> TxnId {
     TxnId::from_index((entry & u64::from(u32::MAX)) as usize)
 }
 
-/// Groups final writes by key (a counting sort); each group begins with the initial version.
-fn by_key(history: &History, final_writes: &FinalWrites) -> (Vec<u32>, Vec<u64>) {
-    let n_keys = history.n_keys();
-    let mut starts = vec![0u32; n_keys + 1];
-    for (key, _) in &final_writes.writes {
-        starts[key.index() + 1] += 1;
-    }
-    for key_idx in 0..n_keys {
-        starts[key_idx + 1] += starts[key_idx] + 1;
-    }
-    let mut entries = vec![0u64; final_writes.writes.len() + n_keys];
-    let mut next: Vec<u32> = starts[..n_keys].to_vec();
-    for key in history.keys() {
-        entries[next[key.index()] as usize] = entry(history.initial_value(key), TxnId::INITIAL);
-        next[key.index()] += 1;
-    }
-    for txn in history.txns() {
-        for (key, value) in final_writes.of(txn) {
-            let place = &mut next[key.index()];
-            entries[*place as usize] = entry(*value, txn);
-            *place += 1;
+/// Groups versions by key (a counting sort), and sorts them by value and writer: initial ones and those of final writes, as
+/// far as they are listed.
+fn by_key(
+    history: &History,
+    final_writes: Option<&FinalWrites>,
+    is_listed: impl Fn(ValueId) -> bool,
+) -> (Vec<u32>, Vec<u64>) {
+    let each = |visit: &mut dyn FnMut(KeyId, ValueId, TxnId)| {
+        for key in history.keys().filter(|it| is_listed(history.initial_value(*it))) {
+            visit(key, history.initial_value(key), TxnId::INITIAL);
         }
+        for (txn, writes) in history.txns().flat_map(|txn| final_writes.map(|it| (txn, it))) {
+            for op in writes.of(txn) {
+                let value = ValueId::from_index(history.op_value[op.index()] as usize);
+                if is_listed(value) {
+                    visit(history.op_key[op.index()], value, txn);
+                }
+            }
+        }
+    };
+    let mut starts = vec![0u32; history.n_keys() + 1];
+    each(&mut |key, _, _| starts[key.index() + 1] += 1);
+    for key_idx in 0..history.n_keys() {
+        starts[key_idx + 1] += starts[key_idx];
+    }
+    let mut entries = vec![0u64; starts[history.n_keys()] as usize];
+    let mut next = starts.clone();
+    each(&mut |key, value, txn| {
+        let place = &mut next[key.index()];
+        entries[*place as usize] = entry(value, txn);
+        *place += 1;
+    });
+    for range in starts.windows(2) {
+        entries[range[0] as usize..range[1] as usize].sort_unstable();
     }
     (starts, entries)
 }

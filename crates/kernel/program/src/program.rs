@@ -423,6 +423,19 @@ impl Program {
         }
     }
 
+    /// The value of a type that the program spells so.
+    pub fn value_of(&self, ty: Type, text: &str) -> Option<Value> {
+        let value = match ty {
+            Type::Int => Value::Int(text.parse().ok()?),
+            Type::Bool => Value::Bool(text.parse().ok()?),
+            Type::Member(domain) => {
+                let n_members = u32::try_from(self.domains[domain.index()].members.len()).ok()?;
+                (0..n_members).map(|it| Value::Member(domain, it)).find(|it| self.show(*it) == text)?
+            }
+        };
+        (self.show(value) == text).then_some(value)
+    }
+
     /// What a unit holds, as a person writes it: `60`, `{ balance: 60 }`, `missing`.
     pub fn show_unit(&self, unit: UnitId, value: &UnitValue) -> String {
         let UnitValue::Present(values) = value else { return "missing".to_owned() };

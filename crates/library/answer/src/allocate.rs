@@ -12,7 +12,7 @@ use iso_allocate::{Danger, Edges, danger, dangers, promotions};
 use iso_evidence::{Budget, StopReason};
 use iso_program::{NotRobust, Span, Templates, TxnLevel, check_robust};
 
-pub use confirm::BadRun;
+pub use confirm::{BadRun, SavedSetup, SplitRun};
 pub use iso_allocate::{Edge, Member, RowValue};
 
 /// How many split runs are tried with values.

@@ -65,8 +65,9 @@ fn too_large(history: &History, spec: &Spec, why: &str) -> String {
 }
 
 pub(crate) fn witness(execution: Execution) -> Witness {
-    let sources = execution.sources.iter().map(|(read, writer)| Source { read: *read, writer: *writer }).collect();
-    Witness { schedule: Schedule::Execution(execution), sources }
+    let source = |it: &(OpId, TxnId)| Source { read: it.0, writer: it.1 };
+    let sources: Vec<Source> = execution.sources.iter().map(source).collect();
+    Witness { schedule: Schedule::Execution(execution), sources: sources.into() }
 }
 
 /// The read that is enough, or the smallest part that is forbidden by itself.

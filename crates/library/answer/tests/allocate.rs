@@ -48,7 +48,7 @@ fn small_bank_needs_serializable_where_the_paper_says() {
     let write_check = &answer.transactions[4];
     let at = |level| write_check.blocked.iter().find(|it| it.level == level).unwrap();
     let run = at(TxnLevel::RepeatableRead).run.as_ref().unwrap();
-    assert_eq!(run.runs.len(), 3, "Balance must see that TransactSavings was first");
+    assert_eq!(run.run.runs.len(), 3, "Balance must see that TransactSavings was first");
     let promoted = at(TxnLevel::RepeatableRead).promotions.as_ref().unwrap();
     assert_eq!(promoted.len(), 1, "to lock savings is enough");
 }

@@ -7,9 +7,9 @@ use crate::output;
 use crate::program_file::ProgramFile;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
 use anyhow::{anyhow, bail};
-use iso_answer::allocate::{Allocated, BadRun, Blocked, NoAllocation, Transaction, allocate};
+use iso_answer::allocate::{Allocated, Blocked, NoAllocation, SplitRun, Transaction, allocate};
 use iso_answer::{Certification, WrongEvidence};
-use iso_evidence::{Budget, StopReason};
+use iso_evidence::{Budget, Refutation, StopReason};
 use iso_program::{InstanceId, ReadMode, Source, Span, Templates, TxnLevel, TxnStep, UnitId, UnitValue};
 use iso_report::{
     Access, AllocateReport, AllocatedTxn, BlockedEdge, BlockedLevel, CodePlace, Excerpt, Executed, LevelName, Outcome,
@@ -121,7 +121,7 @@ impl Allocate {
             level: self.level_name(of.level),
             members: (0..of.members.len()).map(name).collect(),
             cycle: edges.collect(),
-            counterexample: of.run.as_ref().map(|it| Box::new(bad_run(it))),
+            counterexample: of.run.as_ref().map(|it| Box::new(bad_run(&it.run, Some(&it.refutation)))),
             lock: of.promotions.as_ref().map(|spans| spans.iter().map(|it| self.place(*it)).collect()),
         }
     }
@@ -191,7 +191,7 @@ fn ladder(names: &[String], is_postgres: bool) -> anyhow::Result<Vec<TxnLevel>> 
 }
 
 /// The document of a run: the transactions in the order of their commits.
-fn bad_run(of: &BadRun) -> iso_report::BadRun {
+pub(crate) fn bad_run(of: &SplitRun, refutation: Option<&Refutation>) -> iso_report::BadRun {
     let namer = Namer { of };
     let units = |state: &[UnitValue]| {
         let held = |(idx, value): (usize, &UnitValue)| {
@@ -201,24 +201,22 @@ fn bad_run(of: &BadRun) -> iso_report::BadRun {
         state.iter().enumerate().map(held).collect::<Vec<_>>()
     };
     let instances = of.program.instance_ids().skip(1).chain([InstanceId::from_index(0)]);
-    let arguments =
-        of.program.symbols().iter().zip(&of.symbols).filter(|it| it.0.name.contains('.') && !it.0.name.contains('['));
+    let open = of.program.symbols().iter().zip(&of.symbols);
     iso_report::BadRun {
-        chosen: None,
-        wrong: Vec::new(),
-        open_values: arguments.map(|(symbol, value)| (symbol.name.clone(), of.program.show(*value))).collect(),
+        setup: Some(of.setup.trim().to_owned()),
+        open_values: open.map(|(symbol, value)| (symbol.name.clone(), of.program.show(*value))).collect(),
         initial: units(&of.initial),
         transactions: instances.map(|it| namer.executed(it)).collect(),
-        observer: None,
         last_state: units(&of.last),
-        excerpt: Excerpt::whole(&of.history, Some(&of.refutation)),
-        anomalies: of.refutation.anomalies.iter().map(ToString::to_string).collect(),
+        excerpt: Excerpt::whole(&of.history, refutation),
+        anomalies: refutation.iter().flat_map(|it| &it.anomalies).map(ToString::to_string).collect(),
         forbidden_by: vec!["ser".to_owned()],
+        ..iso_report::BadRun::default()
     }
 }
 
 struct Namer<'a> {
-    of: &'a BadRun,
+    of: &'a SplitRun,
 }
 
 impl Namer<'_> {
@@ -229,10 +227,11 @@ impl Namer<'_> {
         for step in &run.steps {
             match step {
                 TxnStep::Read { read, unit, value, mode, source: Source::Outside } if *mode != ReadMode::Update => {
+                    let source = self.of.source(instance, *read, *unit);
                     reads.push(Access {
                         unit: program.unit(*unit).name.clone(),
                         value: program.show_unit(*unit, value),
-                        from: self.source(instance, *unit, value),
+                        from: source.map(|it| program.instance(it).name.clone()),
                         line: Some(program.place(of.read(*read).span).line.into()),
                     });
                 }
@@ -253,14 +252,5 @@ impl Namer<'_> {
             reads,
             writes,
         }
-    }
-
-    /// Who wrote what was read: of those that commit before, the last one that left this value.
-    fn source(&self, reader: InstanceId, unit: UnitId, value: &UnitValue) -> Option<String> {
-        let n_txns = self.of.runs.len();
-        let before = if reader.index() == 0 { n_txns } else { reader.index() };
-        let wrote = |it: &usize| self.of.runs[*it].writes.get(&unit) == Some(value);
-        let writer = (1..before).rev().find(wrote).filter(|_| self.of.initial[unit.index()] != *value)?;
-        Some(self.of.program.instance(InstanceId::from_index(writer)).name.clone())
     }
 }

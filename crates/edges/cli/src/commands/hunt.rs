@@ -183,7 +183,7 @@ impl Asked {
             seconds: in_seconds(hunted.elapsed),
             was_stopped: hunted.was_stopped && hunted.failure.is_none(),
             failure: hunted.failure.clone(),
-            nodes: self.database.nodes(),
+            nodes: self.placed(),
             faults: marks(&hunted.faults),
             rounds: HuntRound::few(hunted.trials.iter().map(round).collect()),
             findings: {
@@ -191,6 +191,12 @@ impl Asked {
                 found.chain(hunted.loss.iter().map(lost)).collect::<anyhow::Result<_>>()?
             },
         })
+    }
+
+    /// The nodes on which sessions are placed, in turns.
+    fn placed(&self) -> Vec<String> {
+        let names = self.database.nodes();
+        self.database.placement().into_iter().map(|it| names[it].clone()).collect()
     }
 
     fn found(&self, finding: &Finding) -> anyhow::Result<HuntFinding> {

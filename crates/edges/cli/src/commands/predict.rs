@@ -95,8 +95,7 @@ pub(crate) fn ask(
     defects: Vec<Defect>,
     budget: &Budget<'_>,
 ) -> anyhow::Result<PredictReport> {
-    let progress = Progress::new(false, Instant::now());
-    Predict::resolve(raw)?.document(&Given { history, validator: None }, defects, &progress, budget)
+    Predict::resolve(raw)?.document(&Given { history, validator: None }, defects, &Progress::silent(), budget)
 }
 
 impl Predict {

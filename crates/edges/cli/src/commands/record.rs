@@ -37,7 +37,7 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
         }
     };
     let progress = Progress::new(raw.progress, started);
-    let watch = check.watch(Some(&raw.output), SoFar::Cut);
+    let watch = check.watch(Some(&raw.output), SoFar::At(recording.moments()));
     let ended = wait(&recording, command.as_mut(), &progress, &is_interrupted, watch)?;
     if let Some(child) = command.as_mut().filter(|_| ended.is_none()) {
         stop(child);

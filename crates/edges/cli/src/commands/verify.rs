@@ -67,11 +67,7 @@ pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
 /// The answer about a text that is at hand, for whoever asks from within a program.
 pub(crate) fn ask(raw: &VerifyArgs, text: &str, budget: &Budget<'_>) -> anyhow::Result<VerifyReport> {
     let stop = || budget.check().err();
-    Verify::resolve(raw, &ProgramFile::of(&raw.input, text.to_owned())?)?.document(
-        &Progress::new(false, Instant::now()),
-        budget,
-        &stop,
-    )
+    Verify::resolve(raw, &ProgramFile::of(&raw.input, text.to_owned())?)?.document(&Progress::silent(), budget, &stop)
 }
 
 impl Verify {

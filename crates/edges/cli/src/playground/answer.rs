@@ -1,6 +1,7 @@
 //! What the page asks, and what it is told.
 
 use crate::ask::{self, Given, Told, Unasked};
+use crate::clock::Instant;
 use iso_evidence::{Budget, StopReason};
 use iso_formats::{ReadOptions, read_from};
 use iso_history::{Defect, PlaceUnit, Severity};
@@ -9,7 +10,7 @@ use iso_spec::Level;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::panic::{self, AssertUnwindSafe};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Somebody waits at a keyboard.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -37,7 +38,7 @@ struct Question {
 }
 
 /// The answer to a question, as JSON.
-pub(crate) fn answer(body: &str) -> String {
+pub fn answer(body: &str) -> String {
     let question: Question = match serde_json::from_str(body) {
         Ok(question) => question,
         Err(error) => return json!({ "error": error.to_string(), "places": [] }).to_string(),
@@ -122,7 +123,7 @@ fn defective(defects: &[Defect]) -> Unasked {
 }
 
 /// The examples, as JSON.
-pub(crate) fn examples() -> String {
+pub fn examples() -> String {
     let one = |(name, kind, text): &(&str, &str, &str)| {
         let title = name.rsplit('/').next().unwrap_or(name).split('.').next().unwrap_or(name).replace('-', " ");
         json!({ "name": name, "title": title, "kind": kind, "text": text })
@@ -131,7 +132,7 @@ pub(crate) fn examples() -> String {
 }
 
 /// The levels that a history can be asked, as JSON.
-pub(crate) fn levels() -> String {
+pub fn levels() -> String {
     let one = |it: &Level| json!({ "level": it.short_name(), "name": it.full_name() });
     Value::from(Level::usual().iter().map(one).collect::<Vec<_>>()).to_string()
 }

@@ -1,6 +1,19 @@
 "use strict";
-// Asks while somebody types. What is asked goes to the server that sent this page, and nowhere else.
+// Asks while somebody types. What is asked goes to the server that sent this page, or stays in it, and goes nowhere else.
 (() => {
+  const server = {
+    get: async name => (await fetch(`${name}.json`)).json(),
+    ask: async question => {
+      const [headers, body] = [{ "Content-Type": "application/json" }, JSON.stringify(question)];
+      try {
+        return await (await fetch("ask", { method: "POST", headers, body })).json();
+      } catch {
+        return { error: "The server of this page is gone. Start `isoscope playground` again, and reload.", places: [] };
+      }
+    },
+  };
+  // The page that needs no server brings its own engines.
+  const engines = window.isoscope || server;
   const by = id => document.getElementById(id);
   const [text, lines, choice, examples, page] = ["text", "lines", "choice", "examples", "page"].map(by);
   const tabs = [...document.querySelectorAll("[role=tab]")];
@@ -68,13 +81,7 @@
   async function ask() {
     const mine = ++number;
     history.replaceState(null, "", fragment());
-    const body = JSON.stringify({ kind, text: text.value, choice: kind === "levels" ? "" : choice.value });
-    let answer;
-    try {
-      answer = await (await fetch("ask", { method: "POST", headers: { "Content-Type": "application/json" }, body })).json();
-    } catch {
-      answer = { error: "The server of this page is gone. Start `isoscope playground` again, and reload.", places: [] };
-    }
+    const answer = await engines.ask({ kind, text: text.value, choice: kind === "levels" ? "" : choice.value });
     // Meanwhile somebody typed on.
     if (mine === number) show(answer);
   }
@@ -129,13 +136,22 @@
   window.addEventListener("hashchange", () => { if (location.hash !== fragment() && fromFragment()) changed(0); });
   by("link").addEventListener("click", async () => {
     const label = by("link").textContent;
-    await navigator.clipboard.writeText(location.href.split("#")[0] + fragment());
-    by("link").textContent = "Copied";
+    try {
+      await navigator.clipboard.writeText(location.href.split("#")[0] + fragment());
+      by("link").textContent = "Copied";
+    } catch {
+      by("link").textContent = "It is in the address bar";
+    }
     setTimeout(() => { by("link").textContent = label; }, 1500);
   });
 
   (async () => {
-    [all, levels] = await Promise.all(["examples.json", "levels.json"].map(async it => (await fetch(it)).json()));
+    try {
+      [all, levels] = await Promise.all(["examples", "levels"].map(it => engines.get(it)));
+    } catch (error) {
+      show({ error: `The playground cannot start: ${error.message}`, places: [] });
+      return;
+    }
     turnTo("history");
     if (fromFragment()) changed(0); else useExample(all[0].name);
   })();

@@ -1,18 +1,17 @@
-//! Saved answers of `allocate`: the kernel goes through the split runs of the program in the document again.
+//! Saved answers of `allocate`: the kernel goes through the split runs of the program in the document again, and the
+//! interpreter runs those that are in the way of weaker levels.
 
-use super::histories::{Claims, SavedHistory};
+use super::histories::{Claims, Problem, SavedHistory, wrong};
 use super::levels::Levels;
+use super::runs::symbols;
 use super::{Findings, Outcome};
-use iso_program::{NotRobust, TxnLevel, check_robust};
-use iso_report::{AllocateReport, BlockedLevel};
+use crate::commands::allocate::bad_run;
+use iso_answer::allocate::SavedSetup;
+use iso_program::{Instance, NotRobust, ProgramError, Templates, TxnLevel, check_robust};
+use iso_report::{AllocateReport, BadRun, BlockedLevel};
 
 pub(super) fn allocate(report: &AllocateReport, levels: Levels<'_>, findings: &mut Findings) {
     findings.unseen.push("that the program in the document is the one that runs");
-    if report.transactions.iter().flat_map(|it| &it.blocked).any(|it| it.counterexample.is_some()) {
-        findings.unseen.push(
-            "that the program does what the runs in the way of weaker levels have; their histories are looked at",
-        );
-    }
     if report.unknown.is_some() {
         return;
     }
@@ -55,7 +54,7 @@ pub(super) fn level_of(name: &str) -> Option<TxnLevel> {
     })
 }
 
-/// Is the run that blocks a level allowed, and not serializable? Others in it may be at a weaker level than this one.
+/// Does the program run so, is that allowed, and not serializable?
 fn blocks(report: &AllocateReport, txn: &str, blocked: &BlockedLevel, levels: Levels<'_>, findings: &mut Findings) {
     let name = &blocked.level.short;
     let Some(run) = &blocked.counterexample else {
@@ -63,8 +62,11 @@ fn blocks(report: &AllocateReport, txn: &str, blocked: &BlockedLevel, levels: Le
         return;
     };
     let history = SavedHistory::read(&run.excerpt.history, &run.excerpt.transactions);
-    let allows = |name: &str| history.and(|it| it.is_allowed_by_text(levels, name));
+    findings
+        .add(format!("the program runs so, which blocks {txn}"), history.and(|_| replay(report, txn, blocked, run)));
+    // Where another one is interrupted, at SERIALIZABLE, it is since those between are at a weaker level.
     let weaker = report.levels.iter().map(|it| it.short.as_str()).take_while(|it| it != name);
+    let allows = |name: &str| history.and(|it| it.is_allowed_by_text(levels, name));
     let by = std::iter::once(name.as_str()).chain(weaker).find(|it| allows(it) == Outcome::Certified);
     let by = by.unwrap_or(name);
     findings.add(format!("{by} allows the run that blocks {txn}"), allows(by));
@@ -72,4 +74,44 @@ fn blocks(report: &AllocateReport, txn: &str, blocked: &BlockedLevel, levels: Le
         format!("ser forbids the run that blocks {txn}"),
         history.and(|it| it.is_forbidden_by_text(levels, "ser", &[])),
     );
+}
+
+/// The interpreter runs the members again: everything that the document says about the run must be the same.
+fn replay(report: &AllocateReport, txn: &str, blocked: &BlockedLevel, said: &BadRun) -> Result<(), Problem> {
+    let Some(setup) = &said.setup else {
+        return Err(Problem::Unchecked("the document does not say with which arguments".to_owned()));
+    };
+    let file = report.inputs.first().map_or("program", String::as_str);
+    let unread = |it: Vec<ProgramError>| {
+        Problem::Wrong(it.first().map_or_else(String::new, |it| format!("the program cannot be read: {it}")))
+    };
+    let templates = Templates::parse(&report.program, file).map_err(unread)?;
+    let saved = SavedSetup::read(&templates, &format!("\n{setup}\n")).map_err(unread)?;
+    let called = |it: &Instance| it.call.split('(').next().unwrap_or_default().to_owned();
+    if !saved.program().instances().iter().map(called).eq(blocked.members.iter().cloned()) {
+        return wrong("it runs other transactions");
+    }
+    let is_split = blocked.members.first().is_some_and(|it| it == txn);
+    let level = if is_split { level_of(&blocked.level.short) } else { Some(TxnLevel::Serializable) };
+    let Some(level) = level else { return wrong("no transaction can have this level") };
+    let symbols = symbols(saved.program(), &said.open_values)?;
+    let mut disagreement = "the interpreter does not come to the end of such a run".to_owned();
+    for run in saved.runs(&symbols, level) {
+        match difference(&bad_run(&run, None), said) {
+            None => return Ok(()),
+            Some(what) => disagreement = format!("the interpreter does not agree about {what}"),
+        }
+    }
+    wrong(disagreement)
+}
+
+/// What two documents of a run say differently.
+fn difference(made: &BadRun, said: &BadRun) -> Option<&'static str> {
+    let differs = [
+        ("the initial state", made.initial != said.initial),
+        ("what the transactions do", made.transactions != said.transactions),
+        ("the last state", made.last_state != said.last_state),
+        ("the history", made.excerpt.history != said.excerpt.history),
+    ];
+    differs.into_iter().find(|it| it.1).map(|it| it.0)
 }

@@ -6,7 +6,7 @@ use crate::counterexample::bad_run;
 use iso_answer::verify::{Counterexample, FailureKind, Isolation, Observed, Ran, Seen, Violation, Wrong, replay_run};
 use iso_history::History;
 use iso_program::{
-    InstanceId, Judgement, Outcome, Program, ReadId, Request, Run, Source, TxnStep, Type, UnitId, UnitValue, Value,
+    InstanceId, Judgement, Outcome, Program, ReadId, Request, Run, Source, TxnStep, UnitId, UnitValue, Value,
     initial_state, judge, run_reads,
 };
 use iso_report::{Access, BadRun, Executed};
@@ -19,7 +19,7 @@ pub(super) fn replay(
     history: &History,
 ) -> Result<Counterexample, Problem> {
     let claims = Claims { program, said };
-    let symbols = claims.symbols()?;
+    let symbols = symbols(program, &said.open_values)?;
     let order = claims.order()?;
     let run = claims.run(&symbols, &order)?;
     let observers: Vec<Option<usize>> = match said.observer {
@@ -44,20 +44,6 @@ struct Claims<'d> {
 }
 
 impl Claims<'_> {
-    fn symbols(&self) -> Result<Vec<Value>, Problem> {
-        let symbols = self.program.symbols();
-        if self.said.open_values.len() != symbols.len() {
-            return wrong("the program has other open values");
-        }
-        let mut values = Vec::new();
-        for (symbol, (name, text)) in symbols.iter().zip(&self.said.open_values) {
-            let value = value_of(self.program, symbol.ty, text).filter(|it| *name == symbol.name && symbol.may_be(*it));
-            let Some(value) = value else { return wrong(format!("{name} cannot be {text}")) };
-            values.push(value);
-        }
-        Ok(values)
-    }
-
     fn instance(&self, name: &str) -> Result<InstanceId, Problem> {
         let place = self.program.instances().iter().position(|it| it.name == name);
         place.map(InstanceId::from_index).map_or_else(|| wrong(format!("the program does not run {name}")), Ok)
@@ -216,6 +202,21 @@ impl Claims<'_> {
     }
 }
 
+/// The values of what a program leaves open, as a document has them.
+pub(super) fn symbols(program: &Program, said: &[(String, String)]) -> Result<Vec<Value>, Problem> {
+    let symbols = program.symbols();
+    if said.len() != symbols.len() {
+        return wrong("the program has other open values");
+    }
+    let mut values = Vec::new();
+    for (symbol, (name, text)) in symbols.iter().zip(said) {
+        let value = program.value_of(symbol.ty, text).filter(|it| *name == symbol.name && symbol.may_be(*it));
+        let Some(value) = value else { return wrong(format!("{name} cannot be {text}")) };
+        values.push(value);
+    }
+    Ok(values)
+}
+
 /// What is wrong in a run: invariants, transactions that fail, and the observer.
 fn found_wrong(program: &Program, symbols: &[Value], run: &Run, observed: Option<&Observed>) -> Vec<Wrong> {
     let judged = |judgement: Judgement, fails: Wrong| match judgement {
@@ -247,17 +248,4 @@ fn found_wrong(program: &Program, symbols: &[Value], run: &Run, observed: Option
         ));
     }
     found
-}
-
-/// The value of the type that the program spells so.
-fn value_of(program: &Program, ty: Type, text: &str) -> Option<Value> {
-    let value = match ty {
-        Type::Int => Value::Int(text.parse().ok()?),
-        Type::Bool => Value::Bool(text.parse().ok()?),
-        Type::Member(domain) => {
-            let n_members = u32::try_from(program.domains()[domain.index()].members.len()).ok()?;
-            (0..n_members).map(|it| Value::Member(domain, it)).find(|it| program.show(*it) == text)?
-        }
-    };
-    (program.show(value) == text).then_some(value)
 }

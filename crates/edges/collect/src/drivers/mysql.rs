@@ -5,7 +5,7 @@ mod grants;
 use super::claim::Claim;
 use super::errors;
 use super::option_files::Login;
-use super::sql::{self, Connection, SqlClient};
+use super::sql::{self, Connection, Seen, SqlClient};
 use super::tls::{Encryption, Mode, Roots, check_key, is_handshake};
 use super::{LOCK_TIMEOUT, STATEMENT_TIMEOUT};
 use crate::address::{Address, Secret};
@@ -298,7 +298,8 @@ impl Database for MySql {
             // A node without a quorum takes settings and no statements.
             connection.command("DO 1")?;
         }
-        Ok(Box::new(SqlClient::new(connection, Dialect::MySql, begin)))
+        let seen = if isolation_of(self, isolation)? == "read-uncommitted" { Seen::AtOnce } else { Seen::Committed };
+        Ok(Box::new(SqlClient::new(connection, Dialect::MySql, begin).seen(seen)))
     }
 
     fn dialect(&self) -> Dialect {

@@ -1,5 +1,6 @@
 //! A client on any database that speaks SQL, and how such a database is set up.
 
+use crate::client::{delete_by_steps, increase_by_steps};
 use crate::dialect::{CHANGED, OWNED, OWNER, Statement, physical};
 use crate::{Client, Dialect, Failure, OnConflict, Table, Value};
 use iso_history::{Locking, Predicate};
@@ -34,6 +35,17 @@ pub(super) struct SqlClient<C> {
     dialect: Dialect,
     begin: String,
     state: State,
+    seen: Seen,
+}
+
+/// When others see what a statement writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// When its transaction has committed.
+    Committed,
+    /// At once. A statement that changes several rows, and fails at one of them, has been seen by then, and nobody knows
+    /// which rows it changed. So it locks them first, and changes one after the other.
+    AtOnce,
 }
 
 /// Where a session is.
@@ -49,7 +61,12 @@ enum State {
 
 impl<C: Connection> SqlClient<C> {
     pub(super) fn new(connection: C, dialect: Dialect, begin: impl Into<String>) -> Self {
-        Self { connection, dialect, begin: begin.into(), state: State::Idle }
+        Self { connection, dialect, begin: begin.into(), state: State::Idle, seen: Seen::Committed }
+    }
+
+    /// The same, where others see what is written at this time.
+    pub(super) fn seen(self, seen: Seen) -> Self {
+        Self { seen, ..self }
     }
 
     fn run(&mut self, statement: Result<Statement, Failure>) -> Result<u64, Failure> {
@@ -183,6 +200,9 @@ impl<C: Connection> Client for SqlClient<C> {
     }
 
     fn increase(&mut self, table: &str, predicate: &Predicate, by: i64) -> Result<Vec<(String, Value)>, Failure> {
+        if self.seen == Seen::AtOnce {
+            return increase_by_steps(self, table, predicate, by);
+        }
         if self.dialect == Dialect::MySql {
             return self.increase_noted(table, predicate, by);
         }
@@ -196,15 +216,11 @@ impl<C: Connection> Client for SqlClient<C> {
     }
 
     fn delete_where(&mut self, table: &str, predicate: &Predicate) -> Result<Vec<(String, Value)>, Failure> {
-        if self.connection.returns_deleted() {
+        if self.connection.returns_deleted() && self.seen == Seen::Committed {
             return self.pairs(self.dialect.delete_where(table, predicate));
         }
         // Nobody changes a row between its lock and its end.
-        let rows = self.select(table, predicate, Locking::ForUpdate)?;
-        for (row, _) in &rows {
-            self.delete(table, row)?;
-        }
-        Ok(rows)
+        delete_by_steps(self, table, predicate)
     }
 
     fn append(&mut self, table: &str, row: &str, element: i64) -> Result<(), Failure> {

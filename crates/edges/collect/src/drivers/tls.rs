@@ -176,6 +176,11 @@ impl Encryption {
             Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
                 "the server's certificate has expired: it needs a new one".to_owned()
             }
+            Error::InvalidCertificate(it) if is_authority(it) && self.words == Trusted::ByMySql => format!(
+                "the server signed its certificate itself, as an authority, and the driver for MySQL takes none of an \
+                 authority for a server's: make one with `openssl req -x509 -addext basicConstraints=critical,CA:FALSE` \
+                 and give it with {root}, or take {any} to accept any certificate"
+            ),
             Error::InvalidCertificate(it) if is_authority(it) => format!(
                 "the server signed its certificate itself, and it is not trusted: give that very certificate with {root}, \
                  or take {any} to accept any certificate"

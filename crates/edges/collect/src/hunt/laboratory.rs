@@ -19,6 +19,8 @@ const THINKING: Duration = Duration::from_secs(10);
 const TRYING: Duration = Duration::from_secs(20);
 /// And where only races show anything.
 const RACING: Duration = Duration::from_secs(60);
+/// And how long it is looked how often the smallest of them shows it.
+const RATING: Duration = Duration::from_secs(15);
 /// What is found at the last moment is looked at so long all the same.
 const LAST_LOOK: Duration = Duration::from_secs(2);
 /// How many orders of one scenario are tried.
@@ -26,12 +28,16 @@ const ORDERS: usize = 60;
 /// How often the smallest script is played in the end, to see how often it shows what it should.
 const TRIES: usize = 5;
 
-/// How often a script with steps that are sent together is played at the end.
-const TOGETHER_TRIES: usize = 30;
-/// How often it is played to see whether it shows anything.
+/// How often a race is run to see whether it shows anything, if nobody knows how often it does.
 const RACES: usize = 10;
 /// And where transactions are sent in one piece, which makes the race short.
-const RACES_IN_ONE_PIECE: usize = 200;
+const RACES_IN_ONE_PIECE: usize = 300;
+/// A race that shows something less often than that is given up.
+const MOST_RACES: usize = 3000;
+/// A race is run until it has shown something so often. How often it shows it is known then to a third or so.
+const SIGHTINGS: usize = 8;
+/// And it is run so often at least, for a rate that a person can read.
+const FEWEST_RACES: usize = 30;
 
 /// Where scripts are played.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +66,16 @@ pub struct Reproduction {
     pub shown: usize,
 }
 
+impl Reproduction {
+    /// How many races nearly always show again what shows so often: all of them miss it with a chance of one in a hundred, even if
+    /// it shows only half as often as it was seen.
+    fn enough(&self) -> usize {
+        let half = self.shown as f64 / self.tries.max(1) as f64 / 2.0;
+        let races = 0.01_f64.ln() / (1.0 - half).ln();
+        (races.ceil() as usize).clamp(RACES, MOST_RACES)
+    }
+}
+
 impl Laboratory<'_> {
     /// Does the expected level allow a history?
     pub(super) fn judge(&self, history: &History) -> Answer {
@@ -75,39 +91,62 @@ impl Laboratory<'_> {
     /// The smallest script that shows something forbidden, beginning with some of these scripts in some order.
     pub(super) fn reproduce(&self, scripts: &[Script]) -> Option<Reproduction> {
         let until = self.until(if self.is_whole() { RACING } else { TRYING });
-        let is_over = || Instant::now() >= until || self.control.is_stopped();
+        let has_come = |time: Instant| Instant::now() >= time || self.control.is_stopped();
+        let mut found = self.first_of(scripts, &|| has_come(until))?;
+        if found.script.has_together() {
+            // Most of the time is for smaller scripts.
+            let soon = Instant::now() + until.saturating_duration_since(Instant::now()) / 4;
+            self.measure(&mut found, &|| has_come(soon));
+        }
+        let mut smallest = self.shrunk(found, &|| has_come(until));
+        let rated = self.until(RATING);
+        self.measure(&mut smallest, &|| has_come(rated));
+        Some(smallest)
+    }
+
+    /// The first of some scripts, in some order, that shows something forbidden.
+    fn first_of(&self, scripts: &[Script], is_over: &dyn Fn() -> bool) -> Option<Reproduction> {
         let one_by_one =
             scripts.iter().filter(|it| !self.is_whole() && !it.has_together()).flat_map(|it| interleavings(it, ORDERS));
         // What no order shows may show in a race.
         let in_races = scripts.iter().flat_map(|it| if it.has_together() { vec![it.clone()] } else { together(it) });
-        let mut orders = one_by_one.chain(in_races);
-        let mut found = loop {
-            let script = orders.next().filter(|_| !is_over())?;
-            if let Some((played, refutation)) = self.play_often(&script, &is_over) {
-                break Reproduction { script, played, refutation, tries: 0, shown: 0 };
-            }
-        };
-        let smallest = found.script.clone();
+        let mut orders = one_by_one.chain(in_races).take_while(|_| !is_over());
+        orders.find_map(|script| self.play_often(&script, self.races_of(&script), is_over))
+    }
+
+    /// The smallest script that shows something forbidden as this one does, with the names that people use.
+    fn shrunk(&self, mut found: Reproduction, is_over: &dyn Fn() -> bool) -> Reproduction {
+        let mut enough = found.enough();
+        let script = found.script.clone();
         let mut shows = |script: &Script| {
             let mut orders = interleavings(script, self.orders_of_smaller()).into_iter().take_while(|_| !is_over());
             orders.find_map(|script| {
-                let (played, refutation) = self.play_often(&script, &is_over)?;
-                found = Reproduction { script: script.clone(), played, refutation, tries: 0, shown: 0 };
+                found = self.play_often(&script, enough, is_over)?;
+                // A smaller script may show it less often, and those after it, too.
+                enough = enough.max(found.enough());
                 Some(script)
             })
         };
-        let smallest = shrink(smallest, &mut shows);
+        let smallest = shrink(script, &mut shows);
         shows(&renamed(&smallest));
-        let tries = match (found.script.has_together(), self.is_whole()) {
-            (false, _) => TRIES,
-            (true, false) => TOGETHER_TRIES,
-            (true, true) => RACES_IN_ONE_PIECE,
+        found
+    }
+
+    /// Plays a script some times more, to see how often it shows what it should.
+    fn measure(&self, found: &mut Reproduction, is_over: &dyn Fn() -> bool) {
+        let is_race = found.script.has_together();
+        if !is_race {
+            // Any order of steps shows it each time, or nearly.
+            (found.tries, found.shown) = (0, 0);
+        }
+        let is_known = |it: &Reproduction| match is_race {
+            true => it.tries >= MOST_RACES || it.shown >= SIGHTINGS && it.tries >= FEWEST_RACES,
+            false => it.tries >= TRIES,
         };
-        while found.tries < tries && (found.tries < TRIES || !is_over()) {
+        while !is_known(found) && (found.tries < TRIES || !is_over()) {
             found.tries += 1;
             found.shown += usize::from(self.play(&found.script).is_some());
         }
-        Some(found)
     }
 
     /// Does the database take transactions in one piece? Then only what is sent together can overlap.
@@ -115,14 +154,23 @@ impl Laboratory<'_> {
         self.database.whole_transactions().is_some()
     }
 
-    /// As [`Self::play`]; a script with steps that are sent together is a race, and is run several times.
-    fn play_often(&self, script: &Script, is_over: &dyn Fn() -> bool) -> Option<(Played, Certified<Refutation>)> {
-        let races = match (script.has_together(), self.is_whole()) {
+    /// How often a script is played that may show nothing.
+    fn races_of(&self, script: &Script) -> usize {
+        match (script.has_together(), self.is_whole()) {
             (false, _) => 1,
             (true, false) => RACES,
             (true, true) => RACES_IN_ONE_PIECE,
-        };
-        (0..races).take_while(|nth| *nth == 0 || !is_over()).find_map(|_| self.play(script))
+        }
+    }
+
+    /// Plays a script until it shows something forbidden. One with steps that are sent together is a race, and is run so many
+    /// times; others are played once.
+    fn play_often(&self, script: &Script, races: usize, is_over: &dyn Fn() -> bool) -> Option<Reproduction> {
+        let most = if script.has_together() { races } else { 1 };
+        (1..=most).take_while(|nth| *nth == 1 || !is_over()).find_map(|tries| {
+            let (played, refutation) = self.play(script)?;
+            Some(Reproduction { script: script.clone(), played, refutation, tries, shown: 1 })
+        })
     }
 
     /// The end of something that may take so long.

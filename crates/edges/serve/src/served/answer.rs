@@ -67,18 +67,10 @@ impl Served<'_> {
                         drop_place(&mut message.body);
                     }
                     error = Some(message);
-                    if is_query {
-                        continue;
-                    }
-                    self.engine.sync()?;
-                    break;
+                    continue;
                 }
                 b'Z' => {
-                    self.engine.status = message.body.first().copied().unwrap_or(b'I');
-                    break;
-                }
-                b'C' | b'I' | b's' if !is_query => {
-                    answer.push(message);
+                    self.engine.is_asked = false;
                     break;
                 }
                 _ => {}
@@ -101,7 +93,8 @@ impl Served<'_> {
                 }
                 let execute = [name.as_bytes(), b"\0", &0_i32.to_be_bytes()].concat();
                 self.engine.peer.push(&Message::new(b'E', execute));
-                self.engine.peer.push(&Message::new(b'H', Vec::new()));
+                // All rows are heard, so the portal is not needed any more.
+                self.engine.peer.push(&Message::new(b'S', Vec::new()));
             }
         }
         self.engine.peer.flush()
@@ -127,7 +120,8 @@ impl Served<'_> {
             }
         }
         if !is_query {
-            self.engine.peer.push(&Message::new(b'H', Vec::new()));
+            // The engine has passed over the one before.
+            self.engine.peer.push(&Message::new(b'S', Vec::new()));
             self.has_copied = true;
         }
         self.engine.peer.flush()?;

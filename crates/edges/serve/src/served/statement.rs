@@ -158,6 +158,10 @@ impl Served<'_> {
                 Ok(answered)
             }
             Action::RollbackTo(name) => self.roll_back_to(&plan, name, how),
+            Action::Declare(cursor) if self.weak.is_on() => self.declare(&plan, cursor, parameters, how),
+            Action::Fetch(name) if self.cursors.contains(name) => {
+                self.engine_answer(&plan, parameters, how).map(|it| it.0)
+            }
             _ if plan.sources.is_empty() || !self.weak.is_on() => self.change(&plan, parameters, how),
             Action::Change(..) if self.weak.updates == Updates::Weak => self.change_weakly(&plan, parameters, how),
             Action::Read(reading) if reading.locking == Locking::Free || self.weak.updates == Updates::Weak => {
@@ -230,18 +234,19 @@ impl Served<'_> {
     }
 
     /// A statement that only reads: its view is put in place, and taken away afterwards.
-    fn read(&mut self, plan: &Arc<Plan>, parameters: &[Parameter], how: &How) -> io::Result<Answered> {
-        if let Err(error) = self.ensure_block()? {
-            return Ok(Err(error));
-        }
+    pub(super) fn read(&mut self, plan: &Arc<Plan>, parameters: &[Parameter], how: &How) -> io::Result<Answered> {
         let view = match self.choose(plan, parameters) {
             Ok(view) => view,
             Err(refused) => return self.refuse(refused).map(Err),
         };
-        if !view.placed.is_empty()
-            && let Err(error) = self.place(&view)?
-        {
-            return self.refuse(unplaceable(&error)).map(Err);
+        // The newest state is there without any transaction of the engine.
+        if !view.placed.is_empty() {
+            if let Err(error) = self.ensure_block()? {
+                return Ok(Err(error));
+            }
+            if let Err(error) = self.place(&view)? {
+                return self.refuse(unplaceable(&error)).map(Err);
+            }
         }
         let (answered, mut running) = self.engine_answer(plan, parameters, how)?;
         let answer = match answered {
@@ -313,7 +318,7 @@ impl Served<'_> {
     }
 
     /// Any other statement: it acts on the newest state, and the store hears what it did.
-    fn change(&mut self, plan: &Plan, parameters: &[Parameter], how: &How) -> io::Result<Answered> {
+    pub(super) fn change(&mut self, plan: &Plan, parameters: &[Parameter], how: &How) -> io::Result<Answered> {
         if !is_outside(plan)
             && let Err(error) = self.ensure_block()?
         {

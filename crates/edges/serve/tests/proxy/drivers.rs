@@ -97,10 +97,11 @@ impl Driver {
         is_there
     }
 
-    fn run(&self, port: u16) -> String {
+    /// `cursors` says whose they are, where that can be chosen.
+    fn run(&self, port: u16, cursors: &str) -> String {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proxy/clients").join(self.file);
         let mut command = client(self.program, port, self.arguments);
-        command.arg(file).env("NODE_PATH", node_modules()).env("PYTHONDONTWRITEBYTECODE", "1");
+        command.arg(file).env("NODE_PATH", node_modules()).env("PYTHONDONTWRITEBYTECODE", "1").env("CURSORS", cursors);
         said(command)
     }
 }
@@ -121,7 +122,7 @@ fn drivers_and_frameworks_are_served_weakly() {
     }
     for driver in DRIVERS.iter().filter(|it| it.is_there()) {
         let stage = served::Stage::new(served::setup(Level::CausalConsistency, ACCOUNTS));
-        let heard = driver.run(stage.port());
+        let heard = driver.run(stage.port(), "of the server");
         let (served, _, history) = stage.end();
         assert_eq!((heard.as_str(), served.failure), (SAID, None), "{}", driver.name);
         assert_kept(driver.name, &served.tally, &history, Level::CausalConsistency);
@@ -134,7 +135,7 @@ fn drivers_and_frameworks_are_recorded() {
     for driver in DRIVERS.iter().filter(|it| it.is_there()) {
         psql(server.port(), ACCOUNTS);
         let stage = Stage::new(&server, Start::AtOnce);
-        let heard = driver.run(stage.port());
+        let heard = driver.run(stage.port(), "of the client");
         let (recorded, _, history) = stage.end();
         assert_eq!((heard.as_str(), recorded.failure), (SAID, None), "{}", driver.name);
         assert_kept(driver.name, &recorded.tally, &history, Level::StatementSnapshots);

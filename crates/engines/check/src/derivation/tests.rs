@@ -204,6 +204,24 @@ fn a_large_core_is_certified_by_its_derivation() {
     assert!(n_certified > 0, "no history was refuted as a whole");
 }
 
+/// Executions are not tried below prefix consistency, and the text of the level has no time for so many transactions.
+#[test]
+fn a_large_core_may_be_certified_by_its_derivation_only() {
+    let (level, mut n_certified) = (Level::UpdateAtomic, 0);
+    for seed in 0..6 {
+        let values = Values::Few(3);
+        let manner = Manner { n_txns: 120, n_keys: 8, n_sessions: 5, n_exchanged: 2, values, ..Manner::default() };
+        let history = test_store::run(&mut Random::new(seed), manner);
+        let facts = Facts::new(&history);
+        let Some(refutation) = whole(&facts, level) else { continue };
+        let bare = Refutation { derivation: None, ..refutation.clone() };
+        assert!(certify_facts(&facts, level, &Verdict::Forbidden(bare)).is_err(), "seed {seed}");
+        assert_eq!(certify_facts(&facts, level, &Verdict::Forbidden(refutation)), Ok(()), "seed {seed}");
+        n_certified += 1;
+    }
+    assert!(n_certified > 0, "no history was refuted as a whole");
+}
+
 #[test]
 fn a_derivation_names_the_transactions_and_reads_of_its_core() {
     let history = history(&["a rx0 wx1", "c wy1", "b rx0 rz0 wx2", "d ry1"]);

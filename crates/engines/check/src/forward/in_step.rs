@@ -3,16 +3,18 @@
 //!
 //! The same execution over values as that of the parent, with smaller states, so that far more of them are kept: how far each
 //! session is, what each key holds, who has a snapshot. The best states are those in which the most has been read that chance
-//! would not have found, and in which no session is far from its share. What aborted counts as work: it took time, too.
+//! would not have found, and in which no session is far from its share. What aborted counts as work: it took time, too, and
+//! what it read tells when it happened (`attempts.rs`).
 //! A state is left out for good if a session waits for a version that nobody is going to write. If no other state was left
 //! out, and none came to the end, there is no execution at all.
 //! Cost: width times transactions times sessions, times the reads of a transaction.
 
+use super::attempts::Attempts;
 use super::program::{Program, Task, Version};
 use super::{NO_STEP, Run, Step, log, order_of};
 use crate::rule::Events;
 use iso_evidence::{Budget, StopReason};
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// How near to their shares sessions are.
@@ -24,8 +26,20 @@ pub(crate) enum Nearness {
     Near,
 }
 
+/// Does it matter what attempts that aborted have read?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempted {
+    /// It says which states are the best.
+    Counts,
+    /// All states are kept, so that there is nothing to say.
+    Ignored,
+}
+
 /// A session that is as far from its share as chance has it is as bad as this much of what reads tell, in steps of 1/64 bit.
 const UNEVENNESS: u128 = 100;
+
+/// What an attempt that aborted has read, and what was never there, is as bad as so many steps of 1/64 bit.
+const MISSED: u64 = 640;
 
 /// Of squares, so many times nearer.
 const TIMES_NEARER: u128 = 16;
@@ -43,17 +57,17 @@ pub(crate) fn run_in_step(
     width: usize,
     budget: &Budget<'_>,
 ) -> Result<Run, StopReason> {
-    March::new(program, nearness, width).run(budget)
+    March::new(program, nearness, width, Attempted::Counts).run(budget)
 }
 
 /// Is there no execution, as far as so many states for each number of commits tell?
 pub(super) fn has_none(program: &Program, width: usize, budget: &Budget<'_>) -> Result<bool, StopReason> {
-    let march = March { stops_if_cut: true, ..March::new(program, Nearness::Near, width) };
+    let march = March { stops_if_cut: true, ..March::new(program, Nearness::Near, width, Attempted::Ignored) };
     Ok(matches!(march.run(budget)?, Run::Nothing))
 }
 
-/// Places of sessions, versions of keys, and who has a snapshot, a bit each.
-type Word = u16;
+/// Places of sessions, versions of keys, and who has a snapshot, a bit each; then what attempts have found.
+pub(super) type Word = u16;
 
 #[derive(Clone, Copy, Debug)]
 struct Kept {
@@ -69,7 +83,8 @@ struct Kept {
 struct Generation {
     kept: Vec<Kept>,
     words: Vec<Word>,
-    seen: FxHashSet<u64>,
+    /// Which of the kept states has this number.
+    seen: FxHashMap<u64, u32>,
     /// For each session, what it costs to be at some place now, with what is still to be read: as far as it was asked for.
     costs: Vec<NearPlaces>,
     /// Whatever costs more is not kept any more.
@@ -109,6 +124,11 @@ struct March<'p> {
     nearness: Nearness,
     width: usize,
     n_words: usize,
+    /// Words that make a state what it is; those after them say only how likely it is.
+    n_exact: usize,
+    attempts: Attempts,
+    /// By version, what a read of it tells.
+    told_by: Vec<u64>,
     /// By session and place, what its reads from there on tell.
     told: Vec<Vec<u64>>,
     /// By session and version, the place after the last task that writes it.
@@ -124,23 +144,29 @@ struct March<'p> {
 }
 
 impl<'p> March<'p> {
-    fn new(program: &'p Program, nearness: Nearness, width: usize) -> Self {
+    fn new(program: &'p Program, nearness: Nearness, width: usize, attempted: Attempted) -> Self {
         let n_sessions = program.sessions.len();
         let mut state = vec![0; n_sessions];
         state.extend(program.initial.iter().map(|it| *it as Word));
         state.extend(std::iter::repeat_n(0, n_sessions.div_ceil(16)));
+        let n_exact = state.len();
+        let attempts = match attempted {
+            Attempted::Counts => Attempts::new(program, n_exact),
+            Attempted::Ignored => Attempts::ignored(),
+        };
+        state.extend(std::iter::repeat_n(0, attempts.n_words()));
         let n_words = state.len();
         let n_writers_of_key = |key: u32| -> u32 {
             program.versions_of(key).iter().map(|it| u32::from(program.n_writers[*it as usize])).sum()
         };
-        let told_by = |version: &Version| {
-            let n_writers = u32::from(program.n_writers[*version as usize]);
-            u64::from(log(1 + n_writers_of_key(program.key[*version as usize])).saturating_sub(log(1 + n_writers)))
+        let told = |(key, n_writers): (&u32, &u16)| {
+            u64::from(log(1 + n_writers_of_key(*key)).saturating_sub(log(1 + u32::from(*n_writers))))
         };
+        let told_by: Vec<u64> = program.key.iter().zip(&program.n_writers).map(told).collect();
         let told_from = |tasks: &Vec<Task>| {
             let mut told = vec![0; tasks.len() + 1];
             for (place, task) in tasks.iter().enumerate().rev() {
-                told[place] = told[place + 1] + task.reads.iter().map(told_by).sum::<u64>();
+                told[place] = told[place + 1] + task.reads.iter().map(|it| told_by[*it as usize]).sum::<u64>();
             }
             told
         };
@@ -149,7 +175,10 @@ impl<'p> March<'p> {
             nearness,
             width: width.min(MAX_WORDS / n_words / 3).max(1),
             n_words,
+            n_exact,
+            attempts,
             told: program.sessions.iter().map(told_from).collect(),
+            told_by,
             last_writes: program.sessions.iter().map(|it| last_writes(program, it)).collect(),
             generations: BTreeMap::new(),
             steps: Vec::new(),
@@ -162,6 +191,7 @@ impl<'p> March<'p> {
 
     fn run(mut self, budget: &Budget<'_>) -> Result<Run, StopReason> {
         let (mut furthest, mut n_expanded) = (NO_STEP, 0);
+        self.attempts.begin(self.program, &mut self.state);
         self.settle();
         self.keep(0, NO_STEP);
         self.commits.clear();
@@ -246,7 +276,9 @@ impl<'p> March<'p> {
         for version in &task.writes {
             self.state[n_sessions + self.program.key[*version as usize] as usize] = *version as Word;
         }
+        self.attempts.leave(task, session, &mut self.state);
         self.state[session] += 1;
+        self.attempts.look(self.program, session, &mut self.state);
         self.commits.push(session as u32);
         if self.program.events == Events::One {
             return;
@@ -299,19 +331,29 @@ impl<'p> March<'p> {
             cost += generation.costs[session].get_or(place, || {
                 self.told[session][place] + unevenness(program, self.nearness, n_done, session, place)
             });
-            // What it reads is read already.
             let word = self.state[program.sessions.len() + program.initial.len() + session / 16];
-            if word & (1 << (session % 16)) != 0 {
-                cost -= self.told[session][place] - self.told[session][place + 1];
+            let has_snapshot = word & (1 << (session % 16)) != 0;
+            // What it finds now is as good as read.
+            for read in program.sessions[session].get(place).into_iter().flat_map(|it| &it.reads) {
+                let present = self.state[program.sessions.len() + program.key[*read as usize] as usize];
+                if has_snapshot || u32::from(present) == *read {
+                    cost -= self.told_by[*read as usize];
+                }
             }
         }
+        cost += MISSED * self.attempts.n_missed(&self.state);
         if cost > generation.worst {
             return;
         }
-        let hash = hash(&self.state);
-        if !generation.seen.insert(hash) {
+        let hash = hash(&self.state[..self.n_exact]);
+        if let Some(idx) = generation.seen.get(&hash) {
+            let kept = &mut generation.kept[*idx as usize];
+            kept.cost = kept.cost.min(cost);
+            let start = kept.start as usize;
+            self.attempts.join(&mut generation.words[start..start + n_words], &self.state);
             return;
         }
+        generation.seen.insert(hash, generation.kept.len() as u32);
         let mut step = before;
         for session in &self.commits {
             self.steps.push(Step { before: step, session: *session });
@@ -340,7 +382,7 @@ fn last_writes(program: &Program, tasks: &[Task]) -> Vec<Word> {
 impl Generation {
     fn new(places: &[Word]) -> Self {
         let costs = places.iter().map(|it| NearPlaces::around(usize::from(*it))).collect();
-        Self { kept: Vec::new(), words: Vec::new(), seen: FxHashSet::default(), costs, worst: u64::MAX }
+        Self { kept: Vec::new(), words: Vec::new(), seen: FxHashMap::default(), costs, worst: u64::MAX }
     }
 
     /// Keeps the best states only; says whether there were more.
@@ -359,6 +401,8 @@ impl Generation {
             kept.start = (nth * n_words) as u32;
         }
         self.words.truncate(width * n_words);
+        self.seen.clear();
+        self.seen.extend((0..).zip(&self.kept).map(|(nth, it)| (it.hash, nth)));
         true
     }
 }

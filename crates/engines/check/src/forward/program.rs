@@ -2,7 +2,7 @@
 
 use crate::order::Frame;
 use crate::rule::Events;
-use iso_history::{KeyId, Standing, TxnId, ValueId};
+use iso_history::{KeyId, Op, Standing, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 
 /// Transactions that are worth a try, at most.
@@ -11,6 +11,9 @@ const MAX_TXNS: usize = 60_000;
 /// States hold a number for each version and session: of so many, not enough states can be kept.
 const MAX_VERSIONS: usize = 4_096;
 const MAX_SESSIONS: usize = 64;
+
+/// A state has a bit for each version that attempts have read.
+pub(super) const MAX_TRIED: usize = 32;
 
 /// A key with one of the values that are read from it. The first version of each key stands for all values that nobody
 /// reads.
@@ -28,6 +31,8 @@ pub(crate) struct Task {
     pub(crate) writes: Vec<Version>,
     /// What it reads and overwrites: nobody else overwrites the same write of it.
     pub(super) updates: Vec<Version>,
+    /// What attempts of its session that aborted have read since the task before; not all of it if it is much.
+    pub(super) tried: Vec<Version>,
     /// How many of its session come before it, those that aborted included.
     pub(super) nth: u32,
     pub(super) begin: i64,
@@ -88,8 +93,7 @@ impl Program {
             n_tasks: facts.txns().count(),
         };
         for session in history.sessions() {
-            let counted = history.session_txns(session).iter().filter(|it| facts.standing(**it) != Standing::Out);
-            program.add_session(counted.map(|it| versions.task(frame, *it)).collect());
+            program.add_session(versions.tasks(frame, history.session_txns(session)));
         }
         for (version, key) in (0..).zip(&versions.key) {
             program.versions[*key as usize].push(version);
@@ -191,6 +195,34 @@ impl Versions {
         self.numbers.get(&(key, value)).copied().unwrap_or(self.first[key.index()])
     }
 
+    fn tasks(&self, frame: &Frame<'_>, txns: &[TxnId]) -> Vec<Task> {
+        let (mut tasks, mut tried) = (Vec::new(), Vec::new());
+        for txn in txns {
+            if frame.facts.standing(*txn) == Standing::Out {
+                self.add_tried(frame, *txn, &mut tried);
+            } else {
+                tasks.push(Task { tried: std::mem::take(&mut tried), ..self.task(frame, *txn) });
+            }
+        }
+        tasks
+    }
+
+    /// Adds what an attempt has read that it did not write itself.
+    fn add_tried(&self, frame: &Frame<'_>, txn: TxnId, tried: &mut Vec<Version>) {
+        let history = frame.facts.history();
+        let mut written = Vec::new();
+        for op in history.ops(txn).map(|it| history.op(it)) {
+            match op {
+                Op::Read { key, value } if !written.contains(&key) => {
+                    let version = self.numbers.get(&(key, value)).copied();
+                    tried.extend(version.filter(|it| tried.len() < MAX_TRIED && !tried.contains(it)));
+                }
+                _ if op.is_write() => written.push(op.key()),
+                _ => {}
+            }
+        }
+    }
+
     fn task(&self, frame: &Frame<'_>, txn: TxnId) -> Task {
         let facts = frame.facts;
         let read = |it: usize| Some(self.of(frame.key(it), value_of(frame, it)?));
@@ -205,7 +237,7 @@ impl Versions {
         });
         let begin = frame.begin(txn).unwrap_or(i64::MIN);
         let nth = facts.history().nth_in_session(txn) as u32;
-        Task { txn, reads, writes, updates, nth, begin, end: frame.end(txn).unwrap_or(i64::MAX) }
+        Task { txn, reads, writes, updates, tried: Vec::new(), nth, begin, end: frame.end(txn).unwrap_or(i64::MAX) }
     }
 }
 

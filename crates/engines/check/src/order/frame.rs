@@ -43,26 +43,30 @@ impl<'f> Frame<'f> {
     }
 
     pub(crate) fn key(&self, read: usize) -> KeyId {
-        self.facts.reads()[read].key
+        self.facts.read_key(read)
     }
 
     pub(crate) fn reader(&self, read: usize) -> TxnId {
+        if self.sources.are_by_value() {
+            return self.facts.history().txn_of(self.facts.read_op(read));
+        }
+        // This is asked of many reads then.
         self.facts.reads()[read].reader
     }
 
     /// The read of another transaction's write that an operation is.
     pub(crate) fn read_at(&self, op: OpId) -> Option<usize> {
-        self.facts.reads().binary_search_by_key(&op, |it| it.op).ok()
+        self.facts.read_at(op)
     }
 
     /// The writer of what a read saw, if only one comes into question.
     pub(crate) fn source(&self, read: usize) -> Option<TxnId> {
-        self.sources.of(read)
+        self.sources.of(self.facts, read)
     }
 
     /// May the read have seen this writer's version?
     pub(crate) fn is_possible(&self, read: usize, writer: TxnId) -> bool {
-        match self.sources.of(read) {
+        match self.source(read) {
             Some(source) => source == writer,
             None => self.facts.candidates(read).binary_search(&writer).is_ok(),
         }
@@ -114,7 +118,7 @@ impl<'f> Frame<'f> {
 
     /// Do two transactions write a common key?
     pub(crate) fn is_conflict(&self, one: TxnId, other: TxnId) -> bool {
-        self.facts.final_writes(one).iter().any(|(key, _)| self.facts.writes(other, *key))
+        self.facts.written_keys(one).any(|key| self.facts.writes(other, key))
     }
 
     /// When a transaction began, if that is known.

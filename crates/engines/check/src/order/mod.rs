@@ -34,6 +34,7 @@ use place::{Placement, place};
 use repair::{Repair, Repaired};
 use sources::{NoWriter, settle_sources};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Decides a level by its order, or says that this is no question for it.
 pub(crate) fn decide_by_order(
@@ -158,7 +159,11 @@ fn witness_of(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Wi
 }
 
 /// Who each read read from: the last committed writer of its key, where there are several possible ones.
-fn sources_of(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Vec<Source> {
+fn sources_of(frame: &Frame<'_>, commits: &[TxnId], placement: &Placement) -> Arc<Vec<Source>> {
+    // Where values say it of all, the list is there already.
+    if let Some(sources) = frame.facts.sources() {
+        return sources;
+    }
     let fit = frame.sources.is_open().then(|| place::Fit::new(frame, commits));
     let last_writer = |fit: &place::Fit<'_>, read: usize| {
         let reader = frame.reader(read);

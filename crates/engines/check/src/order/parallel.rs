@@ -161,7 +161,7 @@ impl Trial<'_> {
     fn add_version_order(&mut self) {
         let mut last = vec![TxnId::INITIAL; self.frame.facts.history().n_keys()];
         for txn in &self.commits {
-            for (key, _) in self.frame.facts.final_writes(*txn) {
+            for key in self.frame.facts.written_keys(*txn) {
                 let before = std::mem::replace(&mut last[key.index()], *txn);
                 if !before.is_initial() {
                     let (older, newer) = self.frame.rule.events.version_order(before, *txn);

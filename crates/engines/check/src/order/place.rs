@@ -69,7 +69,7 @@ fn replay(frame: &Frame<'_>, commits: &[TxnId]) -> Vec<Misfit> {
                 misfits.push(Misfit::Read(read as u32));
             }
         }
-        for (key, _) in facts.final_writes(*txn) {
+        for key in facts.written_keys(*txn) {
             last[key.index()] = *txn;
         }
     }
@@ -93,17 +93,18 @@ impl<'f> Fit<'f> {
     pub(super) fn new(frame: &'f Frame<'f>, commits: &'f [TxnId]) -> Self {
         let facts = frame.facts;
         let mut place = vec![0; frame.n_txns()];
-        let mut line_starts = Vec::with_capacity(facts.history().n_keys() + 1);
-        line_starts.push(0);
-        for key in facts.history().keys() {
-            let start = line_starts[key.index()];
-            line_starts.push(start + facts.writers_of(key).len() as u32);
+        let mut line_starts = vec![0; facts.history().n_keys() + 1];
+        for key in commits.iter().flat_map(|it| facts.written_keys(*it)) {
+            line_starts[key.index() + 1] += 1;
+        }
+        for idx in 1..line_starts.len() {
+            line_starts[idx] += line_starts[idx - 1];
         }
         let mut ends = line_starts.clone();
         let mut lines = vec![0; line_starts[line_starts.len() - 1] as usize];
         for (nth, txn) in (1..).zip(commits) {
             place[txn.index()] = nth;
-            for (key, _) in facts.final_writes(*txn) {
+            for key in facts.written_keys(*txn) {
                 let end = &mut ends[key.index()];
                 lines[*end as usize] = nth;
                 *end += 1;
@@ -210,8 +211,8 @@ impl<'f> Fit<'f> {
             return 0;
         }
         let before = self.place[txn.index()] - 1;
-        let writes = self.frame.facts.final_writes(txn).iter();
-        writes.filter_map(|(key, _)| self.committed(*key, before).last().copied()).max().unwrap_or(0)
+        let keys = self.frame.facts.written_keys(txn);
+        keys.filter_map(|key| self.committed(key, before).last().copied()).max().unwrap_or(0)
     }
 
     /// The latest place of a snapshot where all reads find what they saw, wherever else it must be.

@@ -321,7 +321,7 @@ impl RepairSearch<'_> {
         let (frame, events) = (self.frame, self.frame.rule.events);
         if events != Events::One {
             for txn in frame.facts.txns() {
-                let n_writes = frame.facts.final_writes(txn).len() as u32;
+                let n_writes = frame.facts.written_keys(txn).len() as u32;
                 self.solver.set_weight(events.commit(txn), 1 + WRITE_WEIGHT * n_writes);
             }
         }

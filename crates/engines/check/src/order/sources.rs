@@ -12,14 +12,14 @@ use super::start;
 use crate::core_extraction::{Before, Conclusion, CoreExtraction};
 use crate::rule::Events;
 use iso_evidence::{Budget, StopReason};
-use iso_history::{KeyId, TxnId};
+use iso_history::{Facts, KeyId, TxnId};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The sources of reads, as far as they are known.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    /// The source of each read, or [`OPEN`].
+    /// The source of each read, or [`OPEN`]; empty where values say it of all.
     known: Vec<u32>,
     /// For open reads, the writers left: ranges of `left`. Sorted by read.
     open: Vec<(u32, Range<u32>)>,
@@ -48,11 +48,14 @@ const WORTH_IT: usize = 200;
 
 impl Sources {
     /// What values say.
-    pub(super) fn new(frame: &iso_history::Facts<'_>) -> Self {
+    pub(super) fn new(facts: &Facts<'_>) -> Self {
         let mut sources = Self::default();
-        sources.known.reserve_exact(frame.reads().len());
-        for read in 0..frame.reads().len() {
-            match frame.candidates(read) {
+        if facts.sources().is_some() {
+            return sources;
+        }
+        sources.known.reserve_exact(facts.n_reads());
+        for read in 0..facts.n_reads() {
+            match facts.candidates(read) {
                 [source] => sources.known.push(source.raw()),
                 candidates => {
                     sources.known.push(OPEN);
@@ -65,8 +68,17 @@ impl Sources {
         sources
     }
 
-    pub(super) fn of(&self, read: usize) -> Option<TxnId> {
-        Some(self.known[read]).filter(|it| *it != OPEN).map(|it| TxnId::from_index(it as usize))
+    #[inline]
+    pub(super) fn of(&self, facts: &Facts<'_>, read: usize) -> Option<TxnId> {
+        match self.known.get(read) {
+            None => facts.only_candidate(read),
+            Some(known) => (*known != OPEN).then(|| TxnId::from_index(*known as usize)),
+        }
+    }
+
+    /// Do values say who each read saw?
+    pub(super) fn are_by_value(&self) -> bool {
+        self.known.is_empty()
     }
 
     /// Are there reads whose source is not known?
@@ -81,8 +93,8 @@ impl Sources {
     }
 
     /// Was the source of a read known before a round?
-    fn is_known_before(&self, read: usize, round: u32) -> bool {
-        self.of(read).is_some() && self.removals_of(read).last().is_none_or(|it| it.round < round)
+    fn is_known_before(&self, facts: &Facts<'_>, read: usize, round: u32) -> bool {
+        self.of(facts, read).is_some() && self.removals_of(read).last().is_none_or(|it| it.round < round)
     }
 
     /// The writers that an open read may have seen, ascending.
@@ -204,7 +216,7 @@ fn path(frame: &Frame<'_>, core: &mut CoreExtraction, (from, to): (TxnId, TxnId)
         return;
     }
     core.name([from, to]);
-    let is_known = |read: usize| frame.sources.is_known_before(read, round);
+    let is_known = |read: usize| frame.sources.is_known_before(frame.facts, read, round);
     let is_recovered_seen = frame.rule.events == Events::FirstCommitterWins;
     // Backward, since a transaction has few predecessors.
     let mut next: rustc_hash::FxHashMap<TxnId, (TxnId, Option<usize>)> = rustc_hash::FxHashMap::default();
@@ -214,7 +226,7 @@ fn path(frame: &Frame<'_>, core: &mut CoreExtraction, (from, to): (TxnId, TxnId)
             break;
         }
         let by_reads =
-            frame.reads_of(txn).filter(|it| is_known(*it)).filter_map(|it| Some((frame.sources.of(it)?, Some(it))));
+            frame.reads_of(txn).filter(|it| is_known(*it)).filter_map(|it| Some((frame.source(it)?, Some(it))));
         let recovered = if is_recovered_seen { frame.recovered_before(txn) } else { &[] };
         let by_lists = recovered.iter().map(|it| (it.earlier, frame.read_at(it.shown_by)));
         for (before, read) in by_reads.chain([(frame.previous[txn.index()], None)]).chain(by_lists) {
@@ -342,7 +354,7 @@ impl<'l> Clocks<'l> {
 mod tests {
     use super::*;
     use crate::rule::Rule;
-    use iso_history::{Facts, HistoryBuilder, Outcome, Place};
+    use iso_history::{HistoryBuilder, Outcome, Place};
     use iso_spec::Level;
 
     /// Two sessions write x=1; the reader follows one of them and must have seen the newer one.
@@ -364,11 +376,11 @@ mod tests {
         let history = builder.finish().unwrap();
         let facts = Facts::new(&history);
         let mut frame = Frame::new(&facts, Rule::of(Level::Serializable));
-        assert_eq!(frame.sources.of(0), None);
+        assert_eq!(frame.source(0), None);
         let [first, second, third, reader] = [1, 2, 3, 4].map(TxnId::from_index);
         assert_eq!(frame.sources.left(0), [first, third]);
         settle_sources(&mut frame, &[first, second, third, reader], &Budget::unlimited()).unwrap().unwrap();
-        assert_eq!(frame.sources.of(0), Some(third));
+        assert_eq!(frame.source(0), Some(third));
         assert_eq!(core_of_reads(&frame, [0]).into_iter().collect::<Vec<_>>(), [first, third, reader]);
     }
 }

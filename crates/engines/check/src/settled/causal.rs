@@ -140,7 +140,7 @@ impl<'a> Block<'a> {
         let n_keys = facts.history().n_keys();
         let mut starts = vec![0u32; n_keys + 2];
         let txns = || (first_chain..end_chain).flat_map(|it| chains.of(it)).copied();
-        let writes = |txn: TxnId| facts.final_writes(txn).iter().map(|it| it.0);
+        let writes = |txn: TxnId| facts.written_keys(txn);
         for key in txns().flat_map(writes) {
             starts[key.index() + 2] += 1;
         }

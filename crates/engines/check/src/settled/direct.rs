@@ -124,15 +124,15 @@ impl Reading {
             return;
         }
         for (writer, first) in &self.sources {
-            let writes = links.facts.final_writes(*writer);
-            if writes.len() <= self.by_key.len().max(SHORT) {
-                for (key, _) in writes.iter().filter(|it| self.may_read(it.0)) {
-                    self.infer(links, *key, (*writer, *first), which, edges);
+            let written = links.facts.written_keys(*writer);
+            if written.len() <= self.by_key.len().max(SHORT) {
+                for key in written.filter(|it| self.may_read(*it)) {
+                    self.infer(links, key, (*writer, *first), which, edges);
                 }
             } else {
                 for (idx, (key, ..)) in self.by_key.iter().enumerate() {
                     let is_first = idx == 0 || self.by_key[idx - 1].0 != *key;
-                    if is_first && writes.binary_search_by_key(key, |it| it.0).is_ok() {
+                    if is_first && links.facts.writes(*writer, *key) {
                         self.infer(links, *key, (*writer, *first), which, edges);
                     }
                 }
@@ -184,7 +184,7 @@ impl LastWriters {
     }
 
     pub(super) fn wrote(&mut self, links: &Links<'_>, txn: TxnId) {
-        for (key, _) in links.facts.final_writes(txn) {
+        for key in links.facts.written_keys(txn) {
             self.last[key.index()] = (self.session, txn);
         }
     }

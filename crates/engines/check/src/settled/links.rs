@@ -105,7 +105,7 @@ impl<'f> Links<'f> {
     /// The keys that a transaction read, with whom it read them from, in program order.
     pub(super) fn reads(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, TxnId)> + '_ {
         let range = self.read_range(txn);
-        let keys = self.facts.reads()[range.clone()].iter().map(|it| it.key);
+        let keys = range.clone().map(|it| self.facts.read_key(it));
         keys.zip(self.sources[range].iter().map(|it| it.writer))
     }
 

@@ -145,7 +145,7 @@ impl Memory for LatestSeen<'_> {
             if std::mem::replace(&mut self.known_in[source.index()], self.session) == self.session {
                 continue;
             }
-            for (key, _) in links.facts.final_writes(source) {
+            for key in links.facts.written_keys(source) {
                 let (session, latest) = &mut self.latest[key.index()];
                 if *session != self.session || self.place[latest.index()] < self.place[source.index()] {
                     (*session, *latest) = (self.session, source);
@@ -303,8 +303,8 @@ impl Memory for Remembered {
                 self.remember(links, key, source);
                 continue;
             }
-            for (key, _) in links.facts.final_writes(source) {
-                self.remember(links, *key, source);
+            for key in links.facts.written_keys(source) {
+                self.remember(links, key, source);
             }
         }
     }

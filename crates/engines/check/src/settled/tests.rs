@@ -5,7 +5,7 @@
 
 use super::links::{Edges, Links};
 use super::walk_back::unmet_in_recent_past;
-use super::{Asked, Replay, causal, decide_settled, derive, settle, sources};
+use super::{Asked, Replay, causal, decide_settled, derive, settle};
 use crate::check_facts;
 use crate::decision::Decision;
 use crate::simple::decide_by_search;
@@ -193,7 +193,7 @@ fn it_does_not_matter_which_edges_are_inferred_first() {
         };
         let history = test_store::run(&mut random, manner);
         let facts = Facts::new(&history);
-        let (Some(sources), true) = (sources(&facts), facts.local().is_empty()) else { continue };
+        let (Some(sources), true) = (facts.sources(), facts.local().is_empty()) else { continue };
         let links = || Links::new(&facts, &sources, &Edges::default());
         let base = links().order(&budget).unwrap().unwrap();
         let links_of_base = links();

@@ -50,7 +50,7 @@ struct Walks<'a> {
 impl<'a> Walks<'a> {
     fn new(links: &'a Links<'a>, replay: &'a Replay<'a>) -> Self {
         let n_keys = links.facts.history().n_keys();
-        let writes = |txn: TxnId| links.facts.final_writes(txn).iter().map(|it| it.0);
+        let writes = |txn: TxnId| links.facts.written_keys(txn);
         let mut starts = vec![0u32; n_keys + 2];
         for key in links.facts.history().keys() {
             starts[key.index() + 2] = links.facts.writers_of(key).len() as u32;

@@ -15,16 +15,21 @@ const ALL: &[Test] = &[Test::Definition, Test::Machine, Test::Outcomes, Test::To
 const SAMPLE: &[Test] = &[Test::Definition, Test::Machine, Test::Outcomes, Test::Together, Test::Minimal];
 const SAMPLE_ONE_IN: usize = 5;
 
+/// How many histories of a kind the suite has.
+const FEW: usize = 1_200;
+/// Where lists have several meanings, each of them is a question of its own; the soak test has the rest.
+const FEW_WITH_CASES: usize = 300;
+
 #[test]
 fn random_histories_of_registers_are_what_the_definitions_say() {
-    let tally = judge_random("registers", 1, Extras { lists: false, indeterminate: false, repeats: 2 }, 500);
+    let tally = judge_random("registers", 1, Extras { lists: false, indeterminate: false, repeats: 2 }, [FEW, 500]);
     tally.assert_both_sides(40);
     tally.assert_apart(400);
 }
 
 #[test]
 fn random_histories_of_lists_are_what_the_definitions_say() {
-    let tally = judge_random("lists", 2, Extras { lists: true, indeterminate: false, repeats: 2 }, 200);
+    let tally = judge_random("lists", 2, Extras { lists: true, indeterminate: false, repeats: 2 }, [FEW, 200]);
     tally.assert_both_sides(40);
     tally.assert_apart(400);
 }
@@ -33,21 +38,26 @@ fn random_histories_of_lists_are_what_the_definitions_say() {
 #[test]
 fn random_histories_with_indeterminate_outcomes_are_what_the_definitions_say() {
     let tally =
-        judge_random("indeterminate outcomes", 3, Extras { lists: false, indeterminate: true, repeats: 2 }, 200);
+        judge_random("indeterminate outcomes", 3, Extras { lists: false, indeterminate: true, repeats: 2 }, [FEW, 200]);
     tally.assert_both_sides(100);
     tally.assert_apart(1_500);
 }
 
 #[test]
 fn random_histories_of_lists_with_indeterminate_outcomes_are_what_the_definitions_say() {
-    let tally =
-        judge_random("lists, indeterminate outcomes", 6, Extras { lists: true, indeterminate: true, repeats: 2 }, 100);
+    let tally = judge_random(
+        "lists, indeterminate outcomes",
+        6,
+        Extras { lists: true, indeterminate: true, repeats: 2 },
+        [FEW, 100],
+    );
     tally.assert_both_sides(100);
 }
 
 #[test]
 fn random_histories_of_lists_with_repeated_elements_are_what_the_definitions_say() {
-    let tally = judge_random("repeated", 7, Extras { lists: true, indeterminate: true, repeats: 60 }, 100);
+    let tally =
+        judge_random("repeated", 7, Extras { lists: true, indeterminate: true, repeats: 60 }, [FEW_WITH_CASES, 100]);
     tally.assert_both_sides(100);
 }
 
@@ -60,9 +70,9 @@ struct Extras {
     repeats: usize,
 }
 
-fn judge_random(name: &'static str, salt: u64, extras: Extras, per_mille: usize) -> Tally {
+fn judge_random(name: &'static str, salt: u64, extras: Extras, [few, per_mille]: [usize; 2]) -> Tally {
     let mut tally = Tally::new(name);
-    for case in 0..Cases::asked().of(1_200, per_mille) {
+    for case in 0..Cases::asked().of(few, per_mille) {
         let mut random = Random::of_case(seed().wrapping_mul(8) + salt, case);
         let manner = Manner::random(&mut random, extras);
         let draft = Store::new(manner).run(&mut random);

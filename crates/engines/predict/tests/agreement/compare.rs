@@ -213,7 +213,7 @@ impl Comparison {
         let history = draft.build();
         let facts = Facts::new(&history);
         // Who read from whom says which runs there are.
-        let mut known: Vec<(Arc<[Source]>, [Findings; 3])> = Vec::new();
+        let mut known: Vec<(Arc<Vec<Source>>, [Findings; 3])> = Vec::new();
         for (level, target) in LEVELS.into_iter().flat_map(|level| targets_above(level, plan)) {
             let Some(witness) = plan.witness(&facts, level, target) else { continue };
             let observed = Observed::new(&history, &witness);

@@ -6,7 +6,7 @@
 //! the contradiction is deep; a round joins the true atoms of each clause.
 
 use iso_evidence::{Budget, Clause, Contradictory, Instance, Open, Predicate, ResolvedFrom, Term, Theory};
-use iso_solve::{Cadical, Lit, SatResult, SatSolver, Var, resolve};
+use iso_solve::{Lit, SatResult, SatSolver, Solver, Var, resolve};
 use iso_spec::{Given, Sort};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -51,7 +51,7 @@ struct Ground<'t> {
     sorts: Vec<Sort>,
     places: FxHashMap<Term, TermIdx>,
     atoms: FxHashMap<Atom, Var>,
-    solver: Cadical,
+    solver: Solver,
     instances: Vec<(usize, Vec<TermIdx>, Vec<Lit>)>,
     known: FxHashSet<(usize, Vec<TermIdx>)>,
     /// By predicate, what is true in the model.
@@ -99,7 +99,7 @@ impl<'t> Ground<'t> {
             sorts: Vec::new(),
             places: FxHashMap::default(),
             atoms: FxHashMap::default(),
-            solver: Cadical::for_small_models(),
+            solver: Solver::for_small_models(),
             instances: Vec::new(),
             known: FxHashSet::default(),
             holds: Vec::new(),

@@ -150,9 +150,9 @@ fn laws_follow_from_the_bits() {
 
 /// Answers that are inputs are as the laws make them.
 fn is_refuted(world: &mut World, comparisons: &[Comparison], claimed: &[Wire]) -> bool {
-    use crate::{Cadical, Clauses, Lit, SatResult, SatSolver};
+    use crate::{Clauses, Lit, SatResult, SatSolver, Solver};
     let laws = laws(comparisons, &RANGES, &mut world.circuit);
-    let (mut solver, mut clauses) = (Cadical::new(), Clauses::new());
+    let (mut solver, mut clauses) = (Solver::new(), Clauses::new());
     for law in laws {
         clauses.assert(&mut solver, &world.circuit, law);
     }

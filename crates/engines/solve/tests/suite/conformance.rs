@@ -1,11 +1,55 @@
 //! What every [`SatSolver`] must do. A new implementation adds one line to [`all_solvers_conform`].
 
 use crate::random::{Random, never};
-use iso_solve::{Cadical, Lit, SatResult, SatSolver};
+use iso_solve::{Cadical, Lit, Portable, SatResult, SatSolver};
 
 #[test]
 fn all_solvers_conform() {
     conforms(Cadical::new);
+    conforms(Portable::new);
+    conforms(Portable::for_small_models);
+}
+
+/// Formulas that are too large to try all values, where they are hardest, with clauses and assumptions that come and go.
+#[test]
+fn the_portable_solver_agrees_with_cadical() {
+    let n_found = (0..60).map(|seed| agrees(seed, 60, 3)).sum::<u32>() + agrees(1000, 150, 2);
+    assert!((60..200).contains(&n_found), "{n_found} models");
+}
+
+/// How many of a few questions have a model.
+fn agrees(seed: u64, n_variables: u32, n_rounds: u32) -> u32 {
+    let mut random = Random::new(seed);
+    let (mut one, mut other) = (Cadical::new(), Portable::new());
+    let lits: Vec<Lit> = (0..n_variables).map(|_| one.new_var().positive()).collect();
+    for _ in &lits {
+        other.new_var();
+    }
+    let (mut clauses, mut n_found): (Vec<Vec<Lit>>, u32) = (Vec::new(), 0);
+    for round in 0..n_rounds {
+        for _ in 0..n_variables * 41 / 10 / n_rounds {
+            let clause = (0..3).map(|_| random_lits(&mut random, &lits, 1)[0]).collect::<Vec<_>>();
+            one.add_clause(&clause);
+            other.add_clause(&clause);
+            clauses.push(clause);
+        }
+        let assumptions = random_lits(&mut random, &lits, 4);
+        let answer = other.solve(&assumptions, &mut never);
+        assert_eq!(one.solve(&assumptions, &mut never), answer, "seed {seed}, round {round}");
+        if answer == SatResult::Satisfiable {
+            n_found += 1;
+            assert!(
+                with_units(&clauses, assumptions.iter().copied())
+                    .iter()
+                    .all(|it| it.iter().any(|lit| other.value(*lit)))
+            );
+        } else {
+            let failed: Vec<Lit> = assumptions.iter().copied().filter(|it| other.is_failed(*it)).collect();
+            assert_eq!(one.solve(&failed, &mut never), SatResult::Unsatisfiable, "seed {seed}, round {round}");
+        }
+        assert_eq!(one.is_refuted_at_once(&assumptions), other.is_refuted_at_once(&assumptions), "seed {seed}");
+    }
+    n_found
 }
 
 fn conforms<S: SatSolver>(new: impl Fn() -> S) {

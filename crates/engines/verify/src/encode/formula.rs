@@ -1,16 +1,16 @@
 //! Laws of a circuit in a solver of their own.
 
-use iso_solve::{Cadical, Circuit, Clauses, Lit, SatResult, SatSolver, SatStatistics, Values, Wire};
+use iso_solve::{Circuit, Clauses, Lit, SatResult, SatSolver, SatStatistics, Solver, Values, Wire};
 
 /// A solver that keeps the laws that it was made with.
 pub(super) struct Formula {
-    solver: Cadical,
+    solver: Solver,
     clauses: Clauses,
 }
 
 impl Formula {
     pub(super) fn new(circuit: &Circuit, laws: &[&[Wire]]) -> Self {
-        let (mut solver, mut clauses) = (Cadical::new(), Clauses::new());
+        let (mut solver, mut clauses) = (Solver::new(), Clauses::new());
         for law in laws.iter().copied().flatten() {
             clauses.assert(&mut solver, circuit, *law);
         }

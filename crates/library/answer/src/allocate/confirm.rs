@@ -1,24 +1,28 @@
 //! Looks for values with which a split run of templates is a run of the program that is not serializable.
 
 use super::execute::{Executed, execute};
-use super::instantiate::instantiate;
+use super::instantiate::{Plan, Setup};
 use crate::check::{self, check_facts};
 use crate::{Certified, WrongEvidence};
 use iso_allocate::Danger;
 use iso_evidence::{Budget, Refutation, StopReason};
 use iso_history::{Facts, History};
-use iso_program::{InstanceId, Program, StatementId, Symbol, Templates, TxnLevel, TxnStep, Type, Value};
+use iso_program::{
+    InstanceId, Program, ProgramError, ReadId, StatementId, Symbol, Templates, TxnLevel, TxnStep, Type, UnitId, Value,
+};
 use iso_spec::Level;
 use std::collections::BTreeSet;
 
 /// How many values are tried.
 const N_TRIES: u64 = 400;
 
-/// A run that is not serializable, with its values.
+/// A run of the program in which the first member is interrupted, with its values.
 #[derive(Clone, Debug)]
-pub struct BadRun {
+pub struct SplitRun {
     /// The program with its members as `run`; the first is split.
     pub program: Program,
+    /// What was added to the templates to make this program: `init` and `run`.
+    pub setup: String,
     /// The values that it leaves open.
     pub symbols: Vec<Value>,
     /// The state before everything, by unit.
@@ -27,12 +31,67 @@ pub struct BadRun {
     pub runs: Vec<iso_program::TxnRun>,
     /// The last state, by unit.
     pub last: Vec<iso_program::UnitValue>,
+    /// The level of the first member.
+    pub level: TxnLevel,
     /// The statement of the first member after which the others ran.
     pub split: StatementId,
     /// The run, with a key for each field.
     pub history: History,
+}
+
+/// A run that is not serializable.
+#[derive(Clone, Debug)]
+pub struct BadRun {
+    /// What happened.
+    pub run: SplitRun,
     /// Why it is not serializable.
     pub refutation: Refutation,
+}
+
+impl SplitRun {
+    /// Runs the members; nothing if one does not commit, or has to wait for another.
+    fn new(setup: &Setup, symbols: &[Value], level: TxnLevel, split: StatementId) -> Option<Self> {
+        let executed = execute(&setup.program, symbols, level, split)?;
+        let history = executed.history(&setup.program);
+        let Executed { initial, runs, last } = executed;
+        let (program, setup, symbols) = (setup.program.clone(), setup.text.clone(), symbols.to_vec());
+        Some(Self { program, setup, symbols, initial, runs, last, level, split, history })
+    }
+
+    /// Whose write of a unit a read found: that of nobody is the initial state.
+    pub fn source(&self, reader: InstanceId, read: ReadId, unit: UnitId) -> Option<InstanceId> {
+        let first = InstanceId::from_index(0);
+        let is_early = || self.level.has_snapshot() || self.program.instance(first).read(read).statement <= self.split;
+        let n_before = match reader.index() {
+            0 if is_early() => 1,
+            0 => self.runs.len(),
+            later => later,
+        };
+        let writer = (1..n_before).rev().find(|it| self.runs[*it].writes.contains_key(&unit));
+        writer.map(InstanceId::from_index)
+    }
+}
+
+/// A program with members to run, read back from a saved answer.
+#[derive(Clone, Debug)]
+pub struct SavedSetup(Setup);
+
+impl SavedSetup {
+    /// The program that `setup` makes of templates.
+    pub fn read(templates: &Templates, setup: &str) -> Result<Self, Vec<ProgramError>> {
+        Setup::read(templates, setup.to_owned()).map(Self)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.0.program
+    }
+
+    /// All runs of its members in which the first one is interrupted.
+    pub fn runs(&self, symbols: &[Value], level: TxnLevel) -> Vec<SplitRun> {
+        let splits = splits(&self.0.program, level).into_iter();
+        splits.filter_map(|split| SplitRun::new(&self.0, symbols, level, split)).collect()
+    }
 }
 
 /// The level of the catalogue whose text the run must satisfy.
@@ -51,22 +110,20 @@ pub(super) fn confirm(
     level: TxnLevel,
     budget: &Budget<'_>,
 ) -> Result<Option<Certified<BadRun>>, Trouble> {
-    let Some(program) = instantiate(templates, danger) else { return Ok(None) };
+    let Some(plan) = Plan::new(templates, danger) else { return Ok(None) };
+    let program = &plan.open.program;
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut n_checked = 0;
     for attempt in 0..N_TRIES {
         budget.check().map_err(Trouble::Stopped)?;
-        let symbols: Vec<Value> = program.symbols().iter().map(|it| random.value(&program, it, attempt)).collect();
-        for split in splits(&program, level) {
-            let Some(executed) = execute(&program, &symbols, level, split) else { continue };
-            if !may_be_bad(&executed) {
-                continue;
-            }
+        let symbols: Vec<Value> = program.symbols().iter().map(|it| random.value(program, it, attempt)).collect();
+        for split in splits(program, level) {
+            let run = SplitRun::new(&plan.open, &symbols, level, split).filter(may_be_bad);
+            let Some(run) = run else { continue };
             n_checked += 1;
-            if let Some((history, refutation)) = judge(&program, &executed, level, budget)? {
-                let Executed { initial, runs, last } = executed;
-                let run = BadRun { program, symbols, initial, runs, last, split, history, refutation };
-                return Ok(Some(Certified::new(run)));
+            if let Some(refutation) = judge(&run.history, level, budget)? {
+                let closed = with_values(&plan, &run, budget)?;
+                return Ok(Some(Certified::new(closed.unwrap_or(BadRun { run, refutation }))));
             }
             if n_checked > 300 {
                 return Ok(None);
@@ -74,6 +131,15 @@ pub(super) fn confirm(
         }
     }
     Ok(None)
+}
+
+/// The run as one of a program that has its values in it, if that comes to the same.
+fn with_values(plan: &Plan<'_>, run: &SplitRun, budget: &Budget<'_>) -> Result<Option<BadRun>, Trouble> {
+    let closed = plan.closed(&run.symbols);
+    let closed = closed.and_then(|(setup, symbols)| SplitRun::new(&setup, &symbols, run.level, run.split));
+    let Some(closed) = closed.filter(|it| it.history == run.history) else { return Ok(None) };
+    let refutation = judge(&closed.history, run.level, budget)?;
+    Ok(refutation.map(|refutation| BadRun { run: closed, refutation }))
 }
 
 /// Why there is no answer.
@@ -95,20 +161,13 @@ fn splits(program: &Program, level: TxnLevel) -> Vec<StatementId> {
 }
 
 /// Everybody does something, and somebody writes.
-fn may_be_bad(executed: &Executed) -> bool {
+fn may_be_bad(run: &SplitRun) -> bool {
     let writes = |it: &TxnStep| matches!(it, TxnStep::Write { .. });
-    executed.runs.iter().all(|it| !it.steps.is_empty())
-        && executed.runs[1..].iter().any(|it| it.steps.iter().any(writes))
+    run.runs.iter().all(|it| !it.steps.is_empty()) && run.runs[1..].iter().any(|it| it.steps.iter().any(writes))
 }
 
-fn judge(
-    program: &Program,
-    executed: &Executed,
-    level: TxnLevel,
-    budget: &Budget<'_>,
-) -> Result<Option<(History, Refutation)>, Trouble> {
-    let history = executed.history(program);
-    let facts = Facts::new(&history);
+fn judge(history: &History, level: TxnLevel, budget: &Budget<'_>) -> Result<Option<Refutation>, Trouble> {
+    let facts = Facts::new(history);
     let refutation = match check_facts(&facts, Level::Serializable, budget) {
         check::Answer::Forbidden(refutation) => refutation.into_inner(),
         check::Answer::Refused(wrong) => return Err(Trouble::Wrong(wrong)),
@@ -119,7 +178,7 @@ fn judge(
         check::Answer::Refused(wrong) => return Err(Trouble::Wrong(wrong)),
         _ => return Ok(None),
     }
-    Ok(Some((history, refutation)))
+    Ok(Some(refutation))
 }
 
 /// Numbers that look random and are always the same.

@@ -5,8 +5,8 @@
 
 use iso_history::{Datum, History, HistoryBuilder, Locking, Outcome, Place, Predicate};
 use iso_program::{
-    Expr, Instance, InstanceId, Program, ReadId, ReadMode, Source, StatementId, Stmt, TxnLevel, TxnRun, TxnStep,
-    UnitId, UnitKind, UnitPart, UnitValue, Value, initial_state, run_instance,
+    Expr, Instance, InstanceId, Program, ReadId, ReadMode, StatementId, Stmt, TxnLevel, TxnRun, TxnStep, UnitId,
+    UnitKind, UnitPart, UnitValue, Value, initial_state, run_instance,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,15 +114,18 @@ fn locked(step: &TxnStep) -> Option<UnitId> {
     }
 }
 
-/// What an instance looks at of the units that it reads. Fields that an UPDATE leaves as they are it does not look at.
+/// What an instance looks at of the units that it reads, and what it assigns. Fields that an UPDATE leaves as they are it
+/// does not look at.
 struct Looks<'i> {
     instance: &'i Instance,
     reads: BTreeMap<ReadId, BTreeSet<UnitPart>>,
+    /// By statement and unit the fields that it sets, also to the value that they have.
+    assigned: BTreeSet<(StatementId, UnitId, usize)>,
 }
 
 impl<'i> Looks<'i> {
     fn of(instance: &'i Instance) -> Self {
-        let mut looks = Self { instance, reads: BTreeMap::new() };
+        let mut looks = Self { instance, reads: BTreeMap::new(), assigned: BTreeSet::new() };
         looks.block(&instance.body);
         looks
     }
@@ -138,9 +141,10 @@ impl<'i> Looks<'i> {
         for stmt in body {
             match stmt {
                 Stmt::Let { value, .. } => self.expr(value),
-                Stmt::Write { unit, row, .. } => {
+                Stmt::Write { unit, row, statement, .. } => {
                     for (position, value) in row.iter().flatten().enumerate() {
                         if !self.is_kept(*unit, position, value) {
+                            self.assigned.insert((*statement, *unit, position));
                             self.expr(value);
                         }
                     }
@@ -207,12 +211,14 @@ fn add_statement(
                     }
                 }
             }
-            TxnStep::Write { unit, value, .. } => {
+            TxnStep::Write { unit, value, statement, .. } => {
+                let is_in_place = before.get(unit).is_some_and(|it| it.exists() && value.exists());
                 for part in parts(program, *unit) {
-                    let old = before.get(unit).map(|it| datum(program, it, part));
-                    let is_kept = before.get(unit).is_some_and(|it| it.exists() && value.exists())
-                        && !is_assigned(looks, steps, *unit, part, old.as_ref(), &datum(program, value, part));
-                    if !is_kept {
+                    let is_set = match part {
+                        UnitPart::Field(position) => looks.assigned.contains(&(*statement, *unit, position)),
+                        UnitPart::Exists => false,
+                    };
+                    if is_set || !is_in_place {
                         let (key, value) =
                             (builder.key(key_of(program, *unit, part)), builder.value(datum(program, value, part)));
                         builder.write(key, value);
@@ -223,25 +229,6 @@ fn add_statement(
         }
     }
     builder.end_statement(locking);
-}
-
-/// Does a statement that leaves a row in place write this part of it? It shows by a new value; a field that gets the value
-/// that it had is taken as written if the row has no other.
-fn is_assigned(
-    looks: &Looks<'_>,
-    steps: &[TxnStep],
-    unit: UnitId,
-    part: UnitPart,
-    old: Option<&Datum>,
-    new: &Datum,
-) -> bool {
-    let looks_at_it = steps.iter().any(|it| match it {
-        TxnStep::Read { read, unit: of, source: Source::Outside | Source::Itself, .. } => {
-            *of == unit && looks.parts(*read).any(|it| it == part && part != UnitPart::Exists)
-        }
-        TxnStep::Write { .. } => false,
-    });
-    old != Some(new) || looks_at_it
 }
 
 /// The keys that a unit has in the history: one, or one for each field and one for whether it exists.

@@ -1,27 +1,67 @@
 //! From a split run of templates to a program that can run it: arguments, rows, and which of them exist.
 
 use iso_allocate::{Danger, Member, RowValue};
-use iso_program::{Constant, Program, RowKey, Templates, parse};
+use iso_program::{Constant, Program, ProgramError, Relation, RowKey, Templates, Value, parse};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 /// How many ways to choose between numbers and texts are tried.
 const MAX_CHOICES: u32 = 256;
 
-/// A program whose `run` has the members of a split run, in their order. Everything else is open: which rows of tables
-/// that grow exist, and what is in them. Nothing if no choice of arguments fits the types.
-pub(super) fn instantiate(templates: &Templates, danger: &Danger) -> Option<Program> {
-    let holders = holders(templates, danger);
-    let n_choices = 1_u32.checked_shl(holders.len() as u32).unwrap_or(MAX_CHOICES).min(MAX_CHOICES);
-    let mut choices: Vec<u32> = (0..n_choices).collect();
-    // Few texts first.
-    choices.sort_by_key(|it| it.count_ones());
-    choices.into_iter().find_map(|choice| {
-        let is_text =
-            |it: &Holder| holders.iter().position(|other| other == it).is_some_and(|it| choice >> it & 1 == 1);
-        let values = row_values(templates, danger, &is_text)?;
-        parse(&program_text(templates, danger, &values, &is_text), templates.file()).ok()
-    })
+/// A program whose `run` has the members of a split run, in their order.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    /// What was added to the open text of the templates.
+    pub(super) text: String,
+    pub(super) program: Program,
+}
+
+impl Setup {
+    /// The program that this text makes of templates.
+    pub(super) fn read(templates: &Templates, text: String) -> Result<Self, Vec<ProgramError>> {
+        let program = parse(&(templates.open_text() + &text), templates.file())?;
+        Ok(Self { text, program })
+    }
+}
+
+/// How a split run becomes a program: which rows it names, and which of them are texts.
+pub(super) struct Plan<'d> {
+    templates: &'d Templates,
+    danger: &'d Danger,
+    values: BTreeMap<usize, Constant>,
+    texts: BTreeSet<Holder>,
+    /// Everything but the members is open: which rows of tables that grow exist, and what is in them.
+    pub(super) open: Setup,
+}
+
+impl<'d> Plan<'d> {
+    /// Nothing if no choice of arguments fits the types.
+    pub(super) fn new(templates: &'d Templates, danger: &'d Danger) -> Option<Self> {
+        let holders = holders(templates, danger);
+        let n_choices = 1_u32.checked_shl(holders.len() as u32).unwrap_or(MAX_CHOICES).min(MAX_CHOICES);
+        let mut choices: Vec<u32> = (0..n_choices).collect();
+        // Few texts first.
+        choices.sort_by_key(|it| it.count_ones());
+        choices.into_iter().find_map(|choice| {
+            let chosen = holders.iter().enumerate().filter(|it| choice >> it.0 & 1 == 1);
+            let texts: BTreeSet<Holder> = chosen.map(|it| it.1.clone()).collect();
+            let values = row_values(templates, danger, &|it| texts.contains(it))?;
+            let text = setup_text(templates, danger, &values, &|it| texts.contains(it), &BTreeMap::new());
+            let open = Setup::read(templates, text).ok()?;
+            Some(Self { templates, danger, values, texts, open })
+        })
+    }
+
+    /// The program with these values in place of what is open, and the values of what still is.
+    pub(super) fn closed(&self, symbols: &[Value]) -> Option<(Setup, Vec<Value>)> {
+        let program = &self.open.program;
+        let shown = |(symbol, value): (&iso_program::Symbol, &Value)| (symbol.name.clone(), program.show(*value));
+        let known: BTreeMap<String, String> = program.symbols().iter().zip(symbols).map(shown).collect();
+        let text = setup_text(self.templates, self.danger, &self.values, &|it| self.texts.contains(it), &known);
+        let closed = Setup::read(self.templates, text).ok()?;
+        let left = closed.program.symbols().iter();
+        let values = left.map(|it| closed.program.value_of(it.ty, known.get(&it.name)?)).collect::<Option<_>>()?;
+        Some((closed, values))
+    }
 }
 
 /// What needs a value.
@@ -106,28 +146,49 @@ fn free(mut candidates: impl Iterator<Item = Constant>, taken: &BTreeSet<Constan
     candidates.find(|it| !taken.contains(it))
 }
 
-fn program_text(
+/// `init` and `run`; what is `known` by the name of its open value is not open.
+fn setup_text(
     templates: &Templates,
     danger: &Danger,
     values: &BTreeMap<usize, Constant>,
     is_text: &dyn Fn(&Holder) -> bool,
+    known: &BTreeMap<String, String>,
 ) -> String {
-    let mut text = templates.open_text();
-    text += "\ninit {\n";
+    let mut text = "\ninit {\n".to_owned();
     for (relation, keys) in rows(templates, danger, values) {
-        let of = &templates.relations()[relation];
-        let fields = of.fields.iter().zip(&of.types).map(|(name, ty)| format!("{name}: any {ty}"));
-        let fields = fields.collect::<Vec<_>>().join(", ");
-        let record = if fields.is_empty() { String::new() } else { format!(" {{ {fields} }}") };
         for key in keys {
-            let word = if of.grows { "maybe" } else { "insert" };
-            let _ = writeln!(text, "{word} {}[{}]{record}", of.name, shown(&key));
+            text += &row_text(&templates.relations()[relation], &key, known);
         }
     }
     text += "}\nrun ";
-    let calls: Vec<String> = danger.members.iter().map(|it| call(templates, it, values, is_text)).collect();
+    let mut calls = Vec::new();
+    for (idx, member) in danger.members.iter().enumerate() {
+        let same = |it: &&Member| it.template == member.template;
+        let name = &templates.templates()[member.template].name;
+        let instance = match danger.members.iter().filter(same).count() {
+            1 => name.clone(),
+            _ => format!("{name}#{}", danger.members[..=idx].iter().filter(same).count()),
+        };
+        calls.push(call(templates, member, values, is_text, &|param| known.get(&format!("{instance}.{param}"))));
+    }
     text += &calls.join("\n    || ");
     text + "\ninvariant true\n"
+}
+
+/// The row of a table as `init` has it; nothing if it is known not to exist.
+fn row_text(of: &Relation, key: &Constant, known: &BTreeMap<String, String>) -> String {
+    let row = format!("{}[{}]", of.name, shown(key));
+    let field = |(name, ty): (&String, &String)| match known.get(&format!("{row}.{name}")) {
+        Some(value) => format!("{name}: {value}"),
+        None => format!("{name}: any {ty}"),
+    };
+    let fields: Vec<String> = of.fields.iter().zip(&of.types).map(field).collect();
+    let record = if fields.is_empty() { String::new() } else { format!(" {{ {} }}", fields.join(", ")) };
+    match known.get(&format!("exists {row}")).map(String::as_str) {
+        Some("false") => String::new(),
+        None if of.grows => format!("    maybe {row}{record}\n"),
+        _ => format!("    insert {row}{record}\n"),
+    }
 }
 
 /// By table, the keys of its rows: those that the members name, and at least one.
@@ -165,14 +226,16 @@ fn constant_of<'v>(value: &'v RowValue, values: &'v BTreeMap<usize, Constant>) -
     }
 }
 
-fn call(
+fn call<'k>(
     templates: &Templates,
     member: &Member,
     values: &BTreeMap<usize, Constant>,
     is_text: &dyn Fn(&Holder) -> bool,
+    known: &dyn Fn(&str) -> Option<&'k String>,
 ) -> String {
     let template = &templates.templates()[member.template];
     let argument = |param: usize| match value_of_param(templates, member, param) {
+        None if known(&template.params[param]).is_some() => known(&template.params[param]).cloned().unwrap_or_default(),
         Some(value) => constant_of(value, values).map_or_else(|| "0".to_owned(), shown),
         None => match &template.types[param] {
             Some(ty) => format!("any {ty}"),

@@ -14,7 +14,7 @@ settings.configure(
             "PASSWORD": os.environ["PGPASSWORD"],
             "HOST": os.environ["PGHOST"],
             "PORT": os.environ["PGPORT"],
-            "DISABLE_SERVER_SIDE_CURSORS": True,
+            "DISABLE_SERVER_SIDE_CURSORS": os.environ["CURSORS"] == "of the client",
         }
     },
     DEFAULT_AUTO_FIELD="django.db.models.AutoField",

@@ -1,0 +1,150 @@
+//! A column of integers that takes little memory where neighbours are alike, as times, lines and numbered values are.
+//!
+//! Integers stand in blocks. Each block has its smallest integer, and of all others the difference to that, in as few
+//! bytes as the largest difference takes: none at all where all are equal. Any entry is found at once.
+
+/// So many entries are a block.
+const BLOCK: usize = 64;
+/// So many bits of the place of a block say how many bytes a difference takes.
+const WIDTH_BITS: u32 = 4;
+
+/// A column that only grows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Packed {
+    blocks: Vec<Block>,
+    differences: Vec<u8>,
+    /// The last entries, which are no block yet.
+    open: Vec<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    smallest: i64,
+    /// Where its differences begin, and in the last bits how many bytes each of them takes.
+    place: u64,
+}
+
+impl Packed {
+    pub(crate) fn len(&self) -> usize {
+        self.blocks.len() * BLOCK + self.open.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, entry: i64) {
+        self.open.push(entry);
+        if self.open.len() == BLOCK {
+            self.close();
+        }
+    }
+
+    /// Adds entries until there are so many.
+    pub(crate) fn fill(&mut self, len: usize, entry: i64) {
+        while self.len() < len {
+            self.push(entry);
+        }
+    }
+
+    /// The entry at a position, if there are so many.
+    #[inline]
+    pub(crate) fn get(&self, idx: usize) -> Option<i64> {
+        match self.blocks.get(idx / BLOCK) {
+            Some(block) => Some(self.in_block(*block, idx % BLOCK)),
+            None => self.open.get(idx - self.blocks.len() * BLOCK).copied(),
+        }
+    }
+
+    /// About what it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.blocks.len() * size_of::<Block>() + self.differences.len() + self.open.len() * size_of::<i64>()
+    }
+
+    #[inline]
+    fn in_block(&self, block: Block, nth: usize) -> i64 {
+        let start = (block.place >> WIDTH_BITS) as usize;
+        let width = (block.place & ((1 << WIDTH_BITS) - 1)) as usize;
+        let difference = match width {
+            0 => 0,
+            1 => u64::from(self.differences[start + nth]),
+            2 => u64::from(u16::from_le_bytes(self.bytes_at(start + 2 * nth))),
+            4 => u64::from(u32::from_le_bytes(self.bytes_at(start + 4 * nth))),
+            _ => u64::from_le_bytes(self.bytes_at(start + 8 * nth)),
+        };
+        block.smallest.wrapping_add(difference.cast_signed())
+    }
+
+    #[inline]
+    fn bytes_at<const N: usize>(&self, at: usize) -> [u8; N] {
+        self.differences[at..at + N].try_into().expect("the slice has this length")
+    }
+
+    fn close(&mut self) {
+        let smallest = self.open.iter().copied().min().unwrap_or_default();
+        let difference = |it: &i64| it.wrapping_sub(smallest).cast_unsigned();
+        let width = match self.open.iter().map(difference).max().unwrap_or_default() {
+            0 => 0,
+            1..=0xff => 1,
+            0x100..=0xffff => 2,
+            0x1_0000..=0xffff_ffff => 4,
+            _ => 8,
+        };
+        let place = (self.differences.len() as u64) << WIDTH_BITS | width as u64;
+        self.blocks.push(Block { smallest, place });
+        for entry in &self.open {
+            self.differences.extend_from_slice(&difference(entry).to_le_bytes()[..width]);
+        }
+        self.open.clear();
+    }
+}
+
+impl Extend<i64> for Packed {
+    fn extend<I: IntoIterator<Item = i64>>(&mut self, entries: I) {
+        entries.into_iter().for_each(|it| self.push(it));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries() -> Vec<i64> {
+        let equal = [7; 200].into_iter();
+        let lines = 1..300;
+        let far = (0..300).map(|it: i64| it * it * it * 1_000_003);
+        let odd = [i64::MIN, i64::MAX, 0, -1, 5].into_iter().cycle().take(333);
+        let wide = (0..300).map(|it: i64| it * 1000 - 40_000);
+        equal.chain(lines).chain(far).chain(odd).chain(wide).collect()
+    }
+
+    #[test]
+    fn what_was_pushed_is_there() {
+        let (all, mut packed) = (entries(), Packed::default());
+        assert!(packed.is_empty());
+        for (idx, entry) in all.iter().enumerate() {
+            assert_eq!(packed.get(idx), None);
+            packed.push(*entry);
+            assert_eq!((packed.len(), packed.get(idx)), (idx + 1, Some(*entry)));
+        }
+        assert!(all.iter().enumerate().all(|(idx, it)| packed.get(idx) == Some(*it)));
+    }
+
+    #[test]
+    fn a_column_can_be_filled_up() {
+        let (mut all, mut packed) = (entries(), Packed::default());
+        packed.extend(all.iter().copied());
+        packed.fill(all.len() + 100, -9);
+        all.resize(all.len() + 100, -9);
+        let unpacked: Vec<i64> = (0..packed.len()).filter_map(|it| packed.get(it)).collect();
+        assert_eq!(unpacked, all);
+    }
+
+    #[test]
+    fn what_is_alike_takes_little() {
+        let mut packed = Packed::default();
+        packed.extend(1_000_000..1_010_000);
+        assert!(packed.bytes() < 15_000, "{}", packed.bytes());
+    }
+}
