@@ -116,13 +116,14 @@ impl Table {
     }
 
     /// How long after its last transaction an anomaly is reported, in lines and in seconds of the stream.
+    #[allow(clippy::cast_precision_loss, reason = "lines of a recording are far below the limits of a float")]
     fn found(&mut self, binary: &Path, recorded: &Path, anomaly: &str, level: &str) -> Result<()> {
         let mut command = Command::new(binary);
         command.args(["check", "--stream", "--json", "--stop-on-violation", "--level", level]).arg(recorded);
         let output = command.output().context("check cannot be started")?;
         let document: Value = serde_json::from_slice(&output.stdout)?;
         let core = document["levels"][0]["evidence"]["transactions"].as_array().context("there is no core")?;
-        let last = core.iter().filter_map(|it| it["line"].as_u64()).max().context("the core has no lines")?;
+        let last = core.iter().filter_map(|it| it["place"]["line"].as_u64()).max().context("the core has no lines")?;
         let changes = document["over_time"]["changes"].as_array().context("nothing changed over time")?;
         let seen = changes.iter().find(|it| it["standing"] == "violated").context("it was not seen")?;
         let (line, seconds) = (seen["line"].as_u64().unwrap_or(0), seen["seconds"].as_f64().unwrap_or(0.0));

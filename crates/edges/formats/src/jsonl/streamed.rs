@@ -119,7 +119,7 @@ pub struct StreamedNames {
     int_keys: FxHashMap<i64, u32>,
     text_keys: FxHashMap<Box<str>, u32>,
     keys: FxHashMap<Datum, u32>,
-    key_names: Vec<Datum>,
+    n_keys: u32,
     int_sessions: FxHashMap<i64, u32>,
     sessions: FxHashMap<String, u32>,
     session_names: Vec<String>,
@@ -127,11 +127,6 @@ pub struct StreamedNames {
 }
 
 impl StreamedNames {
-    /// The name of a key.
-    pub fn key(&self, key: KeyId) -> Name<'_> {
-        self.key_names[key.index()].as_name()
-    }
-
     /// The name of a session.
     pub fn session(&self, session: SessionId) -> &str {
         &self.session_names[session.index()]
@@ -158,11 +153,11 @@ impl StreamedNames {
         if let Some(id) = known {
             return KeyId::from_index(*id as usize);
         }
-        let id = self.key_names.len() as u32;
-        self.key_names.push(name.to_datum());
+        let id = self.n_keys;
+        self.n_keys += 1;
         match name {
             Name::Int(number @ 0..=LARGEST_SMALL) => {
-                let at = number as usize;
+                let at = usize::try_from(number).unwrap_or(0);
                 if at >= self.small_keys.len() {
                     self.small_keys.resize(at + 1, NO_KEY);
                 }
