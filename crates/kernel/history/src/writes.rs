@@ -264,7 +264,7 @@ fn by_key(
         for key in history.keys().filter(|it| is_listed(history.initial_value(*it))) {
             visit(key, history.initial_value(key), TxnId::INITIAL);
         }
-        for (txn, writes) in history.txns().flat_map(|txn| final_writes.map(|it| (txn, it))) {
+        for (txn, writes) in history.txns().filter_map(|txn| final_writes.map(|it| (txn, it))) {
             for op in writes.of(txn) {
                 let value = ValueId::from_index(history.op_value[op.index()] as usize);
                 if is_listed(value) {

@@ -56,7 +56,8 @@ fn runs_catch_the_weak_store_and_become_short_scripts() {
         // The store answers as it likes, so that not every scenario happens again.
         if let Some(reproduction) = &finding.reproduction {
             n_scripts += 1;
-            assert_eq!((reproduction.tries, reproduction.shown), (5, 5), "{workload}: {}", reproduction.script);
+            let (tries, shown) = (reproduction.tries, reproduction.shown);
+            assert!(shown == tries && tries >= 5, "{workload}: {shown} of {tries}: {}", reproduction.script);
             assert!(history.n_txns() < finding.history.n_txns(), "{workload}");
         }
     }
