@@ -4,6 +4,7 @@ The database lives in memory, inside the process.
 """
 
 import json
+import os
 import sys
 
 import jaydebeapi
@@ -38,6 +39,8 @@ KINDS = {
         "levels": {"serializable": (8, "ser"), "repeatable-read": (4, "rc"), "read-committed": (2, "rc")},
     },
 }
+# Derby would write a log into the folder where it is started.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", f"-Dderby.stream.error.file={os.devnull}")
 # The class of a transaction that was rolled back, and of a row that another one has made.
 CONFLICTS = ("40", "23", "90131", "HYT00")
 

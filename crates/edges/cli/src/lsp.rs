@@ -232,7 +232,9 @@ mod tests {
 
     fn said(messages: &[Value]) -> Vec<Value> {
         let mut input = Vec::new();
-        messages.iter().for_each(|it| write(&mut input, it).unwrap());
+        for message in messages {
+            write(&mut input, message).unwrap();
+        }
         let mut output = Vec::new();
         serve(&mut input.as_slice(), &mut output).unwrap();
         let mut rest = output.as_slice();

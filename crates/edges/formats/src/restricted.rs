@@ -59,7 +59,9 @@ struct Part {
 
 fn wanted(keys: &[KeyId]) -> Vec<bool> {
     let mut wanted = vec![false; keys.iter().map(|it| it.index() + 1).max().unwrap_or(0)];
-    keys.iter().for_each(|it| wanted[it.index()] = true);
+    for key in keys {
+        wanted[key.index()] = true;
+    }
     wanted
 }
 

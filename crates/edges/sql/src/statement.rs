@@ -75,7 +75,7 @@ impl Scope<'_> {
             return fail(self.at, "loops are not understood", hint);
         }
         let (names, tokens) = self.without_into(tokens)?;
-        match statement(&tokens).map_err(|it| begun_wrongly(it, &tokens[0]))? {
+        match statement(&tokens).map_err(|it| begun_wrongly(*it, &tokens[0]))? {
             Statement::Query(query) => self.select(&query, &names, asks),
             Statement::Insert(insert) => {
                 let count = asks.then(|| self.count());
@@ -365,7 +365,7 @@ impl Scope<'_> {
 const VERBS: [&str; 7] = ["SELECT", "INSERT", "UPDATE", "DELETE", "IF", "SET", "ROLLBACK"];
 
 /// A first word that begins no statement gets the one that was meant, as far as that can be seen.
-fn begun_wrongly(mistake: Box<Mistake>, first: &TokenWithSpan) -> Box<Mistake> {
+fn begun_wrongly(mistake: Mistake, first: &TokenWithSpan) -> Mistake {
     if mistake.at != at(first) || !mistake.message.starts_with("expected an SQL statement") {
         return mistake;
     }
@@ -375,7 +375,7 @@ fn begun_wrongly(mistake: Box<Mistake>, first: &TokenWithSpan) -> Box<Mistake> {
         Some(meant) => format!("perhaps this is to be {meant}"),
         None => "a transaction has SELECT, INSERT, UPDATE, DELETE, IF, SET name = .. and ROLLBACK".to_owned(),
     };
-    Box::new(Mistake { message: format!("no statement begins with `{word}`"), hint, ..*mistake })
+    Mistake { message: format!("no statement begins with `{word}`"), hint, ..mistake }
 }
 
 /// How many letters differ, are missing or are too many.

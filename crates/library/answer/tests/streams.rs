@@ -143,22 +143,22 @@ fn run_of_a_store(random: &mut Random) -> History {
     let sessions: Vec<SessionId> = (0..n_sessions).map(|it| builder.session(&format!("s{it}"))).collect();
     // The states after each commit, from old to new.
     let mut states = vec![vec![0; n_keys]];
-    for nth in 0..40 + random.below(80) {
-        let time = 10 * nth as i64;
+    for nth in 0..i64::try_from(40 + random.below(80)).unwrap() {
+        let time = 10 * nth;
         builder.begin(sessions[random.below(n_sessions)], Place::default());
-        builder.times(Some(time - random.below(25) as i64), Some(time));
+        builder.times(Some(time - i64::try_from(random.below(25)).unwrap()), Some(time));
         let ago = if random.percent(10) { random.below(staleness + 1) } else { 0 };
         let snapshot = states[states.len().saturating_sub(1 + ago)].clone();
         let mut next = states.last().unwrap().clone();
         let mut written = vec![false; n_keys];
-        for _ in 0..1 + random.below(4) {
+        for _ in 0..=random.below(4) {
             let key = random.below(n_keys);
             if random.percent(50) {
                 let value = if written[key] { next[key] } else { snapshot[key] };
                 let value = builder.value_named(Name::Int(value));
                 builder.read(keys[key], value);
             } else {
-                let new = 1 + nth as i64;
+                let new = 1 + nth;
                 (next[key], written[key]) = (new, true);
                 let value = builder.value_named(Name::Int(new));
                 builder.write(keys[key], value);

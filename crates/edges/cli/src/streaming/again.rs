@@ -146,10 +146,10 @@ mod tests {
         assert_eq!(stream.read(&mut buffer).unwrap(), 10);
         assert_eq!(text(&spool).unwrap(), "one\ntwo\n");
         assert_eq!(text(&spool).unwrap(), "one\ntwo\n");
-        stream.read(&mut buffer).unwrap();
+        assert_eq!(stream.read(&mut buffer).unwrap(), 10);
         assert_eq!(text(&spool).unwrap(), "one\ntwo\nthree\nfour\n");
         assert!(!spool.is_full());
-        stream.read(&mut buffer).unwrap();
+        assert_eq!(stream.read(&mut buffer).unwrap(), 3);
         assert!(spool.is_full() && text(&spool).is_none());
     }
 }

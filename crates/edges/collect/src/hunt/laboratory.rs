@@ -70,9 +70,8 @@ impl Reproduction {
     /// How many races nearly always show again what shows so often: all of them miss it with a chance of one in a hundred, even if
     /// it shows only half as often as it was seen.
     fn enough(&self) -> usize {
-        let half = self.shown as f64 / self.tries.max(1) as f64 / 2.0;
-        let races = 0.01_f64.ln() / (1.0 - half).ln();
-        (races.ceil() as usize).clamp(RACES, MOST_RACES)
+        // All of n races miss what one shows with a chance of p in (1 - p)^n of the cases, which is at most e^(-p n), and 2 ln 100 < 10.
+        (10 * self.tries).div_ceil(self.shown.max(1)).clamp(RACES, MOST_RACES)
     }
 }
 
@@ -139,9 +138,9 @@ impl Laboratory<'_> {
             // Any order of steps shows it each time, or nearly.
             (found.tries, found.shown) = (0, 0);
         }
-        let is_known = |it: &Reproduction| match is_race {
-            true => it.tries >= MOST_RACES || it.shown >= SIGHTINGS && it.tries >= FEWEST_RACES,
-            false => it.tries >= TRIES,
+        let is_known = |it: &Reproduction| {
+            let was_raced = it.tries >= MOST_RACES || it.shown >= SIGHTINGS && it.tries >= FEWEST_RACES;
+            if is_race { was_raced } else { it.tries >= TRIES }
         };
         while !is_known(found) && (found.tries < TRIES || !is_over()) {
             found.tries += 1;

@@ -28,7 +28,9 @@ fn solver_of(n_variables: u32, clauses: &[Vec<Lit>]) -> Portable {
     for _ in 0..n_variables {
         solver.new_var();
     }
-    clauses.iter().for_each(|it| solver.add_clause(it));
+    for clause in clauses {
+        solver.add_clause(clause);
+    }
     solver
 }
 

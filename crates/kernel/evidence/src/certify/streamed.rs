@@ -95,13 +95,12 @@ impl StreamedReplay {
 
     /// The initial value of one key, before anybody has touched it.
     pub fn initial(&mut self, key: KeyId, value: StreamedValue) -> Result<(), Uncertified> {
-        let is_in_time = match &mut self.sight {
-            Some(sight) => sight.initial(key, value),
-            None => {
-                let held = self.held(key);
-                held.value = value;
-                held.changed_at == 0
-            }
+        let is_in_time = if let Some(sight) = &mut self.sight {
+            sight.initial(key, value)
+        } else {
+            let held = self.held(key);
+            held.value = value;
+            held.changed_at == 0
         };
         if is_in_time { Ok(()) } else { Err(Uncertified::new("the initial value of a key comes after a write to it")) }
     }

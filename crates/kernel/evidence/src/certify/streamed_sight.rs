@@ -235,8 +235,7 @@ impl Rows {
 
     /// All rows get longer; what is new is 0.
     fn widen(&mut self, width: usize) {
-        if self.width > 0 {
-            let n_rows = self.numbers.len() / self.width;
+        if let Some(n_rows) = self.numbers.len().checked_div(self.width) {
             let mut numbers = vec![0; n_rows * width];
             for nth in 0..n_rows {
                 numbers[nth * width..nth * width + self.width].copy_from_slice(self.row(nth));
