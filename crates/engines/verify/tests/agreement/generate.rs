@@ -34,7 +34,7 @@ impl Dice {
         self.below(n) == 0
     }
 
-    fn pick<'t>(&mut self, of: &[&'t str]) -> &'t str {
+    pub(crate) fn pick<'t>(&mut self, of: &[&'t str]) -> &'t str {
         of[self.below(of.len() as u64) as usize]
     }
 }

@@ -7,6 +7,7 @@
 
 mod generate;
 mod oracle;
+mod robust;
 mod statements;
 
 use generate::{Dice, Openness, locking_program, program, sums, with_serial_invariant};
