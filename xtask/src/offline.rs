@@ -14,8 +14,8 @@ use xtask::{root, target_folder};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The file with everything in it is no larger, in bytes.
-const MAX_PAGE: u64 = 3_000_000;
+/// The compressed engines are no larger, in bytes.
+const MAX_ENGINE: usize = 3_000_000;
 
 /// What asks, reads and shows is compiled for size; what searches, for speed.
 const SMALL: [&str; 11] = [
@@ -39,9 +39,7 @@ pub(crate) fn build() -> Result<PathBuf> {
     let engine = engine(&folder)?;
     let page = folder.join("isoscope.html");
     fs::write(&page, assembled(&engine)?)?;
-    let n_bytes = fs::metadata(&page)?.len();
-    ensure!(n_bytes < MAX_PAGE, "{} has {n_bytes} bytes", page.display());
-    println!("{} ({n_bytes} bytes)", page.display());
+    println!("{} ({} bytes)", page.display(), fs::metadata(&page)?.len());
     Ok(page)
 }
 
@@ -60,6 +58,8 @@ fn engine(folder: &Path) -> Result<PathBuf> {
     let build = folder.join("build");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--release", "--package", "iso-web", "--target", TARGET]);
+    // The linker sees the whole, and leaves out what the page does not reach.
+    cargo.args(["--config", "profile.release.lto='fat'", "--config", "profile.release.codegen-units=1"]);
     for package in SMALL {
         cargo.arg("--config").arg(format!("profile.release.package.{package}.opt-level='s'"));
     }
@@ -138,6 +138,7 @@ fn assembled(engine: &Path) -> Result<String> {
         first?, second?, third?
     );
     let packed = piped(Command::new("gzip").args(["-9", "-n", "-c"]).arg(engine), &[])?;
+    ensure!(packed.len() < MAX_ENGINE, "the compressed engines have {} bytes", packed.len());
     let engines = format!(
         "<script type=\"application/octet-stream\" id=\"engine\">{}</script>\n\
          <script type=\"text/plain\" id=\"worker\">{}</script>\n\
