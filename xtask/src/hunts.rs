@@ -83,7 +83,7 @@ pub(crate) fn short_hunts() -> Result<()> {
     let engines: Vec<&Engine> = ENGINES.iter().filter(|it| it.in_suite == InSuite::Yes).collect();
     for (engine, driver) in engines.iter().zip(drivers(&engines, Profile::Dev)?) {
         // A hunt that finds something ends with it.
-        let seconds = if engine.must == Must::Find { 60 } else { 4 };
+        let seconds = if engine.must == Must::Find { 180 } else { 4 };
         hunt_engine(engine, &driver, Profile::Dev, seconds)?;
     }
     Ok(())

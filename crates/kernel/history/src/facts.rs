@@ -78,7 +78,7 @@ impl<'h> Facts<'h> {
     /// Derives the facts of a history.
     ///
     /// Cost: linear in its operations, but for sorting the writes of each transaction by key and the writes of each key
-    /// by value. with indeterminate transactions that were not read, as many passes as such transactions depend on each other.
+    /// by value. With indeterminate transactions that were not read, as many passes as such transactions depend on each other.
     pub fn new(history: &'h History) -> Self {
         let final_writes = FinalWrites::new(history);
         let versions = Versions::new(history, &final_writes);

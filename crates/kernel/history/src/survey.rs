@@ -115,7 +115,7 @@ impl Survey {
             unrepeatable: Vec::new(),
             lists: Vec::new(),
         };
-        // with indeterminate transactions, who is left out of the candidates is found later.
+        // With indeterminate transactions, who is left out of the candidates is found later.
         let cut = if history.has_indeterminate_outcomes() { Cut::Later } else { Cut::Now };
         let mut pass = Pass::new(history, final_writes, cut);
         survey.starts.extend([0, 0]);
@@ -313,7 +313,7 @@ impl<'h> Pass<'h> {
             }
             return;
         }
-        let run = survey.versions.run(self.history, self.final_writes, key, value);
+        let run = survey.versions.run(key, value);
         let is_own = match run {
             Run::Nobody => false,
             Run::Only(writer) => writer == reader,
@@ -367,7 +367,7 @@ impl<'h> Pass<'h> {
             }
             return;
         }
-        let run = survey.versions.run_omitted(history, self.final_writes, scan, key);
+        let run = survey.versions.run_omitted(history, scan, key);
         let own = self.final_writes.of(reader);
         let own = own.binary_search_by_key(&key, |it| history.op_key[it.index()]).ok().map(|it| own[it]);
         let own = own.map(|it| ValueId::from_index(history.op_value[it.index()] as usize));

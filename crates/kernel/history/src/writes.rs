@@ -102,8 +102,9 @@ pub(crate) struct Writers {
 
 /// The writers of every version, the initial transaction included.
 pub(crate) struct Versions {
-    /// By value: who alone wrote it last, or one of the marks below.
-    only: Vec<u32>,
+    /// By value: who alone wrote it last, or one of the marks below, and to which key. They stand together, so that most reads look at
+    /// one place in memory.
+    only: Vec<(u32, KeyId)>,
     /// Where each key begins in the columns of what was written more than once.
     starts: Vec<u32>,
     values: Vec<ValueId>,
@@ -141,24 +142,24 @@ const SEVERAL: u32 = u32::MAX - 1;
 impl Versions {
     /// The writers of every version.
     pub(crate) fn new(history: &History, final_writes: &FinalWrites) -> Self {
-        let mut only = vec![NOWHERE; history.n_values()];
-        let mut is_again = |value: u32, txn: TxnId| {
-            let writer = &mut only[value as usize];
-            let is_again = *writer != NOWHERE;
-            *writer = if is_again { SEVERAL } else { txn.raw() };
+        let mut only = vec![(NOWHERE, KeyId::from_index(0)); history.n_values()];
+        let mut is_again = |value: u32, txn: TxnId, key: KeyId| {
+            let entry = &mut only[value as usize];
+            let is_again = entry.0 != NOWHERE;
+            *entry = (if is_again { SEVERAL } else { txn.raw() }, key);
             is_again
         };
         for key in history.keys() {
-            is_again(history.initial_value(key).raw(), TxnId::INITIAL);
+            is_again(history.initial_value(key).raw(), TxnId::INITIAL, key);
         }
         let mut has_equal_writes = false;
         for txn in history.txns() {
             for op in final_writes.of(txn) {
-                has_equal_writes |= is_again(history.op_value[op.index()], txn);
+                has_equal_writes |= is_again(history.op_value[op.index()], txn, history.op_key[op.index()]);
             }
         }
         let has_scans = history.scans().next().is_some();
-        let is_listed = |value: ValueId| has_scans || only[value.index()] == SEVERAL;
+        let is_listed = |value: ValueId| has_scans || only[value.index()].0 == SEVERAL;
         let writers = if has_scans || has_equal_writes { Some(final_writes) } else { None };
         let (starts, entries) = by_key(history, writers, is_listed);
         let values = entries.iter().map(|it| ValueId::from_index((it >> 32) as usize)).collect();
@@ -168,36 +169,23 @@ impl Versions {
 
     /// Who wrote a version last.
     #[inline]
-    pub(crate) fn run(&self, history: &History, final_writes: &FinalWrites, key: KeyId, value: ValueId) -> Run {
+    pub(crate) fn run(&self, key: KeyId, value: ValueId) -> Run {
         match self.only[value.index()] {
-            NOWHERE => Run::Nobody,
-            SEVERAL => {
+            (NOWHERE, _) => Run::Nobody,
+            (SEVERAL, _) => {
                 let (start, end) = (self.starts[key.index()] as usize, self.starts[key.index() + 1] as usize);
                 let first = start + self.values[start..end].partition_point(|it| *it < value);
                 Run::Some(first..self.end_of_run(first, end, value))
             }
-            writer => {
-                let writer = TxnId::from_index(writer as usize);
-                let is_it = if writer.is_initial() {
-                    history.initial_value(key) == value
-                } else {
-                    final_writes.has(history, writer, key, value)
-                };
-                if is_it { Run::Only(writer) } else { Run::Nobody }
-            }
+            (writer, written) if written == key => Run::Only(TxnId::from_index(writer as usize)),
+            _ => Run::Nobody,
         }
     }
 
     /// The range of the writers of all versions of a row that do not match the predicate of a scan.
-    pub(crate) fn run_omitted(
-        &mut self,
-        history: &History,
-        final_writes: &FinalWrites,
-        scan: ScanId,
-        key: KeyId,
-    ) -> Run {
+    pub(crate) fn run_omitted(&mut self, history: &History, scan: ScanId, key: KeyId) -> Run {
         if let Some(only) = history.only_unmatched(scan, key) {
-            return self.run(history, final_writes, key, only);
+            return self.run(key, only);
         }
         let memo = (key, history.predicate_of(scan));
         if let Some(range) = self.omitted.get(&memo) {
