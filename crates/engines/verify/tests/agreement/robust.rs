@@ -23,7 +23,8 @@ fn choosy(dice: &mut Dice) -> String {
             let condition = dice.pick(&["", "", "n > 0", "n <= 0", "n == 1", "n != 1"]);
             number += 1;
             let does = chosen(dice, number);
-            text += &if condition.is_empty() { does } else { format!("if {condition} {{\n{does}}}\n") };
+            let statement = if condition.is_empty() { does } else { format!("if {condition} {{\n{does}}}\n") };
+            text.push_str(&statement);
         }
         text += "}\n";
     }
