@@ -2,19 +2,19 @@
 //!
 //! From prefix consistency on, an execution is a sequence of commits, and what matters of those before is a state: how far
 //! each session is, the value of each key, and which transactions have found what they read (their snapshots). So there are
-//! far fewer states than sequences. Three things are done at once, since nothing is lost by them: a snapshot is taken when
-//! it fits, whoever only reads commits when it has one, and a state is given up if somebody waits for a value that nobody
-//! else is going to write. If the first committer wins, a snapshot is void when somebody commits a key that its
+//! far fewer states than sequences. Four things are done at once, since nothing is lost by them: a snapshot is taken when
+//! it fits, whoever only reads commits when it has one, a value that nobody is going to read is forgotten, and a state is given
+//! up if somebody waits for a value that nobody else is going to write. If the first committer wins, a snapshot is void when somebody commits a key that its
 //! transaction writes; without snapshots, each commit voids all of them.
-//! Cost: states times sessions, times the reads of a transaction; after [`MAX_STATES`] nothing is said.
+//! Cost: states times sessions, times the reads of a transaction and the keys; after [`MAX_NUMBERS`] nothing is said.
 
 use iso_history::{Facts, Op, OpId, Standing, TxnId};
 use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// So many states are looked at.
-const MAX_STATES: usize = 4_000_000;
+/// States are looked at until they have so many numbers together.
+const MAX_NUMBERS: usize = 200_000_000;
 
 /// When a snapshot is void.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,13 +32,19 @@ struct Task {
     writes: Vec<(usize, u32)>,
 }
 
+type LastPlaces = FxHashMap<(usize, u32), Vec<u32>>;
+
+/// Instead of a value that nobody is going to read.
+const FORGOTTEN: u32 = u32::MAX;
+
 /// For each session its place, then the value of each key, then for each session whether its next one has a snapshot.
 type State = Box<[u32]>;
 
 struct Executions {
     sessions: Vec<Vec<Task>>,
-    /// For each key and value, by session, the place after the last transaction that writes it.
-    last_writes: FxHashMap<(usize, u32), Vec<u32>>,
+    /// For each key and value, by session, the places after the last transactions that write and that read it.
+    last_writes: LastPlaces,
+    last_reads: LastPlaces,
     n_keys: usize,
     void: Void,
 }
@@ -53,19 +59,28 @@ pub(super) fn has_no_execution(facts: &Facts<'_>, level: Level) -> bool {
     executions.settle(&mut state);
     // A commit moves a state to a later layer, so that each layer is complete when its turn comes.
     let mut layers = BTreeMap::from([(executions.n_committed(&state), FxHashSet::from_iter([state]))]);
-    let (n_txns, mut n_states) = (facts.txns().count(), 0);
+    let (n_txns, mut n_numbers, mut next) = (facts.txns().count(), 0, Vec::new());
     while let Some((n_committed, layer)) = layers.pop_first() {
         if n_committed == n_txns {
             return false;
         }
-        for state in layer.iter().filter(|it| !executions.is_stuck(it)) {
-            for session in (0..n_sessions).filter(|it| executions.can_commit(state, *it)) {
-                let mut next = state.clone();
+        for state in layer.into_iter().collect::<Vec<State>>() {
+            for session in (0..n_sessions).filter(|it| executions.can_commit(&state, *it)) {
+                next.clear();
+                next.extend_from_slice(&state);
                 executions.commit(&mut next, session);
                 executions.settle(&mut next);
-                n_states += usize::from(layers.entry(executions.n_committed(&next)).or_default().insert(next));
+                if executions.is_stuck(&next) {
+                    continue;
+                }
+                executions.forget(&mut next);
+                let layer = layers.entry(executions.n_committed(&next)).or_default();
+                if !layer.contains(next.as_slice()) {
+                    layer.insert(next.as_slice().into());
+                    n_numbers += next.len();
+                }
             }
-            if n_states > MAX_STATES {
+            if n_numbers > MAX_NUMBERS {
                 return false;
             }
         }
@@ -73,12 +88,12 @@ pub(super) fn has_no_execution(facts: &Facts<'_>, level: Level) -> bool {
     true
 }
 
-fn last_writes(sessions: &[Vec<Task>]) -> FxHashMap<(usize, u32), Vec<u32>> {
-    let mut last: FxHashMap<(usize, u32), Vec<u32>> = FxHashMap::default();
+fn last_places(sessions: &[Vec<Task>], touched: impl Fn(&Task) -> &[(usize, u32)]) -> LastPlaces {
+    let mut last = LastPlaces::default();
     for (session, tasks) in sessions.iter().enumerate() {
         for (place, task) in (1..).zip(tasks) {
-            for write in &task.writes {
-                last.entry(*write).or_insert_with(|| vec![0; sessions.len()])[session] = place;
+            for value in touched(task) {
+                last.entry(*value).or_insert_with(|| vec![0; sessions.len()])[session] = place;
             }
         }
     }
@@ -111,8 +126,9 @@ impl Executions {
         let counts = |it: &&TxnId| facts.standing(**it) == Standing::Counted;
         let tasks = |it| history.session_txns(it).iter().filter(counts).map(task).collect();
         let sessions: Vec<Vec<Task>> = history.sessions().map(tasks).collect();
-        let last_writes = last_writes(&sessions);
-        Some(Self { sessions, last_writes, n_keys: history.n_keys(), void })
+        let (last_writes, last_reads) =
+            (last_places(&sessions, |it| &it.writes), last_places(&sessions, |it| &it.reads));
+        Some(Self { sessions, last_writes, last_reads, n_keys: history.n_keys(), void })
     }
 
     fn n_committed(&self, state: &[u32]) -> usize {
@@ -170,6 +186,15 @@ impl Executions {
                 }
                 state[session] += 1;
                 state[self.snapshot(session)] = 0;
+            }
+        }
+    }
+
+    fn forget(&self, state: &mut [u32]) {
+        for key in 0..self.n_keys {
+            let last = self.last_reads.get(&(key, self.value(state, key))).map_or(&[][..], Vec::as_slice);
+            if !last.iter().enumerate().any(|(session, place)| *place > state[session]) {
+                state[self.sessions.len() + key] = FORGOTTEN;
             }
         }
     }
