@@ -18,6 +18,9 @@ from ._history import History
 
 Verdict = Literal["holds", "violated", "unknown"]
 
+# No line of an answer is longer.
+_UNBROKEN = 10_000
+
 
 class Answer:
     """What all answers have. The document behind one never changes, and is rendered when somebody looks."""
@@ -27,7 +30,9 @@ class Answer:
 
     def explain(self, *, columns: int = 100) -> str:
         """The answer in words, as the command line prints it."""
-        words = self._document.text(columns)
+        # Options of the command line are of no use here.
+        lines = self._document.text(columns).splitlines(keepends=True)
+        words = "".join(it for it in lines if not it.startswith("For a picture, add --report"))
         return words + "".join(f"{it}\n" for it in self.notes)
 
     @functools.cached_property
@@ -77,12 +82,12 @@ class Answer:
         path.write_text(kinds[path.suffix](), encoding="utf-8")
 
     def headline(self) -> str:
-        """The answer in a line."""
-        return next((line for line in self.explain().splitlines() if line.strip()), "")
+        """The answer in a line, however long it is."""
+        return next((line for line in self.explain(columns=_UNBROKEN).splitlines() if line.strip()), "")
 
     def _repr_html_(self) -> str:
-        """For notebooks: the headline and the page's picture."""
-        return f"<div><p><b>{html.escape(self.headline())}</b></p>{self.svg()}</div>"
+        """For notebooks: the headline and the page's picture, which has a scroll bar if it is wider than its cell."""
+        return f'<div style="overflow-x: auto"><p><b>{html.escape(self.headline())}</b></p>{self.svg()}</div>'
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.headline()}>"
@@ -125,6 +130,18 @@ class CheckAnswer(Answer):
     def levels(self) -> Mapping[str, LevelAnswer]:
         """One answer a level, by its short name."""
         return {it["level"]: _level(it) for it in self.document["levels"]}
+
+    def headline(self) -> str:
+        """The answer in a line: of several levels, what became of them, the worst first."""
+        if len(self.levels) < 2:
+            return super().headline()
+        parts = []
+        for verdict in ("violated", "unknown", "holds"):
+            names = ", ".join(it.level for it in self if it.verdict == verdict)
+            why = f" ({', '.join(self.anomalies)})" if verdict == "violated" else ""
+            if names:
+                parts.append(f"{verdict}: {names}{why}")
+        return "; ".join(parts)
 
     def __getitem__(self, level: str) -> LevelAnswer:
         for answer in self.levels.values():

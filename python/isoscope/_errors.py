@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +18,19 @@ class Place:
     hint: str
 
 
+def _place(file: str, line: int | None, column: int | None, message: str, hint: str) -> Place:
+    """Words about a history may begin with the column, and end with the line itself."""
+    if column is None and (words := re.match(r"column (\d+): ", message)):
+        column, message = int(words[1]), message[words.end() :].split("\n    ")[0]
+    return Place(file, line, column, message, hint)
+
+
 class IsoscopeError(Exception):
     """A question could not be asked, or was not answered. A violation is no error: it is an answer."""
 
     def __init__(self, message: str, places: list[dict[str, Any]] | None = None) -> None:
         super().__init__(message)
-        self.places: list[Place] = [Place(**it) for it in places or []]
+        self.places: list[Place] = [_place(**it) for it in places or []]
         """Where the input is wrong, if that is why."""
 
 

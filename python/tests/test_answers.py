@@ -57,6 +57,14 @@ def test_answers_render_for_notebooks_and_files(tmp_path):
     assert repr(answer) == "<CheckAnswer: serializable (ser): violated (write-skew)>"
 
 
+def test_headlines_say_all_in_a_line_and_nothing_of_the_command_line():
+    answer = isoscope.check(History.parse(SKEW), ["cc", "si", "ser"])
+    assert answer.headline() == "violated: ser (write-skew); holds: cc, si"
+    assert "--report" not in answer.explain()
+    compared = isoscope.compare("si", "ser").headline()
+    assert compared.endswith(".") and len(compared) > 100, compared
+
+
 def test_levels_of_your_own(tmp_path):
     spec = tmp_path / "mine.spec"
     spec.write_text("import cerone\n/// Mine.\nlevel lax in cerone = cerone.ra\n")

@@ -68,6 +68,10 @@ def test_words_have_the_scopes_that_people_expect():
     assert scopes["s1"].startswith("entity.name.type") and scopes["r"] == "support.function.read"
     assert scopes["w"] == "support.function.write" and scopes["1"] == "constant.numeric"
     assert scopes["abort"] == "keyword.control.outcome" and scopes[" why"].startswith("comment")
+    levels = "ru rc ryw mr mw wfr ra ua cc psi pc si ssi ser sser psi-nosession si-nosession ser-nosession pl1 pl2".split()
+    scopes = dict(tokens(f"# expect: {' '.join(levels)}", grammar("history")["patterns"])[0])
+    assert {it: scopes.get(it) for it in levels} == dict.fromkeys(levels, scopes["ser"])
+    assert not scopes["ser"].startswith("comment")
     scopes = dict(tokens("txn pay(n: int) { accounts[n].balance -= 1 } // x", grammar("txn")["patterns"])[0])
     assert scopes["txn"] == "keyword.declaration" and scopes["pay"] == "entity.name.function"
     scopes = dict(tokens("level mine in cerone = cerone.ra and acyclic(so)", grammar("spec")["patterns"])[0])

@@ -125,7 +125,9 @@ def test_a_session_runs_one_transaction_after_the_other():
 def test_texts_with_mistakes_have_places():
     with pytest.raises(HistoryError) as caught:
         History.parse("init x=0\ns1: { r(x,0) w(x }\n")
-    assert caught.value.places[0].line == 2
+    place = caught.value.places[0]
+    assert (place.line, place.column) == (2, 18)
+    assert place.message.startswith("expected") and "\n" not in place.message
     assert "line 2" in str(caught.value)
     with pytest.raises(HistoryError, match="there is no format `csv`; choose one of text"):
         History.parse("", format="csv")

@@ -56,6 +56,36 @@ fn a_run_has_the_write_that_loses_an_update() {
     said.tells("which postgres.rc allows and ser forbids (non-repeatable-read):").tells("u(t/1,105,105) }");
 }
 
+/// Whoever has found a customer whom nobody removes is not overtaken by the one who makes that customer.
+#[test]
+fn a_row_that_was_found_is_not_made_later() {
+    let text = "table customers(id)\ntable orders(id) { customer: int, paid: int }\n\
+        txn sign_up(id) { insert customers[id] }\n\
+        txn order(id, customer) {\n    if exists customers[customer] { insert orders[id] { customer: customer } }\n}\n\
+        txn revenue() { let all = sum o in orders: o.paid }\n";
+    let document = &folder(text).run(&["allocate", "p.txn", "--database", "postgres", "--json"]).ends(0).json()[0];
+    assert_eq!(document["allocation"]["sign_up"], "postgres.rc");
+    assert_eq!(document["allocation"]["order"], "postgres.rc");
+    let leaves = "txn leave(id) { delete customers[id] }\ntxn tidy(id) { if not exists o in orders: o.customer == id { delete \
+        customers[id] } }\n";
+    let document = &folder(&format!("{text}{leaves}")).run(&["allocate", "p.txn", "--json"]).ends(0).json()[0];
+    assert_eq!(document["allocation"]["order"], "ser");
+}
+
+/// The program forbids what the split runs allow; the answer says that it does not know, and claims nothing that has no run.
+#[test]
+fn what_has_no_run_is_not_known() {
+    let courses = include_str!("../../corpus/templates/courseware.txn");
+    let folder = folder(courses);
+    let said = folder.run(&["allocate", "p.txn"]).ends(0);
+    said.says("  add_student    postgres.rc\n")
+        .says("  add_course     ser\n")
+        .says("add_course at READ COMMITTED on PostgreSQL (postgres.rc) is not known to be enough\n")
+        .tells("So nothing shows that the weaker level is enough, and no run shows that it is not.");
+    folder.write("saved.json", &folder.run(&["allocate", "p.txn", "--json"]).ends(0).out);
+    folder.run(&["certify", "saved.json"]).ends(0);
+}
+
 #[test]
 fn one_level_is_a_question_with_an_exit_code() {
     let bad = folder(DOCTORS);

@@ -2,6 +2,7 @@
 
 use crate::tool::{Folder, Said, said};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -53,6 +54,48 @@ fn elle_histories_and_programs_are_asked_too() {
     let settings = [("ISOSCOPE_PROGRAM", program.to_str().unwrap()), ("ISOSCOPE_LEVEL", "rc")];
     script(&folder, &settings).ends(1).says("isoscope: violated");
     assert!(folder.read("isoscope-reports/verify-counter.txn.xml").contains("<failure "));
+}
+
+#[test]
+fn histories_of_one_name_on_two_lines_have_reports_of_their_own() {
+    let folder = Folder::new();
+    for (name, read) in [("a", 0), ("b", 1)] {
+        fs::create_dir(folder.path(name)).unwrap();
+        folder.write(&format!("{name}/h.history"), format!("init x=0\ns1: {{ w(x,1) }}\ns1: {{ r(x,{read}) }}\n"));
+    }
+    let settings = [("ISOSCOPE_HISTORY", "a/h.history\nb/h.history"), ("ISOSCOPE_LEVEL", "ser")];
+    script(&folder, &settings).ends(1);
+    assert!(folder.read("isoscope-reports/check-h.history.xml").contains("<failure "));
+    assert!(!folder.read("isoscope-reports/check-h.history-2.xml").contains("<failure "));
+}
+
+#[test]
+fn a_shell_reads_the_command_that_is_run() {
+    let folder = Folder::new();
+    // In the place of the tool: it only runs what it is told to run.
+    folder.write("tool.sh", "while [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n");
+    folder.write("tool", "#!/bin/sh\nexec sh ./tool.sh \"$@\"\n");
+    let mut mode = fs::metadata(folder.path("tool")).unwrap().permissions();
+    mode.set_mode(0o755);
+    fs::set_permissions(folder.path("tool"), mode).unwrap();
+    let run = |command| script(&folder, &[("ISOSCOPE", "./tool"), ("ISOSCOPE_RUN", command)]);
+    run("printf '%s;' 'a b' c && true").ends(0).says("a b;c;");
+    run("true && false").ends(1).says("isoscope: violated");
+    run("false\ntrue").ends(1);
+    run("false | cat").ends(1);
+}
+
+#[test]
+fn a_program_that_cannot_be_read_is_an_error_of_its_line() {
+    let folder = Folder::new();
+    folder.write("bad.txn", "var x: int = 0\ntxn t() { x = }\nrun t()\ninvariant x == 0\n");
+    let settings = [("ISOSCOPE_PROGRAM", "bad.txn"), ("GITHUB_ACTIONS", "true")];
+    script(&folder, &settings).ends(2).says("::error file=bad.txn,").says("isoscope: unasked");
+    let junit = folder.read("isoscope-reports/verify-bad.txn.xml");
+    assert!(junit.contains("name=\"the program can be read\" file=\"bad.txn\" line=\"2\""), "{junit}");
+    assert!(junit.contains("errors=\"1\"") && junit.contains("type=\"input\""), "{junit}");
+    let sarif = folder.read("isoscope-reports/verify-bad.txn.sarif");
+    assert!(sarif.contains("\"startLine\": 2") && sarif.contains("\"ruleId\": \"input\""), "{sarif}");
 }
 
 #[test]

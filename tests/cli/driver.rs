@@ -82,19 +82,24 @@ fn what_shows_in_few_races_is_shrunk_to_three_transactions_and_has_a_rate() {
     assert!(script.contains("together {") && script.matches(" begin ").count() <= 3, "{script}");
 }
 
+/// Drivers that do not even speak the protocol, and what is said of each.
+const LOST: [(&str, &str); 4] = [
+    ("nonsense", "`what a nice day`: it is no JSON"),
+    ("dies", "has ended by itself (exit status: 3)"),
+    ("hangs", "does not answer `"),
+    ("floods", "wrote an answer (line"),
+];
+
 #[test]
 fn a_driver_that_fails_ends_the_run_with_a_reason_and_nothing_is_lost() {
     let folder = Folder::new();
-    for (fault, words) in [
-        ("nonsense", "`what a nice day`: it is no JSON"),
-        ("dies", "has ended by itself (exit status: 3)"),
-        ("hangs", "does not answer `"),
-        ("floods", "wrote an answer (line"),
+    let others = [
         ("strange", "which was not asked or is answered already"),
         ("both", "it has several of"),
         ("float", "the value 1.5 is no whole number"),
         ("broken", "the disk is on fire"),
-    ] {
+    ];
+    for (fault, words) in LOST.into_iter().chain(others) {
         let file = format!("{fault}.jsonl");
         let collect = ["collect", &bad(fault), "--sessions", "2", "--keys", "4", "--driver-timeout", "2s", "-o", &file];
         let said = folder.run(&collect).ends(2).complains(words).complains("what happened until then is recorded");
@@ -109,6 +114,43 @@ fn a_driver_that_fails_ends_the_run_with_a_reason_and_nothing_is_lost() {
 fn a_hunt_whose_driver_fails_says_so_and_judges_what_there_is() {
     let said = Folder::new().run(&["hunt", &bad("dies 300"), "--for", "20s", "-w", "rmw"]).ends(2);
     said.complains("has ended by itself").complains("what was recorded until then is judged").says("Looked at: ");
+}
+
+#[test]
+fn a_hunt_whose_driver_fails_keeps_what_was_recorded_and_does_not_end_well() {
+    let folder = Folder::new();
+    for (fault, words) in LOST {
+        // Whoever begins waits for others, which is not what hangs here.
+        let timeout = if fault == "hangs" { "2s" } else { "20s" };
+        // In a run, in a later script, and in the first one.
+        for (what, left) in [("rmw", 300), ("probes", 12), ("probes", 3)] {
+            let (url, file) = (bad(&format!("{fault} {left}")), format!("{fault}-{what}-{left}.history"));
+            let hunt = ["hunt", &url, "--for", "20s", "--driver-timeout", timeout, "-w", what, "-o", &file];
+            let said = folder.run(&hunt).ends(2).complains(words);
+            let said = said.says("ENDED EARLY: what bad 1 behind ").says("Looked at: ");
+            assert!(!said.out.contains("Nothing found"), "{file}: {}", said.out);
+            let said = folder.run(&["check", &file, "--level", "ser", "--json"]).ends(0);
+            assert!(said.json()[0]["history"]["transactions"].as_u64().unwrap() > 0, "{file}");
+        }
+    }
+}
+
+#[test]
+fn a_process_of_one_session_that_ends_is_not_forgotten() {
+    let folder = Folder::new();
+    let hunt = ["hunt", &bad("dies 1"), "--for", "20s", "-w", "probes", "--driver-processes=each", "-o", "h.history"];
+    folder.run(&hunt).ends(2).complains("has ended by itself");
+    assert!(folder.read("h.history").contains("s1: {"), "{}", folder.read("h.history"));
+}
+
+#[test]
+fn a_hunt_whose_driver_fails_is_no_test_that_passed() {
+    let folder = Folder::new();
+    let hunt = ["hunt", &bad("dies 12"), "--for", "20s", "-w", "probes", "--json", "--report", "junit.xml"];
+    let said = folder.run(&hunt).ends(2);
+    assert_eq!(said.json()[0]["verdict"], "unknown");
+    assert!(said.json()[0]["failure"].as_str().unwrap().contains("has ended by itself"));
+    assert!(folder.read("junit.xml").contains("errors=\"1\""), "{}", folder.read("junit.xml"));
 }
 
 #[test]

@@ -253,7 +253,7 @@ impl Browser {
             Some("Network.requestWillBeSent") => {
                 let url = params["request"]["url"].as_str().unwrap_or_default();
                 let is_trusted = self.trusted.as_ref().is_some_and(|it| url.starts_with(it.as_str()));
-                let is_local = ["file:", "about:", "data:"].iter().any(|it| url.starts_with(it));
+                let is_local = ["file:", "about:", "data:", "blob:"].iter().any(|it| url.starts_with(it));
                 if !is_local && !is_trusted {
                     self.problems.push(format!("the page asked for {url}"));
                 }

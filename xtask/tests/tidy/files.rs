@@ -36,17 +36,24 @@ fn files_are_short_and_exceptions_only_shrink() {
 #[test]
 fn no_file_names_this_machine() {
     let forbidden = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/tmp/", "target")];
+    assert_none(&lines_that(|line| forbidden.iter().any(|it| line.contains(it))), "paths of one machine");
+}
+
+#[test]
+fn every_merge_is_finished() {
+    let marks = ["<<<<<<< ", ">>>>>>> "];
+    assert_none(&lines_that(|line| marks.iter().any(|it| line.starts_with(it))), "marks of a merge");
+}
+
+/// Where in the project lines are that have something; binary test data has no lines.
+fn lines_that(has_it: impl Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for file in project_files() {
-        // Binary test data has no lines to name anything in.
         let Ok(text) = fs::read_to_string(root().join(&file)) else { continue };
-        for (idx, line) in text.lines().enumerate() {
-            if forbidden.iter().any(|it| line.contains(it)) {
-                found.push(format!("{file}:{}", idx + 1));
-            }
-        }
+        let lines = text.lines().enumerate().filter(|it| has_it(it.1));
+        found.extend(lines.map(|(idx, _)| format!("{file}:{}", idx + 1)));
     }
-    assert_none(&found, "paths of one machine");
+    found
 }
 
 #[test]

@@ -10,32 +10,47 @@ use crate::streaming::{self, DEFAULT_WINDOW, Flow, StreamPlan, Streamed, Tail};
 use anyhow::{anyhow, bail};
 use iso_answer::stream::Standing;
 use iso_collect::Control;
+use iso_evidence::StopReason;
 use iso_report::{LevelName, OverTime};
 use iso_spec::Level;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// So long the check may go on after the recording has ended.
+const PATIENCE: Duration = Duration::from_secs(60);
+const NAP: Duration = Duration::from_millis(10);
 
 /// The check of a recording that grows.
 pub(crate) struct Checked {
     path: PathBuf,
     levels: Vec<Level>,
-    /// Whom a violation stops.
-    control: Option<Arc<Control>>,
+    /// The writer: it waits where the check cannot follow.
+    control: Arc<Control>,
+    /// A violation stops it.
+    stops_on_violation: bool,
     started: Instant,
     progress: Arc<Progress>,
     /// The writer has ended.
     is_over: Arc<AtomicBool>,
+    /// It has taken too long.
+    alarm: Arc<Alarm>,
     thread: Option<JoinHandle<anyhow::Result<Streamed>>>,
 }
 
 impl Checked {
     /// Nothing is read before [`Self::begin`]: the file may be an old one until then.
-    pub(crate) fn new(path: PathBuf, levels: Vec<Level>, control: Option<Arc<Control>>, started: Instant) -> Self {
+    pub(crate) fn new(path: PathBuf, levels: Vec<Level>, control: Arc<Control>, started: Instant) -> Self {
         let progress = Arc::new(Progress::new(false, started));
-        Self { path, levels, control, started, progress, is_over: Arc::default(), thread: None }
+        let (stops_on_violation, is_over, alarm) = (false, Arc::default(), Arc::default());
+        Self { path, levels, control, stops_on_violation, started, progress, is_over, alarm, thread: None }
+    }
+
+    /// The same, and a violation ends the recording, if that is wanted.
+    pub(crate) fn stopping(self, stops_on_violation: bool) -> Self {
+        Self { stops_on_violation, ..self }
     }
 
     /// The file is being written now.
@@ -46,18 +61,19 @@ impl Checked {
         let plan = StreamPlan {
             levels: Some(self.levels.clone()),
             window: DEFAULT_WINDOW,
-            stops_on_violation: self.control.is_some(),
+            stops_on_violation: self.stops_on_violation,
             certificate: None,
             initial: None,
         };
-        let (path, progress, control) = (self.path.clone(), Arc::clone(&self.progress), self.control.clone());
-        let is_over = Arc::clone(&self.is_over);
+        let (path, progress) = (self.path.clone(), Arc::clone(&self.progress));
+        let (control, stops) = (Arc::clone(&self.control), self.stops_on_violation);
+        let (is_over, alarm) = (Arc::clone(&self.is_over), Arc::clone(&self.alarm));
         let work = move || {
-            let alarm = Arc::new(Alarm::default());
             let tail = Tail::new(&path, Arc::clone(&alarm), None, move || is_over.load(Ordering::Acquire))?;
+            let _pace = tail.pace(Arc::clone(&control))?;
             let mut violated = |level: Level, _: &Standing, at: u64| {
                 output::complain(&format!("{}: {level} is violated, seen at line {at}", path.display()));
-                if let Some(control) = &control {
+                if stops {
                     control.stop();
                 }
             };
@@ -72,11 +88,18 @@ impl Checked {
         self.progress.last_stage()
     }
 
-    /// The recording has ended: waits for the rest of the check.
+    /// The recording has ended: waits for the rest of the check, but not for ever.
     pub(crate) fn wait(mut self) -> anyhow::Result<Finished> {
         self.begin();
         self.is_over.store(true, Ordering::Release);
         let Some(thread) = self.thread.take() else { bail!("the check has no thread to run on") };
+        let ended = Instant::now();
+        while !thread.is_finished() {
+            if ended.elapsed() > PATIENCE {
+                self.alarm.ring(&StopReason::Timeout);
+            }
+            thread::sleep(NAP);
+        }
         let streamed = thread.join().map_err(|_| anyhow!("the thread that checks has failed"))??;
         Ok(Finished { path: self.path, levels: self.levels, started: self.started, streamed })
     }

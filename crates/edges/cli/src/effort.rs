@@ -35,6 +35,7 @@ impl Effort {
                 Some(counted) => counted.1 += n_more,
                 None => self.counted.push((quantity, n_more)),
             },
+            Note::Reached { .. } => {}
         }
     }
 

@@ -40,12 +40,14 @@ mod run_check;
 mod said;
 mod saved;
 mod scope;
+mod sought;
 mod source;
 mod spec_file;
 mod streaming;
 mod target;
 mod text_file;
 mod timeline;
+mod unasked;
 mod units;
 mod unseen;
 #[cfg(feature = "record")]

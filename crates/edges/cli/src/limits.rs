@@ -70,7 +70,8 @@ impl Alarm {
         }
     }
 
-    fn ring(&self, reason: &StopReason) {
+    /// Says that it is time to stop.
+    pub(crate) fn ring(&self, reason: &StopReason) {
         let code = match reason {
             StopReason::Timeout => 1,
             StopReason::Interrupted => 2,

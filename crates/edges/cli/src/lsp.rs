@@ -161,7 +161,20 @@ fn of_history(text: &str) -> Vec<Mistake> {
     };
     let line = |at: Option<(u64, PlaceUnit)>| at.filter(|it| it.1 == PlaceUnit::Line).map_or(1, |it| it.0);
     let defects = reading.defects.into_iter();
-    defects.map(|it| Mistake { line: line(it.at), column: None, message: it.message, severity: it.severity }).collect()
+    let mistake = |(column, message), line, severity| Mistake { line, column, message, severity };
+    defects.map(|it| mistake(placed(&it.message), line(it.at), it.severity)).collect()
+}
+
+/// The words of a defect may begin with its column and end with its line, which an editor shows by itself.
+fn placed(message: &str) -> (Option<u32>, String) {
+    let parts = message.strip_prefix("column ").and_then(|it| it.split_once(": "));
+    match parts.and_then(|(column, words)| Some((column.parse().ok()?, words))) {
+        Some((column, words)) => {
+            let words: Vec<&str> = words.lines().take_while(|it| !it.starts_with("    ")).collect();
+            (Some(column), words.join("\n"))
+        }
+        None => (None, message.to_owned()),
+    }
 }
 
 /// Imported files are looked for beside the text; their mistakes are not its own.
@@ -254,6 +267,9 @@ mod tests {
     fn mistakes_have_places() {
         let found = mistakes_of("file:///a.history", "s1: { w(x,1) }\ns2: { r(x,1) \n");
         assert_eq!((found.len(), &found[0]["range"]["start"]["line"]), (1, &json!(1)), "{found:?}");
+        let found = mistakes_of("file:///a.history", "init x=0\ns1: { r(x,7 }\n");
+        assert_eq!(found[0]["range"]["start"], json!({ "line": 1, "character": 12 }), "{found:?}");
+        assert_eq!(found[0]["message"], "expected `)` after the value, found `}`");
         let found = mistakes_of("file:///a.txn", "var x: int = 0\ntxn t() { y = 1 }\nrun t()\ninvariant x == 0\n");
         assert_eq!(found[0]["range"]["start"], json!({ "line": 1, "character": 10 }), "{found:?}");
         let found = mistakes_of("file:///a.spec", "import cerone\nlevel mine in cerone =\n  nothing\n");

@@ -1,7 +1,10 @@
 //! Where results go: standard output, files, and messages on standard error.
 
 use anyhow::{Context, anyhow, bail};
-use iso_report::{Colour, Imprint, JsonLayout, LevelReport, Report, Symbols, TextOptions, junit, sarif, text_so_far};
+use iso_report::{
+    Claim, Colour, Imprint, JsonLayout, LevelReport, Report, Symbols, TextOptions, junit, junit_of_claims, sarif,
+    sarif_of_claims, text_so_far,
+};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -209,6 +212,16 @@ impl Rendering {
             Self::Text => report.text(TextOptions { columns: Some(COLUMNS), ..TextOptions::default() }),
             Self::JUnit => junit(&[report]),
             Self::Sarif => sarif(&[report]),
+        }
+    }
+
+    /// The bytes of the file where a question could not be asked; services that show tests are to know it, and the others
+    /// have nothing to show.
+    pub(crate) fn render_unasked(self, verb: &str, claims: &[Claim]) -> Option<String> {
+        match self {
+            Self::JUnit => Some(junit_of_claims(verb, claims)),
+            Self::Sarif => Some(sarif_of_claims(claims)),
+            Self::Html | Self::Svg | Self::Dot | Self::Json | Self::Text => None,
         }
     }
 }

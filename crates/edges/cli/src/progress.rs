@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::lock;
+use iso_formats::Watch;
 
 /// Runs that take less than this show nothing on a terminal.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -168,6 +169,12 @@ impl Painter {
     /// The work does something else now.
     pub(crate) fn stage(&self, stage: impl Into<String>) {
         self.progress.stage(stage);
+    }
+}
+
+impl Watch for Painter {
+    fn progress(&self, bytes: u64, of: Option<u64>) {
+        self.progress.bytes(bytes, of);
     }
 }
 

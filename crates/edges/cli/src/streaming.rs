@@ -8,6 +8,7 @@ use crate::source::shown;
 use crate::{memory, names};
 use anyhow::{Context, anyhow, bail};
 use iso_answer::stream::{Standing, Steps, StreamCheck};
+use iso_collect::Control;
 use iso_evidence::{Budget, StreamedStep, Verdict};
 use iso_formats::{EndOfStream, ReadError, StreamedEnd, StreamedHeader, Watch};
 use iso_history::{Datum, Defect, KeyId, StreamedBlock, StreamedValue};
@@ -25,12 +26,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 mod again;
+mod pace;
 mod packing;
 mod sampler;
 
 pub(crate) use again::{DEFAULT_SPOOL, Spool, Spooled};
 
 use again::{Again, Origin};
+use pace::Pace;
 use packing::{MAX_PACKS, Pack};
 use sampler::Sampler;
 
@@ -120,6 +123,11 @@ impl Tail {
     ) -> anyhow::Result<Self> {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         Ok(Self { file, alarm, until, is_over: Box::new(is_over), n_read: Arc::default() })
+    }
+
+    /// As long as what is given here lives, the writer waits where the check cannot follow.
+    pub(crate) fn pace(&self, writer: Arc<Control>) -> io::Result<Pace> {
+        Ok(Pace::new(self.file.try_clone()?, Arc::clone(&self.n_read), writer))
     }
 }
 

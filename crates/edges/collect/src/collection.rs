@@ -430,7 +430,8 @@ fn read_at_the_end(stage: &Stage, isolation: &str, buffer: &Arc<SessionBuffer>, 
     let until = Instant::now() + stage.patience;
     let connected = loop {
         match stage.database.connect_to_read(isolation) {
-            Err(Failure::Lost { .. }) if Instant::now() < until => thread::sleep(PAUSE),
+            // A node that was cut off may not have caught up yet, and says so as if it waited for a lock.
+            Err(Failure::Lost { .. } | Failure::Conflict { .. }) if Instant::now() < until => thread::sleep(PAUSE),
             other => break other,
         }
     };

@@ -3,11 +3,18 @@
 use crate::Cause;
 use iso_history::Outcome;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// So long a session sleeps before it looks whether it may go on.
+const NAP: Duration = Duration::from_millis(2);
 
 /// Counts what sessions do, and tells them to stop.
 #[derive(Debug, Default)]
 pub struct Control {
     stop: AtomicBool,
+    /// Sessions begin nothing for now.
+    is_held: AtomicBool,
     pub(crate) tally: Counters,
 }
 
@@ -87,6 +94,18 @@ impl Control {
     /// Was the run stopped?
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Holds sessions back before their next transactions, or lets them go on: somebody who reads along is far behind.
+    pub fn hold(&self, is_held: bool) {
+        self.is_held.store(is_held, Ordering::Relaxed);
+    }
+
+    /// Returns when a session may begin its next transaction.
+    pub(crate) fn wait_while_held(&self) {
+        while self.is_held.load(Ordering::Relaxed) && !self.is_stopped() {
+            thread::sleep(NAP);
+        }
     }
 
     /// The counts so far.

@@ -74,6 +74,11 @@ pub trait Database: Send + Sync + Debug {
         Ok(true)
     }
 
+    /// Why it cannot be asked any more, if that is known: a driver has ended, or has answered nonsense.
+    fn gone(&self) -> Option<Failure> {
+        None
+    }
+
     /// What can be done to its nodes, where they were started for the run.
     fn faults(&self) -> Option<&dyn Faulty> {
         None

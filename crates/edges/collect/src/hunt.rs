@@ -7,8 +7,10 @@
 //! made as small as it can be.
 
 mod draw;
+mod found;
 mod interleave;
 mod laboratory;
+mod last;
 mod loss;
 mod probes;
 mod scenario;
@@ -17,13 +19,15 @@ mod together;
 mod trial;
 
 pub use draw::Round;
+pub use found::{Finding, HuntProgress, HuntTally, Hunted, Origin};
 pub use laboratory::Reproduction;
+pub use last::Last;
 pub use loss::Loss;
 pub use probes::{PROBES, Probe};
 pub use trial::{Judged, Trial};
 
 use crate::database::check_workload;
-use crate::script::Script;
+use crate::script::{Interrupted, Script};
 use crate::{
     CollectError, Control, Database, Failure, FaultEvent, FaultPlan, Parameters, Recorded, Table, Values,
     collect_recorded, workload,
@@ -37,8 +41,8 @@ use iso_spec::Level;
 use laboratory::Laboratory;
 use scenario::scenarios;
 use std::cell::RefCell;
-use std::fmt;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use together::{races, together};
@@ -53,6 +57,9 @@ const RACES_IN_ONE_PIECE: usize = 100;
 const RACE: usize = 0;
 /// Probes may take this part of the time, where workloads are to run, too.
 const PART_FOR_PROBES: u32 = 3;
+/// How long a database may be out of reach between two scripts, and how often somebody looks.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(200);
 /// More sessions no probe has.
 const SESSIONS_OF_PROBES: usize = 4;
 
@@ -93,120 +100,6 @@ pub enum Until {
     FirstFound,
     /// When its time is over.
     TimeIsOver,
-}
-
-/// What came of it.
-#[derive(Clone, Debug)]
-pub struct Hunted {
-    /// The database, without credentials.
-    pub database: String,
-    /// What was done.
-    pub tally: HuntTally,
-    /// What ran, in the order of time.
-    pub trials: Vec<Trial>,
-    /// How long it took.
-    pub elapsed: Duration,
-    /// What was found, one for each kind of anomaly.
-    pub findings: Vec<Finding>,
-    /// Why some histories were not decided; the first reason.
-    pub undecided: Option<StopReason>,
-    /// Answers whose evidence is wrong: bugs of ours, and to be told loudly.
-    pub refused: Vec<WrongEvidence>,
-    /// Was it stopped before its time?
-    pub was_stopped: bool,
-    /// Why it could not go on; what came before counts.
-    pub failure: Option<String>,
-    /// Acknowledged writes that are gone, if there are some.
-    pub loss: Option<Loss>,
-    /// What was done to nodes, since the start of the hunt.
-    pub faults: Vec<FaultEvent>,
-}
-
-/// What was done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HuntTally {
-    /// Scripts that were played, without those that make a finding smaller.
-    pub scripts: usize,
-    /// Runs of workloads.
-    pub runs: usize,
-    /// Transactions of all of them.
-    pub transactions: u64,
-    /// Histories that the expected level forbids.
-    pub violations: usize,
-    /// Histories that were not decided.
-    pub undecided: usize,
-    /// Histories for which there is an answer with wrong evidence.
-    pub refused: usize,
-}
-
-/// What a hunt is doing.
-#[derive(Clone, Debug)]
-pub struct HuntProgress<'p> {
-    /// In a few words.
-    pub doing: &'p str,
-    /// What was done so far.
-    pub tally: HuntTally,
-    /// Since the start.
-    pub elapsed: Duration,
-    /// Until the end.
-    pub left: Duration,
-}
-
-/// Something that the expected level forbids.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    /// Where it was seen.
-    pub origin: Origin,
-    /// What was recorded.
-    pub history: History,
-    /// Why that is forbidden.
-    pub refutation: Certified<Refutation>,
-    /// The smallest script that shows it again, if there is one.
-    pub reproduction: Option<Reproduction>,
-    /// How many histories show an anomaly of this name.
-    pub times: usize,
-    /// What was done to nodes in the run that shows it.
-    pub faults: Vec<FaultEvent>,
-}
-
-impl Finding {
-    /// The history that shows it best, and why that is forbidden: that of the script, or else what was recorded.
-    pub fn shown(&self) -> (&History, &Refutation) {
-        match &self.reproduction {
-            Some(it) => (&it.played.history, &it.refutation),
-            None => (&self.history, &self.refutation),
-        }
-    }
-
-    /// What the field calls it.
-    pub fn anomalies(&self) -> Vec<&'static str> {
-        self.shown().1.anomalies.iter().map(|it| it.name()).collect()
-    }
-}
-
-/// Where something was seen.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Origin {
-    /// In a script.
-    Probe {
-        /// Which one.
-        name: &'static str,
-        /// In which of its orders, from 1; 0 if commits were sent together.
-        order: usize,
-    },
-    /// In a run of a workload.
-    Run(Round),
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Probe { name, order: 1 } => write!(f, "the probe {name}"),
-            Self::Probe { name, order: RACE } => write!(f, "the probe {name}, with commits that are sent together"),
-            Self::Probe { name, order } => write!(f, "the probe {name}, order {order}"),
-            Self::Run(round) => write!(f, "{round}"),
-        }
-    }
 }
 
 /// Why there is no hunt.
@@ -262,11 +155,14 @@ pub fn hunt(
     drop(database.connect(&hunt.isolation)?);
     let refused = RefCell::default();
     let mut hunter = Hunter::new(database, hunt, control, &refused, watch);
-    if hunt.probes == Probes::Yes {
-        hunter.probe()?;
+    if let Err(error) = hunter.work() {
+        // What was recorded is worth more than an error alone.
+        if hunter.last.is_none() {
+            return Err(error);
+        }
+        hunter.failure = Some(error.to_string());
     }
-    hunter.run_workloads()?;
-    let Hunter { tally, trials, started, findings, undecided, failure, loss, faults, .. } = hunter;
+    let Hunter { tally, trials, started, findings, undecided, failure, last, loss, faults, .. } = hunter;
     Ok(Hunted {
         database: database.describe(),
         tally,
@@ -276,6 +172,7 @@ pub fn hunt(
         undecided,
         refused: refused.into_inner(),
         was_stopped: control.is_stopped(),
+        last: last.filter(|_| failure.is_some()),
         failure,
         loss,
         faults,
@@ -298,6 +195,7 @@ struct Hunter<'h> {
     kinds: Vec<(Vec<Anomaly>, usize)>,
     undecided: Option<StopReason>,
     failure: Option<String>,
+    last: Option<Last>,
     loss: Option<Loss>,
     faults: Vec<FaultEvent>,
 }
@@ -327,9 +225,17 @@ impl<'h> Hunter<'h> {
             kinds: Vec::new(),
             undecided: None,
             failure: None,
+            last: None,
             loss: None,
             faults: Vec::new(),
         }
+    }
+
+    fn work(&mut self) -> Result<(), HuntError> {
+        if self.hunt.probes == Probes::Yes {
+            self.probe()?;
+        }
+        self.run_workloads()
     }
 
     /// Plays the probes: each as it stands, and then in other orders.
@@ -344,13 +250,13 @@ impl<'h> Hunter<'h> {
                 return Ok(());
             }
             self.say(&format!("probing for {}", probe.name));
-            failures.extend(self.play(probe.name, 1, &probe.script(&self.hunt.isolation)).err());
+            failures.extend(self.play(probe.name, 1, &probe.script(&self.hunt.isolation))?.err());
         }
         // What no probe can do has nothing to do with probes.
         if failures.len() == PROBES.len() {
             return Err(failures.remove(0).into());
         }
-        self.race_probes(until);
+        self.race_probes(until)?;
         for probe in PROBES.iter().filter(|_| !is_whole) {
             let orders = interleavings(&probe.script(&self.hunt.isolation), ORDERS);
             for (idx, script) in orders.iter().enumerate().skip(1) {
@@ -359,7 +265,7 @@ impl<'h> Hunter<'h> {
                 }
                 self.say(&format!("probing for {}, order {} of {}", probe.name, idx + 1, orders.len()));
                 // Some databases cannot do some orders.
-                self.play(probe.name, idx + 1, script).ok();
+                self.play(probe.name, idx + 1, script)?.ok();
             }
         }
         Ok(())
@@ -367,7 +273,7 @@ impl<'h> Hunter<'h> {
 
     /// Plays the probes with commits that are sent together, some times each. Where transactions are sent in one piece, that is all
     /// there is, and plain races come first.
-    fn race_probes(&mut self, until: Instant) {
+    fn race_probes(&mut self, until: Instant) -> Result<(), HuntError> {
         let is_whole = self.database.whole_transactions().is_some();
         let plain: Vec<Script> = if is_whole { self.races() } else { Vec::new() };
         let of_probes = PROBES
@@ -378,14 +284,15 @@ impl<'h> Hunter<'h> {
             self.say(&format!("probing for {name}, commits together"));
             for _ in 0..if is_whole { RACES_IN_ONE_PIECE } else { RACES } {
                 if self.is_over() || Instant::now() >= until {
-                    return;
+                    return Ok(());
                 }
                 // What cannot be done alone cannot be done together.
-                if self.play(name, RACE, &script).is_err() {
+                if self.play(name, RACE, &script)?.is_err() {
                     break;
                 }
             }
         }
+        Ok(())
     }
 
     /// Races that the database can run.
@@ -395,13 +302,50 @@ impl<'h> Hunter<'h> {
         races(&self.hunt.isolation).into_iter().filter(can_run).collect()
     }
 
-    fn play(&mut self, name: &'static str, order: usize, script: &Script) -> Result<(), Failure> {
-        let played = script.play(&**self.database)?;
-        self.tally.scripts += 1;
-        self.tally.transactions += n_txns(&played.history);
+    /// Plays a script; the failure of one that the database cannot do, and an error if it can do nothing any more.
+    fn play(&mut self, name: &'static str, order: usize, script: &Script) -> Result<Result<(), Failure>, HuntError> {
         let origin = Origin::Probe { name, order };
-        self.judge(origin, played.history, Some(script));
-        Ok(())
+        match script.play_as_far_as_it_goes(&**self.database) {
+            Ok(played) => {
+                self.look_at_script(origin, played.history, script);
+                Ok(Ok(()))
+            }
+            Err(Interrupted { failure, history }) => match self.is_gone() {
+                Some(gone) => {
+                    if let Some(history) = history {
+                        self.look_at_script(origin, *history, script);
+                    }
+                    Err(gone.into())
+                }
+                None => Ok(Err(failure)),
+            },
+        }
+    }
+
+    fn look_at_script(&mut self, origin: Origin, history: History, script: &Script) {
+        self.tally.scripts += 1;
+        self.tally.transactions += n_txns(&history);
+        self.keep(&origin, &history, Vec::new());
+        self.judge(origin, history, Some(script));
+    }
+
+    /// Why nobody can reach the database any more, if so.
+    fn is_gone(&self) -> Option<Failure> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let gone = self.database.gone().or_else(|| self.database.connect(&self.hunt.isolation).err())?;
+            let may_come_back = matches!(gone, Failure::Lost { .. }) && !self.control.is_stopped();
+            if !may_come_back || Instant::now() >= until {
+                return Some(gone);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Keeps what was recorded last.
+    fn keep(&mut self, origin: &Origin, history: &History, final_sessions: Vec<String>) {
+        let recorded = Recorded { history: history.clone(), final_sessions };
+        self.last = Some(Last { origin: origin.clone(), recorded });
     }
 
     /// Runs workloads in turns, as long as there is time.
@@ -427,11 +371,13 @@ impl<'h> Hunter<'h> {
             let faults = self.note_faults(began, collected.faults);
             self.tally.runs += 1;
             self.tally.transactions += n_txns(&history);
+            let origin = Origin::Run(round.clone());
+            self.keep(&origin, &history, final_sessions.clone());
             if !lost.is_empty() {
                 self.lose(&round, &history, final_sessions, lost.len(), &faults);
             }
             let n_before = self.findings.len();
-            self.judge(Origin::Run(round), history, None);
+            self.judge(origin, history, None);
             for finding in self.findings.iter_mut().skip(n_before) {
                 finding.faults.clone_from(&faults);
             }

@@ -30,7 +30,7 @@ mod sql_text;
 mod text;
 
 pub use again::{PlayedAgain, play_again};
-pub use play::{Answer, Played};
+pub use play::{Answer, Interrupted, Played};
 pub use saved::{SavedScript, expectation_line};
 pub use text::NotAScript;
 

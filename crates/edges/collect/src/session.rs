@@ -104,6 +104,7 @@ impl Session {
             Retries::UpTo(n) => n + 1,
         };
         for _ in 0..n_tries {
+            stage.control.wait_while_held();
             let now = Instant::now();
             if stage.is_over(nth, now) {
                 return false;

@@ -134,7 +134,16 @@ impl AllocateReport {
     }
 }
 
+/// Said of a run that no values are known for.
+pub(crate) const NO_VALUES: &str = "No values were found with which the program does this; its branches may forbid it. So \
+    nothing shows that the weaker level is enough, and no run shows that it is not.";
+
 impl BlockedLevel {
+    /// What is known of the level, after "this transaction at this level".
+    pub(crate) fn finding(&self) -> &'static str {
+        if self.counterexample.is_some() { "is not enough" } else { "is not known to be enough" }
+    }
+
     /// What happens, in words.
     pub(crate) fn story(&self) -> String {
         let others = self.members[1..].join(", then ");

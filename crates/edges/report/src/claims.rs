@@ -9,7 +9,7 @@ use crate::promise::PromiseVerdict;
 use crate::replay::ReplayReport;
 use crate::report::Report;
 use crate::search::{SearchVerdict, SpecRelation};
-use crate::text::TextOptions;
+use crate::text::{TextOptions, within};
 use crate::verify::{VerifiedLevel, VerifyReport, VerifyVerdict};
 
 /// Texts of claims are as wide as lines of logs.
@@ -120,7 +120,8 @@ fn titled(level: &LevelName) -> String {
 }
 
 fn text_of(report: &Report) -> String {
-    report.text(TextOptions { columns: Some(COLUMNS), ..TextOptions::default() })
+    // Whoever reads it beside other tests has no command at hand.
+    within(&report.text(TextOptions { columns: Some(COLUMNS), ..TextOptions::default() }))
 }
 
 fn told(report: &Report, message: &str) -> Breach {
@@ -237,8 +238,9 @@ fn of_hunt(report: &HuntReport) -> Vec<Claim> {
     };
     let mut verdicts: Vec<ClaimVerdict> = report.findings.iter().map(broken).collect();
     if verdicts.is_empty() {
-        verdicts.push(match &report.reason {
-            Some(reason) if report.tally.undecided > 0 => ClaimVerdict::Open(reason.clone()),
+        verdicts.push(match (&report.failure, &report.reason) {
+            (Some(failure), _) => ClaimVerdict::Open(failure.clone()),
+            (None, Some(reason)) if report.tally.undecided > 0 => ClaimVerdict::Open(reason.clone()),
             _ => ClaimVerdict::Held,
         });
     }

@@ -6,8 +6,8 @@ use crate::text::memory;
 
 /// Which sessions are on which node.
 pub(crate) fn nodes_in_words(report: &CollectReport) -> String {
-    let words: Vec<String> =
-        report.nodes.iter().map(|it| format!("{} has {}", it.node, it.sessions.join(", "))).collect();
+    let named = |it: &[String]| if it.is_empty() { "none".to_owned() } else { it.join(", ") };
+    let words: Vec<String> = report.nodes.iter().map(|it| format!("{} has {}", it.node, named(&it.sessions))).collect();
     words.join("; ")
 }
 

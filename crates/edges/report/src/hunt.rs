@@ -237,7 +237,7 @@ impl HuntReport {
     /// The word in JSON: `found`, `none` or `unknown`.
     pub fn verdict(&self) -> &'static str {
         match (&self.findings[..], self.tally.undecided) {
-            ([], 0) => "none",
+            ([], 0) if self.failure.is_none() => "none",
             ([], _) => "unknown",
             _ => "found",
         }

@@ -11,6 +11,7 @@ pub(crate) fn headline(report: &HuntReport) -> String {
     let subject = format!("{} under {}", capital(&report.database), report.isolation);
     let level = titled(&report.expect);
     match &report.findings[..] {
+        [] if report.failure.is_some() => ended_early(report),
         [] if report.tally.undecided > 0 => {
             format!(
                 "Nothing found, but not all is known: {} on {subject} could not be decided.",
@@ -32,6 +33,13 @@ pub(crate) fn headline(report: &HuntReport) -> String {
             format!("{subject} breaks {level}: {}; the first {}.", names.join(", "), found(report, 0))
         }
     }
+}
+
+/// What is known of a database on which the hunt could not go on.
+pub(crate) fn ended_early(report: &HuntReport) -> String {
+    let (database, isolation) = (&report.database, &report.isolation);
+    let known = if report.tally.undecided > 0 { "not all decided".to_owned() } else { titled(&report.expect) };
+    format!("ENDED EARLY: what {database} did under {isolation} until then is {known}, and more is not known.")
 }
 
 fn capital(text: &str) -> String {
@@ -112,7 +120,11 @@ pub(crate) fn script_words(finding: &HuntFinding) -> String {
             } else {
                 how.to_owned()
             };
-            format!("This script shows it, in {} of {} tries. {how}", it.shown, it.tries)
+            let shows = match (it.shown, it.tries) {
+                (0, tries) => format!("This script showed it once, and then in none of {tries} tries"),
+                (shown, tries) => format!("This script shows it, in {shown} of {tries} tries"),
+            };
+            format!("{shows}. {how}")
         }
         None => "No script of these transactions showed it again; -o FILE.history keeps what was recorded.".to_owned(),
     }
@@ -128,6 +140,7 @@ pub(crate) fn looked_at(report: &HuntReport) -> String {
 /// What people should know besides, a sentence each.
 pub(crate) fn notes(report: &HuntReport) -> Vec<String> {
     let stopped = report.was_stopped.then(|| "It was stopped before its time.".to_owned());
+    let failed = report.failure.as_ref().map(|it| format!("It ended early: {it}."));
     let reason = report.reason.as_ref();
     let undecided = reason.map(|it| format!("Not decided: {} ({it}).", many(report.tally.undecided, "history")));
     let nodes = (report.nodes.len() > 1).then(|| {
@@ -135,7 +148,7 @@ pub(crate) fn notes(report: &HuntReport) -> Vec<String> {
     });
     let faults = (!report.faults.is_empty()).then(|| format!("Faults: {}.", FaultMark::in_words(&report.faults)));
     let promise = report.expect_because.as_ref().map(|it| format!("{it}."));
-    promise.into_iter().chain(nodes).chain(faults).chain(stopped).chain(undecided).collect()
+    promise.into_iter().chain(nodes).chain(faults).chain(stopped).chain(failed).chain(undecided).collect()
 }
 
 /// What a hunt was, each fact with its name.

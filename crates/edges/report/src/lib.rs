@@ -91,7 +91,7 @@ pub use implication::{
     ClosureBound, Direction, ImplicationProof, Implied, MadePart, ShownInstance, ShownPart, ShownStep,
 };
 pub use json::{JsonLayout, ReadError};
-pub use junit::junit;
+pub use junit::{junit, junit_of_claims};
 pub use over_time::{OverTime, StandingChange, StreamStanding};
 pub use predict::{
     AllowedRun, Boundary, ChangedRead, Cut, ForbiddenRun, Precision, PredictReport, PredictVerdict, PredictedLevel,
@@ -100,7 +100,7 @@ pub use predict::{
 pub use promise::{PromiseReport, PromiseVerdict};
 pub use replay::{ReplayReport, ReplayStep};
 pub use report::Report;
-pub use sarif::sarif;
+pub use sarif::{sarif, sarif_of_claims};
 pub use search::{
     Bound, CompareReport, DecidedPairs, Effort, LatticeEdge, LatticeImplication, LatticeReport, Scope, SearchVerdict,
     SeparateReport, SessionShape, SpecName, SpecRelation, UnknownPair,

@@ -1,10 +1,11 @@
 //! Documents as SARIF 2.1.0, which services that look at code show as findings on the lines of an input.
 
-use crate::claims::{Breach, ClaimVerdict, claims};
+use crate::claims::{Breach, Claim, ClaimVerdict, claims};
 use crate::document::Place;
 use crate::report::Report;
 use iso_evidence::Anomaly;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 /// The documents as one file; the same finding of several levels is one result.
 pub fn sarif(reports: &[&Report]) -> String {
@@ -18,20 +19,40 @@ pub fn sarif(reports: &[&Report]) -> String {
             }
             results.push(result(&rule, "error", &said(&breach, &names), &breach.places));
         }
-        for claim in claims(report) {
-            let (rule, level, message, places) = match claim.verdict {
-                ClaimVerdict::Open(reason) => {
-                    ("unknown", "warning", format!("{}: not known: {reason}", claim.name), Vec::new())
-                }
-                ClaimVerdict::Unasked { message, place } => ("input", "error", message, vec![place]),
-                ClaimVerdict::Held | ClaimVerdict::Broken(_) => continue,
-            };
+        for (rule, result) in undecided(&claims(report)) {
             if !rules.iter().any(|it| it == rule) {
                 rules.push(rule.to_owned());
             }
-            results.push(result(rule, level, &message, &places));
+            results.push(result);
         }
     }
+    document(&rules, &results)
+}
+
+/// Claims of a question that has no document: it could not be asked.
+pub fn sarif_of_claims(claims: &[Claim]) -> String {
+    let (rules, results): (Vec<&str>, Vec<Value>) = undecided(claims).into_iter().unzip();
+    let mut rules: Vec<String> = rules.into_iter().map(str::to_owned).collect();
+    rules.dedup();
+    document(&rules, &results)
+}
+
+/// What is not known, or could not be asked, with its rule.
+fn undecided(claims: &[Claim]) -> Vec<(&'static str, Value)> {
+    let found = |claim: &Claim| match &claim.verdict {
+        ClaimVerdict::Open(reason) => {
+            let message = format!("{}: not known: {reason}", claim.name);
+            Some(("unknown", result("unknown", "warning", &message, &[])))
+        }
+        ClaimVerdict::Unasked { message, place } => {
+            Some(("input", result("input", "error", message, std::slice::from_ref(place))))
+        }
+        ClaimVerdict::Held | ClaimVerdict::Broken(_) => None,
+    };
+    claims.iter().filter_map(found).collect()
+}
+
+fn document(rules: &[String], results: &[Value]) -> String {
     let rules: Vec<Value> = rules.iter().map(|it| described(it)).collect();
     let driver = json!({
         "name": "isoscope",
@@ -81,13 +102,29 @@ fn result(rule: &str, level: &str, message: &str, places: &[Place]) -> Value {
 
 fn location(place: &Place) -> Option<Value> {
     let file = place.file.as_ref()?;
-    let mut physical = json!({ "artifactLocation": { "uri": file.replace(' ', "%20") } });
+    let mut physical = json!({ "artifactLocation": { "uri": uri(file) } });
     if let Some(line) = place.line {
         physical["region"] = json!({ "startLine": line });
     } else if let Some(byte) = place.byte {
         physical["region"] = json!({ "byteOffset": byte });
     }
     Some(json!({ "physicalLocation": physical }))
+}
+
+/// A path as a reference: what a URI has no room for is spelled by its bytes.
+fn uri(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' | b'+' | b',' | b'=' | b'@' => {
+                uri.push(char::from(byte));
+            }
+            other => {
+                let _ = write!(uri, "%{other:02X}");
+            }
+        }
+    }
+    uri
 }
 
 fn described(rule: &str) -> Value {

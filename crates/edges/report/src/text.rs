@@ -20,7 +20,7 @@ pub(crate) use check::{defect_text, size};
 pub use check::{text, text_so_far};
 pub(crate) use collect::collect;
 pub(crate) use demo::demo;
-pub(crate) use hunt::hunt;
+pub(crate) use hunt::{hunt, within};
 pub(crate) use lattice::lattice;
 pub(crate) use predict::predict;
 pub(crate) use replay::replay;

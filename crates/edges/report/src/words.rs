@@ -40,6 +40,16 @@ pub(crate) fn xml(text: &str) -> String {
     out
 }
 
+/// The same of a text with lines, for the inside of an element.
+pub(crate) fn xml_lines(text: &str) -> String {
+    text.split('\n').map(xml).collect::<Vec<_>>().join("\n")
+}
+
+/// The same of a text with lines, for an attribute: its reader makes a space of a line's end, unless it is spelled out.
+pub(crate) fn xml_attribute(text: &str) -> String {
+    text.split('\n').map(xml).collect::<Vec<_>>().join("&#10;")
+}
+
 /// Harmless text for HTML, in which words that are written from right to left keep to themselves.
 ///
 /// Without this, the numbers of `r(שלום,1)` and `שלום.1 (line 4)` would be shown on the other side.

@@ -47,6 +47,30 @@ fn names_of_users_stay_text() {
 }
 
 #[test]
+fn lines_stay_lines_in_junit() {
+    let text = junit(&[&golden("write-skew")]);
+    assert!(text.contains("\nwrite-skew, forbidden by ") && text.contains("\n  The cycle:\n"), "{text}");
+    assert!(!text.contains("\\u{a}") && !text.contains("For a picture"), "{text}");
+    let Report::Check(mut check) = golden("write-skew") else { panic!("a check") };
+    check.inputs = vec!["two\nlines\u{7}".to_owned()];
+    assert!(junit(&[&check.into()]).contains("classname=\"two&#10;lines\\u{7}\""));
+}
+
+#[test]
+fn sarif_names_files_as_references() {
+    let Report::Check(mut check) = golden("write-skew") else { panic!("a check") };
+    let cores = check.levels.iter_mut().filter_map(|it| match &mut it.judgement {
+        iso_report::Judgement::Violated { core, .. } => Some(core),
+        _ => None,
+    });
+    for place in cores.flat_map(|it| &mut it.transactions).filter_map(|it| it.place.as_mut()) {
+        place.file = Some("größe/a b%.history".to_owned());
+    }
+    let text = sarif(&[&check.into()]);
+    assert!(text.contains("\"uri\": \"gr%C3%B6%C3%9Fe/a%20b%25.history\""), "{text}");
+}
+
+#[test]
 fn sarif_has_the_lines_of_the_core() {
     let sarif: Value = serde_json::from_str(&sarif(&[&golden("write-skew")])).unwrap();
     assert_eq!(sarif["version"], "2.1.0");

@@ -361,7 +361,7 @@ impl Inner {
     }
 
     /// The database whose promise the history should keep. Whoever writes past the proxy has a level that nobody knows, so
-    /// nothing is said then; and neither, where the first line cannot be written again.
+    /// nothing is said then; and neither, where the first line cannot be written again, or where nobody has said a level yet.
     fn promising(&self) -> Option<RecordedDatabase> {
         match &self.origin {
             Origin::Serve { level, .. } => Some(RecordedDatabase {
@@ -370,7 +370,13 @@ impl Inner {
                 isolations: vec![(*level).to_owned()],
                 settings: Vec::new(),
             }),
-            Origin::Record if self.tally.outside > 0 || matches!(self.output, Output::Stream(_)) => None,
+            Origin::Record
+                if self.tally.outside > 0
+                    || self.tally.levels.is_empty()
+                    || matches!(self.output, Output::Stream(_)) =>
+            {
+                None
+            }
             Origin::Record => Some(RecordedDatabase {
                 name: "postgres".to_owned(),
                 version: self.database.split(' ').nth(1).map(str::to_owned),

@@ -3,6 +3,7 @@
 //! Requests are answered in turns, statement by statement: each one waits for the engine's whole answer, because it may
 //! have to be taken back when the store refuses what the statement did.
 
+mod alone;
 mod answer;
 mod cursors;
 mod ending;
@@ -136,7 +137,9 @@ impl Served<'_> {
     fn answer(&mut self) -> io::Result<bool> {
         let (shared, has_begun) = (self.shared, self.txn.is_some());
         let is_over = || shared.is_over.load(Ordering::Relaxed);
-        if !self.weak.turn.acquire(self.number, &self.name, has_begun, is_over) {
+        let needs_turn = !self.only_prepares();
+        let is_shared = needs_turn && self.shares_turn();
+        if needs_turn && !is_shared && !self.weak.turn.acquire(self.number, &self.name, has_begun, is_over) {
             return Ok(false);
         }
         let batch = std::mem::take(&mut self.batch);
@@ -144,7 +147,11 @@ impl Served<'_> {
         for message in std::mem::take(&mut self.engine.aside) {
             self.client.push(&message);
         }
-        if self.txn.is_some() {
+        if is_shared {
+            self.weak.turn.end_share();
+        } else if !needs_turn {
+            // Whoever has the turn still has it.
+        } else if self.txn.is_some() {
             self.weak.turn.pause(self.number);
         } else {
             self.weak.turn.release(self.number);

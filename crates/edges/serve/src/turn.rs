@@ -3,6 +3,8 @@
 //! Whoever begins a transaction has the turn until it ends. If all sessions were declared, the next one is drawn by the
 //! seed as soon as all of them wait; so the order does not depend on how fast they are. Whoever has the turn and says
 //! nothing for a while loses it to somebody who waits, because an application with two connections may need that.
+//!
+//! If turns are taken in the order of arrival, those who read the newest state and nothing else may share one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,6 +24,8 @@ pub(crate) struct Turn {
 #[derive(Debug)]
 struct Inner {
     holder: Option<u64>,
+    /// How many share the turn.
+    n_shares: usize,
     /// The holder is being served right now.
     is_busy: bool,
     /// Since when nothing has changed.
@@ -51,6 +55,7 @@ impl Turn {
     pub(crate) fn new(declared: Option<usize>, seed: u64, planned: VecDeque<String>, patience: Duration) -> Self {
         let inner = Inner {
             holder: None,
+            n_shares: 0,
             is_busy: false,
             since: Instant::now(),
             waiting: BTreeMap::new(),
@@ -119,6 +124,29 @@ impl Turn {
         }
     }
 
+    /// Do sessions run as they come, and not as a seed or a plan says?
+    pub(crate) fn is_by_arrival(&self) -> bool {
+        let inner = self.lock();
+        inner.declared.is_none() && inner.planned.is_empty()
+    }
+
+    /// Shares the turn, if nobody has it for himself, and nobody waits for that.
+    pub(crate) fn try_share(&self) -> bool {
+        let mut inner = self.lock();
+        let is_free = inner.holder.is_none() && inner.waiting.is_empty();
+        inner.n_shares += usize::from(is_free);
+        is_free
+    }
+
+    /// Somebody who shared the turn is done.
+    pub(crate) fn end_share(&self) {
+        let mut inner = self.lock();
+        inner.n_shares -= 1;
+        if inner.n_shares == 0 && !inner.waiting.is_empty() {
+            self.changed.notify_all();
+        }
+    }
+
     /// The session has its answer, and its transaction goes on.
     pub(crate) fn pause(&self, number: u64) {
         let mut inner = self.lock();
@@ -138,7 +166,9 @@ impl Turn {
             inner.is_busy = false;
             inner.since = Instant::now();
         }
-        self.changed.notify_all();
+        if !inner.waiting.is_empty() {
+            self.changed.notify_all();
+        }
     }
 
     /// Sessions whose planned turns were not taken.
@@ -163,7 +193,7 @@ impl Inner {
     /// Who gets the turn now, if anybody does.
     fn next(&mut self, patience: Duration) -> Option<u64> {
         let is_late = self.since.elapsed() >= patience;
-        if self.waiting.is_empty() || self.holder.is_some() && (self.is_busy || !is_late) {
+        if self.waiting.is_empty() || self.n_shares > 0 || self.holder.is_some() && (self.is_busy || !is_late) {
             return None;
         }
         // A transaction that lost its turn comes before new ones.
@@ -241,6 +271,25 @@ mod tests {
     fn planned_sessions_run_in_the_order_of_the_plan() {
         let planned = ["s2", "s0", "s0", "s1", "s2", "s1", "s1", "s0", "s2"];
         assert_eq!(order(7, &planned), planned);
+    }
+
+    #[test]
+    fn who_waits_for_the_turn_comes_before_those_who_would_share_it() {
+        let turn = Arc::new(Turn::new(None, 1, VecDeque::new(), Duration::from_secs(5)));
+        assert!(turn.is_by_arrival() && turn.try_share() && turn.try_share());
+        let other = Arc::clone(&turn);
+        let writer = thread::spawn(move || other.acquire(1, "s1", false, || false));
+        while turn.lock().waiting.is_empty() {
+            thread::yield_now();
+        }
+        assert!(!turn.try_share());
+        turn.end_share();
+        assert_eq!(turn.lock().holder, None);
+        turn.end_share();
+        assert!(writer.join().unwrap());
+        assert!(!turn.try_share());
+        turn.release(1);
+        assert!(turn.try_share());
     }
 
     #[test]

@@ -108,6 +108,11 @@ impl Weak {
         lock(&self.names).remove(name);
     }
 
+    /// May statements that are a transaction by themselves, and only read, run beside each other?
+    pub(crate) fn may_share(&self) -> bool {
+        matches!(self.policy, Policy::Latest) && self.turn.is_by_arrival()
+    }
+
     pub(crate) fn is_on(&self) -> bool {
         self.state().is_some()
     }

@@ -97,6 +97,7 @@ impl Kind {
                 fs::write(folder.join("init.sql"), sql).map_err(|it| it.to_string())?;
                 make.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
                 make.args(["--skip-test-db", "--auth-root-authentication-method=normal"]);
+                make.env("TMPDIR", folder);
             }
         }
         run(make)
@@ -122,6 +123,8 @@ impl Kind {
                 }
             }
             Self::MariaDb => {
+                // A server that starts removes temporary tables of others from a folder that they share.
+                serve.env("TMPDIR", folder);
                 serve.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
                 serve.arg(format!("--port={port}")).args(["--bind-address=127.0.0.1", "--skip-name-resolve"]);
                 serve.arg(format!("--{}", self.socket(folder)));

@@ -7,7 +7,7 @@
 
 use crate::danger::{Danger, Edges, danger_in};
 use crate::slots::Slots;
-use iso_evidence::{Budget, StopReason};
+use iso_evidence::{Budget, Note, StopReason};
 use iso_program::{Templates, TxnLevel};
 
 /// Levels for all templates, and what was in the way of weaker ones.
@@ -45,6 +45,7 @@ pub fn allocate(templates: &Templates, ladder: &[TxnLevel], budget: &Budget<'_>)
     let n_templates = templates.templates().len();
     let mut allocation = Allocation { levels: vec![None; n_templates], blocked: vec![Vec::new(); n_templates] };
     for template in 0..n_templates {
+        budget.note(Note::Reached { n_done: template, of: n_templates });
         for level in ladder.iter().copied() {
             if level == TxnLevel::Serializable {
                 allocation.levels[template] = Some(level);

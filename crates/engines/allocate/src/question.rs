@@ -224,13 +224,14 @@ impl<'q, 't> Question<'q, 't> {
             return;
         }
         facts.is_blocked |= own.is_certain && other.is_certain && self.excludes(own_place, own, other);
-        if own_place == self.read && self.slots.conflict(own, other) && other.writes.meets(own.reads) {
+        if own_place == self.read && self.slots.may_follow(own, other) && other.writes.meets(own.reads) {
             facts.starts = facts.starts.or(Some(place));
         }
         let is_in_conflict = self.slots.conflict(own, other);
-        if is_in_conflict && other.reads.meets(own.writes) {
+        let may_return = self.slots.may_follow(other, own);
+        if may_return && other.reads.meets(own.writes) {
             facts.returns_by_rw = facts.returns_by_rw.or(Some((place, own_place)));
-        } else if is_in_conflict && self.comes_later(own_place, own, other) {
+        } else if may_return && self.comes_later(own_place, own, other) {
             facts.returns = facts.returns.or(Some((place, own_place)));
         }
         let is_certain = own.is_certain && other.is_certain;

@@ -31,7 +31,7 @@ pub(crate) struct WayOf<'t> {
 pub(crate) struct Slots<'t> {
     pub(crate) ways: Vec<WayOf<'t>>,
     pub(crate) all: Vec<Slot>,
-    /// By slot, those that it is in conflict with.
+    /// By slot, those that may come after it.
     pub(crate) joined: Vec<Vec<usize>>,
     /// Constants that name rows of tables, in order.
     pub(crate) constants: Vec<Constant>,
@@ -53,7 +53,7 @@ impl<'t> Slots<'t> {
         constants.sort_unstable();
         constants.dedup();
         built.constants = constants;
-        built.joined = (0..built.all.len()).map(|it| built.in_conflict_with(it)).collect();
+        built.joined = (0..built.all.len()).map(|it| built.after(it)).collect();
         built
     }
 
@@ -76,12 +76,12 @@ impl<'t> Slots<'t> {
         slots
     }
 
-    fn in_conflict_with(&self, slot: usize) -> Vec<usize> {
+    fn after(&self, slot: usize) -> Vec<usize> {
         let others = 0..self.all.len();
         others.filter(|other| self.conflicting(slot, *other).is_some()).collect()
     }
 
-    /// Two accesses of two slots that are in conflict, if their rows are the same.
+    /// Two accesses of two slots of which the second may come after the first, if their rows are the same.
     pub(crate) fn conflicting(&self, left: usize, right: usize) -> Option<(usize, usize)> {
         if let (RowKey::Constant(left), RowKey::Constant(right)) = (&self.all[left].key, &self.all[right].key)
             && left != right
@@ -89,7 +89,7 @@ impl<'t> Slots<'t> {
             return None;
         }
         self.accesses(left).find_map(|(place, access)| {
-            let found = self.accesses(right).find(|it| self.conflict(access, it.1));
+            let found = self.accesses(right).find(|it| self.may_follow(access, it.1));
             found.map(|it| (place, it.0))
         })
     }
@@ -99,6 +99,11 @@ impl<'t> Slots<'t> {
         let data = left.writes.meets(right.reads) || left.reads.meets(right.writes) || left.writes.meets(right.writes);
         let is_edge = data || self.edges == Edges::AndLocks && left.locks && right.locks;
         left.relation == right.relation && is_edge && !self.make_one_row(left, right)
+    }
+
+    /// Can the second be in conflict with the first and come after it?
+    pub(crate) fn may_follow(&self, first: &Access, second: &Access) -> bool {
+        self.conflict(first, second) && !first.never_precedes(second, self.templates.relations())
     }
 
     /// Do both make the row, so that only one of them commits?

@@ -7,7 +7,7 @@ use crate::sketch::at_most;
 use crate::statements::{Statements, cells};
 use crate::translate::WitnessValue;
 use crate::witness::SpecWitness;
-use iso_evidence::{Budget, StopReason};
+use iso_evidence::{Budget, Note, StopReason};
 use iso_form::mentions;
 use iso_history::{Facts, History, KeyId, OpId, TxnId};
 use iso_solve::Wire;
@@ -97,6 +97,7 @@ impl<'q, 's> QuestionSearch<'q, 's> {
         let exact = self.question.scope.size == Size::Exactly;
         for n_txns in self.sizes() {
             self.budget.check()?;
+            self.budget.note(Note::Reached { n_done: n_txns - 1, of: self.question.scope.txns });
             let mut search = self.search(n_txns);
             let found = Self::smallest(&mut search);
             self.add(&search);
@@ -123,7 +124,9 @@ impl<'q, 's> QuestionSearch<'q, 's> {
         let scope = Scope { keys: 1, ..self.question.scope };
         let of_lists = Aspects { lists: true, statements: Statements::default(), scans: 0, ..self.aspects };
         self.aspects.lists = true;
-        for n_txns in 1..=self.question.scope.txns.min(at_most) {
+        let n_sizes = self.question.scope.txns.min(at_most);
+        for n_txns in 1..=n_sizes {
+            self.budget.note(Note::Reached { n_done: n_txns - 1, of: n_sizes });
             let mut search =
                 CandidateSearch::new(self.forms, &scope, n_txns, of_lists, self.question.method, self.budget);
             search.begin();

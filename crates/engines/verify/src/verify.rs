@@ -3,7 +3,7 @@
 use crate::answer::{Counterexample, Effort, Verdict, Verification};
 use crate::encode::{Encoding, Limits, Visibility};
 use crate::level::{Isolation, LEVELS, rules};
-use iso_evidence::{Budget, StopReason};
+use iso_evidence::{Budget, Note, StopReason};
 use iso_program::{InstanceId, Program};
 use iso_spec::Level;
 
@@ -59,7 +59,8 @@ pub struct Weakest {
 pub fn weakest(program: &Program, budget: &Budget<'_>) -> Weakest {
     let mut verifier = Verifier::new(program);
     let mut levels: Vec<(Level, Verification)> = Vec::new();
-    for level in LEVELS {
+    for (n_done, level) in LEVELS.into_iter().enumerate() {
+        budget.note(Note::Reached { n_done, of: LEVELS.len() });
         // What holds under a weaker level holds under this one.
         let holds = |it: &&(Level, Verification)| level.implies(it.0) && matches!(it.1.verdict, Verdict::Holds);
         let verification = match levels.iter().find(holds) {

@@ -40,6 +40,13 @@ pub enum Note {
     Begins(Stage),
     /// So many more of these were counted.
     Counted(Quantity, u64),
+    /// So many parts of the question are done: levels, transactions, or sizes of histories.
+    Reached {
+        /// How many.
+        n_done: usize,
+        /// How many there are.
+        of: usize,
+    },
 }
 
 /// What an engine is doing.

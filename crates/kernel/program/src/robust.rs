@@ -184,7 +184,7 @@ impl World<'_> {
             }
             for access in &known.way.accesses {
                 for val in self.vals_of(split, &access.key) {
-                    let overwrites = self.in_conflict(read, access) && access.writes.meets(read.reads);
+                    let overwrites = self.may_follow(read, access) && access.writes.meets(read.reads);
                     if overwrites && split.is_same_row(read, access, &val) {
                         open.push(Reached { way, key: access.key.clone(), val, is_second: true });
                     }
@@ -212,7 +212,7 @@ impl World<'_> {
         let mut all = Vec::new();
         for access in self.ways[way].way.accesses.iter().filter(|it| it.key == *key) {
             for (next, known) in self.ways.iter().enumerate() {
-                for other in known.way.accesses.iter().filter(|it| self.in_conflict(access, it)) {
+                for other in known.way.accesses.iter().filter(|it| self.may_follow(access, it)) {
                     let is_any = *key == RowKey::All || other.key == RowKey::All;
                     let vals = self.vals_of(split, &other.key).into_iter().filter(|it| is_any || it == val);
                     let reached = |val| Reached { way: next, key: other.key.clone(), val, is_second: false };
@@ -294,7 +294,7 @@ impl World<'_> {
             && pairs(split, known.way, key, val).iter().any(|(place, own, other)| {
                 let is_anti_dependency = other.reads.meets(own.writes);
                 let comes_back = if is_anti_dependency { !is_watched } else { split.sees(*place, own, other) };
-                self.in_conflict(own, other) && comes_back
+                self.may_follow(other, own) && comes_back
             })
     }
 
@@ -333,6 +333,11 @@ impl World<'_> {
     fn in_conflict(&self, one: &Access, other: &Access) -> bool {
         let data = one.writes.meets(other.reads.with(other.writes)) || one.reads.meets(other.writes);
         one.relation == other.relation && (data || one.locks && other.locks) && !self.make_one(one, other)
+    }
+
+    /// Can one be what the other comes after, if they are about one row?
+    fn may_follow(&self, one: &Access, other: &Access) -> bool {
+        self.in_conflict(one, other) && !one.never_precedes(other, self.templates.relations())
     }
 
     /// Do both make one row that nobody removes, so that they cannot both commit?

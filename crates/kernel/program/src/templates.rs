@@ -5,8 +5,8 @@
 //! (parameters, or values that were read), which may be equal or different. What is known of a way errs on one side: an
 //! access that may not happen is not [certain](Access::is_certain), and a key that depends on a loop stands for all rows.
 //!
-//! Rows of a table that no transaction makes or removes are taken to exist. Of other tables, both is looked at: an
-//! `UPDATE` that finds its row, and one that does not. A way that aborts leaves nothing, and is none.
+//! Rows of a table that no transaction makes or removes are taken to exist, unless the transaction asks whether they do. Of
+//! other tables, both is looked at: an `UPDATE` that finds its row, and one that does not. A way that aborts leaves nothing, and is none.
 
 mod change;
 mod compared;
@@ -139,6 +139,8 @@ pub struct Access {
     pub locks: bool,
     /// Does it happen in every run of the way, and on the very row?
     pub is_certain: bool,
+    /// Was the row there before? Nothing if the way does not say.
+    pub found: Option<bool>,
     /// What kind of statement it is.
     pub kind: AccessKind,
     /// The statement, or the access, in the text.
@@ -149,6 +151,14 @@ impl Access {
     /// Does it only read, and leave its row to others?
     pub fn is_plain_read(&self) -> bool {
         !self.locks && self.writes.is_empty()
+    }
+
+    /// Can it not be what another access of the same row comes after? Who finds a row that nobody removes comes after the one
+    /// who made it, and who finds none comes before.
+    pub fn never_precedes(&self, later: &Self, relations: &[Relation]) -> bool {
+        let makes = |it: &Self| it.kind == AccessKind::Insert;
+        let is_out_of_order = self.found == Some(true) && makes(later) || makes(self) && later.found == Some(false);
+        self.relation == later.relation && !relations[self.relation].shrinks && is_out_of_order
     }
 }
 

@@ -32,6 +32,8 @@ fn rows_are_the_keys_that_are_used_anywhere() {
         ("table t(id) txn b(k) { delete t[k + 1] } run b(any int in 1..2) invariant true", &["t[2]", "t[3]"]),
         ("table t(id) txn b() { for i in 1..2 { delete t[i * 5] } } run b() invariant true", &["t[5]", "t[10]"]),
         ("table t(id in 7, 5) invariant true", &["t[5]", "t[7]"]),
+        // A parameter may be called like a transaction.
+        ("table t(id) txn b(b) { delete t[b] } run b(4) invariant true", &["t[4]"]),
         // The keys of one table are found in the rows of the other, and these are found in a third.
         (
             "table t(id) table u(id) table v(id in 1..2) \

@@ -9,7 +9,7 @@ mod instantiate;
 use crate::{Certification, Certified, WrongEvidence};
 use confirm::{Trouble, confirm};
 use iso_allocate::{Danger, Edges, danger, dangers, promotions};
-use iso_evidence::{Budget, StopReason};
+use iso_evidence::{Budget, Note, Stage, StopReason};
 use iso_program::{NotRobust, Span, Templates, TxnLevel, check_robust};
 
 pub use confirm::{BadRun, SavedSetup, SplitRun};
@@ -88,13 +88,17 @@ impl From<StopReason> for NoAllocation {
 pub fn allocate(templates: &Templates, ladder: &[TxnLevel], budget: &Budget<'_>) -> Result<Allocated, NoAllocation> {
     let found = iso_allocate::allocate(templates, ladder, budget)?;
     let mut transactions = Vec::new();
+    let n_templates = templates.templates().len();
     for (idx, template) in templates.templates().iter().enumerate() {
+        budget.note(Note::Begins(Stage::Explanation));
+        budget.note(Note::Reached { n_done: idx, of: n_templates });
         let mut blocked = Vec::new();
         for (level, danger) in &found.blocked[idx] {
             blocked.push(explain(templates, idx, *level, danger, budget)?);
         }
         transactions.push(Transaction { name: template.name.clone(), level: found.levels[idx], blocked });
     }
+    budget.note(Note::Reached { n_done: n_templates, of: n_templates });
     let robust = ladder.iter().map(|level| (*level, robust_at(*level, &transactions))).collect::<Vec<_>>();
     let mut answer = Allocated { transactions, robust, certification: Certification::Certified };
     answer.fill_in(templates, budget)?;

@@ -4,7 +4,7 @@
 
 use crate::separate::{Answer, Aspects, Effort, Method, Question, Scope, Separating, Size, separate};
 use crate::{Certified, Searched, WrongEvidence};
-use iso_evidence::{Budget, Construction, Implication, StopReason, certify_implication};
+use iso_evidence::{Budget, Construction, Implication, Note, Stage, StopReason, certify_implication};
 use iso_separate::Proving;
 use iso_spec::Spec;
 
@@ -176,6 +176,7 @@ impl Direction {
         if !matches!(direction.answer, Answer::None(_)) {
             return direction;
         }
+        budget.note(Note::Begins(Stage::Derivation));
         match proved(stronger, weaker, proofs, budget) {
             Ok(proof) => direction.proof = Some(proof),
             Err(NoProof::Wrong(wrong)) => direction.answer = Answer::Refused(wrong),

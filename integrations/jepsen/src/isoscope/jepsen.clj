@@ -42,7 +42,8 @@
   "Writes a history as isoscope reads it: an operation a line."
   [file history]
   (with-open [out (io/writer file)]
-    (binding [*out* out]
+    ;; All of it, whatever the REPL of the user shortens.
+    (binding [*out* out, *print-length* nil, *print-level* nil, *print-namespace-maps* false]
       (doseq [op history]
         (prn (select-keys op [:index :time :type :process :f :value])))))
   file)

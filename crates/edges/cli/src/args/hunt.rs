@@ -45,8 +45,8 @@ pub(crate) struct HuntArgs {
     #[arg(long = "workload", short = 'w', value_name = "WORKLOAD", value_delimiter = ',')]
     pub(crate) workloads: Vec<String>,
 
-    /// Save the history of the finding, and with --all those of the others in FILE-2.history and so on; - is standard
-    /// output, and then the answer goes to standard error
+    /// Save the history of the finding, and with --all those of the others in FILE-2.history and so on; what was recorded
+    /// last, if the hunt ends early; - is standard output, and then the answer goes to standard error
     #[arg(long, short = 'o', value_name = "FILE.history")]
     pub(crate) output: Option<PathBuf>,
 

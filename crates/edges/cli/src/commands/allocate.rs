@@ -9,12 +9,13 @@ use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
 use anyhow::{anyhow, bail};
 use iso_answer::allocate::{Allocated, Blocked, NoAllocation, SplitRun, Transaction, allocate};
 use iso_answer::{Certification, WrongEvidence};
-use iso_evidence::{Budget, Refutation, StopReason};
+use iso_evidence::{Budget, Note, Refutation, Stage, StopReason};
 use iso_program::{InstanceId, ReadMode, Source, Span, Templates, TxnLevel, TxnStep, UnitId, UnitValue};
 use iso_report::{
     Access, AllocateReport, AllocatedTxn, BlockedEdge, BlockedLevel, CodePlace, Excerpt, Executed, LevelName, Outcome,
     Report, Written,
 };
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -62,9 +63,16 @@ impl Allocate {
     }
 
     fn answer(&self, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
-        reporter.progress.stage("looking for split runs");
         let stop = || alarm.reason();
-        let report = match allocate(&self.templates, &self.ladder, &Budget::new(&stop)) {
+        // What was found first is explained later: its transactions are counted again.
+        let is_found = Cell::new(false);
+        let hear = |note: Note| match note {
+            Note::Begins(Stage::Explanation) => is_found.set(true),
+            Note::Reached { n_done, of } => reporter.progress.stage(looking(is_found.get(), n_done, of)),
+            _ => {}
+        };
+        hear(Note::Reached { n_done: 0, of: self.templates.templates().len() });
+        let report = match allocate(&self.templates, &self.ladder, &Budget::new(&stop).heard_by(&hear)) {
             Ok(found) => self.report(&found),
             Err(NoAllocation::Stopped(reason)) => {
                 complain_of_limit(&reason, Limited::Allocation);
@@ -143,6 +151,15 @@ impl Allocate {
         };
         LevelName { short, full }
     }
+}
+
+/// What the search does: it finds what is in the way of each transaction, and then runs it.
+fn looking(is_found: bool, n_done: usize, of: usize) -> String {
+    if n_done == of {
+        return "looking at all transactions together".to_owned();
+    }
+    let what = if is_found { "trying split runs" } else { "looking for split runs" };
+    format!("{what}, {n_done} of {of} transactions")
 }
 
 /// What SQL calls a level.

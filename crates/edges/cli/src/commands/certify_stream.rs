@@ -4,6 +4,7 @@ use super::certify::{document, words as words_of};
 use crate::args::CertifyArgs;
 use crate::exit::Exit;
 use crate::output;
+use crate::progress::Painter;
 use crate::saved::{Claim, Findings, Outcome};
 use crate::source::{complain_of, shown};
 use anyhow::{Context, anyhow, bail};
@@ -13,7 +14,7 @@ use iso_formats::{EndOfStream, Pace, RawTxn, ReadOptions, StreamedHeader, Stream
 use iso_history::{KeyId, Name, StreamedBlock, StreamedValue};
 use iso_spec::Level;
 use serde_json::Value;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Lines, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -23,14 +24,20 @@ use std::time::Instant;
 /// Runs the verb.
 pub(crate) fn run(raw: &CertifyArgs, schedule: &Path, started: Instant) -> anyhow::Result<Exit> {
     let mut saved = Schedule::open(schedule)?;
-    let reader: Box<dyn Read> = match raw.input.as_str() {
-        "-" => Box::new(io::stdin()),
-        path => Box::new(File::open(path).with_context(|| format!("cannot open {path}"))?),
+    let (reader, size): (Box<dyn Read>, _) = match raw.input.as_str() {
+        "-" => (Box::new(io::stdin()), None),
+        path => {
+            let file = File::open(path).with_context(|| format!("cannot open {path}"))?;
+            let size = file.metadata().ok().filter(Metadata::is_file).map(|it| it.len());
+            (Box::new(file), size)
+        }
     };
     let mut names = StreamedNames::default();
     let mut taker = Taker { saved: &mut saved, replay: None, refusal: None };
-    let options = ReadOptions::default();
-    let ended = stream_txns(shown(&raw.input), reader, (None, Pace::Blocks), &options, &mut names, &mut taker)?;
+    let painter = Painter::start(&format!("replaying the schedule along {}", shown(&raw.input)), started);
+    let options = ReadOptions { watch: Some(&painter), ..ReadOptions::default() };
+    let ended = stream_txns(shown(&raw.input), reader, (size, Pace::Blocks), &options, &mut names, &mut taker)?;
+    drop(painter);
     if ended.end == EndOfStream::Broken {
         complain_of(&ended.defects, &raw.input);
         return Ok(Exit::Unasked);

@@ -61,6 +61,7 @@ pub(crate) enum Output {
 /// Which formats a run can be recorded in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunFormats {
+    #[cfg_attr(not(feature = "record"), allow(dead_code, reason = "a recording by the proxy is the only one of these"))]
     Lines,
     LinesOrDataSet,
 }
@@ -153,7 +154,8 @@ impl Collect {
             bail!("--check reads the recording while it is written, so -o must name a file");
         };
         let levels = streaming::levels_of(&raw.check, None)?;
-        Ok(Some(Checked::new(path.clone(), levels, raw.stop_on_violation.then(|| Arc::clone(control)), started)))
+        let checked = Checked::new(path.clone(), levels, Arc::clone(control), started);
+        Ok(Some(checked.stopping(raw.stop_on_violation)))
     }
 
     /// What the run would do.

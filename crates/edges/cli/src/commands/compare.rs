@@ -9,11 +9,12 @@ use crate::names;
 use crate::output;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit, effort};
 use crate::scope;
+use crate::sought::Sought;
 use crate::spec_file::OwnLevels;
 use iso_answer::WrongEvidence;
 use iso_answer::compare::{Comparison, Extent, Proofs, Relation, compare};
 use iso_answer::separate::{Answer, Aspects, Method, Scope, Separating};
-use iso_evidence::{Budget, Implication, Theory};
+use iso_evidence::{Budget, Implication, Note, Theory};
 use iso_report::{CompareReport, Direction, ImplicationProof, Implied, Report, SpecRelation};
 use iso_spec::{DirtyReads, Spec};
 use std::sync::Arc;
@@ -80,9 +81,9 @@ impl<'s> Compare<'s> {
 
     fn answer(&self, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
-        let budget = Budget::new(&stop);
-        reporter.progress.stage("searching and proving in both directions");
-        let (report, notes) = self.worded(&self.compare(&budget));
+        let sought = Sought::new(&reporter.progress);
+        let hear = |note: Note| sought.hear(note);
+        let (report, notes) = self.worded(&self.compare(&Budget::new(&stop).heard_by(&hear)));
         let exit = reporter.publish(report.into(), notes, || Ok(Vec::new()))?;
         if let Some(reason) = alarm.reason().filter(|_| exit == Exit::Unknown) {
             complain_of_limit(&reason, Limited::Search);

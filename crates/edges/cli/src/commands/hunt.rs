@@ -19,7 +19,9 @@ use iso_collect::hunt::{
     Finding, Hunt, HuntProgress, HuntTally, Hunted, Judged, Loss, Origin, PROBES, Probes, Trial, Until, hunt,
 };
 use iso_collect::script::expectation_line;
-use iso_collect::{Control, Database, FaultEvent, Parameters, WORKLOADS, Workload, check_workload, recorded, workload};
+use iso_collect::{
+    Control, Database, FaultEvent, Parameters, Recorded, WORKLOADS, Workload, check_workload, recorded, workload,
+};
 use iso_evidence::{Anomaly, Verdict};
 use iso_formats::{Format, without_times, write};
 use iso_history::History;
@@ -93,7 +95,7 @@ impl Asked {
             target.check_others(raw.database.overwrite)?;
         }
         let reports = Rendering::to_each(raw.reports.clone())?;
-        let (probes, mut workloads) = what_to_run(&raw.workloads)?;
+        let (mut probes, mut workloads) = what_to_run(&raw.workloads)?;
         let database: Arc<dyn Database> = Arc::from(raw.database.open(&raw.url)?);
         if raw.workloads.is_empty() {
             let can_run = |it: &dyn Workload| check_workload(&*database, it).is_ok();
@@ -104,6 +106,10 @@ impl Asked {
         let (expect, because) = names::expected(raw.expect.as_deref(), recorded.as_ref())?;
         let until = if raw.all { Until::TimeIsOver } else { Until::FirstFound };
         let faults = raw.faults.plan(&*database, raw.seed)?;
+        // Nothing happens to nodes while scripts are played, and a finding there would end the hunt before the first fault.
+        if faults.is_some() && raw.workloads.is_empty() {
+            probes = Probes::No;
+        }
         let duration = raw.duration;
         let hunt = Hunt { isolation, expect, duration, seed: raw.seed, probes, workloads, until, faults };
         Ok(Self { database, hunt, because, target, reports })
@@ -145,7 +151,11 @@ impl Asked {
         let named = hunted.findings.iter().map(|it| Ok((finding_name(it), notation(it.shown().0)?)));
         let mut named = named.collect::<anyhow::Result<Vec<_>>>()?;
         if let Some(loss) = &hunted.loss {
-            named.push((Anomaly::LostAcknowledgedWrite.to_string(), of_loss(loss)?));
+            named.push((Anomaly::LostAcknowledgedWrite.to_string(), with_times(&loss.recorded)?));
+        }
+        // Without --all, a finding has the only file.
+        if let Some(last) = hunted.last.as_ref().filter(|_| named.is_empty() || raw.all) {
+            named.push((format!("what was recorded last, in {}", last.origin), with_times(&last.recorded)?));
         }
         let notes = self.target.as_ref().map(|it| it.save_each(&named)).transpose()?.unwrap_or_default();
         let words = Voice::new(raw.json).words(&report);
@@ -158,7 +168,8 @@ impl Asked {
             if raw.json { output::complain(note) } else { output::say_aside(note) }
         }
         if let Some(failure) = &hunted.failure {
-            output::complain(&format!("{failure}; what was recorded until then is judged"));
+            let kept = if self.target.is_none() { ", and -o FILE.history keeps the last of it" } else { "" };
+            output::complain(&format!("{failure}; what was recorded until then is judged{kept}"));
         }
         Ok(Exit::of(&report))
     }
@@ -249,16 +260,18 @@ fn lost(loss: &Loss) -> anyhow::Result<HuntFinding> {
         origin: loss.round.to_string(),
         times: loss.times as u64,
         faults: marks(&loss.faults),
-        history: of_loss(loss)?,
+        history: with_times(&loss.recorded)?,
         script: None,
         check: CheckReport { durability, ..CheckReport::new(history, Run::default(), &[], limits) },
     })
 }
 
-/// The history of a loss, with times: without them nobody knows what was acknowledged when.
-fn of_loss(loss: &Loss) -> anyhow::Result<String> {
-    let mut text = format!("# final: {}\n", loss.recorded.final_sessions.join(", ")).into_bytes();
-    write(&loss.recorded.history, Format::Text, &mut text)?;
+/// A history with times: without them nobody knows what was acknowledged when.
+fn with_times(recorded: &Recorded) -> anyhow::Result<String> {
+    let sessions = &recorded.final_sessions;
+    let header = if sessions.is_empty() { String::new() } else { format!("# final: {}\n", sessions.join(", ")) };
+    let mut text = header.into_bytes();
+    write(&recorded.history, Format::Text, &mut text)?;
     Ok(String::from_utf8(text)?)
 }
 

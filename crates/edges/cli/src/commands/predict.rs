@@ -219,6 +219,7 @@ impl Predict {
             progress,
             budget: budget.heard_by(&hear),
             effort: Effort::default(),
+            nth: (0, levels.len()),
             none: Vec::new(),
         };
         report.levels = levels.iter().map(|it| search.level(*it)).collect::<anyhow::Result<_>>()?;
@@ -298,6 +299,8 @@ struct LevelSearch<'a> {
     progress: &'a Progress,
     budget: Budget<'a>,
     effort: Effort,
+    /// The level that is asked now, from 1, and how many there are.
+    nth: (usize, usize),
     /// Levels that have no prediction with a boundary.
     none: Vec<(Level, Boundary)>,
 }
@@ -305,6 +308,7 @@ struct LevelSearch<'a> {
 impl LevelSearch<'_> {
     /// One boundary after the other, until one has a prediction.
     fn level(&mut self, level: Level) -> anyhow::Result<PredictedLevel> {
+        self.nth.0 += 1;
         for boundary in &self.asked.boundaries {
             match self.with_boundary(level, *boundary)? {
                 PredictVerdict::None => self.none.push((level, *boundary)),
@@ -340,7 +344,7 @@ impl LevelSearch<'_> {
         let mut runs: Vec<PredictedRun> = Vec::new();
         let mut n_repeats = 0;
         let ended = loop {
-            self.progress.stage(searching(question.level, runs.len()));
+            self.progress.stage(searching(question, self.nth, runs.len()));
             let predicted = match predictions.next(&self.budget) {
                 Answer::Predicted(predicted) => predicted,
                 Answer::Observed(judged) => {
@@ -436,9 +440,14 @@ fn reason(unknown: &Unknown, boundary: Boundary) -> String {
     }
 }
 
-fn searching(level: Level, n_found: usize) -> String {
+fn searching(question: Question, (nth, of): (usize, usize), n_found: usize) -> String {
     let found = if n_found == 0 { String::new() } else { format!(", {n_found} found") };
-    format!("predicting under {}{found}", level.full_name())
+    let boundary = match question.boundary {
+        Boundary::Strict => "strict",
+        Boundary::Relaxed => "relaxed",
+        Boundary::StrictEvents => "strict-events",
+    };
+    format!("predicting under {} ({nth} of {of}), {boundary}{found}", question.level.full_name())
 }
 
 /// Those with a prediction of which no other one is stronger.

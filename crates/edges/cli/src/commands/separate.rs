@@ -8,16 +8,16 @@ use crate::names;
 use crate::output;
 use crate::reporter::{Limited, Reporter, complain_of_limit, effort};
 use crate::scope;
+use crate::sought::Sought;
 use crate::spec_file::OwnLevels;
 use crate::target::Target;
 use iso_answer::WrongEvidence;
 use iso_answer::separate::{
     Answer, Aspects, Effort, Ended, Question, Scope, Separating, Separations, separate, separate_all,
 };
-use iso_evidence::{Budget, Note, Quantity, Stage};
+use iso_evidence::{Budget, Note};
 use iso_report::{Report, SearchVerdict, SeparateReport, SpecName};
 use iso_spec::Spec;
-use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -99,16 +99,8 @@ impl<'s> Separate<'s> {
 
     fn answer(&self, reporter: &Reporter, alarm: &Alarm) -> anyhow::Result<Exit> {
         let stop = || alarm.reason();
-        let n_candidates = Cell::new(0);
-        let hear = |note: Note| match note {
-            Note::Counted(Quantity::Candidates, n_more) => {
-                n_candidates.set(n_candidates.get() + n_more);
-                reporter.progress.stage(searching(n_candidates.get()));
-            }
-            Note::Begins(Stage::Certification) => reporter.progress.stage("certifying"),
-            _ => {}
-        };
-        reporter.progress.stage(searching(0));
+        let sought = Sought::new(&reporter.progress);
+        let hear = |note: Note| sought.hear(note);
         let outcome = self.search(&Budget::new(&stop).heard_by(&hear));
         let (report, notes) = self.worded(&outcome);
         let found = report.found.clone();
@@ -202,12 +194,4 @@ fn uncertified(outcome: &Outcome) -> Option<String> {
 fn unwritten_order(found: &iso_report::Found) -> Option<String> {
     let words = "Its session order is no chains, and stands in comments, which isoscope check does not see.";
     (!found.session_order.is_empty()).then(|| words.to_owned())
-}
-
-fn searching(n_candidates: u64) -> String {
-    match n_candidates {
-        0 => "searching".to_owned(),
-        1 => "searching, 1 candidate".to_owned(),
-        n => format!("searching, {n} candidates"),
-    }
 }

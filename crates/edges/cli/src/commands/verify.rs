@@ -10,13 +10,14 @@ use crate::output;
 use crate::program_file::ProgramFile;
 use crate::progress::Progress;
 use crate::reporter::{Channel, Limited, Reporter, complain_of_limit};
+use crate::unasked;
 use crate::watch::watch;
 use anyhow::{anyhow, bail};
 use iso_answer::WrongEvidence;
 use iso_answer::verify::{
     Answer, Database, DatabaseLevel, Isolation, LEVELS, Repair, Repairs, Verification, repairs, verify_all, weakest,
 };
-use iso_evidence::{Budget, StopReason};
+use iso_evidence::{Budget, Note, StopReason};
 use iso_program::{Program, Span};
 use iso_report::{
     Change, CodePlace, Effort, LevelName, ProgramScope, RepairReport, Report, VerifiedLevel, VerifyReport,
@@ -58,7 +59,8 @@ pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
     if raw.any_number {
         return any_number::run(raw, started);
     }
-    let asked = Verify::resolve(raw, &ProgramFile::read(&raw.input)?)?;
+    let asked = ProgramFile::read(&raw.input).and_then(|it| Verify::resolve(raw, &it));
+    let asked = asked.inspect_err(|error| unasked::leave(&raw.answer.reports, "verify", &raw.input, error))?;
     let reporter = Arc::new(Reporter::new(&raw.answer, Channel::Output, started)?);
     let alarm = reporter.watch(Report::Verify(asked.blank()));
     asked.answer(&reporter, &alarm)
@@ -188,13 +190,21 @@ impl Verify {
     fn decide(&self, progress: &Progress, budget: &Budget<'_>) -> Vec<(Isolation, Verification)> {
         match &self.asked {
             Asked::Everything => {
-                progress.stage("verifying every level");
-                weakest(&self.program, budget).levels.into_iter().map(|it| (it.0.into(), it.1)).collect()
+                let hear = |note: Note| {
+                    if let Note::Reached { n_done, of } = note {
+                        progress.stage(format!("verifying {} ({} of {of})", LEVELS[n_done].full_name(), n_done + 1));
+                    }
+                };
+                weakest(&self.program, &budget.heard_by(&hear))
+                    .levels
+                    .into_iter()
+                    .map(|it| (it.0.into(), it.1))
+                    .collect()
             }
             Asked::Database(levels) | Asked::Levels(levels) => {
                 let mut answers = Vec::new();
                 let stage = |n_decided: usize| match levels.get(n_decided) {
-                    Some(next) => format!("verifying {}", next.full_name()),
+                    Some(next) => format!("verifying {} ({} of {})", next.full_name(), n_decided + 1, levels.len()),
                     None => "writing the report".to_owned(),
                 };
                 progress.stage(stage(0));

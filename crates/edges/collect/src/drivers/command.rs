@@ -15,7 +15,7 @@ use crate::whole::WholeTxns;
 use crate::{Client, Database, Dialect, Failure, Inserts, OpenError, Table, Value};
 use iso_formats::RecordedDatabase;
 use iso_history::{Locking, Predicate};
-use process::Process;
+use process::{Grave, Process};
 use protocol::{Answer, Hello, Operation, Reading, Request, rows_of, value_of};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -44,6 +44,7 @@ pub(crate) struct DriverDatabase {
     abilities: Abilities,
     /// The process of all sessions; none if each has its own.
     shared: Option<Arc<Process>>,
+    grave: Grave,
     next_session: AtomicU64,
     run: Arc<Mutex<RunTables>>,
 }
@@ -98,7 +99,8 @@ pub(crate) fn open(command: &str, opening: &Opening) -> Result<DriverDatabase, O
         Failure::Broken { message } | Failure::Lost { message } => unreachable(message),
         other => unreachable(other.to_string()),
     };
-    let (process, hello) = start(&words, opening).map_err(said)?;
+    let grave = Grave::default();
+    let (process, hello) = start(&words, opening, &grave).map_err(said)?;
     let abilities = learn(&process, &hello).map_err(said)?;
     let levels: Vec<&'static str> = hello.levels.iter().map(|it| &*Box::leak(it.clone().into_boxed_str())).collect();
     let shared = match opening.driver_processes {
@@ -112,6 +114,7 @@ pub(crate) fn open(command: &str, opening: &Opening) -> Result<DriverDatabase, O
         levels: Box::leak(levels.into_boxed_slice()),
         abilities,
         shared,
+        grave,
         // Session 0 asked what the driver can do.
         next_session: AtomicU64::new(1),
         run: Arc::default(),
@@ -119,8 +122,8 @@ pub(crate) fn open(command: &str, opening: &Opening) -> Result<DriverDatabase, O
 }
 
 /// A process that has said hello.
-fn start(words: &[String], opening: &Opening) -> Result<(Process, Hello), Failure> {
-    let process = Process::start(words, opening.driver_timeout).map_err(Failure::broken)?;
+fn start(words: &[String], opening: &Opening, grave: &Grave) -> Result<(Process, Hello), Failure> {
+    let process = Process::start(words, opening.driver_timeout, grave).map_err(Failure::broken)?;
     match process.ask(&Request::Hello)? {
         Answer::Ok(json) => match Hello::of(&json) {
             Ok(hello) => Ok((process, hello)),
@@ -235,7 +238,7 @@ impl DriverDatabase {
         let session = self.next_session.fetch_add(1, Ordering::Relaxed);
         let process = match &self.shared {
             Some(process) => Arc::clone(process),
-            None => Arc::new(start(&self.words, &self.opening)?.0),
+            None => Arc::new(start(&self.words, &self.opening, &self.grave)?.0),
         };
         let client = DriverClient {
             process,
@@ -321,6 +324,10 @@ impl Database for DriverDatabase {
 
     fn connect_to_read(&self, isolation: &str) -> Result<Box<dyn Client + Send>, Failure> {
         Ok(Box::new(self.client(isolation, Reading::Only)?))
+    }
+
+    fn gone(&self) -> Option<Failure> {
+        self.grave.lock().unwrap_or_else(PoisonError::into_inner).clone().map(Failure::broken)
     }
 
     fn identity(&self) -> Option<RecordedDatabase> {

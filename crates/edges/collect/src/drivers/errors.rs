@@ -18,7 +18,7 @@ enum Meaning {
 }
 
 /// By code, of `MySQL`, `MariaDB`, Galera, and those that speak their language.
-const MYSQL: [(u16, Meaning); 18] = [
+const MYSQL: [(u16, Meaning); 19] = [
     // A record that changed since the snapshot.
     (1020, Meaning::Conflict(Cause::Serialization)),
     (1205, Meaning::Conflict(Cause::LockTimeout)),
@@ -41,6 +41,8 @@ const MYSQL: [(u16, Meaning); 18] = [
     (1927, Meaning::Unknown),
     (3169, Meaning::Unknown),
     (4031, Meaning::Unknown),
+    // An error during the commit; of Galera, the node lost the others meanwhile.
+    (1180, Meaning::Unknown),
     // Galera: the node is in no quorum, or still gets its state.
     (1047, Meaning::NotReady),
 ];
@@ -99,6 +101,7 @@ mod tests {
         assert_eq!(mysql(1064, words()), Failure::broken("x"));
         assert_eq!(postgres("42601", words()), Failure::broken("x"));
         assert_eq!(postgres("08006", words()), Failure::lost("x"));
+        assert_eq!(mysql(1180, words()), Failure::lost("x"));
         assert_eq!(mysql(1047, words()), Failure::lost("the node is not ready: x"));
     }
 }

@@ -44,7 +44,10 @@ pub fn play_again(
         let played = script.play(database)?;
         tries += 1;
         let until = Instant::now() + THINKING;
-        let stop = || (Instant::now() >= until || control.is_stopped()).then_some(StopReason::Timeout);
+        let stop = || {
+            let is_late = || (Instant::now() >= until).then_some(StopReason::Timeout);
+            control.is_stopped().then_some(StopReason::Interrupted).or_else(is_late)
+        };
         let refutation = match check(&played.history, expect, &Budget::new(&stop)) {
             Answer::Forbidden(refutation) => Some(refutation),
             Answer::Allowed(_) => None,

@@ -4,7 +4,7 @@ use super::{Action, Answer, Played, Script};
 use crate::answered::{Answered, Effect, RowNames, only_row, with_table};
 use crate::recorder::row_name;
 use crate::{Failure, Inserts, Value, list_of};
-use iso_history::{Datum, HistoryBuilder, KeyId, Locking, Outcome, Place};
+use iso_history::{Datum, History, HistoryBuilder, KeyId, Locking, Outcome, Place};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What has happened so far.
@@ -62,6 +62,15 @@ impl<'s> Log<'s> {
         }
         self.answers[idx] = answer;
         Ok(())
+    }
+
+    /// What happened, if the script cannot go on: transactions that are open may commit, or may have.
+    pub(super) fn cut_short(mut self) -> Option<Box<History>> {
+        for open in std::mem::take(&mut self.open).into_values() {
+            self.txns[open].outcome = Outcome::Indeterminate;
+        }
+        let has_any = !self.txns.is_empty();
+        self.end().ok().filter(|_| has_any).map(|it| Box::new(it.history))
     }
 
     pub(super) fn end(self) -> Result<Played, Failure> {

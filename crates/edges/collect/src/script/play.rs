@@ -65,6 +65,21 @@ impl fmt::Display for Answer {
     }
 }
 
+/// A script that could not be played to its end.
+#[derive(Clone, Debug)]
+pub struct Interrupted {
+    /// Why.
+    pub failure: Failure,
+    /// What happened until then, if anything did; nobody knows what became of transactions that were open.
+    pub history: Option<Box<History>>,
+}
+
+impl From<Failure> for Interrupted {
+    fn from(failure: Failure) -> Self {
+        Self { failure, history: None }
+    }
+}
+
 impl Played {
     /// The steps that the database refused with a conflict, by their places in the script.
     pub fn conflicts(&self) -> Vec<usize> {
@@ -76,9 +91,14 @@ impl Played {
 impl Script {
     /// Sets the database up, takes the steps in their order, and removes the tables again.
     pub fn play(&self, database: &dyn Database) -> Result<Played, Failure> {
+        self.play_as_far_as_it_goes(database).map_err(|it| it.failure)
+    }
+
+    /// As [`Self::play`], with what happened until something failed.
+    pub fn play_as_far_as_it_goes(&self, database: &dyn Database) -> Result<Played, Interrupted> {
         self.check_predicates()?;
         if let Some(why) = database.no_scans().filter(|_| self.steps.iter().any(|it| it.action.predicate().is_some())) {
-            return Err(Failure::broken(why));
+            return Err(Failure::broken(why).into());
         }
         database.set_up(&self.tables)?;
         database.load(&self.rows)?;
@@ -86,11 +106,11 @@ impl Script {
         match database.tear_down() {
             // The next set-up removes what is left where the server is gone.
             Ok(()) | Err(Failure::Lost { .. }) => Ok(played),
-            Err(failure) => Err(failure),
+            Err(failure) => Err(Interrupted { failure, history: Some(Box::new(played.history)) }),
         }
     }
 
-    fn take_steps(&self, database: &dyn Database) -> Result<Played, Failure> {
+    fn take_steps(&self, database: &dyn Database) -> Result<Played, Interrupted> {
         let (reply, replies) = mpsc::channel();
         let start = Instant::now();
         thread::scope(|scope| {
@@ -115,27 +135,10 @@ impl Script {
                 scope.spawn(move || serve(session, start, &orders, &reply));
                 stage.senders.insert(name, sender);
             }
-            let mut left: Vec<(usize, &ScriptStep)> = self.steps.iter().enumerate().collect();
-            while !left.is_empty() {
-                // Who waits for a lock takes no step, and the others go on.
-                match left.iter().position(|it| !stage.pending.contains_key(it.1.session.as_str())) {
-                    Some(first) => {
-                        let is_with = |it: &(usize, &ScriptStep)| {
-                            it.1.together.is_some()
-                                && it.1.together == left[first].1.together
-                                && !stage.pending.contains_key(it.1.session.as_str())
-                        };
-                        let mut group: Vec<usize> =
-                            (first + 1..left.len()).take_while(|it| is_with(&left[*it])).collect();
-                        group.insert(0, first);
-                        let steps: Vec<(usize, &ScriptStep)> = group.iter().map(|it| left[*it]).collect();
-                        left.retain(|it| !steps.iter().any(|taken| taken.0 == it.0));
-                        stage.take(&steps)?;
-                    }
-                    None => stage.wait_for_any()?,
-                }
+            match stage.take_all(&self.steps) {
+                Ok(()) => stage.log.end().map_err(Interrupted::from),
+                Err(failure) => Err(Interrupted { failure, history: stage.log.cut_short() }),
             }
-            stage.end()
         })
     }
 }
@@ -169,6 +172,30 @@ struct Stage<'s> {
 }
 
 impl<'s> Stage<'s> {
+    /// Takes all steps, and waits for the last answer.
+    fn take_all(&mut self, steps: &'s [ScriptStep]) -> Result<(), Failure> {
+        let mut left: Vec<(usize, &ScriptStep)> = steps.iter().enumerate().collect();
+        while !left.is_empty() {
+            // Who waits for a lock takes no step, and the others go on.
+            match left.iter().position(|it| !self.pending.contains_key(it.1.session.as_str())) {
+                Some(first) => {
+                    let is_with = |it: &(usize, &ScriptStep)| {
+                        it.1.together.is_some()
+                            && it.1.together == left[first].1.together
+                            && !self.pending.contains_key(it.1.session.as_str())
+                    };
+                    let mut group: Vec<usize> = (first + 1..left.len()).take_while(|it| is_with(&left[*it])).collect();
+                    group.insert(0, first);
+                    let steps: Vec<(usize, &ScriptStep)> = group.iter().map(|it| left[*it]).collect();
+                    left.retain(|it| !steps.iter().any(|taken| taken.0 == it.0));
+                    self.take(&steps)?;
+                }
+                None => self.wait_for_any()?,
+            }
+        }
+        self.receive(GIVEN_UP_AFTER, |stage| stage.pending.is_empty()).map(|_| ())
+    }
+
     /// Takes steps of different sessions, all at the same time.
     fn take(&mut self, steps: &[(usize, &'s ScriptStep)]) -> Result<(), Failure> {
         for (idx, step) in steps {
@@ -216,11 +243,6 @@ impl<'s> Stage<'s> {
     fn wait_for_any(&mut self) -> Result<(), Failure> {
         let n_pending = self.pending.len();
         self.receive(GIVEN_UP_AFTER, |stage| stage.pending.len() < n_pending).map(|_| ())
-    }
-
-    fn end(mut self) -> Result<Played, Failure> {
-        self.receive(GIVEN_UP_AFTER, |stage| stage.pending.is_empty())?;
-        self.log.end()
     }
 
     /// Notes replies until something holds; false if that takes too long.

@@ -2,7 +2,7 @@
 
 use super::verify::run_section;
 use super::{Page, listing};
-use crate::allocate::{AllocateReport, AllocatedTxn, BlockedLevel};
+use crate::allocate::{AllocateReport, AllocatedTxn, BlockedLevel, NO_VALUES};
 use crate::json::JsonLayout;
 use crate::phrases::{effort_line, not_certified};
 use crate::svg::allocate_svg;
@@ -44,7 +44,8 @@ fn table(report: &AllocateReport) -> String {
 }
 
 fn section(report: &AllocateReport, txn: &AllocatedTxn, blocked: &BlockedLevel) -> String {
-    let mut out = format!("<h2>{} at {} is not enough</h2>\n", xml(&txn.name), xml(&titled(&blocked.level)));
+    let (level, finding) = (titled(&blocked.level), blocked.finding());
+    let mut out = format!("<h2>{} at {} {finding}</h2>\n", xml(&txn.name), xml(&level));
     out += &format!("<p>{}</p>\n<ul>\n", xml(&blocked.story()));
     for edge in &blocked.cycle {
         out += &format!("<li>{}</li>\n", prose(&BlockedLevel::edge_words(edge)));
@@ -60,7 +61,7 @@ fn section(report: &AllocateReport, txn: &AllocatedTxn, blocked: &BlockedLevel) 
             let path = format!("transactions.{}.blocked.{nth}.counterexample.history", place(&report.transactions));
             out += &run_section(&blocked.level, run, &path);
         }
-        None => out += "<p>No values were found with which the program does this; its branches may forbid it.</p>\n",
+        None => out += &format!("<p>{NO_VALUES}</p>\n"),
     }
     out
 }

@@ -15,7 +15,8 @@ pub(crate) fn allocate_svg(report: &AllocateReport) -> String {
         figure.paragraph(&format!("{}: {level}", txn.name), 13.0, INK, "normal");
     }
     for (txn, blocked) in report.shown() {
-        figure.paragraph(&format!("{} at {} is not enough", txn.name, titled(&blocked.level)), 13.0, RED, "bold");
+        let title = format!("{} at {} {}", txn.name, titled(&blocked.level), blocked.finding());
+        figure.paragraph(&title, 13.0, RED, "bold");
         let names = blocked.members.join(" → ");
         let first = blocked.members.first().map(String::as_str).unwrap_or_default();
         figure.paragraph(&format!("{names} → {first}"), 13.0, RED, "normal");

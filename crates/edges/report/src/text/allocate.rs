@@ -1,7 +1,7 @@
 //! The document of `allocate` for a terminal: a level for each transaction, then what is in the way of weaker ones.
 
 use super::{Page, TextOptions, Tone, padded};
-use crate::allocate::{AllocateReport, AllocatedTxn, BlockedLevel};
+use crate::allocate::{AllocateReport, AllocatedTxn, BlockedLevel, NO_VALUES};
 use crate::phrases::{effort_line, not_certified};
 use crate::verify_phrases::titled;
 use crate::words::{harmless, width};
@@ -55,7 +55,7 @@ impl Page {
     fn blocked(&mut self, txn: &AllocatedTxn, blocked: &BlockedLevel) {
         self.gap();
         let level = harmless(&titled(&blocked.level));
-        let title = format!("{} at {level} is not enough", harmless(&txn.name));
+        let title = format!("{} at {level} {}", harmless(&txn.name), blocked.finding());
         let title = self.tinted(Tone::Bad, &title);
         self.line(&title);
         self.sentence("  ", 2, &blocked.story());
@@ -67,12 +67,7 @@ impl Page {
         }
         match &blocked.counterexample {
             Some(run) => self.run(&blocked.level, run),
-            None => self.sentence(
-                "  ",
-                2,
-                "No values were found with which the program does this; its branches may forbid it. Nothing shows that the \
-                 weaker level is enough.",
-            ),
+            None => self.sentence("  ", 2, NO_VALUES),
         }
     }
 }

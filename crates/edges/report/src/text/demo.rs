@@ -1,6 +1,6 @@
 //! The document of `demo` for a terminal.
 
-use super::hunt::within;
+use super::within;
 use super::{Page, TextOptions, text};
 use crate::demo::DemoReport;
 use crate::words::{harmless, width};

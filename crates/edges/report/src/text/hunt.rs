@@ -3,14 +3,16 @@
 use super::{Page, TextOptions, Tone, text};
 use crate::check_phrases::titled;
 use crate::hunt::{HuntFinding, HuntReport};
-use crate::hunt_phrases::{looked_at, notes, script_words, seen_each_time};
+use crate::hunt_phrases::{ended_early, looked_at, notes, script_words, seen_each_time};
 use crate::words::harmless;
 
 pub(crate) fn hunt(report: &HuntReport, options: TextOptions) -> String {
     let mut page = Page::new(options);
     let level = titled(&report.expect);
     let (database, isolation) = (&report.database, &report.isolation);
-    if report.findings.is_empty() {
+    if report.findings.is_empty() && report.failure.is_some() {
+        page.line(&page.tinted(Tone::Bad, &harmless(&ended_early(report))));
+    } else if report.findings.is_empty() {
         let line = format!("Nothing found: all that {database} did under {isolation} is {level}.");
         page.line(&page.tinted(Tone::Bold, &harmless(&line)));
     } else {
@@ -43,6 +45,6 @@ pub(crate) fn hunt(report: &HuntReport, options: TextOptions) -> String {
 }
 
 /// The words of `check` inside those of another verb.
-pub(super) fn within(words: &str) -> String {
+pub(crate) fn within(words: &str) -> String {
     words.lines().filter(|it| !it.starts_with("For a picture")).flat_map(|it| [it, "\n"]).collect()
 }

@@ -107,6 +107,14 @@ const CASES: &[(&[&str], &[&str])] = &[
     ),
 ];
 
+/// Where nothing was recorded, nobody has said an isolation level, and the file can be read all the same.
+#[test]
+fn a_recording_without_transactions_can_be_read() {
+    let Some(server) = server() else { return };
+    let (recorded, _, history) = Stage::new(&server, Start::AtOnce).end();
+    assert_eq!((recorded.tally.committed, history.txns().count()), (0, 0));
+}
+
 #[test]
 fn what_is_not_understood_is_counted_and_never_invented() {
     let Some(server) = server() else { return };

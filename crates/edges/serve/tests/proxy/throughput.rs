@@ -1,11 +1,13 @@
 //! pgbench through the proxy: it works, and it is not too slow.
 
+use crate::served;
 use crate::stage::{Stage, client, said, server};
 use iso_answer::check as decide;
 use iso_answer::check::Answer;
 use iso_evidence::Budget;
-use iso_serve::Start;
+use iso_serve::{ServeSetup, Start};
 use iso_spec::Level;
+use iso_store::Policy;
 
 #[test]
 fn pgbench_runs_and_its_history_keeps_its_level() {
@@ -26,5 +28,29 @@ fn pgbench_runs_and_its_history_keeps_its_level() {
     assert_eq!(tally.n_missing(), 0, "{tally:?}");
     assert_eq!(recorded.without_key, ["pgbench_history"]);
     let answer = decide(&history, Level::StatementSnapshots, &Budget::unlimited());
+    assert!(matches!(answer, Answer::Allowed(_)), "{answer:?}");
+}
+
+/// Where everybody sees the newest state, reads share a turn, also with statements that are prepared meanwhile, and writers still
+/// have one for themselves: everything is as on one strict server.
+#[test]
+fn reads_that_run_beside_each_other_see_whole_transactions() {
+    if !served::can_serve() {
+        return;
+    }
+    let usual = served::setup(Level::CausalConsistency, "");
+    let stage = served::Stage::new(ServeSetup { policy: Policy::Latest, start: Start::AtMarker, ..usual });
+    said(client("pgbench", stage.port(), &["-i", "-q"]));
+    said(client("psql", stage.port(), &["-Xqc", "SET isoscope.run = 'start'"]));
+    let readers = client("pgbench", stage.port(), &["-S", "-M", "prepared", "-n", "-c", "3", "-j", "3", "-t", "200"]);
+    let writers = client("pgbench", stage.port(), &["-M", "prepared", "-n", "-c", "2", "-j", "1", "-t", "40"]);
+    let threads = [readers, writers].map(|it| std::thread::spawn(|| said(it)));
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let (served, _, history) = stage.end();
+    // Each of the two first counts the branches.
+    assert_eq!((served.tally.committed, served.tally.aborted), (682, 0));
+    let answer = decide(&history, Level::StrictSerializable, &Budget::unlimited());
     assert!(matches!(answer, Answer::Allowed(_)), "{answer:?}");
 }

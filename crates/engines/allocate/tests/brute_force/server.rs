@@ -43,6 +43,8 @@ struct Read {
     reader: usize,
     /// How many commits it knew.
     moment: usize,
+    /// Whether it found the row, if it has to.
+    found: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -69,7 +71,7 @@ pub(crate) fn run(txns: &[Txn], turns: &[usize]) -> Option<bool> {
         state = state.step(txns, *turn)?;
     }
     assert!(state.commit.iter().all(Option::is_some), "everybody commits: {turns:?}");
-    state.is_allowed(txns).then(|| state.has_cycle())
+    (state.finds_rows() && state.is_allowed(txns)).then(|| state.has_cycle())
 }
 
 fn explore(txns: &[Txn], state: &State, n_steps: &mut usize) -> bool {
@@ -78,7 +80,7 @@ fn explore(txns: &[Txn], state: &State, n_steps: &mut usize) -> bool {
     }
     *n_steps -= 1;
     if state.commit.iter().all(Option::is_some) {
-        return state.has_cycle() && state.is_allowed(txns);
+        return state.has_cycle() && state.finds_rows() && state.is_allowed(txns);
     }
     (0..txns.len()).any(|txn| state.step(txns, txn).is_some_and(|it| explore(txns, &it, n_steps)))
 }
@@ -124,7 +126,7 @@ impl State {
             let own = own.filter(|it| it.access.relation == access.relation);
             let own = own.fold(Parts::default(), |parts, it| parts.with(it.access.writes));
             let moment = if access.locks { self.n_commits } else { self.snapshot[txn].unwrap_or(self.n_commits) };
-            next.reads.push(Read { item, parts: access.reads.without(own), reader: txn, moment });
+            next.reads.push(Read { item, parts: access.reads.without(own), reader: txn, moment, found: access.found });
         }
         Some(next)
     }
@@ -199,6 +201,14 @@ impl State {
             }
         }
         (0..n_txns).any(|it| before[it][it])
+    }
+
+    /// Has everybody who looked for a row that was made, and is removed by nobody, found what it had to?
+    fn finds_rows(&self) -> bool {
+        self.versions.iter().filter(|it| it.is_made_for_good).all(|made| {
+            let mut reads = self.reads.iter().filter(|it| it.item == made.item && it.reader != made.by);
+            reads.all(|it| it.found.is_none_or(|found| found == (made.commit < it.moment)))
+        })
     }
 
     /// Would serializable transactions have let this happen?

@@ -259,7 +259,7 @@ fn judge(draft: &Draft, tests: &[Test]) -> Answers {
         }
         let Some(is_allowed) = is_allowed(&verdict) else {
             match verdict {
-                // No core shows that each meaning is forbidden, nor (FIXME) that an appender is taken as rolled back.
+                // No core shows that each meaning is forbidden, nor that an appender is taken as rolled back.
                 Verdict::Unknown(StopReason::Unsupported(why)) if is_about_meanings(&facts, &why) => {
                     answers.unknown.push(level);
                 }

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 /// A program of few statements, most of them below a condition on the argument.
 fn choosy(dice: &mut Dice) -> String {
-    let mut text = "width 6\nvar a: int = 0\ntable t(k) { v: int }\ntable u(k) { v: int }\n".to_owned();
+    let mut text = "width 6\nvar a: int = 0\ntable t(k) { v: int }\ntable u(k) { v: int }\ntable w(k in \"p\", \"q\") { v: int }\n".to_owned();
     text += "init { t[\"p\"].v = 1; t[\"q\"].v = 2; u[\"p\"].v = 1; u[\"q\"].v = 0 }\n";
     let n_kinds = 1 + dice.below(3);
     let mut number = 0;
@@ -42,14 +42,19 @@ fn chosen(dice: &mut Dice, number: u64) -> String {
     let fields = dice.pick(&["v: r.v + 1", "v: n", "v: 3 - r.v"]);
     let row = dice.pick(&["\"p\"", "\"q\""]);
     let other = dice.pick(&["\"p\"", "\"q\""]);
-    let change = match dice.below(12) {
+    let change = match dice.below(16) {
         0..=3 => format!("update r in {table}{rows}{condition} {{ {fields} }}"),
         4 => format!("delete r in u{rows}{condition}"),
         5 => format!("insert r in u[{row}] {{ v: n }} on conflict update {{ {fields} }}"),
         6 => format!("insert u[{row}] {{ v: n }} on conflict nothing"),
         7 => return format!("a += t[{row}].v\n"),
         8..=10 => return format!("let x{number} = t[{row}].v\nt[{other}].v = x{number} + n + 1\n"),
-        _ => return format!("t[{row}].v += 1\n"),
+        11 => return format!("t[{row}].v += 1\n"),
+        // A plain insert would abort where others were faster, and serial runs do not.
+        12 => return format!("if not exists w[{row}] {{ insert w[{row}] {{ v: n }} on conflict nothing }}\n"),
+        13 => return format!("if exists w[{row}] {{ t[{other}].v += 1 }} else {{ u[{other}].v += 1 }}\n"),
+        14 => return format!("if exists w[{row}] and t[{other}].v > 0 {{ u[{other}].v += 1 }}\n"),
+        _ => format!("insert w[{row}] {{ v: n }} on conflict nothing"),
     };
     if dice.below(3) == 0 {
         return format!("let c{number} = {change}\nif c{number} == {} {{ a += 1 }}\n", dice.below(2));

@@ -1,6 +1,7 @@
 //! Where an expression or a body stands while it is flattened: the names in scope, and the statements made so far.
 
 use super::World;
+use super::declared::Global;
 use super::fold;
 use crate::error::{Checked, Span, fail};
 use crate::ids::{LocalId, ReadId, StatementId, TableId, UnitId};
@@ -120,11 +121,12 @@ impl<'w, 'd, 's> Scope<'w, 'd, 's> {
         let before = match (self.lookup(&name.text), self.world.declared.global(&name.text)) {
             (Some(Binding::Row(_)), _) => "the row of a loop",
             (Some(Binding::Value(_)), _) => "the name of a value",
-            (None, Some(global)) => global.describe(),
-            (None, None) => {
+            // Transactions are named in `run` only, where there are no values.
+            (None, None | Some(Global::Txn(_))) => {
                 self.names.push((name.text.clone(), binding));
                 return Ok(());
             }
+            (None, Some(global)) => global.describe(),
         };
         fail(name.span, format!("`{}` is already {before}", name.text), "choose another name")
     }

@@ -49,7 +49,7 @@ impl Walk<'_, '_> {
             // Rows are looked for first; those that fit are changed as they are then.
             self.scan(relation, looks, ReadMode::Plain, deed.span);
             return self.perhaps(|it| {
-                it.change(kind, relation, RowKey::All, reads, writes, deed.span);
+                it.change(kind, relation, &RowKey::All, reads, writes, deed.span);
                 Ok(())
             });
         }
@@ -60,14 +60,14 @@ impl Walk<'_, '_> {
         if deed.condition.is_some() && self.is_open() {
             self.perhaps(look)?;
             return self.perhaps(|it| {
-                it.change(kind, relation, key.clone(), reads, writes, deed.span);
+                it.change(kind, relation, &key, reads, writes, deed.span);
                 Ok(())
             });
         }
         if deed.condition.is_some() && !self.decide() {
             return look(self);
         }
-        self.change(kind, relation, key.clone(), reads, writes, deed.span);
+        self.change(kind, relation, &key, reads, writes, deed.span);
         if deed.fields.is_none() {
             self.learn(relation, &key, false);
         }
@@ -132,6 +132,7 @@ impl Walk<'_, '_> {
         }
         if self.finds_row(relation, &key) {
             there(self);
+            self.found(relation, &key, span, true);
         } else {
             made(self);
         }

@@ -135,7 +135,7 @@ pub(super) struct Walk<'d, 's> {
     pub(super) different: Vec<(RowKey, RowKey)>,
     pub(super) accesses: Vec<Access>,
     pub(super) compared: Compared,
-    /// Rows that are locked or written, and whether they exist.
+    /// Rows that are locked or written, or that stay as they are, and whether they exist.
     known: Vec<(usize, RowKey, bool)>,
     /// Whether the row that a `for update` looked at last was there.
     last_locked: Option<bool>,
@@ -236,7 +236,7 @@ impl<'d, 's> Walk<'d, 's> {
             StmtKind::Delete(target) => {
                 let (relation, key) = self.target(target)?;
                 let whole = Parts::whole(self.relations[relation].fields.len());
-                self.change(AccessKind::Delete, relation, key.clone(), Parts::EXISTENCE, whole, stmt.span);
+                self.change(AccessKind::Delete, relation, &key, Parts::EXISTENCE, whole, stmt.span);
                 self.learn(relation, &key, false);
             }
             StmtKind::Change { count, change } => {
@@ -298,11 +298,7 @@ impl<'d, 's> Walk<'d, 's> {
             ExprKind::Locked(inner) if matches!(inner.kind, ExprKind::RowExists(_)) => self.last_locked,
             ExprKind::RowExists(row) => {
                 let relation = self.table(&row.table).ok()?;
-                if !self.relations[relation].grows {
-                    return Some(true);
-                }
-                let key = self.plain_key(&row.key)?;
-                self.known.iter().rev().find(|it| it.0 == relation && it.1 == key).map(|it| it.2)
+                self.known_row(relation, &self.plain_key(&row.key)?)
             }
             _ => self.known_value(condition),
         }
@@ -350,6 +346,14 @@ impl<'d, 's> Walk<'d, 's> {
             ExprKind::Name(_) => {
                 if let Some(value) = self.plain_key(condition) {
                     self.compared.decide_truth(&value, truth);
+                }
+            }
+            ExprKind::RowExists(row) => {
+                if let (Ok(relation), Some(key)) = (self.table(&row.table), self.plain_key(&row.key)) {
+                    self.found(relation, &key, condition.span, truth);
+                    if !self.relations[relation].grows {
+                        self.learn(relation, &key, truth);
+                    }
                 }
             }
             _ => {}
@@ -425,7 +429,7 @@ impl<'d, 's> Walk<'d, 's> {
                 let field = self.field(relation, field)?;
                 self.expr(value)?;
                 let reads = if op == AssignOp::Set { Parts::EXISTENCE } else { field.with(Parts::EXISTENCE) };
-                self.change(AccessKind::Update, relation, key, reads, field, span);
+                self.change(AccessKind::Update, relation, &key, reads, field, span);
                 Ok(())
             }
             _ => fail(target.span, "only a variable or a field can be written", "as in `accounts[\"x\"].balance = 0`"),
@@ -437,31 +441,39 @@ impl<'d, 's> Walk<'d, 's> {
         &mut self,
         kind: AccessKind,
         relation: usize,
-        key: RowKey,
+        key: &RowKey,
         reads: Parts,
         writes: Parts,
         span: Span,
     ) {
-        if self.finds_row(relation, &key) {
-            self.push(kind, relation, key, reads, writes, true, span);
+        let exists = self.finds_row(relation, key);
+        if exists {
+            self.push(kind, relation, key.clone(), reads, writes, true, span);
         } else {
-            self.push(AccessKind::Read, relation, key, Parts::EXISTENCE, Parts::default(), false, span);
+            self.push(AccessKind::Read, relation, key.clone(), Parts::EXISTENCE, Parts::default(), false, span);
+        }
+        if !self.is_open() {
+            self.found(relation, key, span, exists);
         }
     }
 
     /// Is there a row for a statement that locks it? Both may be if the table grows.
     pub(super) fn finds_row(&mut self, relation: usize, key: &RowKey) -> bool {
+        if let Some(known) = self.known_row(relation, key) {
+            return known;
+        }
         if !self.relations[relation].grows || *key == RowKey::All {
             return true;
-        }
-        if let Some(known) = self.known.iter().rev().find(|it| it.0 == relation && it.1 == *key) {
-            return known.2;
         }
         let exists = if self.n_loops > 0 { true } else { self.decide() };
         if exists {
             self.learn(relation, key, true);
         }
         exists
+    }
+
+    fn known_row(&self, relation: usize, key: &RowKey) -> Option<bool> {
+        self.known.iter().rev().find(|it| it.0 == relation && it.1 == *key).map(|it| it.2)
     }
 
     pub(super) fn learn(&mut self, relation: usize, key: &RowKey, exists: bool) {
@@ -490,7 +502,20 @@ impl<'d, 's> Walk<'d, 's> {
         let grows_unseen = self.relations[relation].grows && locks && matches!(self.branches, Branches::Both);
         let is_some = key == RowKey::All && (!writes.is_empty() || self.relations[relation].grows && locks);
         let is_certain = self.is_certain && !is_some && !(grows_unseen && kind != AccessKind::Insert);
-        self.accesses.push(Access { relation, key, reads, writes, locks, is_certain, kind, span });
+        self.accesses.push(Access { relation, key, reads, writes, locks, is_certain, found: None, kind, span });
+    }
+
+    /// Remembers whether the last access at a place of the text found its row, unless the transaction has made or removed it
+    /// itself.
+    pub(super) fn found(&mut self, relation: usize, key: &RowKey, span: Span, exists: bool) {
+        let is_here = |it: &Access| it.relation == relation && it.key == *key;
+        let is_own = |it: &Access| is_here(it) && it.is_certain && it.writes.meets(Parts::EXISTENCE);
+        if *key == RowKey::All || self.accesses.iter().any(is_own) {
+            return;
+        }
+        if let Some(access) = self.accesses.iter_mut().rev().find(|it| is_here(it) && it.span == span) {
+            access.found = Some(exists);
+        }
     }
 
     pub(super) fn scan(&mut self, relation: usize, fields: Parts, mode: ReadMode, span: Span) {
@@ -505,10 +530,10 @@ impl<'d, 's> Walk<'d, 's> {
         }
         let exists = self.finds_row(relation, &key);
         self.last_locked = Some(exists);
-        if exists {
-            self.push(AccessKind::Read, relation, key, parts, Parts::default(), true, span);
-        } else {
-            self.push(AccessKind::Read, relation, key, Parts::EXISTENCE, Parts::default(), false, span);
+        let parts = if exists { parts } else { Parts::EXISTENCE };
+        self.push(AccessKind::Read, relation, key.clone(), parts, Parts::default(), exists, span);
+        if !self.is_open() {
+            self.found(relation, &key, span, exists);
         }
     }
 

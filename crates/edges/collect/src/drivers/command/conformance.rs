@@ -2,7 +2,7 @@
 //!
 //! The play looks at the driver, not at the isolation of the database: two sessions never do what a level could forbid.
 
-use super::process::Process;
+use super::process::{Grave, Process};
 use super::protocol::{Answer, Hello, Operation, Reading, Request, rows_of, value_of};
 use super::words::words_of;
 use super::{SCHEME, start};
@@ -64,7 +64,7 @@ pub fn check_driver(url: &str, opening: &Opening) -> Result<Conformance, Failure
     })?;
     let words = words_of(command).map_err(Failure::broken)?;
     let mut conformance = Conformance::default();
-    let (process, hello) = match start(&words, opening) {
+    let (process, hello) = match start(&words, opening, &Grave::default()) {
         Ok(started) => started,
         Err(failure) => {
             conformance.remarks.push(("hello".to_owned(), Remark::Wrong(failure.to_string())));

@@ -28,6 +28,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How long a session may take to close. Nobody waits for what comes later.
 const CLOSING: Duration = Duration::from_secs(2);
 
+/// Why the first of some processes failed, if one has.
+pub(super) type Grave = Arc<Mutex<Option<String>>>;
+
 /// A process.
 #[derive(Debug)]
 pub(super) struct Process {
@@ -46,6 +49,7 @@ struct Shared {
     child: Mutex<Child>,
     state: Mutex<State>,
     last_words: Mutex<VecDeque<String>>,
+    grave: Grave,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +65,7 @@ struct State {
 
 impl Process {
     /// Starts a process. Nothing was said to it yet.
-    pub(super) fn start(words: &[String], timeout: Duration) -> Result<Self, String> {
+    pub(super) fn start(words: &[String], timeout: Duration, grave: &Grave) -> Result<Self, String> {
         let shown = words.join(" ");
         let [program, arguments @ ..] = words else { return Err("the command of the driver is empty".to_owned()) };
         let mut command = Command::new(program);
@@ -78,6 +82,7 @@ impl Process {
             child: Mutex::new(child),
             state: Mutex::default(),
             last_words: Mutex::default(),
+            grave: Arc::clone(grave),
         });
         // A session has one request under way, so that few lines wait here.
         let (lines, to_write) = channel::<String>();
@@ -239,6 +244,7 @@ impl Shared {
             sender.send(Err(why.clone())).ok();
         }
         drop(state);
+        self.grave.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| why.clone());
         self.end();
         why
     }

@@ -66,7 +66,7 @@ pub(super) fn run_for<T>(max_questions: usize, run: impl FnOnce(&Budget<'_>) -> 
     let hear = |note: Note| match note {
         Note::Begins(stage) => work.borrow_mut().stages.push(stage),
         Note::Counted(Quantity::Variables, _) => work.borrow_mut().n_rounds += 1,
-        Note::Counted(..) => {}
+        Note::Counted(..) | Note::Reached { .. } => {}
     };
     let result = run(&Budget::new(&stop).heard_by(&hear));
     let work = work.take();
