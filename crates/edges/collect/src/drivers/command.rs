@@ -221,7 +221,10 @@ fn done(process: &Process, answer: Answer, asked: &str) -> Result<Json, Failure>
         Answer::Ok(json) => Ok(json),
         Answer::Conflict(why) => Err(Failure::conflict(why)),
         Answer::Lost(why) => Err(Failure::lost(why)),
-        Answer::Broken(why) => Err(Failure::broken(why)),
+        Answer::Broken(why) => {
+            process.give_up(&why);
+            Err(Failure::broken(why))
+        }
         Answer::Unsupported(what) => {
             Err(process.fail(&format!("does not support `{asked}` (it says `{what}`), which is needed here")))
         }

@@ -64,11 +64,13 @@ fn runs_catch_the_weak_store_and_become_short_scripts() {
     assert!(n_scripts > 0);
 }
 
-/// Two sessions find that a slot is free, and both book it, each by a row of its own.
+/// Two sessions find that a slot is free, and both book it, each by a row of its own. Sessions run as fast as they like, so that
+/// once in a while something else is seen first; that is a finding, too.
 #[test]
 fn a_run_that_books_a_slot_twice_becomes_a_script_of_scans_and_inserts() {
-    let found = hunted("store:si?policy=adversarial", Level::Serializable, Probes::No, &["unique"], 60);
-    assert!(n_txns(&found) == 2 && found.findings[0].anomalies() == ["g2"], "{found:?}");
+    let hunts = (0..5).map(|_| hunted("store:si?policy=adversarial", Level::Serializable, Probes::No, &["unique"], 60));
+    let is_double = |it: &Hunted| n_txns(it) == 2 && it.findings[0].anomalies() == ["g2"];
+    let found = hunts.into_iter().find(is_double).expect("slots are booked twice");
     let script = found.findings[0].reproduction.as_ref().unwrap().script.to_string();
     assert!(script.starts_with("table booking int numbered\ns1 begin si\n"), "{script}");
     assert_eq!(script.matches("scan booking slot = ").count(), 2, "{script}");
@@ -100,8 +102,10 @@ fn a_hunt_for_all_there_is_ends_in_time() {
     };
     let found = hunt(&database, &asked, &Arc::new(Control::new()), &mut |_| {}).unwrap();
     assert!(!found.findings.is_empty());
-    // What is judged last may take its time on a busy machine; without a look at the clock it would be minutes.
-    assert!((1..30).contains(&found.elapsed.as_secs()), "{:?}", found.elapsed);
+    // Nothing begins after the end, but for what was about to when somebody last looked at the clock.
+    assert!(found.elapsed >= asked.duration);
+    let n_late = found.trials.iter().filter(|it| it.began >= asked.duration).count();
+    assert!(n_late <= 1, "{:?}", found.trials);
 }
 
 #[test]

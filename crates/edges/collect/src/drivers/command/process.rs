@@ -149,6 +149,12 @@ impl Process {
         }
     }
 
+    /// It says itself that nothing can be done any more. It is not ended, but whoever hunts must not go on as if nothing had
+    /// happened.
+    pub(super) fn give_up(&self, why: &str) {
+        self.shared.bury(why);
+    }
+
     /// It has made a mistake that nobody can work with: it is ended, and nobody asks it any more.
     pub(super) fn fail(&self, what: &str) -> Failure {
         Failure::broken(self.shared.fail(what))
@@ -244,9 +250,14 @@ impl Shared {
             sender.send(Err(why.clone())).ok();
         }
         drop(state);
-        self.grave.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| why.clone());
+        self.bury(&why);
         self.end();
         why
+    }
+
+    /// Remembers why the first of some processes failed.
+    fn bury(&self, why: &str) {
+        self.grave.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| why.to_owned());
     }
 
     /// Ends the process and what it started.
