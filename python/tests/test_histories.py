@@ -43,6 +43,32 @@ def test_frames_give_the_same_history():
     assert History.from_rows(in_pieces, initial=0) == expected
 
 
+def test_large_frames_give_the_same_history_as_their_rows_in_any_pieces():
+    """Pieces of integers are looked up as a whole; cells that are missing, texts, ends and deletes are not."""
+    polars = pytest.importorskip("polars")
+    rows = []
+    for txn in range(3000):
+        session, is_odd = f"s{txn % 7}", txn % 5 == 4
+        rows.append({"session": session, "txn": txn, "op": "write", "key": txn % 11, "value": txn + 1})
+        rows.append({"session": session, "txn": txn, "op": "read", "key": txn % 11, "value": txn + 1})
+        if is_odd:
+            rows.append({"session": session, "txn": txn, "op": "delete", "key": txn % 3, "value": None})
+        if txn % 50 == 49:
+            rows.append({"session": session, "txn": txn, "op": "abort", "key": None, "value": None})
+    ordinary = [row for row in rows if row["op"] in ("read", "write")]
+    by_time = sorted(ordinary, key=lambda it: (it["txn"] // 7, it["op"]))
+    for table in (rows, ordinary, by_time):
+        expected = History.from_rows(table, initial=0)
+        frame = polars.DataFrame(table)
+        assert History.from_rows(frame, initial=0) == expected
+        parts = [frame[start : start + 1777] for start in range(0, frame.height, 1777)]
+        in_pieces = polars.concat(parts, rechunk=False)
+        assert History.from_rows(in_pieces, initial=0) == expected
+        as_texts = frame.with_columns(polars.col("key").cast(polars.String))
+        texts = [row | {"key": None if row["key"] is None else str(row["key"])} for row in table]
+        assert History.from_rows(as_texts, initial=0) == History.from_rows(texts, initial=0)
+
+
 def test_lists_in_frames_take_the_long_way():
     polars = pytest.importorskip("polars")
     rows = {"session": ["a", "b"], "txn": [1, 1], "op": ["r", "r"], "key": ["l", "l"], "value": [[1, 2], [1]]}

@@ -112,25 +112,25 @@ impl<'a> Sink<'a> {
 
     /// The keys that are these integers, added to the ids.
     pub(crate) fn int_keys(&mut self, integers: &[i64], ids: &mut Vec<KeyId>) -> Result<(), ReadError> {
-        self.builder.int_keys(integers, ids);
+        self.builder.naming().0.ints(integers, ids);
         self.weigh()
     }
 
     /// The values that are these integers, added to the ids.
     pub(crate) fn int_values(&mut self, integers: &[i64], ids: &mut Vec<ValueId>) -> Result<(), ReadError> {
-        self.builder.int_values(integers, ids);
+        self.builder.naming().1.ints(integers, ids);
         self.weigh()
     }
 
     /// The keys of these names, added to the ids.
     pub(crate) fn keys_named(&mut self, names: &[Name<'_>], ids: &mut Vec<KeyId>) -> Result<(), ReadError> {
-        self.builder.keys_named(names, ids);
+        self.builder.naming().0.all_named(names, ids);
         self.weigh()
     }
 
     /// The values of these names, added to the ids.
     pub(crate) fn values_named(&mut self, names: &[Name<'_>], ids: &mut Vec<ValueId>) -> Result<(), ReadError> {
-        self.builder.values_named(names, ids);
+        self.builder.naming().1.all_named(names, ids);
         self.weigh()
     }
 

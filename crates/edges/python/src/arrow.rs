@@ -8,10 +8,12 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchReader};
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, TimeUnit};
 use iso_history::{Datum, Name};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
+use std::ops::Range;
 
 /// The name of a capsule with a stream, as Arrow's interface for Python says it.
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
@@ -68,7 +70,7 @@ pub(crate) struct Chunked {
 /// A chunk whose cells can be names without a copy.
 enum Chunk {
     Null,
-    Ints(Vec<i64>, Option<ArrayRef>),
+    Ints(ScalarBuffer<i64>, Option<ArrayRef>),
     Texts(arrow_array::StringArray),
     LargeTexts(arrow_array::LargeStringArray),
     Views(arrow_array::StringViewArray),
@@ -89,6 +91,14 @@ impl Column for Chunked {
             starts => starts.partition_point(|it| *it <= row) - 1,
         };
         Cell::Name(self.chunks[idx].name(row - self.starts[idx]))
+    }
+
+    fn integers(&self, rows: Range<usize>) -> Option<&[i64]> {
+        let idx = self.starts.partition_point(|it| *it <= rows.start).checked_sub(1)?;
+        match &self.chunks[idx] {
+            Chunk::Ints(numbers, None) => numbers.get(rows.start - self.starts[idx]..rows.end - self.starts[idx]),
+            _ => None,
+        }
     }
 }
 
@@ -117,7 +127,7 @@ fn chunk(array: &ArrayRef) -> Option<Chunk> {
         DataType::Int8 => ints::<Int8Type>(array),
         DataType::Int16 => ints::<Int16Type>(array),
         DataType::Int32 => ints::<Int32Type>(array),
-        DataType::Int64 => ints::<Int64Type>(array),
+        DataType::Int64 => whole_ints::<Int64Type>(array),
         DataType::UInt8 => ints::<UInt8Type>(array),
         DataType::UInt16 => ints::<UInt16Type>(array),
         DataType::UInt32 => ints::<UInt32Type>(array),
@@ -142,8 +152,13 @@ fn ints<T: ArrowPrimitiveType>(array: &ArrayRef) -> Chunk
 where
     T::Native: Into<i64>,
 {
-    let numbers = array.as_primitive::<T>().values().iter().map(|it| (*it).into()).collect();
-    Chunk::Ints(numbers, nulls(array))
+    let numbers: Vec<i64> = array.as_primitive::<T>().values().iter().map(|it| (*it).into()).collect();
+    Chunk::Ints(numbers.into(), nulls(array))
+}
+
+/// Those that need no conversion stay where they are.
+fn whole_ints<T: ArrowPrimitiveType<Native = i64>>(array: &ArrayRef) -> Chunk {
+    Chunk::Ints(array.as_primitive::<T>().values().clone(), nulls(array))
 }
 
 /// Times are compared only, so the unit of their numbers does not matter.
@@ -152,10 +167,10 @@ fn times(array: &ArrayRef, unit: TimeUnit) -> Chunk {
         TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
     };
     match unit {
-        TimeUnit::Second => ints::<TimestampSecondType>(array),
-        TimeUnit::Millisecond => ints::<TimestampMillisecondType>(array),
-        TimeUnit::Microsecond => ints::<TimestampMicrosecondType>(array),
-        TimeUnit::Nanosecond => ints::<TimestampNanosecondType>(array),
+        TimeUnit::Second => whole_ints::<TimestampSecondType>(array),
+        TimeUnit::Millisecond => whole_ints::<TimestampMillisecondType>(array),
+        TimeUnit::Microsecond => whole_ints::<TimestampMicrosecondType>(array),
+        TimeUnit::Nanosecond => whole_ints::<TimestampNanosecondType>(array),
     }
 }
 

@@ -2,11 +2,17 @@
 //!
 //! Rows of a transaction have the same session and the same name of a transaction, and need not stand together: a log in
 //! the order of time is a table, too. Within a session, transactions come one after the other.
+//!
+//! Most of the time goes into looking up names, in tables that fit in no cache. So the values are looked up on a thread of
+//! their own, and whole pieces of a column at once.
 
 use iso_history::{
-    Datum, Defect, History, HistoryBuilder, KeyId, Name, Outcome, Place, PlaceUnit, SessionId, Severity, ValueId,
+    Access, Datum, Defect, History, HistoryBuilder, KeyId, KeyNaming, Name, Outcome, Place, PlaceUnit, SessionId,
+    Severity, ValueId, ValueNaming,
 };
 use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::thread;
 
 /// What tables are called in messages; their lines are rows, from 1.
 const SOURCE: &str = "rows";
@@ -14,12 +20,15 @@ const SOURCE: &str = "rows";
 const AT_ONCE: usize = 4096;
 
 /// A column, cell by cell.
-pub(crate) trait Column: Send {
+pub(crate) trait Column: Send + Sync {
     /// How many cells it has.
     fn len(&self) -> usize;
 
     /// The cell of a row, from 0.
     fn cell(&self, row: usize) -> Cell<'_>;
+
+    /// The cells of these rows, if they are integers that stand side by side.
+    fn integers(&self, rows: Range<usize>) -> Option<&[i64]>;
 }
 
 /// What stands in a cell.
@@ -88,22 +97,35 @@ impl Table {
         self.initial_values(&mut reader.builder);
         let (txns, txn_of_row) = self.transactions(&mut reader);
         let kinds: Vec<Kind> = (0..self.op.len()).map(|row| self.kind(row, &mut reader)).collect();
-        let (keys, values) = (self.keys(&mut reader, &kinds), self.values(&mut reader));
-        let columns = Columns { kinds, keys, values };
+        let columns = self.columns(kinds, &mut reader);
         let rows = sorted_rows(&txns, &txn_of_row);
-        let mut rows = rows.as_deref();
-        let mut next_row = 0;
+        drop(txn_of_row);
+        let mut next = 0;
+        let mut accesses = Vec::new();
         for txn in &txns {
-            let these: Vec<usize> = match &mut rows {
-                Some(sorted) => {
-                    let (these, rest) = sorted.split_at(txn.n_rows);
-                    *sorted = rest;
-                    these.iter().map(|it| *it as usize).collect()
+            let places = next..next + txn.n_rows;
+            next = places.end;
+            let place = Place { source: 0, at: txn.first_row as u64 + 1 };
+            reader.builder.begin(txn.session, place);
+            match &rows {
+                None => {
+                    // Rows that stand together are operations that stand together, unless there is something special.
+                    accesses.clear();
+                    accesses.extend(columns.kinds[places.clone()].iter().map_while(|it| it.access()));
+                    let is_plain = accesses.len() == txn.n_rows && !columns.has_lists;
+                    if is_plain {
+                        let (keys, values) = (&columns.keys[places.clone()], &columns.values[places.clone()]);
+                        reader.builder.extend(&accesses, keys, values);
+                    }
+                    let ended = if is_plain { None } else { self.operations(places.clone(), &columns, &mut reader) };
+                    self.end(places, ended, &mut reader);
                 }
-                None => (next_row..next_row + txn.n_rows).collect(),
-            };
-            next_row += txn.n_rows;
-            self.add(txn, &these, &columns, &mut reader);
+                Some(sorted) => {
+                    let these = sorted[places].iter().map(|it| *it as usize);
+                    let ended = self.operations(these.clone(), &columns, &mut reader);
+                    self.end(these, ended, &mut reader);
+                }
+            }
         }
         if !reader.defects.is_empty() {
             return (None, reader.defects);
@@ -211,53 +233,70 @@ impl Table {
         Kind::Read
     }
 
-    fn keys(&self, reader: &mut Reader, kinds: &[Kind]) -> Vec<KeyId> {
+    /// The names of keys and values become numbers, both at the same time.
+    fn columns(&self, kinds: Vec<Kind>, reader: &mut Reader) -> Columns {
+        let Reader { builder, defects } = reader;
+        let (mut keys, mut values) = builder.naming();
+        let (keys, (values, has_lists)) = thread::scope(|scope| {
+            let beside = thread::Builder::new().spawn_scoped(scope, || self.values(&mut values));
+            let keys = self.keys(&mut keys, &kinds, defects);
+            (keys, beside.expect("a thread can be started").join().expect("names are looked up without a failure"))
+        });
+        Columns { kinds, keys, values, has_lists }
+    }
+
+    fn keys(&self, keys: &mut KeyNaming<'_>, kinds: &[Kind], defects: &mut Vec<Defect>) -> Vec<KeyId> {
         let mut ids = Vec::with_capacity(kinds.len());
         let mut names = Vec::with_capacity(AT_ONCE);
-        for (row, kind) in kinds.iter().enumerate() {
-            let name = self.key.cell(row).name();
-            let needs_key = !matches!(kind, Kind::Ends(_));
-            if needs_key && name.is_none_or(|it| it == Name::Null) {
-                reader.error(row, "the operation has no key".to_owned());
+        for rows in pieces(kinds.len()) {
+            let ends = |row: usize| matches!(kinds[row], Kind::Ends(_));
+            if let Some(integers) = self.key.integers(rows.clone()).filter(|_| !rows.clone().any(ends)) {
+                keys.ints(integers, &mut ids);
+                continue;
             }
-            // The end of a transaction has no key of its own; whatever stands there is not looked at.
-            names.push(if needs_key {
-                name.unwrap_or(Name::Null)
-            } else {
-                self.key.cell(0).name().unwrap_or(Name::Null)
-            });
-            if names.len() == AT_ONCE {
-                reader.builder.keys_named(&names, &mut ids);
-                names.clear();
+            names.clear();
+            for row in rows {
+                let name = self.key.cell(row).name().filter(|it| *it != Name::Null);
+                if name.is_none() && !ends(row) {
+                    defects.push(error(row, "the operation has no key".to_owned()));
+                }
+                // The end of a transaction has no key of its own; whatever stands there is not looked at.
+                let other = || self.key.cell(0).name();
+                names.push(if ends(row) { other() } else { name }.unwrap_or(Name::Null));
             }
+            keys.all_named(&names, &mut ids);
         }
-        reader.builder.keys_named(&names, &mut ids);
         ids
     }
 
-    /// The single values; that of a list is not looked at.
-    fn values(&self, reader: &mut Reader) -> Vec<ValueId> {
+    /// The single values; that of a list is not looked at, but it is said whether there is one.
+    fn values(&self, values: &mut ValueNaming<'_>) -> (Vec<ValueId>, bool) {
         let n_rows = self.value.len();
         let mut ids = Vec::with_capacity(n_rows);
         let mut names = Vec::with_capacity(AT_ONCE);
-        for row in 0..n_rows {
-            names.push(self.value.cell(row).name().unwrap_or(Name::Null));
-            if names.len() == AT_ONCE {
-                reader.builder.values_named(&names, &mut ids);
-                names.clear();
+        let mut has_lists = false;
+        for rows in pieces(n_rows) {
+            if let Some(integers) = self.value.integers(rows.clone()) {
+                values.ints(integers, &mut ids);
+                continue;
             }
+            names.clear();
+            for row in rows {
+                let name = self.value.cell(row).name();
+                has_lists |= name.is_none();
+                names.push(name.unwrap_or(Name::Null));
+            }
+            values.all_named(&names, &mut ids);
         }
-        reader.builder.values_named(&names, &mut ids);
-        ids
+        (ids, has_lists)
     }
 
-    fn add(&self, txn: &Txn, rows: &[usize], columns: &Columns, reader: &mut Reader) {
-        let place = Place { source: 0, at: txn.first_row as u64 + 1 };
-        reader.builder.begin(txn.session, place);
+    /// Adds the operations of these rows to the open transaction, one by one; how it ended, if a row says so.
+    fn operations(&self, rows: impl Iterator<Item = usize>, columns: &Columns, reader: &mut Reader) -> Option<Outcome> {
         let mut outcome = None;
         for row in rows {
-            let (key, value) = (columns.keys[*row], columns.values[*row]);
-            match (columns.kinds[*row], self.value.cell(*row)) {
+            let (key, value) = (columns.keys[row], columns.values[row]);
+            match (columns.kinds[row], self.value.cell(row)) {
                 (Kind::Read, Cell::List(list)) => {
                     let values: Vec<ValueId> = list.iter().map(|it| reader.builder.value_named(it.as_name())).collect();
                     reader.builder.read_list(key, values);
@@ -266,7 +305,7 @@ impl Table {
                 (Kind::Write, Cell::Name(_)) => reader.builder.write(key, value),
                 (Kind::Append, Cell::Name(_)) => reader.builder.append(key, value),
                 (Kind::Write | Kind::Append, Cell::List(_)) => {
-                    reader.error(*row, "only a read has a whole list; append its elements one by one".to_owned());
+                    reader.error(row, "only a read has a whole list; append its elements one by one".to_owned());
                 }
                 (Kind::Delete, _) => {
                     let nothing = reader.builder.value_named(Name::Null);
@@ -275,16 +314,43 @@ impl Table {
                 (Kind::Ends(how), _) => outcome = Some(how),
             }
         }
+        outcome
+    }
+
+    /// Ends the open transaction, which has these rows.
+    fn end(
+        &self,
+        rows: impl DoubleEndedIterator<Item = usize> + Clone,
+        mut outcome: Option<Outcome>,
+        reader: &mut Reader,
+    ) {
         if let Some(status) = &self.status {
-            outcome = rows.iter().rev().find_map(|row| reader.outcome(status.as_ref(), *row)).or(outcome);
+            outcome = rows.clone().rev().find_map(|row| reader.outcome(status.as_ref(), row)).or(outcome);
         }
-        let begin = self.begin.as_ref().and_then(|it| rows.iter().find_map(|row| reader.time(it.as_ref(), *row)));
-        let end = self.end.as_ref().and_then(|it| rows.iter().rev().find_map(|row| reader.time(it.as_ref(), *row)));
+        let begin = self.begin.as_ref().and_then(|it| rows.clone().find_map(|row| reader.time(it.as_ref(), row)));
+        let end = self.end.as_ref().and_then(|it| rows.rev().find_map(|row| reader.time(it.as_ref(), row)));
         if begin.is_some() || end.is_some() {
             reader.builder.times(begin, end);
         }
         reader.builder.end(outcome.unwrap_or(Outcome::Committed));
     }
+}
+
+impl Kind {
+    /// What it does to its key, if it is one plain operation.
+    fn access(self) -> Option<Access> {
+        match self {
+            Self::Read => Some(Access::Read),
+            Self::Write => Some(Access::Write),
+            Self::Append => Some(Access::Append),
+            Self::Delete | Self::Ends(_) => None,
+        }
+    }
+}
+
+/// The rows of a table in pieces.
+fn pieces(n_rows: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..n_rows).step_by(AT_ONCE).map(move |start| start..n_rows.min(start + AT_ONCE))
 }
 
 /// The rows by transaction, each in the order of the table; none if they stand so already.
@@ -311,6 +377,8 @@ struct Columns {
     kinds: Vec<Kind>,
     keys: Vec<KeyId>,
     values: Vec<ValueId>,
+    /// Is there a value that is a whole list?
+    has_lists: bool,
 }
 
 struct Reader {
@@ -320,8 +388,7 @@ struct Reader {
 
 impl Reader {
     fn error(&mut self, row: usize, message: String) {
-        let at = Some((row as u64 + 1, PlaceUnit::Line));
-        self.defects.push(Defect { severity: Severity::Error, source: SOURCE.to_owned(), at, message });
+        self.defects.push(error(row, message));
     }
 
     fn outcome(&mut self, column: &dyn Column, row: usize) -> Option<Outcome> {
@@ -348,6 +415,12 @@ impl Reader {
             }
         }
     }
+}
+
+/// What is wrong with a row.
+fn error(row: usize, message: String) -> Defect {
+    let at = Some((row as u64 + 1, PlaceUnit::Line));
+    Defect { severity: Severity::Error, source: SOURCE.to_owned(), at, message }
 }
 
 /// A name as a session has it: without quotes.
@@ -402,5 +475,9 @@ impl Column for Made {
             MadeCell::Datum(datum) => Cell::Name(datum.as_name()),
             MadeCell::List(list) => Cell::List(list),
         }
+    }
+
+    fn integers(&self, _: Range<usize>) -> Option<&[i64]> {
+        None
     }
 }

@@ -1,6 +1,7 @@
 //! The only way to make a [`History`]: transactions in, a valid history or its defects out.
 
 use crate::names::Interner;
+use crate::naming::{KeyNaming, ValueNaming};
 use crate::omissions::Table;
 use crate::statements::ScanEntry;
 use crate::{
@@ -86,7 +87,7 @@ pub enum Matching {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum KeyUse {
+pub(crate) enum KeyUse {
     Untouched,
     Register,
     List,
@@ -101,8 +102,6 @@ pub struct TooManyRows;
 pub const OMISSION_BYTES: usize = 16;
 
 const NO_TIMES: (i64, i64) = (i64::MIN, i64::MAX);
-/// So many integers are looked up at once: what that needs fits in the nearest cache.
-const AT_ONCE: usize = 256;
 /// Ids are u32 and the last one is a sentinel.
 const MAX_ENTRIES: usize = u32::MAX as usize - 1;
 /// Facts need one bit of a transaction's id for themselves.
@@ -148,8 +147,7 @@ impl HistoryBuilder {
 
     /// The key of that name, made at its first mention.
     pub fn key_named(&mut self, name: Name<'_>) -> KeyId {
-        let key = self.key_ids.intern(name, &mut self.history.keys);
-        self.note_key(key)
+        self.naming().0.named(name)
     }
 
     /// The value of that name, made at its first mention.
@@ -160,57 +158,19 @@ impl HistoryBuilder {
 
     /// The value of that name, made at its first mention.
     pub fn value_named(&mut self, name: Name<'_>) -> ValueId {
-        ValueId::from_index(self.value_ids.intern(name, &mut self.history.values))
+        self.naming().1.named(name)
+    }
+
+    /// The names of keys and those of values. Many at once are found faster, and keys have nothing to do with values.
+    pub fn naming(&mut self) -> (KeyNaming<'_>, ValueNaming<'_>) {
+        let Self { history, key_ids, value_ids, explicit_initial, key_use, .. } = self;
+        let keys = KeyNaming { ids: key_ids, names: &mut history.keys, uses: key_use, initial: explicit_initial };
+        (keys, ValueNaming { ids: value_ids, names: &mut history.values })
     }
 
     /// Another value of the same name, which a case of a history tells apart.
     pub(crate) fn value_again(&mut self, value: ValueId) -> ValueId {
         ValueId::from_index(self.history.values.again(value.index()))
-    }
-
-    /// The keys with these integers as names, one after the other, put into `ids`. Many at once are found faster.
-    pub fn int_keys(&mut self, integers: &[i64], ids: &mut Vec<KeyId>) {
-        for some in integers.chunks(AT_ONCE) {
-            self.key_ids.fetch(some, &self.history.keys);
-            for integer in some {
-                let key = self.key_ids.intern_int(*integer, &mut self.history.keys);
-                ids.push(self.note_key(key));
-            }
-        }
-    }
-
-    /// The values with these integers as names, one after the other, put into `ids`. Many at once are found faster.
-    pub fn int_values(&mut self, integers: &[i64], ids: &mut Vec<ValueId>) {
-        for some in integers.chunks(AT_ONCE) {
-            self.value_ids.fetch(some, &self.history.values);
-            for integer in some {
-                ids.push(ValueId::from_index(self.value_ids.intern_int(*integer, &mut self.history.values)));
-            }
-        }
-    }
-
-    /// The keys of these names, one after the other, put into `ids`. Many at once are found faster.
-    pub fn keys_named(&mut self, names: &[Name<'_>], ids: &mut Vec<KeyId>) {
-        for some in names.chunks(AT_ONCE) {
-            self.key_ids.fetch_names(some, &self.history.keys);
-            ids.extend(some.iter().map(|it| self.key_named(*it)));
-        }
-    }
-
-    /// The values of these names, one after the other, put into `ids`. Many at once are found faster.
-    pub fn values_named(&mut self, names: &[Name<'_>], ids: &mut Vec<ValueId>) {
-        for some in names.chunks(AT_ONCE) {
-            self.value_ids.fetch_names(some, &self.history.values);
-            ids.extend(some.iter().map(|it| self.value_named(*it)));
-        }
-    }
-
-    fn note_key(&mut self, number: usize) -> KeyId {
-        if number == self.key_use.len() {
-            self.key_use.push(KeyUse::Untouched);
-            self.explicit_initial.push(None);
-        }
-        KeyId::from_index(number)
     }
 
     /// Sets the initial value of every key that has none of its own; null if never called.
