@@ -283,11 +283,14 @@ mod tests {
         assert!(text.starts_with("header\n{") && text.ends_with("{\"recording\":\"complete\"}\n"), "{text}");
     }
 
-    /// Takes a byte now and then.
-    struct Slow;
+    /// Takes nothing at first, and then a little now and then.
+    struct Slow(Arc<AtomicBool>);
 
     impl Write for Slow {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            while self.0.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
             thread::sleep(PAUSE / 10);
             Ok(bytes.len().min(1000))
         }
@@ -299,15 +302,19 @@ mod tests {
 
     #[test]
     fn sessions_wait_for_a_slow_disk() {
-        let buffer = buffer("s1", []);
-        let journal =
-            Journal::start(Target::Stream(Box::new(Slow)), b"header\n", &[Arc::clone(&buffer)], &Remarks::default());
+        let (buffer, is_stuck) = (buffer("s1", []), Arc::new(AtomicBool::new(false)));
+        let disk = Target::Stream(Box::new(Slow(Arc::clone(&is_stuck))));
+        let journal = Journal::start(disk, b"header\n", &[Arc::clone(&buffer)], &Remarks::default());
         let journal = journal.unwrap().unwrap();
         let writer = journal.writer();
+        is_stuck.store(true, Ordering::Relaxed);
         let mut most = 0;
         for time in 0..10_000 {
             let n_bytes = end(&buffer, "s1", time);
             most = most.max(n_bytes);
+            if n_bytes >= ROOM_OF_ONE.end {
+                is_stuck.store(false, Ordering::Relaxed);
+            }
             writer.keep_up(&buffer, n_bytes, || false);
         }
         assert!((ROOM_OF_ONE.end..ROOM_OF_ONE.end + 1000).contains(&most), "{most}");
