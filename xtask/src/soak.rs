@@ -28,10 +28,10 @@ const TRIED: [(&str, &str, &str); 11] = [
     ("iso-store", "suite", "4000"),
     // Random levels: none has a proof and a history against it.
     ("iso-separate", "prove", "3000"),
-    // Queries that replay an order.
+    // Queries that replay an order, by DataFusion as well if it is installed.
     ("iso-scale", "replayed", "5000"),
-    // The same by Spark on a cluster that loses a worker, if PySpark is installed.
-    ("iso-scale", "spark", "1"),
+    // The same on clusters that lose a worker: of Spark and of Ballista, where their packages are installed.
+    ("iso-scale", "clusters", "1"),
     // Scripts on real servers, for each isolation level.
     ("iso-collect", "servers", "500"),
 ];

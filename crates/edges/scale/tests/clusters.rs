@@ -14,7 +14,7 @@
 use iso_evidence::Budget;
 use iso_formats::{Format, survey, write_path};
 use iso_history::{Datum, History, HistoryBuilder, Outcome, Place};
-use iso_scale::{Decision, Question, ScaleError, Spark, decide};
+use iso_scale::{Address, Decision, Memory, Question, ScaleError, Scripted, decide};
 use iso_spec::Level;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,8 @@ fn ask(address: &str, folder: &Path, name: &str, history: &History, level: Level
     let path = folder.join(name);
     write_path(history, Format::Parquet, &path).unwrap();
     let question = Question::new(survey(&path).unwrap(), level).unwrap();
-    let mut engine = Spark::new(address, &question.data, None, &|| false)?;
+    let address = Address::parse(address).unwrap();
+    let mut engine = Scripted::new(address, &question.data, Memory::default(), &|| false)?;
     decide(&question, &mut engine, &Budget::unlimited())
 }
 
