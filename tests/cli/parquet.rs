@@ -69,8 +69,6 @@ fn an_engine_that_is_not_there_is_named_with_its_cure() {
     };
     ask("ser", "spark").ends(2).complains("no-python -m pip install pyspark");
     ask("ser", "datafusion").ends(2).complains("no-python -m pip install datafusion");
-    ask("ser", "ballista://127.0.0.1:50050").ends(2).complains("no-python -m pip install ballista");
-    ask("ser", "ballista://nowhere").ends(2).complains("there is no engine `ballista://nowhere`");
     ask("rc", "spark").ends(2).complains("--engine decides ser, sser and si, not rc");
     ask("ser", "abacus").ends(2).complains("there is no engine `abacus`; choose datafusion, spark");
 }

@@ -1,4 +1,4 @@
-"""Replays an order of transactions over a Parquet data set with DataFusion or Ballista, and writes down what does not fit."""
+"""Replays an order of transactions over a Parquet data set with DataFusion, and writes down what does not fit."""
 
 import json
 import os
@@ -14,8 +14,6 @@ from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 
 # A sort that has less than this writes and reads again more than it sorts.
 BYTES_PER_PARTITION = 256 << 20
-# A cluster gets no more pieces of a sort than this.
-MOST_TASKS = 64
 
 
 def plans():
@@ -37,11 +35,6 @@ def plans():
 def context(plan):
     memory = plan["memory"]
     n_partitions = min(os.cpu_count() or 2, max(2, memory // BYTES_PER_PARTITION))
-    if plan["cluster"]:
-        from ballista import BallistaSessionContext
-
-        settings = {"datafusion.execution.target_partitions": str(min(plan["partitions"] or MOST_TASKS, MOST_TASKS))}
-        return BallistaSessionContext(plan["cluster"], cluster_config=settings)
     runtime = RuntimeEnvBuilder().with_fair_spill_pool(memory).with_disk_manager_specified(plan["spill"])
     ctx = SessionContext(SessionConfig().with_target_partitions(n_partitions), runtime)
     # The disk ends where it ends.

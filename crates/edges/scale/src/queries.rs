@@ -5,8 +5,8 @@
 //! ([`crate::snapshots`]).
 //!
 //! Plain window functions, groups and joins are all that is used, so that other engines understand them, too: `SQLite`, and
-//! with `"` for `` ` `` `DuckDB`. `IS DISTINCT FROM` has parentheses, as what follows it may be taken for a part of it. Windows have whole keys or sessions for partitions, as there are engines for which each
-//! partition is dear.
+//! with `"` for `` ` `` `DuckDB`. `IS DISTINCT FROM` stands in parentheses, as `DataFusion` takes an `AND` behind it for a part
+//! of it. Windows have whole keys or sessions for partitions, as there are engines for which each partition is dear.
 
 use crate::ScaleError;
 use crate::order::Order;

@@ -1,4 +1,4 @@
-//! Engines that are Python packages: Spark, `DataFusion` and Ballista. A small script runs the queries, here or on a cluster.
+//! Engines that are Python packages: Spark and `DataFusion`. A small script runs the queries, here or on a cluster.
 
 use crate::decide::{Engine, Part, Replay};
 use crate::queries::Queries;
@@ -21,30 +21,23 @@ pub enum Address {
     Spark(String),
     /// `DataFusion`, in a process of this machine.
     DataFusion,
-    /// The scheduler of a Ballista cluster: `host:port`.
-    Ballista(String),
 }
 
 impl Address {
-    /// What stands behind `--engine`: `spark`, `spark://host:7077`, `datafusion`, or `ballista://host:50050`.
+    /// What stands behind `--engine`: `spark`, `spark://host:7077` or `datafusion`.
     pub fn parse(words: &str) -> Option<Self> {
         match words {
             "spark" => Some(Self::Spark("local[*]".to_owned())),
             "datafusion" => Some(Self::DataFusion),
             _ if words.starts_with("spark://") || words.starts_with("local[") => Some(Self::Spark(words.to_owned())),
-            _ => {
-                let is_address = |it: &&str| {
-                    it.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-                };
-                words.strip_prefix("ballista://").filter(is_address).map(|it| Self::Ballista(it.to_owned()))
-            }
+            _ => None,
         }
     }
 
     fn script(&self) -> &'static str {
         match self {
             Self::Spark(_) => include_str!("spark.py"),
-            Self::DataFusion | Self::Ballista(_) => include_str!("datafusion.py"),
+            Self::DataFusion => include_str!("datafusion.py"),
         }
     }
 
@@ -53,9 +46,6 @@ impl Address {
         match self {
             Self::Spark(_) => ("Spark", "pyspark", ", and it needs Java"),
             Self::DataFusion => ("DataFusion", "datafusion", ""),
-            Self::Ballista(_) => {
-                ("Ballista", "ballista", ", and it needs Rust and protoc if there is no wheel for this machine")
-            }
         }
     }
 
@@ -63,7 +53,7 @@ impl Address {
     fn python(&self) -> String {
         let names: &[&str] = match self {
             Self::Spark(_) => &["PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"],
-            Self::DataFusion | Self::Ballista(_) => &["ISOSCOPE_PYTHON"],
+            Self::DataFusion => &["ISOSCOPE_PYTHON"],
         };
         names.iter().find_map(|it| std::env::var(it).ok()).unwrap_or_else(|| "python3".to_owned())
     }
@@ -73,7 +63,6 @@ impl Address {
         match self {
             Self::Spark(master) => !master.starts_with("local") && !is_loopback(master.trim_start_matches("spark://")),
             Self::DataFusion => false,
-            Self::Ballista(address) => !is_loopback(address),
         }
     }
 }
@@ -87,7 +76,6 @@ impl fmt::Display for Address {
         match self {
             Self::Spark(master) => write!(f, "Spark ({master})"),
             Self::DataFusion => f.write_str("DataFusion"),
-            Self::Ballista(address) => write!(f, "Ballista ({address})"),
         }
     }
 }
@@ -303,7 +291,6 @@ impl Engine for Scripted<'_> {
             |is_there: bool, name: &str| if is_there { place(&folder.join(name)).into() } else { Value::Null };
         let plan = json!({
             "master": if let Address::Spark(master) = &self.address { master.as_str() } else { "" },
-            "cluster": if let Address::Ballista(it) = &self.address { format!("df://{it}").into() } else { Value::Null },
             "memory": self.memory.engine,
             "history": place(&history),
             "moved": optional(!moved.is_empty(), &moves),
