@@ -51,11 +51,21 @@ def register(ctx, name, path):
         ctx.register_parquet(name, path.as_uri(), file_extension="")
 
 
-def table(frame):
-    """The rows, with texts as files of Parquet have them."""
-    rows = pa.Table.from_batches(frame.collect(), schema=frame.schema())
-    plain = [pa.field(it.name, pa.string() if it.type == pa.string_view() else it.type) for it in rows.schema]
-    return rows.cast(pa.schema(plain))
+def plain(schema):
+    """The same columns, with texts as files of Parquet have them."""
+    return pa.schema([pa.field(it.name, pa.string() if it.type == pa.string_view() else it.type) for it in schema])
+
+
+def rows(frame):
+    return pa.Table.from_batches(frame.collect(), schema=frame.schema()).cast(plain(frame.schema()))
+
+
+def keep(frame, path):
+    """Writes rows as they come: they may be more than fit into memory."""
+    schema = plain(frame.schema())
+    with pq.ParquetWriter(path, schema) as file:
+        for batch in frame.execute_stream():
+            file.write_table(pa.Table.from_batches([batch.to_pyarrow()]).cast(schema))
 
 
 def main(plan):
@@ -71,13 +81,13 @@ def main(plan):
     for name, text in plan["views"]:
         if name in plan["kept"]:
             kept = folder / f"{name}.parquet"
-            pq.write_table(table(ctx.sql(text)), kept)
+            keep(ctx.sql(text), kept)
             register(ctx, name, kept)
         else:
             ctx.sql(f"CREATE VIEW {name} AS {text}")
     result = {
         "rows": count("history"),
-        "other_kinds": [it["kind"] for it in table(ctx.sql("SELECT kind FROM other_kinds")).to_pylist()],
+        "other_kinds": [it["kind"] for it in rows(ctx.sql("SELECT kind FROM other_kinds")).to_pylist()],
         "broken": count("broken"),
         "keys": count("misfit_keys"),
         "misfits": count("misfit_txns"),
@@ -87,8 +97,8 @@ def main(plan):
     if result["keys"] or result["misfits"]:
         result["part_rows"] = count("part")
         if result["part_rows"] <= plan["max_part_rows"]:
-            rows = table(ctx.sql("SELECT * FROM part")).sort_by([("txn", "ascending"), ("op", "ascending")])
-            pq.write_table(rows, plan["part"], compression="snappy")
+            part = rows(ctx.sql("SELECT * FROM part")).sort_by([("txn", "ascending"), ("op", "ascending")])
+            pq.write_table(part, plan["part"], compression="snappy")
     # It is there as a whole, or not at all.
     with open(plan["result"] + ".new", "w") as file:
         json.dump(result, file)

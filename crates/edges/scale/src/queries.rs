@@ -67,14 +67,17 @@ impl Queries {
     pub const MISFIT_TXNS: &'static str = "misfit_txns";
     /// The rows around the misfits.
     pub const PART: &'static str = "part";
-    /// Views that others read several times, or that are counted and read: an engine keeps their rows, which are few.
-    pub const KEPT: [&'static str; 9] = [
+    /// Views that others read several times, or that are counted and read: an engine keeps their rows, which are few unless
+    /// most of a history does not fit.
+    pub const KEPT: [&'static str; 11] = [
         "effective",
         "late",
         "early",
         snapshots::STALE_KEYS,
+        snapshots::STALE_OPS,
         snapshots::STALE,
         snapshots::NEAR_KEYS,
+        snapshots::NEAR_OPS,
         snapshots::APART,
         Self::MISFIT_KEYS,
         Self::MISFIT_TXNS,

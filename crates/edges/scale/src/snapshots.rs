@@ -10,10 +10,14 @@
 
 /// Keys that a serial replay does not explain.
 pub(crate) const STALE_KEYS: &str = "stale_keys";
+/// What was done to them.
+pub(crate) const STALE_OPS: &str = "stale_ops";
 /// Transactions whose snapshot is before something that was overwritten when they committed, or that have none.
 pub(crate) const STALE: &str = "stale";
 /// All keys of those transactions.
 pub(crate) const NEAR_KEYS: &str = "near_keys";
+/// What was done to those.
+pub(crate) const NEAR_OPS: &str = "near_ops";
 /// Transactions that no snapshot fits.
 pub(crate) const APART: &str = "apart";
 
@@ -31,10 +35,10 @@ struct Closer {
 }
 
 const FIRST: Closer =
-    Closer { keys: STALE_KEYS, ops: "stale_ops", steps: "stale_steps", versions: "stale_versions", seen: "stale_seen" };
+    Closer { keys: STALE_KEYS, ops: STALE_OPS, steps: "stale_steps", versions: "stale_versions", seen: "stale_seen" };
 
 const SECOND: Closer =
-    Closer { keys: NEAR_KEYS, ops: "near_ops", steps: "near_steps", versions: "near_versions", seen: "near_seen" };
+    Closer { keys: NEAR_KEYS, ops: NEAR_OPS, steps: "near_steps", versions: "near_versions", seen: "near_seen" };
 
 /// A read of something else than the same transaction read or wrote there before.
 const TORN: &str = "is_write = 0 AND pos_before = pos AND (`value` IS DISTINCT FROM value_before)";
