@@ -98,7 +98,7 @@ fn data_fusion_replays_and_what_does_not_fit_is_decided_and_certified() {
     };
     let holds = ask("serial.parquet", &[]).ends(0);
     holds.says("snapshot-isolation (si): holds").tells("which DataFusion found out (replays: 1)");
-    ask("lost.parquet", &[]).ends(1).says("lost-update").says("a.1 (txn 1)").says("Evidence certified");
+    ask("lost.parquet", &[]).ends(1).says("lost-update").says("a.1 (txn 1)").says("evidence certified");
     let document = ask("lost.parquet", &["--json"]).ends(1).json().remove(0);
     assert_eq!(document["levels"][0]["certified"], true, "{document}");
     // Its end is fine, and its rows are not.

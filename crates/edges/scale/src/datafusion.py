@@ -35,7 +35,9 @@ def plans():
 def context(plan):
     memory = plan["memory"]
     n_partitions = min(os.cpu_count() or 2, max(2, memory // BYTES_PER_PARTITION))
-    runtime = RuntimeEnvBuilder().with_fair_spill_pool(memory).with_disk_manager_specified(plan["spill"])
+    # The setting below makes a new manager of files, which has forgotten any folder but this one.
+    os.environ["TMPDIR"] = plan["spill"]
+    runtime = RuntimeEnvBuilder().with_fair_spill_pool(memory).with_disk_manager_os()
     ctx = SessionContext(SessionConfig().with_target_partitions(n_partitions), runtime)
     # The disk ends where it ends.
     ctx.sql("SET datafusion.runtime.max_temp_directory_size = '1000000G'")

@@ -177,7 +177,11 @@ impl<'a> Scripted<'a> {
             Some(process) => process,
             None => Process::start(&self.address, &self.python)?,
         };
-        process.tell(plan).map_err(|it| self.failed(it.to_string()))?;
+        if let Err(error) = process.tell(plan) {
+            // It has ended, and said why.
+            process.child.wait().ok();
+            return Err(self.failed(format!("{error}; {}", last_words(&process.said()))));
+        }
         let mut pause = Duration::from_millis(1);
         while !result.exists() {
             match process.child.try_wait() {
