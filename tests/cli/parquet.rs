@@ -113,20 +113,3 @@ fn data_fusion_replays_and_what_does_not_fit_is_decided_and_certified() {
         left.map(|it| it.unwrap().file_name()).filter(|it| it.to_string_lossy().starts_with('.')).collect();
     assert!(left.is_empty(), "{left:?}");
 }
-
-#[cfg(unix)]
-#[test]
-fn an_interrupted_replay_leaves_nothing_behind() {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = Folder::new();
-    folder.write("lost.jsonl", LOST);
-    folder.run(&["convert", "lost.jsonl", "set.parquet"]).ends(0);
-    // An interpreter that finds the package, and then never answers.
-    folder.write("python", "#!/bin/sh\ncase \"$2\" in import*) exit 0;; esac\nexec sleep 1000\n");
-    std::fs::set_permissions(folder.path("python"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = tool(&folder.path("."));
-    command.args(["check", "set.parquet", "--level", "ser", "--engine", "datafusion", "--timeout", "1s"]);
-    said(command.env("ISOSCOPE_PYTHON", folder.path("python"))).ends(3);
-    let left = std::fs::read_dir(folder.path(".")).unwrap();
-    assert!(left.map(|it| it.unwrap().file_name()).all(|it| !it.to_string_lossy().starts_with('.')));
-}

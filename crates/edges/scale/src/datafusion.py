@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import queue
+import shutil
 import signal
 import sys
 import threading
@@ -17,13 +18,18 @@ BYTES_PER_PARTITION = 256 << 20
 
 
 def plans():
-    """The plans whose names come in. When no more can come, nobody waits for an answer, and whatever runs is ended."""
+    """The plans whose names come in. When no more can come, nobody waits for an answer: whatever runs is ended, and its
+    folder is removed, as whoever made it may have been killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     names = queue.Queue()
+    folders = set()
 
     def read():
         for line in sys.stdin:
             names.put(line.rstrip("\n"))
+            folders.add(os.path.dirname(line.rstrip("\n")))
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
