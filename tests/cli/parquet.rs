@@ -64,13 +64,52 @@ fn an_engine_that_is_not_there_is_named_with_its_cure() {
     folder.run(&["convert", "lost.jsonl", "set.parquet"]).ends(0);
     let ask = |level: &str, engine: &str| {
         let mut command = tool(&folder.path("."));
-        said(
-            command
-                .args(["check", "set.parquet", "--level", level, "--engine", engine])
-                .env("PYSPARK_PYTHON", "no-python"),
-        )
+        command.args(["check", "set.parquet", "--level", level, "--engine", engine]);
+        said(command.env("PYSPARK_PYTHON", "no-python").env("ISOSCOPE_PYTHON", "no-python"))
     };
     ask("ser", "spark").ends(2).complains("no-python -m pip install pyspark");
+    ask("ser", "datafusion").ends(2).complains("no-python -m pip install datafusion");
     ask("rc", "spark").ends(2).complains("--engine decides ser, sser and si, not rc");
-    ask("ser", "abacus").ends(2).complains("there is no engine `abacus`; choose spark");
+    ask("ser", "abacus").ends(2).complains("there is no engine `abacus`; choose datafusion, spark");
+}
+
+/// Has the interpreter that the tool takes the package? `cargo xtask test` sees to it.
+fn has_data_fusion() -> bool {
+    let python = std::env::var("ISOSCOPE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let found = std::process::Command::new(python).args(["-c", "import datafusion"]).output();
+    let has = found.is_ok_and(|it| it.status.success());
+    assert!(has || std::env::var_os("ISOSCOPE_DATAFUSION").is_none(), "DataFusion is not installed");
+    has
+}
+
+#[test]
+fn data_fusion_replays_and_what_does_not_fit_is_decided_and_certified() {
+    if !has_data_fusion() {
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("lost.jsonl", LOST);
+    folder.write("serial.jsonl", &LOST.replace("[\"u\",\"x\",0,2]", "[\"u\",\"x\",1,2]"));
+    for name in ["lost", "serial"] {
+        folder.run(&["convert", &format!("{name}.jsonl"), &format!("{name}.parquet")]).ends(0);
+    }
+    let ask = |set: &str, more: &[&str]| {
+        folder.run(&[&["check", set, "--level", "si", "--engine", "datafusion"][..], more].concat())
+    };
+    let holds = ask("serial.parquet", &[]).ends(0);
+    holds.says("snapshot-isolation (si): holds").tells("which DataFusion found out (replays: 1)");
+    ask("lost.parquet", &[]).ends(1).says("lost-update").says("a.1 (txn 1)").says("evidence certified");
+    let document = ask("lost.parquet", &["--json"]).ends(1).json().remove(0);
+    assert_eq!(document["levels"][0]["certified"], true, "{document}");
+    // Its end is fine, and its rows are not.
+    let part = folder.path("serial.parquet/part-00000.parquet");
+    let mut bytes = std::fs::read(&part).unwrap();
+    bytes[4..40].fill(0xff);
+    std::fs::write(&part, bytes).unwrap();
+    ask("serial.parquet", &[]).ends(3).complains("DataFusion did not finish");
+    ask("nowhere.parquet", &[]).ends(2).complains("nowhere.parquet");
+    let left = std::fs::read_dir(folder.path(".")).unwrap();
+    let left: Vec<_> =
+        left.map(|it| it.unwrap().file_name()).filter(|it| it.to_string_lossy().starts_with('.')).collect();
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -12,7 +12,7 @@ use xtask::system::{run, succeeds};
 use xtask::{root, target_folder};
 
 /// What tests need from the index of Python packages.
-const PACKAGES: [&str; 5] = ["pytest", "polars", "pandas", "pyarrow", "mypy"];
+const PACKAGES: [&str; 6] = ["pytest", "polars", "pandas", "pyarrow", "mypy", "datafusion"];
 
 /// Pythons that may be there, the one of the user first; the package needs this version or a later one.
 const PYTHONS: [&str; 2] = ["python3", "/usr/bin/python3"];
@@ -40,8 +40,8 @@ pub(crate) fn python() -> Result<()> {
     run(&mut tests)
 }
 
-/// An environment with what tests need; made once, and again if that changes.
-fn environment() -> Result<PathBuf> {
+/// An environment with what tests need, those of the engine `DataFusion` included; made once, and again if that changes.
+pub(crate) fn environment() -> Result<PathBuf> {
     let folder = target_folder().join("python/venv");
     let (python, stamp) = (folder.join("bin/python"), folder.join("packages.txt"));
     let wanted = PACKAGES.join("\n");

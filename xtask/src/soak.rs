@@ -28,10 +28,10 @@ const TRIED: [(&str, &str, &str); 11] = [
     ("iso-store", "suite", "4000"),
     // Random levels: none has a proof and a history against it.
     ("iso-separate", "prove", "3000"),
-    // Queries that replay an order.
+    // Queries that replay an order, by DataFusion as well if it is installed.
     ("iso-scale", "replayed", "5000"),
     // The same by Spark on a cluster that loses a worker, if PySpark is installed.
-    ("iso-scale", "spark", "1"),
+    ("iso-scale", "clusters", "1"),
     // Scripts on real servers, for each isolation level.
     ("iso-collect", "servers", "500"),
 ];
@@ -49,7 +49,7 @@ pub(crate) fn soak(minutes: u64) -> Result<()> {
                 .args(["test", "--quiet", "--release", "--package", package, "--test", test])
                 .env("ISOSCOPE_SEED", seed.to_string())
                 .env("ISOSCOPE_CASES", cases)
-                .env("ISOSCOPE_SPARK", "1")
+                .env("ISOSCOPE_CLUSTERS", "1")
                 .current_dir(root());
             run(&mut cargo).with_context(|| format!("repeat it with ISOSCOPE_SEED={seed} ISOSCOPE_CASES={cases}"))?;
         }

@@ -35,6 +35,8 @@ pub(crate) fn test() -> Result<()> {
     let start = Instant::now();
     let missing = setup()?;
     let has = |part: Part| missing.iter().all(|it| it.part != part);
+    let python =
+        if has(Part::Python) { Some(crate::python::environment().context("packages of Python")?) } else { None };
     for (idx, step) in STEPS.iter().enumerate() {
         let since = Instant::now();
         println!("[{}/{}] {}: cargo {}", idx + 1, STEPS.len(), step.title, step.args.join(" "));
@@ -43,6 +45,9 @@ pub(crate) fn test() -> Result<()> {
         if has(Part::Servers) {
             // From here on, a server that is missing is a failure.
             cargo.env("ISOSCOPE_SERVERS", "required");
+        }
+        if let Some(python) = &python {
+            cargo.env("ISOSCOPE_PYTHON", python).env("ISOSCOPE_DATAFUSION", "required");
         }
         run(&mut cargo).with_context(|| format!("step {} of {}, {}", idx + 1, STEPS.len(), step.title))?;
         println!("[{}/{}] {}: ok, {:.1} s", idx + 1, STEPS.len(), step.title, since.elapsed().as_secs_f64());

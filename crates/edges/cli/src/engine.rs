@@ -16,7 +16,7 @@ use iso_evidence::{Budget, StopReason};
 use iso_formats::{DataSet, survey, value_of_word};
 use iso_history::{Defect, History, Severity};
 use iso_report::{Evidence, Judgement, LevelName, LevelReport, Schedule};
-use iso_scale::{Decision, Earlier, Moves, Queries, Question, ScaleError, Spark, decide};
+use iso_scale::{Address, Decision, Earlier, Memory, Moves, Queries, Question, ScaleError, Scripted, decide};
 use iso_spec::Level;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,9 @@ use std::time::Instant;
 struct Replayed {
     inputs: Vec<String>,
     levels: Vec<Level>,
-    engine: String,
+    engine: Address,
+    /// For the engine, if it runs here.
+    engine_memory: Option<u64>,
     initial: Option<String>,
     limits: Limits,
     reports: Vec<(PathBuf, Rendering)>,
@@ -51,6 +53,7 @@ pub(crate) fn run(raw: CheckArgs, engine: &str, started: Instant) -> anyhow::Res
     let asked = Replayed {
         levels: levels(&raw.levels)?,
         engine: known(engine)?,
+        engine_memory: raw.limits.memory,
         initial: raw.reading.initial,
         limits: Limits::new(raw.limits.timeout, raw.limits.memory),
         reports: Rendering::to_each(raw.reports)?,
@@ -80,15 +83,14 @@ pub(crate) fn run(raw: CheckArgs, engine: &str, started: Instant) -> anyhow::Res
 }
 
 /// An engine that there is.
-fn known(engine: &str) -> anyhow::Result<String> {
-    let engine = engine.trim();
-    if engine == "spark" || engine.starts_with("spark://") || engine.starts_with("local[") {
-        return Ok(engine.to_owned());
-    }
-    bail!(
-        "there is no engine `{}`; choose spark, or the address of a Spark cluster, as in spark://host:7077",
-        plain(engine)
-    )
+fn known(engine: &str) -> anyhow::Result<Address> {
+    let Some(address) = Address::parse(engine.trim()) else {
+        bail!(
+            "there is no engine `{}`; choose datafusion, spark, or the address of a Spark cluster, as in spark://host:7077",
+            plain(engine)
+        )
+    };
+    Ok(address)
 }
 
 fn levels(names: &[String]) -> anyhow::Result<Vec<Level>> {
@@ -140,8 +142,10 @@ impl Replayed {
         progress.stage(format!("replaying {} for {level}", shown(input)));
         let stop = || alarm.reason();
         let is_stopped = || alarm.reason().is_some();
-        let memory = self.limits.left_for_reading();
-        let mut engine = Spark::new(&self.engine, &question.data, Some(memory), &is_stopped)?;
+        let usual = Memory::default();
+        let memory =
+            Memory { here: self.limits.left_for_reading(), engine: self.engine_memory.unwrap_or(usual.engine) };
+        let mut engine = Scripted::new(self.engine.clone(), &question.data, memory, &is_stopped)?;
         decide(&question, &mut engine, &Budget::new(&stop))
     }
 
@@ -183,7 +187,7 @@ fn unknown(level: Level, reason: String) -> LevelReport {
 }
 
 /// What an answer "holds" of an engine rests on.
-fn trusted(level: Level, engine: &str, n_moved: usize, n_replays: usize) -> String {
+fn trusted(level: Level, engine: &Address, n_moved: usize, n_replays: usize) -> String {
     let moved = match n_moved {
         0 => "transactions in the order of their ends".to_owned(),
         _ => format!("transactions in the order of their ends, {n_moved} of them elsewhere"),

@@ -11,12 +11,13 @@
 mod decide;
 mod order;
 mod queries;
-mod spark;
+mod script;
+mod snapshots;
 
 pub use decide::{Decision, Engine, Part, Replay, decide};
 pub use order::{Moved, Order};
 pub use queries::{Earlier, Moves, Queries, Question};
-pub use spark::Spark;
+pub use script::{Address, Memory, Scripted};
 
 use thiserror::Error;
 
@@ -48,13 +49,19 @@ pub enum ScaleError {
     },
     /// The engine is not installed.
     #[error(
-        "Spark is not there: `{python} -c 'import pyspark'` fails ({why}); `{python} -m pip install pyspark` installs it, and it needs Java"
+        "{engine} is not there: `{python} -c 'import {package}'` fails ({why}); `{python} -m pip install {package}` installs it{besides}"
     )]
-    NoSpark {
+    Missing {
+        /// Its name.
+        engine: &'static str,
         /// The interpreter.
         python: String,
+        /// What to install.
+        package: &'static str,
         /// What it said.
         why: String,
+        /// What must be there already.
+        besides: &'static str,
     },
     /// The engine failed.
     #[error("{engine} did not finish: {why}")]

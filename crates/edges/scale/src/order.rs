@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 /// Positions stay below this, so that no engine has to compute beyond 64 bits.
 const MAX_POSITION: i128 = 1 << 62;
 
-/// A guess: transactions in the order of their ends, of which `txn` breaks ties.
+/// A guess: transactions in the order of their ends, of which `txn` breaks ties. No two have the same position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     /// The first number of a transaction.
@@ -40,7 +40,8 @@ impl Order {
     pub fn of(data: &DataSet) -> Self {
         let (first_txn, last_txn) = data.txns.unwrap_or((0, i64::MAX >> 24));
         let n_txns = last_txn.saturating_sub(first_txn).saturating_add(1).max(1);
-        let times = data.times.filter(|_| data.has("end")).map(|(first, last)| {
+        // Without the range of numbers, only the numbers themselves are known to differ.
+        let times = data.times.filter(|_| data.has("end") && data.txns.is_some()).map(|(first, last)| {
             let span = i128::from(last) - i128::from(first) + 1;
             let mut unit: i64 = 1;
             while (span / i128::from(unit) + 1) * i128::from(n_txns) > MAX_POSITION {

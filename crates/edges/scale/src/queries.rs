@@ -1,21 +1,19 @@
-//! The queries that replay an order, in the SQL that Spark knows.
+//! The queries that replay an order, in the SQL that Spark and `DataFusion` know.
 //!
-//! Serializability: for each key in the order of positions, a write begins a version, and all reads up to the next write must
-//! have its value. So each version has one value. Snapshot isolation: commits stand at the positions; each read says that
-//! the snapshot comes after the commit of its writer and before that of the next one, each write that it comes after the one
-//! before it, and each session that it comes after its last commit. A snapshot must fit between all of them.
+//! Serializability: for each key in the order of positions, a read must have the value of the row before it, be that a write or
+//! a read. So one sort is all it takes. Snapshot isolation begins with the same, and looks closer at what does not fit
+//! ([`crate::snapshots`]).
 //!
-//! Plain window functions and groups are all that is used, so that other engines understand them, too: with `"` for `` ` ``,
-//! `DuckDB` and `DataFusion`.
+//! Plain window functions, groups and joins are all that is used, so that other engines understand them, too: `SQLite`, and
+//! with `"` for `` ` `` `DuckDB`. `IS DISTINCT FROM` stands in parentheses, as `DataFusion` takes an `AND` behind it for a part
+//! of it. Windows have whole keys or sessions for partitions, as there are engines for which each partition is dear.
 
 use crate::ScaleError;
 use crate::order::Order;
+use crate::snapshots;
 use iso_formats::{DataSet, spelled};
 use iso_history::Datum;
 use iso_spec::Level;
-
-/// No position is so large.
-const BEYOND: i64 = i64::MAX;
 
 /// What is asked of a data set.
 #[derive(Clone, Debug)]
@@ -69,19 +67,40 @@ impl Queries {
     pub const MISFIT_TXNS: &'static str = "misfit_txns";
     /// The rows around the misfits.
     pub const PART: &'static str = "part";
+    /// Views that others read several times, or that are counted and read: an engine keeps their rows, which are few unless
+    /// most of a history does not fit.
+    pub const KEPT: [&'static str; 11] = [
+        "effective",
+        "late",
+        "early",
+        snapshots::STALE_KEYS,
+        snapshots::STALE_OPS,
+        snapshots::STALE,
+        snapshots::NEAR_KEYS,
+        snapshots::NEAR_OPS,
+        snapshots::APART,
+        Self::MISFIT_KEYS,
+        Self::MISFIT_TXNS,
+    ];
 
     /// The queries of a question. They read the view `moved`, if something is, and `before`, if there was a part before.
     pub fn new(question: &Question, moved: Moves, earlier: Earlier) -> Self {
         let writer = Writer { question };
-        let mut views = vec![
-            (Self::OTHER_KINDS, other_kinds()),
-            (Self::BROKEN, writer.broken()),
+        let mut views = vec![(Self::OTHER_KINDS, other_kinds()), (Self::BROKEN, writer.broken())];
+        if question.data.may_have_unknown {
+            views.push(("effective", effective()));
+        }
+        views.extend([
             ("counted", writer.counted(moved)),
             ("ops", ops()),
             (Self::TXNS, txns()),
-        ];
+            ("sessions", sessions()),
+        ]);
         match question.level {
-            Level::SnapshotIsolation => writer.snapshots(&mut views),
+            Level::SnapshotIsolation => {
+                views.push((snapshots::STALE_KEYS, writer.unserial_keys()));
+                snapshots::views(writer.initial_version().as_deref(), &mut views);
+            }
             _ => writer.serial(&mut views),
         }
         views.push((Self::PART, writer.part(earlier)));
@@ -104,7 +123,10 @@ impl Queries {
             Self::BROKEN,
         );
         let views = self.views.iter().filter(|it| it.0 != Self::PART);
-        text.extend(views.map(|(name, view)| format!("\nCREATE OR REPLACE TEMPORARY VIEW {name} AS\n{view};\n")));
+        text.extend(views.map(|(name, view)| {
+            let kept = if Self::KEPT.contains(name) { format!("CACHE TABLE {name};\n") } else { String::new() };
+            format!("\nCREATE OR REPLACE TEMPORARY VIEW {name} AS\n{view};\n{kept}")
+        }));
         let looked_at = [Self::OTHER_KINDS, Self::BROKEN, Self::MISFIT_KEYS, Self::MISFIT_TXNS];
         text.extend(looked_at.map(|name| format!("\nSELECT '{name}' AS found, COUNT(*) AS n FROM {name};\n")));
         text.extend([format!("\nSELECT * FROM {} LIMIT 20;\n", Self::MISFIT_KEYS)]);
@@ -144,13 +166,18 @@ fn ops() -> String {
         .to_owned()
 }
 
+/// One row of each transaction says all that is true of it; whether the others agree, `broken` tells.
 fn txns() -> String {
-    "SELECT session, txn, MIN(pos) AS pos, MIN(began) AS began, MIN(ended) AS ended FROM counted GROUP BY session, txn"
-        .to_owned()
+    "SELECT session, txn, pos, began, ended FROM counted WHERE op = 0".to_owned()
 }
 
-/// Rows of one group must have one value.
-const DIFFER: &str = "MIN(`value`) <> MAX(`value`) OR COUNT(`value`) NOT IN (0, COUNT(*))";
+/// Of transactions whose outcome is unknown, those that somebody read from.
+fn effective() -> String {
+    "SELECT DISTINCT w.txn FROM history w JOIN history r\n  \
+     ON (r.`key` IS NOT DISTINCT FROM w.`key`) AND r.`value` = w.`value`\n  \
+     WHERE w.kind = 'w' AND w.status = 'unknown' AND r.kind = 'r' AND COALESCE(r.status, 'commit') = 'commit'"
+        .to_owned()
+}
 
 struct Writer<'q> {
     question: &'q Question,
@@ -182,9 +209,9 @@ impl Writer<'_> {
             differ.push(format!("COUNT(h.`{name}`) NOT IN (0, COUNT(*)) OR MIN(h.`{name}`) <> MAX(h.`{name}`)"));
         }
         if self.data().has("status") {
-            let status = self.status();
-            differ
-                .push(format!("MIN({status}) <> MAX({status}) OR MIN({status}) NOT IN ('commit', 'abort', 'unknown')"));
+            // Numbers are compared much faster than texts.
+            let status = "CASE COALESCE(h.status, 'commit') WHEN 'commit' THEN 0 WHEN 'abort' THEN 1 WHEN 'unknown' THEN 2 ELSE 3 END";
+            differ.push(format!("MIN({status}) <> MAX({status}) OR MAX({status}) = 3"));
         }
         let differ = differ.join("\n    OR ");
         format!("SELECT h.txn FROM history h WHERE h.kind <> 'init' GROUP BY h.txn\n  HAVING h.txn IS NULL OR {differ}")
@@ -194,134 +221,67 @@ impl Writer<'_> {
     fn counted(&self, moved: Moves) -> String {
         let status = self.status();
         let mut counts = format!("{status} = 'commit'");
+        // What is small stands first: engines that know nothing of sizes build their tables from that.
+        let mut rows = "history h".to_owned();
         if self.data().may_have_unknown {
-            // Of those whose outcome is unknown, the ones count that somebody read from.
-            counts = format!(
-                "({counts} OR ({status} = 'unknown' AND h.txn IN (\n      \
-                 SELECT w.txn FROM history w JOIN history r ON r.`key` = w.`key` AND r.`value` = w.`value`\n      \
-                 WHERE w.kind = 'w' AND w.status = 'unknown' AND r.kind = 'r' AND COALESCE(r.status, 'commit') = 'commit')))"
-            );
+            counts = format!("({counts} OR e.txn IS NOT NULL)");
+            rows = format!("(effective e RIGHT JOIN {rows} ON e.txn = h.txn)");
         }
         let guess = self.question.order.sql();
-        let (pos, join, counts) = match moved {
-            Moves::None => (guess, "", counts),
-            Moves::Some => (
-                format!("CASE WHEN m.txn IS NULL THEN {guess} ELSE m.pos END"),
-                " LEFT JOIN moved m ON m.txn = h.txn",
-                format!("(CASE WHEN m.txn IS NULL THEN {counts} ELSE m.counts = 1 END)"),
-            ),
+        let (pos, counts) = match moved {
+            Moves::None => (guess, counts),
+            Moves::Some => {
+                rows = format!("moved m RIGHT JOIN {rows} ON m.txn = h.txn");
+                (
+                    format!("CASE WHEN m.txn IS NULL THEN {guess} ELSE m.pos END"),
+                    format!("(CASE WHEN m.txn IS NULL THEN {counts} ELSE m.counts = 1 END)"),
+                )
+            }
         };
         let (begin, end) = (self.column("begin"), self.column("end"));
         format!(
-            "SELECT h.txn, h.session, h.kind, h.`key`, h.`value`, h.op, {begin} AS began,\n    \
+            "SELECT h.txn AS txn, h.session AS session, h.kind AS kind, h.`key` AS `key`, h.`value` AS `value`, h.op AS op,\n    \
+             {begin} AS began,\n    \
              CASE WHEN {status} = 'commit' THEN {end} END AS ended,\n    {pos} AS pos\n  \
-             FROM history h{join}\n  WHERE h.kind <> 'init' AND {counts}"
+             FROM {rows}\n  WHERE h.kind <> 'init' AND {counts}"
         )
     }
 
     /// One transaction after the other.
     fn serial(&self, views: &mut Vec<(&'static str, String)>) {
-        let unwritten = match self.initial() {
-            Initial::Null => "COUNT(`value`) > 0".to_owned(),
-            Initial::Is(value) => {
-                format!("COUNT(`value`) < COUNT(*) OR MIN(`value`) <> {value} OR MAX(`value`) <> {value}")
-            }
-            Initial::Nothing => "1 = 1".to_owned(),
-        };
-        views.push((
-            "versions",
-            "SELECT `key`, `value`, SUM(is_write) OVER (PARTITION BY `key` ORDER BY pos, txn, op\n    \
-             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS version FROM ops"
-                .to_owned(),
-        ));
-        views.push((
-            Queries::MISFIT_KEYS,
-            format!(
-                "SELECT DISTINCT `key` FROM (\n    SELECT `key`, version FROM versions GROUP BY `key`, version\n    \
-                 HAVING {DIFFER}\n      OR (version = 0 AND ({unwritten}))) bad"
-            ),
-        ));
-        let mut misfits = vec![
-            "SELECT txn FROM sessions WHERE pos_before >= pos".to_owned(),
-            "SELECT txn_before FROM sessions WHERE pos_before >= pos".to_owned(),
-        ];
-        views.push(("sessions", sessions()));
+        views.push((Queries::MISFIT_KEYS, self.unserial_keys()));
+        views.push(("late", "SELECT txn, txn_before FROM sessions WHERE pos_before >= pos".to_owned()));
+        let mut misfits = vec!["SELECT txn FROM late".to_owned(), "SELECT txn_before FROM late".to_owned()];
         if self.question.level == Level::StrictSerializable {
-            views.push(("clock", clock()));
-            misfits.push("SELECT txn FROM clock WHERE first_end_after < began".to_owned());
-            misfits.push("SELECT txn FROM clock WHERE last_begin_before > ended".to_owned());
+            views.push(("early", early()));
+            misfits.push("SELECT txn FROM early".to_owned());
         }
         views.push((Queries::MISFIT_TXNS, misfits.join("\nUNION\n")));
     }
 
-    /// Snapshots between commits.
-    fn snapshots(&self, views: &mut Vec<(&'static str, String)>) {
-        // Where the values of a column cannot be the initial one, no read sees it.
-        let initial = match self.initial() {
-            Initial::Null if self.data().has_text_values => "CAST(NULL AS STRING)".to_owned(),
-            Initial::Null => "CAST(NULL AS BIGINT)".to_owned(),
-            Initial::Is(value) => value,
-            Initial::Nothing => String::new(),
+    /// Keys of which a read sees something else than the operation before it left there, be that a write or a read.
+    fn unserial_keys(&self) -> String {
+        let unwritten = match self.initial() {
+            Initial::Null => "`value` IS NOT NULL".to_owned(),
+            Initial::Is(value) => format!("(`value` IS DISTINCT FROM {value})"),
+            Initial::Nothing => "1 = 1".to_owned(),
         };
-        let implied = if initial.is_empty() {
-            String::new()
-        } else {
-            format!(
-                "\n    UNION ALL\n    SELECT `key`, {initial}, 0, -1 FROM \
-                 (SELECT `key`, MIN(pos) AS first_pos FROM ops GROUP BY `key`) k WHERE first_pos >= 0"
-            )
-        };
-        views.push((
-            "steps",
-            "SELECT `key`, `value`, txn, op, pos, is_write,\n    \
-             SUM(is_write) OVER (PARTITION BY txn, `key` ORDER BY op\n      \
-             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS own,\n    \
-             SUM(is_write) OVER (PARTITION BY txn, `key`) AS owns\n  FROM ops WHERE pos >= 0"
-                .to_owned(),
-        ));
-        views.push((
-            "versions",
-            format!(
-                "SELECT `key`, `value`, txn, pos,\n    \
-                 LAG(pos) OVER (PARTITION BY `key` ORDER BY pos, txn) AS pos_before,\n    \
-                 COALESCE(LEAD(pos) OVER (PARTITION BY `key` ORDER BY pos, txn), {BEYOND}) AS pos_after\n  FROM (\n    \
-                 SELECT `key`, `value`, txn, pos FROM steps WHERE is_write = 1 AND own = owns\n    UNION ALL\n    \
-                 SELECT `key`, `value`, 0, -1 FROM history WHERE kind = 'init'{implied}) v"
-            ),
-        ));
-        let window = "OVER (PARTITION BY `key`, `value` ORDER BY pos, is_read DESC\n      \
-                      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)";
-        views.push((
-            "seen",
-            format!(
-                "SELECT txn, is_read,\n    MAX(CASE WHEN is_read = 0 THEN pos END) {window} AS low,\n    \
-                 MAX(CASE WHEN is_read = 0 THEN pos_after END) {window} AS high\n  FROM (\n    \
-                 SELECT `key`, `value`, txn, pos, pos_after, 0 AS is_read FROM versions\n    UNION ALL\n    \
-                 SELECT `key`, `value`, txn, pos, CAST(NULL AS BIGINT), 1 FROM steps WHERE is_write = 0 AND own = 0) u"
-            ),
-        ));
-        views.push(("sessions", sessions()));
-        views.push((
-            "limits",
-            format!(
-                "SELECT txn, COALESCE(low, {BEYOND}) AS low, COALESCE(high, {BEYOND}) AS high FROM seen WHERE is_read = 1\n\
-                 UNION ALL\nSELECT txn, COALESCE(pos_before, -1), pos FROM versions WHERE pos >= 0\n\
-                 UNION ALL\nSELECT txn, COALESCE(pos_before, -1), pos FROM sessions\n\
-                 UNION ALL\nSELECT txn, {BEYOND}, 0 FROM steps WHERE own > 0 GROUP BY txn, `key`, own HAVING {DIFFER}"
-            ),
-        ));
-        views.push(("apart", "SELECT txn FROM limits GROUP BY txn HAVING MAX(low) >= MIN(high)".to_owned()));
-        views.push((
-            Queries::MISFIT_KEYS,
-            "SELECT DISTINCT h.`key` FROM history h JOIN apart a ON a.txn = h.txn WHERE h.kind IN ('r', 'w')"
-                .to_owned(),
-        ));
-        views.push((
-            Queries::MISFIT_TXNS,
-            "SELECT txn FROM apart\nUNION\nSELECT s.txn_before FROM sessions s JOIN apart a ON a.txn = s.txn\n  \
-             WHERE s.txn_before IS NOT NULL"
-                .to_owned(),
-        ));
+        format!(
+            "SELECT DISTINCT `key` FROM (\n    SELECT `key`, `value`, is_write,\n      \
+             LAG(is_write) OVER (PARTITION BY `key` ORDER BY pos, op) AS is_write_before,\n      \
+             LAG(`value`) OVER (PARTITION BY `key` ORDER BY pos, op) AS value_before FROM ops) replayed\n  \
+             WHERE is_write = 0 AND (CASE WHEN is_write_before IS NULL THEN {unwritten}\n    \
+             ELSE (`value` IS DISTINCT FROM value_before) END)"
+        )
+    }
+
+    /// What stands in the place of the initial version of a key without one of its own; nothing if no read can see it.
+    fn initial_version(&self) -> Option<String> {
+        match self.initial() {
+            Initial::Null => Some(null(self.data().has_text_values)),
+            Initial::Is(value) => Some(value),
+            Initial::Nothing => None,
+        }
     }
 
     /// All that was done to the keys with misfits; of transactions that must be there besides, that they were.
@@ -350,10 +310,9 @@ impl Writer<'_> {
             ),
         };
         format!(
-            "SELECT {kept}\n  FROM history h JOIN {keys} k ON h.`key` = k.`key`\n  WHERE h.kind IN ('r', 'w', 'init')\n\
-             UNION ALL\nSELECT {kept}\n  FROM history h\n  WHERE h.`key` IS NULL AND h.kind IN ('r', 'w', 'init')\n    \
-             AND EXISTS (SELECT 1 FROM {keys} k WHERE k.`key` IS NULL)\n\
-             UNION ALL\nSELECT {emptied}\n  FROM history h JOIN {txns} t ON t.txn = h.txn\n  WHERE h.op = 0 AND h.kind <> 'init'"
+            "SELECT {kept}\n  FROM {keys} k JOIN history h ON (h.`key` IS NOT DISTINCT FROM k.`key`)\n  \
+             WHERE h.kind IN ('r', 'w', 'init')\n\
+             UNION ALL\nSELECT {emptied}\n  FROM {txns} t JOIN history h ON t.txn = h.txn\n  WHERE h.op = 0 AND h.kind <> 'init'"
         )
     }
 
@@ -393,9 +352,10 @@ fn sessions() -> String {
 }
 
 /// What was over, or had not begun, while something else stands on the other side.
-fn clock() -> String {
-    "SELECT txn, began, ended,\n    \
-     MIN(ended) OVER (ORDER BY pos DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS first_end_after,\n    \
-     MAX(began) OVER (ORDER BY pos ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS last_begin_before\n  FROM txns"
+fn early() -> String {
+    "SELECT txn FROM (\n    SELECT txn, began, ended,\n      \
+     MIN(ended) OVER (ORDER BY pos DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS first_end_after,\n      \
+     MAX(began) OVER (ORDER BY pos ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS last_begin_before\n    \
+     FROM txns) clock\n  WHERE first_end_after < began OR last_begin_before > ended"
         .to_owned()
 }

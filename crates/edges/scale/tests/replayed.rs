@@ -1,4 +1,7 @@
-//! The queries, run by `SQLite` on small random histories, lead to the verdicts of the library.
+//! The queries, run by `SQLite` and by `DataFusion` on small random histories, lead to the verdicts of the library.
+//!
+//! `DataFusion` is a Python package: where neither `ISOSCOPE_PYTHON` nor `python3` has it, its tests say so and pass, unless
+//! `ISOSCOPE_DATAFUSION=required` says that it is there, as `cargo xtask test` does.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +15,9 @@ use iso_answer::check::check;
 use iso_evidence::Budget;
 use iso_formats::{Format, survey, write_path};
 use iso_history::{Datum, History, HistoryBuilder, Name, Op, Outcome, Place, PlaceUnit};
-use iso_scale::{Decision, Engine, Moved, Part, Queries, Question, Replay, ScaleError, decide};
+use iso_scale::{
+    Address, Decision, Engine, Memory, Moved, Part, Queries, Question, Replay, ScaleError, Scripted, decide,
+};
 use iso_spec::Level;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
@@ -152,7 +157,8 @@ impl Engine for Sqlite {
                 .unwrap();
         }
         for (name, text) in &queries.views {
-            let text = format!("DROP VIEW IF EXISTS {name}; CREATE TEMP VIEW {name} AS {text};");
+            let kind = if Queries::KEPT.contains(name) { "TABLE" } else { "VIEW" };
+            let text = format!("DROP {kind} IF EXISTS {name}; CREATE TEMP {kind} {name} AS {text};");
             self.database.execute_batch(&text).unwrap_or_else(|it| panic!("{name}: {it}\n{text}"));
         }
         assert_eq!((self.count("other_kinds"), self.count("broken")), (0, 0));
@@ -183,15 +189,36 @@ impl Dice {
     }
 }
 
+/// What keys and values are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Integers,
+    Texts,
+}
+
+impl Names {
+    fn key(self, nth: usize) -> Datum {
+        match self {
+            Self::Integers => Datum::Int(nth as i64),
+            Self::Texts if nth == 0 => Datum::Null,
+            Self::Texts => Datum::text(format!("key's \\ {nth}")),
+        }
+    }
+
+    fn value(self, number: i64) -> Datum {
+        if self == Self::Integers || number % 3 == 0 { Datum::Int(number) } else { Datum::text(format!("v{number}")) }
+    }
+}
+
 /// Transactions run one after the other, and some reads see something else than they should.
-fn history(dice: &mut Dice) -> (History, Datum) {
+fn history(dice: &mut Dice, names: Names) -> (History, Datum) {
     let mut builder = HistoryBuilder::new();
     builder.source("random", PlaceUnit::Txn);
     let initial = [Datum::Int(0), Datum::Null, Datum::Int(7)][dice.roll(3)].clone();
     let n_keys = 1 + dice.roll(3);
     let start = builder.value(initial.clone());
     builder.default_initial(start);
-    let keys: Vec<_> = (0..n_keys).map(|it| builder.key(Datum::Int(it as i64))).collect();
+    let keys: Vec<_> = (0..n_keys).map(|it| builder.key(names.key(it))).collect();
     let mut state = vec![vec![initial.clone()]; n_keys];
     if dice.roll(3) == 0 {
         let value = builder.value(Datum::Int(50));
@@ -213,8 +240,8 @@ fn history(dice: &mut Dice) -> (History, Datum) {
             let key = dice.roll(n_keys);
             if dice.roll(2) == 0 {
                 let value = if unique { (nth * 10 + op + 1) as i64 } else { dice.roll(3) as i64 };
-                written.push((key, Datum::Int(value)));
-                let value = builder.value(Datum::Int(value));
+                written.push((key, names.value(value)));
+                let value = builder.value(names.value(value));
                 builder.write(keys[key], value);
             } else {
                 let own = written.iter().rfind(|it| it.0 == key).map(|it| it.1.clone());
@@ -240,44 +267,115 @@ fn history(dice: &mut Dice) -> (History, Datum) {
     (builder.finish().unwrap(), initial)
 }
 
+/// What came of the questions.
+#[derive(Debug, Default)]
+struct Counts {
+    holds: usize,
+    violated: usize,
+    unknown: usize,
+    holds_after_another_order: usize,
+}
+
+impl Counts {
+    /// Counts a decision, which must be the library's.
+    fn add(&mut self, found: &Decision, history: &History, level: Level, seed: u64) {
+        // Of histories whose times say nothing, nothing is known of real time.
+        let Some(expected) = check(history, level, &Budget::unlimited()).is_allowed() else { return };
+        match found {
+            Decision::Holds { n_replays, .. } => {
+                assert!(expected, "seed {seed}, {level}: the replay fits a forbidden history");
+                self.holds += 1;
+                self.holds_after_another_order += usize::from(*n_replays > 1);
+            }
+            Decision::Violated { .. } => {
+                assert!(!expected, "seed {seed}, {level}: a part of an allowed history is forbidden");
+                self.violated += 1;
+            }
+            Decision::Unknown(reason) => {
+                println!("seed {seed}, {level}, {expected}: {reason}");
+                self.unknown += 1;
+            }
+        }
+    }
+
+    /// There was enough of each, and little is left open.
+    fn say(&self, n_cases: u64) {
+        println!("{self:?}");
+        let third = usize::try_from(n_cases).unwrap() / 3;
+        assert!(self.holds > third && self.violated > third && self.holds_after_another_order > third / 10, "{self:?}");
+        assert!(self.unknown * 50 < self.holds + self.violated, "too much is left open: {self:?}");
+    }
+}
+
+const LEVELS: [Level; 3] = [Level::Serializable, Level::StrictSerializable, Level::SnapshotIsolation];
+
+fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(usual)
+}
+
 #[test]
 fn verdicts_are_those_of_the_library() {
     let folder = tempfile::tempdir().unwrap();
-    let number = |name: &str, usual: u64| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(usual);
     let (first, n_cases) = (number("ISOSCOPE_SEED", 0) << 20, number("ISOSCOPE_CASES", 600));
-    let mut counts = [0; 4];
+    let mut counts = Counts::default();
     for seed in first..first + n_cases {
-        let (history, initial) = history(&mut Dice(seed));
+        let (history, initial) = history(&mut Dice(seed), Names::Integers);
         let path = folder.path().join(format!("{seed}.parquet"));
         write_path(&history, Format::Parquet, &path).unwrap();
         let mut data = survey(&path).unwrap();
         std::fs::remove_dir_all(&path).unwrap();
         // The writer takes what most keys have for the default; the rows of this test take what the history says.
         data.initial = initial.clone();
-        for level in [Level::Serializable, Level::StrictSerializable, Level::SnapshotIsolation] {
+        for level in LEVELS {
             let Ok(question) = Question::new(data.clone(), level) else { continue };
             let mut engine = Sqlite::new(&history, &initial);
             let found = decide(&question, &mut engine, &Budget::unlimited()).unwrap();
-            // Of histories whose times say nothing, nothing is known of real time.
-            let Some(expected) = check(&history, level, &Budget::unlimited()).is_allowed() else { continue };
-            match found {
-                Decision::Holds { n_replays, .. } => {
-                    assert!(expected, "seed {seed}, {level}: the replay fits a forbidden history");
-                    counts[0] += 1;
-                    counts[3] += usize::from(n_replays > 1);
-                }
-                Decision::Violated { .. } => {
-                    assert!(!expected, "seed {seed}, {level}: a part of an allowed history is forbidden");
-                    counts[1] += 1;
-                }
-                Decision::Unknown(reason) => {
-                    println!("seed {seed}, {level}, {expected}: {reason}");
-                    counts[2] += 1;
-                }
-            }
+            counts.add(&found, &history, level, seed);
         }
     }
-    println!("holds, violated, unknown, holds after another order: {counts:?}");
-    assert!(counts[0] > 200 && counts[1] > 200 && counts[3] > 20, "{counts:?}");
-    assert!(counts[2] * 50 < counts[0] + counts[1], "too much is left open: {counts:?}");
+    counts.say(n_cases);
+}
+
+/// `DataFusion`, unless it is not installed.
+fn data_fusion(path: &std::path::Path) -> Option<Scripted<'static>> {
+    match Scripted::new(Address::DataFusion, &survey(path).unwrap(), Memory::default(), &|| false) {
+        Ok(engine) => Some(engine),
+        Err(missing @ ScaleError::Missing { .. }) => {
+            assert!(std::env::var_os("ISOSCOPE_DATAFUSION").is_none(), "{missing}");
+            println!("skipped: {missing}");
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn verdicts_of_data_fusion_are_those_of_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    // Starting queries is what takes the time.
+    let (first, n_cases) = (number("ISOSCOPE_SEED", 0) << 20, number("ISOSCOPE_CASES", 600) / 6);
+    let mut counts = Counts::default();
+    let mut engine = None;
+    for seed in first..first + n_cases {
+        let names = if seed % 2 == 0 { Names::Integers } else { Names::Texts };
+        let (history, _) = history(&mut Dice(seed), names);
+        let path = folder.path().join(format!("no pattern [{seed}] 100%.parquet"));
+        write_path(&history, Format::Parquet, &path).unwrap();
+        if engine.is_none() {
+            let Some(found) = data_fusion(&path) else { return };
+            engine = Some(found);
+        }
+        let engine = engine.as_mut().unwrap();
+        for level in LEVELS {
+            let Ok(question) = Question::new(survey(&path).unwrap(), level) else { continue };
+            engine.turn_to(&question.data).unwrap();
+            let found =
+                decide(&question, engine, &Budget::unlimited()).unwrap_or_else(|it| panic!("seed {seed}: {it}"));
+            counts.add(&found, &history, level, seed);
+        }
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+    counts.say(n_cases);
+    drop(engine);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something is left behind");
 }

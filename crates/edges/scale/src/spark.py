@@ -1,6 +1,8 @@
 """Replays an order of transactions over a Parquet data set with Spark, and writes down what does not fit."""
 
 import json
+import os
+import signal
 import sys
 
 from pyspark.sql import SparkSession
@@ -14,9 +16,9 @@ def main(plan):
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.ansi.enabled", "true")
     )
-    if plan["partitions"]:
-        builder = builder.config("spark.sql.shuffle.partitions", plan["partitions"])
     spark = builder.getOrCreate()
+    if plan["partitions"]:
+        spark.conf.set("spark.sql.shuffle.partitions", plan["partitions"])
     spark.sparkContext.setLogLevel("ERROR")
     spark.read.parquet(plan["history"]).createOrReplaceTempView("history")
     if plan["moved"]:
@@ -26,12 +28,12 @@ def main(plan):
         spark.read.parquet(plan["before"]).createOrReplaceTempView("before")
     for name, text in plan["views"]:
         view = spark.sql(text)
-        if name in ("misfit_keys", "misfit_txns"):
-            # Looked at twice: once to count them, once for the part around them.
+        if name in plan["kept"]:
             view = view.persist()
         view.createOrReplaceTempView(name)
     count = lambda name: spark.table(name).count()
     result = {
+        "rows": count("history"),
         "other_kinds": [row["kind"] for row in spark.table("other_kinds").collect()],
         "broken": count("broken"),
         "keys": count("misfit_keys"),
@@ -44,11 +46,17 @@ def main(plan):
         result["part_rows"] = part.count()
         if result["part_rows"] <= plan["max_part_rows"]:
             part.coalesce(1).sortWithinPartitions("txn", "op").write.parquet(plan["part"])
-    with open(plan["result"], "w") as file:
+    spark.catalog.clearCache()
+    # It is there as a whole, or not at all.
+    with open(plan["result"] + ".new", "w") as file:
         json.dump(result, file)
-    spark.stop()
+    os.replace(plan["result"] + ".new", plan["result"])
 
 
-if __name__ == "__main__":
-    with open(sys.argv[1]) as file:
+# Ctrl-C is heard by who started this.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+for line in sys.stdin:
+    with open(line.rstrip("\n")) as file:
         main(json.load(file))
+if SparkSession.getActiveSession():
+    SparkSession.getActiveSession().stop()

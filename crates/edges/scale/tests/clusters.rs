@@ -1,6 +1,6 @@
 //! Spark decides as the library does: in local mode, and on a cluster of two workers of which one is killed.
 //!
-//! Starting Spark takes long, and few have it: `ISOSCOPE_SPARK=1` runs these tests, as `cargo xtask soak` does, where
+//! Starting it takes long, and few have it: `ISOSCOPE_CLUSTERS=1` runs these tests, as `cargo xtask soak` does, where
 //! `PYSPARK_PYTHON` or `python3` has `pyspark`.
 
 #![allow(
@@ -14,7 +14,7 @@
 use iso_evidence::Budget;
 use iso_formats::{Format, survey, write_path};
 use iso_history::{Datum, History, HistoryBuilder, Outcome, Place};
-use iso_scale::{Decision, Question, ScaleError, Spark, decide};
+use iso_scale::{Address, Decision, Memory, Question, ScaleError, Scripted, decide};
 use iso_spec::Level;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn python() -> String {
 
 /// Where Spark is installed; none if it is not, or if nobody asked.
 fn spark_home() -> Option<PathBuf> {
-    std::env::var_os("ISOSCOPE_SPARK")?;
+    std::env::var_os("ISOSCOPE_CLUSTERS")?;
     let script = "import pyspark, os; print(os.path.dirname(pyspark.__file__))";
     let output = Command::new(python()).args(["-c", script]).output().ok().filter(|it| it.status.success())?;
     Some(PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()))
@@ -60,14 +60,15 @@ fn ask(address: &str, folder: &Path, name: &str, history: &History, level: Level
     let path = folder.join(name);
     write_path(history, Format::Parquet, &path).unwrap();
     let question = Question::new(survey(&path).unwrap(), level).unwrap();
-    let mut engine = Spark::new(address, &question.data, None, &|| false)?;
+    let address = Address::parse(address).unwrap();
+    let mut engine = Scripted::new(address, &question.data, Memory::default(), &|| false)?;
     decide(&question, &mut engine, &Budget::unlimited())
 }
 
 #[test]
 fn spark_in_this_machine_decides() {
     if spark_home().is_none() {
-        println!("skipped: ISOSCOPE_SPARK is not set, or there is no PySpark");
+        println!("skipped: ISOSCOPE_CLUSTERS is not set, or there is no PySpark");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -82,13 +83,16 @@ fn spark_in_this_machine_decides() {
     assert!(matches!(found, Decision::Violated { .. }), "{found:?}");
 }
 
-/// A process of Spark, which is ended with its owner.
+/// A process of a cluster, which is ended with its owner.
 struct Process(Child);
 
 impl Process {
-    fn start(home: &Path, words: &[&str]) -> Self {
+    fn of_spark(home: &Path, words: &[&str]) -> Self {
         let mut command = Command::new(home.join("bin/spark-class"));
-        command.args(words).env("SPARK_HOME", home).env("SPARK_LOCAL_IP", "127.0.0.1");
+        Self::start(command.args(words).env("SPARK_HOME", home).env("SPARK_LOCAL_IP", "127.0.0.1"))
+    }
+
+    fn start(command: &mut Command) -> Self {
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 }
@@ -101,29 +105,38 @@ impl Drop for Process {
 }
 
 #[test]
-fn a_cluster_that_loses_a_worker_still_decides_or_says_why_not() {
+fn spark_that_loses_a_worker_still_decides_or_says_why_not() {
     let Some(home) = spark_home() else {
-        println!("skipped: ISOSCOPE_SPARK is not set, or there is no PySpark");
+        println!("skipped: ISOSCOPE_CLUSTERS is not set, or there is no PySpark");
         return;
     };
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = free_port().to_string();
     let address = format!("spark://127.0.0.1:{port}");
     let master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", &port, "--webui-port", "0"];
-    let _master = Process::start(&home, &master);
+    let _master = Process::of_spark(&home, &master);
     sleep(Duration::from_secs(10));
     let work = tempfile::tempdir().unwrap();
     let work = work.path().to_str().unwrap();
     let worker =
         ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "-c", "1", "-m", "1g", "-d", work, &address];
-    let (lost, _kept) = (Process::start(&home, &worker), Process::start(&home, &worker));
+    let (lost, _kept) = (Process::of_spark(&home, &worker), Process::of_spark(&home, &worker));
     sleep(Duration::from_secs(10));
+    decide_while_one_is_killed(&address, lost);
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Asks a cluster, and kills one of its workers meanwhile.
+fn decide_while_one_is_killed(address: &str, lost: Process) {
     let folder = tempfile::tempdir().unwrap();
     let history = history(200_000, 5000, |nth| (nth * 10) as i64, None);
     let killer = std::thread::spawn(move || {
         sleep(Duration::from_secs(15));
         drop(lost);
     });
-    let found = ask(&address, folder.path(), "set", &history, Level::Serializable);
+    let found = ask(address, folder.path(), "set", &history, Level::Serializable);
     killer.join().unwrap();
     match found {
         Ok(Decision::Holds { n_txns, .. }) => assert_eq!(n_txns, 200_000),
