@@ -7,8 +7,9 @@
 //!    repaired.
 //! 3. `stronger`: if a stronger level that is easier to search for holds, so does this one.
 //! 4. `replicas`: causal consistency and below, by an execution in which each session sees no more than it must.
-//! 5. `simple`: saturation and search, for all that is left. Where reads have several possible writers, it takes turns
-//!    with `replicas`: neither is better.
+//! 5. `views`: causal consistency, parallel snapshot isolation and below, by choosing what each transaction sees.
+//! 6. `simple`: saturation and search, for all that is left. Where reads have several possible writers, it takes turns
+//!    with `views` and `replicas`: it refutes, and they find executions.
 
 use crate::ambiguous::decide_cases;
 use crate::counted::with_readers;
@@ -21,6 +22,7 @@ use crate::rule::Rule;
 use crate::settled::decide_settled;
 use crate::simple::decide_by_search;
 use crate::stronger::{Patience, allowed_by_stronger};
+use crate::views::allowed_by_views;
 use iso_evidence::{Budget, Note, Stage, StopReason, Witness};
 use iso_history::Facts;
 use iso_spec::Level;
@@ -28,8 +30,12 @@ use iso_spec::Level;
 /// How often each transaction may be executed on replicas after a search.
 const MANY_TIMES: u32 = 400;
 
-/// What a search may take before it gives way for a while.
+/// What a search may take before it gives way for a while: at first, and later.
+const FIRST_SEARCH_STEPS: u32 = 1_000;
 const SEARCH_STEPS: u32 = 20_000;
+
+/// What a search for views may take.
+const VIEW_STEPS: u32 = 100_000;
 
 /// Decides a level.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
@@ -62,8 +68,14 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
         return Ok(Decision::Allowed(witness));
     }
     if facts.has_ambiguous_reads() {
-        let searched = within(SEARCH_STEPS, budget, |budget| decide_by_search(facts, level, budget))?;
-        if let Some(decision) = searched {
+        let search = |budget: &Budget<'_>| decide_by_search(facts, level, budget);
+        if let Some(decision) = within(FIRST_SEARCH_STEPS, budget, search)? {
+            return Ok(decision);
+        }
+        if let Some(witness) = allowed_by_views(facts, level, VIEW_STEPS, budget)? {
+            return Ok(Decision::Allowed(witness));
+        }
+        if let Some(decision) = within(SEARCH_STEPS, budget, search)? {
             return Ok(decision);
         }
         if let Some(witness) = allowed_on_replicas(facts, level, MANY_TIMES, budget)? {
