@@ -6,9 +6,10 @@
 //! 2. `order`: update atomic, parallel snapshot isolation, prefix consistency and above, by an order that is run and
 //!    repaired.
 //! 3. `stronger`: if a stronger level that is easier to search for holds, so does this one.
-//! 4. `replicas`: causal consistency and below, by an execution in which each session sees no more than it must.
-//! 5. `simple`: saturation and search, for all that is left. Where reads have several possible writers, it takes turns
-//!    with `replicas`: neither is better.
+//! 4. `views`: causal consistency, parallel snapshot isolation and below, by choosing what each transaction sees.
+//! 5. `replicas`: causal consistency and below, by an execution in which each session sees no more than it must.
+//! 6. `simple`: saturation and search, for all that is left. Where reads have several possible writers, it takes turns
+//!    with `views` and `replicas`: it refutes, and they find executions.
 
 use crate::ambiguous::decide_cases;
 use crate::counted::with_readers;
@@ -21,15 +22,21 @@ use crate::rule::Rule;
 use crate::settled::decide_settled;
 use crate::simple::decide_by_search;
 use crate::stronger::{Patience, allowed_by_stronger};
+use crate::views::allowed_by_views;
 use iso_evidence::{Budget, Note, Stage, StopReason, Witness};
 use iso_history::Facts;
 use iso_spec::Level;
 
-/// How often each transaction may be executed on replicas after a search.
+/// How often each transaction may be executed on replicas, before a long search and after it.
+const FEW_TIMES: u32 = 3;
 const MANY_TIMES: u32 = 400;
 
-/// What a search may take before it gives way for a while.
+/// What a search may take before it gives way for a while: at first, and later.
+const FIRST_SEARCH_STEPS: u32 = 100;
 const SEARCH_STEPS: u32 = 20_000;
+
+/// What a search for views may take.
+const VIEW_STEPS: u32 = 100_000;
 
 /// Decides a level.
 pub(crate) fn decide(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Decision, StopReason> {
@@ -58,37 +65,41 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
     if let Some(decision) = decide_by_order(facts, Rule::of(level), budget)? {
         return Ok(decision);
     }
-    if let Some(witness) = allowed_soon(facts, level, budget)? {
+    if let Some(witness) = allowed_soon(facts, level, budget) {
+        return Ok(Decision::Allowed(witness));
+    }
+    let search = |budget: &Budget<'_>| decide_by_search(facts, level, budget);
+    if facts.has_ambiguous_reads() {
+        if let Some(decision) = within(FIRST_SEARCH_STEPS, budget, search)? {
+            return Ok(decision);
+        }
+        if let Some(witness) = allowed_by_views(facts, level, VIEW_STEPS, budget)? {
+            return Ok(Decision::Allowed(witness));
+        }
+        if let Some(witness) = allowed_on_replicas(facts, level, FEW_TIMES, budget)? {
+            return Ok(Decision::Allowed(witness));
+        }
+    }
+    if !facts.history().has_real_time()
+        && let Some(witness) = allowed_by_stronger(facts, level, Patience::Long, budget)
+    {
         return Ok(Decision::Allowed(witness));
     }
     if facts.has_ambiguous_reads() {
-        let searched = within(SEARCH_STEPS, budget, |budget| decide_by_search(facts, level, budget))?;
-        if let Some(decision) = searched {
+        if let Some(decision) = within(SEARCH_STEPS, budget, search)? {
             return Ok(decision);
         }
         if let Some(witness) = allowed_on_replicas(facts, level, MANY_TIMES, budget)? {
             return Ok(Decision::Allowed(witness));
         }
     }
-    decide_by_search(facts, level, budget)
+    search(budget)
 }
 
 /// A witness that is found without a search of the level's own.
-fn allowed_soon(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Option<Witness>, StopReason> {
-    if let Some(witness) = allowed_by_stronger(facts, level, Patience::Short, budget) {
-        return Ok(Some(witness));
-    }
-    // Recorded times make stronger levels easy, and replicas know nothing of them.
-    if !facts.history().has_real_time()
-        && let Some(witness) = allowed_on_replicas(facts, level, few_times(level), budget)?
-    {
-        return Ok(Some(witness));
-    }
-    Ok(allowed_by_stronger(facts, level, Patience::Long, budget))
-}
-
-/// How often each transaction may be executed on replicas before a search, which is mostly quick below causal
-/// consistency.
-fn few_times(level: Level) -> u32 {
-    if level == Level::CausalConsistency { 20 } else { 2 }
+fn allowed_soon(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Witness> {
+    // Recorded times make stronger levels easy.
+    let is_easy = || facts.history().has_real_time();
+    allowed_by_stronger(facts, level, Patience::Short, budget)
+        .or_else(|| is_easy().then(|| allowed_by_stronger(facts, level, Patience::Long, budget)).flatten())
 }

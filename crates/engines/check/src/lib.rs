@@ -41,6 +41,7 @@ mod stronger;
 mod stuck;
 #[cfg(test)]
 mod test_store;
+mod views;
 mod weak;
 mod witness;
 

@@ -29,7 +29,7 @@ pub(crate) fn allowed_by_stronger(
     budget: &Budget<'_>,
 ) -> Option<Witness> {
     let max_steps = match patience {
-        Patience::Short => 500,
+        Patience::Short => 100,
         Patience::Long => 20_000,
     };
     let witness = stronger(facts, level).iter().find_map(|stronger| {

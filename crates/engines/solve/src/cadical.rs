@@ -81,7 +81,7 @@ impl Cadical {
     }
 
     /// Makes decisions of the solver itself on the variable of `lit` choose `lit`.
-    pub(crate) fn prefer(&mut self, lit: Lit) {
+    pub fn prefer(&mut self, lit: Lit) {
         self.inner.phase(to_dimacs(lit));
     }
 

@@ -147,7 +147,7 @@ impl Portable {
     pub(crate) fn observe(&mut self, _var: Var) {}
 
     /// Makes decisions of the solver itself on the variable of `lit` choose `lit`.
-    pub(crate) fn prefer(&mut self, lit: Lit) {
+    pub fn prefer(&mut self, lit: Lit) {
         self.phases[lit.var().index()] = !lit.is_negative();
         self.is_preferred[lit.var().index()] = true;
     }
