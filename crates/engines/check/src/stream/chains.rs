@@ -253,9 +253,11 @@ impl Chains {
         }
     }
 
-    /// Takes a version out of its chain. The one before the window is never asked for.
+    /// Takes a version out of its chain, so that it is nobody's neighbour. The one before the window is never asked for.
     pub(super) fn take_out(&mut self, version: u32) {
-        let Version { key, previous, next, .. } = self.versions[version as usize];
+        let it = &mut self.versions[version as usize];
+        let key = it.key;
+        let (previous, next) = (std::mem::replace(&mut it.previous, NONE), std::mem::replace(&mut it.next, NONE));
         self.version_mut(previous).next = next;
         if next == NONE {
             self.bases[key as usize].newest = previous;
@@ -475,5 +477,30 @@ impl Graph for Chains {
             (_, 0) => (begin, None),
             (_, _) => (None, end),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_that_was_taken_out_is_nobodys_neighbour_until_it_is_put_back() {
+        let key = KeyId::from_index(0);
+        let mut chains = Chains::new(Shape::Serial, StreamedValue::Int(0));
+        let base = chains.newest(key);
+        let (begin, end, n_waiting) = (None, None, 0);
+        let txn = Txn { id: 0, session: 0, before: NONE, after: NONE, first_op: NONE, begin, end, n_waiting };
+        let slot = chains.add_txn(txn);
+        let ops = [chains.add_op(slot, key, true), chains.add_op(slot, key, true)];
+        let first = chains.add_version(ops[0], base, StreamedValue::Int(1));
+        let second = chains.add_version(ops[1], first, StreamedValue::Int(2));
+        chains.take_out(first);
+        assert_eq!((chains.version(first).previous, chains.version(first).next), (NONE, NONE));
+        assert_eq!((chains.version(second).previous, chains.newest(key)), (base, second));
+        chains.insert(first, second);
+        assert_eq!((chains.version(first).previous, chains.newest(key)), (second, first));
+        chains.settle(second);
+        assert_eq!((chains.version(first).previous, &chains.version(base).value), (base, &StreamedValue::Int(2)));
     }
 }
