@@ -391,7 +391,8 @@ impl Track {
             let txns = &self.txns;
             let txn = |id: u64| txns.get(id);
             let Some(stream) = &mut self.stream else { return };
-            match stream.resolve(&txn, budget) {
+            let ids: Vec<u64> = misfits.iter().map(|it| it.id).collect();
+            match stream.resolve(&ids, &txn, budget) {
                 Resolved::Ordered => misfits.retain(|it| !needs_order(it)),
                 Resolved::Forbidden(keys) => forbidding = keys,
                 Resolved::Unknown => {}

@@ -3,8 +3,9 @@
 //! Who must come before whom follows from these chains: there are no edges to be kept. What happened before the window is
 //! one version of each key, which nobody wrote as far as the window knows.
 
+use super::by_value::ByValue;
 use super::order::Graph;
-use iso_history::{KeyId, StreamedValue};
+use iso_history::{KeyId, StreamedOp, StreamedValue};
 
 /// Nothing.
 pub(super) const NONE: u32 = u32::MAX;
@@ -56,14 +57,14 @@ pub(super) struct Version {
     pub(super) previous: u32,
     pub(super) next: u32,
     first_reader: u32,
+    /// For the version before the window, the newest one of its key.
+    newest: u32,
     pub(super) value: StreamedValue,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    oldest: u32,
-    newest: u32,
-}
+/// The version of a key that is before the window has the number of the key, with this bit: it is always in the same place,
+/// and versions of the window are few enough to stay close to the processor.
+const BASE: u32 = 1 << 31;
 
 /// The window.
 #[derive(Clone, Debug)]
@@ -76,7 +77,9 @@ pub(super) struct Chains {
     free_ops: Vec<u32>,
     versions: Vec<Version>,
     free_versions: Vec<u32>,
-    keys: Vec<Ends>,
+    /// By key, what it holds before the window.
+    bases: Vec<Version>,
+    by_value: ByValue,
     pub(super) n_txns: usize,
 }
 
@@ -91,7 +94,8 @@ impl Chains {
             free_ops: Vec::new(),
             versions: Vec::new(),
             free_versions: Vec::new(),
-            keys: Vec::new(),
+            bases: Vec::new(),
+            by_value: ByValue::default(),
             n_txns: 0,
         }
     }
@@ -122,7 +126,16 @@ impl Chains {
 
     #[inline]
     pub(super) fn version(&self, version: u32) -> &Version {
-        &self.versions[version as usize]
+        if version & BASE == 0 { &self.versions[version as usize] } else { &self.bases[(version ^ BASE) as usize] }
+    }
+
+    #[inline]
+    fn version_mut(&mut self, version: u32) -> &mut Version {
+        if version & BASE == 0 {
+            &mut self.versions[version as usize]
+        } else {
+            &mut self.bases[(version ^ BASE) as usize]
+        }
     }
 
     pub(super) fn add_txn(&mut self, txn: Txn) -> u32 {
@@ -178,35 +191,36 @@ impl Chains {
     /// The newest version of a key.
     #[inline]
     pub(super) fn newest(&mut self, key: KeyId) -> u32 {
-        self.ends(key).newest
-    }
-
-    /// The oldest version of a key: the last one before the window.
-    pub(super) fn oldest(&mut self, key: KeyId) -> u32 {
-        self.ends(key).oldest
-    }
-
-    fn ends(&mut self, key: KeyId) -> Ends {
-        while self.keys.len() <= key.index() {
-            let version = self.new_version(self.keys.len() as u32, NONE, self.default_initial.clone());
-            self.keys.push(Ends { oldest: version, newest: version });
+        while self.bases.len() <= key.index() {
+            let key = self.bases.len() as u32;
+            let (writer, previous, next, first_reader) = (NONE, NONE, NONE, NONE);
+            let (newest, value) = (key | BASE, self.default_initial.clone());
+            self.bases.push(Version { key, writer, previous, next, first_reader, newest, value });
         }
-        self.keys[key.index()]
+        self.bases[key.index()].newest
+    }
+
+    /// Looks at all keys of a transaction at once, so that memory brings one of them while others are on their way; each of
+    /// them alone would be waited for.
+    pub(super) fn look_ahead<'o>(&self, ops: impl Iterator<Item = &'o StreamedOp>) {
+        let seen = |it: &StreamedOp| self.bases.get(it.0.index()).map_or(0, |it| it.newest);
+        std::hint::black_box(ops.map(seen).fold(0, |sum: u32, it| sum ^ it));
     }
 
     /// The initial value of a key, which nobody has touched.
     pub(super) fn set_initial(&mut self, key: KeyId, value: StreamedValue) -> bool {
-        let ends = self.ends(key);
-        let oldest = &mut self.versions[ends.oldest as usize];
-        let is_untouched = ends.oldest == ends.newest && oldest.first_reader == NONE;
+        let newest = self.newest(key);
+        let base = &mut self.bases[key.index()];
+        let is_untouched = newest & BASE != 0 && base.first_reader == NONE;
         if is_untouched {
-            oldest.value = value;
+            base.value = value;
         }
         is_untouched
     }
 
     fn new_version(&mut self, key: u32, writer: u32, value: StreamedValue) -> u32 {
-        let version = Version { key, writer, previous: NONE, next: NONE, first_reader: NONE, value };
+        let (previous, next, first_reader, newest) = (NONE, NONE, NONE, NONE);
+        let version = Version { key, writer, previous, next, first_reader, newest, value };
         if let Some(slot) = self.free_versions.pop() {
             self.versions[slot as usize] = version;
             slot
@@ -218,8 +232,9 @@ impl Chains {
 
     /// What a write of a transaction leaves behind, right after another version.
     pub(super) fn add_version(&mut self, op: u32, after: u32, value: StreamedValue) -> u32 {
-        let key = self.versions[after as usize].key;
+        let key = self.version(after).key;
         let version = self.new_version(key, self.ops[op as usize].txn, value);
+        self.by_value.add(key, &self.versions[version as usize].value, version);
         self.ops[op as usize].version = version;
         self.insert(version, after);
         version
@@ -227,24 +242,25 @@ impl Chains {
 
     /// Puts a version that is in no chain into one.
     pub(super) fn insert(&mut self, version: u32, after: u32) {
-        let next = self.versions[after as usize].next;
-        self.versions[version as usize].previous = after;
-        self.versions[version as usize].next = next;
-        self.versions[after as usize].next = version;
+        let next = std::mem::replace(&mut self.version_mut(after).next, version);
+        let it = &mut self.versions[version as usize];
+        (it.previous, it.next) = (after, next);
         if next == NONE {
-            let key = self.versions[version as usize].key;
-            self.keys[key as usize].newest = version;
+            let key = it.key;
+            self.bases[key as usize].newest = version;
         } else {
             self.versions[next as usize].previous = version;
         }
     }
 
-    /// Takes a version out of its chain. The oldest one is never asked for.
+    /// Takes a version out of its chain, so that it is nobody's neighbour. The one before the window is never asked for.
     pub(super) fn take_out(&mut self, version: u32) {
-        let Version { key, previous, next, .. } = self.versions[version as usize];
-        self.versions[previous as usize].next = next;
+        let it = &mut self.versions[version as usize];
+        let key = it.key;
+        let (previous, next) = (std::mem::replace(&mut it.previous, NONE), std::mem::replace(&mut it.next, NONE));
+        self.version_mut(previous).next = next;
         if next == NONE {
-            self.keys[key as usize].newest = previous;
+            self.bases[key as usize].newest = previous;
         } else {
             self.versions[next as usize].previous = previous;
         }
@@ -252,7 +268,7 @@ impl Chains {
 
     /// A read is of this version.
     pub(super) fn link(&mut self, op: u32, version: u32) {
-        let first = std::mem::replace(&mut self.versions[version as usize].first_reader, op);
+        let first = std::mem::replace(&mut self.version_mut(version).first_reader, op);
         let it = &mut self.ops[op as usize];
         it.version = version;
         it.next_reader = first;
@@ -269,7 +285,7 @@ impl Chains {
             return;
         }
         if previous_reader == NONE {
-            self.versions[version as usize].first_reader = next_reader;
+            self.version_mut(version).first_reader = next_reader;
         } else {
             self.ops[previous_reader as usize].next_reader = next_reader;
         }
@@ -281,46 +297,79 @@ impl Chains {
 
     /// The transactions that read a version.
     pub(super) fn readers(&self, version: u32) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(some(self.versions[version as usize].first_reader), |it| {
-            some(self.ops[*it as usize].next_reader)
-        })
-        .map(|it| self.ops[it as usize].txn)
+        std::iter::successors(some(self.version(version).first_reader), |it| some(self.ops[*it as usize].next_reader))
+            .map(|it| self.ops[it as usize].txn)
     }
 
     /// A version's writer leaves the window: the version before it is gone for good.
     pub(super) fn settle(&mut self, version: u32) {
-        let oldest = self.versions[version as usize].previous;
-        self.versions[version as usize].previous = NONE;
-        self.versions[version as usize].writer = NONE;
-        let key = self.versions[version as usize].key;
-        debug_assert_eq!(self.keys[key as usize].oldest, oldest);
-        self.keys[key as usize].oldest = version;
-        self.free_versions.push(oldest);
+        let Version { key, next, first_reader, .. } = self.versions[version as usize];
+        let base = key | BASE;
+        debug_assert_eq!(self.versions[version as usize].previous, base);
+        let value = std::mem::replace(&mut self.versions[version as usize].value, StreamedValue::Null);
+        if self.by_value.has(key) {
+            self.by_value.remove(key, &self.bases[key as usize].value, base);
+            self.by_value.remove(key, &value, version);
+            self.by_value.add(key, &value, base);
+        }
+        // Whoever read what is gone has left, unless it did not fit.
+        while self.bases[key as usize].first_reader != NONE {
+            self.unlink(self.bases[key as usize].first_reader);
+        }
+        let it = &mut self.bases[key as usize];
+        (it.value, it.next, it.first_reader) = (value, next, first_reader);
+        if next == NONE {
+            it.newest = base;
+        } else {
+            self.versions[next as usize].previous = base;
+        }
+        let mut reader = first_reader;
+        while reader != NONE {
+            let op = &mut self.ops[reader as usize];
+            op.version = base;
+            reader = op.next_reader;
+        }
+        self.free_versions.push(version);
     }
 
-    /// Every version that was written in the window leaves its chain, and every read its version.
-    pub(super) fn forget_chains(&mut self, txns: &[u32]) {
-        for txn in txns {
-            let ops: Vec<u32> = self.ops_of(*txn).collect();
-            for op in ops {
-                let Op { version, is_write, .. } = self.ops[op as usize];
-                if is_write {
-                    self.take_out(version);
-                } else {
-                    self.unlink(op);
-                }
-            }
+    /// The versions of a key with this value, in no order; for keys with many versions.
+    pub(super) fn with_value(&mut self, key: KeyId, value: &StreamedValue) -> &[u32] {
+        let key = key.raw();
+        if !self.by_value.has(key) {
+            let newest = self.bases[key as usize].newest;
+            let newest_first: Vec<u32> =
+                std::iter::successors(some(newest), |it| some(self.version(*it).previous)).collect();
+            let (versions, bases) = (&self.versions, &self.bases);
+            let value_of = |it: u32| match it & BASE {
+                0 => &versions[it as usize].value,
+                _ => &bases[(it ^ BASE) as usize].value,
+            };
+            self.by_value.begin(key, newest_first.into_iter().map(|it| (it, value_of(it))));
+        }
+        self.by_value.find(key, value)
+    }
+
+    /// The versions of some writers leave their chains, and the reads of some readers their versions.
+    pub(super) fn forget_chains(&mut self, readers: &[u32], writers: &[u32]) {
+        let ops_of = |it: &Self, txns: &[u32], is_write: bool| -> Vec<u32> {
+            txns.iter().flat_map(|txn| it.ops_of(*txn)).filter(|op| it.ops[*op as usize].is_write == is_write).collect()
+        };
+        for op in ops_of(self, readers, false) {
+            self.unlink(op);
+        }
+        for op in ops_of(self, writers, true) {
+            self.take_out(self.ops[op as usize].version);
         }
     }
 
     fn writer_of_next(&self, version: u32, but: u32) -> Option<u32> {
-        let next = self.versions[version as usize].next;
+        let next = self.version(version).next;
         (next != NONE).then(|| self.versions[next as usize].writer).filter(|it| *it != but && *it != NONE)
     }
 
     fn writer_of_previous(&self, version: u32) -> Option<u32> {
-        let previous = self.versions[version as usize].previous;
-        (previous != NONE).then(|| self.versions[previous as usize].writer).filter(|it| *it != NONE)
+        let previous = self.version(version).previous;
+        (previous != NONE).then(|| self.version(previous).writer).filter(|it| *it != NONE)
     }
 
     fn after_reads(&self, txn: u32, found: &mut Vec<u32>) {
@@ -363,7 +412,7 @@ impl Chains {
                 continue;
             }
             if !is_write {
-                let writer = self.versions[version as usize].writer;
+                let writer = self.version(version).writer;
                 if writer != NONE {
                     found.push(self.commit(writer));
                 }
@@ -377,7 +426,7 @@ impl Chains {
         for op in self.ops_of(txn) {
             let Op { version, is_write, .. } = self.ops[op as usize];
             if is_write {
-                let previous = self.versions[version as usize].previous;
+                let previous = self.version(version).previous;
                 if previous != NONE {
                     found.extend(self.readers(previous).filter(|it| *it != txn).map(Self::start));
                 }
@@ -428,5 +477,30 @@ impl Graph for Chains {
             (_, 0) => (begin, None),
             (_, _) => (None, end),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_that_was_taken_out_is_nobodys_neighbour_until_it_is_put_back() {
+        let key = KeyId::from_index(0);
+        let mut chains = Chains::new(Shape::Serial, StreamedValue::Int(0));
+        let base = chains.newest(key);
+        let (begin, end, n_waiting) = (None, None, 0);
+        let txn = Txn { id: 0, session: 0, before: NONE, after: NONE, first_op: NONE, begin, end, n_waiting };
+        let slot = chains.add_txn(txn);
+        let ops = [chains.add_op(slot, key, true), chains.add_op(slot, key, true)];
+        let first = chains.add_version(ops[0], base, StreamedValue::Int(1));
+        let second = chains.add_version(ops[1], first, StreamedValue::Int(2));
+        chains.take_out(first);
+        assert_eq!((chains.version(first).previous, chains.version(first).next), (NONE, NONE));
+        assert_eq!((chains.version(second).previous, chains.newest(key)), (base, second));
+        chains.insert(first, second);
+        assert_eq!((chains.version(first).previous, chains.newest(key)), (second, first));
+        chains.settle(second);
+        assert_eq!((chains.version(first).previous, &chains.version(base).value), (base, &StreamedValue::Int(2)));
     }
 }

@@ -6,9 +6,12 @@
 //! [`Stream::resolve`] asks the exact engine about the window, and whoever has the recording can ask it about these keys in
 //! all of it. Nothing here is ever a verdict.
 
+mod by_value;
 mod chains;
 mod order;
 mod resolve;
+mod sequence;
+mod silence;
 mod strong;
 mod versions;
 mod weak;
@@ -18,6 +21,7 @@ pub use resolve::Resolved;
 use iso_evidence::{Budget, StreamedStep};
 use iso_history::{KeyId, StreamedTxn, StreamedValue};
 use iso_spec::Level;
+use silence::Silence;
 use strong::Strong;
 use weak::Weak;
 
@@ -27,7 +31,13 @@ pub struct Stream {
     level: Level,
     window: usize,
     engine: Engine,
+    silence: Silence,
+    n_taken: u64,
 }
+
+/// The window may be so many times as large as it should be, as long as some session is silent: its next transaction may have
+/// begun long ago.
+const MAX_WINDOWS: usize = 8;
 
 #[derive(Clone, Debug)]
 enum Engine {
@@ -109,7 +119,7 @@ impl Stream {
             }
             _ => return None,
         };
-        Some(Self { level, window: window.max(1), engine })
+        Some(Self { level, window: window.max(1), engine, silence: Silence::new(), n_taken: 0 })
     }
 
     /// The level.
@@ -129,6 +139,8 @@ impl Stream {
     /// Takes the next transaction of the recording, and says what does not fit.
     pub fn take(&mut self, id: u64, txn: &StreamedTxn<'_>) -> Vec<Misfit> {
         let mut misfits = Vec::new();
+        self.silence.hear(txn.session.index(), id);
+        self.n_taken = id + 1;
         match &mut self.engine {
             Engine::Strong(it) => it.take(id, txn, &mut misfits),
             Engine::Weak(it) => it.take(id, txn, &mut misfits),
@@ -139,7 +151,7 @@ impl Stream {
     /// The next event that leaves a window that is too large.
     pub fn retire(&mut self, misfits: &mut Vec<Misfit>) -> Option<Left> {
         let n_txns = self.effort().n_txns;
-        if n_txns <= self.window {
+        if n_txns <= self.window || self.is_needed() {
             return None;
         }
         let left = self.first();
@@ -147,6 +159,18 @@ impl Stream {
             self.give_up_waiting(misfits);
         }
         left
+    }
+
+    /// May somebody who began long ago still ask for what the first transaction left?
+    fn is_needed(&mut self) -> bool {
+        let Engine::Strong(engine) = &self.engine else { return false };
+        let max = self.window.saturating_mul(MAX_WINDOWS);
+        if engine.chains.n_txns > max {
+            return false;
+        }
+        let since = self.n_taken.saturating_sub(max as u64);
+        let Some(spoke) = self.silence.longest_since(since) else { return false };
+        engine.first_id().is_some_and(|first| first >= spoke)
     }
 
     /// The recording is over: the next event leaves. If it waits for something, it does not wait any longer, and that is a
@@ -178,11 +202,16 @@ impl Stream {
         }
     }
 
-    /// Asks the exact engine for an order of the whole window, and goes on with it. `txn` gives a transaction of the
-    /// window by its number.
-    pub fn resolve<'t>(&mut self, txn: &dyn Fn(u64) -> Option<StreamedTxn<'t>>, budget: &Budget<'_>) -> Resolved {
+    /// Asks the exact engine for an order of the window in which these transactions fit, and goes on with it. `txn` gives a
+    /// transaction of the window by its number.
+    pub fn resolve<'t>(
+        &mut self,
+        misfits: &[u64],
+        txn: &dyn Fn(u64) -> Option<StreamedTxn<'t>>,
+        budget: &Budget<'_>,
+    ) -> Resolved {
         match &mut self.engine {
-            Engine::Strong(it) => it.resolve(self.level, txn, budget),
+            Engine::Strong(it) => it.resolve(self.level, misfits, txn, budget),
             Engine::Weak(_) => Resolved::Unknown,
         }
     }

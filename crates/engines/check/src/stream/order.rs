@@ -1,12 +1,13 @@
 //! An order of the events in a window: new ones come to its end, old ones leave at its front, and an edge against it moves
 //! as few as it must.
 //!
-//! Source: Pearce & Kelly 2006. We differ: the graph is not stored here but asked for neighbours, and edges that the order
-//! does not satisfy yet are not followed, so that a change of several edges is made one edge at a time. Real time is no
-//! set of edges: a search passes over the stretch between two positions, with the earliest end that it has reached so far.
-//! Cost: per edge against the order, what the search finds, or at levels with real time the stretch.
+//! Source: Bender, Fineman, Gilbert & Tarjan 2016 for the search from both ends of an edge, of which the side that is done first
+//! moves. We differ: the graph is not stored here but asked for neighbours, and edges that the order does not satisfy yet
+//! are not followed, so that a change of several edges is made one edge at a time. Real time is no set of edges: a search
+//! passes over the stretch between two positions, with the latest begin that it has reached so far.
+//! Cost: per edge against the order, twice what the smaller side of the search finds, or at levels with real time the stretch.
 
-use std::collections::VecDeque;
+use super::sequence::{Sequence, Target};
 
 /// Who must come before whom, as far as it is no matter of real time.
 pub(super) trait Graph {
@@ -29,87 +30,119 @@ pub(super) enum RealTime {
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     real_time: RealTime,
-    nodes: VecDeque<u32>,
-    /// The position of the first one.
-    front: u64,
-    /// By event; 0 if it is not in the window.
-    positions: Vec<u64>,
+    events: Sequence,
+    forward: Side,
+    backward: Side,
+    neighbours: Vec<u32>,
+    /// How often an edge was against the order.
+    pub(super) n_searches: u64,
+}
+
+/// One side of a search: what was reached from its start.
+#[derive(Clone, Debug, Default)]
+struct Side {
+    /// Events that were reached have the number of the search.
     marks: Vec<u32>,
     mark: u32,
     parents: Vec<u32>,
     stack: Vec<u32>,
-    neighbours: Vec<u32>,
-    after: Vec<u32>,
-    before: Vec<u32>,
-    slots: Vec<u64>,
-    /// How often an edge was against the order.
-    pub(super) n_searches: u64,
+    found: Vec<u32>,
+    /// How many neighbours were looked at.
+    n_seen: usize,
 }
 
 /// Why an edge cannot be: events, each before the next one, from its head to its tail. Empty if the head has left.
 pub(super) type Cycle = Vec<u32>;
 
+impl Side {
+    fn begin(&mut self, start: u32) {
+        self.mark = self.mark.wrapping_add(1);
+        if self.mark == 0 {
+            self.marks.fill(0);
+            self.mark = 1;
+        }
+        self.stack.clear();
+        self.found.clear();
+        self.n_seen = 0;
+        self.marks[start as usize] = self.mark;
+        self.stack.push(start);
+    }
+
+    #[inline]
+    fn has(&self, node: u32) -> bool {
+        self.marks[node as usize] == self.mark
+    }
+
+    #[inline]
+    fn reach(&mut self, node: u32, from: u32) {
+        self.marks[node as usize] = self.mark;
+        self.parents[node as usize] = from;
+    }
+
+    /// How a search came from its start to an event, which comes first.
+    fn way_back(&self, start: u32, mut node: u32) -> Vec<u32> {
+        let mut way = vec![node];
+        while node != start {
+            node = self.parents[node as usize];
+            way.push(node);
+        }
+        way
+    }
+}
+
 impl Order {
     pub(super) fn new(real_time: RealTime) -> Self {
         Self {
             real_time,
-            nodes: VecDeque::new(),
-            front: 1,
-            positions: Vec::new(),
-            marks: Vec::new(),
-            mark: 0,
-            parents: Vec::new(),
-            stack: Vec::new(),
+            events: Sequence::new(),
+            forward: Side::default(),
+            backward: Side::default(),
             neighbours: Vec::new(),
-            after: Vec::new(),
-            before: Vec::new(),
-            slots: Vec::new(),
             n_searches: 0,
         }
     }
 
     /// Puts an event at the end.
     pub(super) fn push(&mut self, node: u32) {
-        let idx = node as usize;
-        if idx >= self.positions.len() {
-            self.positions.resize(idx + 1, 0);
-            self.marks.resize(idx + 1, 0);
-            self.parents.resize(idx + 1, 0);
+        self.events.push(node);
+        for side in [&mut self.forward, &mut self.backward] {
+            if node as usize >= side.marks.len() {
+                side.marks.resize(node as usize + 1, 0);
+                side.parents.resize(node as usize + 1, 0);
+            }
         }
-        self.positions[idx] = self.front + self.nodes.len() as u64;
-        self.nodes.push_back(node);
     }
 
     /// The first event.
     pub(super) fn first(&self) -> Option<u32> {
-        self.nodes.front().copied()
+        self.events.first()
     }
 
     /// The first event leaves.
     pub(super) fn pop(&mut self) {
-        if let Some(node) = self.nodes.pop_front() {
-            self.positions[node as usize] = 0;
-            self.front += 1;
+        if let Some(node) = self.events.first() {
+            self.events.remove(node);
         }
     }
 
     /// All events, in order.
     pub(super) fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
-        self.nodes.iter().copied()
+        self.events.iter()
     }
 
-    /// The position of an event; 0 if it is not in the window.
+    /// A number that is larger for later events; 0 if it is not in the window.
     #[inline]
     pub(super) fn position(&self, node: u32) -> u64 {
-        self.positions.get(node as usize).copied().unwrap_or(0)
+        self.events.label(node)
     }
 
-    /// Takes another order of the same events.
+    /// Takes another order of the last events.
     pub(super) fn reorder(&mut self, nodes: &[u32]) {
-        debug_assert_eq!(nodes.len(), self.nodes.len());
-        for (slot, node) in nodes.iter().enumerate() {
-            self.nodes[slot] = *node;
-            self.positions[*node as usize] = self.front + slot as u64;
+        for node in nodes {
+            self.events.remove(*node);
+        }
+        for node in nodes {
+            self.events.push(*node);
         }
     }
 
@@ -128,153 +161,125 @@ impl Order {
 
     fn search(&mut self, graph: &impl Graph, from: u32, to: u32) -> Result<(), Cycle> {
         self.n_searches += 1;
+        if from == to {
+            return Err(vec![to]);
+        }
+        match self.real_time {
+            RealTime::Ignored => self.search_both_ways(graph, from, to),
+            RealTime::Counts => {
+                self.pass_backward(graph, from, to)?;
+                self.move_back(to);
+                Ok(())
+            }
+        }
+    }
+
+    /// Looks for what must come after `to` and for what must come before `from`, in turns, until one of them is known.
+    fn search_both_ways(&mut self, graph: &impl Graph, from: u32, to: u32) -> Result<(), Cycle> {
+        self.forward.begin(to);
+        self.backward.begin(from);
         let (low, high) = (self.position(to), self.position(from));
-        match self.real_time {
-            RealTime::Ignored => self.walk_forward(graph, to, high),
-            RealTime::Counts => self.pass_forward(graph, to, high),
+        loop {
+            if self.backward.n_seen <= self.forward.n_seen {
+                let Some(node) = self.backward.stack.pop() else {
+                    self.move_back(to);
+                    return Ok(());
+                };
+                self.backward.found.push(node);
+                let position = self.events.label(node);
+                self.neighbours.clear();
+                graph.predecessors(node, &mut self.neighbours);
+                self.backward.n_seen += 1 + self.neighbours.len();
+                for next in &self.neighbours {
+                    let at = self.events.label(*next);
+                    if at < position && at >= low && !self.backward.has(*next) {
+                        self.backward.reach(*next, node);
+                        if self.forward.has(*next) {
+                            return Err(self.cycle((to, from), *next));
+                        }
+                        self.backward.stack.push(*next);
+                    }
+                }
+            } else {
+                let Some(node) = self.forward.stack.pop() else {
+                    self.move_on(from);
+                    return Ok(());
+                };
+                self.forward.found.push(node);
+                let position = self.events.label(node);
+                self.neighbours.clear();
+                graph.successors(node, &mut self.neighbours);
+                self.forward.n_seen += 1 + self.neighbours.len();
+                for next in &self.neighbours {
+                    let at = self.events.label(*next);
+                    if at > position && at <= high && !self.forward.has(*next) {
+                        self.forward.reach(*next, node);
+                        if self.backward.has(*next) {
+                            return Err(self.cycle((to, from), *next));
+                        }
+                        self.forward.stack.push(*next);
+                    }
+                }
+            }
         }
-        if from == to || self.after.contains(&from) {
-            return Err(self.path(to, from));
+    }
+
+    /// Both sides of a search have met.
+    fn cycle(&self, (to, from): (u32, u32), at: u32) -> Cycle {
+        let mut cycle = self.forward.way_back(to, at);
+        cycle.reverse();
+        cycle.extend_from_slice(&self.backward.way_back(from, at)[1..]);
+        cycle
+    }
+
+    /// Everybody who must come before an event, among those behind `to`; real time counts: whoever ended before the latest
+    /// begin so far is one of them.
+    fn pass_backward(&mut self, graph: &impl Graph, from: u32, to: u32) -> Result<(), Cycle> {
+        let low = self.position(to);
+        let side = &mut self.backward;
+        side.begin(from);
+        let mut latest: Option<(i64, u32)> = None;
+        let mut event = Some(from);
+        while let Some(node) = event {
+            event = self.events.previous(node).filter(|_| node != to);
+            let (begin, end) = graph.times(node);
+            if !side.has(node) {
+                let Some((_, by)) = latest.filter(|it| end.is_some_and(|end| end < it.0)) else { continue };
+                side.reach(node, by);
+            }
+            if node == to {
+                return Err(side.way_back(from, to));
+            }
+            side.found.push(node);
+            if let Some(begin) = begin
+                && latest.is_none_or(|it| begin > it.0)
+            {
+                latest = Some((begin, node));
+            }
+            let position = self.events.label(node);
+            self.neighbours.clear();
+            graph.predecessors(node, &mut self.neighbours);
+            for next in &self.neighbours {
+                let at = self.events.label(*next);
+                if at < position && at >= low && !side.has(*next) {
+                    side.reach(*next, node);
+                }
+            }
         }
-        match self.real_time {
-            RealTime::Ignored => self.walk_backward(graph, from, low),
-            RealTime::Counts => self.pass_backward(graph, from, low),
-        }
-        self.exchange();
         Ok(())
     }
 
-    /// From an event's parents back to where the search began.
-    fn path(&self, start: u32, end: u32) -> Cycle {
-        let mut path = vec![end];
-        let mut node = end;
-        while node != start {
-            node = self.parents[node as usize];
-            path.push(node);
-        }
-        path.reverse();
-        path
+    /// What must come before comes right before `to`.
+    fn move_back(&mut self, to: u32) {
+        let events = &self.events;
+        self.backward.found.sort_unstable_by_key(|it| events.label(*it));
+        self.events.place(&self.backward.found, Target::Before(to));
     }
 
-    fn next_mark(&mut self) {
-        self.mark = self.mark.wrapping_add(1);
-        if self.mark == 0 {
-            self.marks.fill(0);
-            self.mark = 1;
-        }
-    }
-
-    fn walk_forward(&mut self, graph: &impl Graph, start: u32, high: u64) {
-        self.next_mark();
-        self.after.clear();
-        self.marks[start as usize] = self.mark;
-        self.stack.push(start);
-        while let Some(node) = self.stack.pop() {
-            self.after.push(node);
-            let position = self.positions[node as usize];
-            self.neighbours.clear();
-            graph.successors(node, &mut self.neighbours);
-            for next in &self.neighbours {
-                let at = self.positions[*next as usize];
-                if at > position && at <= high && self.marks[*next as usize] != self.mark {
-                    self.marks[*next as usize] = self.mark;
-                    self.parents[*next as usize] = node;
-                    self.stack.push(*next);
-                }
-            }
-        }
-    }
-
-    fn walk_backward(&mut self, graph: &impl Graph, start: u32, low: u64) {
-        self.next_mark();
-        self.before.clear();
-        self.marks[start as usize] = self.mark;
-        self.stack.push(start);
-        while let Some(node) = self.stack.pop() {
-            self.before.push(node);
-            let position = self.positions[node as usize];
-            self.neighbours.clear();
-            graph.predecessors(node, &mut self.neighbours);
-            for next in &self.neighbours {
-                let at = self.positions[*next as usize];
-                if at < position && at >= low && self.marks[*next as usize] != self.mark {
-                    self.marks[*next as usize] = self.mark;
-                    self.stack.push(*next);
-                }
-            }
-        }
-    }
-
-    /// As [`Self::walk_forward`], with real time: whoever begins after the earliest end so far is reached, too.
-    fn pass_forward(&mut self, graph: &impl Graph, start: u32, high: u64) {
-        self.next_mark();
-        self.after.clear();
-        self.marks[start as usize] = self.mark;
-        let mut earliest: Option<(i64, u32)> = None;
-        for position in self.positions[start as usize]..=high {
-            let node = self.nodes[(position - self.front) as usize];
-            let (begin, end) = graph.times(node);
-            if self.marks[node as usize] != self.mark {
-                let Some((_, by)) = earliest.filter(|it| begin.is_some_and(|begin| begin > it.0)) else { continue };
-                self.marks[node as usize] = self.mark;
-                self.parents[node as usize] = by;
-            }
-            self.after.push(node);
-            if let Some(end) = end
-                && earliest.is_none_or(|it| end < it.0)
-            {
-                earliest = Some((end, node));
-            }
-            self.neighbours.clear();
-            graph.successors(node, &mut self.neighbours);
-            for next in &self.neighbours {
-                let at = self.positions[*next as usize];
-                if at > position && at <= high && self.marks[*next as usize] != self.mark {
-                    self.marks[*next as usize] = self.mark;
-                    self.parents[*next as usize] = node;
-                }
-            }
-        }
-    }
-
-    fn pass_backward(&mut self, graph: &impl Graph, start: u32, low: u64) {
-        self.next_mark();
-        self.before.clear();
-        self.marks[start as usize] = self.mark;
-        let mut latest: Option<i64> = None;
-        for position in (low..=self.positions[start as usize]).rev() {
-            let node = self.nodes[(position - self.front) as usize];
-            let (begin, end) = graph.times(node);
-            if self.marks[node as usize] != self.mark {
-                if latest.is_none_or(|latest| end.is_none_or(|end| end >= latest)) {
-                    continue;
-                }
-                self.marks[node as usize] = self.mark;
-            }
-            self.before.push(node);
-            latest = latest.max(begin);
-            self.neighbours.clear();
-            graph.predecessors(node, &mut self.neighbours);
-            for next in &self.neighbours {
-                let at = self.positions[*next as usize];
-                if at < position && at >= low {
-                    self.marks[*next as usize] = self.mark;
-                }
-            }
-        }
-    }
-
-    /// What must come before takes the first of all places that were found, what must come after the last ones.
-    fn exchange(&mut self) {
-        let positions = &self.positions;
-        self.before.sort_unstable_by_key(|it| positions[*it as usize]);
-        self.after.sort_unstable_by_key(|it| positions[*it as usize]);
-        self.slots.clear();
-        self.slots.extend(self.before.iter().chain(&self.after).map(|it| positions[*it as usize]));
-        self.slots.sort_unstable();
-        for (node, slot) in self.before.iter().chain(&self.after).zip(&self.slots) {
-            self.positions[*node as usize] = *slot;
-            self.nodes[(*slot - self.front) as usize] = *node;
-        }
+    /// What must come after comes right after `from`.
+    fn move_on(&mut self, from: u32) {
+        let events = &self.events;
+        self.forward.found.sort_unstable_by_key(|it| events.label(*it));
+        self.events.place(&self.forward.found, Target::After(from));
     }
 }

@@ -6,6 +6,8 @@
 //! [`Misfit`]: a guess of ours was wrong, or the level is violated; the window alone does not know.
 //! Cost: an operation costs a look at its key, unless an edge is against the order.
 
+mod place;
+
 use super::chains::{Chains, NONE, Op, Shape, Txn};
 use super::order::{Cycle, Graph, Order, RealTime};
 use super::{Left, Misfit, Why};
@@ -16,6 +18,8 @@ use rustc_hash::FxHashMap;
 
 /// So many versions with the value of a read, or places of a write, are tried.
 const MAX_TRIES: usize = 24;
+/// So many versions of a key are passed on the way to an old one.
+const MAX_SEEN: usize = 24;
 /// So many times neighbouring versions are exchanged for one operation.
 const MAX_EXCHANGES: usize = 6;
 /// So many transactions of unknown outcome are kept for readers to come.
@@ -106,6 +110,11 @@ impl Strong {
         Some(Left { id, step, sources: Vec::new() })
     }
 
+    /// The number of the first transaction.
+    pub(super) fn first_id(&self) -> Option<u64> {
+        self.order.first().map(|it| self.chains.txn(it >> 1).id)
+    }
+
     /// The reads of the first transaction do not wait any longer.
     pub(super) fn give_up_waiting(&mut self, misfits: &mut Vec<Misfit>) {
         let Some(slot) = self.order.first().map(|it| it >> 1) else { return };
@@ -175,12 +184,19 @@ impl Strong {
     }
 
     fn add(&mut self, id: u64, txn: &StreamedTxn<'_>, misfits: &mut Vec<Misfit>) {
+        self.chains.look_ahead(txn.reads().iter().chain(txn.writes()));
         let slot = self.enter(id, txn, misfits);
         if let Some(key) = txn.contradicted() {
             misfits.push(Misfit { id, keys: vec![key], why: Why::Contradiction });
         }
         for (key, value) in txn.reads() {
             self.read(slot, *key, value, misfits);
+        }
+        if !self.waiting.is_empty() {
+            self.precede_waiting(slot, txn.writes());
+        }
+        if self.chains.shape == Shape::Snapshots {
+            self.avoid_writers(slot, txn.writes());
         }
         for (key, value) in txn.writes() {
             self.write(slot, *key, value, misfits);
@@ -275,13 +291,18 @@ impl Strong {
 
     /// Links a read to a version with its value, the newest one that fits.
     fn link(&mut self, op: u32, key: KeyId, value: &StreamedValue) -> Linked {
-        let newest = self.chains.newest(key);
         let mut first = None;
-        let (mut version, mut n_tries) = (newest, 0);
+        let (mut version, mut n_tries, mut n_seen) = (self.chains.newest(key), 0, 0);
+        let mut far = Vec::new();
         while version != NONE && n_tries < MAX_TRIES {
-            let previous = self.chains.version(version).previous;
-            let is_own = self.chains.version(version).writer == self.chains.op(op).txn;
-            if self.chains.version(version).value == *value && !is_own {
+            n_seen += 1;
+            if n_seen > MAX_SEEN {
+                far = self.far_versions(self.chains.op(op).txn, key, value);
+                break;
+            }
+            let it = self.chains.version(version);
+            let previous = it.previous;
+            if it.value == *value && it.writer != self.chains.op(op).txn {
                 n_tries += 1;
                 match self.try_link(op, version) {
                     Ok(()) => return Linked::Done,
@@ -290,9 +311,28 @@ impl Strong {
             }
             version = previous;
         }
+        for version in far.into_iter().skip(n_tries).take(MAX_TRIES - n_tries) {
+            match self.try_link(op, version) {
+                Ok(()) => return Linked::Done,
+                Err(cycle) => first = first.or(Some((version, cycle))),
+            }
+        }
         let Some((version, cycle)) = first else { return Linked::NoVersion };
         let keys = cycle.keys_with(key);
         if self.mend(cycle, |it| it.try_link(op, version)) { Linked::Done } else { Linked::Cycle(keys) }
+    }
+
+    /// The versions of a key with this value by others than the reader, from new to old; for a key with many versions.
+    fn far_versions(&mut self, reader: u32, key: KeyId, value: &StreamedValue) -> Vec<u32> {
+        let mut found = self.chains.with_value(key, value).to_vec();
+        found.retain(|it| self.chains.version(*it).writer != reader);
+        let (chains, order) = (&self.chains, &self.order);
+        let place = |it: &u32| match chains.version(*it).writer {
+            NONE => 0,
+            writer => order.position(chains.commit(writer)),
+        };
+        found.sort_unstable_by_key(|it| std::cmp::Reverse(place(it)));
+        found
     }
 
     fn try_link(&mut self, op: u32, version: u32) -> Result<(), Attempt> {
@@ -319,101 +359,6 @@ impl Strong {
             }
         }
         Ok(())
-    }
-
-    fn write(&mut self, slot: u32, key: KeyId, value: &StreamedValue, misfits: &mut Vec<Misfit>) {
-        let newest = self.chains.newest(key);
-        let read = self.chains.ops_of(slot).map(|it| self.chains.op(it));
-        let read =
-            read.filter(|it| !it.is_write && it.key == key.raw() && it.version != NONE).map(|it| it.version).last();
-        let op = self.chains.add_op(slot, key, true);
-        // Whoever read a version and overwrites it comes right after it, unless updates may be lost.
-        let is_update = read.is_some() && self.chains.shape != Shape::Prefixes;
-        let mut after = read.filter(|_| is_update).unwrap_or(newest);
-        let end = self.chains.txn(slot).end;
-        if !is_update {
-            after = self.ended_before(after, end);
-        }
-        let first_place = after;
-        let mut first = None;
-        for _ in 0..if is_update { 1 } else { MAX_TRIES } {
-            match self.try_place(op, after, value) {
-                Ok(()) => return,
-                Err(attempt) => first = first.or(Some(attempt)),
-            }
-            after = self.chains.version(after).previous;
-            if after == NONE {
-                break;
-            }
-        }
-        let Some(attempt) = first else { return };
-        let keys = attempt.keys_with(key);
-        if !self.mend(attempt, |it| it.try_place(op, first_place, value)) {
-            // It is in the chain all the same; unless the exact engine finds another order, nobody goes on with this one.
-            let (version, newest) = (self.chains.op(op).version, self.chains.newest(key));
-            self.chains.insert(version, newest);
-            let id = self.chains.txn(slot).id;
-            misfits.push(Misfit { id, keys, why: Why::NoPlace });
-        }
-    }
-
-    /// The newest version whose writer ended before.
-    fn ended_before(&self, newest: u32, end: Option<i64>) -> u32 {
-        let Some(end) = end else { return newest };
-        let mut version = newest;
-        for _ in 0..MAX_TRIES {
-            let it = self.chains.version(version);
-            if it.writer == NONE || self.chains.txn(it.writer).end.is_none_or(|it| it <= end) {
-                return version;
-            }
-            version = it.previous;
-        }
-        newest
-    }
-
-    fn try_place(&mut self, op: u32, after: u32, value: &StreamedValue) -> Result<(), Attempt> {
-        let version = match self.chains.op(op).version {
-            NONE => self.chains.add_version(op, after, value.clone()),
-            version => {
-                self.chains.insert(version, after);
-                version
-            }
-        };
-        self.fit_version(version).map_err(|cycle| {
-            let attempt = Attempt { choices: self.choices(&cycle), keys: self.keys_on(&cycle) };
-            self.chains.take_out(version);
-            attempt
-        })
-    }
-
-    /// What a version's place in its chain implies.
-    fn fit_version(&mut self, version: u32) -> Result<(), Cycle> {
-        let mut edges = std::mem::take(&mut self.edges);
-        edges.clear();
-        self.edges_of(version, &mut edges);
-        let result = edges.iter().try_for_each(|(from, to)| self.order.ensure(&self.chains, *from, *to));
-        self.edges = edges;
-        result
-    }
-
-    fn edges_of(&self, version: u32, edges: &mut Vec<(u32, u32)>) {
-        let chains = &self.chains;
-        let it = chains.version(version);
-        let (writer, previous, next) = (it.writer, it.previous, it.next);
-        if previous != NONE {
-            let overwritten = chains.version(previous).writer;
-            if overwritten != NONE {
-                edges.push((chains.commit(overwritten), chains.successor_of_version(writer)));
-            }
-            let readers = chains.readers(previous).filter(|it| *it != writer);
-            edges.extend(readers.map(|it| (Chains::start(it), chains.commit(writer))));
-        }
-        if next != NONE {
-            let overwriter = chains.version(next).writer;
-            edges.push((chains.commit(writer), chains.successor_of_version(overwriter)));
-            let readers = chains.readers(version).filter(|it| *it != overwriter);
-            edges.extend(readers.map(|it| (Chains::start(it), chains.commit(overwriter))));
-        }
     }
 
     /// Readers that waited for this value get it.

@@ -271,6 +271,7 @@ impl Weak {
     /// All sources of a transaction may be known now: infers what follows, and then asks those that waited for it.
     fn complete(&mut self, slot: u32, misfits: &mut Vec<Misfit>) {
         let mut ready = std::mem::take(&mut self.ready);
+        let mut late = Vec::new();
         ready.push(slot);
         while let Some(slot) = ready.pop() {
             let txn = &self.graph.txns[slot as usize];
@@ -290,8 +291,27 @@ impl Weak {
             txn.is_complete = true;
             ready.extend(Some(txn.after).filter(|it| *it != NONE));
             ready.extend_from_slice(&txn.readers);
+            let after = txn.after;
+            if after != NONE && self.graph.txns[after as usize].is_complete {
+                late.push(slot);
+            }
         }
         self.ready = ready;
+        late.into_iter().for_each(|it| self.infer_again(it, misfits));
+    }
+
+    /// One of unknown outcome turned out to have happened: whoever follows it in its session must see it, and so must whoever
+    /// saw these.
+    fn infer_again(&mut self, slot: u32, misfits: &mut Vec<Misfit>) {
+        if self.level == Level::ReadCommitted {
+            return;
+        }
+        let following = self.order.nodes().skip_while(|it| *it != slot).skip(1);
+        let following: Vec<u32> = following.filter(|it| self.graph.txns[*it as usize].is_complete).collect();
+        if self.level == Level::CausalConsistency {
+            following.iter().for_each(|it| self.see(*it));
+        }
+        following.into_iter().for_each(|it| self.infer(it, misfits));
     }
 
     /// Whom a transaction sees: its session, its sources, and whom these see.

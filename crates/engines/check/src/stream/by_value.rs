@@ -1,0 +1,59 @@
+//! Versions by their values, for keys that have many of them in the window: whoever read an old one does not walk to it.
+
+use iso_history::StreamedValue;
+use rustc_hash::FxHashMap;
+
+/// The versions of some keys. A key is here from the first time that somebody had to walk far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ByValue {
+    keys: FxHashMap<u32, FxHashMap<StreamedValue, Vec<u32>>>,
+}
+
+impl ByValue {
+    /// Has this key its versions here?
+    #[inline]
+    pub(super) fn has(&self, key: u32) -> bool {
+        !self.keys.is_empty() && self.keys.contains_key(&key)
+    }
+
+    /// A key has these versions.
+    pub(super) fn begin<'v>(&mut self, key: u32, versions: impl Iterator<Item = (u32, &'v StreamedValue)>) {
+        let of_key = self.keys.entry(key).or_default();
+        for (version, value) in versions {
+            of_key.entry(value.clone()).or_default().push(version);
+        }
+    }
+
+    /// A key has one more, if it is here.
+    #[inline]
+    pub(super) fn add(&mut self, key: u32, value: &StreamedValue, version: u32) {
+        if !self.keys.is_empty()
+            && let Some(of_key) = self.keys.get_mut(&key)
+        {
+            of_key.entry(value.clone()).or_default().push(version);
+        }
+    }
+
+    /// A key has one less, if it is here.
+    #[inline]
+    pub(super) fn remove(&mut self, key: u32, value: &StreamedValue, version: u32) {
+        if self.keys.is_empty() {
+            return;
+        }
+        let Some(of_key) = self.keys.get_mut(&key) else { return };
+        if let Some(list) = of_key.get_mut(value) {
+            list.retain(|it| *it != version);
+            if list.is_empty() {
+                of_key.remove(value);
+            }
+        }
+        if of_key.is_empty() {
+            self.keys.remove(&key);
+        }
+    }
+
+    /// The versions with a value, in no order.
+    pub(super) fn find(&self, key: u32, value: &StreamedValue) -> &[u32] {
+        self.keys.get(&key).and_then(|it| it.get(value)).map_or(&[], Vec::as_slice)
+    }
+}
