@@ -89,7 +89,7 @@ fn data_fusion_replays_and_what_does_not_fit_is_decided_and_certified() {
     }
     let folder = Folder::new();
     folder.write("lost.jsonl", LOST);
-    folder.write("serial.jsonl", &LOST.replace("[\"u\",\"x\",0,2]", "[\"u\",\"x\",1,2]"));
+    folder.write("serial.jsonl", LOST.replace("[\"u\",\"x\",0,2]", "[\"u\",\"x\",1,2]"));
     for name in ["lost", "serial"] {
         folder.run(&["convert", &format!("{name}.jsonl"), &format!("{name}.parquet")]).ends(0);
     }

@@ -6,8 +6,8 @@
 //! 2. `order`: update atomic, parallel snapshot isolation, prefix consistency and above, by an order that is run and
 //!    repaired.
 //! 3. `stronger`: if a stronger level that is easier to search for holds, so does this one.
-//! 4. `views`: causal consistency, parallel snapshot isolation and below, by choosing what each transaction sees.
-//! 5. `replicas`: causal consistency and below, by an execution in which each session sees no more than it must.
+//! 4. `replicas`: causal consistency and below, by an execution in which each session sees no more than it must.
+//! 5. `views`: causal consistency, parallel snapshot isolation and below, by choosing what each transaction sees.
 //! 6. `simple`: saturation and search, for all that is left. Where reads have several possible writers, it takes turns
 //!    with `views` and `replicas`: it refutes, and they find executions.
 
@@ -27,8 +27,10 @@ use iso_evidence::{Budget, Note, Stage, StopReason, Witness};
 use iso_history::Facts;
 use iso_spec::Level;
 
-/// How often each transaction may be executed on replicas, before a long search and after it.
-const FEW_TIMES: u32 = 3;
+/// So many transactions, and each of them once, may be executed on replicas before anything else is tried.
+const FEW_EXECUTIONS: usize = 8_000;
+
+/// How often each transaction may be executed on replicas after a search.
 const MANY_TIMES: u32 = 400;
 
 /// What a search may take before it gives way for a while: at first, and later.
@@ -65,7 +67,7 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
     if let Some(decision) = decide_by_order(facts, Rule::of(level), budget)? {
         return Ok(decision);
     }
-    if let Some(witness) = allowed_soon(facts, level, budget) {
+    if let Some(witness) = allowed_soon(facts, level, budget)? {
         return Ok(Decision::Allowed(witness));
     }
     let search = |budget: &Budget<'_>| decide_by_search(facts, level, budget);
@@ -74,9 +76,6 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
             return Ok(decision);
         }
         if let Some(witness) = allowed_by_views(facts, level, VIEW_STEPS, budget)? {
-            return Ok(Decision::Allowed(witness));
-        }
-        if let Some(witness) = allowed_on_replicas(facts, level, FEW_TIMES, budget)? {
             return Ok(Decision::Allowed(witness));
         }
     }
@@ -97,9 +96,14 @@ fn first_answer(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
 }
 
 /// A witness that is found without a search of the level's own.
-fn allowed_soon(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Witness> {
-    // Recorded times make stronger levels easy.
-    let is_easy = || facts.history().has_real_time();
-    allowed_by_stronger(facts, level, Patience::Short, budget)
-        .or_else(|| is_easy().then(|| allowed_by_stronger(facts, level, Patience::Long, budget)).flatten())
+fn allowed_soon(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<Option<Witness>, StopReason> {
+    if let Some(witness) = allowed_by_stronger(facts, level, Patience::Short, budget) {
+        return Ok(Some(witness));
+    }
+    // Recorded times make stronger levels easy, and replicas know nothing of them.
+    if facts.history().has_real_time() {
+        return Ok(allowed_by_stronger(facts, level, Patience::Long, budget));
+    }
+    let n_times = 1 + FEW_EXECUTIONS / facts.history().n_txns();
+    allowed_on_replicas(facts, level, n_times as u32, budget)
 }

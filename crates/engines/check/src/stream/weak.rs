@@ -297,7 +297,9 @@ impl Weak {
             }
         }
         self.ready = ready;
-        late.into_iter().for_each(|it| self.infer_again(it, misfits));
+        for it in late {
+            self.infer_again(it, misfits);
+        }
     }
 
     /// One of unknown outcome turned out to have happened: whoever follows it in its session must see it, and so must whoever
@@ -309,9 +311,13 @@ impl Weak {
         let following = self.order.nodes().skip_while(|it| *it != slot).skip(1);
         let following: Vec<u32> = following.filter(|it| self.graph.txns[*it as usize].is_complete).collect();
         if self.level == Level::CausalConsistency {
-            following.iter().for_each(|it| self.see(*it));
+            for it in &following {
+                self.see(*it);
+            }
         }
-        following.into_iter().for_each(|it| self.infer(it, misfits));
+        for it in following {
+            self.infer(it, misfits);
+        }
     }
 
     /// Whom a transaction sees: its session, its sources, and whom these see.
