@@ -233,7 +233,7 @@ mod tests {
                     model.splice(at..at, moved);
                 } else {
                     row.place(&moved, Target::After(place));
-                    model.splice(at + 1..at + 1, moved);
+                    model.splice((at + 1)..=at, moved);
                 }
                 assert_same(&row, &model);
             }
