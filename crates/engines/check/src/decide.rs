@@ -27,8 +27,10 @@ use iso_evidence::{Budget, Note, Stage, StopReason, Witness};
 use iso_history::Facts;
 use iso_spec::Level;
 
-/// So many transactions, and each of them once, may be executed on replicas before anything else is tried.
+/// So many transactions, and each of them once, may be executed on replicas before anything else is tried, but none more often than
+/// that: where few transactions do not fit, a search says so at once.
 const FEW_EXECUTIONS: usize = 8_000;
+const FEW_TIMES: usize = 16;
 
 /// How often each transaction may be executed on replicas after a search.
 const MANY_TIMES: u32 = 400;
@@ -104,6 +106,6 @@ fn allowed_soon(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Result<
     if facts.history().has_real_time() {
         return Ok(allowed_by_stronger(facts, level, Patience::Long, budget));
     }
-    let n_times = 1 + FEW_EXECUTIONS / facts.history().n_txns();
+    let n_times = (1 + FEW_EXECUTIONS / facts.history().n_txns()).min(FEW_TIMES);
     allowed_on_replicas(facts, level, n_times as u32, budget)
 }
