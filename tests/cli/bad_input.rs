@@ -44,7 +44,7 @@ fn a_saved_answer_is_no_history() {
     for name in ["saved.json", "pretty.json", "old.json"] {
         let what = format!("{name} is a saved answer of isoscope, not a history: `isoscope report {name}` shows it");
         refused(folder.run(&["check", name])).complains(&what);
-        refused(folder.run(&["check", name, "--format", "jsonl", "--allow-empty"])).complains(&what);
+        refused(folder.run(&["check", name, "--from", "jsonl", "--allow-empty"])).complains(&what);
     }
 }
 
@@ -114,7 +114,7 @@ fn one_mistake_makes_one_message() {
     folder.write("cut.jsonl", "{\"isoscope\":1,\"initi");
     folder.write("cut.edn", "{:type :ok, :f :txn, :value [[:r");
     for file in ["cut.jsonl", "cut.edn"] {
-        let said = refused(folder.run(&["check", file, "--format", if file == "cut.edn" { "elle" } else { "jsonl" }]));
+        let said = refused(folder.run(&["check", file, "--from", if file == "cut.edn" { "elle" } else { "jsonl" }]));
         assert_eq!(said.err.lines().count(), 1, "{said:#?}");
         said.complains("cut short");
     }
@@ -173,9 +173,9 @@ fn random_bytes_are_no_history_in_any_format() {
         })
         .collect();
     folder.write("noise", &noise);
-    refused(folder.run(&["check", "noise"])).complains("--format");
+    refused(folder.run(&["check", "noise"])).complains("--from");
     for format in formats() {
-        refused(folder.run(&["check", "noise", "--format", format]));
+        refused(folder.run(&["check", "noise", "--from", format]));
     }
 }
 
@@ -190,7 +190,7 @@ fn a_truncated_history_is_no_history() {
         folder.run(&["convert", input, "whole.out", "--force", "--to", format]).ends(0);
         let bytes = std::fs::read(folder.path("whole.out")).unwrap();
         folder.write("cut", &bytes[..bytes.len() - 9]);
-        refused(folder.run(&["check", "cut", "--format", format])).complains("cut");
+        refused(folder.run(&["check", "cut", "--from", format])).complains("cut");
     }
 }
 
@@ -202,14 +202,14 @@ fn lying_lengths_and_deep_nesting_end_quickly() {
     folder.write("sessions", numbers(&[1, 2, 2, 2, 2, 0, 0, 0, i64::MAX, i64::MAX]));
     folder.write("negative", numbers(&[1, 2, 2, 2, 2, 0, 0, 0, -1]));
     for name in ["string", "sessions", "negative"] {
-        refused(folder.run(&["check", name, "--format", "dbcop", "--memory", "64MiB"])).complains("byte");
+        refused(folder.run(&["check", name, "--from", "dbcop", "--memory", "64MiB"])).complains("byte");
     }
     for (opening, formats) in
         [("[", ["elle", "elle-json", "dbcop-json"]), ("{\"a\":", ["jsonl", "elle-json", "dbcop-json"])]
     {
         folder.write("deep", opening.repeat(200_000));
         for format in formats {
-            refused(folder.run(&["check", "deep", "--format", format]));
+            refused(folder.run(&["check", "deep", "--from", format]));
         }
     }
     folder.write("deep.json", "[".repeat(200_000));
@@ -253,7 +253,7 @@ fn a_gigabyte_in_one_line_takes_little_memory() {
     // A hole in a file reads as zeros and takes no space.
     std::fs::File::create(folder.path("hole")).unwrap().set_len(1 << 30).unwrap();
     for format in ["text", "jsonl", "plume", "elle", "elle-json", "isopredict", "dbcop-json"] {
-        let said = folder.run(&["check", "hole", "--format", format, "--memory", "64MiB", "--json"]);
+        let said = folder.run(&["check", "hole", "--from", format, "--memory", "64MiB", "--json"]);
         assert!(said.code == 2 || said.code == 3, "{format}: {said:#?}");
         let peak = said.json()[0]["peak_bytes"].as_u64().unwrap();
         assert!(peak < 72 << 20, "{format}: {peak}");
@@ -279,7 +279,7 @@ fn bad_options_are_explained() {
     check(&["--level", "serialisable"]).complains("did you mean `serializable`?").complains("isoscope levels");
     check(&["--level", "snapshot-iso"]).complains("snapshot-isolation");
     check(&["--level", "cerone.sii"]).complains("cerone.si");
-    check(&["--format", "csv"]).complains("text, jsonl");
+    check(&["--from", "csv"]).complains("text, jsonl");
     check(&["--cobra-identity", "names"]).complains("`values` or `writers`");
     for (options, words) in
         [(["--timeout", "soon"], "60s"), (["--memory", "lots"], "8GiB"), (["--memory", "1KiB"], "too little")]

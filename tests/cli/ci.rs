@@ -99,6 +99,53 @@ fn a_program_that_cannot_be_read_is_an_error_of_its_line() {
 }
 
 #[test]
+fn answers_are_printed_as_services_read_them() {
+    let folder = Folder::with_histories();
+    let check = |files: &[&str], form: &str| {
+        folder.run(&[&["check"], files, &["--level", "si,ser", "--format", form]].concat())
+    };
+    let xml = check(&["serial.history", "skew.history"], "junit").ends(1).out;
+    assert_eq!(xml.matches("<testsuites ").count(), 1, "{xml}");
+    assert!(xml.starts_with("<?xml") && xml.trim_end().ends_with("</testsuites>"), "{xml}");
+    assert_eq!((xml.matches("<testcase ").count(), xml.matches("<failure ").count()), (4, 1), "{xml}");
+
+    let with_missing = check(&["serial.history", "missing.history"], "junit").ends(2).out;
+    assert_eq!(with_missing.matches("<testsuites ").count(), 1, "{with_missing}");
+    assert!(with_missing.contains("type=\"input\"") && with_missing.contains("missing.history"), "{with_missing}");
+
+    let sarif: serde_json::Value = serde_json::from_str(&check(&["skew.history"], "sarif").ends(1).out).unwrap();
+    assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 1, "{sarif}");
+
+    folder.write("answer.json", check(&["skew.history"], "json").ends(1).out);
+    for form in ["junit", "sarif"] {
+        let said = folder.run(&["report", "answer.json", "--format", form]).ends(0).out;
+        assert_eq!(said, check(&["skew.history"], form).ends(1).out);
+    }
+    folder.run(&["report", "answer.json", "--format", "text"]).ends(0).says("write-skew");
+}
+
+#[test]
+fn programs_are_answered_as_services_read_it_also_if_they_cannot_be_read() {
+    let folder = Folder::new();
+    let program = root().join("corpus/programs/counter.txn");
+    let verify = |file: &str| folder.run(&["verify", file, "--level", "rc", "--format", "junit"]);
+    let xml = verify(program.to_str().unwrap()).ends(1).out;
+    assert!(xml.starts_with("<?xml") && xml.contains("<failure "), "{xml}");
+    folder.write("bad.txn", "var x: int = 0\ntxn t() { x = }\nrun t()\ninvariant x == 0\n");
+    let xml = verify("bad.txn").ends(2).out;
+    assert!(xml.contains("file=\"bad.txn\" line=\"2\"") && xml.contains("type=\"input\""), "{xml}");
+}
+
+#[test]
+fn a_format_of_histories_is_no_form_of_answers() {
+    let folder = Folder::with_histories();
+    folder.run(&["check", "skew.history", "--format", "jsonl"]).ends(2).complains("say --from jsonl");
+    folder.run(&["check", "skew.history", "--format", "edn"]).ends(2).complains("check --edn");
+    folder.run(&["check", "skew.history", "--format", "csv"]).ends(2).complains("text, json, junit or sarif");
+    folder.run(&["check", "skew.history", "--from", "text", "--level", "si"]).ends(0);
+}
+
+#[test]
 fn nothing_to_ask_and_bad_input_do_not_pass() {
     let folder = Folder::new();
     script(&folder, &[]).ends(2).complains("there is nothing to ask");

@@ -52,6 +52,7 @@ use crate::dry_run::DatabaseArgs;
 use crate::output::Overwrite;
 use crate::scope::{parse_keys, parse_limit, parse_scans, parse_sessions, parse_txns, parse_values};
 use crate::units::{parse_duration, parse_size};
+use crate::voice::VoiceArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -201,9 +202,8 @@ pub(crate) struct AnswerArgs {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
-    /// Print the answer as JSON, on one line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) voice: VoiceArgs,
 
     /// Also write a report; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]
@@ -497,8 +497,8 @@ pub(crate) struct DemoArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReadingArgs {
     /// The format of the input, if it is not recognised
-    #[arg(long, value_name = "FORMAT", visible_alias = "from")]
-    pub(crate) format: Option<String>,
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) from: Option<String>,
 
     /// What every register holds before its first write, as in 0; nothing, or what the input says, by default
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]

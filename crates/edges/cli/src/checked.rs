@@ -3,10 +3,11 @@
 use crate::commands::check_stream::{finish, tell};
 use crate::exit::Exit;
 use crate::limits::Alarm;
-use crate::output::{self, Voice};
+use crate::output;
 use crate::progress::Progress;
 use crate::results::Results;
 use crate::streaming::{self, DEFAULT_WINDOW, Flow, StreamPlan, Streamed, Tail};
+use crate::voice::Voice;
 use anyhow::{anyhow, bail};
 use iso_answer::stream::Standing;
 use iso_collect::Control;

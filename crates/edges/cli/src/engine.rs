@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::judge::{Audience, Judge};
 use crate::limits::{self, Alarm, Interrupts, Limits};
 use crate::names::{self, Question as Asked};
-use crate::output::{self, Rendering, Voice};
+use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use crate::results::{Results, stopped};
 use crate::source::{plain, shown};
@@ -48,7 +48,7 @@ pub(crate) fn emit(raw: &CheckArgs) -> anyhow::Result<Exit> {
 
 /// Asks an engine.
 pub(crate) fn run(raw: CheckArgs, engine: &str, started: Instant) -> anyhow::Result<Exit> {
-    let voice = Voice::new(raw.json);
+    let voice = raw.voice();
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let asked = Replayed {
         levels: levels(&raw.levels)?,

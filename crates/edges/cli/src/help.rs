@@ -210,6 +210,7 @@ Examples:
   isoscope check logs/ --level ser --timeout 60s    a directory of Cobra logs, for a minute at most
   isoscope check run.jsonl --report why.html        with a page that explains what went wrong
   isoscope check run.jsonl --spec mine.spec         levels of your own
+  isoscope check *.jsonl --format junit             as XML that CI services show among the tests
   generate | isoscope check - --json                from a pipe, for a script";
 
 const PLAYGROUND_EXAMPLES: &str = "\

@@ -53,6 +53,7 @@ mod unseen;
 #[cfg(feature = "record")]
 mod validated_command;
 mod validation;
+mod voice;
 mod watch;
 
 use args::{Arguments, Verb};

@@ -2,8 +2,7 @@
 
 use anyhow::{Context, anyhow, bail};
 use iso_report::{
-    Claim, Colour, Imprint, JsonLayout, LevelReport, Report, Symbols, TextOptions, junit, junit_of_claims, sarif,
-    sarif_of_claims, text_so_far,
+    Claim, Colour, Imprint, JsonLayout, Report, Symbols, TextOptions, junit, junit_of_claims, sarif, sarif_of_claims,
 };
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -15,46 +14,6 @@ use std::{env, fs};
 
 /// Lines of files are wrapped here, and those of pipes that lead to no terminal.
 const COLUMNS: usize = 100;
-
-/// How results are said on standard output.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Voice {
-    /// For people.
-    Text(TextOptions),
-    /// For machines, one document a line.
-    Json,
-    /// For checkers in Clojure, one map a line.
-    Edn,
-}
-
-impl Voice {
-    /// For this standard output.
-    pub(crate) fn new(is_json: bool) -> Self {
-        if is_json { Self::Json } else { Self::Text(terminal()) }
-    }
-
-    /// The words.
-    pub(crate) fn words(self, report: &Report) -> String {
-        match self {
-            Self::Text(options) => report.text(options),
-            Self::Json => report.to_json(JsonLayout::Compact) + "\n",
-            Self::Edn => report.edn().unwrap_or_default(),
-        }
-    }
-
-    /// Does a person read it?
-    pub(crate) fn is_for_people(self) -> bool {
-        matches!(self, Self::Text(_))
-    }
-
-    /// The words of `check` that stay as they are while further levels are decided. A document for machines has none.
-    pub(crate) fn words_so_far(self, report: &Report, is_decided: impl Fn(&LevelReport) -> bool) -> String {
-        match (self, report) {
-            (Self::Text(options), Report::Check(report)) => text_so_far(report, is_decided, options),
-            _ => String::new(),
-        }
-    }
-}
 
 /// How many columns a line of standard output may take: those of the terminal, also if a pager stands between, or what
 /// `COLUMNS` says.

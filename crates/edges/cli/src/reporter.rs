@@ -6,9 +6,10 @@
 use crate::args::AnswerArgs;
 use crate::exit::Exit;
 use crate::limits::{self, Alarm, Interrupts, Limits};
-use crate::output::{self, Rendering, Voice};
+use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use crate::results::stopped;
+use crate::voice::Voice;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_report::{Effort, PredictVerdict, Report, SearchVerdict, SpecRelation, VerifyVerdict};
@@ -42,7 +43,7 @@ impl Reporter {
     /// Looks at where the answer goes: what is wrong there is better said before a long run than after it.
     pub(crate) fn new(raw: &AnswerArgs, channel: Channel, started: Instant) -> anyhow::Result<Self> {
         Ok(Self {
-            voice: Voice::new(raw.json),
+            voice: raw.voice.voice(),
             channel,
             reports: Rendering::to_each(raw.reports.clone())?,
             limits: Limits::new(raw.limits.timeout, raw.limits.memory),
@@ -112,7 +113,7 @@ impl Reporter {
         let words = self.voice.words(report);
         let below: String = notes.iter().flat_map(|it| [it.as_str(), "\n"]).collect();
         match (self.voice, self.channel) {
-            (Voice::Json | Voice::Edn, _) => {
+            (voice, _) if !voice.is_for_people() => {
                 output::print(&words)?;
                 // A script reads the document, and people what stands beside it.
                 for note in notes {
@@ -120,8 +121,8 @@ impl Reporter {
                 }
                 Ok(())
             }
-            (Voice::Text(_), Channel::Output) => output::print(&(words + &below)),
-            (Voice::Text(_), Channel::Aside) => {
+            (_, Channel::Output) => output::print(&(words + &below)),
+            (_, Channel::Aside) => {
                 output::say_aside((words + &below).trim_end());
                 Ok(())
             }

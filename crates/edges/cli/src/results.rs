@@ -4,9 +4,10 @@
 //! first rows of the table as soon as they are known: the last ones may take long.
 
 use crate::exit::Exit;
-use crate::output::{self, Voice};
+use crate::output;
 use crate::progress::Progress;
 use crate::source::plain;
+use crate::voice::Voice;
 use crate::{lock, memory};
 use iso_evidence::StopReason;
 use iso_history::{Defect, History};
@@ -36,6 +37,8 @@ struct State {
     waiting: VecDeque<String>,
     usual_levels: Vec<LevelName>,
     exit: Exit,
+    /// Answers that are printed as one document in the end.
+    kept: Vec<Report>,
     /// Nothing is left to print.
     is_published: bool,
 }
@@ -181,7 +184,14 @@ impl Results {
     ) -> Self {
         let mut waiting: VecDeque<String> = inputs.iter().cloned().collect();
         let page = Page::new(waiting.pop_front().unwrap_or_default(), levels, started);
-        let state = State { page, waiting, usual_levels: levels.to_vec(), exit: Exit::Good, is_published: false };
+        let state = State {
+            page,
+            waiting,
+            usual_levels: levels.to_vec(),
+            exit: Exit::Good,
+            kept: Vec::new(),
+            is_published: false,
+        };
         Self { voice, progress, state: Mutex::new(state) }
     }
 
@@ -269,24 +279,34 @@ impl Results {
 
     /// Writes the files of this input's report, prints it, and turns to the next input. Nothing can stop this half-way.
     pub(crate) fn publish(&self, report: &Report, write: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
-        let words = self.voice.words(report);
         let state = &mut *lock(&self.state);
         self.progress.clear();
         let written = write();
         // People have read the messages on standard error by then.
         if !(state.page.is_unreadable && self.voice.is_for_people()) {
-            output::print(&(state.page.rest_of(&words).to_owned() + &self.notes(&state.page)))?;
+            output::print(&self.words(state, report))?;
         }
         state.exit = state.exit.and(Exit::of(report));
         self.turn(state);
         written
     }
 
-    fn notes(&self, page: &Page) -> String {
-        match self.voice {
-            Voice::Json | Voice::Edn => String::new(),
-            Voice::Text(_) => page.notes.iter().flat_map(|it| [it.as_str(), "\n"]).collect(),
+    /// What is to be printed of an answer now. Forms that have one document for all are printed with the last one.
+    fn words(&self, state: &mut State, report: &Report) -> String {
+        if self.voice.is_one_document() {
+            state.kept.push(report.clone());
+            let is_last = state.waiting.is_empty();
+            return if is_last { self.voice.words_of_all(&state.kept) } else { String::new() };
         }
+        let words = self.voice.words(report);
+        state.page.rest_of(&words).to_owned() + &self.notes(&state.page)
+    }
+
+    fn notes(&self, page: &Page) -> String {
+        if !self.voice.is_for_people() {
+            return String::new();
+        }
+        page.notes.iter().flat_map(|it| [it.as_str(), "\n"]).collect()
     }
 
     fn turn(&self, state: &mut State) {
@@ -315,8 +335,8 @@ impl Results {
             state.page.shorten();
             let report = state.page.clone().report(&reason.to_string());
             state.exit = state.exit.and(Exit::Unknown);
-            let words = self.voice.words(&report);
-            output::print(&(state.page.rest_of(&words).to_owned() + &self.notes(&state.page))).ok();
+            let words = self.words(state, &report);
+            output::print(&words).ok();
             state.exit = state.exit.and(Exit::of(&report));
             output::complain(&format!("{}: {}", plain(&state.page.input), stopped(reason)));
             self.turn(state);

@@ -26,7 +26,7 @@ impl Source {
     /// From what the command line says.
     pub(crate) fn new(raw: &ReadingArgs) -> anyhow::Result<Self> {
         Ok(Self {
-            format: raw.format.as_deref().map(names::format).transpose()?,
+            format: raw.from.as_deref().map(names::format).transpose()?,
             initial: raw.initial.as_deref().map(iso_formats::value_of_word),
             cobra_identity: raw.cobra_identity.as_deref().map(names::cobra_identity).transpose()?,
         })

@@ -1,14 +1,19 @@
 //! Reports of a question that could not be asked: what services that show tests read must not be missing then.
 
+use crate::args::AnswerArgs;
 use crate::output::{self, Rendering};
 use crate::text_file::Mistakes;
 use iso_report::{Claim, ClaimVerdict, Place};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Leaves the reports that can say it. What is wrong with these files themselves is not the error to tell.
-pub(crate) fn leave(reports: &[PathBuf], verb: &str, input: &Path, error: &anyhow::Error) {
+pub(crate) fn leave(answer: &AnswerArgs, verb: &str, input: &Path, error: &anyhow::Error) {
     let claims = claims(input, error);
-    let Ok(reports) = Rendering::to_each(reports.to_vec()) else { return };
+    if let Some(text) = answer.voice.form().rendering().render_unasked(verb, &claims) {
+        // Who does not listen any more has the exit code.
+        output::print(&text).ok();
+    }
+    let Ok(reports) = Rendering::to_each(answer.reports.clone()) else { return };
     for (path, rendering) in reports {
         let Some(text) = rendering.render_unasked(verb, &claims) else { continue };
         if let Err(error) = output::write_file(&path, text.as_bytes()) {

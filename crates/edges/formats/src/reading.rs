@@ -213,7 +213,7 @@ pub enum ReadError {
     },
     /// No format fits.
     #[error(
-        "the format of {} is not recognised: it begins with {found}, which fits none of {tried}; name the format with --format",
+        "the format of {} is not recognised: it begins with {found}, which fits none of {tried}; name the format with --from",
         plain(name)
     )]
     NotRecognised {

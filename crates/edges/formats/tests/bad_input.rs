@@ -364,7 +364,7 @@ fn a_missing_file_is_an_error() {
 #[test]
 fn what_is_not_recognised_says_what_was_tried() {
     let error = read_from("test", &b"hello world\n"[..], &ReadOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("hello world") && error.contains("isopredict") && error.contains("--format"), "{error}");
+    assert!(error.contains("hello world") && error.contains("isopredict") && error.contains("--from"), "{error}");
 }
 
 struct StopAt(u64);

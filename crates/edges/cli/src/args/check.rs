@@ -3,6 +3,7 @@
 use super::{LimitArgs, ReadingArgs};
 use crate::commands::collect::parse_txns as parse_collect_txns;
 use crate::units::{parse_duration, parse_spool};
+use crate::voice::{Voice, VoiceArgs};
 use clap::Args;
 #[cfg(feature = "parquet")]
 use clap::ValueEnum;
@@ -52,12 +53,11 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
-    /// Print JSON: one document per input, one per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) voice: VoiceArgs,
 
     /// Print EDN with Elle's names of anomalies and models: one map per input, one per line
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "format"])]
     pub(crate) edn: bool,
 
     /// Also write a report; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif
@@ -116,4 +116,11 @@ pub(crate) struct CheckArgs {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Emitted {
     Sql,
+}
+
+impl CheckArgs {
+    /// How the answers are printed.
+    pub(crate) fn voice(&self) -> Voice {
+        if self.edn { Voice::Edn } else { self.voice.voice() }
+    }
 }

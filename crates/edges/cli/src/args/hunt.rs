@@ -2,6 +2,7 @@
 
 use crate::dry_run::DatabaseArgs;
 use crate::units::{parse_duration, parse_size};
+use crate::voice::VoiceArgs;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,9 +61,8 @@ pub(crate) struct HuntArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
 
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) voice: VoiceArgs,
 
     /// Also write a report of the hunt and its findings; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]

@@ -1,6 +1,7 @@
 //! The arguments of `isoscope replay`.
 
 use crate::units::parse_size;
+use crate::voice::VoiceArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -37,9 +38,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, short = 'o', value_name = "FILE.jsonl|FILE.history")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) voice: VoiceArgs,
 
     /// Also write a report; the ending says which kind: .html .svg .dot .json .txt .xml (JUnit) .sarif
     #[arg(long = "report", value_name = "FILE")]

@@ -1,5 +1,6 @@
 //! The arguments of `report` and `certify`, which take saved results.
 
+use crate::voice::{Form, parse_form};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -15,8 +16,12 @@ pub(crate) struct ReportArgs {
     #[arg(long = "output", short = 'o', value_name = "FILE")]
     pub(crate) outputs: Vec<PathBuf>,
 
+    /// Print it in this form: text, json, junit or sarif
+    #[arg(long, value_name = "FORM", value_parser = parse_form)]
+    pub(crate) format: Option<Form>,
+
     /// Print a line for each finding that GitHub's workflows turn into an annotation
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     pub(crate) github: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::hints;
 use crate::judge::{Audience, Judge};
 use crate::limits::{self, Alarm, Interrupts, Limits};
 use crate::names::{Named, Question};
-use crate::output::{self, Rendering, Voice};
+use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use crate::promise::{self, Promised};
 use crate::results::{Results, stopped};
@@ -20,6 +20,7 @@ use crate::said;
 use crate::source::{Source, complain_of, plain, reason_to_stop, shown};
 use crate::spec_file;
 use crate::unseen::Unseen;
+use crate::voice::Form;
 use crate::watch::watch;
 use anyhow::bail;
 use iso_answer::check::Certifying;
@@ -86,7 +87,7 @@ pub(crate) fn run(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
 
 /// Reads whole histories, and decides them.
 pub(crate) fn in_memory(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit> {
-    let voice = if raw.edn { Voice::Edn } else { Voice::new(raw.json) };
+    let voice = raw.voice();
     let shows_stats = raw.stats;
     let progress = Arc::new(Progress::new(raw.limits.progress, started));
     let own = raw.spec.as_deref().map(spec_file::read).transpose()?;
@@ -113,14 +114,15 @@ pub(crate) fn in_memory(raw: CheckArgs, started: Instant) -> anyhow::Result<Exit
 impl<'s> Check<'s> {
     fn resolve(raw: CheckArgs, own: Option<&'s Module>) -> anyhow::Result<Self> {
         let reports = Rendering::to_each(raw.reports)?;
+        let voice_is_json = raw.voice.form() == Form::Json;
         let has = |wanted| reports.iter().any(|it| it.1 == wanted);
         // A whole schedule is for machines; a page shows its beginning.
-        let max_order = match (raw.json || has(Rendering::Json), has(Rendering::Html)) {
+        let max_order = match (voice_is_json || has(Rendering::Json), has(Rendering::Html)) {
             (true, _) => None,
             (false, true) => Some(200),
             (false, false) => Some(20),
         };
-        let looks_around = match (raw.json || has(Rendering::Json), has(Rendering::Html)) {
+        let looks_around = match (voice_is_json || has(Rendering::Json), has(Rendering::Html)) {
             (_, true) => LookAround::Page,
             (true, false) => LookAround::Document,
             (false, false) => LookAround::Nobody,

@@ -4,7 +4,7 @@ use super::check::usual_names;
 use crate::args::CheckArgs;
 use crate::exit::Exit;
 use crate::limits::{self, Interrupts, Limits};
-use crate::output::{self, Rendering, Voice};
+use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use crate::promise::Promised;
 use crate::results::Results;
@@ -56,13 +56,8 @@ pub(crate) fn run(raw: &CheckArgs, started: Instant) -> anyhow::Result<Exit> {
         Some(levels) => levels.iter().map(|it| (*it).into()).collect(),
         None => usual_names(),
     };
-    let results = Arc::new(Results::new(
-        Voice::new(raw.json),
-        &[shown(input).to_owned()],
-        &levels,
-        Arc::clone(&progress),
-        started,
-    ));
+    let results =
+        Arc::new(Results::new(raw.voice(), &[shown(input).to_owned()], &levels, Arc::clone(&progress), started));
     let overdue = Arc::clone(&results);
     let limits = Limits::new(raw.limits.timeout, raw.limits.memory);
     let alarm =

@@ -6,11 +6,12 @@ use crate::commands::convert::{check_replaceable, remove, replace, staged};
 use crate::dry_run::Intention;
 use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
-use crate::output::{self, Overwrite, Rendering, Voice};
+use crate::output::{self, Overwrite, Rendering};
 use crate::program_workload;
 use crate::progress::Progress;
 use crate::streaming;
 use crate::timeline::{Timeline, in_seconds};
+use crate::voice::Voice;
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{
     APPLICATIONS, Aborts, Assertion, Cause, CollectError, Collected, Control, Database, FinalRead, Likeliness,

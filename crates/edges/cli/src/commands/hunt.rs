@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::limits::{self, Interrupts, Limits};
 use crate::names;
-use crate::output::{self, Rendering, Voice};
+use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use crate::reporter::Channel;
 use crate::results::stopped;
@@ -90,7 +90,11 @@ impl Asked {
         if let Some(path) = &raw.script {
             output::check_folder(path)?;
         }
-        let target = raw.output.as_deref().map(|it| Target::of(it, raw.json, raw.database.overwrite)).transpose()?;
+        let target = raw
+            .output
+            .as_deref()
+            .map(|it| Target::of(it, raw.voice.is_for_machines(), raw.database.overwrite))
+            .transpose()?;
         if let Some(target) = target.as_ref().filter(|_| raw.all) {
             target.check_others(raw.database.overwrite)?;
         }
@@ -158,14 +162,14 @@ impl Asked {
             named.push((format!("what was recorded last, in {}", last.origin), with_times(&last.recorded)?));
         }
         let notes = self.target.as_ref().map(|it| it.save_each(&named)).transpose()?.unwrap_or_default();
-        let words = Voice::new(raw.json).words(&report);
+        let words = raw.voice.voice().words(&report);
         match Target::channel(self.target.as_ref()) {
             Channel::Aside => output::say_aside(words.trim_end()),
             Channel::Output => output::print(&words)?,
         }
         let scripts = save_scripts(raw.script.as_deref(), &report)?;
         for note in notes.iter().chain(&scripts) {
-            if raw.json { output::complain(note) } else { output::say_aside(note) }
+            if raw.voice.is_for_machines() { output::complain(note) } else { output::say_aside(note) }
         }
         if let Some(failure) = &hunted.failure {
             let kept = if self.target.is_none() { ", and -o FILE.history keeps the last of it" } else { "" };

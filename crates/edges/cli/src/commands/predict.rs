@@ -545,7 +545,11 @@ fn named(name: &str, kind: &str, all: &[Level]) -> anyhow::Result<Level> {
 
 /// Where the histories go; with --all there may be several.
 fn output(raw: &PredictArgs) -> anyhow::Result<Option<Target>> {
-    let target = raw.output.as_deref().map(|it| Target::of(it, raw.answer.json, raw.overwrite)).transpose()?;
+    let target = raw
+        .output
+        .as_deref()
+        .map(|it| Target::of(it, raw.answer.voice.is_for_machines(), raw.overwrite))
+        .transpose()?;
     if let Some(target) = target.as_ref().filter(|_| raw.all) {
         target.check_others(raw.overwrite)?;
     }

@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::interrupt::on_interrupt;
 use crate::limits::{self, Interrupts, Limits};
 use crate::names;
-use crate::output::{self, Rendering, Voice};
+use crate::output::{self, Rendering};
 use crate::progress::Progress;
 use crate::results::stopped;
 use crate::timeline::in_seconds;
@@ -102,7 +102,7 @@ impl Asked {
         for (path, rendering) in &self.reports {
             output::write_file(path, rendering.render(&report).as_bytes())?;
         }
-        output::print(&Voice::new(raw.json).words(&report))?;
+        output::print(&raw.voice.voice().words(&report))?;
         Ok(Exit::of(&report))
     }
 

@@ -4,6 +4,7 @@ use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::output::{self, Rendering};
 use crate::progress::Painter;
+use crate::voice::{Form, Voice};
 use anyhow::{Context, bail};
 use iso_report::{Report, annotations};
 use std::fs::File;
@@ -27,11 +28,10 @@ pub(crate) fn run(raw: ReportArgs, started: Instant) -> anyhow::Result<Exit> {
     if raw.github {
         output::print(&annotations(&reports.iter().collect::<Vec<_>>()))?;
     }
+    if let Some(form) = raw.format.or((outputs.is_empty() && !raw.github).then_some(Form::Text)) {
+        output::print(&Voice::of(form).words_of_all(&reports))?;
+    }
     for (idx, report) in reports.iter().enumerate() {
-        if outputs.is_empty() && !raw.github {
-            let gap = if idx > 0 { "\n" } else { "" };
-            output::print(&format!("{gap}{}", report.text(output::terminal())))?;
-        }
         for (path, rendering) in &outputs {
             let path = if reports.len() > 1 { output::numbered(path, idx + 1) } else { path.clone() };
             output::write_file(&path, rendering.render(report).as_bytes())?;

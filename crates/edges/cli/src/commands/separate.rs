@@ -73,8 +73,11 @@ impl<'s> Separate<'s> {
             method: scope::method(raw.search.method),
         };
         let wanted = if raw.all { Wanted::All { limit: raw.limit } } else { Wanted::Smallest };
-        let target =
-            raw.output.as_deref().map(|it| Target::of(it, raw.search.answer.json, raw.overwrite)).transpose()?;
+        let target = raw
+            .output
+            .as_deref()
+            .map(|it| Target::of(it, raw.search.answer.voice.is_for_machines(), raw.overwrite))
+            .transpose()?;
         if let Some(target) = target.as_ref().filter(|_| raw.all) {
             target.check_others(raw.overwrite)?;
         }

@@ -60,7 +60,7 @@ pub(crate) fn run(raw: &VerifyArgs, started: Instant) -> anyhow::Result<Exit> {
         return any_number::run(raw, started);
     }
     let asked = ProgramFile::read(&raw.input).and_then(|it| Verify::resolve(raw, &it));
-    let asked = asked.inspect_err(|error| unasked::leave(&raw.answer.reports, "verify", &raw.input, error))?;
+    let asked = asked.inspect_err(|error| unasked::leave(&raw.answer, "verify", &raw.input, error))?;
     let reporter = Arc::new(Reporter::new(&raw.answer, Channel::Output, started)?);
     let alarm = reporter.watch(Report::Verify(asked.blank()));
     asked.answer(&reporter, &alarm)
