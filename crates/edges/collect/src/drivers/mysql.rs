@@ -1,12 +1,13 @@
 //! `MySQL` and `MariaDB`.
 
 mod grants;
+mod relay;
 
 use super::claim::Claim;
 use super::errors;
 use super::option_files::Login;
 use super::sql::{self, Connection, Seen, SqlClient};
-use super::tls::{Encryption, Mode, Roots, check_key, is_handshake};
+use super::tls::{Encryption, Mode, check_key, is_handshake};
 use super::{LOCK_TIMEOUT, STATEMENT_TIMEOUT};
 use crate::address::{Address, Secret};
 use crate::database::isolation_of;
@@ -18,11 +19,15 @@ use iso_formats::RecordedDatabase;
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{ClientIdentity, Conn, DriverError, Error, Opts, OptsBuilder, Params, Row, SslOpts};
+use relay::{Relay, Route};
 use std::fmt;
+use std::io::ErrorKind;
 
 /// A database of a server.
 pub(crate) struct MySql {
     options: Opts,
+    /// How to encrypt where the driver does not look at certificates as we do.
+    relayed: Option<Route>,
     encryption: Encryption,
     host: String,
     /// The name of the database.
@@ -65,12 +70,19 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<MySql
         // An update that finds a row with the same value has found it.
         .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS);
     let plain: Opts = options.clone().into();
-    let options = match login.encryption.mode {
-        Mode::Disable => plain.clone(),
-        _ => options.ssl_opts(Some(encrypted(&login.encryption)?)).into(),
+    let (options, relayed) = match login.encryption.mode {
+        Mode::Disable => (plain.clone(), None),
+        Mode::VerifyCa | Mode::VerifyFull => {
+            let (host, port, timeout) = (login.host.clone(), login.port, login.connect_timeout);
+            (plain.clone(), Some(Route { host, port, timeout, config: login.encryption.config()? }))
+        }
+        Mode::Allow | Mode::Prefer | Mode::Require => {
+            (options.ssl_opts(Some(encrypted(&login.encryption)?)).into(), None)
+        }
     };
     let mut database = MySql {
         options,
+        relayed,
         place: login.place(),
         encryption: login.encryption,
         host: login.host,
@@ -95,12 +107,8 @@ pub(crate) fn open(address: &Address, environment: &Environment) -> Result<MySql
     Ok(database)
 }
 
-/// What the driver needs to encrypt. It trusts public authorities in any case, and those of a file as well.
+/// What the driver needs to encrypt for whoever is there.
 fn encrypted(encryption: &Encryption) -> Result<SslOpts, OpenError> {
-    let roots = match &encryption.roots {
-        Some(Roots::File(file)) => Some(file.clone()),
-        Some(Roots::System) | None => None,
-    };
     let identity = encryption.identity.clone();
     if let Some((_, key)) = &identity {
         check_key(key)?;
@@ -108,9 +116,8 @@ fn encrypted(encryption: &Encryption) -> Result<SslOpts, OpenError> {
     // Read here, so that a file that cannot be read is named; the driver reads it again.
     encryption.config()?;
     Ok(SslOpts::default()
-        .with_root_cert_path(roots)
         .with_client_identity(identity.map(|(certificate, key)| ClientIdentity::new(certificate, key)))
-        .with_danger_accept_invalid_certs(encryption.mode != Mode::VerifyFull))
+        .with_danger_accept_invalid_certs(true))
 }
 
 impl MySql {
@@ -165,11 +172,27 @@ impl MySql {
     }
 
     fn connection(&self) -> Result<MySqlConnection, Failure> {
-        let conn = Conn::new(self.options.clone()).map_err(|it| self.explained(it))?;
+        let conn = match &self.relayed {
+            None => Conn::new(self.options.clone()).map_err(|it| self.explained(it))?,
+            Some(route) => self.relayed_by(&Relay::start(route).map_err(|it| Failure::lost(it.to_string()))?)?,
+        };
         let mut connection = MySqlConnection { conn, returns_deleted: self.version.starts_with("MariaDB") };
         connection.command(&format!("SET SESSION innodb_lock_wait_timeout = {}", LOCK_TIMEOUT.as_secs()))?;
         connection.command(&format!("SET SESSION lock_wait_timeout = {}", LOCK_TIMEOUT.as_secs()))?;
         Ok(connection)
+    }
+
+    fn relayed_by(&self, relay: &Relay) -> Result<Conn, Failure> {
+        let socket = Some(relay.socket().display().to_string());
+        let options = OptsBuilder::from_opts(self.options.clone()).socket(socket).prefer_socket(true);
+        Conn::new(options).map_err(|error| match relay.failure() {
+            // The driver has only seen that the relay went away.
+            Some(failure) if failure.kind() == ErrorKind::Unsupported => {
+                self.explained(Error::DriverError(DriverError::TlsNotSupported))
+            }
+            Some(failure) => self.explained(Error::IoError(failure)),
+            None => self.explained(error),
+        })
     }
 
     /// Does something with the tables of ours that there are. Each statement that changes tables commits.

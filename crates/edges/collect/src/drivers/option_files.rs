@@ -169,7 +169,7 @@ impl<'s> Settings<'s> {
         };
         let mode = match self.find("ssl-mode", None) {
             Some((value, origin)) => Mode::of_mysql(&value).ok_or_else(|| {
-                let expected = "DISABLED, PREFERRED, REQUIRED or VERIFY_IDENTITY".to_owned();
+                let expected = "DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY".to_owned();
                 OpenError::BadSetting { origin, value, expected }
             })?,
             // MariaDB's words.
@@ -233,7 +233,8 @@ mod tests {
         let file = home.path().join("options.cnf");
         fs::write(&file, "[client]\nssl-crl=x\n").unwrap();
         let cases = [
-            ("mysql://h/x?ssl-mode=VERIFY_CA".to_owned(), "take ssl-mode=VERIFY_IDENTITY with ssl-ca=FILE"),
+            ("mysql://h/x?ssl-mode=VERIFY_CA".to_owned(), "give ssl-ca=FILE, or take ssl-mode=VERIFY_IDENTITY"),
+            ("mysql://h/x?ssl-mode=VERIFY_CA&ssl-ca=system".to_owned(), "give ssl-ca=FILE"),
             ("mysql://h/x?ssl-mode=on".to_owned(), "the option `ssl-mode` of the address cannot be `on`"),
             ("mysql://h/x?ssl-cert=c".to_owned(), "give ssl-key=FILE"),
             (format!("mysql://h/x?defaults-file={}", file.display()), "`ssl-crl` asks for what isoscope cannot do"),

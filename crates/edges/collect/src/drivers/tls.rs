@@ -109,10 +109,10 @@ impl Encryption {
                      is looked at, too: take sslmode=verify-full",
                 );
             }
-            (Trusted::ByMySql, Mode::VerifyCa, _) => {
+            (Trusted::ByMySql, Mode::VerifyCa, None | Some(Roots::System)) => {
                 return refused(
-                    "ssl-mode=VERIFY_CA is not supported: the driver would also trust every public authority, whatever \
-                     the name in the certificate is; take ssl-mode=VERIFY_IDENTITY with ssl-ca=FILE",
+                    "ssl-mode=VERIFY_CA needs the authority's certificate, since everybody has one of a public authority: \
+                     give ssl-ca=FILE, or take ssl-mode=VERIFY_IDENTITY, which also knows the system's authorities",
                 );
             }
             _ => {}
@@ -153,8 +153,8 @@ impl Encryption {
     pub(super) fn cure(&self, error: &(dyn AnyError + 'static), host: &str) -> Option<String> {
         let error = handshake_error(error)?;
         let (root, any, chain) = match self.words {
-            Trusted::ByPostgreSql => ("sslrootcert=FILE", "sslmode=require", Some("sslmode=verify-ca")),
-            Trusted::ByMySql => ("ssl-ca=FILE", "ssl-mode=REQUIRED", None),
+            Trusted::ByPostgreSql => ("sslrootcert=FILE", "sslmode=require", "sslmode=verify-ca"),
+            Trusted::ByMySql => ("ssl-ca=FILE", "ssl-mode=REQUIRED", "ssl-mode=VERIFY_CA"),
         };
         Some(match error {
             Error::InvalidCertificate(
@@ -166,21 +166,13 @@ impl Encryption {
             ),
             Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            ) => {
-                let loose = chain.unwrap_or(any);
-                format!(
-                    "the server's certificate is not for `{host}`: connect by a name that is among the alternative names \
-                     of the certificate, or take {loose}, which does not look at the name"
-                )
-            }
+            ) => format!(
+                "the server's certificate is not for `{host}`: connect by a name that is among the alternative names of \
+                 the certificate, or take {chain}, which does not look at the name"
+            ),
             Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
                 "the server's certificate has expired: it needs a new one".to_owned()
             }
-            Error::InvalidCertificate(it) if is_authority(it) && self.words == Trusted::ByMySql => format!(
-                "the server signed its certificate itself, as an authority, and the driver for MySQL takes none of an \
-                 authority for a server's: make one with `openssl req -x509 -addext basicConstraints=critical,CA:FALSE` \
-                 and give it with {root}, or take {any} to accept any certificate"
-            ),
             Error::InvalidCertificate(it) if is_authority(it) => format!(
                 "the server signed its certificate itself, and it is not trusted: give that very certificate with {root}, \
                  or take {any} to accept any certificate"

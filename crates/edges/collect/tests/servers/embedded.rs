@@ -257,6 +257,7 @@ fn an_address_that_cannot_be_opened_says_why() {
         ("postgres://me@127.0.0.1:1/x?sslrootcert=system&sslmode=require".to_owned(), "take sslmode=verify-full"),
         ("postgres://me@127.0.0.1:1/x?sslmode=verify-full&sslrootcert=/no/file".to_owned(), "in /no/file: "),
         ("mysql://me@127.0.0.1:1/x?ssl-mode=VERIFY_CA".to_owned(), "take ssl-mode=VERIFY_IDENTITY"),
+        ("mysql://me@127.0.0.1:1/x?ssl-mode=VERIFY_CA&ssl-ca=/no/file".to_owned(), "in /no/file: "),
         ("mysql://me@127.0.0.1:1/x?ssl-mode=REQUIRED&ssl-ca=/no/file".to_owned(), "in /no/file: "),
         (format!("postgres://me@127.0.0.1:1/x?passfile={}", passfile.display()), "cannot read the password from"),
     ] {

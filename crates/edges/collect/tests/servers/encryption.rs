@@ -128,19 +128,47 @@ fn mariadb_that_requires_encryption_gets_it() {
     opened(&format!("{url}?ssl-mode=VERIFY_IDENTITY&ssl-ca={root}"));
     refused(&format!("{url}?ssl-mode=VERIFY_IDENTITY"), &["not trusted", "ssl-ca=FILE", "ssl-mode=REQUIRED"]);
     let strange = file(&folder, "strange.crt", &Authority::new().unwrap().certificate, 0o644);
-    refused(&format!("{url}?ssl-mode=VERIFY_IDENTITY&ssl-ca={strange}"), &["not trusted", "ssl-ca=FILE"]);
+    for mode in ["VERIFY_CA", "VERIFY_IDENTITY"] {
+        refused(&format!("{url}?ssl-mode={mode}&ssl-ca={strange}"), &["not trusted", "ssl-ca=FILE"]);
+        let database = opened(&format!("{url}?ssl-mode={mode}&ssl-ca={root}"));
+        play(&*database, &lost_update("repeatable-read"), &[]);
+        let wrong = server.url_with("encrypted", "wrong");
+        refused(&format!("{wrong}?ssl-mode={mode}&ssl-ca={root}"), &["Access denied"]);
+    }
 
     let client = authority.client("certified").unwrap();
     let certificate = file(&folder, "client.crt", &client.certificate, 0o644);
     let key = file(&folder, "client.key", &client.key, 0o600);
     let url = server.url_with("certified", PASSWORD);
     opened(&format!("{url}?ssl-mode=REQUIRED&ssl-cert={certificate}&ssl-key={key}"));
+    opened(&format!("{url}?ssl-mode=VERIFY_CA&ssl-ca={root}&ssl-cert={certificate}&ssl-key={key}"));
     refused(&format!("{url}?ssl-mode=REQUIRED"), &["Access denied"]);
+    refused(&format!("{url}?ssl-mode=VERIFY_CA&ssl-ca={root}"), &["Access denied"]);
+}
+
+#[test]
+fn mariadb_that_signs_itself_for_another_name_is_trusted_by_who_does_not_look_at_names() {
+    let identity = self_signed(&["db.example"]).unwrap();
+    let settings = ["ssl-cert={folder}/server.crt", "ssl-key={folder}/server.key"];
+    let files = [("server.crt", &*identity.certificate), ("server.key", &*identity.key)];
+    let Some(server) = there(Server::start_with(Kind::MariaDb, &settings, &files)) else { return };
+    let folder = TempDir::new().unwrap();
+    let root = file(&folder, "root.crt", &identity.certificate, 0o644);
+    let other = file(&folder, "other.crt", &self_signed(&["db.example"]).unwrap().certificate, 0o644);
+    let url = server.url();
+    opened(&format!("{url}?ssl-mode=VERIFY_CA&ssl-ca={root}"));
+    refused(&format!("{url}?ssl-mode=VERIFY_CA&ssl-ca={other}"), &["not trusted", "ssl-ca=FILE"]);
+    let words = ["is not for `127.0.0.1`", "take ssl-mode=VERIFY_CA"];
+    refused(&format!("{url}?ssl-mode=VERIFY_IDENTITY&ssl-ca={root}"), &words);
 }
 
 #[test]
 fn mariadb_without_encryption_is_refused_by_who_wants_it() {
     let Some(server) = server(Kind::MariaDb, &["skip-ssl"]) else { return };
     opened(&format!("{}?ssl-mode=PREFERRED", server.url()));
-    refused(&format!("{}?ssl-mode=REQUIRED", server.url()), &["the server encrypts nothing", "ssl-mode=PREFERRED"]);
+    let folder = TempDir::new().unwrap();
+    let root = file(&folder, "root.crt", &Authority::new().unwrap().certificate, 0o644);
+    for mode in ["REQUIRED".to_owned(), format!("VERIFY_CA&ssl-ca={root}")] {
+        refused(&format!("{}?ssl-mode={mode}", server.url()), &["the server encrypts nothing", "ssl-mode=PREFERRED"]);
+    }
 }
