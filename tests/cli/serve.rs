@@ -164,6 +164,21 @@ fn the_plugin_for_pytest_serves_a_database_for_a_test() {
     assert!(said.contains("1 passed, 1 xfailed"), "{said}");
 }
 
+#[test]
+fn a_command_that_fails_fails_the_recording() {
+    if !can_serve() {
+        return;
+    }
+    let server = Server::start(Kind::PostgreSql, &[]).unwrap();
+    let folder = Folder::new();
+    let record = |command: &str| {
+        let to = ["record", "--to", &server.url(), "--listen", "127.0.0.1:0", "--force", "-o", "h.jsonl"];
+        folder.run(&[&to[..], &["--", "sh", "-c", command]].concat())
+    };
+    record("exit 3").ends(1).complains("the command ended with exit status: 3");
+    record("exit 0").ends(0);
+}
+
 /// Blocks of shell commands of the walk-through, in order.
 fn walk_through() -> Vec<String> {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/your-application.md")).unwrap();

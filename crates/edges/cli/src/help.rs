@@ -318,8 +318,10 @@ Examples:
 #[cfg(feature = "record")]
 const RECORD_CODES: &str = "\
 Exit codes:
-  0  recorded, up to the end of the command or up to Ctrl-C
-  2  nothing could be recorded, or the history cannot be written";
+  0  recorded, up to the end of the command or up to Ctrl-C, and every level of --check holds
+  1  the command failed, or a level of --check is violated
+  2  nothing could be recorded, or the history cannot be written
+  3  a level of --check is not decided";
 
 #[cfg(feature = "record")]
 const SERVE_EXAMPLES: &str = "\

@@ -2,6 +2,7 @@
 
 use crate::args::RunCheckArgs;
 use crate::effort;
+use crate::exit::Exit;
 use crate::judge::{Audience, Judge};
 use crate::lock;
 use crate::memory;
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -41,6 +43,21 @@ pub(crate) struct Judged {
     verdict: &'static str,
     anomalies: Vec<String>,
     why: Option<String>,
+}
+
+/// How a run ends whose command ended like this; none was interrupted. A command that failed is said.
+pub(crate) fn exit_of_run(judged: &[Judged], ended: Option<ExitStatus>) -> Exit {
+    let failed = ended.filter(|it| !it.success());
+    if let Some(status) = failed {
+        output::say_aside(&format!("the command ended with {status}"));
+    }
+    if failed.is_some() || judged.iter().any(Judged::is_violated) {
+        Exit::Found
+    } else if judged.iter().any(Judged::is_unknown) {
+        Exit::Unknown
+    } else {
+        Exit::Good
+    }
 }
 
 impl RunCheck {

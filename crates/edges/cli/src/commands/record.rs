@@ -7,11 +7,12 @@ use crate::interrupt::on_interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::proxied::{counts, missing, missing_words, n_transactions, plural, spawn, stop, wait};
-use crate::run_check::{Judged, RunCheck, SoFar, rows};
+use crate::run_check::{Judged, RunCheck, SoFar, exit_of_run, rows};
 use anyhow::anyhow;
 use iso_serve::{RecordSetup, Recorded, Recording, ServeError, Start, Tally};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::process::ExitStatus;
 use std::time::Instant;
 
 /// Runs the verb.
@@ -49,7 +50,7 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
     };
     let judged = if n_transactions(&recorded.tally) > 0 { check.judge(&raw.output, &progress)? } else { Vec::new() };
     let said = if raw.json {
-        format!("{}\n", document(raw, &recorded, &judged))
+        format!("{}\n", document(raw, &recorded, &judged, ended))
     } else {
         words(raw, &recorded, &judged) + &check.report_words()
     };
@@ -60,19 +61,10 @@ pub(crate) fn run(raw: &RecordArgs, started: Instant) -> anyhow::Result<Exit> {
     if let Some(failure) = &recorded.failure {
         output::complain(failure);
     }
-    if let Some(status) = ended.filter(|it| !it.success()) {
-        output::say_aside(&format!("the command ended with {status}"));
-    }
-    Ok(if judged.iter().any(Judged::is_violated) {
-        Exit::Found
-    } else if judged.iter().any(Judged::is_unknown) {
-        Exit::Unknown
-    } else {
-        Exit::Good
-    })
+    Ok(exit_of_run(&judged, ended))
 }
 
-fn document(raw: &RecordArgs, recorded: &Recorded, judged: &[Judged]) -> Value {
+fn document(raw: &RecordArgs, recorded: &Recorded, judged: &[Judged], ended: Option<ExitStatus>) -> Value {
     let Tally { sessions, committed, aborted, unknown, operations, outside, statements, levels, .. } = &recorded.tally;
     json!({
         "isoscope": 2,
@@ -92,6 +84,7 @@ fn document(raw: &RecordArgs, recorded: &Recorded, judged: &[Judged]) -> Value {
         "check": judged.iter().map(Judged::json).collect::<Vec<Value>>(),
         "seconds": (recorded.elapsed.as_secs_f64() * 1e3).round() / 1e3,
         "bytes": recorded.bytes,
+        "command": ended.and_then(|it| it.code()),
         "failure": recorded.failure,
     })
 }

@@ -8,7 +8,7 @@ use crate::interrupt::on_interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::proxied::{counts, missing, missing_words, n_transactions, spawn, stop, wait};
-use crate::run_check::{Judged, RunCheck, SoFar, Watch, rows};
+use crate::run_check::{Judged, RunCheck, SoFar, Watch, exit_of_run, rows};
 use anyhow::{Context, anyhow, bail};
 use iso_collect::{Choice, Target};
 use iso_formats::{ReadOptions, read_path};
@@ -60,17 +60,7 @@ pub(crate) fn run(raw: &ServeArgs, started: Instant) -> anyhow::Result<Exit> {
     if let Some(failure) = &served.failure {
         output::complain(failure);
     }
-    let has_failed = ended.is_some_and(|it| !it.success());
-    if let Some(status) = ended.filter(|_| has_failed) {
-        output::say_aside(&format!("the command ended with {status}"));
-    }
-    Ok(if has_failed || judged.iter().any(Judged::is_violated) {
-        Exit::Found
-    } else if judged.iter().any(Judged::is_unknown) {
-        Exit::Unknown
-    } else {
-        Exit::Good
-    })
+    Ok(exit_of_run(&judged, ended))
 }
 
 /// Starts the engine, and says where to connect.
