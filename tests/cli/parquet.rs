@@ -65,11 +65,17 @@ fn an_engine_that_is_not_there_is_named_with_its_cure() {
     let ask = |level: &str, engine: &str| {
         let mut command = tool(&folder.path("."));
         command.args(["check", "set.parquet", "--level", level, "--engine", engine]);
-        said(command.env("PYSPARK_PYTHON", "no-python").env("ISOSCOPE_PYTHON", "no-python"))
+        said(
+            command
+                .env("PYSPARK_PYTHON", "no-python")
+                .env("ISOSCOPE_PYTHON", "no-python")
+                .env("ISOSCOPE_BALLISTA", "no-program"),
+        )
     };
     ask("ser", "spark").ends(2).complains("no-python -m pip install pyspark");
     ask("ser", "datafusion").ends(2).complains("no-python -m pip install datafusion");
     ask("rc", "spark").ends(2).complains("--engine decides ser, sser and si, not rc");
+    ask("ser", "ballista://127.0.0.1:1").ends(2).complains("no-program --version").complains("integrations/ballista");
     ask("ser", "abacus").ends(2).complains("there is no engine `abacus`; choose datafusion, spark");
 }
 
@@ -98,7 +104,8 @@ fn data_fusion_replays_and_what_does_not_fit_is_decided_and_certified() {
     };
     let holds = ask("serial.parquet", &[]).ends(0);
     holds.says("snapshot-isolation (si): holds").tells("which DataFusion found out (replays: 1)");
-    ask("lost.parquet", &[]).ends(1).says("lost-update").says("a.1 (txn 1)").says("evidence certified");
+    let lost = ask("lost.parquet", &[]).ends(1).says("lost-update").says("a.1 (txn 1)").says("evidence certified");
+    assert!(!lost.out.contains("replay-"), "{lost:#?}");
     let document = ask("lost.parquet", &["--json"]).ends(1).json().remove(0);
     assert_eq!(document["levels"][0]["certified"], true, "{document}");
     // Its end is fine, and its rows are not.
@@ -108,8 +115,35 @@ fn data_fusion_replays_and_what_does_not_fit_is_decided_and_certified() {
     std::fs::write(&part, bytes).unwrap();
     ask("serial.parquet", &[]).ends(3).complains("DataFusion did not finish");
     ask("nowhere.parquet", &[]).ends(2).complains("nowhere.parquet");
-    let left = std::fs::read_dir(folder.path(".")).unwrap();
-    let left: Vec<_> =
-        left.map(|it| it.unwrap().file_name()).filter(|it| it.to_string_lossy().starts_with('.')).collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert!(hidden(&folder).is_empty(), "{:?}", hidden(&folder));
+}
+
+/// What an engine works with stands beside the data set as long as it works.
+fn hidden(folder: &Folder) -> Vec<std::ffi::OsString> {
+    let names = std::fs::read_dir(folder.path(".")).unwrap().map(|it| it.unwrap().file_name());
+    names.filter(|it| it.to_string_lossy().starts_with('.')).collect()
+}
+
+#[test]
+fn an_engine_that_is_interrupted_leaves_nothing() {
+    if !has_data_fusion() {
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("lost.jsonl", LOST);
+    folder.run(&["convert", "lost.jsonl", "set.parquet"]).ends(0);
+    let mut command = tool(&folder.path("."));
+    command.args(["check", "set.parquet", "--level", "si", "--engine", "datafusion"]);
+    let running = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    // Python takes longer to load the package than this loop to see that it begins.
+    while hidden(&folder).is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let pid = running.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = running.wait_with_output().unwrap();
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("unknown") && said.contains("interrupted"), "{said}");
+    assert!(hidden(&folder).is_empty(), "{:?}", hidden(&folder));
 }

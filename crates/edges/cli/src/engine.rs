@@ -86,7 +86,8 @@ pub(crate) fn run(raw: CheckArgs, engine: &str, started: Instant) -> anyhow::Res
 fn known(engine: &str) -> anyhow::Result<Address> {
     let Some(address) = Address::parse(engine.trim()) else {
         bail!(
-            "there is no engine `{}`; choose datafusion, spark, or the address of a Spark cluster, as in spark://host:7077",
+            "there is no engine `{}`; choose datafusion, spark, or the address of a cluster, as in spark://host:7077 or \
+             ballista://host:50050",
             plain(engine)
         )
     };

@@ -48,20 +48,16 @@ pub enum ScaleError {
         what: String,
     },
     /// The engine is not installed.
-    #[error(
-        "{engine} is not there: `{python} -c 'import {package}'` fails ({why}); `{python} -m pip install {package}` installs it{besides}"
-    )]
+    #[error("{engine} is not there: `{tried}` fails ({why}); {cure}")]
     Missing {
         /// Its name.
         engine: &'static str,
-        /// The interpreter.
-        python: String,
-        /// What to install.
-        package: &'static str,
+        /// The command that was to show it.
+        tried: String,
         /// What it said.
         why: String,
-        /// What must be there already.
-        besides: &'static str,
+        /// What installs it.
+        cure: String,
     },
     /// The engine failed.
     #[error("{engine} did not finish: {why}")]

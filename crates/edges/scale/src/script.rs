@@ -1,4 +1,5 @@
-//! Engines that are Python packages: Spark and `DataFusion`. A small script runs the queries, here or on a cluster.
+//! Engines that other programs ask: a small script Spark and `DataFusion`, which are Python packages, and a program of ours
+//! Ballista. They run the queries, here or on a cluster.
 
 use crate::decide::{Engine, Part, Replay};
 use crate::queries::Queries;
@@ -21,41 +22,56 @@ pub enum Address {
     Spark(String),
     /// `DataFusion`, in a process of this machine.
     DataFusion,
+    /// `ballista://host:port`, `DataFusion` on a cluster.
+    Ballista(String),
 }
 
 impl Address {
-    /// What stands behind `--engine`: `spark`, `spark://host:7077` or `datafusion`.
+    /// What stands behind `--engine`: `spark`, `spark://host:7077`, `datafusion` or `ballista://host:50050`.
     pub fn parse(words: &str) -> Option<Self> {
         match words {
             "spark" => Some(Self::Spark("local[*]".to_owned())),
             "datafusion" => Some(Self::DataFusion),
             _ if words.starts_with("spark://") || words.starts_with("local[") => Some(Self::Spark(words.to_owned())),
+            _ if words.strip_prefix("ballista://").is_some_and(|it| !it.is_empty()) => {
+                Some(Self::Ballista(words.to_owned()))
+            }
             _ => None,
         }
     }
 
-    fn script(&self) -> &'static str {
+    /// What its program is told.
+    fn words(&self) -> [&str; 2] {
         match self {
-            Self::Spark(_) => include_str!("spark.py"),
-            Self::DataFusion => include_str!("datafusion.py"),
+            Self::Spark(_) => ["-c", include_str!("spark.py")],
+            Self::DataFusion => ["-c", include_str!("datafusion.py")],
+            Self::Ballista(address) => ["ask", address],
         }
     }
 
-    /// The name, the package that has it, and what that needs.
-    fn package(&self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Self::Spark(_) => ("Spark", "pyspark", ", and it needs Java"),
-            Self::DataFusion => ("DataFusion", "datafusion", ""),
-        }
-    }
-
-    /// The interpreter that has the package.
-    fn python(&self) -> String {
-        let names: &[&str] = match self {
-            Self::Spark(_) => &["PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"],
-            Self::DataFusion => &["ISOSCOPE_PYTHON"],
+    /// The interpreter that has the package, or the program that asks.
+    fn program(&self) -> String {
+        let (names, usual): (&[&str], _) = match self {
+            Self::Spark(_) => (&["PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"], "python3"),
+            Self::DataFusion => (&["ISOSCOPE_PYTHON"], "python3"),
+            Self::Ballista(_) => (&["ISOSCOPE_BALLISTA"], "isoscope-ballista"),
         };
-        names.iter().find_map(|it| std::env::var(it).ok()).unwrap_or_else(|| "python3".to_owned())
+        names.iter().find_map(|it| std::env::var(it).ok()).unwrap_or_else(|| usual.to_owned())
+    }
+
+    /// Its name, how to see whether it is there, and what installs it.
+    fn installation(&self, program: &str) -> (&'static str, Vec<String>, String) {
+        let package = |package: &str| vec!["-c".to_owned(), format!("import {package}")];
+        let pip = |package: &str| format!("`{program} -m pip install {package}` installs it");
+        match self {
+            Self::Spark(_) => ("Spark", package("pyspark"), pip("pyspark") + ", and it needs Java"),
+            Self::DataFusion => ("DataFusion", package("datafusion"), pip("datafusion")),
+            Self::Ballista(_) => (
+                "The program that asks Ballista",
+                vec!["--version".to_owned()],
+                "`cargo install --locked --path integrations/ballista` in a checkout of isoscope builds it".to_owned(),
+            ),
+        }
     }
 
     /// Does another machine work for it?
@@ -63,6 +79,7 @@ impl Address {
         match self {
             Self::Spark(master) => !master.starts_with("local") && !is_loopback(master.trim_start_matches("spark://")),
             Self::DataFusion => false,
+            Self::Ballista(address) => !is_loopback(address.trim_start_matches("ballista://")),
         }
     }
 }
@@ -76,6 +93,7 @@ impl fmt::Display for Address {
         match self {
             Self::Spark(master) => write!(f, "Spark ({master})"),
             Self::DataFusion => f.write_str("DataFusion"),
+            Self::Ballista(address) => write!(f, "Ballista ({address})"),
         }
     }
 }
@@ -95,10 +113,10 @@ impl Default for Memory {
     }
 }
 
-/// An engine that a Python script asks.
+/// An engine that another program asks.
 pub struct Scripted<'a> {
     address: Address,
-    python: String,
+    program: String,
     data: DataSet,
     memory: Memory,
     /// How many rows of a part are read here at most.
@@ -133,13 +151,13 @@ impl<'a> Scripted<'a> {
         memory: Memory,
         is_stopped: &'a dyn Fn() -> bool,
     ) -> Result<Self, ScaleError> {
-        let python = address.python();
-        find(&python, &address)?;
+        let program = address.program();
+        find(&program, &address)?;
         let folder = folder(&address, &data.path)?;
         let max_part_rows = memory.here / BYTES_PER_ROW;
         Ok(Self {
             address,
-            python,
+            program,
             data: data.clone(),
             memory,
             max_part_rows,
@@ -175,7 +193,7 @@ impl<'a> Scripted<'a> {
     fn run(&mut self, plan: &Path, result: &Path) -> Result<Value, ScaleError> {
         let mut process = match self.process.take() {
             Some(process) => process,
-            None => Process::start(&self.address, &self.python)?,
+            None => Process::start(&self.address, &self.program)?,
         };
         if let Err(error) = process.tell(plan) {
             // It has ended, and said why.
@@ -222,7 +240,7 @@ impl<'a> Scripted<'a> {
         let history = reading
             .into_history()
             .map_err(|it| self.failed(it.first().map_or_else(String::new, ToString::to_string)))?;
-        Ok(Part::History(Box::new(history)))
+        Ok(Part::History(Box::new(history.as_of_source(&self.data.path.display().to_string()))))
     }
 }
 
@@ -234,11 +252,11 @@ struct Process {
 }
 
 impl Process {
-    fn start(address: &Address, python: &str) -> Result<Self, ScaleError> {
-        let failed = |source| ScaleError::Io { path: python.to_owned(), source };
+    fn start(address: &Address, program: &str) -> Result<Self, ScaleError> {
+        let failed = |source| ScaleError::Io { path: program.to_owned(), source };
         let log = tempfile::tempfile().map_err(failed)?;
-        let mut command = Command::new(python);
-        command.args(["-c", address.script()]).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut command = Command::new(program);
+        command.args(address.words()).stdin(Stdio::piped()).stdout(Stdio::null());
         if !address.is_remote() {
             // Nobody else needs to reach it.
             command.env("SPARK_LOCAL_IP", "127.0.0.1");
@@ -368,10 +386,11 @@ fn folder(address: &Address, data: &Path) -> Result<TempDir, ScaleError> {
 }
 
 /// Is it installed?
-fn find(python: &str, address: &Address) -> Result<(), ScaleError> {
-    let (engine, package, besides) = address.package();
-    let missing = |why: String| ScaleError::Missing { engine, python: python.to_owned(), package, why, besides };
-    let output = Command::new(python).args(["-c", &format!("import {package}")]).stdin(Stdio::null()).output();
+fn find(program: &str, address: &Address) -> Result<(), ScaleError> {
+    let (engine, words, cure) = address.installation(program);
+    let tried = format!("{program} {}", words.join(" "));
+    let missing = |why: String| ScaleError::Missing { engine, tried: tried.clone(), why, cure: cure.clone() };
+    let output = Command::new(program).args(&words).stdin(Stdio::null()).output();
     let output = output.map_err(|it| missing(it.to_string()))?;
     if output.status.success() { Ok(()) } else { Err(missing(last_words(&output.stderr))) }
 }

@@ -1,7 +1,8 @@
-//! Spark decides as the library does: in local mode, and on a cluster of two workers of which one is killed.
+//! Spark and Ballista decide as the library does: Spark in local mode, and both on clusters of two workers of which one is
+//! killed.
 //!
-//! Starting it takes long, and few have it: `ISOSCOPE_CLUSTERS=1` runs these tests, as `cargo xtask soak` does, where
-//! `PYSPARK_PYTHON` or `python3` has `pyspark`.
+//! Starting them takes long, and few have them: `ISOSCOPE_CLUSTERS=1` runs these tests, as `cargo xtask soak` does, where
+//! `PYSPARK_PYTHON` or `python3` has `pyspark`, and `ISOSCOPE_BALLISTA` names the program of integrations/ballista.
 
 #![allow(
     clippy::unwrap_used,
@@ -71,15 +72,20 @@ fn spark_in_this_machine_decides() {
         println!("skipped: ISOSCOPE_CLUSTERS is not set, or there is no PySpark");
         return;
     }
+    decides("spark");
+}
+
+/// Asks an engine what holds, what holds in another order, and what does not hold.
+fn decides(engine: &str) {
     let folder = tempfile::tempdir().unwrap();
     let ends = |nth: usize| (nth * 10) as i64;
-    let found = ask("spark", folder.path(), "holds", &history(40, 3, ends, None), Level::Serializable).unwrap();
+    let found = ask(engine, folder.path(), "holds", &history(40, 3, ends, None), Level::Serializable).unwrap();
     assert!(matches!(found, Decision::Holds { n_txns: 40, n_replays: 1, .. }), "{found:?}");
     // The ends of neighbours are exchanged: another order explains it.
     let swapped = |nth: usize| ((nth ^ 1) * 10) as i64;
-    let found = ask("spark", folder.path(), "moved", &history(40, 1, swapped, None), Level::SnapshotIsolation).unwrap();
+    let found = ask(engine, folder.path(), "moved", &history(40, 1, swapped, None), Level::SnapshotIsolation).unwrap();
     assert!(matches!(&found, Decision::Holds { n_replays, .. } if *n_replays > 1), "{found:?}");
-    let found = ask("spark", folder.path(), "lost", &history(40, 3, ends, Some(20)), Level::SnapshotIsolation).unwrap();
+    let found = ask(engine, folder.path(), "lost", &history(40, 3, ends, Some(20)), Level::SnapshotIsolation).unwrap();
     assert!(matches!(found, Decision::Violated { .. }), "{found:?}");
 }
 
@@ -121,7 +127,53 @@ fn spark_that_loses_a_worker_still_decides_or_says_why_not() {
         ["org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "-c", "1", "-m", "1g", "-d", work, &address];
     let (lost, _kept) = (Process::of_spark(&home, &worker), Process::of_spark(&home, &worker));
     sleep(Duration::from_secs(10));
-    decide_while_one_is_killed(&address, lost);
+    decide_while_one_is_killed(&address, lost, Duration::from_secs(15));
+}
+
+/// A cluster of Ballista on this machine: a scheduler, and two who work for it. None if nobody asked, or if the program is not
+/// there.
+struct Ballista {
+    address: String,
+    executors: Vec<Process>,
+    _scheduler: Process,
+    _folders: Vec<tempfile::TempDir>,
+}
+
+impl Ballista {
+    fn start() -> Option<Self> {
+        std::env::var_os("ISOSCOPE_CLUSTERS")?;
+        let program = std::env::var("ISOSCOPE_BALLISTA").ok()?;
+        let scheduler = format!("127.0.0.1:{}", free_port());
+        let start = |words: &[&str]| Process::start(Command::new(&program).args(words));
+        let process = start(&["scheduler", &scheduler]);
+        while std::net::TcpStream::connect(&scheduler).is_err() {
+            sleep(Duration::from_millis(50));
+        }
+        let folders: Vec<tempfile::TempDir> = (0..2).map(|_| tempfile::tempdir().unwrap()).collect();
+        let work = |it: &tempfile::TempDir| start(&["executor", &scheduler, it.path().to_str().unwrap()]);
+        let executors = folders.iter().map(work).collect();
+        sleep(Duration::from_secs(3));
+        Some(Self { address: format!("ballista://{scheduler}"), executors, _scheduler: process, _folders: folders })
+    }
+}
+
+#[test]
+fn ballista_decides() {
+    let Some(cluster) = Ballista::start() else {
+        println!("skipped: ISOSCOPE_CLUSTERS or ISOSCOPE_BALLISTA is not set");
+        return;
+    };
+    decides(&cluster.address);
+}
+
+#[test]
+fn ballista_that_loses_an_executor_still_decides_or_says_why_not() {
+    let Some(mut cluster) = Ballista::start() else {
+        println!("skipped: ISOSCOPE_CLUSTERS or ISOSCOPE_BALLISTA is not set");
+        return;
+    };
+    let lost = cluster.executors.pop().unwrap();
+    decide_while_one_is_killed(&cluster.address, lost, Duration::from_secs(2));
 }
 
 fn free_port() -> u16 {
@@ -129,11 +181,11 @@ fn free_port() -> u16 {
 }
 
 /// Asks a cluster, and kills one of its workers meanwhile.
-fn decide_while_one_is_killed(address: &str, lost: Process) {
+fn decide_while_one_is_killed(address: &str, lost: Process, patience: Duration) {
     let folder = tempfile::tempdir().unwrap();
     let history = history(200_000, 5000, |nth| (nth * 10) as i64, None);
     let killer = std::thread::spawn(move || {
-        sleep(Duration::from_secs(15));
+        sleep(patience);
         drop(lost);
     });
     let found = ask(address, folder.path(), "set", &history, Level::Serializable);

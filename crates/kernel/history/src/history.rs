@@ -362,6 +362,13 @@ impl History {
         self.sources.get(place.source as usize).map(|(name, unit)| (name.as_str(), *unit))
     }
 
+    /// The same history, said to be from a file of another name: a copy of a part has the places of the whole.
+    #[must_use]
+    pub fn as_of_source(mut self, name: &str) -> Self {
+        self.sources.iter_mut().for_each(|it| name.clone_into(&mut it.0));
+        self
+    }
+
     /// The operations of a transaction, in program order.
     #[inline]
     pub fn ops(&self, txn: TxnId) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator + use<> {

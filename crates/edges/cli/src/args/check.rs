@@ -36,8 +36,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FILE.spec")]
     pub(crate) spec: Option<PathBuf>,
 
-    /// Let an engine replay a Parquet data set, and decide here what does not fit: datafusion, spark, or
-    /// spark://HOST:PORT; for ser, sser and si
+    /// Let an engine replay a Parquet data set, and decide here what does not fit: datafusion, spark,
+    /// spark://HOST:PORT or ballista://HOST:PORT; for ser, sser and si
     #[cfg(feature = "parquet")]
     #[arg(long, value_name = "ENGINE", requires = "levels", conflicts_with_all = ["database", "spec"])]
     pub(crate) engine: Option<String>,
