@@ -51,8 +51,10 @@ fn main() -> ExitCode {
             println!("isoscope-ballista {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
-        _ => Err("usage: isoscope-ballista ask ballista://HOST:PORT | scheduler IP:PORT | executor SCHEDULER:PORT FOLDER"
-            .into()),
+        _ => Err(
+            "usage: isoscope-ballista ask ballista://HOST:PORT | scheduler IP:PORT | executor SCHEDULER:PORT FOLDER"
+                .into(),
+        ),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -144,7 +146,9 @@ async fn answer(address: &str, plan: &Value) -> Result<(), Failed> {
     }
     let kept: Vec<&str> = plan["kept"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for view in plan["views"].as_array().into_iter().flatten() {
-        let (Some(name), Some(query)) = (view[0].as_str(), view[1].as_str()) else { return Err("a view is broken".into()) };
+        let (Some(name), Some(query)) = (view[0].as_str(), view[1].as_str()) else {
+            return Err("a view is broken".into());
+        };
         let frame = ctx.sql(query).await?;
         if kept.contains(&name) {
             // Written here and not by the executors: what a dead one has written would stand beside what is written for it.

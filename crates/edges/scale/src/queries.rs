@@ -10,6 +10,7 @@
 
 use crate::ScaleError;
 use crate::order::Order;
+use crate::script::partitions;
 use crate::snapshots;
 use iso_formats::{DataSet, spelled};
 use iso_history::Datum;
@@ -116,23 +117,35 @@ impl Queries {
              -- Run it with:  spark-sql -f THIS_FILE\n\
              -- It holds if `{0}` and `{1}` have 0 rows, and `{2}` and `{3}` as well. Otherwise the rows are what does not fit\n\
              -- this order; another one may explain them: `isoscope check .. --engine spark` goes on from there.\n\n\
+             -- Intermediate rows are kept in a database of their own, which is there for this run only.\n\n\
+             {4}CREATE DATABASE {DATABASE};\nUSE {DATABASE};\n\
              CREATE OR REPLACE TEMPORARY VIEW history USING parquet OPTIONS (path '{path}');\n",
             Self::MISFIT_KEYS,
             Self::MISFIT_TXNS,
             Self::OTHER_KINDS,
             Self::BROKEN,
+            partitions(question.data.n_rows)
+                .map_or_else(String::new, |n| format!("SET spark.sql.shuffle.partitions = {n};\n")),
         );
         let views = self.views.iter().filter(|it| it.0 != Self::PART);
         text.extend(views.map(|(name, view)| {
-            let kept = if Self::KEPT.contains(name) { format!("CACHE TABLE {name};\n") } else { String::new() };
-            format!("\nCREATE OR REPLACE TEMPORARY VIEW {name} AS\n{view};\n{kept}")
+            if Self::KEPT.contains(name) {
+                format!("\nCREATE TABLE {name} USING parquet AS\n{view};\n")
+            } else {
+                format!("\nCREATE OR REPLACE TEMPORARY VIEW {name} AS\n{view};\n")
+            }
         }));
         let looked_at = [Self::OTHER_KINDS, Self::BROKEN, Self::MISFIT_KEYS, Self::MISFIT_TXNS];
         text.extend(looked_at.map(|name| format!("\nSELECT '{name}' AS found, COUNT(*) AS n FROM {name};\n")));
         text.extend([format!("\nSELECT * FROM {} LIMIT 20;\n", Self::MISFIT_KEYS)]);
+        text.extend([format!("\nUSE default;\nDROP DATABASE {DATABASE} CASCADE;\n")]);
         text
     }
 }
+
+/// Where queries that are printed keep rows. Cached views would not do: they stay in the plans of all who ask them, which grow
+/// beyond all memory.
+const DATABASE: &str = "isoscope_replay";
 
 /// Were transactions moved?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

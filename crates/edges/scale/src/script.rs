@@ -359,7 +359,7 @@ impl Engine for Scripted<'_> {
 
 /// Into how many pieces a cluster cuts a sort; nothing to leave that to Spark, whose default is meant for large data, and starts
 /// hundreds of tasks for a few rows.
-fn partitions(n_rows: u64) -> Option<u64> {
+pub(crate) fn partitions(n_rows: u64) -> Option<u64> {
     const ROWS_PER_PIECE: u64 = 100_000;
     const SPARKS_OWN: u64 = 200;
     Some(n_rows / ROWS_PER_PIECE + 2).filter(|it| *it < SPARKS_OWN)

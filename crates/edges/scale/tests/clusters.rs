@@ -20,6 +20,8 @@ use iso_spec::Level;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -173,25 +175,36 @@ fn ballista_that_loses_an_executor_still_decides_or_says_why_not() {
         return;
     };
     let lost = cluster.executors.pop().unwrap();
-    decide_while_one_is_killed(&cluster.address, lost, Duration::from_secs(2));
+    decide_while_one_is_killed(&cluster.address, lost, Duration::from_secs(1));
 }
 
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Asks a cluster, and kills one of its workers meanwhile.
+/// Asks a cluster, and kills one of its workers so long after it was asked, and before it has answered.
 fn decide_while_one_is_killed(address: &str, lost: Process, patience: Duration) {
     let folder = tempfile::tempdir().unwrap();
-    let history = history(200_000, 5000, |nth| (nth * 10) as i64, None);
+    let history = history(1_000_000, 5000, |nth| (nth * 10) as i64, None);
+    let (place, is_killed) = (folder.path().to_owned(), Arc::new(AtomicBool::new(false)));
+    let tells = Arc::clone(&is_killed);
     let killer = std::thread::spawn(move || {
+        let is_asked = || {
+            let folders = std::fs::read_dir(&place).unwrap().map(|it| it.unwrap().path());
+            folders.into_iter().any(|it| it.join("plan.json").exists())
+        };
+        while !is_asked() {
+            sleep(Duration::from_millis(10));
+        }
         sleep(patience);
         drop(lost);
+        tells.store(true, Ordering::Release);
     });
     let found = ask(address, folder.path(), "set", &history, Level::Serializable);
+    assert!(is_killed.load(Ordering::Acquire), "it had answered before: {found:?}");
     killer.join().unwrap();
     match found {
-        Ok(Decision::Holds { n_txns, .. }) => assert_eq!(n_txns, 200_000),
+        Ok(Decision::Holds { n_txns, .. }) => assert_eq!(n_txns, 1_000_000),
         Ok(other) => panic!("{other:?}"),
         Err(error) => {
             assert!(matches!(error, ScaleError::Engine { .. }), "{error}");
