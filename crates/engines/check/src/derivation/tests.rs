@@ -89,6 +89,24 @@ fn every_refutation_has_a_derivation_and_nothing_else_has() {
     }
 }
 
+/// Where reads see their neighbours only, an order decides the sources by itself, and what it lacks is a clause.
+#[test]
+fn weak_levels_with_many_possible_writers_have_derivations() {
+    let (mut tally, levels) = (Tally::new(), [Level::ReadCommitted, Level::ReadYourWrites, Level::ReadAtomic]);
+    // In the last one, two reads need the same writer, which must come after an earlier one of the session.
+    for seed in (0..40).chain([597]) {
+        let random = &mut Random::new(seed);
+        let (n_keys, values) = (10 + random.below(10), Values::Few(4 + random.below(3)));
+        let n_mistakes = 1 + random.below(3);
+        let manner = Manner { n_txns: 80, n_keys, n_sessions: 5, max_ops: 9, n_mistakes, values, ..Manner::default() };
+        let history = test_store::run(random, manner);
+        for level in levels {
+            compare(&history, level, &format!("seed {seed}: {manner:?}"), &mut tally);
+        }
+    }
+    assert!(tally[&Level::ReadAtomic][..2].iter().all(|it| *it > 0), "{tally:?}");
+}
+
 #[test]
 fn a_derivation_of_one_history_says_nothing_of_another_that_holds() {
     let (mut tally, mut pool, mut n_checked) = (Tally::new(), Vec::new(), 0);
