@@ -9,12 +9,14 @@
 use crate::ambiguous::{decide_case, forbidden_without};
 use crate::check::refute;
 use crate::decision::Decision;
+use crate::grounds::{grounds_for, is_certified};
 use crate::local::refute_by_one_read;
 use crate::shrink::Core;
 use iso_evidence::{Budget, Refutation, StopReason, Verdict, Witness};
 use iso_history::{Facts, History, KeyId, Op, OpId, Outcome, Projection, TxnId, ValueId};
 use iso_spec::Level;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 const LEVEL: Level = Level::ReadUncommitted;
 
@@ -31,9 +33,9 @@ pub(crate) fn check_mixed(facts: &Facts<'_>, budget: &Budget<'_>) -> Option<Verd
         }
         Ok(match decide_mixed(facts, budget)? {
             Decision::Allowed(witness) => Verdict::Allowed(witness),
-            Decision::Forbidden(txns) => {
-                Verdict::Forbidden(Part::around(facts.history(), &txns, budget).shrink(&budget.for_explanation()))
-            }
+            Decision::Forbidden(txns) => Verdict::Forbidden(
+                Part::around(facts.history(), &txns, budget).shrink(&budget.for_explanation(), budget),
+            ),
         })
     };
     Some(verdict().unwrap_or_else(Verdict::Unknown))
@@ -156,8 +158,9 @@ impl<'h> Part<'h> {
         matches!(decide_case(&part, LEVEL, budget), Ok(Decision::Forbidden(_)))
     }
 
-    /// Leaves out reads and what was appended, as long as the rest is forbidden and there is time.
-    fn shrink(mut self, budget: &Budget<'_>) -> Refutation {
+    /// Leaves out reads and what was appended, as long as the rest is forbidden and there is time. That it is forbidden has
+    /// the time of the verdict.
+    fn shrink(mut self, budget: &Budget<'_>, verdict: &Budget<'_>) -> Refutation {
         for read in self.reads.clone() {
             if budget.check().is_ok() {
                 self.reads.remove(&read);
@@ -178,7 +181,12 @@ impl<'h> Part<'h> {
         let ops: Vec<OpId> = self.ops().into_iter().collect();
         let mut txns: Vec<TxnId> = ops.iter().map(|it| self.history.txn_of(*it)).collect();
         txns.dedup();
-        Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new(), proof: None, derivation: None }
+        let core = Projection::verbatim(self.history, &txns, |it| ops.binary_search(&it).is_ok()).history;
+        let refutation =
+            Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new(), proof: None, grounds: None };
+        let is_seen_without = || is_certified(&Facts::new(self.history), LEVEL, &refutation);
+        let grounds = grounds_for(&Facts::new(&core), LEVEL, is_seen_without, verdict).map(Arc::new);
+        Refutation { grounds, ..refutation }
     }
 
     /// Does a read miss what its own transaction appended to the list?

@@ -6,7 +6,7 @@ use crate::decision::{Decision, within};
 use crate::local::refute_by_one_read;
 use crate::test_store::{self, Clock, Keys, Manner, Random, Sight, Values, history};
 use iso_evidence::{
-    Axiom, Budget, Derivation, Inference, Literal, Refutation, Verdict, certify_derivation, certify_facts,
+    Axiom, Budget, Derivation, Grounds, Inference, Literal, Refutation, Verdict, certify_derivation, certify_facts,
 };
 use iso_history::{Facts, History, Projection, TxnId};
 use iso_spec::Level;
@@ -200,9 +200,9 @@ fn whole(facts: &Facts<'_>, level: Level) -> Option<Refutation> {
     let txns: Vec<TxnId> = facts.txns().collect();
     let core = Projection::new(facts, &txns, &BTreeSet::new());
     let derived = within(2_000, &Budget::unlimited(), |budget| Ok(derive(&Facts::new(&core.history), level, budget)));
-    let derivation = Some(Arc::new(derived.ok()???));
+    let grounds = Some(Arc::new(Grounds::Derivation(derived.ok()???)));
     let (anomalies, cycle) = (Vec::new(), Vec::new());
-    Some(Refutation { anomalies, txns, ops: core.ops, local: None, cycle, proof: None, derivation })
+    Some(Refutation { anomalies, txns, ops: core.ops, local: None, cycle, proof: None, grounds })
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_large_core_may_be_certified_by_its_derivation_only() {
         let history = test_store::run(&mut Random::new(seed), manner);
         let facts = Facts::new(&history);
         let Some(refutation) = whole(&facts, level) else { continue };
-        let bare = Refutation { derivation: None, ..refutation.clone() };
+        let bare = Refutation { grounds: None, ..refutation.clone() };
         assert!(certify_facts(&facts, level, &Verdict::Forbidden(bare)).is_err(), "seed {seed}");
         assert_eq!(certify_facts(&facts, level, &Verdict::Forbidden(refutation)), Ok(()), "seed {seed}");
         n_certified += 1;
