@@ -44,11 +44,7 @@ pub(crate) fn check_mixed(facts: &Facts<'_>, budget: &Budget<'_>) -> Option<Verd
 /// Decides what such reads may have been. What is forbidden are these transactions with whoever appended what they saw.
 pub(crate) fn decide_mixed(facts: &Facts<'_>, budget: &Budget<'_>) -> Result<Decision, StopReason> {
     let history = facts.history();
-    let mut reads: BTreeMap<OpId, Vec<usize>> = BTreeMap::new();
-    for (read, nth) in history.mixed_places() {
-        reads.entry(read).or_default().push(nth);
-    }
-    let reads: Vec<(OpId, Vec<usize>)> = reads.into_iter().collect();
+    let reads = mixed_reads(history);
     let mut core = BTreeSet::new();
     // For each decided read, which of its places were rolled back, as bits.
     let mut chosen = vec![0_u64];
@@ -72,6 +68,25 @@ pub(crate) fn decide_mixed(facts: &Facts<'_>, budget: &Budget<'_>) -> Result<Dec
     Ok(Decision::Forbidden(core.into_iter().collect()))
 }
 
+/// Such reads, each with the places of elements that may be either's.
+pub(crate) fn mixed_reads(history: &History) -> Vec<(OpId, Vec<usize>)> {
+    let mut reads: BTreeMap<OpId, Vec<usize>> = BTreeMap::new();
+    for (read, nth) in history.mixed_places() {
+        reads.entry(read).or_default().push(nth);
+    }
+    reads.into_iter().collect()
+}
+
+/// The history where it is chosen for the first reads which of their places were rolled back, as bits.
+pub(crate) fn with_chosen(history: &History, reads: &[(OpId, Vec<usize>)], chosen: &[u64]) -> History {
+    let mut rolled_back = BTreeSet::new();
+    for ((read, places), bits) in reads.iter().zip(chosen) {
+        let is_rolled_back = |it: &usize| bits >> it & 1 == 1;
+        rolled_back.extend((0..places.len()).filter(is_rolled_back).map(|it| (*read, places[it])));
+    }
+    history.with_rolled_back(&rolled_back)
+}
+
 /// What is known when some of the reads are decided.
 enum Branch {
     Allowed(Witness),
@@ -86,12 +101,7 @@ fn decide_chosen(
     chosen: &[u64],
     budget: &Budget<'_>,
 ) -> Result<Branch, StopReason> {
-    let mut rolled_back = BTreeSet::new();
-    for ((read, places), bits) in reads.iter().zip(chosen) {
-        let is_rolled_back = |it: &usize| bits >> it & 1 == 1;
-        rolled_back.extend((0..places.len()).filter(is_rolled_back).map(|it| (*read, places[it])));
-    }
-    let case = history.with_rolled_back(&rolled_back);
+    let case = with_chosen(history, reads, chosen);
     if chosen.len() == reads.len() {
         return Ok(match decide_case(&case, LEVEL, budget)? {
             Decision::Allowed(witness) => Branch::Allowed(witness),
