@@ -153,8 +153,8 @@ mod tests {
 
     /// Sessions that read lists and append to them, some elements twice. Neighbours in a session are exchanged once.
     fn lists(random: &mut Random, n_txns: usize, unknown: usize) -> History {
-        let mut store: Vec<Vec<i64>> = vec![Vec::new(); 1 + random.below(3)];
-        let (mut n_elements, mut txns) = (0, Vec::new());
+        let mut store: Vec<Vec<i32>> = vec![Vec::new(); 1 + random.below(3)];
+        let (mut n_elements, mut txns) = (0_i32, Vec::new());
         for _ in 0..n_txns {
             let (mut after, mut ops) = (store.clone(), Vec::new());
             for _ in 0..=random.below(3) {
@@ -163,9 +163,8 @@ mod tests {
                     ops.push((key, None, after[key].clone()));
                     continue;
                 }
-                n_elements += i64::from(!random.percent(20) || n_elements == 0);
-                let element =
-                    if random.percent(20) { 1 + random.below(n_elements as usize) as i64 } else { n_elements };
+                n_elements += i32::from(!random.percent(20) || n_elements == 0);
+                let element = if random.percent(20) { 1.max(n_elements / 2) } else { n_elements };
                 after[key].push(element);
                 ops.push((key, Some(element), Vec::new()));
             }
@@ -189,13 +188,13 @@ mod tests {
             builder.begin(session, Place::default());
             for (key, appended, seen) in ops {
                 let key = builder.key(format!("x{key}").as_str().into());
-                match appended.map(|it| builder.value(it.into())) {
-                    Some(element) => builder.append(key, element),
-                    None => {
-                        let seen: Vec<_> = seen.into_iter().map(|it: i64| builder.value(it.into())).collect();
-                        builder.read_list(key, seen);
-                    }
+                if let Some(element) = appended {
+                    let element = builder.value(i64::from(element).into());
+                    builder.append(key, element);
+                    continue;
                 }
+                let seen: Vec<_> = seen.into_iter().map(|it| builder.value(i64::from(it).into())).collect();
+                builder.read_list(key, seen);
             }
             builder.end(outcome);
         }
