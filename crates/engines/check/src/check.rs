@@ -11,7 +11,7 @@ use crate::mixed::check_mixed;
 use crate::shrink::Core;
 use crate::stuck::refute_by_executions;
 use crate::{explain, name, prove, shrink};
-use iso_evidence::{Budget, Refutation, StopReason, Verdict};
+use iso_evidence::{Budget, Grounds, Refutation, StopReason, Verdict};
 use iso_history::{Facts, History, OpId, Projection, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
@@ -106,7 +106,8 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
 /// A refutation without a proof, where appenders of unknown outcome were taken as rolled back, says nothing: the core alone
 /// does not have that choice in it.
 fn only_with_proof(verdict: Verdict) -> Verdict {
-    let is_shown = |it: &Refutation| it.local.is_some() || it.proof.is_some() || it.grounds.is_some();
+    let is_derived = |it: &Refutation| matches!(it.grounds.as_deref(), Some(Grounds::Derivation(_)));
+    let is_shown = |it: &Refutation| it.local.is_some() || it.proof.is_some() || is_derived(it);
     match verdict {
         Verdict::Forbidden(refutation) if !is_shown(&refutation) => Verdict::Unknown(StopReason::Unsupported(
             "an element of a list was appended by a transaction of unknown outcome and by another one, and no core shows what follows"
