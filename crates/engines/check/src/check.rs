@@ -161,16 +161,23 @@ pub(crate) fn refute(facts: &Facts<'_>, level: Level, extracted: Core, budget: &
         return refutation;
     }
     let core = Projection::new(facts, &refutation.txns, &without(facts, &refutation));
-    if asked == Level::RowSnapshots {
-        return without_inserts(facts, &core, &refutation, budget).unwrap_or(refutation);
+    if asked == Level::RowSnapshots
+        && let Some(told) = without_inserts(facts, &core, &refutation, budget)
+    {
+        return told;
     }
+    // What was told by the rules of a weaker level is derived by its own, for which all pieces count.
+    let level = match asked {
+        Level::RowSnapshots if core.history.makes_rows() => asked,
+        Level::RowSnapshots => Level::SnapshotIsolation,
+        _ => level,
+    };
     let is_seen_without = || is_certified(facts, asked, &refutation);
     let grounds = grounds_for(&Facts::new(&core.history), level, is_seen_without, budget);
     Refutation { grounds: grounds.map(Arc::new), ..refutation }
 }
 
-/// A core in which nobody makes a row is one of snapshot isolation, and is told as such. No inference knows what an insert
-/// is.
+/// A core in which nobody makes a row is one of snapshot isolation, and is told as such.
 fn without_inserts(
     facts: &Facts<'_>,
     core: &Projection,

@@ -113,18 +113,14 @@ fn part_without(
     Ok(Some(Grounds::Part { txns, ops: part.ops, because: Box::new(because) }))
 }
 
-/// A derivation for a level, or for the pieces that it is about. No inference knows what an insert is.
+/// A derivation for a level, or for the pieces that it is about.
 fn derive_level(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Derivation> {
-    if level == Level::RowSnapshots {
-        return None;
-    }
-    match level.snapshots() {
-        Some(snapshots) => {
-            let pieces = pieces_of_counted(facts, snapshots)?;
-            derive(&Facts::new(&pieces.history), Level::Serializable, budget)
-        }
-        None => derive(facts, level, budget),
-    }
+    let pieces = match level.snapshots() {
+        Some(snapshots) => pieces_of_counted(facts, |it| it.pieces(snapshots))?,
+        None if level == Level::RowSnapshots => pieces_of_counted(facts, History::snapshot_pieces)?,
+        None => return derive(facts, level, budget),
+    };
+    derive(&Facts::new(&pieces.history), Level::Serializable, budget)
 }
 
 #[cfg(test)]

@@ -28,7 +28,8 @@ pub(super) fn certify_grounds(core: &History, level: Level, grounds: &Grounds) -
             certify_grounds(&part, level, because)
         }
         Grounds::Derivation(derivation) => match level.snapshots() {
-            Some(snapshots) => certify_in_pieces(&facts, snapshots, derivation),
+            Some(snapshots) => certify_in_pieces(&facts, |it| it.pieces(snapshots), derivation),
+            None if level == Level::RowSnapshots => certify_in_pieces(&facts, History::snapshot_pieces, derivation),
             None => certify_derivation(&facts, level, derivation),
         },
     }
