@@ -78,7 +78,7 @@ fn table() -> String {
         ("violated, by one read", &["local.rs"]),
         ("violated, with a proof: each step is checked", &["proof.rs"]),
         ("these three together", &["allowed.rs", "local.rs", "proof.rs"]),
-        ("violated, by a derivation: each inference is replayed", &["stands.rs", "derivation.rs"]),
+        ("violated, by a derivation: each inference is replayed", &["stands.rs", "grounds.rs"]),
         ("violated, without either: the reference evaluator decides by the text of the level", &["forbidden.rs"]),
         ("one level implies another one, for every size: a proof is replayed", &["../implication/replay.rs"]),
         (

@@ -2,16 +2,16 @@
 
 use crate::counted::{reads_that_show, with_readers};
 use crate::decide::decide;
-use crate::decision::{Decision, within};
-use crate::derivation::{core_of, derive};
+use crate::decision::Decision;
+use crate::derivation::core_of;
+use crate::grounds::{derive_soon, grounds_for, is_certified};
 use crate::local::refute_by_one_read;
 use crate::lost_update::lost_update;
 use crate::mixed::check_mixed;
-use crate::pieces::pieces_of_counted;
 use crate::shrink::Core;
 use crate::stuck::refute_by_executions;
 use crate::{explain, name, prove, shrink};
-use iso_evidence::{Budget, Derivation, Refutation, StopReason, Verdict};
+use iso_evidence::{Budget, Grounds, Refutation, StopReason, Verdict};
 use iso_history::{Facts, History, OpId, Projection, TxnId};
 use iso_spec::Level;
 use std::collections::BTreeSet;
@@ -22,9 +22,6 @@ const FEW_TXNS: usize = 6;
 
 /// With so many, a derivation says best which of them matter.
 const MANY_TXNS: usize = 32;
-
-/// A derivation is given up after so many questions to the budget: a minute or two.
-const MAX_QUESTIONS: u32 = 2_000_000;
 
 /// Decides whether `level` allows `history`.
 ///
@@ -109,7 +106,8 @@ pub fn check_facts(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Verd
 /// A refutation without a proof, where appenders of unknown outcome were taken as rolled back, says nothing: the core alone
 /// does not have that choice in it.
 fn only_with_proof(verdict: Verdict) -> Verdict {
-    let is_shown = |it: &Refutation| it.local.is_some() || it.proof.is_some() || it.derivation.is_some();
+    let is_derived = |it: &Refutation| matches!(it.grounds.as_deref(), Some(Grounds::Derivation(_)));
+    let is_shown = |it: &Refutation| it.local.is_some() || it.proof.is_some() || is_derived(it);
     match verdict {
         Verdict::Forbidden(refutation) if !is_shown(&refutation) => Verdict::Unknown(StopReason::Unsupported(
             "an element of a list was appended by a transaction of unknown outcome and by another one, and no core shows what follows"
@@ -163,15 +161,23 @@ pub(crate) fn refute(facts: &Facts<'_>, level: Level, extracted: Core, budget: &
         return refutation;
     }
     let core = Projection::new(facts, &refutation.txns, &without(facts, &refutation));
-    if asked == Level::RowSnapshots {
-        return without_inserts(facts, &core, &refutation, budget).unwrap_or(refutation);
+    if asked == Level::RowSnapshots
+        && let Some(told) = without_inserts(facts, &core, &refutation, budget)
+    {
+        return told;
     }
-    let derivation = derive_in_time(&Facts::new(&core.history), level, budget);
-    Refutation { derivation: derivation.map(Arc::new), ..refutation }
+    // What was told by the rules of a weaker level is derived by its own, for which all pieces count.
+    let level = match asked {
+        Level::RowSnapshots if core.history.makes_rows() => asked,
+        Level::RowSnapshots => Level::SnapshotIsolation,
+        _ => level,
+    };
+    let is_seen_without = || is_certified(facts, asked, &refutation);
+    let grounds = grounds_for(&Facts::new(&core.history), level, is_seen_without, budget);
+    Refutation { grounds: grounds.map(Arc::new), ..refutation }
 }
 
-/// A core in which nobody makes a row is one of snapshot isolation, and is told as such. No inference knows what an insert
-/// is.
+/// A core in which nobody makes a row is one of snapshot isolation, and is told as such.
 fn without_inserts(
     facts: &Facts<'_>,
     core: &Projection,
@@ -195,7 +201,7 @@ fn extract_more(facts: &Facts<'_>, level: Level, extracted: Core, budget: &Budge
     }
     let projection = extracted.project(facts);
     let of_core = Facts::new(&projection.history);
-    let Some(derivation) = derive_in_time(&of_core, level, budget) else { return extracted };
+    let Some(derivation) = derive_soon(&of_core, level, budget) else { return extracted };
     let (txns, reads) = core_of(&of_core, &derivation);
     let mut txns: Vec<TxnId> = txns.iter().map(|it| projection.txns[it.index()]).collect();
     txns.sort_unstable();
@@ -205,17 +211,6 @@ fn extract_more(facts: &Facts<'_>, level: Level, extracted: Core, budget: &Budge
     let of_core = |it: &TxnId| facts.reads_of(*it).map(|it| facts.reads()[it].op);
     let without = txns.iter().flat_map(of_core).filter(|it| !needed.contains(it)).collect();
     Core { txns, without }
-}
-
-fn derive_in_time(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Option<Derivation> {
-    if level == Level::RowSnapshots {
-        return None;
-    }
-    if let Some(snapshots) = level.snapshots() {
-        let pieces = pieces_of_counted(facts, snapshots)?;
-        return derive_in_time(&Facts::new(&pieces.history), Level::Serializable, budget);
-    }
-    within(MAX_QUESTIONS, &budget.for_derivation(), |budget| Ok(derive(facts, level, budget))).ok().flatten().flatten()
 }
 
 /// What can be told about a core, and the level whose rules it is told by.
@@ -246,7 +241,7 @@ fn explained(facts: &Facts<'_>, level: Level, core: Core, budget: &Budget<'_>) -
     let projection = core.project(facts);
     let cycle = explain::explain(&projection, level, budget);
     let (txns, ops) = (core.txns, projection.ops.clone());
-    let refutation = Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle, proof: None, derivation: None };
+    let refutation = Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle, proof: None, grounds: None };
     let proved = prove::prove(facts, level, &projection, refutation, budget);
     let weakest = name::weakest(&Facts::new(&projection.history), level, budget);
     let anomalies = name::name(&projection, weakest, &proved.cycle, budget).into_iter().collect();

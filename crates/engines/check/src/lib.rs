@@ -18,6 +18,7 @@ mod derivation;
 mod explain;
 mod forward;
 mod graph;
+mod grounds;
 mod known;
 mod lattice;
 mod local;

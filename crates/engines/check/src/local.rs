@@ -80,7 +80,7 @@ fn refute_locally(facts: &Facts<'_>, anomaly: LocalAnomaly) -> Refutation {
         local: Some(anomaly),
         cycle: Vec::new(),
         proof: None,
-        derivation: None,
+        grounds: None,
     }
 }
 

@@ -9,12 +9,14 @@
 use crate::ambiguous::{decide_case, forbidden_without};
 use crate::check::refute;
 use crate::decision::Decision;
+use crate::grounds::{grounds_for, is_certified};
 use crate::local::refute_by_one_read;
 use crate::shrink::Core;
 use iso_evidence::{Budget, Refutation, StopReason, Verdict, Witness};
 use iso_history::{Facts, History, KeyId, Op, OpId, Outcome, Projection, TxnId, ValueId};
 use iso_spec::Level;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 const LEVEL: Level = Level::ReadUncommitted;
 
@@ -31,9 +33,9 @@ pub(crate) fn check_mixed(facts: &Facts<'_>, budget: &Budget<'_>) -> Option<Verd
         }
         Ok(match decide_mixed(facts, budget)? {
             Decision::Allowed(witness) => Verdict::Allowed(witness),
-            Decision::Forbidden(txns) => {
-                Verdict::Forbidden(Part::around(facts.history(), &txns, budget).shrink(&budget.for_explanation()))
-            }
+            Decision::Forbidden(txns) => Verdict::Forbidden(
+                Part::around(facts.history(), &txns, budget).shrink(&budget.for_explanation(), budget),
+            ),
         })
     };
     Some(verdict().unwrap_or_else(Verdict::Unknown))
@@ -42,11 +44,7 @@ pub(crate) fn check_mixed(facts: &Facts<'_>, budget: &Budget<'_>) -> Option<Verd
 /// Decides what such reads may have been. What is forbidden are these transactions with whoever appended what they saw.
 pub(crate) fn decide_mixed(facts: &Facts<'_>, budget: &Budget<'_>) -> Result<Decision, StopReason> {
     let history = facts.history();
-    let mut reads: BTreeMap<OpId, Vec<usize>> = BTreeMap::new();
-    for (read, nth) in history.mixed_places() {
-        reads.entry(read).or_default().push(nth);
-    }
-    let reads: Vec<(OpId, Vec<usize>)> = reads.into_iter().collect();
+    let reads = mixed_reads(history);
     let mut core = BTreeSet::new();
     // For each decided read, which of its places were rolled back, as bits.
     let mut chosen = vec![0_u64];
@@ -70,6 +68,25 @@ pub(crate) fn decide_mixed(facts: &Facts<'_>, budget: &Budget<'_>) -> Result<Dec
     Ok(Decision::Forbidden(core.into_iter().collect()))
 }
 
+/// Such reads, each with the places of elements that may be either's.
+pub(crate) fn mixed_reads(history: &History) -> Vec<(OpId, Vec<usize>)> {
+    let mut reads: BTreeMap<OpId, Vec<usize>> = BTreeMap::new();
+    for (read, nth) in history.mixed_places() {
+        reads.entry(read).or_default().push(nth);
+    }
+    reads.into_iter().collect()
+}
+
+/// The history where it is chosen for the first reads which of their places were rolled back, as bits.
+pub(crate) fn with_chosen(history: &History, reads: &[(OpId, Vec<usize>)], chosen: &[u64]) -> History {
+    let mut rolled_back = BTreeSet::new();
+    for ((read, places), bits) in reads.iter().zip(chosen) {
+        let is_rolled_back = |it: &usize| bits >> it & 1 == 1;
+        rolled_back.extend((0..places.len()).filter(is_rolled_back).map(|it| (*read, places[it])));
+    }
+    history.with_rolled_back(&rolled_back)
+}
+
 /// What is known when some of the reads are decided.
 enum Branch {
     Allowed(Witness),
@@ -84,12 +101,7 @@ fn decide_chosen(
     chosen: &[u64],
     budget: &Budget<'_>,
 ) -> Result<Branch, StopReason> {
-    let mut rolled_back = BTreeSet::new();
-    for ((read, places), bits) in reads.iter().zip(chosen) {
-        let is_rolled_back = |it: &usize| bits >> it & 1 == 1;
-        rolled_back.extend((0..places.len()).filter(is_rolled_back).map(|it| (*read, places[it])));
-    }
-    let case = history.with_rolled_back(&rolled_back);
+    let case = with_chosen(history, reads, chosen);
     if chosen.len() == reads.len() {
         return Ok(match decide_case(&case, LEVEL, budget)? {
             Decision::Allowed(witness) => Branch::Allowed(witness),
@@ -156,8 +168,9 @@ impl<'h> Part<'h> {
         matches!(decide_case(&part, LEVEL, budget), Ok(Decision::Forbidden(_)))
     }
 
-    /// Leaves out reads and what was appended, as long as the rest is forbidden and there is time.
-    fn shrink(mut self, budget: &Budget<'_>) -> Refutation {
+    /// Leaves out reads and what was appended, as long as the rest is forbidden and there is time. That it is forbidden has
+    /// the time of the verdict.
+    fn shrink(mut self, budget: &Budget<'_>, verdict: &Budget<'_>) -> Refutation {
         for read in self.reads.clone() {
             if budget.check().is_ok() {
                 self.reads.remove(&read);
@@ -178,7 +191,12 @@ impl<'h> Part<'h> {
         let ops: Vec<OpId> = self.ops().into_iter().collect();
         let mut txns: Vec<TxnId> = ops.iter().map(|it| self.history.txn_of(*it)).collect();
         txns.dedup();
-        Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new(), proof: None, derivation: None }
+        let core = Projection::verbatim(self.history, &txns, |it| ops.binary_search(&it).is_ok()).history;
+        let refutation =
+            Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new(), proof: None, grounds: None };
+        let is_seen_without = || is_certified(&Facts::new(self.history), LEVEL, &refutation);
+        let grounds = grounds_for(&Facts::new(&core), LEVEL, is_seen_without, verdict).map(Arc::new);
+        Refutation { grounds, ..refutation }
     }
 
     /// Does a read miss what its own transaction appended to the list?

@@ -32,7 +32,10 @@ pub(crate) fn name_local(history: &History, anomaly: LocalAnomaly) -> Anomaly {
 pub(crate) fn name(core: &Projection, level: Level, cycle: &[Edge], budget: &Budget<'_>) -> Option<Anomaly> {
     let facts = Facts::new(&core.history);
     let has_cases = facts.ambiguous_list().is_some();
-    (!has_cases || level.implies(Level::ReadAtomic)).then(|| name_facts(&facts, core, level, cycle, budget))
+    let named =
+        (!has_cases || level.implies(Level::ReadAtomic)).then(|| name_facts(&facts, core, level, cycle, budget));
+    // Without time to find the weakest level, a row that a scan did not return may be what the cycle needs.
+    named.filter(|it| *it != Anomaly::G2Item || !needs_an_omission(core, cycle))
 }
 
 /// Is a step of the cycle an anti-dependency of a row that a scan did not return?

@@ -141,10 +141,10 @@ pub(crate) fn in_pieces(history: &History, order: &[TxnId], snapshots: Snapshots
 }
 
 /// The pieces of a history, if it is known who counts.
-pub(crate) fn pieces_of_counted(facts: &Facts<'_>, snapshots: Snapshots) -> Option<Pieces> {
+pub(crate) fn pieces_of_counted(facts: &Facts<'_>, cut: impl Fn(&History) -> Pieces) -> Option<Pieces> {
     let is_open = facts.txns().any(|it| facts.standing(it) == Standing::Optional) || facts.ambiguous_list().is_some();
     let known = || facts.history().with_known_outcomes(|it| facts.standing(it) == Standing::Counted);
-    (!is_open).then(|| known().pieces(snapshots))
+    (!is_open).then(|| cut(&known()))
 }
 
 /// A cycle in the core, in the numbers of the whole history: one of its pieces, without steps inside a transaction.

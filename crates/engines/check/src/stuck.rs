@@ -44,7 +44,7 @@ pub(crate) fn refute_by_executions(
     let weakest = name::weakest(&Facts::new(&projection.history), level, &to_explain);
     let anomalies = name::name(&projection, weakest, &[], &to_explain).into_iter().collect();
     let (txns, ops) = (projection.txns[1..].to_vec(), projection.ops);
-    Some(Refutation { anomalies, txns, ops, local: None, cycle: Vec::new(), proof: None, derivation: None })
+    Some(Refutation { anomalies, txns, ops, local: None, cycle: Vec::new(), proof: None, grounds: None })
 }
 
 struct Stuck<'a> {

@@ -8,12 +8,13 @@ mod sql;
 
 use common::{Random, show};
 use iso_check::{check, check_levels};
-use iso_evidence::{Budget, Refutation, Schedule, Verdict, Witness, certify};
+use iso_evidence::{Budget, Refutation, Schedule, StopReason, Verdict, Witness, certify};
 use iso_history::{
     Column, Comparison, Datum, Facts, History, HistoryBuilder, Locking, Outcome, Place, Predicate, Projection,
 };
 use iso_spec::{Catalogue, Level, Steps, evaluate};
 use sql::SqlShape;
+use std::collections::BTreeSet;
 
 fn is_allowed(facts: &Facts<'_>, level: Level) -> bool {
     evaluate(facts, Catalogue::builtin().of(level), &mut Steps::unlimited()).is_allowed().unwrap()
@@ -239,4 +240,21 @@ fn refuse_cores(history: &History, level: Level, refutation: &Refutation) -> usi
         }
     }
     n_refused
+}
+
+/// Nobody has time to make cores small, so that they are too large for the text of the level.
+#[test]
+fn rows_that_are_made_anew_are_certified_at_any_size() {
+    let (never, at_once) = (|| None, || Some(StopReason::Timeout));
+    let budget = Budget::new(&never).explained_until(&at_once);
+    let (level, mut n_derived) = (Level::RowSnapshots, 0);
+    for seed in 0..200 {
+        let history = Random::new(seed).sql_history(SqlShape { n_txns: 14, n_sessions: 4, ..SqlShape::SMALL });
+        let verdict = check(&history, level, &budget);
+        certify(&history, level, &verdict).unwrap_or_else(|it| panic!("seed {seed}: {it}, {}", show(&history)));
+        let Verdict::Forbidden(refutation) = &verdict else { continue };
+        let core = Projection::new(&Facts::new(&history), &refutation.txns, &BTreeSet::new());
+        n_derived += usize::from(refutation.grounds.is_some() && core.history.makes_rows());
+    }
+    assert!(n_derived > 3, "{n_derived}");
 }

@@ -9,6 +9,26 @@ use crate::Event;
 use iso_history::{KeyId, OpId, TxnId};
 use iso_spec::Level;
 
+/// Why a core is forbidden whatever its lists mean, for a checker that does not search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grounds {
+    /// Each list has one meaning, and a contradiction follows.
+    Derivation(Derivation),
+    /// It has a read that nothing explains.
+    OneRead,
+    /// A part of it is enough, in whose numbers the rest is told.
+    Part {
+        /// Transactions, ascending.
+        txns: Vec<TxnId>,
+        /// Operations, ascending.
+        ops: Vec<OpId>,
+        /// Why the part is forbidden.
+        because: Box<Self>,
+    },
+    /// A list read has several meanings, and each of them is forbidden.
+    Cases(Vec<Self>),
+}
+
 /// Why a core is forbidden. Transactions and operations have the numbers of the core as a history of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Derivation {

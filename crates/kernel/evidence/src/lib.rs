@@ -14,7 +14,7 @@ pub use budget::{Budget, Note, Quantity, Stage};
 pub use certify::{
     StreamedReplay, StreamedStep, Uncertified, certify, certify_derivation, certify_facts, certify_proof, certify_spec,
 };
-pub use derivation::{Atom, Axiom, Derivation, Follows, Inference, Literal, Sight, Unless};
+pub use derivation::{Atom, Axiom, Derivation, Follows, Grounds, Inference, Literal, Sight, Unless};
 pub use durability::{LostWrite, lost_writes};
 pub use implication::{
     Clause, Construction, Contradictory, Function, HISTORIES, Implication, Instance, Obligation, Open, Predicate,

@@ -1,6 +1,6 @@
 //! The contract of every engine: an answer with what proves it.
 
-use crate::{Anomaly, Derivation, Proof};
+use crate::{Anomaly, Grounds, Proof};
 pub use iso_history::Source;
 use iso_history::{KeyId, LocalAnomaly, OpId, PieceKind, TxnId};
 use iso_spec::Execution;
@@ -73,7 +73,7 @@ pub struct Refutation {
     /// could follow.
     pub proof: Option<Box<Proof>>,
     /// Why the core is forbidden, for a checker that does not search; none if the core is small or `local` says it all.
-    pub derivation: Option<Arc<Derivation>>,
+    pub grounds: Option<Arc<Grounds>>,
 }
 
 /// A dependency between two transactions, which always says why.

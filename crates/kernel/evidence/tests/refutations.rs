@@ -21,7 +21,7 @@ fn core(txns: &[TxnId], ops: &[OpId]) -> Refutation {
         local: None,
         cycle: vec![],
         proof: None,
-        derivation: None,
+        grounds: None,
     }
 }
 

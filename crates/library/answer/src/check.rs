@@ -192,9 +192,11 @@ pub(crate) fn certified(
     }
     budget.note(Note::Begins(Stage::Certification));
     match (certify(&verdict), verdict) {
-        (Err(why), verdict) if why.is_too_large => {
-            Answer::NotCertified { verdict, why: NotCertified::TooLarge(why.to_string()) }
-        }
+        // What would have shown it was not found in time.
+        (Err(why), verdict) if why.is_too_large => match budget.check() {
+            Err(reason) => Answer::Undecided(reason),
+            Ok(()) => Answer::NotCertified { verdict, why: NotCertified::TooLarge(why.to_string()) },
+        },
         (Err(why), _) => Answer::Refused(WrongEvidence::new(&level, &why)),
         (Ok(()), Verdict::Allowed(witness)) => Answer::Allowed(Certified::new(witness)),
         (Ok(()), Verdict::Forbidden(refutation)) => Answer::Forbidden(Certified::new(refutation)),

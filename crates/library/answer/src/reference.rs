@@ -91,7 +91,7 @@ fn refute(facts: &Facts<'_>, spec: &Spec, budget: &Budget<'_>) -> Refutation {
 
 /// A core of which nothing else is known.
 fn bare(txns: Vec<TxnId>, ops: Vec<OpId>) -> Refutation {
-    Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new(), proof: None, derivation: None }
+    Refutation { anomalies: Vec::new(), txns, ops, local: None, cycle: Vec::new(), proof: None, grounds: None }
 }
 
 /// The smallest core among these transactions and operations, if they are forbidden by themselves.

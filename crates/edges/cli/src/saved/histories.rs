@@ -175,7 +175,7 @@ impl Claims for History {
             local: facts.local().first().copied(),
             cycle: Vec::new(),
             proof: None,
-            derivation: None,
+            grounds: None,
         };
         let verdict = Verdict::Forbidden(refutation);
         match levels.level(name) {

@@ -147,7 +147,7 @@ fn refuted(
     txns.sort_unstable();
     txns.dedup();
     let ops = txns.iter().flat_map(|it| history.ops(*it)).collect();
-    Verdict::Forbidden(Refutation { anomalies: vec![anomaly], txns, ops, local, cycle, proof: None, derivation: None })
+    Verdict::Forbidden(Refutation { anomalies: vec![anomaly], txns, ops, local, cycle, proof: None, grounds: None })
 }
 
 /// Every transaction in the order of the input.

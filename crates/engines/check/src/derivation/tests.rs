@@ -6,7 +6,7 @@ use crate::decision::{Decision, within};
 use crate::local::refute_by_one_read;
 use crate::test_store::{self, Clock, Keys, Manner, Random, Sight, Values, history};
 use iso_evidence::{
-    Axiom, Budget, Derivation, Inference, Literal, Refutation, Verdict, certify_derivation, certify_facts,
+    Axiom, Budget, Derivation, Grounds, Inference, Literal, Refutation, Verdict, certify_derivation, certify_facts,
 };
 use iso_history::{Facts, History, Projection, TxnId};
 use iso_spec::Level;
@@ -87,6 +87,24 @@ fn every_refutation_has_a_derivation_and_nothing_else_has() {
     for level in Level::usual().into_iter().filter(|it| *it != Level::ReadUncommitted) {
         assert!(tally[&level].iter().all(|it| *it > 0), "{level}: {tally:?}");
     }
+}
+
+/// Where reads see their neighbours only, an order decides the sources by itself, and what it lacks is a clause.
+#[test]
+fn weak_levels_with_many_possible_writers_have_derivations() {
+    let (mut tally, levels) = (Tally::new(), [Level::ReadCommitted, Level::ReadYourWrites, Level::ReadAtomic]);
+    // In the last one, two reads need the same writer, which must come after an earlier one of the session.
+    for seed in (0..40).chain([597]) {
+        let random = &mut Random::new(seed);
+        let (n_keys, values) = (10 + random.below(10), Values::Few(4 + random.below(3)));
+        let n_mistakes = 1 + random.below(3);
+        let manner = Manner { n_txns: 80, n_keys, n_sessions: 5, max_ops: 9, n_mistakes, values, ..Manner::default() };
+        let history = test_store::run(random, manner);
+        for level in levels {
+            compare(&history, level, &format!("seed {seed}: {manner:?}"), &mut tally);
+        }
+    }
+    assert!(tally[&Level::ReadAtomic][..2].iter().all(|it| *it > 0), "{tally:?}");
 }
 
 #[test]
@@ -182,9 +200,9 @@ fn whole(facts: &Facts<'_>, level: Level) -> Option<Refutation> {
     let txns: Vec<TxnId> = facts.txns().collect();
     let core = Projection::new(facts, &txns, &BTreeSet::new());
     let derived = within(2_000, &Budget::unlimited(), |budget| Ok(derive(&Facts::new(&core.history), level, budget)));
-    let derivation = Some(Arc::new(derived.ok()???));
+    let grounds = Some(Arc::new(Grounds::Derivation(derived.ok()???)));
     let (anomalies, cycle) = (Vec::new(), Vec::new());
-    Some(Refutation { anomalies, txns, ops: core.ops, local: None, cycle, proof: None, derivation })
+    Some(Refutation { anomalies, txns, ops: core.ops, local: None, cycle, proof: None, grounds })
 }
 
 #[test]
@@ -214,7 +232,7 @@ fn a_large_core_may_be_certified_by_its_derivation_only() {
         let history = test_store::run(&mut Random::new(seed), manner);
         let facts = Facts::new(&history);
         let Some(refutation) = whole(&facts, level) else { continue };
-        let bare = Refutation { derivation: None, ..refutation.clone() };
+        let bare = Refutation { grounds: None, ..refutation.clone() };
         assert!(certify_facts(&facts, level, &Verdict::Forbidden(bare)).is_err(), "seed {seed}");
         assert_eq!(certify_facts(&facts, level, &Verdict::Forbidden(refutation)), Ok(()), "seed {seed}");
         n_certified += 1;

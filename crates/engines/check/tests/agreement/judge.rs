@@ -6,7 +6,7 @@ use crate::meanings::meanings;
 use crate::names::wrong_names;
 use iso_check::{check_facts, check_levels};
 use iso_evidence::{
-    Budget, Derivation, Proof, Refutation, StopReason, Verdict, certify, certify_derivation, certify_proof,
+    Budget, Derivation, Grounds, Proof, Refutation, StopReason, Verdict, certify, certify_derivation, certify_proof,
 };
 use iso_history::{Facts, History, OpId, Outcome, Projection, TxnId};
 use iso_spec::{Catalogue, Evaluation, Level, Prepared, Steps, evaluate};
@@ -348,7 +348,7 @@ impl Answers {
         let is_plain = has_short_proofs(draft, facts, level);
         let is_due = refutation.proof.is_some() || is_plain;
         self.proofs[usize::from(refutation.proof.is_none())] += usize::from(is_due);
-        if is_plain && refutation.proof.is_none() && refutation.derivation.is_none() {
+        if is_plain && refutation.proof.is_none() && refutation.grounds.is_none() {
             self.wrong.push(format!("{level}: a refutation has neither a proof nor a derivation"));
         }
     }
@@ -456,7 +456,8 @@ impl Answers {
     fn prove_nothing_else(&mut self, facts: &Facts<'_>, refutations: &[(Level, Refutation)]) {
         for (level, _) in self.is_allowed.clone().into_iter().filter(|it| it.1) {
             for (_, refutation) in refutations {
-                let derivation = refutation.derivation.as_deref();
+                let grounds = refutation.grounds.as_deref();
+                let derivation = grounds.and_then(|it| if let Grounds::Derivation(it) = it { Some(it) } else { None });
                 let derived = derivation.map(|it| Derivation { level, ..it.clone() });
                 if derived.is_some_and(|it| certify_derivation(facts, level, &it).is_ok()) {
                     self.wrong.push(format!("{level}: allows the history, and it is derived that it is forbidden"));

@@ -13,8 +13,11 @@ use iso_spec::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// States are looked at until they have so many numbers together.
-const MAX_NUMBERS: usize = 200_000_000;
+/// States are looked at until they have so many numbers together: some minutes.
+const MAX_NUMBERS: usize = 1_000_000_000;
+
+/// So many numbers at once, which is what memory has to hold.
+const MAX_NUMBERS_AT_ONCE: usize = 200_000_000;
 
 /// When a snapshot is void.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,13 +60,15 @@ pub(super) fn has_no_execution(facts: &Facts<'_>, level: Level) -> bool {
     let n_sessions = executions.sessions.len();
     let mut state: State = vec![0; n_sessions].into_iter().chain(initial).chain(vec![0; n_sessions]).collect();
     executions.settle(&mut state);
+    let (mut n_numbers, mut n_gone) = (state.len(), 0);
     // A commit moves a state to a later layer, so that each layer is complete when its turn comes.
     let mut layers = BTreeMap::from([(executions.n_committed(&state), FxHashSet::from_iter([state]))]);
-    let (n_txns, mut n_numbers, mut next) = (facts.txns().count(), 0, Vec::new());
+    let (n_txns, mut next) = (facts.txns().count(), Vec::new());
     while let Some((n_committed, layer)) = layers.pop_first() {
         if n_committed == n_txns {
             return false;
         }
+        let n_of_layer: usize = layer.iter().map(|it| it.len()).sum();
         for state in layer.into_iter().collect::<Vec<State>>() {
             for session in (0..n_sessions).filter(|it| executions.can_commit(&state, *it)) {
                 next.clear();
@@ -80,10 +85,11 @@ pub(super) fn has_no_execution(facts: &Facts<'_>, level: Level) -> bool {
                     n_numbers += next.len();
                 }
             }
-            if n_numbers > MAX_NUMBERS {
+            if n_numbers > MAX_NUMBERS || n_numbers - n_gone > MAX_NUMBERS_AT_ONCE {
                 return false;
             }
         }
+        n_gone += n_of_layer;
     }
     true
 }

@@ -1,22 +1,21 @@
 //! Is the core that a refutation names forbidden, and does that make the whole history forbidden?
 //!
-//! Whether the core stands for the whole is checked on the raw operations (`stands`). That it is forbidden is shown by a
-//! derivation; without one it is decided by the reference evaluator. For a large core all executions are tried
+//! Whether the core stands for the whole is checked on the raw operations (`stands`). That it is forbidden is shown by
+//! derivations (`grounds`); without them it is decided by the reference evaluator. For a large core all executions are tried
 //! (`executions`), or `closure` derives what any order must contain until that is cyclic.
 
 use super::closure::is_refuted;
-use super::derivation::certify_derivation;
 use super::executions::has_no_execution;
 use super::favourable::most_favourable;
+use super::grounds::{certify_grounds, has_unexplained_read};
 use super::local::certify_local;
 use super::mixed::{check_mixed, has_mixed_reads};
 use super::name::{check_local_names, check_names};
-use super::pieces::certify_in_pieces;
 use super::proof::check_proof;
 use super::stands::{check_membership, check_none_aborted, check_reads_stand, project};
 use super::uncertified::Uncertified;
-use crate::{Derivation, Edge, Reason, Refutation};
-use iso_history::{Facts, History, KeyId, LocalAnomaly, OpId, Projection, TxnId};
+use crate::{Edge, Grounds, Reason, Refutation};
+use iso_history::{Facts, History, KeyId, OpId, Projection, TxnId};
 use iso_spec::{Catalogue, Evaluation, Level, Steps, evaluate};
 
 /// Steps of the reference evaluator, times the third power of the transactions: a step costs about as much, and the
@@ -36,7 +35,7 @@ pub(super) fn certify_forbidden(facts: &Facts<'_>, level: Level, refutation: &Re
 
 fn check_refutation(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
     if let Some(anomaly) = refutation.local {
-        if refutation.proof.is_some() || refutation.derivation.is_some() {
+        if refutation.proof.is_some() || refutation.grounds.is_some() {
             return Err(Uncertified::new("a read that nothing explains needs no proof"));
         }
         certify_local(facts, level, anomaly)?;
@@ -53,7 +52,7 @@ fn check_refutation(facts: &Facts<'_>, level: Level, refutation: &Refutation) ->
     check_none_aborted(history, refutation)?;
     check_reads_stand(facts, refutation)?;
     let core = project(facts, refutation)?;
-    decide_core(&core.history, level, refutation.derivation.as_deref())?;
+    decide_core(&core.history, level, refutation.grounds.as_deref())?;
     check_cycle(facts, &refutation.cycle)?;
     check_names(&core, level, &refutation.cycle, &refutation.anomalies)?;
     check_proof(facts, level, refutation)
@@ -66,11 +65,11 @@ pub fn certify_proof(facts: &Facts<'_>, level: Level, refutation: &Refutation) -
     check_proof(facts, level, refutation)
 }
 
-/// The level forbids the core: by a derivation, or else by the catalogue's definition.
-fn decide_core(core: &History, level: Level, derivation: Option<&Derivation>) -> Result<(), Uncertified> {
+/// The level forbids the core: by what is derived, or else by the catalogue's definition.
+fn decide_core(core: &History, level: Level, grounds: Option<&Grounds>) -> Result<(), Uncertified> {
     let facts = Facts::new(core);
     if level == Level::RowSnapshots && !core.makes_rows() {
-        return decide_core(core, Level::SnapshotIsolation, derivation);
+        return decide_core(core, Level::SnapshotIsolation, grounds);
     }
     // Which of two list reads is named may differ between whole and core, and so may whether its reader is judged.
     if level == Level::ReadUncommitted && facts.local().iter().any(|it| it.kind.breaks_read_uncommitted()) {
@@ -78,10 +77,9 @@ fn decide_core(core: &History, level: Level, derivation: Option<&Derivation>) ->
             "the core of a refutation has a read that nothing explains, and does not name it",
         ));
     }
-    match (derivation, level.snapshots()) {
-        (Some(derivation), Some(snapshots)) => certify_in_pieces(&facts, snapshots, derivation),
-        (Some(derivation), None) => certify_derivation(&facts, level, derivation),
-        (None, _) => check_forbidden(core, level),
+    match grounds {
+        Some(grounds) => certify_grounds(core, level, grounds),
+        None => check_forbidden(core, level),
     }
 }
 
@@ -108,8 +106,7 @@ fn is_refuted_in_each_case(facts: &Facts<'_>, level: Level, n_left: &mut usize) 
     if is_dirty && !facts.history().mixed_lists().is_empty() {
         return false;
     }
-    let breaks = |it: &LocalAnomaly| !is_dirty || it.kind.breaks_read_uncommitted();
-    if facts.local().iter().any(breaks) {
+    if has_unexplained_read(facts, level) {
         return true;
     }
     if facts.ambiguous_list().is_none() {

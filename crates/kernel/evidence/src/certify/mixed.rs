@@ -1,11 +1,12 @@
 //! Read uncommitted, where an element of a list was rolled back and appended again by somebody else: a read of it may be a
 //! dirty one, which shows nothing, or not.
 //!
-//! The core of such a refutation has the transactions that aborted, too, and the definition of the level is asked about all
-//! that these reads may have been. The core stands for the whole history: of each element that it saw, everybody who
+//! The core of such a refutation has the transactions that aborted, too, and all that these reads may have been is forbidden:
+//! by derivations, or by the definition of the level. The core stands for the whole history: of each element that it saw, everybody who
 //! appended that is in the core, or nobody. So whatever is true of the whole is true of the core.
 
 use super::forbidden::check_forbidden;
+use super::grounds::certify_grounds;
 use super::stands::check_membership;
 use super::uncertified::{Uncertified, wrong};
 use crate::Refutation;
@@ -21,7 +22,7 @@ pub(super) fn has_mixed_reads(history: &History, refutation: &Refutation) -> boo
 /// Checks a core with such reads.
 pub(super) fn check_mixed(facts: &Facts<'_>, level: Level, refutation: &Refutation) -> Result<(), Uncertified> {
     let history = facts.history();
-    let has_more = !refutation.cycle.is_empty() || refutation.proof.is_some() || refutation.derivation.is_some();
+    let has_more = !refutation.cycle.is_empty() || refutation.proof.is_some();
     if has_more || !refutation.anomalies.is_empty() {
         return Err(Uncertified::new("a core with reads that may be dirty ones has a name, a cycle or a proof"));
     }
@@ -29,7 +30,11 @@ pub(super) fn check_mixed(facts: &Facts<'_>, level: Level, refutation: &Refutati
     check_operations(history, refutation)?;
     check_appenders(history, refutation)?;
     let is_named = |it: OpId| refutation.ops.binary_search(&it).is_ok();
-    check_forbidden(&Projection::verbatim(history, &refutation.txns, is_named).history, level)
+    let core = Projection::verbatim(history, &refutation.txns, is_named).history;
+    match refutation.grounds.as_deref() {
+        Some(grounds) => certify_grounds(&core, level, grounds),
+        None => check_forbidden(&core, level),
+    }
 }
 
 /// Only lists are in the core; of those who aborted, only what they appended; and all that a transaction appended to a list.

@@ -15,6 +15,7 @@ mod derivation;
 mod executions;
 mod favourable;
 mod forbidden;
+mod grounds;
 mod guarantees;
 mod local;
 mod mixed;

@@ -12,14 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A derivation about the pieces of a core, which are serializable exactly if the level allows the core.
 pub(super) fn certify_in_pieces(
     facts: &Facts<'_>,
-    snapshots: Snapshots,
+    cut: impl Fn(&History) -> Pieces,
     derivation: &Derivation,
 ) -> Result<(), Uncertified> {
     if facts.txns().any(|it| facts.standing(it) == Standing::Optional) {
         return Err(Uncertified::new("nobody knows whether a transaction of the core committed"));
     }
     let known = facts.history().with_known_outcomes(|it| facts.standing(it) == Standing::Counted);
-    let pieces: Pieces = known.pieces(snapshots);
+    let pieces: Pieces = cut(&known);
     certify_derivation(&Facts::new(&pieces.history), Level::Serializable, derivation)
 }
 
