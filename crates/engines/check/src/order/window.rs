@@ -21,12 +21,15 @@ const MAX_WHOLE: usize = 1 << 18;
 const WINDOW: usize = 1 << 15;
 /// Transactions are told in blocks of so many, which are gone when they have left the window.
 const BLOCK: usize = 1 << 10;
+/// So often a part of the window is decided by itself; where more does not fit, an order of all is no worse.
+const MAX_RESOLVED: usize = 1 << 8;
 /// The budget is asked after so many transactions.
 const N_UNASKED: usize = 1 << 8;
 
-/// Is it worth to let a window go along the history?
+/// Is it worth to let a window go along the history? Without times, there is no order that is nearly right.
 pub(super) fn is_worth_it(frame: &Frame<'_>, n_misfits: usize) -> bool {
-    frame.n_txns() >= MIN_TXNS && n_misfits >= MIN_MISFITS && !frame.sources.is_open() && frame.recovered.is_empty()
+    let is_told_by_time = frame.facts.history().has_times() && !frame.sources.is_open() && frame.recovered.is_empty();
+    is_told_by_time && frame.n_txns() >= MIN_TXNS && n_misfits >= MIN_MISFITS
 }
 
 /// The order of a window to which transactions are told in this order; nothing if one does not fit.
@@ -37,7 +40,8 @@ pub(super) fn order_of_window(
 ) -> Result<Option<Vec<TxnId>>, StopReason> {
     let window = if told.len() <= MAX_WHOLE { told.len() } else { WINDOW };
     let Some(stream) = Stream::new(level_of(frame), value(TxnId::INITIAL), window) else { return Ok(None) };
-    let mut pass = Pass { frame, stream, told, blocks: Vec::new(), n_left: Vec::new(), order: Vec::new() };
+    let mut pass =
+        Pass { frame, stream, told, blocks: Vec::new(), n_left: Vec::new(), n_resolved: 0, order: Vec::new() };
     for idx in 0..told.len() {
         if idx % N_UNASKED == 0 {
             budget.check()?;
@@ -72,6 +76,7 @@ struct Pass<'f> {
     blocks: Vec<Option<StreamedBlock>>,
     /// By block, how many have left the window.
     n_left: Vec<usize>,
+    n_resolved: usize,
     order: Vec<TxnId>,
 }
 
@@ -96,6 +101,10 @@ impl Pass<'_> {
     }
 
     fn resolve(&mut self, misfits: &[u64], budget: &Budget<'_>) -> bool {
+        self.n_resolved += 1;
+        if self.n_resolved > MAX_RESOLVED {
+            return false;
+        }
         let blocks = &self.blocks;
         let resolved = self.stream.resolve_near(misfits, MIN_TXNS, &|id| txn(blocks, id), &budget.silent());
         resolved == Resolved::Ordered
@@ -149,4 +158,67 @@ fn txn(blocks: &[Option<StreamedBlock>], id: u64) -> Option<StreamedTxn<'_>> {
     let (block, idx) = (id as usize / BLOCK, id as usize % BLOCK);
     let block = blocks.get(block)?.as_ref()?;
     (idx < block.n_txns()).then(|| block.txn(idx))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::place::place;
+    use super::super::start::first_orders;
+    use super::*;
+    use crate::rule::Rule;
+    use iso_history::{Datum, Facts, History, HistoryBuilder, Name, Place};
+
+    /// Serial, but now and then a session hears of its commit long after it, of which nobody reads anything.
+    fn run_with_late_writers() -> History {
+        let mut builder = HistoryBuilder::new();
+        let mut held: Vec<(i64, bool)> = vec![(0, false); 50];
+        let mut state = 7_u64;
+        let mut below = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % n
+        };
+        let keys: Vec<_> = (0..50).map(|it| builder.key(Datum::Int(it))).collect();
+        for key in &keys {
+            let zero = builder.value_named(Name::Int(0));
+            builder.initial(*key, zero, Place::default());
+        }
+        for nth in 0..9000_i64 {
+            let is_late = nth % 200 == 100;
+            let name = if is_late { format!("late {}", nth / 200 % 15) } else { format!("s{}", nth % 8) };
+            let session = builder.session(&name);
+            builder.begin(session, Place::default());
+            builder.times(Some(10 * nth), Some(10 * nth + if is_late { 20_000 } else { 5 }));
+            if !is_late {
+                for _ in 0..2 {
+                    let key = below(50);
+                    if !held[key].1 {
+                        let value = builder.value_named(Name::Int(held[key].0));
+                        builder.read(keys[key], value);
+                    }
+                }
+            }
+            let first = below(25);
+            for key in [first, first + 25] {
+                held[key] = (3 * nth + 1 + i64::from(key >= 25), is_late);
+                let value = builder.value_named(Name::Int(held[key].0));
+                builder.write(keys[key], value);
+            }
+            builder.end(Outcome::Committed);
+        }
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn a_window_finds_the_places_of_writers_that_were_told_late() {
+        let history = run_with_late_writers();
+        let facts = Facts::new(&history);
+        for level in [Level::Serializable, Level::SnapshotIsolation, Level::PrefixConsistency] {
+            let frame = Frame::new(&facts, Rule::of(level));
+            let told = first_orders(&frame).unwrap().remove(0);
+            let n_misfits = place(&frame, &told).misfits.len();
+            assert!(is_worth_it(&frame, n_misfits), "{level}: {n_misfits}");
+            let order = order_of_window(&frame, &told, &Budget::unlimited()).unwrap().unwrap();
+            assert_eq!(place(&frame, &order).misfits, [], "{level}");
+        }
+    }
 }
