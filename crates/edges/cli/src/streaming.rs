@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::promise;
 use crate::source::shown;
 use crate::{memory, names};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use iso_answer::stream::{Resumption, Standing, StreamCheck};
 use iso_evidence::{Budget, Verdict};
 use iso_formats::{EndOfStream, ReadError, StreamedEnd, StreamedHeader, Watch};
@@ -14,8 +14,7 @@ use iso_history::{Datum, Defect, KeyId, StreamedBlock, StreamedValue};
 use iso_report::{Answer, Counts, Evidence, Judgement, LevelReport, Limits as ReportLimits, OverTime, Schedule};
 use iso_spec::Level;
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{BufWriter, Read};
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,6 +79,23 @@ pub(crate) enum Flow {
     Growing(Tail),
 }
 
+impl Flow {
+    /// How much was read of what grows.
+    fn n_read(&self) -> Option<Arc<AtomicU64>> {
+        if let Self::Growing(tail) = self { Some(Arc::clone(&tail.n_read)) } else { None }
+    }
+
+    /// Where it can be read again.
+    fn origin(&self, path: &Path) -> Origin {
+        match self {
+            Self::Growing(_) => Origin::File(path.to_owned()),
+            Self::Whole { spool: Some(spool), .. } => Origin::Spool(Arc::clone(spool)),
+            Self::Whole { .. } if path.is_file() => Origin::File(path.to_owned()),
+            Self::Whole { .. } => Origin::Nowhere,
+        }
+    }
+}
+
 /// What came of it.
 pub(crate) struct Streamed {
     /// Nothing if there was no header.
@@ -128,31 +144,16 @@ pub(crate) fn run(
         }
     };
     let budget = Budget::new(&stop).explained_until(&stop_explaining).heard_by(&hear);
-    let resuming = match &plan.certificate {
-        Some(path) if plan.resumes => Resuming::open(path)?,
-        _ => None,
-    };
-    let certificate = match &plan.certificate {
-        Some(path) if resuming.is_none() => {
-            let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-            Some(BufWriter::with_capacity(1 << 16, file))
-        }
-        _ => None,
-    };
-    let path = Path::new(name);
-    let (n_read, grows, from) = match &flow {
-        Flow::Growing(tail) => (Some(Arc::clone(&tail.n_read)), true, Origin::File(path.to_owned())),
-        Flow::Whole { spool: Some(spool), .. } => (None, false, Origin::Spool(Arc::clone(spool))),
-        Flow::Whole { .. } if path.is_file() => (None, false, Origin::File(path.to_owned())),
-        Flow::Whole { .. } => (None, false, Origin::Nowhere),
-    };
+    let (saved, resuming) = schedule::open(plan)?;
+    let n_read = flow.n_read();
+    let (grows, from) = (n_read.is_some(), flow.origin(Path::new(name)));
     let mut taker = Taker {
         plan,
         budget,
         progress,
         violated,
         recording: Again { from, until: Cell::new(None), initial: plan.initial.clone() },
-        saved: Saved { out: certificate, failure: None },
+        saved,
         resuming,
         failed: None,
         check: None,

@@ -1,5 +1,6 @@
 //! A saved schedule: a header, one step a line, and a last line `end`.
 
+use super::StreamPlan;
 use anyhow::{Context, anyhow, bail};
 use iso_answer::stream::{Recording, Resumption, Steps, StreamCheck};
 use iso_evidence::{Budget, StreamedStep};
@@ -74,6 +75,18 @@ impl Saved {
             self.keep(written);
         }
     }
+}
+
+/// Where the schedule goes, and what is there of it if the check is to go on.
+pub(super) fn open(plan: &StreamPlan) -> anyhow::Result<(Saved, Option<Resuming>)> {
+    let nothing = Saved { out: None, failure: None };
+    let Some(path) = &plan.certificate else { return Ok((nothing, None)) };
+    let resuming = if plan.resumes { Resuming::open(path)? } else { None };
+    if resuming.is_some() {
+        return Ok((nothing, resuming));
+    }
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok((Saved { out: Some(BufWriter::with_capacity(1 << 16, file)), failure: None }, None))
 }
 
 /// The first steps of a schedule, after which a check goes on.

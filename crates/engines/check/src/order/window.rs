@@ -43,7 +43,7 @@ pub(super) fn order_of_window(
     let mut pass =
         Pass { frame, stream, told, blocks: Vec::new(), n_left: Vec::new(), n_resolved: 0, order: Vec::new() };
     for idx in 0..told.len() {
-        if idx % N_UNASKED == 0 {
+        if idx.is_multiple_of(N_UNASKED) {
             budget.check()?;
         }
         if !pass.take(idx, budget) {
@@ -83,7 +83,7 @@ struct Pass<'f> {
 impl Pass<'_> {
     /// Takes the next transaction; false if it does not fit.
     fn take(&mut self, idx: usize, budget: &Budget<'_>) -> bool {
-        if idx % BLOCK == 0 {
+        if idx.is_multiple_of(BLOCK) {
             let last = (idx + BLOCK).min(self.told.len());
             self.blocks.push(Some(self.block(idx..last)));
             self.n_left.push(0);
