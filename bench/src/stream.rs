@@ -60,7 +60,8 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     if n_piped > 0 {
         let mut command = Command::new("sh");
         let binary = binary.display();
-        let line = format!("{binary} generate blindw-rw --txns {n_piped} -o - | {binary} check --stream --level ser -");
+        let generate = format!("{binary} generate blindw-rw --txns {n_piped} --keys 200000 --sessions 16 -o -");
+        let line = format!("{generate} | {binary} check --stream --level ser --spool none -");
         table.row(&format!("{n_piped} piped, ser"), command.args(["-c", &line]))?;
     }
     if seconds > 0 {

@@ -135,6 +135,76 @@ fn a_recording_that_grows_is_followed_to_its_end() {
 }
 
 #[test]
+fn a_check_that_was_killed_goes_on_after_its_schedule() {
+    let folder = Folder::new();
+    for (level, anomaly, code) in [("ser", None, 0), ("si", None, 0), ("sser", None, 0), ("si", Some("lost-update"), 1)]
+    {
+        let injected: Vec<&str> = anomaly.map_or_else(Vec::new, |it| vec!["--inject", it]);
+        folder.run(&[&GENERATE[..], &injected].concat()).ends(0);
+        let whole = folder.read("h.jsonl");
+        let lines: Vec<&str> = whole.lines().collect();
+        let check = ["check", "grown.jsonl", "--level", level, "--window", "50", "--certificate", "c"];
+        let resumed = [&check[..], &["--resume", "--follow"]].concat();
+        std::fs::remove_file(folder.path("c")).ok();
+        for n_lines in [400, 900, 1800] {
+            folder.write("grown.jsonl", lines[..n_lines].join("\n") + "\n");
+            let mut child = tool(folder.path(".").as_path())
+                .args(&resumed)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            // It has read all that is there, or has seen the anomaly.
+            let n_steps = n_lines - 250;
+            while folder.path("c").metadata().map_or(0, |it| it.len()) < n_steps as u64
+                && child.try_wait().unwrap().is_none()
+            {
+                thread::sleep(Duration::from_millis(5));
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        folder.write("grown.jsonl", &whole);
+        let said = folder.run(&[&check[..], &["--resume", "--stream"]].concat()).ends(code);
+        let fresh =
+            folder.run(&["check", "--stream", "h.jsonl", "--level", level, "--window", "50", "--certificate", "d"]);
+        let verdict = |it: &str| it.lines().next().unwrap_or_default().to_owned();
+        assert_eq!(verdict(&said.out), verdict(&fresh.ends(code).out));
+        if code == 0 {
+            folder.run(&["certify", "--stream", "c", "grown.jsonl"]).ends(0).says("Certified: all 1 claims");
+        }
+    }
+}
+
+#[test]
+fn a_check_goes_on_only_after_a_schedule_of_its_own() {
+    let folder = Folder::new();
+    folder.run(&GENERATE).ends(0);
+    let resume = |level, recording, schedule| {
+        let options = ["check", "--stream", recording, "--level", level, "--window", "50", "--resume"];
+        folder.run(&[&options[..], &["--certificate", schedule]].concat())
+    };
+    // Nothing is there yet: it begins.
+    resume("ser", "h.jsonl", "c").ends(0);
+    let saved = folder.read("c");
+    resume("ser", "h.jsonl", "c").ends(0).tells("explains it, and was replayed step by step.");
+    assert_eq!(folder.read("c").lines().count(), saved.lines().count());
+    // Another level, a level that keeps more, another file, another recording, a shorter one.
+    resume("si", "h.jsonl", "c").ends(2).complains("without --resume it starts again");
+    let header = "{\"isoscope-schedule\":1,\"level\":\"cc\",\"window\":13}\n";
+    folder.write("weak", format!("{header}0\n"));
+    resume("cc", "h.jsonl", "weak").ends(2).complains("can go on");
+    resume("ser", "h.jsonl", "h.jsonl").ends(2).complains("is no schedule");
+    folder.run(&[&GENERATE[..7], &["--seed", "2", "-o", "other.jsonl"]].concat()).ends(0);
+    resume("ser", "other.jsonl", "c").ends(2).complains("is no schedule of this recording");
+    let recording = folder.read("h.jsonl");
+    let first: Vec<&str> = recording.lines().take(1000).collect();
+    folder.write("short.jsonl", first.join("\n") + "\n");
+    resume("ser", "short.jsonl", "c").ends(2).complains("which the recording does not have");
+    assert_eq!(folder.read("c"), saved, "what is refused is not touched");
+}
+
+#[test]
 fn a_recording_is_checked_while_it_is_collected() {
     let folder = Folder::new();
     let run = ["collect", "store:si", "--sessions", "4", "--txns", "200", "--force", "-o", "h.jsonl", "--check"];

@@ -64,6 +64,7 @@ impl Checked {
             window: DEFAULT_WINDOW,
             stops_on_violation: self.stops_on_violation,
             certificate: None,
+            resumes: false,
             initial: None,
         };
         let (path, progress) = (self.path.clone(), Arc::clone(&self.progress));

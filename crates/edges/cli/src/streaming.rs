@@ -6,17 +6,15 @@ use crate::progress::Progress;
 use crate::promise;
 use crate::source::shown;
 use crate::{memory, names};
-use anyhow::{Context, anyhow, bail};
-use iso_answer::stream::{Standing, Steps, StreamCheck};
-use iso_collect::Control;
-use iso_evidence::{Budget, StreamedStep, Verdict};
+use anyhow::{anyhow, bail};
+use iso_answer::stream::{Resumption, Standing, StreamCheck};
+use iso_evidence::{Budget, Verdict};
 use iso_formats::{EndOfStream, ReadError, StreamedEnd, StreamedHeader, Watch};
 use iso_history::{Datum, Defect, KeyId, StreamedBlock, StreamedValue};
 use iso_report::{Answer, Counts, Evidence, Judgement, LevelReport, Limits as ReportLimits, OverTime, Schedule};
 use iso_spec::Level;
 use std::cell::Cell;
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,13 +27,17 @@ mod again;
 mod pace;
 mod packing;
 mod sampler;
+mod schedule;
+mod tail;
 
 pub(crate) use again::{DEFAULT_SPOOL, Spool, Spooled};
+pub(crate) use schedule::Step;
+pub(crate) use tail::Tail;
 
 use again::{Again, Origin};
-use pace::Pace;
 use packing::{MAX_PACKS, Pack};
 use sampler::Sampler;
+use schedule::{Resuming, Saved};
 
 /// So many transactions may still be ordered in another way, unless somebody says how many.
 pub(crate) const DEFAULT_WINDOW: usize = 20_000;
@@ -63,6 +65,8 @@ pub(crate) struct StreamPlan {
     pub(crate) stops_on_violation: bool,
     /// Where the schedule goes.
     pub(crate) certificate: Option<PathBuf>,
+    /// Goes on after what is there of the schedule.
+    pub(crate) resumes: bool,
     /// The initial value of registers, if the recording does not say it.
     pub(crate) initial: Option<Datum>,
 }
@@ -73,6 +77,23 @@ pub(crate) enum Flow {
     Whole { reader: Box<dyn Read + Send>, size: Option<u64>, spool: Option<Arc<Spool>> },
     /// It grows.
     Growing(Tail),
+}
+
+impl Flow {
+    /// How much was read of what grows.
+    fn n_read(&self) -> Option<Arc<AtomicU64>> {
+        if let Self::Growing(tail) = self { Some(Arc::clone(&tail.n_read)) } else { None }
+    }
+
+    /// Where it can be read again.
+    fn origin(&self, path: &Path) -> Origin {
+        match self {
+            Self::Growing(_) => Origin::File(path.to_owned()),
+            Self::Whole { spool: Some(spool), .. } => Origin::Spool(Arc::clone(spool)),
+            Self::Whole { .. } if path.is_file() => Origin::File(path.to_owned()),
+            Self::Whole { .. } => Origin::Nowhere,
+        }
+    }
 }
 
 /// What came of it.
@@ -104,49 +125,6 @@ pub(crate) fn levels_of(named: &[String], database: Option<&str>) -> anyhow::Res
     Ok(levels)
 }
 
-/// A file that somebody else writes.
-pub(crate) struct Tail {
-    file: File,
-    alarm: Arc<Alarm>,
-    until: Option<Instant>,
-    /// Asked now and then: is the writer gone?
-    is_over: Box<dyn Fn() -> bool + Send>,
-    n_read: Arc<AtomicU64>,
-}
-
-impl Tail {
-    pub(crate) fn new(
-        path: &Path,
-        alarm: Arc<Alarm>,
-        until: Option<Instant>,
-        is_over: impl Fn() -> bool + Send + 'static,
-    ) -> anyhow::Result<Self> {
-        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-        Ok(Self { file, alarm, until, is_over: Box::new(is_over), n_read: Arc::default() })
-    }
-
-    /// As long as what is given here lives, the writer waits where the check cannot follow.
-    pub(crate) fn pace(&self, writer: Arc<Control>) -> io::Result<Pace> {
-        Ok(Pace::new(self.file.try_clone()?, Arc::clone(&self.n_read), writer))
-    }
-}
-
-impl Read for Tail {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            // Asked before: what was written before the writer went is found in this round.
-            let is_over = (self.is_over)();
-            let n = self.file.read(buffer)?;
-            self.n_read.fetch_add(n as u64, Ordering::Relaxed);
-            let is_late = self.until.is_some_and(|it| Instant::now() >= it);
-            if n > 0 || is_over || is_late || self.alarm.reason().is_some() {
-                return Ok(n);
-            }
-            thread::sleep(PAUSE);
-        }
-    }
-}
-
 /// Checks a recording while it is read. `violated` hears of each violation at once, and `quiet` runs show no status.
 pub(crate) fn run(
     name: &str,
@@ -166,27 +144,18 @@ pub(crate) fn run(
         }
     };
     let budget = Budget::new(&stop).explained_until(&stop_explaining).heard_by(&hear);
-    let certificate = match &plan.certificate {
-        Some(path) => {
-            let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-            Some(BufWriter::with_capacity(1 << 16, file))
-        }
-        None => None,
-    };
-    let path = Path::new(name);
-    let (n_read, grows, from) = match &flow {
-        Flow::Growing(tail) => (Some(Arc::clone(&tail.n_read)), true, Origin::File(path.to_owned())),
-        Flow::Whole { spool: Some(spool), .. } => (None, false, Origin::Spool(Arc::clone(spool))),
-        Flow::Whole { .. } if path.is_file() => (None, false, Origin::File(path.to_owned())),
-        Flow::Whole { .. } => (None, false, Origin::Nowhere),
-    };
+    let (saved, resuming) = schedule::open(plan)?;
+    let n_read = flow.n_read();
+    let (grows, from) = (n_read.is_some(), flow.origin(Path::new(name)));
     let mut taker = Taker {
         plan,
         budget,
         progress,
         violated,
         recording: Again { from, until: Cell::new(None), initial: plan.initial.clone() },
-        saved: Saved { out: certificate, failure: None },
+        saved,
+        resuming,
+        failed: None,
         check: None,
         counts: Counts::default(),
         refusal: None,
@@ -221,7 +190,10 @@ pub(crate) fn run(
         Err(error) => return Err(error.into()),
     };
     taker.finish(end, grows);
-    let Taker { check, counts, refusal, promised, saved, sampler, .. } = taker;
+    let Taker { check, counts, refusal, promised, saved, sampler, failed, .. } = taker;
+    if let Some(failed) = failed {
+        return Err(failed);
+    }
     let over_time = sampler.finish();
     if let Some(error) = saved.failure {
         bail!("cannot write the certificate: {error}");
@@ -249,43 +221,6 @@ impl Watch for StopWatch {
     }
 }
 
-/// The schedule in a file: a line for each step.
-struct Saved {
-    out: Option<BufWriter<File>>,
-    failure: Option<io::Error>,
-}
-
-impl Steps for Saved {
-    fn step(&mut self, _: Level, txn: u64, step: StreamedStep, sources: &[u64]) {
-        let Some(out) = &mut self.out else { return };
-        let kind = match step {
-            StreamedStep::Whole => "",
-            StreamedStep::Snapshot => "s",
-            StreamedStep::Commit => "c",
-        };
-        let written = write!(out, "{kind}{txn}")
-            .and_then(|()| sources.iter().try_for_each(|it| write!(out, " {it}")))
-            .and_then(|()| out.write_all(b"\n"));
-        self.keep(written);
-    }
-}
-
-impl Saved {
-    fn keep(&mut self, written: io::Result<()>) {
-        if let Err(error) = written {
-            self.failure.get_or_insert(error);
-            self.out = None;
-        }
-    }
-
-    fn line(&mut self, line: &str) {
-        if let Some(out) = &mut self.out {
-            let written = writeln!(out, "{line}").and_then(|()| out.flush());
-            self.keep(written);
-        }
-    }
-}
-
 struct Taker<'a> {
     plan: &'a StreamPlan,
     budget: Budget<'a>,
@@ -293,6 +228,9 @@ struct Taker<'a> {
     violated: &'a mut dyn FnMut(Level, &Standing, u64),
     recording: Again,
     saved: Saved,
+    /// A schedule that was saved before, as long as it has more steps.
+    resuming: Option<Resuming>,
+    failed: Option<anyhow::Error>,
     check: Option<StreamCheck>,
     counts: Counts,
     refusal: Option<String>,
@@ -344,11 +282,12 @@ impl Taker<'_> {
             (None, _) => USUAL.to_vec(),
         };
         self.promised = promised;
-        if self.saved.out.is_some() && levels.len() != 1 {
+        if self.plan.certificate.is_some() && levels.len() != 1 {
             self.refusal = Some("--certificate saves the schedule of one level; name it with --level".to_owned());
             return ControlFlow::Break(());
         }
-        match StreamCheck::new(&levels, &StreamedValue::from(&header.initial), self.plan.window) {
+        let initial = StreamedValue::from(&header.initial);
+        match StreamCheck::new(&levels, &initial, self.plan.window) {
             Ok(check) => self.check = Some(check),
             Err(level) => {
                 self.refusal = Some(format!("{level} cannot be checked as a stream"));
@@ -357,12 +296,22 @@ impl Taker<'_> {
         }
         let level = StreamCheck::streamed_as(levels[0]).unwrap_or(levels[0]);
         let window = StreamCheck::window_of(level, self.plan.window);
-        self.saved.line(&format!("{{\"isoscope-schedule\":1,\"level\":\"{level}\",\"window\":{window}}}"));
-        ControlFlow::Continue(())
+        let first = format!("{{\"isoscope-schedule\":1,\"level\":\"{level}\",\"window\":{window}}}");
+        let Some(resuming) = &mut self.resuming else {
+            self.saved.line(&first);
+            return ControlFlow::Continue(());
+        };
+        self.check = None;
+        let begun = resuming.begin(&first, Resumption::new(levels[0], &initial, self.plan.window));
+        self.done(begun)
     }
 
     fn initial(&mut self, key: KeyId, name: &Datum, value: &StreamedValue) -> ControlFlow<()> {
         self.counts.keys = self.counts.keys.max(key.index() as u64 + 1);
+        if let Some(state) = self.resuming.as_mut().and_then(|it| it.state.as_mut()) {
+            let said = state.initial(key, value).map_err(|it| anyhow!("{it}"));
+            return self.done(said);
+        }
         let Some(check) = &mut self.check else { return ControlFlow::Continue(()) };
         if check.initial(key, value) {
             return ControlFlow::Continue(());
@@ -377,17 +326,47 @@ impl Taker<'_> {
         let is_whole = !self.grows && matches!(self.recording.from, Origin::File(_));
         let ahead = if is_whole { self.plan.window as u64 * LOOK_AHEAD } else { 0 };
         for idx in 0..block.n_txns() {
-            let Some(check) = &mut self.check else { return ControlFlow::Continue(()) };
             let at = block.txn(idx).at;
             self.recording.until.set(Some(at + ahead));
             self.last_line = at;
+            if self.resuming.is_some() {
+                self.resume(block, idx)?;
+                continue;
+            }
+            let Some(check) = &mut self.check else { return ControlFlow::Continue(()) };
             check.take((block, idx), &self.recording, &mut self.saved, &self.budget);
             self.look(at)?;
         }
         self.pause()
     }
 
+    /// The next transaction, as long as there is more of a saved schedule.
+    fn resume(&mut self, block: &Arc<StreamedBlock>, idx: usize) -> ControlFlow<()> {
+        let told = self.resuming.as_mut().map_or(Ok(false), |it| it.tell(block, idx));
+        if let Ok(true) = told
+            && let Some(resuming) = self.resuming.take()
+        {
+            let check = resuming.go_on(&self.recording, &mut self.saved, &self.budget);
+            let check = check.map(|it| self.check = Some(it));
+            self.done(check)?;
+            return self.look(self.last_line);
+        }
+        self.done(told.map(|_| ()))
+    }
+
+    /// What failed ends the check.
+    fn done(&mut self, result: anyhow::Result<()>) -> ControlFlow<()> {
+        self.failed = result.err();
+        if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
     fn pause(&mut self) -> ControlFlow<()> {
+        let is_file = !self.grows && matches!(self.recording.from, Origin::File(_));
+        if let Some(check) = self.check.as_mut().filter(|_| !is_file && self.last_status.elapsed() >= STATUS) {
+            check.go_on(&self.recording, &mut self.saved, &self.budget);
+            self.saved.flush();
+            self.look(self.last_line)?;
+        }
         self.status();
         if self.sampler.is_due() {
             self.sample();
@@ -469,14 +448,17 @@ impl Taker<'_> {
     }
 
     fn finish(&mut self, end: EndOfStream, grows: bool) {
+        if let Some(resuming) = self.resuming.as_ref().filter(|_| self.failed.is_none() && end != EndOfStream::Broken) {
+            self.failed = Some(anyhow!(resuming.unfinished()));
+        }
         let Some(check) = &mut self.check else { return };
         if self.refusal.is_some() || end == EndOfStream::Broken {
             return;
         }
         match end {
             // What a recording that goes on has not said yet may explain what waits.
-            EndOfStream::Cut(_) if grows => check.settle(&mut self.saved),
-            EndOfStream::Enough => check.settle(&mut self.saved),
+            EndOfStream::Cut(_) if grows => check.settle(&self.recording, &mut self.saved, &self.budget),
+            EndOfStream::Enough => check.settle(&self.recording, &mut self.saved, &self.budget),
             _ => {
                 self.recording.until.set(None);
                 check.finish(&self.recording, &mut self.saved, &self.budget);
@@ -487,9 +469,8 @@ impl Taker<'_> {
         let holds = self.check.as_ref().is_some_and(|it| it.standings().all(|it| matches!(it.1, Standing::Holds)));
         if end == EndOfStream::Complete && holds {
             self.saved.line("end");
-        } else if let Some(out) = &mut self.saved.out {
-            let flushed = out.flush();
-            self.saved.keep(flushed);
+        } else {
+            self.saved.flush();
         }
     }
 }

@@ -2,8 +2,9 @@
 //! lines of it, and writes them with few calls.
 //!
 //! Nobody has to wake it up: it looks by itself every few milliseconds, and a session that has much to write only
-//! makes it look earlier. What is taken at once is written in the order of time; from one look to the next, sessions may
-//! overlap by microseconds. Readers rely on the order within a session alone.
+//! makes it look earlier. What is taken is written in the order of time: while one buffer is taken, others go on, and the
+//! thread may be held up between two of them; so what is newer than all that the look before saw waits for the next one. Only a
+//! session that was held up between its clock and its buffer comes late. Readers rely on the order within a session alone.
 
 use crate::notes::write_ops;
 use crate::session_buffer::{SessionBuffer, Taken, Whole};
@@ -128,6 +129,9 @@ fn write_all(
         // Asked first: what was in the buffers when the end was said is found in this round.
         let is_last = is_ending.load(Ordering::Acquire);
         batch.gather(buffers);
+        if is_last {
+            batch.gather_rest();
+        }
         let new = std::mem::take(&mut *remarks.lock().unwrap_or_else(PoisonError::into_inner)).concat();
         if !new.is_empty() {
             output.write(&new)?;
@@ -147,33 +151,60 @@ fn write_all(
 #[derive(Debug)]
 struct Batch {
     lines: TxnLines,
-    taken: Vec<Taken>,
-    /// Transactions, the buffer they were taken from, and where in it their notes begin.
-    order: Vec<(Whole, u32, usize)>,
+    /// What was taken by this look and by the one before.
+    taken: [Vec<Taken>; 2],
+    /// Which of both is this look's.
+    look: usize,
+    order: Vec<Spot>,
+    /// What waits for the next look.
+    held: Vec<Spot>,
+    /// The newest that was seen.
+    newest: i64,
 }
+
+/// A transaction, the look and the buffer it was taken from, and where in it its notes begin.
+type Spot = (Whole, usize, u32, usize);
 
 impl Batch {
     fn new(n_buffers: usize) -> Self {
-        let taken = (0..n_buffers).map(|_| Taken::default()).collect();
-        Self { lines: TxnLines::default(), taken, order: Vec::new() }
+        let taken = [(); 2].map(|()| (0..n_buffers).map(|_| Taken::default()).collect());
+        let (order, held, newest) = (Vec::new(), Vec::new(), i64::MIN);
+        Self { lines: TxnLines::default(), taken, look: 0, order, held, newest }
     }
 
-    /// Takes all that has ended from the buffers, and makes lines of it, in the order of time.
+    /// Takes all that has ended from the buffers, and makes lines, in the order of time, of what no other buffer can be behind:
+    /// whatever is as old as what the look before saw was in its buffer when this one began.
     fn gather(&mut self, buffers: &[Arc<SessionBuffer>]) {
+        self.look ^= 1;
         self.order.clear();
-        for (nth, (buffer, taken)) in buffers.iter().zip(&mut self.taken).enumerate() {
+        self.order.append(&mut self.held);
+        let seen = self.newest;
+        for (nth, (buffer, taken)) in buffers.iter().zip(&mut self.taken[self.look]).enumerate() {
             buffer.take(taken);
             let mut from = 0;
             for whole in &taken.ends {
-                self.order.push((*whole, nth as u32, from));
+                let part = if whole.time <= seen { &mut self.order } else { &mut self.held };
+                part.push((*whole, self.look, nth as u32, from));
                 from = whole.until;
+                self.newest = self.newest.max(whole.time);
             }
         }
+        self.lines.clear();
+        self.write_lines();
+    }
+
+    /// Makes lines of what waits, too: there is no next look.
+    fn gather_rest(&mut self) {
+        self.order.clear();
+        self.order.append(&mut self.held);
+        self.write_lines();
+    }
+
+    fn write_lines(&mut self) {
         // Stable, and fast on what is a few sorted runs.
         self.order.sort_by_key(|it| it.0.time);
-        self.lines.clear();
-        for (whole, nth, from) in &self.order {
-            write_ops(&self.taken[*nth as usize].bytes[*from..whole.until], &mut self.lines);
+        for (whole, look, nth, from) in &self.order {
+            write_ops(&self.taken[*look][*nth as usize].bytes[*from..whole.until], &mut self.lines);
             // One of unknown outcome has no end: it may yet be committed at any time.
             let end = Some(whole.time).filter(|_| whole.outcome != Outcome::Indeterminate);
             self.lines.end(whole.outcome, whole.begin, end);
@@ -281,6 +312,27 @@ mod tests {
         let ends: Vec<&str> = text.lines().filter_map(|it| it.split("\"end\":").nth(1)).collect();
         assert_eq!(ends, ["5}", "10}", "40}", "45}", "50}", "60}", "70}"]);
         assert!(text.starts_with("header\n{") && text.ends_with("{\"recording\":\"complete\"}\n"), "{text}");
+    }
+
+    #[test]
+    fn what_one_buffer_gets_while_others_are_taken_waits_for_them() {
+        let buffers = [buffer("s1", [10]), buffer("s2", [])];
+        let mut batch = Batch::new(2);
+        let text = |batch: &Batch| String::from_utf8(batch.lines.bytes().to_vec()).unwrap();
+        batch.gather(&buffers);
+        assert_eq!(text(&batch), "", "s2 may have one that ended before");
+        // As if the thread had been held up between s1 and s2.
+        end(&buffers[1], "s2", 30);
+        batch.gather(&buffers);
+        assert!(text(&batch).contains("\"end\":10}") && !text(&batch).contains("\"end\":30}"));
+        end(&buffers[0], "s1", 20);
+        batch.gather(&buffers);
+        let lines = text(&batch);
+        let ends: Vec<&str> = lines.lines().filter_map(|it| it.split("\"end\":").nth(1)).collect();
+        assert_eq!(ends, ["20}", "30}"]);
+        batch.gather(&buffers);
+        batch.gather_rest();
+        assert_eq!(text(&batch), "");
     }
 
     /// Takes nothing at first, and then a little now and then.

@@ -67,6 +67,9 @@ pub fn check(workload: &Workload, kind: FileKind) -> Result<(), GenerateError> {
         Some(injection) if injection.needs_times() && kind != FileKind::Lines(Times::Kept) => {
             Err(GenerateError::NeedsTimes { injection: injection.name() })
         }
+        _ if workload.n_txns > workload.n_txns_max(kind) => {
+            Err(GenerateError::TooLarge { txns: workload.n_txns_max(kind), keys: N_KEYS_MAX })
+        }
         _ => workload.check(),
     }
 }
@@ -167,11 +170,21 @@ pub struct Workload {
 
 /// Keys are 32 bits, with room for those that are added.
 const N_KEYS_MAX: usize = 1 << 30;
-const N_TXNS_MAX: usize = 1 << 26;
+/// Of what waits in memory, or adds keys.
+const N_TXNS_KEPT: usize = 1 << 26;
+/// Of what is written as it ends: commits have numbers of 32 bits.
+const N_TXNS_WRITTEN: usize = 1 << 31;
 
 impl Workload {
     fn key_names(&self) -> KeyNames {
         if self.kind == Kind::Ranges { KeyNames::Rows(self.n_keys as u32) } else { KeyNames::Numbers }
+    }
+
+    /// How many transactions can be written so.
+    fn n_txns_max(&self, kind: FileKind) -> usize {
+        let adds_keys = matches!(self.kind, Kind::Tpcc | Kind::Twitter | Kind::Rubis);
+        let is_written_at_once = matches!(kind, FileKind::Lines(_)) && self.store != Store::Causal;
+        if is_written_at_once && !adds_keys { N_TXNS_WRITTEN } else { N_TXNS_KEPT }
     }
 
     /// Says what is wrong with a workload.
@@ -185,8 +198,8 @@ impl Workload {
         if matches!(self.values, Values::Few(0, _)) {
             return Err(GenerateError::NoValues);
         }
-        if self.n_keys > N_KEYS_MAX || self.n_txns > N_TXNS_MAX {
-            return Err(GenerateError::TooLarge { txns: N_TXNS_MAX, keys: N_KEYS_MAX });
+        if self.n_keys > N_KEYS_MAX || self.n_txns > N_TXNS_WRITTEN {
+            return Err(GenerateError::TooLarge { txns: N_TXNS_WRITTEN, keys: N_KEYS_MAX });
         }
         self.injection.map_or(Ok(()), |it| it.check(self))
     }

@@ -4,8 +4,8 @@ use crate::executor::{Tally, generate};
 use crate::inject::Injection;
 use crate::plan::{Access, Op, Outcome, Txn};
 use crate::preset::{PRESETS, preset};
-use crate::sink::{Lines, Sink, Times};
-use crate::{Store, Workload};
+use crate::sink::{Layout, Lines, Sink, Times};
+use crate::{FileKind, GenerateError, Store, Workload, check};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -181,5 +181,21 @@ fn one_injected_anomaly_breaks_the_serial_order_in_the_middle() {
             assert_eq!(broken.len(), n_expected, "{} in {name}: {broken:?}", injection.name());
             assert!(broken.iter().all(|it| (200..500).contains(it)), "{} in {name}: {broken:?}", injection.name());
         }
+    }
+}
+
+#[test]
+fn only_what_waits_in_memory_or_adds_keys_has_to_be_small() {
+    let large = |name: &str, store| Workload { store, ..preset(name).unwrap().workload(100_000_000, Some(16)) };
+    let lines = FileKind::Lines(Times::Kept);
+    assert!(check(&large("blindw-rw", Store::Serializable), lines).is_ok());
+    assert!(check(&large("blindw-rw", Store::Snapshot), lines).is_ok());
+    for (name, store, kind) in [
+        ("blindw-rw", Store::Serializable, FileKind::BySession(Layout::Jsonl)),
+        ("blindw-rw", Store::Causal, lines),
+        ("tpcc-like", Store::Serializable, lines),
+    ] {
+        let refusal = check(&large(name, store), kind);
+        assert!(matches!(refusal, Err(GenerateError::TooLarge { .. })), "{name}: {refusal:?}");
     }
 }

@@ -6,14 +6,18 @@
 //! answer is one of: holds so far, every step replayed; violated, with a core that was certified as that of [`crate::check()`];
 //! or undecided, with the transactions that nobody could explain or refute.
 
+mod held;
 mod replay;
+mod resumed;
 mod told;
 
 pub use replay::SavedReplay;
+pub use resumed::Resumption;
 pub use told::Told;
 
 use crate::check::{Answer, check};
 use crate::{Certified, WrongEvidence};
+use held::Held;
 use iso_check::stream::{Left, Misfit, Resolved, Stream, Why};
 use iso_evidence::{Budget, Refutation, StreamedReplay, StreamedStep, Uncertified};
 use iso_history::{History, KeyId, StreamedBlock, StreamedTxn, StreamedValue};
@@ -27,6 +31,8 @@ const WEAK_PART: usize = 4;
 const MAX_LOOKED_AT: usize = 32;
 /// So many of them are kept to be shown.
 const MAX_SUSPECTS: usize = 100;
+/// So many transactions wait for others that ended before them.
+const MAX_HELD: usize = 1 << 13;
 
 /// Several levels of one recording.
 #[derive(Debug)]
@@ -143,6 +149,7 @@ struct Track {
     /// Nothing once a step is missing.
     replay: Option<Replayer>,
     txns: Kept,
+    held: Held,
     standing: Standing,
     suspects: Vec<Suspect>,
     n_suspects: u64,
@@ -165,8 +172,7 @@ impl StreamCheck {
     /// How many transactions the window of a level has, if it is asked for so many. Weak levels keep more of each
     /// transaction, and remember versions for longer than the window.
     pub fn window_of(streamed: Level, window: usize) -> usize {
-        let is_weak = Level::PrefixConsistency.implies(streamed) && streamed != Level::PrefixConsistency;
-        if is_weak { window.div_ceil(WEAK_PART) } else { window }
+        if is_weak(streamed) { window.div_ceil(WEAK_PART) } else { window }
     }
 
     /// A check of these levels, of a recording whose keys hold `initial` at first, with a window of about so many
@@ -182,6 +188,7 @@ impl StreamCheck {
                 stream: Some(stream),
                 replay: Some(Replayer::new(replay)),
                 txns: Kept::default(),
+                held: Held::new(if is_weak(streamed) { 0 } else { window.min(MAX_HELD) }),
                 standing: Standing::Holds,
                 suspects: Vec::new(),
                 n_suspects: 0,
@@ -225,9 +232,19 @@ impl StreamCheck {
         }
     }
 
-    /// The recording goes on, but nobody waits for it: what can leave the window is replayed.
-    pub fn settle(&mut self, steps: &mut dyn Steps) {
+    /// Some time has passed: nobody waits any longer for others that ended before, if it did so when this was called last.
+    pub fn go_on(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
         for track in &mut self.tracks {
+            for _ in 0..track.held.n_waiting_long(self.n_txns) {
+                track.take_held(Held::any, recording, steps, budget);
+            }
+        }
+    }
+
+    /// The recording goes on, but nobody waits for it: what can leave the window is replayed.
+    pub fn settle(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
+        for track in &mut self.tracks {
+            while track.take_held(Held::any, recording, steps, budget) {}
             while let Some(left) = track.stream.as_mut().and_then(Stream::settle) {
                 track.replay(left, steps);
             }
@@ -278,6 +295,11 @@ impl StreamCheck {
     }
 }
 
+/// Does nothing but visibility order the transactions of a level?
+fn is_weak(streamed: Level) -> bool {
+    Level::PrefixConsistency.implies(streamed) && streamed != Level::PrefixConsistency
+}
+
 impl Track {
     fn initial(&mut self, key: KeyId, value: &StreamedValue) -> bool {
         let is_in_time = self.replay.as_mut().is_none_or(|it| it.initial(key, value.clone()).is_ok());
@@ -304,12 +326,29 @@ impl Track {
         steps: &mut dyn Steps,
         budget: &Budget<'_>,
     ) {
-        let Some(stream) = &mut self.stream else { return };
+        if self.stream.is_none() {
+            return;
+        }
         if let Some(Err(why)) = self.replay.as_mut().map(|it| it.tell(block, idx)) {
             return self.refuse(why);
         }
         self.txns.push(block, idx);
-        let misfits = stream.take(id, &block.txn(idx));
+        self.held.push(id, &block.txn(idx));
+        while self.take_held(Held::next, recording, steps, budget) {}
+    }
+
+    /// The window takes the next of those that wait, if there is one.
+    fn take_held(
+        &mut self,
+        next: fn(&mut Held) -> Option<u64>,
+        recording: &dyn Recording,
+        steps: &mut dyn Steps,
+        budget: &Budget<'_>,
+    ) -> bool {
+        let Some(stream) = &mut self.stream else { return false };
+        let Some(id) = next(&mut self.held) else { return false };
+        let Some(txn) = self.txns.get(id) else { return true };
+        let misfits = stream.take(id, &txn);
         if !misfits.is_empty() {
             self.look_at(misfits, recording, budget);
         }
@@ -320,9 +359,11 @@ impl Track {
         if !misfits.is_empty() {
             self.look_at(misfits, recording, budget);
         }
+        true
     }
 
     fn finish(&mut self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) {
+        while self.take_held(Held::any, recording, steps, budget) {}
         loop {
             let mut misfits = Vec::new();
             let left = self.stream.as_mut().and_then(|it| it.drain(&mut misfits));

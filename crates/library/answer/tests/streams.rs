@@ -179,6 +179,63 @@ fn seeds(n_cases: u64) -> std::ops::Range<u64> {
     first..first + setting("ISOSCOPE_CASES", n_cases)
 }
 
+/// Steps of one level, cut where no snapshot waits for its commit.
+fn cuts(steps: &[(u64, StreamedStep, Vec<u64>)]) -> Vec<usize> {
+    let mut n_open = 0;
+    let is_cut = |(idx, it): (usize, &(u64, StreamedStep, Vec<u64>))| {
+        n_open += i32::from(it.1 == StreamedStep::Snapshot) - i32::from(it.1 == StreamedStep::Commit);
+        (n_open == 0).then_some(idx + 1)
+    };
+    std::iter::once(0).chain(steps.iter().enumerate().filter_map(is_cut)).collect()
+}
+
+#[test]
+fn a_check_that_goes_on_after_a_saved_schedule_answers_as_one_that_was_not_stopped() {
+    let (mut n_resumed, mut n_refused) = (0, 0);
+    for seed in seeds(40) {
+        let mut random = Random::new(seed);
+        let history = run_of_a_store(&mut random);
+        let window = 1 + random.below(24);
+        let Some(told) = Told::new(&history) else { continue };
+        for level in LEVELS.into_iter().take(5) {
+            let mut saved = Saved::default();
+            let whole = told.check(&[level], window, &mut saved, &Budget::unlimited()).unwrap();
+            let steps: Vec<_> = saved.steps.into_iter().map(|(_, txn, step, sources)| (txn, step, sources)).collect();
+            let cuts = cuts(&steps);
+            let cut = cuts[random.below(cuts.len())];
+            let mut more = Saved::default();
+            let goes_on = told.check_after((level, window), &steps[..cut], &mut more, &Budget::unlimited());
+            let goes_on = goes_on.unwrap().unwrap();
+            let expected = check(&history, level, &Budget::unlimited()).is_allowed();
+            for check in [&whole, &goes_on] {
+                let found = check.is_allowed(level);
+                assert!(found.is_none() || found == expected, "{level}, seed {seed}:\n{}", show(&history));
+            }
+            if goes_on.is_allowed(level) == Some(true) {
+                // What was saved before and after is one schedule.
+                n_resumed += 1;
+                let before = steps[..cut].iter().map(|(txn, step, sources)| (level, *txn, *step, sources.clone()));
+                Saved { steps: before.chain(more.steps).collect() }.replay(&told, level, window);
+            }
+            // A schedule that was changed is refused, or explains the history all the same.
+            if cut > 1 {
+                let mut changed = steps[..cut].to_vec();
+                let (one, other) = (random.below(cut), random.below(cut));
+                changed.swap(one, other);
+                match told.check_after((level, window), &changed, &mut Saved::default(), &Budget::unlimited()) {
+                    Ok(None) => {}
+                    Ok(Some(check)) => {
+                        let found = check.is_allowed(level);
+                        assert!(found.is_none() || found == expected, "{level}, seed {seed}");
+                    }
+                    Err(_) => n_refused += 1,
+                }
+            }
+        }
+    }
+    assert!(n_resumed > 20 && n_refused > 20, "{n_resumed} resumed, {n_refused} refused");
+}
+
 #[test]
 fn every_small_history_is_judged_as_in_memory() {
     let mut tally = Tally::default();

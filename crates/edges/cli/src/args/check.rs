@@ -102,6 +102,11 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FILE", help_heading = "Streams")]
     pub(crate) certificate: Option<PathBuf>,
 
+    /// With --certificate: go on after the schedule that is in the file already, of a check that was stopped or killed; the kernel
+    /// replays it, and nothing in it is believed
+    #[arg(long, requires = "certificate", help_heading = "Streams")]
+    pub(crate) resume: bool,
+
     /// Skip the independent check of the evidence
     #[arg(long, conflicts_with_all = ["stream", "follow"])]
     pub(crate) no_certify: bool,

@@ -7,9 +7,9 @@ use crate::output;
 use crate::progress::Painter;
 use crate::saved::{Claim, Findings, Outcome};
 use crate::source::{complain_of, shown};
-use anyhow::{Context, anyhow, bail};
+use crate::streaming::Step;
+use anyhow::{Context, bail};
 use iso_answer::stream::SavedReplay;
-use iso_evidence::StreamedStep;
 use iso_formats::{EndOfStream, Pace, RawTxn, ReadOptions, StreamedHeader, StreamedNames, TakeTxns, stream_txns};
 use iso_history::{KeyId, Name, StreamedBlock, StreamedValue};
 use iso_spec::Level;
@@ -67,12 +67,6 @@ struct Schedule {
     n_steps: u64,
 }
 
-struct Step {
-    kind: StreamedStep,
-    txn: u64,
-    sources: Vec<u64>,
-}
-
 impl Schedule {
     fn open(path: &Path) -> anyhow::Result<Self> {
         let name = path.display();
@@ -97,15 +91,7 @@ impl Schedule {
             self.is_complete = true;
             return Ok(());
         }
-        let (kind, rest) = match line.as_bytes().first() {
-            Some(b's') => (StreamedStep::Snapshot, &line[1..]),
-            Some(b'c') => (StreamedStep::Commit, &line[1..]),
-            _ => (StreamedStep::Whole, line.as_str()),
-        };
-        let numbers: Result<Vec<u64>, _> = rest.split(' ').map(str::parse).collect();
-        let mut numbers = numbers.map_err(|_| anyhow!("`{line}` is no step of a schedule"))?;
-        let sources = numbers.split_off(1);
-        self.next = Some(Step { kind, txn: numbers[0], sources });
+        self.next = Some(Step::of(&line)?);
         Ok(())
     }
 }

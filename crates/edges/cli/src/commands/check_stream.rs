@@ -116,6 +116,7 @@ fn plan(raw: &CheckArgs) -> anyhow::Result<StreamPlan> {
         window: raw.window.unwrap_or(DEFAULT_WINDOW),
         stops_on_violation: raw.stop_on_violation,
         certificate: raw.certificate.clone(),
+        resumes: raw.resume,
         initial: raw.reading.initial.as_deref().map(iso_formats::value_of_word),
     })
 }

@@ -20,6 +20,7 @@ mod sources;
 mod start;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use crate::decision::Decision;
 use crate::rule::{Events, Rule, Visibility};
@@ -87,12 +88,35 @@ pub(crate) fn decide_by_order(
     if frame.sources.is_open() {
         return decide_open(&frame, commits, placement, budget);
     }
+    let (commits, placement) = better_order(&frame, commits, placement, budget)?;
+    if placement.misfits.is_empty() {
+        return Ok(Some(Decision::Allowed(witness_of(&frame, &commits, &placement))));
+    }
     let repaired = if rule.visibility == Visibility::CausalAndConflicting {
         decide_parallel(&frame, commits, placement, budget)?
     } else {
         Repair::new(&frame, commits, placement).run(budget)?
     };
     Ok(decision_of(&frame, repaired))
+}
+
+/// The order of a window that goes along this one, if more fits into it.
+fn better_order(
+    frame: &Frame<'_>,
+    commits: Vec<TxnId>,
+    placement: Placement,
+    budget: &Budget<'_>,
+) -> Result<(Vec<TxnId>, Placement), StopReason> {
+    if frame.rule.visibility == Visibility::Everything
+        && window::is_worth_it(frame, placement.misfits.len())
+        && let Some(order) = window::order_of_window(frame, &commits, budget)?
+    {
+        let placed = place(frame, &order);
+        if placed.misfits.len() < placement.misfits.len() {
+            return Ok((order, placed));
+        }
+    }
+    Ok((commits, placement))
 }
 
 /// A witness by an order that begins like this one, if there is one.

@@ -56,6 +56,17 @@ pub struct Left {
     pub sources: Vec<u64>,
 }
 
+/// What stays of transactions that have left.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    /// What keys hold, as far as somebody wrote to them or their initial value was said.
+    pub values: Vec<(KeyId, StreamedValue)>,
+    /// By session, the number after the one of its last transaction that left.
+    pub left: Vec<u64>,
+    /// When the last of them began.
+    pub latest_begin: Option<i64>,
+}
+
 /// Something that does not fit into the window. It may be a violation, or a wrong guess.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
@@ -122,6 +133,14 @@ impl Stream {
         Some(Self { level, window: window.max(1), engine, silence: Silence::new(), n_taken: 0 })
     }
 
+    /// The same, after some transactions have left the window. False if the level keeps more than that of its past.
+    #[must_use]
+    pub fn go_on_after(&mut self, past: Past) -> bool {
+        let Engine::Strong(engine) = &mut self.engine else { return false };
+        engine.go_on_after(past);
+        true
+    }
+
     /// The level.
     pub fn level(&self) -> Level {
         self.level
@@ -136,11 +155,11 @@ impl Stream {
         }
     }
 
-    /// Takes the next transaction of the recording, and says what does not fit.
+    /// Takes a transaction of the recording, best in the order of ends, and says what does not fit.
     pub fn take(&mut self, id: u64, txn: &StreamedTxn<'_>) -> Vec<Misfit> {
         let mut misfits = Vec::new();
         self.silence.hear(txn.session.index(), id);
-        self.n_taken = id + 1;
+        self.n_taken = self.n_taken.max(id + 1);
         match &mut self.engine {
             Engine::Strong(it) => it.take(id, txn, &mut misfits),
             Engine::Weak(it) => it.take(id, txn, &mut misfits),
@@ -212,6 +231,20 @@ impl Stream {
     ) -> Resolved {
         match &mut self.engine {
             Engine::Strong(it) => it.resolve(self.level, misfits, txn, budget),
+            Engine::Weak(_) => Resolved::Unknown,
+        }
+    }
+
+    /// The same, if a part of the window with at most so many transactions is enough.
+    pub(crate) fn resolve_near<'t>(
+        &mut self,
+        misfits: &[u64],
+        max_txns: usize,
+        txn: &dyn Fn(u64) -> Option<StreamedTxn<'t>>,
+        budget: &Budget<'_>,
+    ) -> Resolved {
+        match &mut self.engine {
+            Engine::Strong(it) => it.resolve_near(self.level, misfits, max_txns, (txn, budget)),
             Engine::Weak(_) => Resolved::Unknown,
         }
     }

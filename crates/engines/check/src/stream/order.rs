@@ -136,6 +136,16 @@ impl Order {
         self.events.label(node)
     }
 
+    /// The events before an event, from the last to the first.
+    pub(super) fn back_from(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(self.events.previous(node), |it| self.events.previous(*it))
+    }
+
+    /// Events come right before another one, as whoever asks for it knows that they can.
+    pub(super) fn move_before(&mut self, nodes: &[u32], to: u32) {
+        self.events.place(nodes, Target::Before(to));
+    }
+
     /// Takes another order of the last events.
     pub(super) fn reorder(&mut self, nodes: &[u32]) {
         for node in nodes {

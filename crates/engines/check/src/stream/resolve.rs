@@ -52,6 +52,21 @@ impl Strong {
         self.resolve_from(0, level, txn, budget)
     }
 
+    /// The same for a part of the window only, which has fewer transactions.
+    pub(super) fn resolve_near<'t>(
+        &mut self,
+        level: Level,
+        misfits: &[u64],
+        max_txns: usize,
+        (txn, budget): (&dyn Fn(u64) -> Option<StreamedTxn<'t>>, &Budget<'_>),
+    ) -> Resolved {
+        let Some(from) = self.around(misfits) else { return Resolved::Unknown };
+        let Some(excerpt) = self.excerpt(from, txn).filter(|it| it.slots.len() < max_txns) else {
+            return Resolved::Unknown;
+        };
+        self.resolve_excerpt(&excerpt, level, budget)
+    }
+
     /// Where the last part of the window begins that has misfits in its later half and nobody's commit without its snapshot;
     /// nothing if that is all of it.
     fn around(&self, misfits: &[u64]) -> Option<u64> {
@@ -83,9 +98,13 @@ impl Strong {
         budget: &Budget<'_>,
     ) -> Resolved {
         let Some(excerpt) = self.excerpt(from, txn) else { return Resolved::Unknown };
+        self.resolve_excerpt(&excerpt, level, budget)
+    }
+
+    fn resolve_excerpt(&mut self, excerpt: &Excerpt, level: Level, budget: &Budget<'_>) -> Resolved {
         match check_facts(&Facts::new(&excerpt.history), level, budget) {
             Verdict::Allowed(witness) => {
-                if self.adopt(&excerpt, &witness) {
+                if self.adopt(excerpt, &witness) {
                     Resolved::Ordered
                 } else {
                     Resolved::Unknown

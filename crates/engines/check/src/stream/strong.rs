@@ -6,11 +6,12 @@
 //! [`Misfit`]: a guess of ours was wrong, or the level is violated; the window alone does not know.
 //! Cost: an operation costs a look at its key, unless an edge is against the order.
 
+mod gap;
 mod place;
 
 use super::chains::{Chains, NONE, Op, Shape, Txn};
 use super::order::{Cycle, Graph, Order, RealTime};
-use super::{Left, Misfit, Why};
+use super::{Left, Misfit, Past, Why};
 use iso_evidence::StreamedStep;
 use iso_history::{KeyId, Outcome, StreamedBlock, StreamedTxn, StreamedValue};
 use iso_spec::Level;
@@ -22,6 +23,8 @@ const MAX_TRIES: usize = 24;
 const MAX_SEEN: usize = 24;
 /// So many times neighbouring versions are exchanged for one operation.
 const MAX_EXCHANGES: usize = 6;
+/// So many times a writer is moved back for one operation.
+const MAX_MOVES: usize = 8;
 /// So many transactions of unknown outcome are kept for readers to come.
 const MAX_UNKNOWN: usize = 4096;
 
@@ -71,6 +74,18 @@ impl Strong {
             edges: Vec::new(),
             n_exchanges: 0,
         }
+    }
+
+    /// Nothing is here yet, and what left before was this.
+    pub(super) fn go_on_after(&mut self, past: Past) {
+        for (key, value) in past.values {
+            let is_untouched = self.chains.set_initial(key, value);
+            debug_assert!(is_untouched, "nothing is here yet");
+        }
+        self.sessions.resize(past.left.len(), NONE);
+        self.left = past.left;
+        self.latest_begin = past.latest_begin;
+        self.latest_begin_left = past.latest_begin;
     }
 
     /// Takes the next transaction; what does not fit is added to the misfits.
@@ -385,19 +400,37 @@ impl Strong {
         }
     }
 
-    /// Exchanges neighbouring versions on the cycle of a failed attempt, and tries again, as long as there are some.
+    /// Exchanges neighbouring versions on the cycle of a failed attempt, and tries again, as long as there are some; then
+    /// moves whoever may have been told late.
     fn mend(&mut self, mut failed: Attempt, mut attempt: impl FnMut(&mut Self) -> Result<(), Attempt>) -> bool {
         for _ in 0..MAX_EXCHANGES {
-            let choices = std::mem::take(&mut failed.choices);
+            let choices = failed.choices.clone();
             if !choices.into_iter().any(|(older, newer)| self.exchange(older, newer)) {
-                return false;
+                break;
             }
             match attempt(self) {
                 Ok(()) => return true,
                 Err(again) => failed = again,
             }
         }
+        for _ in 0..MAX_MOVES {
+            let choices = std::mem::take(&mut failed.choices);
+            if !choices.into_iter().any(|(older, newer)| self.move_before(newer, older)) {
+                return false;
+            }
+            self.n_exchanges += 1;
+            match attempt(self) {
+                Ok(()) => return true,
+                Err(again) => failed = again,
+            }
+        }
         false
+    }
+
+    /// Moves whoever wrote one version to before whoever wrote another one.
+    fn move_before(&mut self, moved: u32, older: u32) -> bool {
+        let (writer, other) = (self.chains.version(moved).writer, self.chains.version(older).writer);
+        writer != NONE && other != NONE && self.move_back(writer, self.chains.successor_of_version(other))
     }
 
     /// Neighbouring versions, of writers in the window, whose order is a part of this cycle.

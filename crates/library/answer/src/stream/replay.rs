@@ -54,6 +54,16 @@ impl SavedReplay {
         Ok(())
     }
 
+    /// A transaction that was told and may still be scheduled.
+    pub(super) fn txn(&self, id: u64) -> Option<StreamedTxn<'_>> {
+        self.txns.get(id)
+    }
+
+    /// All of them.
+    pub(super) fn kept(&self) -> &Kept {
+        &self.txns
+    }
+
     /// How many transactions of the recording were told.
     pub fn n_told(&self) -> u64 {
         self.n_told
@@ -113,6 +123,11 @@ impl Kept {
         }
         let block = self.first_block.wrapping_add(self.blocks.len() as u32 - 1);
         self.txns.push_back(Some(Spot { block, idx: idx as u32 }));
+    }
+
+    /// The numbers of all that are kept, and of some that were.
+    pub(super) fn ids(&self) -> Vec<u64> {
+        self.unknown.keys().copied().chain(self.first..self.first + self.txns.len() as u64).collect()
     }
 
     pub(super) fn get(&self, id: u64) -> Option<StreamedTxn<'_>> {

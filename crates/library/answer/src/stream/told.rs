@@ -1,7 +1,7 @@
 //! A history that is in memory, told as a recording: in the order of ends.
 
-use super::{Recording, SavedReplay, Standing, Steps, StreamCheck};
-use iso_evidence::Budget;
+use super::{Recording, Resumption, SavedReplay, Standing, Steps, StreamCheck};
+use iso_evidence::{Budget, StreamedStep, Uncertified};
 use iso_history::{Access, History, KeyId, Op, OpId, Projection, StreamedBlock, StreamedValue, TxnId};
 use iso_spec::Level;
 use std::sync::Arc;
@@ -38,6 +38,34 @@ impl<'h> Told<'h> {
         }
         check.finish(self, steps, budget);
         Ok(check)
+    }
+
+    /// Checks a level that goes on after a saved schedule. Nothing if that is not possible, an error if the kernel refuses it.
+    pub fn check_after(
+        &self,
+        (level, window): (Level, usize),
+        saved: &[(u64, StreamedStep, Vec<u64>)],
+        steps: &mut dyn Steps,
+        budget: &Budget<'_>,
+    ) -> Result<Option<StreamCheck>, Uncertified> {
+        let Some(mut resumed) = Resumption::new(level, &StreamedValue::Null, window) else { return Ok(None) };
+        for key in self.history.keys() {
+            resumed.initial(key, &self.history.value(self.history.initial_value(key)).into())?;
+        }
+        let block = Arc::new(self.block());
+        for (txn, step, sources) in saved {
+            while resumed.n_told() <= *txn {
+                resumed.tell(&block, resumed.n_told() as usize)?;
+            }
+            resumed.step(*step, *txn, sources)?;
+        }
+        let n_told = resumed.n_told() as usize;
+        let Some(mut check) = resumed.go_on(self, steps, budget) else { return Ok(None) };
+        for idx in n_told..block.n_txns() {
+            check.take((&block, idx), self, steps, budget);
+        }
+        check.finish(self, steps, budget);
+        Ok(Some(check))
     }
 
     /// A replay of a saved schedule of this history, which has heard all of it.

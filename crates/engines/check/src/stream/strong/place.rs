@@ -84,6 +84,7 @@ impl Strong {
             }
         }
         if place != start {
+            let place = self.gap_for(slot, writes.iter().map(|it| it.0), place).unwrap_or(place);
             self.order.ensure(&self.chains, self.chains.commit(slot), place).ok();
         }
     }
