@@ -116,10 +116,12 @@ fn answers_are_printed_as_services_read_them() {
     let sarif: serde_json::Value = serde_json::from_str(&check(&["skew.history"], "sarif").ends(1).out).unwrap();
     assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 1, "{sarif}");
 
-    folder.write("answer.json", check(&["skew.history"], "json").ends(1).out);
-    for form in ["junit", "sarif"] {
+    let reports = ["--report", "answer.xml", "--report", "answer.sarif"];
+    let check = ["check", "skew.history", "--level", "si,ser", "--format", "json"];
+    folder.write("answer.json", folder.run(&[&check[..], &reports].concat()).ends(1).out);
+    for (form, file) in [("junit", "answer.xml"), ("sarif", "answer.sarif")] {
         let said = folder.run(&["report", "answer.json", "--format", form]).ends(0).out;
-        assert_eq!(said, check(&["skew.history"], form).ends(1).out);
+        assert_eq!(said, folder.read(file));
     }
     folder.run(&["report", "answer.json", "--format", "text"]).ends(0).says("write-skew");
 }
