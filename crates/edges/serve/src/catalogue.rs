@@ -351,7 +351,7 @@ impl Catalogue {
     }
 }
 
-/// Puts into the database what recording needs. `word` is known to connections through the proxy alone.
+/// Puts into the database what recording needs.
 pub(crate) fn install(administration: &mut Administration, word: &str) -> Result<(), Failure> {
     let there = format!("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = '{SCHEMA}'");
     match administration.rows(&there)?.first().map(|it| it.first().cloned().flatten()) {
@@ -373,23 +373,29 @@ pub(crate) fn install(administration: &mut Administration, word: &str) -> Result
            $tell$ BEGIN RAISE INFO USING MESSAGE = told, ERRCODE = '{TOLD}'; RETURN true; END $tell$;
          CREATE FUNCTION {SCHEMA}.refuse(code text, why text) RETURNS void LANGUAGE plpgsql AS
            $refuse$ BEGIN RAISE EXCEPTION USING MESSAGE = why, ERRCODE = code; END $refuse$;
-         CREATE FUNCTION {SCHEMA}.wrote(told text) RETURNS void LANGUAGE plpgsql AS $wrote$ BEGIN
-           IF pg_catalog.current_setting('isoscope.recording', true) = {} THEN
-             RAISE INFO USING MESSAGE = told, ERRCODE = '{TOLD}';
-           ELSE
-             PERFORM {SCHEMA}.keep(told);
-           END IF;
-         END $wrote$",
+         CREATE FUNCTION {SCHEMA}.wrote(told text) RETURNS void LANGUAGE plpgsql AS $wrote$ BEGIN {} END $wrote$",
         literal(COMMENT),
-        literal(word)
+        telling(word)
     ))
+}
+
+/// What a function does with what it has to tell. `word` is known to connections through the proxy alone.
+fn telling(word: &str) -> String {
+    let word = literal(word);
+    format!(
+        "IF pg_catalog.current_setting('isoscope.recording', true) = {word} THEN
+           RAISE INFO USING MESSAGE = told, ERRCODE = '{TOLD}';
+         ELSE
+           PERFORM {SCHEMA}.keep(told);
+         END IF;"
+    )
 }
 
 /// By this, a schema is known to be ours.
 const COMMENT: &str = "of isoscope record; it is removed at the end of a recording";
 
 /// Puts a trigger on every table that has none. Gives the catalogue as it is then.
-pub(crate) fn attach(administration: &mut dyn Asks, purpose: Purpose) -> Result<Catalogue, Failure> {
+pub(crate) fn attach(administration: &mut dyn Asks, purpose: Purpose, word: &str) -> Result<Catalogue, Failure> {
     let mut catalogue = Catalogue::load(administration)?;
     if purpose == Purpose::Serve && hidden::settle(administration, &catalogue)? {
         catalogue = Catalogue::load(administration)?;
@@ -403,18 +409,22 @@ pub(crate) fn attach(administration: &mut dyn Asks, purpose: Purpose) -> Result<
     for table in catalogue.tables().iter().filter(|it| it.has_key()) {
         let (oid, old, new) = (table.oid, table.row_sql("OLD"), table.row_sql("NEW"));
         let (settings, spelled) = match purpose {
-            Purpose::Record => ("", ""),
-            Purpose::Serve => (SPELLING, " || ',' || pg_catalog.to_json(NEW::text)::text"),
+            Purpose::Record => (String::new(), ""),
+            Purpose::Serve => (spelling_of(table), " || ',' || pg_catalog.to_json(NEW::text)::text"),
         };
+        // A function of its own for each table, and none called by it: triggers are most of what a recording costs.
+        let telling = telling(word);
         let function = format!(
-            "CREATE OR REPLACE FUNCTION {SCHEMA}.wrote_{oid}() RETURNS trigger LANGUAGE plpgsql {settings} AS $wrote$ BEGIN
+            "CREATE OR REPLACE FUNCTION {SCHEMA}.wrote_{oid}() RETURNS trigger LANGUAGE plpgsql {settings} AS $wrote$
+             DECLARE told text; BEGIN
                IF TG_OP = 'INSERT' THEN
-                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',null,' || {new}::text{spelled} || ']');
+                 told := '[\"w\",{oid},' || {STAMP} || ',null,' || {new}::text{spelled} || ']';
                ELSIF TG_OP = 'UPDATE' THEN
-                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',' || {new}::text{spelled} || ']');
+                 told := '[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',' || {new}::text{spelled} || ']';
                ELSE
-                 PERFORM {SCHEMA}.wrote('[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',null]');
+                 told := '[\"w\",{oid},' || {STAMP} || ',' || {old}::text || ',null]';
                END IF;
+               {telling}
                RETURN NULL;
              END $wrote$"
         );
@@ -444,6 +454,28 @@ pub(crate) fn attach(administration: &mut dyn Asks, purpose: Purpose) -> Result<
 
 /// How rows are spelled does not depend on the settings of a session.
 pub(crate) const SPELLING: &str = "SET datestyle = ISO SET intervalstyle = postgres SET timezone = 'UTC' SET bytea_output = hex SET extra_float_digits = 1";
+
+/// The same for the rows of one table. Each setting costs time whenever a row is written, so none is made without need.
+fn spelling_of(table: &Table) -> String {
+    let mut settings = BTreeSet::new();
+    for column in &table.columns {
+        match column.type_name.as_str() {
+            "smallint" | "integer" | "bigint" | "numeric" | "text" | "character varying" | "character" | "name"
+            | "boolean" | "uuid" | "json" | "jsonb" => {}
+            "date" | "timestamp without time zone" => {
+                settings.insert("SET datestyle = ISO");
+            }
+            "real" | "double precision" => {
+                settings.insert("SET extra_float_digits = 1");
+            }
+            "bytea" => {
+                settings.insert("SET bytea_output = hex");
+            }
+            _ => return SPELLING.to_owned(),
+        }
+    }
+    settings.into_iter().collect::<Vec<_>>().join(" ")
+}
 
 /// The function that puts rows in place of those that a table has, and takes others away. No trigger sees it.
 fn placing(table: &Table) -> String {

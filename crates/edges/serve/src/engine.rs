@@ -19,15 +19,34 @@ pub(crate) struct Engine {
     pub(crate) is_asked: bool,
     /// What it said unasked, for the client.
     pub(crate) aside: Vec<Message>,
+    /// A statement was sent together with the next one, and its answer is not heard yet.
+    is_ahead: bool,
 }
 
 impl Engine {
     pub(crate) fn new(peer: Peer) -> Self {
-        Self { peer, is_asked: false, aside: Vec::new() }
+        Self { peer, is_asked: false, aside: Vec::new(), is_ahead: false }
     }
 
     /// The next message, which must come.
     pub(crate) fn message(&mut self) -> io::Result<Message> {
+        while self.is_ahead {
+            let message = self.any_message()?;
+            match message.tag {
+                b'C' => self.is_ahead = false,
+                b'A' => self.aside.push(message),
+                // Nothing is sent ahead that an engine could refuse.
+                b'E' => {
+                    self.aside.push(message);
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                }
+                _ => {}
+            }
+        }
+        self.any_message()
+    }
+
+    fn any_message(&mut self) -> io::Result<Message> {
         match self.peer.message()? {
             Some(message) if message.tag == b'E' && matches!(message.field(b'V'), Some("FATAL" | "PANIC")) => {
                 self.aside.push(message);
@@ -64,6 +83,19 @@ impl Engine {
 
     /// Asks something in the middle of what a client asks; unnamed statements of the client stay.
     pub(crate) fn ask(&mut self, sql: &str, parameters: &[&str]) -> io::Result<Answer> {
+        self.push_question(sql, parameters);
+        self.peer.push(&Message::new(b'S', Vec::new()));
+        self.peer.flush()?;
+        self.hear_rows()
+    }
+
+    /// Says something that cannot fail together with what is said next, so that nobody waits for its answer alone.
+    pub(crate) fn say_ahead(&mut self, sql: &str) {
+        self.push_question(sql, &[]);
+        self.is_ahead = true;
+    }
+
+    fn push_question(&mut self, sql: &str, parameters: &[&str]) {
         let mut parse = [OURS.as_bytes(), b"\0", sql.as_bytes(), b"\0"].concat();
         parse.extend_from_slice(&0_i16.to_be_bytes());
         let mut bind = [OURS.as_bytes(), b"\0", OURS.as_bytes(), b"\0"].concat();
@@ -75,19 +107,17 @@ impl Engine {
         }
         bind.extend_from_slice(&0_i16.to_be_bytes());
         let execute = [OURS.as_bytes(), b"\0", &0_i32.to_be_bytes()].concat();
-        // A statement that failed is still there.
+        // What failed is still there.
         for message in [
+            close(b'P', OURS),
             close(b'S', OURS),
             Message::new(b'P', parse),
             Message::new(b'B', bind),
             Message::new(b'E', execute),
             close(b'P', OURS),
-            Message::new(b'S', Vec::new()),
         ] {
             self.peer.push(&message);
         }
-        self.peer.flush()?;
-        self.hear_rows()
     }
 
     /// Asks by one text, after which unnamed statements of the client are gone.

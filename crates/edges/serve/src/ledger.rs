@@ -220,12 +220,17 @@ impl Ledger {
         }
     }
 
-    /// A transaction has ended.
+    /// A transaction has ended now.
     pub(crate) fn record(&self, session: &str, txn: &Open, outcome: Outcome) {
+        self.record_ended(session, txn, outcome, self.now());
+    }
+
+    /// A transaction has ended.
+    pub(crate) fn record_ended(&self, session: &str, txn: &Open, outcome: Outcome, end: i64) {
         if txn.statements.iter().all(|it| it.operations.is_empty()) {
             return;
         }
-        let end = Some(self.now()).filter(|_| outcome != Outcome::Indeterminate);
+        let end = Some(end).filter(|_| outcome != Outcome::Indeterminate);
         let mut inner = self.lock();
         if inner.before.is_none() {
             return;

@@ -78,7 +78,7 @@ impl Recording {
         administration.claim()?;
         let word = word();
         catalogue::install(&mut administration, &word)?;
-        let prepared = catalogue::attach(&mut administration, Purpose::Record);
+        let prepared = catalogue::attach(&mut administration, Purpose::Record, &word);
         let catalogue = match prepared {
             Ok(catalogue) => catalogue,
             Err(failure) => {

@@ -2,36 +2,38 @@
 
 use crate::hidden::is_hidden;
 use iso_history::Datum;
+use std::borrow::Cow;
 
 /// A piece of JSON. Numbers stay as they are spelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Node {
+pub(crate) enum Node<'t> {
     Null,
     Bool(bool),
-    Number(String),
-    Text(String),
+    Number(&'t str),
+    Text(Cow<'t, str>),
     /// With how it is spelled.
-    Array(Vec<Self>, String),
+    Array(Vec<Self>, &'t str),
     /// With how it is spelled.
-    Object(Vec<(String, Self)>, String),
+    Object(Vec<(Cow<'t, str>, Self)>, &'t str),
 }
 
 /// Reads one piece of JSON; none if it is something else.
-pub(crate) fn parse(text: &str) -> Option<Node> {
+pub(crate) fn parse(text: &str) -> Option<Node<'_>> {
     let mut reader = Reader { text, at: 0 };
     let node = reader.node(0)?;
     reader.skip_space();
     (reader.at == text.len()).then_some(node)
 }
 
-impl Node {
+impl Node<'_> {
     /// As a value of a field: what is neither a number nor a text is one by its spelling.
     fn into_datum(self) -> Datum {
         match self {
             Self::Null => Datum::Null,
             Self::Bool(it) => Datum::text(if it { "true" } else { "false" }),
-            Self::Number(text) => number(&text),
-            Self::Text(text) | Self::Array(_, text) | Self::Object(_, text) => Datum::text(text),
+            Self::Number(text) => number(text),
+            Self::Text(text) => Datum::text(text),
+            Self::Array(_, text) | Self::Object(_, text) => Datum::text(text),
         }
     }
 }
@@ -49,13 +51,13 @@ pub(crate) struct TableRow {
 }
 
 /// A row, of which some columns are the primary key.
-pub(crate) fn table_row(node: Node, key: &[String]) -> Option<TableRow> {
+pub(crate) fn table_row(node: Node<'_>, key: &[String]) -> Option<TableRow> {
     let Node::Object(fields, _) = node else { return None };
-    let fields: Vec<(String, Datum)> = fields.into_iter().map(|it| (it.0, it.1.into_datum())).collect();
+    let fields: Vec<(Cow<'_, str>, Datum)> = fields.into_iter().map(|it| (it.0, it.1.into_datum())).collect();
     let part = |column: &String| fields.iter().find(|it| it.0 == *column).map(|it| plain(&it.1));
     let name = key.iter().map(part).collect::<Option<Vec<String>>>()?.join(",");
     let seen = fields.iter().filter(|it| !is_hidden(&it.0));
-    Some(TableRow { name, value: Datum::record(seen.map(|it| (it.0.as_str(), it.1.clone()))) })
+    Some(TableRow { name, value: Datum::record(seen.map(|it| (&*it.0, it.1.clone()))) })
 }
 
 /// A value in the name of a row.
@@ -74,7 +76,7 @@ struct Reader<'t> {
     at: usize,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
     fn skip_space(&mut self) {
         while self.peek().is_some_and(|it| it.is_ascii_whitespace()) {
             self.at += 1;
@@ -92,7 +94,7 @@ impl Reader<'_> {
         is_it
     }
 
-    fn node(&mut self, depth: u32) -> Option<Node> {
+    fn node(&mut self, depth: u32) -> Option<Node<'t>> {
         self.skip_space();
         let start = self.at;
         let word = |reader: &mut Self, word: &str, node| {
@@ -116,7 +118,7 @@ impl Reader<'_> {
                     }
                     items.push(self.node(depth + 1)?);
                 }
-                Some(Node::Array(items, self.text[start..self.at].to_owned()))
+                Some(Node::Array(items, &self.text[start..self.at]))
             }
             b'{' => {
                 self.at += 1;
@@ -132,19 +134,19 @@ impl Reader<'_> {
                     }
                     fields.push((name, self.node(depth + 1)?));
                 }
-                Some(Node::Object(fields, self.text[start..self.at].to_owned()))
+                Some(Node::Object(fields, &self.text[start..self.at]))
             }
             _ => {
                 let is_part = |it: u8| it.is_ascii_digit() || matches!(it, b'-' | b'+' | b'.' | b'e' | b'E');
                 while self.peek().is_some_and(is_part) {
                     self.at += 1;
                 }
-                (self.at > start).then(|| Node::Number(self.text[start..self.at].to_owned()))
+                (self.at > start).then(|| Node::Number(&self.text[start..self.at]))
             }
         }
     }
 
-    fn string(&mut self) -> Option<String> {
+    fn string(&mut self) -> Option<Cow<'t, str>> {
         let rest = self.text.get(self.at..)?;
         let mut end = 1;
         loop {
@@ -156,7 +158,11 @@ impl Reader<'_> {
         }
         let quoted = rest.get(..=end)?;
         self.at += end + 1;
-        if quoted.contains('\\') { serde_json::from_str(quoted).ok() } else { Some(quoted[1..end].to_owned()) }
+        if quoted.contains('\\') {
+            serde_json::from_str(quoted).ok().map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(&quoted[1..end]))
+        }
     }
 }
 

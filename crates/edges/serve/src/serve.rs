@@ -122,7 +122,7 @@ impl Serving {
             server.is_some().then(|| Login { user: iso_servers::USER.to_owned(), database: "postgres".to_owned() });
         let turn = Turn::new(setup.sessions, setup.seed, setup.order.clone(), setup.patience);
         let weak = Weak::new(&setup, turn, login);
-        let prepared = catalogue::attach(&mut administration, Purpose::Serve);
+        let prepared = catalogue::attach(&mut administration, Purpose::Serve, &word);
         let mut catalogue = prepared.inspect_err(|_| drop(catalogue::remove(&mut administration)))?;
         weak.name_tables(&mut catalogue);
         let output = Output::open(setup.target).map_err(ServeError::Write)?;

@@ -20,8 +20,9 @@ use crate::prepared::{Prepared, is_tagged, parameters, parse_body, plan_all, typ
 use crate::shared::Shared;
 use crate::weak::Weak;
 use crate::wire::{Message, Peer, add_result_format, add_result_formats_at, drop_last_description, is_timeout};
+use ending::Ended;
 use iso_history::Outcome;
-use statement::{How, Txn};
+use statement::{How, Stage, Txn};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::net::TcpStream;
@@ -49,6 +50,7 @@ pub(crate) fn serve_weakly(stream: TcpStream, shared: &Arc<Shared>, weak: &Weak)
         cursors: HashSet::new(),
         batch: Vec::new(),
         txn: None,
+        ended: Vec::new(),
         is_committing: false,
         is_skipping: false,
         has_copied: false,
@@ -74,6 +76,7 @@ struct Served<'s> {
     /// What was said since the last answer.
     batch: Vec<Message>,
     txn: Option<Txn>,
+    ended: Vec<Ended>,
     is_committing: bool,
     /// Everything up to the next `Sync` is passed over.
     is_skipping: bool,
@@ -91,6 +94,8 @@ struct Portal {
     is_bound: bool,
     /// Columns of its result that the client must not see.
     hidden: Vec<usize>,
+    /// It is described when it is executed.
+    describe: Option<Message>,
     /// What is left of its answer.
     left: VecDeque<Message>,
 }
@@ -135,17 +140,34 @@ impl Served<'_> {
 
     /// Answers what was said so far, when it is the session's turn; false if that does not come any more.
     fn answer(&mut self) -> io::Result<bool> {
-        let (shared, has_begun) = (self.shared, self.txn.is_some());
+        let shared = self.shared;
         let is_over = || shared.is_over.load(Ordering::Relaxed);
-        let needs_turn = !self.only_prepares();
+        let needs_turn = !self.only_prepares() && !self.only_begins();
         let is_shared = needs_turn && self.shares_turn();
-        if needs_turn && !is_shared && !self.weak.turn.acquire(self.number, &self.name, has_begun, is_over) {
-            return Ok(false);
+        if needs_turn && !is_shared {
+            let has_run = self.txn.as_ref().is_some_and(|it| it.stage != Stage::Begun);
+            if !self.weak.turn.acquire(self.number, &self.name, has_run, is_over) {
+                return Ok(false);
+            }
+            if !has_run {
+                // Others may have made tables since it began.
+                self.catalogue = self.shared.catalogue();
+            }
         }
-        let batch = std::mem::take(&mut self.batch);
-        let answered = batch.into_iter().try_for_each(|it| self.handle(it));
+        let mut batch = VecDeque::from(std::mem::take(&mut self.batch));
+        let mut answered = Ok(());
+        while let Some(message) = batch.pop_front().filter(|_| answered.is_ok()) {
+            answered = self.handle(message, batch.front());
+        }
+        if let Some(txn) = self.txn.as_mut().filter(|it| needs_turn && it.stage == Stage::Begun) {
+            txn.stage = Stage::Running;
+        }
         for message in std::mem::take(&mut self.engine.aside) {
             self.client.push(&message);
+        }
+        // What is written down does not keep others from their turns, unless the order of the lines is to be the same again.
+        if !self.weak.turn.is_by_arrival() {
+            self.record_ended();
         }
         if is_shared {
             self.weak.turn.end_share();
@@ -156,6 +178,7 @@ impl Served<'_> {
         } else {
             self.weak.turn.release(self.number);
         }
+        self.record_ended();
         let flushed = self.client.flush();
         answered?;
         flushed?;
@@ -172,12 +195,14 @@ impl Served<'_> {
         while let Ok(Some(_)) = self.engine.peer.message() {}
         self.engine.peer.stream().shut();
         self.end(outcome);
+        self.record_ended();
         self.weak.leave_name(&self.name);
         self.weak.turn.leave(self.number);
         self.client.stream().shut();
     }
 
-    fn handle(&mut self, message: Message) -> io::Result<()> {
+    /// Answers one message, before another one.
+    fn handle(&mut self, message: Message, next: Option<&Message>) -> io::Result<()> {
         if self.is_skipping && message.tag != b'S' {
             return Ok(());
         }
@@ -188,7 +213,7 @@ impl Served<'_> {
                 self.bind(message);
                 Ok(())
             }
-            b'D' => self.describe(&message),
+            b'D' => self.describe(&message, next),
             b'E' => self.execute(&message),
             b'C' => self.close(&message),
             b'S' => self.sync(),
@@ -257,7 +282,7 @@ impl Served<'_> {
     fn say_ready(&mut self) {
         let status = match &self.txn {
             Some(txn) if txn.is_explicit() => {
-                if txn.has_failed {
+                if txn.has_failed() {
                     b'E'
                 } else {
                     b'T'
@@ -271,7 +296,7 @@ impl Served<'_> {
     /// An error was said: what the statements of an implicit transaction did is taken back.
     fn fail(&mut self) -> io::Result<()> {
         match &mut self.txn {
-            Some(txn) if txn.is_explicit() => txn.has_failed = true,
+            Some(txn) if txn.is_explicit() => txn.stage = Stage::Failed,
             Some(_) => self.roll_back_implicit()?,
             None => {}
         }
@@ -386,14 +411,33 @@ impl Served<'_> {
         if plan.as_ref().is_some_and(|it| is_tagged(it)) {
             add_result_format(&mut message.body);
         }
-        let left = VecDeque::new();
-        self.portals.insert(portal, Portal { plan, parameters, bind: message, is_bound: false, hidden, left });
+        let (describe, left) = (None, VecDeque::new());
+        let made = Portal { plan, parameters, bind: message, is_bound: false, hidden, describe, left };
+        self.portals.insert(portal, made);
         self.client.push(&Message::new(b'2', Vec::new()));
     }
 
-    fn describe(&mut self, message: &Message) -> io::Result<()> {
+    fn describe(&mut self, message: &Message, next: Option<&Message>) -> io::Result<()> {
         let mut fields = message.fields();
         let (kind, name) = (fields.byte(), fields.text().unwrap_or_default().to_owned());
+        let is_executed = next.is_some_and(|it| it.tag == b'E' && it.fields().text() == Some(&name));
+        if kind == Some(b'P')
+            && is_executed
+            && let Some(portal) = self.portals.get_mut(&name).filter(|it| !it.is_bound)
+        {
+            match portal.plan.as_ref().map(|it| &it.action) {
+                // One question instead of two.
+                Some(Action::Read(_) | Action::Change(..)) => {
+                    portal.describe = Some(message.clone());
+                    return Ok(());
+                }
+                Some(Action::Begin { .. } | Action::Commit | Action::Rollback) => {
+                    self.client.push(&Message::new(b'n', Vec::new()));
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
         let mut messages = vec![message.clone()];
         let plan = if kind == Some(b'S') {
             self.prepared.get(&name).and_then(|it| it.plan.clone())
@@ -460,6 +504,7 @@ impl Served<'_> {
             if !is_bound {
                 bind.extend(is_again.then(|| close(b'P', &name)));
                 bind.push(portal.bind.clone());
+                bind.extend(portal.describe.take());
                 portal.is_bound = true;
             }
             let how = How::Portal { name: name.clone(), bind: Some(bind), hidden: portal.hidden.clone() };

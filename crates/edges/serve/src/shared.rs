@@ -186,7 +186,7 @@ impl Shared {
     pub(crate) fn refresh(&self) {
         let mut administration = lock(&self.administration);
         let purpose = if self.weak.is_some() { Purpose::Serve } else { Purpose::Record };
-        match catalogue::attach(&mut *administration, purpose) {
+        match catalogue::attach(&mut *administration, purpose, &self.word) {
             Ok(mut catalogue) => {
                 if let Some(weak) = &self.weak {
                     weak.name_tables(&mut catalogue);

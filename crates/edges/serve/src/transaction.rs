@@ -169,7 +169,7 @@ pub(crate) enum Tale {
 /// Understands what a trigger or a subquery tells; none if it makes no sense.
 pub(crate) fn tale(text: &str, catalogue: &Catalogue) -> Option<Tale> {
     let Node::Array(mut items, _) = parse(text)? else { return None };
-    if items.first() != Some(&Node::Text("w".to_owned())) {
+    if items.first() != Some(&Node::Text("w".into())) {
         let mut rows = Vec::new();
         for item in items {
             rows.extend(seen_rows(item, catalogue)?);
@@ -177,11 +177,11 @@ pub(crate) fn tale(text: &str, catalogue: &Catalogue) -> Option<Tale> {
         return Some(Tale::Read(rows));
     }
     let spelled = if items.len() > 5 { items.pop() } else { None };
-    let spelled = if let Some(Node::Text(text)) = spelled { Some(text) } else { None };
+    let spelled = if let Some(Node::Text(text)) = spelled { Some(text.into_owned()) } else { None };
     let (new, old, stamp, oid) = (items.pop()?, items.pop()?, items.pop()?, items.pop()?);
     let (Node::Number(oid), Node::Number(stamp)) = (oid, stamp) else { return None };
     let table = catalogue.by_oid(oid.parse().ok()?)?;
-    let row = |node: Node| match node {
+    let row = |node: Node<'_>| match node {
         Node::Null => Some(None),
         other => table_row(other, &table.key).map(|it| Some((format!("{}/{}", table.shown, it.name), it.value))),
     };
@@ -190,9 +190,9 @@ pub(crate) fn tale(text: &str, catalogue: &Catalogue) -> Option<Tale> {
 }
 
 /// The rows that a column or an item of a message tells.
-pub(crate) fn seen_rows(node: Node, catalogue: &Catalogue) -> Option<Vec<Seen>> {
+pub(crate) fn seen_rows(node: Node<'_>, catalogue: &Catalogue) -> Option<Vec<Seen>> {
     let Node::Array(items, _) = node else { return None };
-    let row = |item: Node| {
+    let row = |item: Node<'_>| {
         let Node::Array(mut parts, _) = item else { return None };
         let (row, writer, oid) = (parts.pop()?, parts.pop()?, parts.pop()?);
         let (Node::Number(oid), Node::Text(writer)) = (oid, writer) else { return None };

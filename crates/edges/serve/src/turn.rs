@@ -105,7 +105,7 @@ impl Turn {
         if inner.holder.is_none() && inner.waiting.len() == 1 {
             inner.since = Instant::now();
         }
-        self.changed.notify_all();
+        // Whoever waits already need not look again: this one does it for all.
         loop {
             if inner.holder != Some(number)
                 && let Some(next) = inner.next(self.patience)
@@ -147,13 +147,12 @@ impl Turn {
         }
     }
 
-    /// The session has its answer, and its transaction goes on.
+    /// The session has its answer, and its transaction goes on. Nobody is woken, as nobody is next before patience ends.
     pub(crate) fn pause(&self, number: u64) {
         let mut inner = self.lock();
         if inner.holder == Some(number) {
             inner.is_busy = false;
             inner.since = Instant::now();
-            self.changed.notify_all();
         }
     }
 

@@ -40,7 +40,7 @@ pub(crate) enum Rows {
 
 impl Versions {
     fn spelling(&self, value: &Datum) -> Option<&String> {
-        self.spelled.iter().find(|it| it.0 == *value).map(|it| &it.1)
+        self.spelled.iter().rfind(|it| it.0 == *value).map(|it| &it.1)
     }
 }
 
@@ -144,7 +144,7 @@ impl State {
             versions.n_written += 1;
             versions.newest = row.as_ref().map(|it| it.0.clone());
             if let Some((value, spelled)) = row
-                && versions.spelling(value).is_none()
+                && versions.spelled.last().is_none_or(|it| it.0 != *value)
             {
                 versions.spelled.push((value.clone(), spelled.clone()));
             }

@@ -38,21 +38,34 @@ impl Served<'_> {
         commits_nothing && self.batch.iter().all(prepares)
     }
 
+    /// Is a transaction only begun? The engine hears of it later, so that nobody need wait for that. Where a seed or a plan
+    /// says who is next, BEGIN is where they wait.
+    pub(super) fn only_begins(&mut self) -> bool {
+        self.txn.is_none()
+            && self.weak.turn.is_by_arrival()
+            && self.only_statement().is_some_and(|it| matches!(it.action, Action::Begin { .. }))
+    }
+
     fn reads_alone(&mut self) -> bool {
+        self.only_statement().is_some_and(|it| only_reads(&it))
+    }
+
+    /// The statement of a request that has only one.
+    fn only_statement(&mut self) -> Option<Arc<Plan>> {
         self.look_up_catalogue();
         match self.batch.as_slice() {
             [query] if query.tag == b'Q' => {
-                let plans = query.fields().text().map(|it| self.plans(it)).unwrap_or_default();
-                plans.len() == 1 && only_reads(&plans[0])
+                let mut plans = query.fields().text().map(|it| self.plans(it)).unwrap_or_default();
+                plans.pop().filter(|_| plans.is_empty())
             }
             [bind, between @ .., sync] if (bind.tag, sync.tag) == (b'B', b'S') => {
                 let mut fields = bind.fields();
                 let statement = fields.text().and_then(|_| fields.text());
                 let prepared = statement.and_then(|it| self.prepared.get(it));
-                let plan = prepared.and_then(|it| it.plan.as_ref());
-                plan.is_some_and(|it| only_reads(it)) && between.iter().all(|it| matches!(it.tag, b'D' | b'E'))
+                let plan = prepared.and_then(|it| it.plan.clone());
+                plan.filter(|_| between.iter().all(|it| matches!(it.tag, b'D' | b'E')))
             }
-            _ => false,
+            _ => None,
         }
     }
 }

@@ -21,6 +21,7 @@ impl Served<'_> {
         parameters: &[Parameter],
         how: &How,
     ) -> io::Result<(Answered, Running)> {
+        self.begin_if_explicit();
         self.ask_engine(plan, how)?;
         let is_query = matches!(how, How::Query);
         let is_tagged = is_tagged(plan);

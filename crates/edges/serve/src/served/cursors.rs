@@ -35,7 +35,7 @@ impl Served<'_> {
             }
             return Ok(answered);
         }
-        let has_block = self.txn.as_ref().is_some_and(|it| it.has_block);
+        let has_block = self.txn.as_ref().is_some_and(|it| it.has_block || it.is_explicit());
         if cursor.lives == Lives::InTransaction && !has_block {
             // The engine says that it would be gone at once.
             return self.engine_answer(plan, parameters, how).map(|it| it.0);

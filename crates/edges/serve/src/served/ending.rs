@@ -3,21 +3,35 @@
 use super::statement::{How, Txn};
 use super::{Answered, Served};
 use crate::analyse::{Action, Plan};
-use crate::transaction::Block;
+use crate::transaction::{Block, Open};
 use crate::wire::Message;
 use iso_history::Outcome;
 use std::io;
 use std::sync::Arc;
 
+/// A transaction that has ended, and is not written down yet.
+pub(super) struct Ended {
+    open: Open,
+    outcome: Outcome,
+    end: i64,
+}
+
 impl Served<'_> {
     /// COMMIT or ROLLBACK.
     pub(super) fn end_explicit(&mut self, plan: &Plan, how: &How) -> io::Result<Answered> {
-        let is_commit = matches!(plan.action, Action::Commit) && self.txn.as_ref().is_some_and(|it| !it.has_failed);
+        let is_commit = matches!(plan.action, Action::Commit) && self.txn.as_ref().is_some_and(|it| !it.has_failed());
         if is_commit && let Err(error) = self.commit_in_store()? {
             return Ok(Err(error));
         }
+        let chains = plan.sql.to_ascii_lowercase().contains("chain");
         self.is_committing = is_commit;
-        let answered = self.engine_answer(plan, &[], how)?.0;
+        let answered = if self.txn.as_ref().is_some_and(Txn::has_failed) {
+            // The engine need not know that it failed.
+            let sql = if chains { "ROLLBACK AND CHAIN" } else { "ROLLBACK" };
+            self.ask(sql, &[])?.map(|()| vec![Message::text(b'C', "ROLLBACK")])
+        } else {
+            self.engine_answer(plan, &[], how)?.0
+        };
         self.is_committing = false;
         let is_committed = is_commit && answered.is_ok();
         if is_commit && answered.is_err() {
@@ -25,7 +39,7 @@ impl Served<'_> {
         }
         self.end(if is_committed { Outcome::Committed } else { Outcome::Aborted });
         // AND CHAIN begins the next one.
-        if plan.sql.to_ascii_lowercase().contains("chain") && answered.is_ok() {
+        if chains && answered.is_ok() {
             self.begin_if_idle();
             if let Some(txn) = self.txn.as_mut() {
                 (txn.has_block, txn.open.block) = (true, Block::Explicit);
@@ -88,6 +102,13 @@ impl Served<'_> {
         Ok(())
     }
 
+    /// Writes down the transactions that have ended.
+    pub(super) fn record_ended(&mut self) {
+        for Ended { open, outcome, end } in self.ended.drain(..) {
+            self.shared.ledger.record_ended(&self.name, &open, outcome, end);
+        }
+    }
+
     /// The transaction has ended in the engine.
     pub(super) fn end(&mut self, outcome: Outcome) {
         let Some(txn) = self.txn.take() else { return };
@@ -101,8 +122,13 @@ impl Served<'_> {
         if txn.is_setup {
             self.weak.count_setup(false);
         }
-        self.shared.ledger.record(&self.name, &txn.open, outcome);
-        if txn.open.defines && outcome == Outcome::Committed {
+        let defines = txn.open.defines;
+        self.ended.push(Ended { open: txn.open, outcome, end: self.shared.ledger.now() });
+        // Before the run, nothing is recorded; a run that begins meanwhile must not have it.
+        if !self.weak.is_on() {
+            self.record_ended();
+        }
+        if defines && outcome == Outcome::Committed {
             if self.weak.is_on() {
                 self.shared.replace_catalogue(Arc::clone(&self.catalogue));
             } else {

@@ -25,9 +25,9 @@ const CONFLICT: &str = "40001";
 /// A transaction that has begun.
 pub(super) struct Txn {
     pub(super) open: Open,
-    /// The engine was told that it begins.
+    /// The engine was told that it begins. It hears of it together with the first statement that it executes.
     pub(super) has_block: bool,
-    pub(super) has_failed: bool,
+    pub(super) stage: Stage,
     /// In the store, from the first statement on that concerns rows.
     pub(super) session: Option<SessionId>,
     pub(super) own: Own,
@@ -41,7 +41,7 @@ impl Txn {
         Self {
             open: Open::new(begin, level),
             has_block: false,
-            has_failed: false,
+            stage: Stage::Begun,
             session: None,
             own: Own::new(),
             savepoints: Vec::new(),
@@ -52,6 +52,20 @@ impl Txn {
     pub(super) fn is_explicit(&self) -> bool {
         self.open.block == Block::Explicit
     }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.stage == Stage::Failed
+    }
+}
+
+/// How far a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It waits for its first turn.
+    Begun,
+    Running,
+    /// An error was said, and nothing is done any more until it ends.
+    Failed,
 }
 
 /// A savepoint of the application.
@@ -127,9 +141,9 @@ impl Served<'_> {
         if Self::ends(Some(&plan)) {
             return self.end_explicit(&plan, how);
         }
-        if self.txn.as_ref().is_some_and(|it| it.has_failed) && !matches!(plan.action, Action::RollbackTo(_)) {
-            // The engine says that nothing is done any more.
-            return self.engine_answer(&plan, parameters, how).map(|it| it.0);
+        if self.txn.as_ref().is_some_and(Txn::has_failed) && !matches!(plan.action, Action::RollbackTo(_)) {
+            let words = "current transaction is aborted, commands ignored until end of transaction block";
+            return Ok(Err(Message::error("ERROR", "25P02", words)));
         }
         if plan.code == Code::Called && self.weak.is_on() && self.weak.opaque == Opaque::Refused {
             let words = "this executes code of the database, and what it reads is not seen; isoscope serves it from the \
@@ -137,6 +151,13 @@ impl Served<'_> {
             return self.refuse(Refused::Unsupported(words.to_owned())).map(Err);
         }
         match &plan.action {
+            Action::Begin { .. } if self.txn.as_ref().is_some_and(|it| !it.has_block && !it.is_explicit()) => {
+                if let Some(txn) = self.txn.as_mut() {
+                    txn.open.block = Block::Explicit;
+                }
+                let is_start = plan.sql.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("start"));
+                Ok(Ok(vec![Message::text(b'C', if is_start { "START TRANSACTION" } else { "BEGIN" })]))
+            }
             Action::Begin { .. } => {
                 let answered = self.engine_answer(&plan, parameters, how)?.0;
                 if let Some(txn) = self.txn.as_mut().filter(|_| answered.is_ok()) {
@@ -190,18 +211,23 @@ impl Served<'_> {
 
     /// Asks the engine something of our own, inside of the transaction.
     pub(super) fn ask(&mut self, sql: &str, parameters: &[&str]) -> io::Result<Result<(), Message>> {
+        self.begin_if_explicit();
         Ok(self.engine.ask(sql, parameters)?.map(|_| ()))
     }
 
-    pub(super) fn ensure_block(&mut self) -> io::Result<Result<(), Message>> {
-        if self.txn.as_ref().is_some_and(|it| it.has_block) {
-            return Ok(Ok(()));
-        }
-        let begun = self.ask(BEGIN, &[])?;
-        if let Some(txn) = self.txn.as_mut().filter(|_| begun.is_ok()) {
+    /// The engine is in a transaction when it hears what comes next.
+    pub(super) fn ensure_block(&mut self) {
+        if let Some(txn) = self.txn.as_mut().filter(|it| !it.has_block) {
+            self.engine.say_ahead(BEGIN);
             txn.has_block = true;
         }
-        Ok(begun)
+    }
+
+    /// The same, if the application has begun the transaction by name.
+    pub(super) fn begin_if_explicit(&mut self) {
+        if self.txn.as_ref().is_some_and(Txn::is_explicit) {
+            self.ensure_block();
+        }
     }
 
     /// The transaction in the store, which begins now if it has not.
@@ -241,9 +267,7 @@ impl Served<'_> {
         };
         // The newest state is there without any transaction of the engine.
         if !view.placed.is_empty() {
-            if let Err(error) = self.ensure_block()? {
-                return Ok(Err(error));
-            }
+            self.ensure_block();
             if let Err(error) = self.place(&view)? {
                 return self.refuse(unplaceable(&error)).map(Err);
             }
@@ -319,10 +343,8 @@ impl Served<'_> {
 
     /// Any other statement: it acts on the newest state, and the store hears what it did.
     pub(super) fn change(&mut self, plan: &Plan, parameters: &[Parameter], how: &How) -> io::Result<Answered> {
-        if !is_outside(plan)
-            && let Err(error) = self.ensure_block()?
-        {
-            return Ok(Err(error));
+        if !is_outside(plan) {
+            self.ensure_block();
         }
         let (answered, running) = self.engine_answer(plan, parameters, how)?;
         let answer = match answered {
@@ -378,7 +400,8 @@ impl Served<'_> {
     /// Tables were made or changed: they get triggers at once, and rows that they have already are written now.
     fn define(&mut self, plan: &Plan) -> Result<(), Refused> {
         let broken = |it: &dyn std::fmt::Display| Refused::Broken(format!("tables cannot be followed: {it}"));
-        let mut catalogue = catalogue::attach(&mut self.engine, Purpose::Serve).map_err(|it| broken(&it))?;
+        let attached = catalogue::attach(&mut self.engine, Purpose::Serve, &self.shared.word);
+        let mut catalogue = attached.map_err(|it| broken(&it))?;
         self.weak.name_tables(&mut catalogue);
         if let Some(txn) = self.txn.as_mut() {
             txn.open.defines = true;
@@ -453,7 +476,7 @@ impl Served<'_> {
     fn roll_back_to(&mut self, plan: &Plan, name: &str, how: &How) -> io::Result<Answered> {
         let answered = self.engine_answer(plan, &[], how)?.0;
         let Some(txn) = self.txn.as_mut().filter(|_| answered.is_ok()) else { return Ok(answered) };
-        txn.has_failed = false;
+        txn.stage = Stage::Running;
         txn.open.roll_back_to(name);
         let Some(nth) = txn.savepoints.iter().rposition(|it| it.name == name) else { return Ok(answered) };
         txn.savepoints.truncate(nth + 1);

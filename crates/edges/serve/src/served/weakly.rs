@@ -25,9 +25,7 @@ impl Served<'_> {
         parameters: &[Parameter],
         how: &How,
     ) -> io::Result<Answered> {
-        if let Err(error) = self.ensure_block()? {
-            return Ok(Err(error));
-        }
+        self.ensure_block();
         let view = match self.choose(plan, parameters) {
             Ok(view) => view,
             Err(refused) => return self.refuse(refused).map(Err),

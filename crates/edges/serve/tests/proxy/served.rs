@@ -1,7 +1,7 @@
 //! Serving at every level: what clients saw is what was recorded, and the level allows it.
 
 use crate::honesty::{PYTHON, compare, has_psycopg};
-use crate::stage::{client, psql, said, text_of};
+use crate::stage::{client, psql, said, server, text_of};
 use iso_answer::check as decide;
 use iso_answer::check::Answer;
 use iso_collect::Target;
@@ -180,6 +180,69 @@ fn statements_of_psql_are_served() {
     assert_eq!(served.failure, None);
     let answer = decide(&history, Level::Serializable, &Budget::unlimited());
     assert!(matches!(answer, Answer::Allowed(_)), "{answer:?}");
+}
+
+/// Transactions whose first words are wrong, odd or about the transaction itself.
+const BEGINNINGS: &str = "CREATE TABLE t (id int PRIMARY KEY, n int);
+BEGIN; -- of which the engine hears with the next one
+SELEC 1;
+SELECT 2;
+INSERT INTO t VALUES (1, 1);
+COMMIT;
+START TRANSACTION;
+SET LOCAL work_mem = '3MB';
+SHOW work_mem;
+BEGIN;
+INSERT INTO t VALUES (2, 2);
+COMMIT AND CHAIN;
+INSERT INTO t VALUES (3, 3), (3, 4);
+COMMIT AND CHAIN;
+SELECT * FROM t;
+END;
+BEGIN;
+COMMIT;
+BEGIN;
+ROLLBACK;
+COMMIT;
+BEGIN;
+SAVEPOINT a;
+INSERT INTO t VALUES (4, 4);
+SELECT 1 / 0;
+ROLLBACK TO a;
+SELECT count(*) FROM t;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM t;
+FETCH c;
+COMMIT;
+FETCH c;
+BEGIN;
+PREPARE p AS SELECT n FROM t WHERE id = $1;
+EXECUTE p(2);
+COMMIT;
+SHOW work_mem;
+";
+
+#[test]
+fn transactions_begin_and_fail_as_without_serving() {
+    let Some(server) = server() else { return };
+    let stage = Stage::new(ServeSetup { policy: Policy::Latest, ..setup(Level::Serializable, ACCOUNTS) });
+    let heard = |port: u16| {
+        let folder = TempDir::new().unwrap();
+        let script = folder.path().join("beginnings.sql");
+        std::fs::write(&script, BEGINNINGS).unwrap();
+        let mut psql = client("psql", port, &["-Xae", "-v", "ON_ERROR_STOP=0", "-f", script.to_str().unwrap()]);
+        let output = psql.output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap().replace(script.to_str().unwrap(), "beginnings.sql");
+        (String::from_utf8(output.stdout).unwrap(), errors)
+    };
+    let (direct, served) = (heard(server.port()), heard(stage.port()));
+    assert_eq!(served, direct);
+    assert!(direct.1.contains("current transaction is aborted"), "{}", direct.1);
+    let (served, lines, _) = stage.end();
+    assert_eq!(served.failure, None);
+    // What failed is not in the history as committed.
+    assert!(!lines.lines().any(|it| it.contains("t/1\"") && it.contains("commit")), "{lines}");
 }
 
 /// What psql says, and what it hears, with the newest versions.
