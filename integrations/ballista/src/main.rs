@@ -144,16 +144,22 @@ async fn answer(address: &str, plan: &Value) -> Result<(), Failed> {
     if let Some(before) = plan["before"].as_str() {
         register(&ctx, "before", before).await?;
     }
+    let mut empty = BTreeSet::new();
     let kept: Vec<&str> = plan["kept"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for view in plan["views"].as_array().into_iter().flatten() {
         let (Some(name), Some(query)) = (view[0].as_str(), view[1].as_str()) else {
             return Err("a view is broken".into());
         };
-        let frame = ctx.sql(query).await?;
+        let mut frame = ctx.sql(query).await?;
+        if plan["empty_with"][name].as_str().is_some_and(|it| empty.contains(it)) {
+            frame = frame.limit(0, Some(0))?;
+        }
         if kept.contains(&name) {
             // Written here and not by the executors: what a dead one has written would stand beside what is written for it.
             let file = folder.join(format!("{name}.parquet"));
-            keep(frame, &file).await?;
+            if keep(frame, &file).await? == 0 {
+                empty.insert(name);
+            }
             register(&ctx, name, &file.display().to_string()).await?;
         } else {
             ctx.register_table(name, frame.into_view())?;
@@ -218,19 +224,21 @@ async fn kinds(ctx: &SessionContext) -> Result<Vec<String>, Failed> {
     Ok(found)
 }
 
-/// Writes rows as they come: they may be more than fit into memory.
-async fn keep(frame: DataFrame, path: &Path) -> Result<(), Failed> {
+/// Writes rows as they come: they may be more than fit into memory. Says how many there are.
+async fn keep(frame: DataFrame, path: &Path) -> Result<usize, Failed> {
     let schema = plain(frame.schema().as_arrow());
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut file = ArrowWriter::try_new(File::create(path)?, Arc::clone(&schema), Some(properties))?;
+    let mut n_rows = 0;
     let mut stream: SendableRecordBatchStream = frame.execute_stream().await?;
     while let Some(batch) = next(&mut stream).await {
         let batch = batch?;
+        n_rows += batch.num_rows();
         let columns = batch.columns().iter().zip(schema.fields()).map(|(it, field)| cast(it, field.data_type()));
         file.write(&RecordBatch::try_new(Arc::clone(&schema), columns.collect::<Result<_, _>>()?)?)?;
     }
     file.close()?;
-    Ok(())
+    Ok(n_rows)
 }
 
 async fn next(stream: &mut SendableRecordBatchStream) -> Option<datafusion::error::Result<RecordBatch>> {

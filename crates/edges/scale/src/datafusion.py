@@ -69,11 +69,15 @@ def rows(frame):
 
 
 def keep(frame, path):
-    """Writes rows as they come: they may be more than fit into memory."""
+    """Writes rows as they come: they may be more than fit into memory. Says how many there are."""
     schema = plain(frame.schema())
+    n_rows = 0
     with pq.ParquetWriter(path, schema) as file:
         for batch in frame.execute_stream():
-            file.write_table(pa.Table.from_batches([batch.to_pyarrow()]).cast(schema))
+            table = pa.Table.from_batches([batch.to_pyarrow()]).cast(schema)
+            file.write_table(table)
+            n_rows += table.num_rows
+    return n_rows
 
 
 def main(plan):
@@ -86,10 +90,14 @@ def main(plan):
         ctx.register_csv("moved", pathlib.Path(plan["moved"]).as_uri(), schema=columns, has_header=False)
     if plan["before"]:
         register(ctx, "before", plan["before"])
+    empty = set()
     for name, text in plan["views"]:
         if name in plan["kept"]:
-            kept = folder / f"{name}.parquet"
-            keep(ctx.sql(text), kept)
+            kept, frame = folder / f"{name}.parquet", ctx.sql(text)
+            if plan["empty_with"].get(name) in empty:
+                frame = frame.limit(0)
+            if keep(frame, kept) == 0:
+                empty.add(name)
             register(ctx, name, kept)
         else:
             ctx.sql(f"CREATE VIEW {name} AS {text}")

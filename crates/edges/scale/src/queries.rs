@@ -84,6 +84,17 @@ impl Queries {
         Self::MISFIT_TXNS,
     ];
 
+    /// Views that have no rows if another one has none. An engine need not look for them then: one that cuts a query into stages
+    /// would read everything before it sees that.
+    pub const EMPTY_WITH: [(&'static str, &'static str); 6] = [
+        (snapshots::STALE_OPS, snapshots::STALE_KEYS),
+        (snapshots::STALE, snapshots::STALE_OPS),
+        (snapshots::NEAR_KEYS, snapshots::STALE),
+        (snapshots::NEAR_OPS, snapshots::NEAR_KEYS),
+        (Self::MISFIT_KEYS, snapshots::APART),
+        (Self::MISFIT_TXNS, snapshots::APART),
+    ];
+
     /// The queries of a question. They read the view `moved`, if something is, and `before`, if there was a part before.
     pub fn new(question: &Question, moved: Moves, earlier: Earlier) -> Self {
         let writer = Writer { question };

@@ -26,13 +26,18 @@ def main(plan):
         moved.createOrReplaceTempView("moved")
     if plan["before"]:
         spark.read.parquet(plan["before"]).createOrReplaceTempView("before")
+    empty = set()
     for name, text in plan["views"]:
         view = spark.sql(text)
+        if plan["empty_with"].get(name) in empty:
+            view = view.limit(0)
         if name in plan["kept"]:
             # A view that is cached still is part of the plans of all that ask it, which grow beyond all memory.
             kept = f"file://{plan['folder']}/{name}.parquet"
             view.write.mode("overwrite").parquet(kept)
             view = spark.read.parquet(kept)
+            if view.isEmpty():
+                empty.add(name)
         view.createOrReplaceTempView(name)
     count = lambda name: spark.table(name).count()
     result = {
