@@ -91,6 +91,38 @@ fn an_anomaly_in_standard_input_is_found_in_what_has_passed() {
 }
 
 #[test]
+fn a_recording_that_breaks_its_promise_is_refused() {
+    let folder = Folder::new();
+    let line = |session: u32, ops: &str, time: i64| {
+        format!("{{\"s\":{session},\"ops\":[{ops}],\"status\":\"commit\",\"begin\":{time},\"end\":{time}}}\n")
+    };
+    let mut lines = "{\"isoscope\":1,\"initial\":0,\"recording\":\"unique\"}\n".to_owned();
+    lines += &(line(1, "[\"w\",\"x\",1]", 1) + &line(1, "[\"w\",\"x\",2]", 2));
+    for time in 3..60 {
+        lines += &line(1 + (time % 2) as u32, &format!("[\"w\",\"y\",{time}]"), time);
+    }
+    // What it read is gone by then.
+    let stale = line(2, "[\"r\",\"x\",1]", 60);
+    let more: String = (61..120).map(|it| line(1 + (it % 2) as u32, &format!("[\"w\",\"y\",{it}]"), it)).collect();
+    let end = "{\"recording\":\"complete\"}\n";
+    let check = ["check", "--stream", "h.jsonl", "--level", "sser,rc", "--window", "4"];
+    folder.write("h.jsonl", lines.clone() + &stale + &more + end);
+    folder.run(&check).ends(1).complains("sser is violated (stale-read)");
+    // Before, and after the violation was told of.
+    let again = |time: i64| line(1, "[\"w\",\"x\",1]", time);
+    let wrong = "writes 1 to x, which was there before, although the header promises";
+    let stale_after = again(60) + &line(2, "[\"r\",\"x\",2]", 61);
+    folder.write("h.jsonl", lines.clone() + &stale_after + &more + end);
+    folder.run(&check).ends(2).complains(wrong).complains("line 61 ");
+    folder.write("h.jsonl", lines.clone() + &stale + &more + &again(120) + end);
+    folder.run(&check).ends(2).complains(wrong).complains("line 121 ");
+    // In memory it is believed only if the recording was cut.
+    folder.run(&["check", "h.jsonl", "--level", "rc"]).ends(0);
+    folder.write("h.jsonl", lines + &stale + &again(120));
+    folder.run(&["check", "h.jsonl", "--level", "rc"]).ends(2).complains(wrong);
+}
+
+#[test]
 fn what_cannot_be_streamed_is_refused_with_a_reason() {
     let folder = Folder::with_histories();
     let list = "{\"isoscope\":1,\"initial\":0}\n{\"s\":1,\"ops\":[[\"a\",\"x\",1]]}\n";

@@ -152,7 +152,7 @@ pub(crate) fn run(
         budget,
         progress,
         violated,
-        recording: Again { from, until: Cell::new(None), initial: plan.initial.clone() },
+        recording: Again::new(from, plan.initial.clone()),
         saved,
         resuming,
         failed: None,
@@ -379,11 +379,15 @@ impl Taker<'_> {
 
     /// Tells of violations, and whether to go on.
     fn look(&mut self, at: u64) -> ControlFlow<()> {
+        if let Some(broken) = self.recording.take_broken() {
+            return self.done(Err(broken.into()));
+        }
         let Some(check) = &self.check else { return ControlFlow::Continue(()) };
         if check.is_violated() {
             for (level, standing) in check.standings() {
                 if matches!(standing, Standing::Violated(_)) && !self.told.contains(&level) {
                     self.told.push(level);
+                    self.recording.was_shown();
                     self.sampler.hear(check, at);
                     (self.violated)(level, standing, at);
                 }
@@ -463,6 +467,9 @@ impl Taker<'_> {
                 self.recording.until.set(None);
                 check.finish(&self.recording, &mut self.saved, &self.budget);
             }
+        }
+        if end != EndOfStream::Enough {
+            self.recording.look_back();
         }
         self.look(self.last_line).is_break();
         self.sample();
