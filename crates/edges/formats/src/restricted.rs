@@ -85,6 +85,10 @@ impl TakeTxns for Part {
         ControlFlow::Continue(())
     }
 
+    fn list(&mut self, _: KeyId, _: Name<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
     fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()> {
         if self.wants(key) {
             let (key, value) = (self.builder.key_named(name), self.builder.value_named(value));
@@ -113,12 +117,19 @@ impl TakeTxns for Part {
             if !self.wants(op.key) {
                 continue;
             }
-            let (key, value) = (self.builder.key_named(op.name), self.builder.value_named(op.value));
+            let key = self.builder.key_named(op.name);
+            if op.access == Access::ReadList {
+                let elements: Vec<_> = op.elements.iter().map(|it| self.builder.value_named(*it)).collect();
+                self.builder.read_list(key, elements);
+                continue;
+            }
+            let value = self.builder.value_named(op.value);
             match op.access {
                 Access::Read => self.builder.read(key, value),
                 Access::Write => self.builder.write(key, value),
-                // Only registers are streamed; whoever has lists was refused before.
-                Access::Append | Access::ReadList | Access::Omit => {}
+                Access::Append => self.builder.append(key, value),
+                // Whoever has scans was refused before.
+                Access::ReadList | Access::Omit => {}
             }
         }
         self.builder.end(txn.outcome);

@@ -13,7 +13,7 @@ use crate::pipeline::in_order;
 use crate::sink::Sink;
 use crate::{Format, Header, ReadError, ReadOptions};
 use iso_history::{Access, Datum, Defect, History, KeyId, Name, Op, Outcome, PlaceUnit, SessionId, Severity};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -21,6 +21,8 @@ use std::ops::ControlFlow;
 pub trait TakeTxns {
     /// The first line was read.
     fn header(&mut self, header: &StreamedHeader) -> ControlFlow<()>;
+    /// A key turns out to be a list, in the transaction that follows.
+    fn list(&mut self, key: KeyId, name: Name<'_>) -> ControlFlow<()>;
     /// A key has an initial value of its own.
     fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()>;
     /// A transaction was read.
@@ -74,6 +76,8 @@ pub struct RawOp<'t> {
     pub name: Name<'t>,
     /// What it read or wrote.
     pub value: Name<'t>,
+    /// What it read in a list.
+    pub elements: &'t [Name<'t>],
 }
 
 /// How a stream ended.
@@ -120,6 +124,7 @@ pub struct StreamedNames {
     text_keys: FxHashMap<Box<str>, u32>,
     keys: FxHashMap<Datum, u32>,
     n_keys: u32,
+    lists: FxHashSet<KeyId>,
     int_sessions: FxHashMap<i64, u32>,
     sessions: FxHashMap<String, u32>,
     session_names: Vec<String>,
@@ -354,7 +359,13 @@ impl Streamer<'_> {
             let (key_kind, value_kind) = scanned.kinds[idx];
             let name = scanned.name((key_kind, scanned.keys[idx]));
             let value = scanned.name((value_kind, scanned.values[idx]));
-            ops.push(RawOp { access: scanned.accesses[idx], key: self.names.key_id(name), name, value });
+            ops.push(RawOp { access: scanned.accesses[idx], key: self.names.key_id(name), name, value, elements: &[] });
+        }
+        if !self.names.lists.is_empty() || ops.iter().any(|it| it.access == Access::Append) {
+            self.tell_lists(ops, at);
+        }
+        if self.flow.is_break() || self.is_broken() {
+            return;
         }
         let session = self.names.session_named(scanned.name(txn.session));
         let nth = self.names.next_of(session);
@@ -400,7 +411,13 @@ impl Streamer<'_> {
     fn other_txn(&mut self, history: &History, at: u64) {
         for txn in history.txns() {
             let mut ops: Vec<RawOp<'_>> = Vec::new();
+            let elements = |it| if let Op::ReadList { values, .. } = history.op(it) { values } else { &[] };
+            let elements: Vec<Name<'_>> = history.ops(txn).flat_map(elements).map(|it| history.value(*it)).collect();
+            let mut left = elements.as_slice();
             for op in history.ops(txn).map(|it| history.op(it)) {
+                let n_elements = if let Op::ReadList { values, .. } = op { values.len() } else { 0 };
+                let (elements, rest) = left.split_at(n_elements);
+                left = rest;
                 let name = history.key_name(op.key());
                 let (access, value) = match op {
                     Op::Read { value, .. } => (Access::Read, history.value(value)),
@@ -409,19 +426,42 @@ impl Streamer<'_> {
                     Op::ReadList { .. } => (Access::ReadList, Name::Null),
                     Op::Omit { .. } => (Access::Omit, Name::Null),
                 };
-                ops.push(RawOp { access, key: self.names.key_id(name), name, value });
+                ops.push(RawOp { access, key: self.names.key_id(name), name, value, elements });
             }
             // A scan also says something about rows that are not in this line.
             if history.has_scans() {
                 let key = self.names.key_id(Name::Null);
-                ops.push(RawOp { access: Access::Omit, key, name: Name::Null, value: Name::Null });
+                ops.push(RawOp { access: Access::Omit, key, name: Name::Null, value: Name::Null, elements: &[] });
             }
-            let Some(session) = history.session_of(txn) else { continue };
+            self.tell_lists(&ops, at);
+            let Some(session) = history.session_of(txn).filter(|_| self.flow.is_continue()) else { continue };
             let session = self.names.session_id(history.session_name(session));
             let nth = self.names.next_of(session);
             let session_name = self.names.session_names[session.index()].as_str();
             let (begin, end, outcome) = (history.begin(txn), history.end(txn), history.outcome(txn));
             self.flow = self.taker.txn(&RawTxn { session, session_name, nth, at, begin, end, outcome, ops: &ops });
+        }
+    }
+}
+
+impl Streamer<'_> {
+    /// Says which keys of a transaction are lists, if that is new, and whether a list is used as something else.
+    fn tell_lists(&mut self, ops: &[RawOp<'_>], at: u64) {
+        for op in ops {
+            let is_list = matches!(op.access, Access::Append | Access::ReadList);
+            let is_known = self.names.lists.contains(&op.key);
+            if is_list && !is_known {
+                self.names.lists.insert(op.key);
+                self.flow = self.taker.list(op.key, op.name);
+            } else if !is_list && is_known && op.access != Access::Omit {
+                self.error(
+                    Some(at),
+                    format!("key {} is used as a register and as a list; a key must be one of them", op.name.shown()),
+                );
+            }
+            if self.flow.is_break() || self.is_broken() {
+                return;
+            }
         }
     }
 }
