@@ -106,7 +106,7 @@ pub struct StreamedTxn<'b> {
 /// The lists that a transaction read.
 #[derive(Clone, Copy, Debug)]
 struct Lists<'b> {
-    lists: &'b [(KeyId, u32)],
+    starts: &'b [(KeyId, u32)],
     /// Where the elements of the last one end.
     end: u32,
     elements: &'b [StreamedValue],
@@ -114,8 +114,8 @@ struct Lists<'b> {
 
 impl<'b> Lists<'b> {
     fn iter(self) -> impl Iterator<Item = (KeyId, &'b [StreamedValue])> {
-        let ends = self.lists.iter().skip(1).map(|it| it.1).chain(std::iter::once(self.end));
-        self.lists
+        let ends = self.starts.iter().skip(1).map(|it| it.1).chain(std::iter::once(self.end));
+        self.starts
             .iter()
             .zip(ends)
             .map(move |((key, start), end)| (*key, &self.elements[*start as usize..end as usize]))
@@ -220,7 +220,7 @@ impl StreamedBlock {
         let StreamedTxn { session, nth, at, begin, end, outcome, contradicted, .. } = *txn;
         let (start, lists) = (self.ops.len() as u32, self.lists.len() as u32);
         let (n_reads, n_writes) = (txn.reads.len() as u32, txn.writes.len() as u32);
-        let (n_hidden, n_lists) = (txn.hidden.len() as u32, txn.lists.lists.len() as u32);
+        let (n_hidden, n_lists) = (txn.hidden.len() as u32, txn.lists.starts.len() as u32);
         self.heads.push(Head {
             session,
             nth,
@@ -271,7 +271,7 @@ impl StreamedBlock {
             writes: &self.ops[writes..hidden],
             hidden: &self.ops[hidden..hidden + head.n_hidden as usize],
             lists: Lists {
-                lists: &self.lists[first_list..end_of_lists],
+                starts: &self.lists[first_list..end_of_lists],
                 end: self.lists.get(end_of_lists).map_or(self.elements.len() as u32, |it| it.1),
                 elements: &self.elements,
             },

@@ -13,7 +13,7 @@ use iso_answer::stream::{Standing, Steps, StreamCheck, Told};
 use iso_evidence::{Budget, StreamedStep};
 use iso_history::{History, HistoryBuilder, KeyId, Name, Op, Outcome, Place, SessionId};
 use iso_spec::Level;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 const LEVELS: [Level; 12] = [
     Level::StrictSerializable,
@@ -77,7 +77,7 @@ impl Tally {
 
 /// Is no value written to a key twice, nor its initial one?
 fn has_unique_values(history: &History) -> bool {
-    let mut written: HashSet<_> = history.keys().map(|it| (it, history.initial_value(it))).collect();
+    let mut written: BTreeSet<_> = history.keys().map(|it| (it, history.initial_value(it))).collect();
     let ops = history.txns().flat_map(|it| history.ops(it)).map(|it| history.op(it));
     let mut writes = ops.filter_map(|it| match it {
         Op::Write { key, value } | Op::Append { key, value } => Some((key, value)),
@@ -204,7 +204,7 @@ fn run_of_a_store(random: &mut Random, rows: Rows) -> History {
         let mut written: Vec<Vec<i64>> = vec![Vec::new(); n_keys];
         for nth_op in 0..=i64::try_from(random.below(4)).unwrap() {
             let key = random.below(n_keys);
-            let is_list = rows == Rows::Lists && key % 2 == 0;
+            let is_list = rows == Rows::Lists && key.is_multiple_of(2);
             let seen = snapshot[key].iter().chain(&written[key]);
             if random.percent(50) && is_list {
                 let seen: Vec<_> = seen.map(|it| builder.value_named(Name::Int(*it))).collect();

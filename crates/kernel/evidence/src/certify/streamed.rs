@@ -171,7 +171,7 @@ impl StreamedReplay {
                 if let Some(sight) = &mut self.sight {
                     sight.step(txn, sources)?;
                     // An older version of a list is its beginning.
-                    self.read_lists(txn, |held, read| held.starts_with(read))?;
+                    self.read_lists(txn, <[StreamedValue]>::starts_with)?;
                     self.lists.append(txn);
                 }
             }
