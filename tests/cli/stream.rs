@@ -134,9 +134,12 @@ fn what_cannot_be_streamed_is_refused_with_a_reason() {
         .complains("line 3 has a scan, which is not streamed; the whole recording is read into memory");
     let said = folder.pipe(&["check", "--stream", "-", "--level", "ser"], scan.as_bytes()).ends(3);
     assert!(said.out.contains("line 3 has a scan, which is not streamed; with more --memory"), "{}", said.out);
-    let both =
-        "{\"isoscope\":1,\"initial\":0}\n{\"s\":1,\"ops\":[[\"a\",\"x\",1]]}\n{\"s\":1,\"ops\":[[\"w\",\"x\",1]]}\n";
-    folder.pipe(&["check", "--stream", "-", "--level", "ser"], both.as_bytes()).ends(2).complains("as a list");
+    let (append, write) = ("{\"s\":1,\"ops\":[[\"a\",\"x\",1]]}\n", "{\"s\":1,\"ops\":[[\"w\",\"x\",1]]}\n");
+    let in_one = "{\"s\":1,\"ops\":[[\"w\",\"x\",1],[\"r\",\"x\",[1]]]}\n";
+    for lines in [append.to_owned() + write, write.to_owned() + append, in_one.to_owned()] {
+        let both = format!("{{\"isoscope\":1,\"initial\":0}}\n{lines}");
+        folder.pipe(&["check", "--stream", "-", "--level", "ser"], both.as_bytes()).ends(2).complains("as a list");
+    }
     folder.run(&["check", "--stream", "list.jsonl", "--level", "adya.pl3"]).ends(2).complains("decided in memory");
     folder.run(&["check", "list.jsonl", "--window", "5"]).ends(2).complains("add --stream or --follow");
     folder.write("torn.jsonl", "{\"isoscope\":1,\"initial\":0}\n{\"s\":1,\"ops\":[[\"w\",\"x\",1]");

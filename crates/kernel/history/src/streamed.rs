@@ -254,6 +254,7 @@ impl StreamedBlock {
     }
 
     /// One of the transactions.
+    #[inline]
     pub fn txn(&self, idx: usize) -> StreamedTxn<'_> {
         let head = &self.heads[idx];
         let reads = head.start as usize;

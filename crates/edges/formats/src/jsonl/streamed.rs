@@ -355,6 +355,7 @@ impl Streamer<'_> {
             return self.error(Some(at), format!("the transaction ends at {end}, before it begins at {begin}"));
         }
         ops.clear();
+        let n_keys = self.names.n_keys;
         for idx in start..start + txn.n_ops {
             let (key_kind, value_kind) = scanned.kinds[idx];
             let name = scanned.name((key_kind, scanned.keys[idx]));
@@ -362,7 +363,7 @@ impl Streamer<'_> {
             ops.push(RawOp { access: scanned.accesses[idx], key: self.names.key_id(name), name, value, elements: &[] });
         }
         if !self.names.lists.is_empty() || ops.iter().any(|it| it.access == Access::Append) {
-            self.tell_lists(ops, at);
+            self.tell_lists(ops, n_keys, at);
         }
         if self.flow.is_break() || self.is_broken() {
             return;
@@ -411,6 +412,7 @@ impl Streamer<'_> {
     fn other_txn(&mut self, history: &History, at: u64) {
         for txn in history.txns() {
             let mut ops: Vec<RawOp<'_>> = Vec::new();
+            let n_keys = self.names.n_keys;
             let elements = |it| if let Op::ReadList { values, .. } = history.op(it) { values } else { &[] };
             let elements: Vec<Name<'_>> = history.ops(txn).flat_map(elements).map(|it| history.value(*it)).collect();
             let mut left = elements.as_slice();
@@ -433,7 +435,7 @@ impl Streamer<'_> {
                 let key = self.names.key_id(Name::Null);
                 ops.push(RawOp { access: Access::Omit, key, name: Name::Null, value: Name::Null, elements: &[] });
             }
-            self.tell_lists(&ops, at);
+            self.tell_lists(&ops, n_keys, at);
             let Some(session) = history.session_of(txn).filter(|_| self.flow.is_continue()) else { continue };
             let session = self.names.session_id(history.session_name(session));
             let nth = self.names.next_of(session);
@@ -445,23 +447,24 @@ impl Streamer<'_> {
 }
 
 impl Streamer<'_> {
-    /// Says which keys of a transaction are lists, if that is new, and whether a list is used as something else.
-    fn tell_lists(&mut self, ops: &[RawOp<'_>], at: u64) {
-        for op in ops {
-            let is_list = matches!(op.access, Access::Append | Access::ReadList);
-            let is_known = self.names.lists.contains(&op.key);
-            if is_list && !is_known {
-                self.names.lists.insert(op.key);
+    /// Says which keys of a transaction are lists, if that is new, and whether one is used as something else. A key that was
+    /// there before, among so many, and is no list is a register.
+    fn tell_lists(&mut self, ops: &[RawOp<'_>], n_keys: u32, at: u64) {
+        let is_list = |it: &RawOp<'_>| matches!(it.access, Access::Append | Access::ReadList);
+        for op in ops.iter().filter(|it| is_list(it)) {
+            let is_new = op.key.raw() >= n_keys;
+            if is_new && self.names.lists.insert(op.key) {
                 self.flow = self.taker.list(op.key, op.name);
-            } else if !is_list && is_known && op.access != Access::Omit {
-                self.error(
-                    Some(at),
-                    format!("key {} is used as a register and as a list; a key must be one of them", op.name.shown()),
-                );
             }
-            if self.flow.is_break() || self.is_broken() {
+            if self.flow.is_break() {
                 return;
             }
+        }
+        let is_used_otherwise =
+            |it: &&RawOp<'_>| it.access != Access::Omit && is_list(it) != self.names.lists.contains(&it.key);
+        if let Some(op) = ops.iter().find(is_used_otherwise) {
+            let key = op.name.shown();
+            self.error(Some(at), format!("key {key} is used as a register and as a list; a key must be one of them"));
         }
     }
 }
