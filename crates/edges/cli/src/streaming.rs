@@ -103,8 +103,10 @@ pub(crate) struct Streamed {
     pub(crate) counts: Counts,
     pub(crate) end: EndOfStream,
     pub(crate) defects: Vec<Defect>,
-    /// Why this recording cannot be streamed.
+    /// Why it was not even begun.
     pub(crate) refusal: Option<String>,
+    /// What it has that cannot be streamed: the rest of it was not read.
+    pub(crate) out_of_reach: Option<String>,
     /// What was promised, if that decided the level.
     pub(crate) promised: Option<promise::Promised>,
     /// How it went, if it took long enough.
@@ -152,13 +154,14 @@ pub(crate) fn run(
         budget,
         progress,
         violated,
-        recording: Again { from, until: Cell::new(None), initial: plan.initial.clone() },
+        recording: Again::new(from, plan.initial.clone()),
         saved,
         resuming,
         failed: None,
         check: None,
         counts: Counts::default(),
         refusal: None,
+        out_of_reach: None,
         promised: None,
         told: Vec::new(),
         n_read,
@@ -190,7 +193,7 @@ pub(crate) fn run(
         Err(error) => return Err(error.into()),
     };
     taker.finish(end, grows);
-    let Taker { check, counts, refusal, promised, saved, sampler, failed, .. } = taker;
+    let Taker { check, counts, refusal, out_of_reach, promised, saved, sampler, failed, .. } = taker;
     if let Some(failed) = failed {
         return Err(failed);
     }
@@ -198,7 +201,7 @@ pub(crate) fn run(
     if let Some(error) = saved.failure {
         bail!("cannot write the certificate: {error}");
     }
-    Ok(Streamed { check, counts, end, defects, refusal, promised, over_time })
+    Ok(Streamed { check, counts, end, defects, refusal, out_of_reach, promised, over_time })
 }
 
 /// Explanations of violations in a stream take no longer.
@@ -234,6 +237,7 @@ struct Taker<'a> {
     check: Option<StreamCheck>,
     counts: Counts,
     refusal: Option<String>,
+    out_of_reach: Option<String>,
     promised: Option<promise::Promised>,
     /// Levels whose violation was told.
     told: Vec<Level>,
@@ -264,9 +268,12 @@ impl Taker<'_> {
         match pack {
             Pack::Header(header) => self.header(&header),
             Pack::Initial { key, name, value } => self.initial(key, &name, &value),
-            Pack::Txns { block, counts } => self.txns(&block, counts),
-            Pack::Refusal(why) => {
-                self.refusal = Some(why);
+            Pack::Txns { block, counts, lists } => {
+                lists.iter().try_for_each(|(key, name)| self.initial(*key, name, &StreamedValue::Empty))?;
+                self.txns(&block, counts)
+            }
+            Pack::OutOfReach(what) => {
+                self.out_of_reach = Some(what);
                 ControlFlow::Break(())
             }
         }
@@ -316,7 +323,8 @@ impl Taker<'_> {
         if check.initial(key, value) {
             return ControlFlow::Continue(());
         }
-        self.refusal = Some(format!("the initial value of {} comes after somebody touched it", name.as_name().shown()));
+        let name = name.as_name().shown();
+        self.out_of_reach = Some(format!("the recording says what {name} held at first after somebody touched it"));
         ControlFlow::Break(())
     }
 
@@ -379,11 +387,15 @@ impl Taker<'_> {
 
     /// Tells of violations, and whether to go on.
     fn look(&mut self, at: u64) -> ControlFlow<()> {
+        if let Some(broken) = self.recording.take_broken() {
+            return self.done(Err(broken.into()));
+        }
         let Some(check) = &self.check else { return ControlFlow::Continue(()) };
         if check.is_violated() {
             for (level, standing) in check.standings() {
                 if matches!(standing, Standing::Violated(_)) && !self.told.contains(&level) {
                     self.told.push(level);
+                    self.recording.was_shown();
                     self.sampler.hear(check, at);
                     (self.violated)(level, standing, at);
                 }
@@ -452,7 +464,7 @@ impl Taker<'_> {
             self.failed = Some(anyhow!(resuming.unfinished()));
         }
         let Some(check) = &mut self.check else { return };
-        if self.refusal.is_some() || end == EndOfStream::Broken {
+        if self.refusal.is_some() || self.out_of_reach.is_some() || end == EndOfStream::Broken {
             return;
         }
         match end {
@@ -463,6 +475,9 @@ impl Taker<'_> {
                 self.recording.until.set(None);
                 check.finish(&self.recording, &mut self.saved, &self.budget);
             }
+        }
+        if end != EndOfStream::Enough {
+            self.recording.look_back();
         }
         self.look(self.last_line).is_break();
         self.sample();
@@ -485,8 +500,13 @@ fn word(standing: &Standing) -> &'static str {
 }
 
 /// What a document says of a level.
-pub(crate) fn level_report(check: &StreamCheck, level: Level, standing: &Standing) -> LevelReport {
+pub(crate) fn level_report(streamed: &Streamed, check: &StreamCheck, level: Level, standing: &Standing) -> LevelReport {
     let (judgement, certified) = match standing {
+        Standing::Holds | Standing::Undecided if streamed.out_of_reach.is_some() => {
+            let what = streamed.out_of_reach.as_deref().unwrap_or_default();
+            let reason = format!("{what}, which is not streamed; with more --memory it is decided there");
+            (Judgement::Unknown { reason }, None)
+        }
         Standing::Holds => {
             let n = check.progress(level).n_certified as usize;
             let streamed = StreamCheck::streamed_as(level).unwrap_or(level).without_times();
@@ -517,9 +537,12 @@ fn suspects(check: &StreamCheck, level: Level) -> String {
     if n == 0 {
         return "the recorded times do not say what was over before something else began".to_owned();
     }
-    let named: Vec<String> =
-        check.suspects(level).iter().take(MAX_NAMED).map(|it| format!("line {}: {}", it.at, it.why)).collect();
+    let named: Vec<String> = check.suspects(level).iter().take(MAX_NAMED).map(|it| named(it.at, &it.why)).collect();
     let more = if n > named.len() as u64 { ", and more" } else { "" };
     let transactions = if n == 1 { "1 transaction does" } else { &format!("{n} transactions do") };
     format!("{transactions} not fit, and what is remembered does not say why ({}{more})", named.join("; "))
+}
+
+fn named(at: u64, why: &str) -> String {
+    if at == 0 { why.to_owned() } else { format!("line {at}: {why}") }
 }

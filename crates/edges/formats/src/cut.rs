@@ -51,6 +51,25 @@ pub(crate) fn with_lost_writers_since(history: &History, values: WrittenValues, 
     builder.finish().expect("writers in sessions of their own do not make a history invalid")
 }
 
+/// Where a history writes a value to a key for the second time, and what to say of it. Whoever promises that nobody does so
+/// is believed about what is missing.
+pub(crate) fn second_write(history: &History) -> Option<(u64, String)> {
+    let mut written = initial_values(history);
+    history.txns().find_map(|txn| {
+        let mut ops = history.ops(txn).map(|it| history.op(it));
+        let (key, value) = ops.find_map(|op| match op {
+            Op::Write { key, value } | Op::Append { key, value } if !written.insert((key, value)) => Some((key, value)),
+            _ => None,
+        })?;
+        let (key, value) = (history.key_name(key).shown(), history.value(value).shown());
+        let message = format!(
+            "writes {value} to {key}, which was there before, although the header promises that no value is written \
+             twice; it must say \"recording\":\"any\""
+        );
+        Some((history.place(txn).at, message))
+    })
+}
+
 /// What a missing transaction may have written.
 enum Lost {
     Write(KeyId, ValueId),
@@ -89,10 +108,13 @@ fn lost_writes(history: &History, values: WrittenValues, known_until: i64) -> Ve
     lost
 }
 
+fn initial_values(history: &History) -> FxHashSet<(KeyId, ValueId)> {
+    history.keys().filter(|it| !history.is_list(*it)).map(|key| (key, history.initial_value(key))).collect()
+}
+
 /// Everything that is recorded to be written, initial values included.
 fn written(history: &History) -> FxHashSet<(KeyId, ValueId)> {
-    let registers = history.keys().filter(|it| !history.is_list(*it));
-    let mut written: FxHashSet<(KeyId, ValueId)> = registers.map(|key| (key, history.initial_value(key))).collect();
+    let mut written = initial_values(history);
     for op in history.txns().flat_map(|it| history.ops(it)).map(|it| history.op(it)) {
         if let Op::Write { key, value } | Op::Append { key, value } = op {
             written.insert((key, value));

@@ -241,6 +241,16 @@ pub enum ReadError {
         /// What is wrong.
         message: String,
     },
+    /// A recording breaks what its header promises, so that nothing follows from what it has not said yet.
+    #[error("{}: line {line} {message}", plain(name))]
+    Promise {
+        /// The file or stream.
+        name: String,
+        /// Where.
+        line: u64,
+        /// How.
+        message: String,
+    },
     /// Reading would take too much memory.
     #[error("reading {} takes more than the memory limit of {limit} bytes; raise it with --memory", plain(name))]
     MemoryLimit {

@@ -4,14 +4,15 @@
 //! whole. The beginning of a recording is treated as one that was cut: what its transactions read may have been written by
 //! those that follow.
 
-use crate::cut::with_lost_writers_since;
+use crate::cut::{second_write, with_lost_writers_since};
 use crate::jsonl::{Pace, RawTxn, StreamedHeader, StreamedNames, TakeTxns, WrittenValues, stream_txns};
 use crate::{EndOfStream, ReadError, ReadOptions};
 use iso_history::{Access, History, HistoryBuilder, KeyId, Name, Place, PlaceUnit};
 use std::io::Read;
 use std::ops::ControlFlow;
 
-/// The history of some keys in a recording in JSON lines, up to some line. Nothing if the recording is broken.
+/// The history of some keys in a recording in JSON lines, up to some line. Nothing if the recording is broken; an error if it
+/// breaks what its header promises about these keys.
 pub fn read_keys(
     name: &str,
     reader: impl Read,
@@ -35,6 +36,11 @@ pub fn read_keys(
     let may_go_on = until.is_some_and(|it| it <= part.last_line);
     let Part { builder, last_ends, values, .. } = part;
     let Ok(history) = builder.finish() else { return Ok(None) };
+    if values == WrittenValues::Unique
+        && let Some((line, message)) = second_write(&history)
+    {
+        return Err(ReadError::Promise { name: name.to_owned(), line, message });
+    }
     let known_until = last_ends.into_iter().min().unwrap_or(i64::MIN);
     Ok(match ended.end {
         EndOfStream::Broken => None,
@@ -79,6 +85,10 @@ impl TakeTxns for Part {
         ControlFlow::Continue(())
     }
 
+    fn list(&mut self, _: KeyId, _: Name<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
     fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()> {
         if self.wants(key) {
             let (key, value) = (self.builder.key_named(name), self.builder.value_named(value));
@@ -107,12 +117,19 @@ impl TakeTxns for Part {
             if !self.wants(op.key) {
                 continue;
             }
-            let (key, value) = (self.builder.key_named(op.name), self.builder.value_named(op.value));
+            let key = self.builder.key_named(op.name);
+            if op.access == Access::ReadList {
+                let elements: Vec<_> = op.elements.iter().map(|it| self.builder.value_named(*it)).collect();
+                self.builder.read_list(key, elements);
+                continue;
+            }
+            let value = self.builder.value_named(op.value);
             match op.access {
                 Access::Read => self.builder.read(key, value),
                 Access::Write => self.builder.write(key, value),
-                // Only registers are streamed; whoever has lists was refused before.
-                Access::Append | Access::ReadList | Access::Omit => {}
+                Access::Append => self.builder.append(key, value),
+                // Whoever has scans was refused before.
+                Access::ReadList | Access::Omit => {}
             }
         }
         self.builder.end(txn.outcome);

@@ -1,6 +1,6 @@
 //! Where every reader puts what it finds: whole transactions and defects.
 
-use crate::cut::with_lost_writers;
+use crate::cut::{second_write, with_lost_writers};
 use crate::meter::Meter;
 use crate::ops::TxnOps;
 use crate::{Format, Header, ReadError, Reading, WrittenValues};
@@ -290,13 +290,28 @@ impl<'a> Sink<'a> {
         let n_more = n_dropped[0] + n_dropped[1];
         if n_more > 0 {
             let severity = if n_dropped[1] > 0 { Severity::Error } else { Severity::Warning };
-            defects.push(Defect { severity, source: source_name, at: None, message: format!("and {n_more} more") });
+            defects.push(Defect {
+                severity,
+                source: source_name.clone(),
+                at: None,
+                message: format!("and {n_more} more"),
+            });
         }
         let is_usable = defects.iter().all(|it| it.severity != Severity::Error);
         let history = history.filter(|_| is_usable);
-        let history = match self.cut {
-            Some(values) => history.map(|it| with_lost_writers(&it, values)),
-            None => history,
+        let history = match (self.cut, history) {
+            (Some(values), Some(history)) => {
+                let broken = (values == WrittenValues::Unique).then(|| second_write(&history)).flatten();
+                if let Some((line, message)) = broken {
+                    let at = Some((line, self.unit));
+                    let message = format!("the transaction {message}");
+                    defects.push(Defect { severity: Severity::Error, source: source_name, at, message });
+                    None
+                } else {
+                    Some(with_lost_writers(&history, values))
+                }
+            }
+            (_, history) => history,
         };
         Ok(Reading { history, format, defects, header: self.header })
     }

@@ -34,7 +34,7 @@ pub use preset::{PRESETS, Preset, preset};
 pub use sink::{Layout, Times};
 
 use executor::generate;
-use sink::{BySession, KeyNames, Lines};
+use sink::{BySession, Frame, KeyNames, Lines};
 use std::io::Write;
 
 /// How a history is written.
@@ -50,8 +50,8 @@ pub enum FileKind {
 pub fn write(workload: &Workload, kind: FileKind, out: impl Write) -> Result<Tally, GenerateError> {
     check(workload, kind)?;
     match kind {
-        FileKind::Lines(times) => generate(workload, Lines::new(out, times, workload.key_names())?),
-        FileKind::BySession(layout) => generate(workload, BySession::new(out, layout, workload.key_names())),
+        FileKind::Lines(times) => generate(workload, Lines::new(out, times, workload.frame())?),
+        FileKind::BySession(layout) => generate(workload, BySession::new(out, layout, workload.frame())),
     }
 }
 
@@ -176,8 +176,13 @@ const N_TXNS_KEPT: usize = 1 << 26;
 const N_TXNS_WRITTEN: usize = 1 << 31;
 
 impl Workload {
-    fn key_names(&self) -> KeyNames {
-        if self.kind == Kind::Ranges { KeyNames::Rows(self.n_keys as u32) } else { KeyNames::Numbers }
+    fn frame(&self) -> Frame {
+        let has_rows = self.kind == Kind::Ranges;
+        Frame {
+            names: if has_rows { KeyNames::Rows(self.n_keys as u32) } else { KeyNames::Numbers },
+            // A row may be deleted more than once.
+            is_unique: self.values == Values::Unique && !has_rows,
+        }
     }
 
     /// How many transactions can be written so.

@@ -25,8 +25,16 @@ pub enum Times {
 pub(crate) struct Lines<W: Write> {
     out: BufWriter<W>,
     times: Times,
-    names: KeyNames,
+    frame: Frame,
     line: Vec<u8>,
+}
+
+/// The first and the last line of our machine format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) names: KeyNames,
+    /// Is no value written to a key twice? Then the header promises it, and there is a last line.
+    pub(crate) is_unique: bool,
 }
 
 /// What keys are called.
@@ -41,19 +49,34 @@ pub(crate) enum KeyNames {
 /// The table of [`KeyNames::Rows`].
 const TABLE: &[u8] = b"rows";
 
-impl KeyNames {
-    fn header(self) -> Vec<u8> {
-        let Self::Rows(n_rows) = self else { return b"{\"isoscope\":1,\"initial\":0}\n".to_vec() };
-        let mut out = b"{\"isoscope\":1,\"init\":[".to_vec();
-        for row in 0..n_rows {
-            out.extend_from_slice(if row > 0 { b",[" } else { b"[" });
-            self.put(row, &mut out);
-            out.extend_from_slice(b",0]");
+impl Frame {
+    fn first(self) -> Vec<u8> {
+        let mut out = b"{\"isoscope\":1,".to_vec();
+        match self.names {
+            KeyNames::Numbers => out.extend_from_slice(b"\"initial\":0"),
+            KeyNames::Rows(n_rows) => {
+                out.extend_from_slice(b"\"init\":[");
+                for row in 0..n_rows {
+                    out.extend_from_slice(if row > 0 { b",[" } else { b"[" });
+                    self.names.put(row, &mut out);
+                    out.extend_from_slice(b",0]");
+                }
+                out.push(b']');
+            }
         }
-        out.extend_from_slice(b"]}\n");
+        if self.is_unique {
+            out.extend_from_slice(b",\"recording\":\"unique\"");
+        }
+        out.extend_from_slice(b"}\n");
         out
     }
 
+    fn last(self) -> &'static [u8] {
+        if self.is_unique { b"{\"recording\":\"complete\"}\n" } else { b"" }
+    }
+}
+
+impl KeyNames {
     fn put(self, key: u32, out: &mut Vec<u8>) {
         match self {
             Self::Numbers => put_decimal(u64::from(key), out),
@@ -69,21 +92,22 @@ impl KeyNames {
 }
 
 impl<W: Write> Lines<W> {
-    pub(crate) fn new(out: W, times: Times, names: KeyNames) -> io::Result<Self> {
+    pub(crate) fn new(out: W, times: Times, frame: Frame) -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(1 << 18, out);
-        out.write_all(&names.header())?;
-        Ok(Self { out, times, names, line: Vec::new() })
+        out.write_all(&frame.first())?;
+        Ok(Self { out, times, frame, line: Vec::new() })
     }
 }
 
 impl<W: Write> Sink for Lines<W> {
     fn txn(&mut self, txn: &Txn<'_>) -> io::Result<()> {
         self.line.clear();
-        put_line(txn, self.times, self.names, &mut self.line);
+        put_line(txn, self.times, self.frame.names, &mut self.line);
         self.out.write_all(&self.line)
     }
 
     fn finish(mut self) -> io::Result<()> {
+        self.out.write_all(self.frame.last())?;
         self.out.flush()
     }
 }
@@ -102,7 +126,7 @@ pub enum Layout {
 pub(crate) struct BySession<W: Write> {
     out: W,
     layout: Layout,
-    names: KeyNames,
+    frame: Frame,
     sessions: Vec<Vec<u8>>,
     n_txns: Vec<i64>,
     n_keys: i64,
@@ -110,8 +134,8 @@ pub(crate) struct BySession<W: Write> {
 }
 
 impl<W: Write> BySession<W> {
-    pub(crate) fn new(out: W, layout: Layout, names: KeyNames) -> Self {
-        Self { out, layout, names, sessions: Vec::new(), n_txns: Vec::new(), n_keys: 0, n_ops_max: 0 }
+    pub(crate) fn new(out: W, layout: Layout, frame: Frame) -> Self {
+        Self { out, layout, frame, sessions: Vec::new(), n_txns: Vec::new(), n_keys: 0, n_ops_max: 0 }
     }
 
     /// The numbers and names before the first session of a dbcop file.
@@ -142,7 +166,7 @@ impl<W: Write> Sink for BySession<W> {
         self.n_ops_max = self.n_ops_max.max(i64::from(txn.ops.len() as u32));
         self.n_keys = txn.ops.iter().map(|it| i64::from(it.key) + 1).fold(self.n_keys, i64::max);
         match self.layout {
-            Layout::Jsonl => put_line(txn, Times::LeftOut, self.names, &mut self.sessions[idx]),
+            Layout::Jsonl => put_line(txn, Times::LeftOut, self.frame.names, &mut self.sessions[idx]),
             Layout::Dbcop => put_dbcop(txn, &mut self.sessions[idx]),
         }
         Ok(())
@@ -150,7 +174,7 @@ impl<W: Write> Sink for BySession<W> {
 
     fn finish(mut self) -> io::Result<()> {
         match self.layout {
-            Layout::Jsonl => self.out.write_all(&self.names.header())?,
+            Layout::Jsonl => self.out.write_all(&self.frame.first())?,
             Layout::Dbcop => self.out.write_all(&self.dbcop_header())?,
         }
         for (session, n_txns) in self.sessions.iter().zip(&self.n_txns) {
@@ -158,6 +182,9 @@ impl<W: Write> Sink for BySession<W> {
                 self.out.write_all(&n_txns.to_le_bytes())?;
             }
             self.out.write_all(session)?;
+        }
+        if self.layout == Layout::Jsonl {
+            self.out.write_all(self.frame.last())?;
         }
         self.out.flush()
     }
@@ -269,6 +296,7 @@ fn put_decimal(mut number: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
+    const ANY: Frame = Frame { names: KeyNames::Numbers, is_unique: false };
     const OPS: &[Op] =
         &[Op { access: Access::Read, key: 7, value: 0 }, Op { access: Access::Write, key: 10, value: 1205 }];
 
@@ -279,11 +307,12 @@ mod tests {
     #[test]
     fn lines_are_in_our_machine_format() {
         let mut out = Vec::new();
-        let mut sink = Lines::new(&mut out, Times::Kept, KeyNames::Numbers).unwrap();
+        let mut sink = Lines::new(&mut out, Times::Kept, Frame { is_unique: true, ..ANY }).unwrap();
         sink.txn(&txn(4, Outcome::Committed)).unwrap();
         sink.finish().unwrap();
-        let expected = "{\"isoscope\":1,\"initial\":0}\n\
-             {\"s\":4,\"ops\":[[\"r\",7,0],[\"w\",10,1205]],\"status\":\"commit\",\"begin\":3,\"end\":9}\n";
+        let expected = "{\"isoscope\":1,\"initial\":0,\"recording\":\"unique\"}\n\
+             {\"s\":4,\"ops\":[[\"r\",7,0],[\"w\",10,1205]],\"status\":\"commit\",\"begin\":3,\"end\":9}\n\
+             {\"recording\":\"complete\"}\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
@@ -300,7 +329,7 @@ mod tests {
             op(Access::Read, 2, 8),
         ];
         let mut out = Vec::new();
-        let mut sink = Lines::new(&mut out, Times::LeftOut, KeyNames::Rows(2)).unwrap();
+        let mut sink = Lines::new(&mut out, Times::LeftOut, Frame { names: KeyNames::Rows(2), ..ANY }).unwrap();
         sink.txn(&Txn { ops: &ops, ..txn(4, Outcome::Committed) }).unwrap();
         sink.finish().unwrap();
         let expected = "{\"isoscope\":1,\"init\":[[\"rows/0\",0],[\"rows/1\",0]]}\n\
@@ -312,7 +341,7 @@ mod tests {
     #[test]
     fn sessions_can_stand_one_after_the_other() {
         let mut out = Vec::new();
-        let mut sink = BySession::new(&mut out, Layout::Jsonl, KeyNames::Numbers);
+        let mut sink = BySession::new(&mut out, Layout::Jsonl, ANY);
         for session in [1, 0, 1] {
             sink.txn(&txn(session, Outcome::Aborted)).unwrap();
         }
@@ -326,7 +355,7 @@ mod tests {
     #[test]
     fn dbcop_files_count_sessions_transactions_and_events() {
         let mut out = Vec::new();
-        let mut sink = BySession::new(&mut out, Layout::Dbcop, KeyNames::Numbers);
+        let mut sink = BySession::new(&mut out, Layout::Dbcop, ANY);
         sink.txn(&txn(0, Outcome::Committed)).unwrap();
         sink.finish().unwrap();
         let numbers: Vec<u8> = out[..40].iter().step_by(8).copied().collect();

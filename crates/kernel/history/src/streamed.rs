@@ -2,8 +2,8 @@
 //! what it left behind.
 //!
 //! Keys and sessions are numbered by whoever reads the recording; values are kept as they are, because a table of all values
-//! would grow with the recording. Transactions come in blocks, so that none of them has memory of its own. Only registers
-//! can be streamed.
+//! would grow with the recording. Transactions come in blocks, so that none of them has memory of its own. A list is a
+//! register that holds its last element, and reads of it also say what it held before that. Scans cannot be streamed.
 
 use crate::{Access, Datum, KeyId, Name, Outcome, SessionId};
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub enum StreamedValue {
     /// No value: a missing row.
     Null,
+    /// No element: what a list holds at first. Whoever says so of a key says that it is a list.
+    Empty,
     /// An integer.
     Int(i64),
     /// Anything else.
@@ -23,7 +25,7 @@ impl StreamedValue {
     /// The value, borrowed.
     pub fn as_name(&self) -> Name<'_> {
         match self {
-            Self::Null => Name::Null,
+            Self::Null | Self::Empty => Name::Null,
             Self::Int(number) => Name::Int(*number),
             Self::Other(datum) => datum.as_name(),
         }
@@ -57,6 +59,9 @@ pub struct StreamedBlock {
     ops: Vec<StreamedOp>,
     writes: Vec<StreamedOp>,
     hidden: Vec<StreamedOp>,
+    /// Lists that were read, each with where its elements begin.
+    lists: Vec<(KeyId, u32)>,
+    elements: Vec<StreamedValue>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +76,8 @@ struct Head {
     n_reads: u32,
     n_writes: u32,
     n_hidden: u32,
+    lists: u32,
+    n_lists: u32,
     contradicted: Option<KeyId>,
 }
 
@@ -92,8 +99,36 @@ pub struct StreamedTxn<'b> {
     reads: &'b [StreamedOp],
     writes: &'b [StreamedOp],
     hidden: &'b [StreamedOp],
+    lists: Lists<'b>,
     contradicted: Option<KeyId>,
 }
+
+/// The lists that a transaction read.
+#[derive(Clone, Copy, Debug)]
+struct Lists<'b> {
+    starts: &'b [(KeyId, u32)],
+    /// Where the elements of the last one end.
+    end: u32,
+    elements: &'b [StreamedValue],
+}
+
+impl<'b> Lists<'b> {
+    fn iter(self) -> impl Iterator<Item = (KeyId, &'b [StreamedValue])> {
+        let ends = self.starts.iter().skip(1).map(|it| it.1).chain(std::iter::once(self.end));
+        self.starts
+            .iter()
+            .zip(ends)
+            .map(move |((key, start), end)| (*key, &self.elements[*start as usize..end as usize]))
+    }
+}
+
+impl PartialEq for Lists<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Lists<'_> {}
 
 impl StreamedBlock {
     /// A transaction begins, without operations. Nobody knows when one of unknown outcome took effect.
@@ -105,8 +140,8 @@ impl StreamedBlock {
         (begin, end): (Option<i64>, Option<i64>),
     ) {
         let end = end.filter(|_| outcome != Outcome::Indeterminate);
-        let start = self.ops.len() as u32;
-        let (n_reads, n_writes, n_hidden) = (0, 0, 0);
+        let (start, lists) = (self.ops.len() as u32, self.lists.len() as u32);
+        let (n_reads, n_writes, n_hidden, n_lists) = (0, 0, 0, 0);
         self.heads.push(Head {
             session,
             nth,
@@ -118,12 +153,14 @@ impl StreamedBlock {
             n_reads,
             n_writes,
             n_hidden,
+            lists,
+            n_lists,
             contradicted: None,
         });
     }
 
-    /// Adds the next operation of the last transaction: a read that returned the value, or a write of it. Others than those
-    /// of registers are not taken, and handed back.
+    /// Adds the next operation of the last transaction: a read that returned the value, or a write or an append of it. Others
+    /// are not taken, and handed back.
     pub fn push(&mut self, access: Access, key: KeyId, value: StreamedValue) -> Result<(), Access> {
         let own = self.writes.iter_mut().find(|it| it.0 == key);
         match (access, own) {
@@ -133,11 +170,38 @@ impl StreamedBlock {
                     head.contradicted.get_or_insert(key);
                 }
             }
-            (Access::Write, None) => self.writes.push((key, value)),
-            (Access::Write, Some(own)) => self.hidden.push((key, std::mem::replace(&mut own.1, value))),
+            (Access::Write | Access::Append, None) => self.writes.push((key, value)),
+            (Access::Write | Access::Append, Some(own)) => {
+                self.hidden.push((key, std::mem::replace(&mut own.1, value)));
+            }
             (other, _) => return Err(other),
         }
         Ok(())
+    }
+
+    /// Adds a read of a whole list to the last transaction. What it appended itself stands at the end; the rest is from others.
+    pub fn push_list(&mut self, key: KeyId, elements: impl IntoIterator<Item = StreamedValue>) {
+        let start = self.elements.len();
+        self.elements.extend(elements);
+        let own = self.hidden.iter().chain(&self.writes).filter(|it| it.0 == key);
+        let n_own = own.clone().count();
+        let (read, is_its_own) = match (self.elements.len() - start).checked_sub(n_own) {
+            Some(n_others) => {
+                let ends_with = self.elements[start + n_others..].iter();
+                (start + n_others, ends_with.eq(own.map(|it| &it.1)))
+            }
+            None => (start, false),
+        };
+        self.elements.truncate(read);
+        if !is_its_own {
+            self.elements.truncate(start);
+            if let Some(head) = self.heads.last_mut() {
+                head.contradicted.get_or_insert(key);
+            }
+            return;
+        }
+        self.lists.push((key, start as u32));
+        self.ops.push((key, self.elements[start..].last().cloned().unwrap_or(StreamedValue::Empty)));
     }
 
     /// The last transaction has no more operations.
@@ -146,6 +210,7 @@ impl StreamedBlock {
         head.n_reads = self.ops.len() as u32 - head.start;
         head.n_writes = self.writes.len() as u32;
         head.n_hidden = self.hidden.len() as u32;
+        head.n_lists = self.lists.len() as u32 - head.lists;
         self.ops.append(&mut self.writes);
         self.ops.append(&mut self.hidden);
     }
@@ -153,9 +218,9 @@ impl StreamedBlock {
     /// Adds a transaction of another block.
     pub fn copy(&mut self, txn: &StreamedTxn<'_>) {
         let StreamedTxn { session, nth, at, begin, end, outcome, contradicted, .. } = *txn;
-        let start = self.ops.len() as u32;
+        let (start, lists) = (self.ops.len() as u32, self.lists.len() as u32);
         let (n_reads, n_writes) = (txn.reads.len() as u32, txn.writes.len() as u32);
-        let n_hidden = txn.hidden.len() as u32;
+        let (n_hidden, n_lists) = (txn.hidden.len() as u32, txn.lists.starts.len() as u32);
         self.heads.push(Head {
             session,
             nth,
@@ -167,9 +232,15 @@ impl StreamedBlock {
             n_reads,
             n_writes,
             n_hidden,
+            lists,
+            n_lists,
             contradicted,
         });
         self.ops.extend(txn.reads.iter().chain(txn.writes).chain(txn.hidden).cloned());
+        for (key, elements) in txn.lists() {
+            self.lists.push((key, self.elements.len() as u32));
+            self.elements.extend_from_slice(elements);
+        }
     }
 
     /// How many transactions there are.
@@ -177,17 +248,19 @@ impl StreamedBlock {
         self.heads.len()
     }
 
-    /// How many operations they have.
+    /// How many operations they have; each element of a list counts.
     pub fn n_ops(&self) -> usize {
-        self.ops.len()
+        self.ops.len() + self.elements.len()
     }
 
     /// One of the transactions.
+    #[inline]
     pub fn txn(&self, idx: usize) -> StreamedTxn<'_> {
         let head = &self.heads[idx];
         let reads = head.start as usize;
         let writes = reads + head.n_reads as usize;
         let hidden = writes + head.n_writes as usize;
+        let (first_list, end_of_lists) = (head.lists as usize, (head.lists + head.n_lists) as usize);
         StreamedTxn {
             session: head.session,
             nth: head.nth,
@@ -198,6 +271,11 @@ impl StreamedBlock {
             reads: &self.ops[reads..writes],
             writes: &self.ops[writes..hidden],
             hidden: &self.ops[hidden..hidden + head.n_hidden as usize],
+            lists: Lists {
+                starts: &self.lists[first_list..end_of_lists],
+                end: self.lists.get(end_of_lists).map_or(self.elements.len() as u32, |it| it.1),
+                elements: &self.elements,
+            },
             contradicted: head.contradicted,
         }
     }
@@ -222,6 +300,16 @@ impl<'b> StreamedTxn<'b> {
     /// What it wrote and then overwrote itself.
     pub fn hidden(&self) -> &'b [StreamedOp] {
         self.hidden
+    }
+
+    /// What it appended to a list, in order.
+    pub fn appended(&self, key: KeyId) -> impl Iterator<Item = &'b StreamedValue> {
+        self.hidden.iter().chain(self.writes).filter(move |it| it.0 == key).map(|it| &it.1)
+    }
+
+    /// The lists that it read, without what it had appended itself. Each is also among its reads, with its last element.
+    pub fn lists(&self) -> impl Iterator<Item = (KeyId, &'b [StreamedValue])> {
+        self.lists.iter()
     }
 
     /// A key that it wrote and then read with another value than its own.
@@ -253,7 +341,7 @@ mod tests {
         block.begin((session, 1), 3, Outcome::Indeterminate, (None, Some(8)));
         block.push(Access::Write, x, StreamedValue::Int(3)).unwrap();
         block.push(Access::Read, x, StreamedValue::Int(1)).unwrap();
-        assert_eq!(block.push(Access::Append, x, StreamedValue::Int(1)), Err(Access::Append));
+        assert_eq!(block.push(Access::Omit, x, StreamedValue::Int(1)), Err(Access::Omit));
         block.end();
         let mut copied = StreamedBlock::default();
         copied.copy(&block.txn(1));
@@ -265,5 +353,34 @@ mod tests {
         assert_eq!(block.txn(1), copied.txn(0));
         assert_eq!((block.txn(1).contradicted(), block.txn(1).end), (Some(x), None));
         assert_eq!(block.txns().map(|it| it.writes().len()).sum::<usize>(), 2);
+    }
+
+    #[test]
+    fn a_list_is_read_without_what_was_appended_and_holds_its_last_element() {
+        let (x, y) = (KeyId::from_index(0), KeyId::from_index(1));
+        let int = StreamedValue::Int;
+        let mut block = StreamedBlock::default();
+        for nth in 0..2 {
+            block.begin((SessionId::from_index(0), nth), 2, Outcome::Committed, (None, None));
+            block.push_list(y, []);
+            block.push(Access::Append, x, int(7)).unwrap();
+            block.push(Access::Append, x, int(8)).unwrap();
+            block.push_list(x, [1, 2, 7, 8].map(int));
+            block.end();
+        }
+        block.begin((SessionId::from_index(0), 2), 3, Outcome::Committed, (None, None));
+        block.push(Access::Append, x, int(9)).unwrap();
+        block.push_list(x, [1].map(int));
+        block.end();
+        let txn = block.txn(1);
+        assert_eq!(txn.reads(), [(y, StreamedValue::Empty), (x, int(2))]);
+        assert_eq!(txn.writes(), [(x, int(8))]);
+        assert_eq!(txn.appended(x).cloned().collect::<Vec<_>>(), [7, 8].map(int));
+        let lists: Vec<_> = txn.lists().map(|it| (it.0, it.1.to_vec())).collect();
+        assert_eq!(lists, [(y, Vec::new()), (x, vec![int(1), int(2)])]);
+        let mut copied = StreamedBlock::default();
+        copied.copy(&txn);
+        assert_eq!(copied.txn(0), txn);
+        assert_eq!((block.txn(2).contradicted(), block.txn(2).lists().count()), (Some(x), 0));
     }
 }

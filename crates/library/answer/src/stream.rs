@@ -155,6 +155,8 @@ struct Track {
     n_suspects: u64,
     n_resolved: u64,
     n_certified: u64,
+    /// What is shown of a list may come too late for the order of its appends.
+    has_lists: bool,
 }
 
 impl StreamCheck {
@@ -194,6 +196,7 @@ impl StreamCheck {
                 n_suspects: 0,
                 n_resolved: 0,
                 n_certified: 0,
+                has_lists: false,
             })
         };
         Ok(Self { tracks: levels.iter().map(track).collect::<Result<_, Level>>()?, n_txns: 0, times: Times::default() })
@@ -302,6 +305,7 @@ fn is_weak(streamed: Level) -> bool {
 
 impl Track {
     fn initial(&mut self, key: KeyId, value: &StreamedValue) -> bool {
+        self.has_lists |= *value == StreamedValue::Empty;
         let is_in_time = self.replay.as_mut().is_none_or(|it| it.initial(key, value.clone()).is_ok());
         is_in_time && self.stream.as_mut().is_none_or(|it| it.initial(key, value.clone()))
     }
@@ -405,6 +409,13 @@ impl Track {
         let why = self.replay.take().and_then(|it| it.come_back().err()).unwrap_or(why);
         if self.n_suspects > 0 {
             self.standing = Standing::Undecided;
+            return;
+        }
+        // In which order appends happened is guessed until somebody reads the list.
+        if self.has_lists {
+            self.standing = Standing::Undecided;
+            self.n_suspects += 1;
+            self.suspects.push(Suspect { at: 0, why: why.to_string(), keys: Vec::new() });
             return;
         }
         self.standing = Standing::Refused(WrongEvidence::new(&self.level, &why));

@@ -11,7 +11,7 @@ use crate::streaming::Step;
 use anyhow::{Context, bail};
 use iso_answer::stream::SavedReplay;
 use iso_formats::{EndOfStream, Pace, RawTxn, ReadOptions, StreamedHeader, StreamedNames, TakeTxns, stream_txns};
-use iso_history::{KeyId, Name, StreamedBlock, StreamedValue};
+use iso_history::{Access, KeyId, Name, StreamedBlock, StreamedValue};
 use iso_spec::Level;
 use serde_json::Value;
 use std::fs::{File, Metadata};
@@ -112,6 +112,11 @@ impl TakeTxns for Taker<'_> {
         ControlFlow::Continue(())
     }
 
+    fn list(&mut self, key: KeyId, _: Name<'_>) -> ControlFlow<()> {
+        let result = self.replay.as_mut().map_or(Ok(()), |it| it.initial(key, StreamedValue::Empty));
+        self.keep(result.map_err(|it| it.to_string()))
+    }
+
     fn initial(&mut self, key: KeyId, _: Name<'_>, value: Name<'_>) -> ControlFlow<()> {
         let result = self.replay.as_mut().map_or(Ok(()), |it| it.initial(key, value.into()));
         self.keep(result.map_err(|it| it.to_string()))
@@ -121,8 +126,10 @@ impl TakeTxns for Taker<'_> {
         let mut block = StreamedBlock::default();
         block.begin((raw.session, raw.nth), raw.at, raw.outcome, (raw.begin, raw.end));
         for op in raw.ops {
-            if block.push(op.access, op.key, op.value.into()).is_err() {
-                return self.keep(Err(format!("line {} has more than registers", raw.at)));
+            if op.access == Access::ReadList {
+                block.push_list(op.key, op.elements.iter().map(|it| StreamedValue::from(*it)));
+            } else if block.push(op.access, op.key, op.value.into()).is_err() {
+                return self.keep(Err(format!("line {} has a scan", raw.at)));
             }
         }
         block.end();

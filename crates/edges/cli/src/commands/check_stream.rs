@@ -87,10 +87,11 @@ pub(crate) fn run(raw: &CheckArgs, started: Instant) -> anyhow::Result<Exit> {
         results.note("The recording was left while it was going on.".to_owned());
     }
     if is_undecided(&streamed) && fits_memory(raw, input) {
-        output::complain(&format!(
-            "{}: some transactions do not fit into the window; the whole recording is read into memory",
-            shown(input)
-        ));
+        let why = match &streamed.out_of_reach {
+            Some(what) => format!("{what}, which is not streamed"),
+            None => "some transactions do not fit into the window".to_owned(),
+        };
+        output::complain(&format!("{}: {why}; the whole recording is read into memory", shown(input)));
         return super::check::in_memory(raw.clone(), started);
     }
     tell(&results, &streamed, &reports);
@@ -98,7 +99,8 @@ pub(crate) fn run(raw: &CheckArgs, started: Instant) -> anyhow::Result<Exit> {
 }
 
 fn is_undecided(streamed: &Streamed) -> bool {
-    let is_open = |it: &Standing| matches!(it, Standing::Undecided);
+    let is_cut = streamed.out_of_reach.is_some();
+    let is_open = |it: &Standing| matches!(it, Standing::Undecided) || (is_cut && matches!(it, Standing::Holds));
     streamed.check.as_ref().is_some_and(|it| it.standings().any(|it| is_open(it.1)))
 }
 
@@ -144,7 +146,8 @@ fn flow(raw: &CheckArgs, input: &str, alarm: &Arc<limits::Alarm>) -> anyhow::Res
 /// Puts how the levels stand into the results.
 pub(crate) fn tell(results: &Results, streamed: &Streamed, reports: &[(PathBuf, Rendering)]) {
     let Some(check) = &streamed.check else { return };
-    let told: Vec<LevelReport> = check.standings().map(|(level, it)| level_report(check, level, it)).collect();
+    let told: Vec<LevelReport> =
+        check.standings().map(|(level, it)| level_report(streamed, check, level, it)).collect();
     let names: Vec<LevelName> = told.iter().map(|it| it.level.clone()).collect();
     results.streamed(streamed.counts, &names, streamed.promised.as_ref().map(Promised::report));
     if let Some(over_time) = &streamed.over_time {

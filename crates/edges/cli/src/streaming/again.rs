@@ -1,9 +1,9 @@
 //! A recording that can be read again: its file, or what has passed of standard input, in a temporary file.
 
 use iso_answer::stream::Recording;
-use iso_formats::{ReadOptions, read_keys};
+use iso_formats::{ReadError, ReadOptions, read_keys};
 use iso_history::{Datum, History, KeyId};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -20,6 +20,38 @@ pub(super) struct Again {
     /// Up to this line; all of it if there is none.
     pub(super) until: Cell<Option<u64>>,
     pub(super) initial: Option<Datum>,
+    /// What it was asked about last.
+    asked: RefCell<Vec<KeyId>>,
+    /// What a violation was shown with, although more of the recording was to come.
+    relied_on: RefCell<Vec<KeyId>>,
+    /// How the recording breaks what its header promises.
+    broken: RefCell<Option<ReadError>>,
+}
+
+impl Again {
+    pub(super) fn new(from: Origin, initial: Option<Datum>) -> Self {
+        let (asked, relied_on, broken) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { from, until: Cell::new(None), initial, asked, relied_on, broken }
+    }
+
+    /// What it was asked about last has shown a violation.
+    pub(super) fn was_shown(&self) {
+        self.relied_on.borrow_mut().append(&mut self.asked.borrow_mut());
+    }
+
+    /// The recording was read to its end: is it as it promised where that was believed?
+    pub(super) fn look_back(&self) {
+        let keys = self.relied_on.take();
+        if !keys.is_empty() {
+            self.until.set(None);
+            self.about(&keys);
+        }
+    }
+
+    /// How the recording breaks what its header promises, if it was seen to.
+    pub(super) fn take_broken(&self) -> Option<ReadError> {
+        self.broken.take()
+    }
 }
 
 /// Where it can be read again.
@@ -33,14 +65,20 @@ impl Recording for Again {
     fn about(&self, keys: &[KeyId]) -> Option<History> {
         let options = ReadOptions { initial: self.initial.as_ref().map(Datum::as_name), ..ReadOptions::default() };
         let until = self.until.get();
-        match &self.from {
+        keys.clone_into(&mut self.asked.borrow_mut());
+        let read = match &self.from {
             Origin::File(path) => {
                 let file = File::open(path).ok()?;
-                read_keys(&path.display().to_string(), file, keys, until, &options).ok()?
+                read_keys(&path.display().to_string(), file, keys, until, &options)
             }
-            Origin::Spool(spool) => read_keys("standard input", spool.reader()?, keys, until, &options).ok()?,
-            Origin::Nowhere => None,
+            Origin::Spool(spool) => read_keys("standard input", spool.reader()?, keys, until, &options),
+            Origin::Nowhere => return None,
+        };
+        if let Err(error @ ReadError::Promise { .. }) = read {
+            self.broken.borrow_mut().get_or_insert(error);
+            return None;
         }
+        read.ok()?
     }
 }
 

@@ -24,13 +24,14 @@ pub(super) enum Pack {
         name: Datum,
         value: StreamedValue,
     },
-    /// Transactions, and what the recording has up to the last of them.
+    /// Transactions, what the recording has up to the last of them, and which of their keys turn out to be lists.
     Txns {
         block: Arc<StreamedBlock>,
         counts: Counts,
+        lists: Vec<(KeyId, Datum)>,
     },
-    /// It cannot be streamed.
-    Refusal(String),
+    /// It has something that cannot be streamed.
+    OutOfReach(String),
 }
 
 /// Reads a recording to its end, or until nobody wants more.
@@ -43,7 +44,7 @@ pub(super) fn read(
 ) -> Result<StreamedEnd, ReadError> {
     let initial = initial.map(Datum::as_name);
     let options = ReadOptions { initial, watch: Some(watch), ..ReadOptions::default() };
-    let mut packer = Packer { sender, block: StreamedBlock::default(), counts: Counts::default() };
+    let mut packer = Packer { sender, block: StreamedBlock::default(), counts: Counts::default(), lists: Vec::new() };
     let mut names = StreamedNames::default();
     let ended = match flow {
         Flow::Whole { reader, size, .. } => {
@@ -59,11 +60,17 @@ struct Packer {
     sender: SyncSender<Pack>,
     block: StreamedBlock,
     counts: Counts,
+    lists: Vec<(KeyId, Datum)>,
 }
 
 impl TakeTxns for Packer {
     fn header(&mut self, header: &StreamedHeader) -> ControlFlow<()> {
         self.send(Pack::Header(Box::new(header.clone())))
+    }
+
+    fn list(&mut self, key: KeyId, name: Name<'_>) -> ControlFlow<()> {
+        self.lists.push((key, name.to_datum()));
+        ControlFlow::Continue(())
     }
 
     fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()> {
@@ -74,9 +81,11 @@ impl TakeTxns for Packer {
     fn txn(&mut self, raw: &RawTxn<'_>) -> ControlFlow<()> {
         self.block.begin((raw.session, raw.nth), raw.at, raw.outcome, (raw.begin, raw.end));
         for op in raw.ops {
-            if let Err(access) = self.block.push(op.access, op.key, op.value.into()) {
-                let (line, what) = (raw.at, called(access));
-                return self.send(Pack::Refusal(format!("line {line} has {what}, and only registers can be streamed")));
+            if op.access == Access::ReadList {
+                self.block.push_list(op.key, op.elements.iter().map(|it| StreamedValue::from(*it)));
+            } else if self.block.push(op.access, op.key, op.value.into()).is_err() {
+                self.flush()?;
+                return self.send(Pack::OutOfReach(format!("line {} has a scan", raw.at)));
             }
             self.counts.keys = self.counts.keys.max(op.key.index() as u64 + 1);
         }
@@ -104,7 +113,8 @@ impl Packer {
             return ControlFlow::Continue(());
         }
         let block = Arc::new(std::mem::take(&mut self.block));
-        self.send(Pack::Txns { block, counts: self.counts })
+        let lists = std::mem::take(&mut self.lists);
+        self.send(Pack::Txns { block, counts: self.counts, lists })
     }
 
     fn count(&mut self, raw: &RawTxn<'_>) {
@@ -117,13 +127,5 @@ impl Packer {
             Outcome::Aborted => counts.aborted += 1,
             Outcome::Indeterminate => counts.unknown += 1,
         }
-    }
-}
-
-fn called(access: Access) -> &'static str {
-    match access {
-        Access::Read | Access::Write => "a register",
-        Access::Append | Access::ReadList => "a list",
-        Access::Omit => "a scan",
     }
 }

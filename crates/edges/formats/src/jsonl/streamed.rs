@@ -13,7 +13,7 @@ use crate::pipeline::in_order;
 use crate::sink::Sink;
 use crate::{Format, Header, ReadError, ReadOptions};
 use iso_history::{Access, Datum, Defect, History, KeyId, Name, Op, Outcome, PlaceUnit, SessionId, Severity};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -21,6 +21,8 @@ use std::ops::ControlFlow;
 pub trait TakeTxns {
     /// The first line was read.
     fn header(&mut self, header: &StreamedHeader) -> ControlFlow<()>;
+    /// A key turns out to be a list, in the transaction that follows.
+    fn list(&mut self, key: KeyId, name: Name<'_>) -> ControlFlow<()>;
     /// A key has an initial value of its own.
     fn initial(&mut self, key: KeyId, name: Name<'_>, value: Name<'_>) -> ControlFlow<()>;
     /// A transaction was read.
@@ -74,6 +76,8 @@ pub struct RawOp<'t> {
     pub name: Name<'t>,
     /// What it read or wrote.
     pub value: Name<'t>,
+    /// What it read in a list.
+    pub elements: &'t [Name<'t>],
 }
 
 /// How a stream ended.
@@ -120,6 +124,7 @@ pub struct StreamedNames {
     text_keys: FxHashMap<Box<str>, u32>,
     keys: FxHashMap<Datum, u32>,
     n_keys: u32,
+    lists: FxHashSet<KeyId>,
     int_sessions: FxHashMap<i64, u32>,
     sessions: FxHashMap<String, u32>,
     session_names: Vec<String>,
@@ -350,11 +355,18 @@ impl Streamer<'_> {
             return self.error(Some(at), format!("the transaction ends at {end}, before it begins at {begin}"));
         }
         ops.clear();
+        let n_keys = self.names.n_keys;
         for idx in start..start + txn.n_ops {
             let (key_kind, value_kind) = scanned.kinds[idx];
             let name = scanned.name((key_kind, scanned.keys[idx]));
             let value = scanned.name((value_kind, scanned.values[idx]));
-            ops.push(RawOp { access: scanned.accesses[idx], key: self.names.key_id(name), name, value });
+            ops.push(RawOp { access: scanned.accesses[idx], key: self.names.key_id(name), name, value, elements: &[] });
+        }
+        if !self.names.lists.is_empty() || ops.iter().any(|it| it.access == Access::Append) {
+            self.tell_lists(ops, n_keys, at);
+        }
+        if self.flow.is_break() || self.is_broken() {
+            return;
         }
         let session = self.names.session_named(scanned.name(txn.session));
         let nth = self.names.next_of(session);
@@ -400,7 +412,14 @@ impl Streamer<'_> {
     fn other_txn(&mut self, history: &History, at: u64) {
         for txn in history.txns() {
             let mut ops: Vec<RawOp<'_>> = Vec::new();
+            let n_keys = self.names.n_keys;
+            let elements = |it| if let Op::ReadList { values, .. } = history.op(it) { values } else { &[] };
+            let elements: Vec<Name<'_>> = history.ops(txn).flat_map(elements).map(|it| history.value(*it)).collect();
+            let mut left = elements.as_slice();
             for op in history.ops(txn).map(|it| history.op(it)) {
+                let n_elements = if let Op::ReadList { values, .. } = op { values.len() } else { 0 };
+                let (elements, rest) = left.split_at(n_elements);
+                left = rest;
                 let name = history.key_name(op.key());
                 let (access, value) = match op {
                     Op::Read { value, .. } => (Access::Read, history.value(value)),
@@ -409,19 +428,43 @@ impl Streamer<'_> {
                     Op::ReadList { .. } => (Access::ReadList, Name::Null),
                     Op::Omit { .. } => (Access::Omit, Name::Null),
                 };
-                ops.push(RawOp { access, key: self.names.key_id(name), name, value });
+                ops.push(RawOp { access, key: self.names.key_id(name), name, value, elements });
             }
             // A scan also says something about rows that are not in this line.
             if history.has_scans() {
                 let key = self.names.key_id(Name::Null);
-                ops.push(RawOp { access: Access::Omit, key, name: Name::Null, value: Name::Null });
+                ops.push(RawOp { access: Access::Omit, key, name: Name::Null, value: Name::Null, elements: &[] });
             }
-            let Some(session) = history.session_of(txn) else { continue };
+            self.tell_lists(&ops, n_keys, at);
+            let Some(session) = history.session_of(txn).filter(|_| self.flow.is_continue()) else { continue };
             let session = self.names.session_id(history.session_name(session));
             let nth = self.names.next_of(session);
             let session_name = self.names.session_names[session.index()].as_str();
             let (begin, end, outcome) = (history.begin(txn), history.end(txn), history.outcome(txn));
             self.flow = self.taker.txn(&RawTxn { session, session_name, nth, at, begin, end, outcome, ops: &ops });
+        }
+    }
+}
+
+impl Streamer<'_> {
+    /// Says which keys of a transaction are lists, if that is new, and whether one is used as something else. A key that was
+    /// there before, among so many, and is no list is a register.
+    fn tell_lists(&mut self, ops: &[RawOp<'_>], n_keys: u32, at: u64) {
+        let is_list = |it: &RawOp<'_>| matches!(it.access, Access::Append | Access::ReadList);
+        for op in ops.iter().filter(|it| is_list(it)) {
+            let is_new = op.key.raw() >= n_keys;
+            if is_new && self.names.lists.insert(op.key) {
+                self.flow = self.taker.list(op.key, op.name);
+            }
+            if self.flow.is_break() {
+                return;
+            }
+        }
+        let is_used_otherwise =
+            |it: &&RawOp<'_>| it.access != Access::Omit && is_list(it) != self.names.lists.contains(&it.key);
+        if let Some(op) = ops.iter().find(is_used_otherwise) {
+            let key = op.name.shown();
+            self.error(Some(at), format!("key {key} is used as a register and as a list; a key must be one of them"));
         }
     }
 }

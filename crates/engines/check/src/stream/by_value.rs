@@ -6,7 +6,30 @@ use rustc_hash::FxHashMap;
 /// The versions of some keys. A key is here from the first time that somebody had to walk far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByValue {
-    keys: FxHashMap<u32, FxHashMap<StreamedValue, Vec<u32>>>,
+    keys: FxHashMap<u32, FxHashMap<StreamedValue, Found>>,
+}
+
+/// Versions with one value; most often there is one, and it takes no memory of its own.
+#[derive(Clone, Debug)]
+enum Found {
+    One(u32),
+    Many(Vec<u32>),
+}
+
+impl Found {
+    fn push(&mut self, version: u32) {
+        match self {
+            Self::One(first) => *self = Self::Many(vec![*first, version]),
+            Self::Many(all) => all.push(version),
+        }
+    }
+
+    fn as_slice(&self) -> &[u32] {
+        match self {
+            Self::One(version) => std::slice::from_ref(version),
+            Self::Many(all) => all,
+        }
+    }
 }
 
 impl ByValue {
@@ -20,7 +43,7 @@ impl ByValue {
     pub(super) fn begin<'v>(&mut self, key: u32, versions: impl Iterator<Item = (u32, &'v StreamedValue)>) {
         let of_key = self.keys.entry(key).or_default();
         for (version, value) in versions {
-            of_key.entry(value.clone()).or_default().push(version);
+            of_key.entry(value.clone()).and_modify(|it| it.push(version)).or_insert(Found::One(version));
         }
     }
 
@@ -30,7 +53,7 @@ impl ByValue {
         if !self.keys.is_empty()
             && let Some(of_key) = self.keys.get_mut(&key)
         {
-            of_key.entry(value.clone()).or_default().push(version);
+            of_key.entry(value.clone()).and_modify(|it| it.push(version)).or_insert(Found::One(version));
         }
     }
 
@@ -41,11 +64,16 @@ impl ByValue {
             return;
         }
         let Some(of_key) = self.keys.get_mut(&key) else { return };
-        if let Some(list) = of_key.get_mut(value) {
-            list.retain(|it| *it != version);
-            if list.is_empty() {
-                of_key.remove(value);
+        let is_gone = match of_key.get_mut(value) {
+            Some(Found::One(it)) => *it == version,
+            Some(Found::Many(all)) => {
+                all.retain(|it| *it != version);
+                all.is_empty()
             }
+            None => false,
+        };
+        if is_gone {
+            of_key.remove(value);
         }
         if of_key.is_empty() {
             self.keys.remove(&key);
@@ -54,6 +82,6 @@ impl ByValue {
 
     /// The versions with a value, in no order.
     pub(super) fn find(&self, key: u32, value: &StreamedValue) -> &[u32] {
-        self.keys.get(&key).and_then(|it| it.get(value)).map_or(&[], Vec::as_slice)
+        self.keys.get(&key).and_then(|it| it.get(value)).map_or(&[], Found::as_slice)
     }
 }

@@ -200,6 +200,11 @@ impl Chains {
         self.bases[key.index()].newest
     }
 
+    /// What a key that somebody has looked at holds before the window.
+    pub(super) fn before_window(&self, key: KeyId) -> &StreamedValue {
+        &self.bases[key.index()].value
+    }
+
     /// Looks at all keys of a transaction at once, so that memory brings one of them while others are on their way; each of
     /// them alone would be waited for.
     pub(super) fn look_ahead<'o>(&self, ops: impl Iterator<Item = &'o StreamedOp>) {

@@ -61,6 +61,8 @@ pub struct Left {
 pub struct Past {
     /// What keys hold, as far as somebody wrote to them or their initial value was said.
     pub values: Vec<(KeyId, StreamedValue)>,
+    /// Which of them are lists, and how many elements these have.
+    pub lists: Vec<(KeyId, usize)>,
     /// By session, the number after the one of its last transaction that left.
     pub left: Vec<u64>,
     /// When the last of them began.
@@ -83,6 +85,8 @@ pub struct Misfit {
 pub enum Why {
     /// It read what nobody in the window wrote.
     NoWriter,
+    /// It read a list with elements in another order than a read before.
+    OtherOrder,
     /// It read another value than it had written itself.
     Contradiction,
     /// It would have to come before itself, in all orders that were tried.
@@ -97,6 +101,7 @@ impl std::fmt::Display for Why {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NoWriter => "it read what nobody wrote in the window",
+            Self::OtherOrder => "it read a list whose elements were in another order before",
             Self::Contradiction => "it does not read its own write",
             Self::Cycle | Self::NoPlace => "it does not fit into the order of the window",
             Self::Late => "it was recorded long after it ended",
@@ -146,11 +151,11 @@ impl Stream {
         self.level
     }
 
-    /// The initial value of one key. False if it comes too late, after somebody touched the key.
+    /// The initial value of one key; a list is empty. False if it comes too late, after somebody touched the key.
     #[must_use]
     pub fn initial(&mut self, key: KeyId, value: StreamedValue) -> bool {
         match &mut self.engine {
-            Engine::Strong(it) => it.chains.set_initial(key, value),
+            Engine::Strong(it) => it.set_initial(key, value),
             Engine::Weak(it) => it.set_initial(key, value),
         }
     }

@@ -79,6 +79,24 @@ impl Side {
         self.parents[node as usize] = from;
     }
 
+    /// Goes on from an event to those of its neighbours that are between both ends of the edge. If the other side has been at
+    /// one of them, that one.
+    #[inline]
+    fn spread(&mut self, other: &Self, node: u32, neighbours: &[u32], is_between: impl Fn(u32) -> bool) -> Option<u32> {
+        self.found.push(node);
+        self.n_seen += 1 + neighbours.len();
+        for next in neighbours {
+            if is_between(*next) && !self.has(*next) {
+                self.reach(*next, node);
+                if other.has(*next) {
+                    return Some(*next);
+                }
+                self.stack.push(*next);
+            }
+        }
+        None
+    }
+
     /// How a search came from its start to an event, which comes first.
     fn way_back(&self, start: u32, mut node: u32) -> Vec<u32> {
         let mut way = vec![node];
@@ -190,46 +208,27 @@ impl Order {
         self.backward.begin(from);
         let (low, high) = (self.position(to), self.position(from));
         loop {
-            if self.backward.n_seen <= self.forward.n_seen {
+            self.neighbours.clear();
+            let (events, neighbours) = (&self.events, &mut self.neighbours);
+            let met = if self.backward.n_seen <= self.forward.n_seen {
                 let Some(node) = self.backward.stack.pop() else {
                     self.move_back(to);
                     return Ok(());
                 };
-                self.backward.found.push(node);
-                let position = self.events.label(node);
-                self.neighbours.clear();
-                graph.predecessors(node, &mut self.neighbours);
-                self.backward.n_seen += 1 + self.neighbours.len();
-                for next in &self.neighbours {
-                    let at = self.events.label(*next);
-                    if at < position && at >= low && !self.backward.has(*next) {
-                        self.backward.reach(*next, node);
-                        if self.forward.has(*next) {
-                            return Err(self.cycle((to, from), *next));
-                        }
-                        self.backward.stack.push(*next);
-                    }
-                }
+                graph.predecessors(node, neighbours);
+                let range = low..events.label(node);
+                self.backward.spread(&self.forward, node, neighbours, |it| range.contains(&events.label(it)))
             } else {
                 let Some(node) = self.forward.stack.pop() else {
                     self.move_on(from);
                     return Ok(());
                 };
-                self.forward.found.push(node);
-                let position = self.events.label(node);
-                self.neighbours.clear();
-                graph.successors(node, &mut self.neighbours);
-                self.forward.n_seen += 1 + self.neighbours.len();
-                for next in &self.neighbours {
-                    let at = self.events.label(*next);
-                    if at > position && at <= high && !self.forward.has(*next) {
-                        self.forward.reach(*next, node);
-                        if self.backward.has(*next) {
-                            return Err(self.cycle((to, from), *next));
-                        }
-                        self.forward.stack.push(*next);
-                    }
-                }
+                graph.successors(node, neighbours);
+                let range = events.label(node) + 1..=high;
+                self.forward.spread(&self.backward, node, neighbours, |it| range.contains(&events.label(it)))
+            };
+            if let Some(at) = met {
+                return Err(self.cycle((to, from), at));
             }
         }
     }

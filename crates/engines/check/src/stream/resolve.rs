@@ -97,6 +97,10 @@ impl Strong {
         txn: &dyn Fn(u64) -> Option<StreamedTxn<'t>>,
         budget: &Budget<'_>,
     ) -> Resolved {
+        // Which versions of lists follow each other is no read at prefix consistency.
+        if self.chains.shape == Shape::Prefixes && self.has_lists() {
+            return Resolved::Unknown;
+        }
         let Some(excerpt) = self.excerpt(from, txn) else { return Resolved::Unknown };
         self.resolve_excerpt(&excerpt, level, budget)
     }
@@ -150,6 +154,7 @@ impl Strong {
             let it = txn(id)?;
             let waits = |it: &&StreamedOp| !waiting.is_empty() && waiting.contains(&((id, it.0.raw()), it.1.clone()));
             let reads_here = self.order.position(Chains::start(*slot)) >= from.max(1);
+            let learned = self.learned(*slot).to_vec();
             let mut key_of = |builder: &mut HistoryBuilder, key: KeyId| {
                 *keys.entry(key).or_insert_with(|| {
                     let held = self.held_at(key, from);
@@ -164,7 +169,7 @@ impl Strong {
             builder.begin(session, Place::default());
             builder.times(it.begin, it.end);
             if reads_here {
-                for (key, value) in it.reads().iter().filter(|it| !waits(it)) {
+                for (key, value) in it.reads().iter().chain(&learned).filter(|it| !waits(it)) {
                     let key = key_of(&mut builder, *key);
                     let value = builder.value_named(value.as_name());
                     builder.read(key, value);

@@ -7,6 +7,8 @@
 //! Cost: an operation costs a look at its key, unless an edge is against the order.
 
 mod gap;
+mod listed;
+mod lists;
 mod place;
 
 use super::chains::{Chains, NONE, Op, Shape, Txn};
@@ -15,7 +17,8 @@ use super::{Left, Misfit, Past, Why};
 use iso_evidence::StreamedStep;
 use iso_history::{KeyId, Outcome, StreamedBlock, StreamedTxn, StreamedValue};
 use iso_spec::Level;
-use rustc_hash::FxHashMap;
+use lists::Lists;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// So many versions with the value of a read, or places of a write, are tried.
 const MAX_TRIES: usize = 24;
@@ -41,6 +44,9 @@ pub(super) struct Strong {
     /// Reads without a version, by key.
     waiting: FxHashMap<u32, Vec<Waiting>>,
     unknown: Vec<(u64, StreamedBlock)>,
+    lists: Lists,
+    /// Versions of lists that follow right after the one before them, at prefix consistency; elsewhere that is a read.
+    pinned: FxHashSet<u32>,
     latest_begin: Option<i64>,
     latest_begin_left: Option<i64>,
     edges: Vec<(u32, u32)>,
@@ -69,6 +75,8 @@ impl Strong {
             left: Vec::new(),
             waiting: FxHashMap::default(),
             unknown: Vec::new(),
+            lists: Lists::default(),
+            pinned: FxHashSet::default(),
             latest_begin: None,
             latest_begin_left: None,
             edges: Vec::new(),
@@ -82,10 +90,21 @@ impl Strong {
             let is_untouched = self.chains.set_initial(key, value);
             debug_assert!(is_untouched, "nothing is here yet");
         }
+        for (key, n_left) in past.lists {
+            self.lists.begin(key, n_left);
+        }
         self.sessions.resize(past.left.len(), NONE);
         self.left = past.left;
         self.latest_begin = past.latest_begin;
         self.latest_begin_left = past.latest_begin;
+    }
+
+    /// The initial value of a key, which nobody has touched.
+    pub(super) fn set_initial(&mut self, key: KeyId, value: StreamedValue) -> bool {
+        if value == StreamedValue::Empty {
+            self.lists.begin(key, 0);
+        }
+        self.chains.set_initial(key, value)
     }
 
     /// Takes the next transaction; what does not fit is added to the misfits.
@@ -169,10 +188,14 @@ impl Strong {
         while op != NONE {
             let Op { next_of_txn, is_write, version, .. } = self.chains.op(op);
             if is_write && version != NONE {
+                if !self.lists.is_empty() {
+                    self.leave_list(version);
+                }
                 self.chains.settle(version);
             }
             op = next_of_txn;
         }
+        self.lists.forget(slot);
         let session = self.chains.txn(slot).session as usize;
         if self.sessions[session] == slot {
             self.sessions[session] = NONE;
@@ -207,6 +230,9 @@ impl Strong {
         for (key, value) in txn.reads() {
             self.read(slot, *key, value, misfits);
         }
+        if !self.lists.is_empty() {
+            self.follow_shown(slot, txn, misfits);
+        }
         if !self.waiting.is_empty() {
             self.precede_waiting(slot, txn.writes());
         }
@@ -218,6 +244,9 @@ impl Strong {
         }
         for (key, value) in txn.writes() {
             self.wake(*key, value, misfits);
+        }
+        if !self.lists.is_empty() {
+            self.show_lists(slot, txn, misfits);
         }
     }
 
@@ -462,7 +491,8 @@ impl Strong {
 
     /// Puts the newer of two neighbouring versions before the older one, if everything still fits.
     fn exchange(&mut self, older: u32, newer: u32) -> bool {
-        if self.chains.version(newer).previous != older {
+        let next = self.chains.version(newer).next;
+        if self.chains.version(newer).previous != older || [older, newer, next].iter().any(|it| self.is_pinned(*it)) {
             return false;
         }
         let before = self.chains.version(older).previous;

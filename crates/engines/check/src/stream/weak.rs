@@ -7,12 +7,15 @@
 //! Source: Biswas & Enea 2019. Cost: per read, the versions of its key that are remembered; at causal consistency, per
 //! transaction and source the sessions.
 
+mod listed;
+
 use super::order::{Graph, Order, RealTime};
 use super::versions::{Version, Versions, Writer};
 use super::{Effort, Left, Misfit, Why};
 use iso_evidence::StreamedStep;
 use iso_history::{KeyId, Outcome, StreamedBlock, StreamedOp, StreamedTxn, StreamedValue};
 use iso_spec::Level;
+use listed::Orders;
 use rustc_hash::FxHashMap;
 
 const NONE: u32 = u32::MAX;
@@ -29,6 +32,7 @@ pub(super) struct Weak {
     versions: Versions,
     waiting: FxHashMap<u32, Vec<Waiting>>,
     unknown: Vec<(u64, StreamedBlock)>,
+    lists: Orders,
     /// The number of the next step; the initial state is step 0.
     now: u64,
     /// For how many steps a version is remembered after it was overwritten.
@@ -112,6 +116,7 @@ impl Weak {
             versions: Versions::new(default_initial),
             waiting: FxHashMap::default(),
             unknown: Vec::new(),
+            lists: Orders::default(),
             now: 1,
             memory: 2 * window.max(1),
             recent: Vec::new(),
@@ -125,6 +130,9 @@ impl Weak {
     }
 
     pub(super) fn set_initial(&mut self, key: KeyId, value: StreamedValue) -> bool {
+        if value == StreamedValue::Empty {
+            self.lists.begin(key);
+        }
         !self.is_read_initially(key.raw()) && self.versions.set_initial(key.raw(), value)
     }
 
@@ -163,6 +171,8 @@ impl Weak {
             let keys = txn.writes().iter().map(|it| it.0).collect();
             misfits.push(Misfit { id, keys, why: Why::Late });
         }
+        // Whoever turns out to have happened because of one read must not complete it before the others are here.
+        self.graph.txns[slot as usize].n_waiting = 1;
         for (nth, (key, value)) in txn.reads().iter().enumerate() {
             let writer = self.versions.source(slot, key.raw(), value, self.since());
             self.graph.txns[slot as usize].reads.push((key.raw(), writer));
@@ -181,6 +191,10 @@ impl Weak {
         for (key, value) in txn.writes() {
             self.wake(slot, key.raw(), value, misfits);
         }
+        if !self.lists.is_empty() {
+            self.order_lists(slot, txn, misfits);
+        }
+        self.graph.txns[slot as usize].n_waiting -= 1;
         self.complete(slot, misfits);
     }
 
@@ -416,6 +430,9 @@ impl Weak {
         for nth in 0..self.graph.txns[slot as usize].writes.len() {
             let key = self.graph.txns[slot as usize].writes[nth];
             self.versions.settle(key, slot, step, since);
+        }
+        if !self.lists.is_empty() {
+            self.leave_lists(slot);
         }
         self.graph.remove(slot, step);
         let txn = &mut self.graph.txns[slot as usize];

@@ -3,12 +3,13 @@
 //! The state is what a store would hold: the last value of each key and, for the weak levels, versions that were overwritten
 //! not long ago. A step names one transaction; what it read is compared at once, and then it can be forgotten. Session order
 //! and "everybody once" need one number a session and two counts; real time needs the latest begin so far, as in
-//! [`super::schedule`].
+//! [`super::schedule`]. Lists are kept whole, and compared whole.
 
 use super::streamed_sight::Sight;
 use super::uncertified::Uncertified;
 use iso_history::{KeyId, Outcome, StreamedOp, StreamedTxn, StreamedValue};
 use iso_spec::Level;
+use rustc_hash::FxHashMap;
 
 /// What happens next in a streamed schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,40 @@ pub struct StreamedReplay {
     n_commits: u64,
     n_told: u64,
     n_scheduled: u64,
+    lists: Lists,
     sight: Option<Sight>,
+}
+
+/// What lists hold.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lists {
+    by_key: FxHashMap<KeyId, Vec<StreamedValue>>,
+}
+
+impl Lists {
+    /// The initial value of a key: is it a list?
+    fn begin(&mut self, key: KeyId, value: &StreamedValue) {
+        if *value == StreamedValue::Empty {
+            self.by_key.entry(key).or_default();
+        }
+    }
+
+    /// What a list holds by now.
+    fn get(&self, key: KeyId) -> &[StreamedValue] {
+        self.by_key.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a transaction appends stands at the ends.
+    fn append(&mut self, txn: &StreamedTxn<'_>) {
+        if self.by_key.is_empty() {
+            return;
+        }
+        for (key, _) in txn.writes() {
+            if let Some(list) = self.by_key.get_mut(key) {
+                list.extend(txn.appended(*key).cloned());
+            }
+        }
+    }
 }
 
 /// What steps mean at a level.
@@ -89,12 +123,14 @@ impl StreamedReplay {
             n_commits: 0,
             n_told: 0,
             n_scheduled: 0,
+            lists: Lists::default(),
             sight: (form == Form::Sighted).then(|| Sight::new(level, default_initial, memory as u64)),
         })
     }
 
     /// The initial value of one key, before anybody has touched it.
     pub fn initial(&mut self, key: KeyId, value: StreamedValue) -> Result<(), Uncertified> {
+        self.lists.begin(key, &value);
         let is_in_time = if let Some(sight) = &mut self.sight {
             sight.initial(key, value)
         } else {
@@ -134,6 +170,9 @@ impl StreamedReplay {
                 self.enter(txn)?;
                 if let Some(sight) = &mut self.sight {
                     sight.step(txn, sources)?;
+                    // An older version of a list is its beginning.
+                    self.read_lists(txn, <[StreamedValue]>::starts_with)?;
+                    self.lists.append(txn);
                 }
             }
             (Form::Snapshots { .. }, StreamedStep::Snapshot) => {
@@ -220,7 +259,18 @@ impl StreamedReplay {
                 return Err(wrong(txn, &format!("read {value}, but the schedule leaves {held} there")));
             }
         }
-        Ok(())
+        self.read_lists(txn, |held, read| held == read)
+    }
+
+    fn read_lists(
+        &self,
+        txn: &StreamedTxn<'_>,
+        is_held: impl Fn(&[StreamedValue], &[StreamedValue]) -> bool,
+    ) -> Result<(), Uncertified> {
+        if txn.lists().all(|(key, elements)| is_held(self.lists.get(key), elements)) {
+            return Ok(());
+        }
+        Err(wrong(txn, "read a list whose elements the schedule appends in another order"))
     }
 
     fn write(&mut self, txn: &StreamedTxn<'_>) {
@@ -229,6 +279,7 @@ impl StreamedReplay {
         for (key, value) in txn.writes() {
             *self.held(*key) = Held { value: value.clone(), changed_at };
         }
+        self.lists.append(txn);
     }
 
     fn held(&mut self, key: KeyId) -> &mut Held {

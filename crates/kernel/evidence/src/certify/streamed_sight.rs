@@ -13,6 +13,7 @@ use super::streamed::wrong;
 use super::uncertified::Uncertified;
 use iso_history::{KeyId, StreamedTxn, StreamedValue};
 use iso_spec::Level;
+use rustc_hash::FxHashMap;
 
 const NONE: u32 = u32::MAX;
 
@@ -22,6 +23,8 @@ pub(super) struct Sight {
     memory: u64,
     default_initial: StreamedValue,
     keys: Vec<Ends>,
+    /// How many elements lists have by now.
+    lists: FxHashMap<KeyId, u32>,
     versions: Vec<Version>,
     /// Places of versions that are forgotten.
     free: Vec<u32>,
@@ -52,6 +55,8 @@ struct Version {
     nth: u32,
     older: u32,
     newer: u32,
+    /// Of a list, how many elements it has up to here.
+    length: u32,
 }
 
 impl Sight {
@@ -61,6 +66,7 @@ impl Sight {
             memory: memory.max(1),
             default_initial,
             keys: Vec::new(),
+            lists: FxHashMap::default(),
             versions: Vec::new(),
             free: Vec::new(),
             now: 1,
@@ -77,6 +83,9 @@ impl Sight {
         let version = &mut self.versions[newest as usize];
         let is_in_time = newest == oldest && version.step == 0;
         if is_in_time {
+            if value == StreamedValue::Empty {
+                self.lists.insert(key, 0);
+            }
             version.value = value;
         }
         is_in_time
@@ -85,11 +94,15 @@ impl Sight {
     /// One whole transaction.
     pub(super) fn step(&mut self, txn: &StreamedTxn<'_>, sources: &[u64]) -> Result<(), Uncertified> {
         self.sources.clear();
+        let mut lists = txn.lists();
         for (nth, (key, value)) in txn.reads().iter().enumerate() {
             // A source before the beginning is none.
             let named =
                 sources.get(nth).filter(|it| **it > 0).map(|ago| self.now.checked_sub(*ago).unwrap_or(u64::MAX));
-            let source = self.source(txn, *key, value, named)?;
+            // All reads of a list are among those of lists, in the same order.
+            let is_list = !self.lists.is_empty() && self.lists.contains_key(key);
+            let length = if is_list { lists.next().map(|it| it.1.len()) } else { None };
+            let source = self.source(txn, (*key, value), named, length)?;
             self.sources.push(source);
         }
         if self.level == Level::CausalConsistency {
@@ -120,12 +133,16 @@ impl Sight {
     fn source(
         &mut self,
         txn: &StreamedTxn<'_>,
-        key: KeyId,
-        value: &StreamedValue,
+        (key, value): (KeyId, &StreamedValue),
         named: Option<u64>,
+        length: Option<usize>,
     ) -> Result<u64, Uncertified> {
         self.ends(key);
-        let is_it = |it: &&Version| it.value == *value && named.is_none_or(|step| step == it.step);
+        let is_it = |it: &&Version| {
+            it.value == *value
+                && named.is_none_or(|step| step == it.step)
+                && length.is_none_or(|length| length == it.length as usize)
+        };
         let Some(found) = self.newest_first(key).find(is_it) else {
             let value = value.as_name().shown();
             return Err(wrong(txn, &format!("read {value}, which nobody before it left there, or too long ago")));
@@ -158,7 +175,14 @@ impl Sight {
     fn write(&mut self, txn: &StreamedTxn<'_>) {
         let step = self.now;
         for (key, value) in txn.writes() {
-            self.push(*key, value.clone(), (txn.session.raw(), txn.nth), step);
+            let length = match self.lists.get_mut(key) {
+                Some(length) => {
+                    *length += txn.appended(*key).count() as u32;
+                    *length
+                }
+                None => 0,
+            };
+            self.push(*key, value.clone(), (txn.session.raw(), txn.nth), (step, length));
             self.forget(*key, step);
         }
         self.now += 1;
@@ -170,9 +194,9 @@ impl Sight {
         }
     }
 
-    fn push(&mut self, key: KeyId, value: StreamedValue, (session, nth): (u32, u32), step: u64) {
+    fn push(&mut self, key: KeyId, value: StreamedValue, (session, nth): (u32, u32), (step, length): (u64, u32)) {
         let older = self.ends(key).newest;
-        let at = self.place(Version { value, step, session, nth, older, newer: NONE });
+        let at = self.place(Version { value, step, session, nth, older, newer: NONE, length });
         self.versions[older as usize].newer = at;
         self.keys[key.index()].newest = at;
     }
@@ -204,7 +228,8 @@ impl Sight {
     fn ends(&mut self, key: KeyId) -> Ends {
         while key.index() >= self.keys.len() {
             let value = self.default_initial.clone();
-            let at = self.place(Version { value, step: 0, session: NONE, nth: NONE, older: NONE, newer: NONE });
+            let (step, session, nth, older, newer, length) = (0, NONE, NONE, NONE, NONE, 0);
+            let at = self.place(Version { value, step, session, nth, older, newer, length });
             self.keys.push(Ends { newest: at, oldest: at });
         }
         self.keys[key.index()]

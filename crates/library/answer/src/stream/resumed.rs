@@ -11,6 +11,7 @@ use iso_check::stream::Past;
 use iso_evidence::{Budget, StreamedStep, Uncertified};
 use iso_history::{KeyId, StreamedBlock, StreamedTxn, StreamedValue};
 use iso_spec::Level;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The beginning of a check, by a schedule that was saved.
@@ -20,6 +21,8 @@ pub struct Resumption {
     replay: SavedReplay,
     /// By key, what it holds; nothing if nobody has said it.
     values: Vec<Option<StreamedValue>>,
+    /// Which keys are lists, and how many elements they have.
+    lists: BTreeMap<KeyId, usize>,
     left: Vec<u64>,
     latest_begin: Option<i64>,
     /// How many snapshots have no commit yet.
@@ -35,12 +38,23 @@ impl Resumption {
             return None;
         }
         let replay = SavedReplay::new(streamed, initial.clone(), StreamCheck::window_of(streamed, window))?;
-        Some(Self { check, replay, values: Vec::new(), left: Vec::new(), latest_begin: None, n_open: 0 })
+        Some(Self {
+            check,
+            replay,
+            values: Vec::new(),
+            lists: BTreeMap::new(),
+            left: Vec::new(),
+            latest_begin: None,
+            n_open: 0,
+        })
     }
 
     /// The initial value of one key.
     pub fn initial(&mut self, key: KeyId, value: &StreamedValue) -> Result<(), Uncertified> {
         self.replay.initial(key, value.clone())?;
+        if *value == StreamedValue::Empty {
+            self.lists.insert(key, 0);
+        }
         self.hold(key, value.clone());
         Ok(())
     }
@@ -74,7 +88,10 @@ impl Resumption {
             }
             self.left[effects.session] = txn + 1;
         }
-        for (key, value) in effects.writes {
+        for (key, value, n_written) in effects.writes {
+            if let Some(length) = self.lists.get_mut(&key) {
+                *length += n_written;
+            }
             self.hold(key, value);
         }
         Ok(())
@@ -90,12 +107,13 @@ impl Resumption {
     /// The schedule has no more steps: the check goes on, with those that were told and are not in it. Nothing if a snapshot has no
     /// commit.
     pub fn go_on(self, recording: &dyn Recording, steps: &mut dyn Steps, budget: &Budget<'_>) -> Option<StreamCheck> {
-        let Self { mut check, replay, values, left, latest_begin, n_open } = self;
+        let Self { mut check, replay, values, lists, left, latest_begin, n_open } = self;
+        let lists = lists.into_iter().collect();
         let held = (0..).map(KeyId::from_index).zip(values);
         let values = held.filter_map(|(key, value)| Some((key, value?))).collect();
         check.n_txns = replay.n_told();
         let track = check.tracks.first_mut()?;
-        if n_open > 0 || !track.stream.as_mut()?.go_on_after(Past { values, left, latest_begin }) {
+        if n_open > 0 || !track.stream.as_mut()?.go_on_after(Past { values, lists, left, latest_begin }) {
             return None;
         }
         track.go_on_with(replay, recording, steps, budget);
@@ -107,12 +125,14 @@ impl Resumption {
 struct Effects {
     session: usize,
     begin: Option<i64>,
-    writes: Vec<(KeyId, StreamedValue)>,
+    /// The last value of each key, and how many there were.
+    writes: Vec<(KeyId, StreamedValue, usize)>,
 }
 
 impl Effects {
     fn of(txn: &StreamedTxn<'_>, step: StreamedStep) -> Self {
-        let writes = if step == StreamedStep::Snapshot { Vec::new() } else { txn.writes().to_vec() };
+        let writes = if step == StreamedStep::Snapshot { &[] } else { txn.writes() };
+        let writes = writes.iter().map(|(key, value)| (*key, value.clone(), txn.appended(*key).count())).collect();
         Self { session: txn.session.index(), begin: txn.begin, writes }
     }
 }

@@ -13,10 +13,17 @@ pub struct Told<'h> {
 }
 
 impl<'h> Told<'h> {
-    /// Nothing if the history has more than registers: lists and scans are not streamed.
+    /// Nothing if the history has scans, which are not streamed.
     pub fn new(history: &'h History) -> Option<Self> {
-        let has_only_registers = !history.has_scans() && history.keys().all(|it| !history.is_list(it));
-        has_only_registers.then_some(Self { history })
+        (!history.has_scans()).then_some(Self { history })
+    }
+
+    /// What a key holds at first.
+    fn initial(&self, key: KeyId) -> StreamedValue {
+        if self.history.is_list(key) {
+            return StreamedValue::Empty;
+        }
+        self.history.value(self.history.initial_value(key)).into()
     }
 
     /// Checks levels with a window of that size. The first level that cannot be streamed is an error.
@@ -29,7 +36,7 @@ impl<'h> Told<'h> {
     ) -> Result<StreamCheck, Level> {
         let mut check = StreamCheck::new(levels, &StreamedValue::Null, window)?;
         for key in self.history.keys() {
-            let is_in_time = check.initial(key, &self.history.value(self.history.initial_value(key)).into());
+            let is_in_time = check.initial(key, &self.initial(key));
             debug_assert!(is_in_time, "nothing has happened yet");
         }
         let block = Arc::new(self.block());
@@ -50,7 +57,7 @@ impl<'h> Told<'h> {
     ) -> Result<Option<StreamCheck>, Uncertified> {
         let Some(mut resumed) = Resumption::new(level, &StreamedValue::Null, window) else { return Ok(None) };
         for key in self.history.keys() {
-            resumed.initial(key, &self.history.value(self.history.initial_value(key)).into())?;
+            resumed.initial(key, &self.initial(key))?;
         }
         let block = Arc::new(self.block());
         for (txn, step, sources) in saved {
@@ -76,7 +83,7 @@ impl<'h> Told<'h> {
     pub fn replay(&self, level: Level, window: usize) -> SavedReplay {
         let mut replay = SavedReplay::new(level, StreamedValue::Null, window).expect("the level was streamed");
         for key in self.history.keys() {
-            replay.initial(key, self.history.value(self.history.initial_value(key)).into()).expect("it is the first");
+            replay.initial(key, self.initial(key)).expect("it is the first");
         }
         let block = Arc::new(self.block());
         for idx in 0..block.n_txns() {
@@ -125,9 +132,14 @@ impl<'h> Told<'h> {
             let (access, key, value) = match history.op(op) {
                 Op::Read { key, value } => (Access::Read, key, value),
                 Op::Write { key, value } => (Access::Write, key, value),
-                _ => unreachable!("lists and scans were refused"),
+                Op::Append { key, value } => (Access::Append, key, value),
+                Op::ReadList { key, values } => {
+                    block.push_list(key, values.iter().map(|it| StreamedValue::from(history.value(*it))));
+                    continue;
+                }
+                Op::Omit { .. } => unreachable!("scans were refused"),
             };
-            block.push(access, key, StreamedValue::from(history.value(value))).expect("only registers are told");
+            block.push(access, key, StreamedValue::from(history.value(value))).expect("scans were refused");
         }
         block.end();
     }

@@ -32,7 +32,7 @@ impl Strong {
         }
         let owned = self.chains.ops_of(writer).map(|it| self.chains.op(it)).filter(|it| it.is_write);
         let owned: Vec<u32> = owned.map(|it| it.version).collect();
-        if owned.iter().any(|it| *it == NONE || self.chains.version(*it).previous == NONE) {
+        if !self.pinned.is_empty() || owned.iter().any(|it| *it == NONE || self.chains.version(*it).previous == NONE) {
             return false;
         }
         let cursor = |own: &u32| {

@@ -117,6 +117,13 @@ impl Strong {
     }
 
     fn try_place(&mut self, op: u32, after: u32, value: &StreamedValue) -> Result<(), Attempt> {
+        if self.is_pinned(self.chains.version(after).next) {
+            if self.chains.op(op).version == NONE {
+                let version = self.chains.add_version(op, after, value.clone());
+                self.chains.take_out(version);
+            }
+            return Err(Attempt { choices: Vec::new(), keys: Vec::new() });
+        }
         let version = match self.chains.op(op).version {
             NONE => self.chains.add_version(op, after, value.clone()),
             version => {
