@@ -48,7 +48,11 @@ pub(crate) fn derive(facts: &Facts<'_>, level: Level, budget: &Budget<'_>) -> Op
 /// Derives what must hold in every order. What holds only if some transaction takes part is left to the search.
 fn saturate(known: &mut Known<'_>, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
     if !known.problem.has_optional() {
-        return known.saturate(budget);
+        // What follows without cases is easier to follow.
+        return match known.saturate(budget)? {
+            Saturation::Stable(_) => known.saturate_by_cases(budget),
+            contradiction => Ok(contradiction),
+        };
     }
     Ok(match known.graph.topological_order(&known.rank) {
         Ok(order) => Saturation::Stable(order),

@@ -2,10 +2,12 @@
 //!
 //! For each read of x by S from T and each other writer L of x: if S must see L, then L is older than T; if L is newer
 //! than T, then S did not see L. With several possible writers, one that would contradict this is dropped, and the
-//! last one left is taken. A cycle here is the answer already.
+//! last one left is taken. A cycle here is the answer already. What follows whichever is taken is in `by_cases.rs`.
 //! Source: the pruning of Cobra and `VeriStrong` (their 1-width cycles). We differ: reachability is a vector clock per
 //! node and only the nearest writer of each session is looked at, since its session siblings follow.
 //! Cost of a round: edges times sessions, plus reads times sessions times a binary search.
+
+mod by_cases;
 
 use crate::graph::{Clocks, Graph, Why};
 use crate::problem::Problem;
@@ -26,6 +28,8 @@ pub(crate) struct Known<'p> {
     /// The writers left of each read with several.
     pub(crate) remaining: Vec<Vec<TxnId>>,
     pub(crate) removals: Vec<Removal>,
+    /// For each read, the numbers of its removals.
+    pub(crate) removed: Vec<Vec<u32>>,
     /// Where to place each node when nothing decides: recorded times, or the order of the input.
     pub(crate) rank: Vec<i64>,
     /// The time axis: ends and their nodes, ascending. Empty unless the level looks at times.
@@ -57,6 +61,15 @@ pub(crate) enum WhyNot {
     HiddenBy(TxnId),
 }
 
+/// What saturation looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    /// Reads of which only one possible writer is left.
+    Sources,
+    /// All reads: what follows in each case follows.
+    Cases,
+}
+
 /// How saturation ended.
 #[derive(Debug)]
 pub(crate) enum Saturation {
@@ -78,6 +91,7 @@ impl<'p> Known<'p> {
             sources: vec![None; problem.reads.len()],
             remaining: vec![Vec::new(); problem.reads.len()],
             removals: Vec::new(),
+            removed: vec![Vec::new(); problem.reads.len()],
             rank: Vec::new(),
             axis: Vec::new(),
             writers: problem.keys().map(|key| by_session(problem, key)).collect(),
@@ -97,12 +111,22 @@ impl<'p> Known<'p> {
 
     /// Derives edges until nothing follows any more.
     pub(crate) fn saturate(&mut self, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
+        self.saturate_until(Depth::Sources, budget)
+    }
+
+    /// As [`Self::saturate`], and derives what holds whoever wrote what a read saw, too.
+    pub(crate) fn saturate_by_cases(&mut self, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
+        self.saturate_until(Depth::Cases, budget)
+    }
+
+    fn saturate_until(&mut self, depth: Depth, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
         loop {
             budget.check()?;
             let order = match self.graph.topological_order(&self.rank) {
                 Ok(order) => order,
                 Err(cycle) => return Ok(Saturation::Cycle(cycle)),
             };
+            self.graph.note_order(&order);
             if self.rule.visibility == Visibility::Nothing {
                 return Ok(Saturation::Stable(order));
             }
@@ -114,6 +138,9 @@ impl<'p> Known<'p> {
                 return Ok(Saturation::NoWriter(read));
             }
             self.derive(&clocks, past.as_ref(), &mut round);
+            if depth == Depth::Cases && self.rule.visibility == Visibility::Everything {
+                self.derive_by_cases(&clocks, &mut round);
+            }
             if self.graph.edges.len() as u32 == round.after {
                 return Ok(Saturation::Stable(order));
             }
@@ -241,7 +268,10 @@ impl<'p> Known<'p> {
             for candidate in std::mem::take(&mut self.remaining[read]) {
                 match self.why_impossible(at.reader, candidate, &seen, clocks) {
                     None => kept.push(candidate),
-                    Some(why) => self.removals.push(Removal { read, candidate, why, after: round.after }),
+                    Some(why) => {
+                        self.removed[read].push(self.removals.len() as u32);
+                        self.removals.push(Removal { read, candidate, why, after: round.after });
+                    }
                 }
             }
             match kept.as_slice() {
@@ -313,6 +343,20 @@ impl<'p> Known<'p> {
     fn sees_directly_or_by_conflict(&self, writer: TxnId, reader: TxnId, clocks: &Clocks) -> bool {
         self.sees_directly(writer, reader)
             || (self.is_before(writer, reader, clocks) && self.problem.conflict(writer, reader))
+    }
+
+    /// The writers that turned out to be impossible for a read, one after the other.
+    pub(crate) fn removals_of(&self, read: usize) -> impl Iterator<Item = &Removal> {
+        self.removed[read].iter().map(|it| &self.removals[*it as usize])
+    }
+
+    /// Who may have written what a read saw, after what was found out from so many edges.
+    pub(crate) fn left_before(&self, read: usize, before: u32) -> Vec<TxnId> {
+        let reader = self.problem.reads[read].reader;
+        let removed: Vec<TxnId> =
+            self.removals_of(read).filter(|it| it.after <= before).map(|it| it.candidate).collect();
+        let is_removed = |it: &TxnId| removed.contains(it);
+        self.problem.candidates(read).iter().copied().filter(|it| *it != reader && !is_removed(it)).collect()
     }
 
     fn derive(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {

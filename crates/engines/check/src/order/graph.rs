@@ -305,14 +305,16 @@ impl<'f> Graph<'f> {
     }
 
     fn finish(&self, mut core: CoreExtraction) -> Vec<TxnId> {
+        let mut settled = Vec::new();
         core.run(|core, conclusion, before| match conclusion {
             Conclusion::Edge(derived_idx) => {
                 let Derived { choice, path, .. } = &self.derived[derived_idx as usize];
                 name_choice(core, *choice);
                 self.follow_edges(core, &self.paths[path.start as usize..path.end as usize]);
             }
-            Conclusion::Source(read) => sources::reasons(self.frame, core, read as usize, before),
+            Conclusion::Source(read) => sources::reasons(self.frame, core, &mut settled, read as usize, before),
         });
+        sources::name_settled(self.frame, &mut core, &settled);
         core.txns()
     }
 

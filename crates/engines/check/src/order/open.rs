@@ -13,10 +13,13 @@ use super::repair::{Repair, Repaired};
 use super::{decide_by_order, decision_of, start};
 use crate::decision::{Decision, within};
 use crate::forward::{self, Aim, Nearness, Program, Run, Taste};
-use crate::rule::{Events, Rule};
+use crate::known::{Known, Saturation};
+use crate::problem::Problem;
+use crate::rule::{Events, Node, Rule};
+use crate::simple::core_of_contradiction;
 use crate::witness::with_snapshots;
-use iso_evidence::{Budget, StopReason};
-use iso_history::TxnId;
+use iso_evidence::{Budget, Note, Stage, StopReason};
+use iso_history::{Standing, TxnId};
 
 /// What the ways may take in one turn.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +41,9 @@ const TURNS: [Turn; 6] = [
     Turn { n_steps: 32_000, n_rounds: 60_000, width: 16_384 },
 ];
 
+/// Saturation looks at no more counters, one for each transaction and session.
+const MAX_COUNTERS: usize = 1 << 21;
+
 /// Of so many transactions, one that misfits is little.
 const FEW_MISFITS: usize = 20;
 
@@ -53,6 +59,50 @@ const SLACKS: [i64; 3] = [0, 2, 16];
 
 /// Decides a history in which values leave open who was read.
 pub(super) fn decide_open(
+    frame: &Frame<'_>,
+    commits: Vec<TxnId>,
+    placement: Placement,
+    budget: &Budget<'_>,
+) -> Result<Option<Decision>, StopReason> {
+    if frame.n_txns().saturating_mul(frame.facts.history().n_sessions()) > MAX_COUNTERS {
+        return take_turns(frame, commits, placement, budget);
+    }
+    budget.note(Note::Begins(Stage::Saturation));
+    let problem = Problem::new(frame.facts, frame.rule.read_detail());
+    let mut known = Known::new(&problem, frame.rule);
+    let saturated = known.saturate_by_cases(budget)?;
+    budget.note(Note::Begins(Stage::Order));
+    if let Some(core) = core_of_contradiction(&known, &saturated) {
+        return Ok(Some(Decision::Forbidden(core)));
+    }
+    let settled = frame.settled_by(&known);
+    let mut orders = vec![commits];
+    if let Saturation::Stable(nodes) = saturated {
+        orders.push(commits_of(&settled, &nodes));
+    }
+    let placed = orders.iter().filter_map(|it| {
+        let commits = start::repair_order(&settled, it).ok()?;
+        let placement = place(&settled, &commits);
+        Some((commits, placement))
+    });
+    let Some((commits, placement)) = placed.min_by_key(|it| it.1.misfits.len()) else { return Ok(None) };
+    if placement.misfits.is_empty() {
+        return Ok(decision_of(&settled, Repaired::Order(commits, placement)));
+    }
+    take_turns(&settled, commits, placement, budget)
+}
+
+/// The commits of those that count, in the order of these nodes.
+fn commits_of(frame: &Frame<'_>, nodes: &[Node]) -> Vec<TxnId> {
+    let events = frame.rule.events;
+    let n_events = events.n_nodes(frame.n_txns()) as Node;
+    let counts = |it: &TxnId| !it.is_initial() && frame.facts.standing(*it) != Standing::Out;
+    let is_commit = |it: &&Node| **it < n_events && **it == events.commit(events.txn(**it));
+    nodes.iter().filter(is_commit).map(|it| events.txn(*it)).filter(counts).collect()
+}
+
+/// Each way in its turn, with more from turn to turn.
+fn take_turns(
     frame: &Frame<'_>,
     commits: Vec<TxnId>,
     placement: Placement,

@@ -10,7 +10,9 @@
 use super::frame::Frame;
 use super::start;
 use crate::core_extraction::{Before, Conclusion, CoreExtraction};
+use crate::known::Known;
 use crate::rule::Events;
+use crate::simple::core_of_sources;
 use iso_evidence::{Budget, StopReason};
 use iso_history::{Facts, KeyId, TxnId};
 use std::collections::BTreeSet;
@@ -62,6 +64,24 @@ impl Sources {
                     let start = sources.left.len() as u32;
                     sources.left.extend(candidates.iter().copied());
                     sources.open.push((read as u32, start..sources.left.len() as u32));
+                }
+            }
+        }
+        sources
+    }
+
+    /// What saturation has left.
+    pub(super) fn of_known(known: &Known<'_>) -> Self {
+        let mut sources = Self::default();
+        for (read, settled) in (0..).zip(&known.problem.read_of_fact) {
+            let settled = *settled as usize;
+            match known.sources[settled] {
+                Some(source) => sources.known.push(source.raw()),
+                None => {
+                    sources.known.push(OPEN);
+                    let start = sources.left.len() as u32;
+                    sources.left.extend(known.remaining[settled].iter().copied());
+                    sources.open.push((read, start..sources.left.len() as u32));
                 }
             }
         }
@@ -183,16 +203,33 @@ pub(super) fn core_of_reads(frame: &Frame<'_>, reads: impl IntoIterator<Item = u
     for read in reads {
         core.follow(Conclusion::Source(read), Before::MAX);
     }
+    let mut settled = Vec::new();
     core.run(|core, conclusion, before| match conclusion {
-        Conclusion::Source(read) => reasons(frame, core, read as usize, before),
+        Conclusion::Source(read) => reasons(frame, core, &mut settled, read as usize, before),
         Conclusion::Edge(_) => unreachable!("sources rest on sources only"),
     });
+    name_settled(frame, &mut core, &settled);
     core.named()
 }
 
+/// Names everybody because of whom saturation has left these writers of reads.
+pub(super) fn name_settled(frame: &Frame<'_>, core: &mut CoreExtraction, reads: &[usize]) {
+    if let Some(known) = frame.known {
+        let reads = reads.iter().map(|it| known.problem.read_of_fact[*it] as usize);
+        core.name(core_of_sources(known, reads));
+    }
+}
+
 /// Why a read has the source that it has: whoever may have written it, and why they did not, as far as that was found
-/// out before a round.
-pub(super) fn reasons(frame: &Frame<'_>, core: &mut CoreExtraction, read: usize, before: Before) {
+/// out before a round. What saturation knows about it is asked later, of all such reads together.
+pub(super) fn reasons(
+    frame: &Frame<'_>,
+    core: &mut CoreExtraction,
+    settled: &mut Vec<usize>,
+    read: usize,
+    before: Before,
+) {
+    settled.push(read);
     let reader = frame.reader(read);
     core.name([reader]);
     core.name(frame.facts.candidates(read).iter().copied());
