@@ -109,6 +109,12 @@ impl<'p> Known<'p> {
         known
     }
 
+    /// Assumes, of a level that does not look at times, that transactions began and ended then. What follows is a guess.
+    pub(crate) fn assume_times(&mut self, times: impl Fn(TxnId) -> (Option<i64>, Option<i64>)) {
+        debug_assert!(!self.rule.real_time, "the level looks at times itself");
+        self.add_times(times);
+    }
+
     /// Derives edges until nothing follows any more.
     pub(crate) fn saturate(&mut self, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
         self.saturate_until(Depth::Sources, budget)
@@ -212,14 +218,19 @@ impl<'p> Known<'p> {
         }
     }
 
-    /// A time axis with a node for each end: who ended comes before it, who began later after it.
+    /// Whoever ended before another one began comes before it.
     fn add_real_time(&mut self) {
+        let history = self.problem.facts.history();
+        let has_ended = |it: TxnId| history.outcome(it) == Outcome::Committed;
+        self.add_times(|it| (history.begin(it), history.end(it).filter(|_| has_ended(it))));
+    }
+
+    /// A time axis with a node for each end: who ended comes before it, who began later after it.
+    fn add_times(&mut self, times: impl Fn(TxnId) -> (Option<i64>, Option<i64>)) {
         let problem = self.problem;
-        let history = problem.facts.history();
         let counted = || problem.txns().filter(|it| problem.counts(*it));
-        let has_ended = |it: &TxnId| history.outcome(*it) == Outcome::Committed;
-        let end = |it: TxnId| history.end(it).map(|end| (end, it));
-        let mut ends: Vec<(i64, TxnId)> = counted().filter(has_ended).filter_map(end).collect();
+        let end = |it: TxnId| times(it).1.map(|end| (end, it));
+        let mut ends: Vec<(i64, TxnId)> = counted().filter_map(end).collect();
         ends.sort_unstable();
         for (end, txn) in ends {
             if self.axis.last().is_none_or(|it| it.0 < end) {
@@ -234,7 +245,7 @@ impl<'p> Known<'p> {
             self.graph.add((self.rule.events.commit(txn), node), Why::RealTime, 0);
         }
         for txn in counted() {
-            if let Some(ended) = self.ended_before(txn) {
+            if let Some(ended) = times(txn).0.and_then(|it| self.ended_until(it)) {
                 self.graph.add((ended, self.rule.events.start(txn)), Why::RealTime, 0);
             }
         }
@@ -242,7 +253,10 @@ impl<'p> Known<'p> {
 
     /// The node of the last end before a transaction began.
     pub(crate) fn ended_before(&self, txn: TxnId) -> Option<Node> {
-        let begin = self.problem.facts.history().begin(txn)?;
+        self.ended_until(self.problem.facts.history().begin(txn)?)
+    }
+
+    fn ended_until(&self, begin: i64) -> Option<Node> {
         let n_before = self.axis.partition_point(|it| it.0 < begin);
         self.axis[..n_before].last().map(|it| it.1)
     }

@@ -23,7 +23,7 @@ pub(crate) fn decide_by_search(facts: &Facts<'_>, level: Level, budget: &Budget<
     let problem = Problem::new(facts, rule.read_detail());
     budget.note(Note::Begins(Stage::Saturation));
     let mut known = Known::new(&problem, rule);
-    let saturated = known.saturate_by_cases(budget);
+    let saturated = known.saturate(budget);
     budget.note(Note::Counted(Quantity::KnownEdges, known.graph.edges.len() as u64));
     budget.note(Note::Begins(Stage::Search));
     let saturated = saturated?;

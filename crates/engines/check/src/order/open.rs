@@ -8,6 +8,8 @@
 
 use super::anneal::{Board, Heat, anneal};
 use super::frame::Frame;
+use super::graph::commits_of;
+use super::near::allowed_near;
 use super::place::{Placement, place};
 use super::repair::{Repair, Repaired};
 use super::{decide_by_order, decision_of, start};
@@ -15,11 +17,11 @@ use crate::decision::{Decision, within};
 use crate::forward::{self, Aim, Nearness, Program, Run, Taste};
 use crate::known::{Known, Saturation};
 use crate::problem::Problem;
-use crate::rule::{Events, Node, Rule};
+use crate::rule::{Events, Rule};
 use crate::simple::core_of_contradiction;
 use crate::witness::with_snapshots;
 use iso_evidence::{Budget, Note, Stage, StopReason};
-use iso_history::{Standing, TxnId};
+use iso_history::TxnId;
 
 /// What the ways may take in one turn.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +46,9 @@ const TURNS: [Turn; 6] = [
 /// Saturation looks at no more counters, one for each transaction and session.
 const MAX_COUNTERS: usize = 1 << 21;
 
+/// So many turns are worth it where something was assumed.
+const N_TRIED: usize = 1;
+
 /// Of so many transactions, one that misfits is little.
 const FEW_MISFITS: usize = 20;
 
@@ -67,7 +72,7 @@ pub(super) fn decide_open(
     if frame.n_txns().saturating_mul(frame.facts.history().n_sessions()) > MAX_COUNTERS {
         return take_turns(frame, commits, placement, budget);
     }
-    budget.note(Note::Begins(Stage::Saturation));
+    budget.note(Note::Begins(Stage::Sources));
     let problem = Problem::new(frame.facts, frame.rule.read_detail());
     let mut known = Known::new(&problem, frame.rule);
     let saturated = known.saturate_by_cases(budget)?;
@@ -76,29 +81,47 @@ pub(super) fn decide_open(
         return Ok(Some(Decision::Forbidden(core)));
     }
     let settled = frame.settled_by(&known);
-    let mut orders = vec![commits];
-    if let Saturation::Stable(nodes) = saturated {
-        orders.push(commits_of(&settled, &nodes));
+    match best_order(&settled, commits, &saturated) {
+        Some((commits, placement)) if placement.misfits.is_empty() => {
+            Ok(decision_of(&settled, Repaired::Order(commits, placement)))
+        }
+        Some((commits, placement)) => take_turns(&settled, commits, placement, budget),
+        None => Ok(None),
     }
-    let placed = orders.iter().filter_map(|it| {
-        let commits = start::repair_order(&settled, it).ok()?;
-        let placement = place(&settled, &commits);
-        Some((commits, placement))
-    });
-    let Some((commits, placement)) = placed.min_by_key(|it| it.1.misfits.len()) else { return Ok(None) };
-    if placement.misfits.is_empty() {
-        return Ok(decision_of(&settled, Repaired::Order(commits, placement)));
-    }
-    take_turns(&settled, commits, placement, budget)
 }
 
-/// The commits of those that count, in the order of these nodes.
-fn commits_of(frame: &Frame<'_>, nodes: &[Node]) -> Vec<TxnId> {
-    let events = frame.rule.events;
-    let n_events = events.n_nodes(frame.n_txns()) as Node;
-    let counts = |it: &TxnId| !it.is_initial() && frame.facts.standing(*it) != Standing::Out;
-    let is_commit = |it: &&Node| **it < n_events && **it == events.commit(events.txn(**it));
-    nodes.iter().filter(is_commit).map(|it| events.txn(*it)).filter(counts).collect()
+/// The better one of an order and that of saturation, as far as these writers let it be.
+pub(super) fn best_order(
+    frame: &Frame<'_>,
+    commits: Vec<TxnId>,
+    saturated: &Saturation,
+) -> Option<(Vec<TxnId>, Placement)> {
+    let mut orders = vec![commits];
+    if let Saturation::Stable(nodes) = saturated {
+        orders.push(commits_of(frame, nodes));
+    }
+    let placed = orders.iter().filter_map(|it| {
+        let commits = start::repair_order(frame, it).ok()?;
+        let placement = place(frame, &commits);
+        Some((commits, placement))
+    });
+    placed.min_by_key(|it| it.1.misfits.len())
+}
+
+/// A few turns of each way, which find an order if these writers leave little to choose.
+pub(super) fn try_turns(
+    frame: &Frame<'_>,
+    commits: Vec<TxnId>,
+    placement: Placement,
+    budget: &Budget<'_>,
+) -> Result<Option<Decision>, StopReason> {
+    let mut ways = Ways { frame, program: Program::new(frame), slacks: slacks(frame), commits, placement };
+    for turn in &TURNS[..N_TRIED] {
+        if let Some(decision) = ways.take_turn(*turn, budget)? {
+            return Ok(Some(decision));
+        }
+    }
+    Ok(None)
 }
 
 /// Each way in its turn, with more from turn to turn.
@@ -109,8 +132,13 @@ fn take_turns(
     budget: &Budget<'_>,
 ) -> Result<Option<Decision>, StopReason> {
     let mut ways = Ways { frame, program: Program::new(frame), slacks: slacks(frame), commits, placement };
-    for turn in TURNS {
+    for (nth, turn) in TURNS.into_iter().enumerate() {
         if let Some(decision) = ways.take_turn(turn, budget)? {
+            return Ok(Some(decision));
+        }
+        if nth == 0
+            && let Some(decision) = allowed_near(frame, &ways.commits, budget)?
+        {
             return Ok(Some(decision));
         }
     }
