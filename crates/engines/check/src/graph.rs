@@ -216,6 +216,12 @@ impl Clocks {
             && self.counts[to as usize * self.n_chains + chain as usize] > self.place[from as usize]
     }
 
+    /// Do these clocks say more about a node than those of the same history before?
+    pub(crate) fn is_changed(&self, before: &Self, node: Node) -> bool {
+        let row = node as usize * self.n_chains..(node as usize + 1) * self.n_chains;
+        self.counts[row.clone()] != before.counts[row]
+    }
+
     /// The events of each session that has any.
     pub(crate) fn sessions(&self) -> &[Vec<Node>] {
         &self.sessions

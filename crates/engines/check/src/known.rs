@@ -8,14 +8,20 @@
 //! Cost of a round: edges times sessions, plus reads times sessions times a binary search.
 
 mod by_cases;
+mod news;
+#[cfg(test)]
+mod tests;
+mod times;
 
 use crate::graph::{Clocks, Graph, Why};
 use crate::problem::Problem;
 use crate::rule::{Events, Node, Rule, Visibility};
 use crate::weak::{CausalPast, inferred};
 use iso_evidence::{Budget, StopReason};
-use iso_history::{KeyId, Outcome, TxnId};
+use iso_history::{KeyId, TxnId};
+use news::News;
 use rustc_hash::FxHashSet;
+use times::ranks;
 
 /// What is known about a problem at a level.
 #[derive(Debug)]
@@ -109,12 +115,6 @@ impl<'p> Known<'p> {
         known
     }
 
-    /// Assumes, of a level that does not look at times, that transactions began and ended then. What follows is a guess.
-    pub(crate) fn assume_times(&mut self, times: impl Fn(TxnId) -> (Option<i64>, Option<i64>)) {
-        debug_assert!(!self.rule.real_time, "the level looks at times itself");
-        self.add_times(times);
-    }
-
     /// Derives edges until nothing follows any more.
     pub(crate) fn saturate(&mut self, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
         self.saturate_until(Depth::Sources, budget)
@@ -126,6 +126,7 @@ impl<'p> Known<'p> {
     }
 
     fn saturate_until(&mut self, depth: Depth, budget: &Budget<'_>) -> Result<Saturation, StopReason> {
+        let mut before = None;
         loop {
             budget.check()?;
             let order = match self.graph.topological_order(&self.rank) {
@@ -137,7 +138,8 @@ impl<'p> Known<'p> {
                 return Ok(Saturation::Stable(order));
             }
             let clocks = Clocks::new(self.problem, self.rule.events, &self.graph, &order);
-            let mut round = Round { after: self.graph.edges.len() as u32, found: FxHashSet::default() };
+            let news = News::new(self, before.as_ref(), &clocks);
+            let mut round = Round { after: self.graph.edges.len() as u32, found: FxHashSet::default(), news };
             let past = self.causal_past(&order);
             self.prune(&clocks, past.as_ref(), &mut round);
             if let Some(read) = (0..self.sources.len()).find(|it| self.has_no_writer(*it)) {
@@ -150,6 +152,7 @@ impl<'p> Known<'p> {
             if self.graph.edges.len() as u32 == round.after {
                 return Ok(Saturation::Stable(order));
             }
+            before = Some(clocks);
         }
     }
 
@@ -218,49 +221,6 @@ impl<'p> Known<'p> {
         }
     }
 
-    /// Whoever ended before another one began comes before it.
-    fn add_real_time(&mut self) {
-        let history = self.problem.facts.history();
-        let has_ended = |it: TxnId| history.outcome(it) == Outcome::Committed;
-        self.add_times(|it| (history.begin(it), history.end(it).filter(|_| has_ended(it))));
-    }
-
-    /// A time axis with a node for each end: who ended comes before it, who began later after it.
-    fn add_times(&mut self, times: impl Fn(TxnId) -> (Option<i64>, Option<i64>)) {
-        let problem = self.problem;
-        let counted = || problem.txns().filter(|it| problem.counts(*it));
-        let end = |it: TxnId| times(it).1.map(|end| (end, it));
-        let mut ends: Vec<(i64, TxnId)> = counted().filter_map(end).collect();
-        ends.sort_unstable();
-        for (end, txn) in ends {
-            if self.axis.last().is_none_or(|it| it.0 < end) {
-                let node = self.graph.add_node();
-                self.rank.push(end);
-                if let Some((_, previous)) = self.axis.last() {
-                    self.graph.add((*previous, node), Why::RealTime, 0);
-                }
-                self.axis.push((end, node));
-            }
-            let (_, node) = self.axis[self.axis.len() - 1];
-            self.graph.add((self.rule.events.commit(txn), node), Why::RealTime, 0);
-        }
-        for txn in counted() {
-            if let Some(ended) = times(txn).0.and_then(|it| self.ended_until(it)) {
-                self.graph.add((ended, self.rule.events.start(txn)), Why::RealTime, 0);
-            }
-        }
-    }
-
-    /// The node of the last end before a transaction began.
-    pub(crate) fn ended_before(&self, txn: TxnId) -> Option<Node> {
-        self.ended_until(self.problem.facts.history().begin(txn)?)
-    }
-
-    fn ended_until(&self, begin: i64) -> Option<Node> {
-        let n_before = self.axis.partition_point(|it| it.0 < begin);
-        self.axis[..n_before].last().map(|it| it.1)
-    }
-
     /// The causal past by session order and known sources, for the level that needs it apart from the graph.
     fn causal_past(&self, order: &[Node]) -> Option<CausalPast> {
         (self.rule.visibility == Visibility::Causal).then(|| {
@@ -274,7 +234,7 @@ impl<'p> Known<'p> {
     fn prune(&mut self, clocks: &Clocks, past: Option<&CausalPast>, round: &mut Round) {
         for read in 0..self.remaining.len() {
             let at = self.problem.reads[read];
-            if self.remaining[read].is_empty() {
+            if self.remaining[read].is_empty() || !round.news.concerns(at.reader, at.key) {
                 continue;
             }
             let seen = self.must_see(read, clocks, past);
@@ -419,9 +379,14 @@ impl<'p> Known<'p> {
     /// known to be older than the source, or not seen, has nothing more to say.
     fn derive_from_open_reads(&mut self, clocks: &Clocks, round: &mut Round) {
         let mut open = std::mem::take(&mut self.open_reads);
-        open.retain(|read| match self.sources[*read] {
-            Some(source) => !self.settle_read(*read, source, clocks, round),
-            None => true,
+        open.retain(|read| {
+            let at = self.problem.reads[*read];
+            match self.sources[*read] {
+                Some(source) if round.news.concerns(at.reader, at.key) => {
+                    !self.settle_read(*read, source, clocks, round)
+                }
+                _ => true,
+            }
         });
         self.open_reads = open;
     }
@@ -477,7 +442,9 @@ impl<'p> Known<'p> {
     /// Two writers of a key: if one's snapshot precedes the other's commit, then so does its commit the other's snapshot.
     fn derive_first_committers(&mut self, clocks: &Clocks, round: &mut Round) {
         let mut open = std::mem::take(&mut self.open_writes);
-        open.retain(|(key_idx, earlier)| !self.settle_write(*key_idx, *earlier, clocks, round));
+        open.retain(|(key_idx, earlier)| {
+            !round.news.concerns_key(*key_idx) || !self.settle_write(*key_idx, *earlier, clocks, round)
+        });
         self.open_writes = open;
     }
 
@@ -512,6 +479,7 @@ struct Round {
     /// The number of edges when the clocks were computed.
     after: u32,
     found: FxHashSet<(Node, Node)>,
+    news: News,
 }
 
 fn by_session(problem: &Problem<'_>, key: KeyId) -> Vec<Vec<TxnId>> {
@@ -521,32 +489,4 @@ fn by_session(problem: &Problem<'_>, key: KeyId) -> Vec<Vec<TxnId>> {
         .chunk_by(|a, b| problem.place_in_session(*a).0 == problem.place_in_session(*b).0)
         .map(<[_]>::to_vec)
         .collect()
-}
-
-/// Recorded times if there are any; else the order of the input, unless sessions were written down one after the
-/// other: then the place in the session, so that sessions run side by side.
-fn ranks(problem: &Problem<'_>, events: Events) -> Vec<i64> {
-    let history = problem.facts.history();
-    let session = |it: TxnId| problem.place_in_session(it).0;
-    let txns: Vec<TxnId> = problem.txns().collect();
-    let n_changes = txns.windows(2).filter(|it| session(it[0]) != session(it[1])).count();
-    let is_by_session = n_changes < problem.sessions.len();
-    let mut rank = vec![i64::MIN; events.n_nodes(problem.n_txns())];
-    for txn in txns {
-        let place = if is_by_session {
-            let (session, nth) = problem.place_in_session(txn);
-            (i64::from(nth) << 32) / i64::from(problem.sessions[session as usize].len() as u32)
-        } else {
-            i64::from(txn.raw())
-        };
-        let (begin, end) = if history.has_times() {
-            let begin = history.begin(txn).or(history.end(txn)).unwrap_or(i64::MAX);
-            (begin, history.end(txn).unwrap_or(begin))
-        } else {
-            (place, place)
-        };
-        rank[events.start(txn) as usize] = begin;
-        rank[events.commit(txn) as usize] = end;
-    }
-    rank
 }

@@ -12,10 +12,12 @@ use iso_history::TxnId;
 impl Known<'_> {
     pub(super) fn derive_by_cases(&mut self, clocks: &Clocks, round: &mut Round) {
         for read in 0..self.remaining.len() {
-            let reader = self.problem.reads[read].reader;
+            let at = self.problem.reads[read];
+            if self.remaining[read].is_empty() || !round.news.concerns(at.reader, at.key) {
+                continue;
+            }
             // A transaction that may not take part would be one case more.
-            let is_asked = self.counts(reader) && self.remaining[read].iter().all(|it| self.counts(*it));
-            if self.remaining[read].is_empty() || !is_asked {
+            if !self.counts(at.reader) || !self.remaining[read].iter().all(|it| self.counts(*it)) {
                 continue;
             }
             let writers = std::mem::take(&mut self.remaining[read]);

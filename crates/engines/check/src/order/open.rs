@@ -85,7 +85,10 @@ pub(super) fn decide_open(
         Some((commits, placement)) if placement.misfits.is_empty() => {
             Ok(decision_of(&settled, Repaired::Order(commits, placement)))
         }
-        Some((commits, placement)) => take_turns(&settled, commits, placement, budget),
+        Some((commits, placement)) => match allowed_near(&settled, &commits, budget)? {
+            Some(decision) => Ok(Some(decision)),
+            None => take_turns(&settled, commits, placement, budget),
+        },
         None => Ok(None),
     }
 }
@@ -132,13 +135,8 @@ fn take_turns(
     budget: &Budget<'_>,
 ) -> Result<Option<Decision>, StopReason> {
     let mut ways = Ways { frame, program: Program::new(frame), slacks: slacks(frame), commits, placement };
-    for (nth, turn) in TURNS.into_iter().enumerate() {
+    for turn in TURNS {
         if let Some(decision) = ways.take_turn(turn, budget)? {
-            return Ok(Some(decision));
-        }
-        if nth == 0
-            && let Some(decision) = allowed_near(frame, &ways.commits, budget)?
-        {
             return Ok(Some(decision));
         }
     }

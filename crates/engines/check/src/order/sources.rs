@@ -106,6 +106,11 @@ impl Sources {
         !self.open.is_empty()
     }
 
+    /// How many reads have a source that is not known.
+    pub(super) fn n_open(&self) -> usize {
+        self.open.len()
+    }
+
     fn removals_of(&self, read: usize) -> &[Removal] {
         let first = self.removals.partition_point(|it| (it.read as usize) < read);
         let rest = &self.removals[first..];
